@@ -1,0 +1,124 @@
+package weir
+
+import "math"
+
+// A bucket is the arithmetic of [TokenBucket] and of [LeakyBucket]. They differ in one
+// thing, what a key may save up while it is idle: a full bucket of tokens, or nothing.
+//
+// The state is one instant, in units of the rate: when all that was granted will have
+// been paid for at the rate. For the tokens it is when the bucket will be full, for
+// the queue when its outlet will be free. So the key owes the
+// difference between it and now, and nothing when it lies in the past.
+type bucket struct {
+	rate
+	limit int     // the most events that an ask can be granted
+	full  uint128 // the time that limit events take
+
+	// spaced makes it a queue: an ask goes when nothing is owed, and not, as with tokens,
+	// when no more than full will be owed after it.
+	spaced bool
+	queue  uint128 // how far ahead an ask may be granted, however long it would wait
+}
+
+func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
+	at := b.units(now)
+	owed := paidAt.sub(at)
+	switch {
+	case ask.N == 0:
+		return paidAt, b.answer(owed)
+	case ask.N < 0:
+		back := b.cost(magnitude(ask.N))
+		owed = owed.sub(back)
+		a := b.answer(owed)
+		a.Delay = b.floor(back)
+		return at.add(owed), a
+	case ask.N > b.limit:
+		return paidAt, b.answer(owed).never()
+	}
+
+	owes := owed.add(b.cost(uint64(ask.N))) // after the grant
+	early := owes.sub(b.full)               // how much too early the ask is
+	if b.spaced {
+		early = owed
+	}
+	if early.isZero() {
+		return at.add(owes), b.answer(owes)
+	}
+
+	ahead := b.queue
+	if ask.MaxWait <= 0 {
+		ahead = uint128{}
+	} else {
+		ahead = min128(ahead, b.units(int64(ask.MaxWait)))
+	}
+	tooEarly := early.sub(ahead)
+	granted := tooEarly.isZero()
+	if granted {
+		paidAt, owed = at.add(owes), owes
+	}
+	a := b.answer(owed)
+	a.Allowed, a.RetryAfter = granted, b.ceil(tooEarly)
+	if ask.MaxWait > 0 {
+		a.Delay, a.QueueFull = b.ceil(early), b.queue.less(early)
+	}
+	return paidAt, a
+}
+
+// answer is the answer of a granted ask after which the key owes owed.
+func (b *bucket) answer(owed uint128) Answer {
+	remaining := 0
+	switch {
+	case !b.spaced:
+		remaining = b.events(b.full.sub(owed))
+	case owed.isZero():
+		remaining = b.limit
+	}
+	return Answer{Result: Result{
+		Allowed:    true,
+		Limit:      b.limit,
+		Remaining:  remaining,
+		ResetAfter: b.ceil(owed),
+	}}
+}
+
+// decider keeps the state in one word if it is a whole number of nanoseconds, else in two.
+func (b *bucket) decider() Decider {
+	if b.den == 1 && b.full.hi == 0 && b.full.lo < 1<<62 {
+		return bucketWord{b}
+	}
+	return bucketPair{b}
+}
+
+type bucketWord struct{ *bucket }
+
+func (d bucketWord) Words() int { return 1 }
+
+func (d bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
+	next, a := d.decide(uint128{0, state}, now, ask)
+	if next.hi != 0 || next.lo == math.MaxUint64 {
+		// Booked beyond the year 2554: does not fit, so it is denied.
+		return state, d.answer(uint128{0, state}.sub(d.units(now))).never()
+	}
+	return next.lo, a
+}
+
+func (d bucketWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	next, a := d.DecideWord(state[0], now, ask)
+	state[0] = next
+	return state, a
+}
+
+func (d bucketWord) Expiry(state []uint64) int64 { return int64(d.ceil(uint128{0, state[0]})) }
+
+// bucketPair keeps the high word first.
+type bucketPair struct{ *bucket }
+
+func (d bucketPair) Words() int { return 2 }
+
+func (d bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	next, a := d.decide(uint128{state[0], state[1]}, now, ask)
+	state[0], state[1] = next.hi, next.lo
+	return state, a
+}
+
+func (d bucketPair) Expiry(state []uint64) int64 { return int64(d.ceil(uint128{state[0], state[1]})) }

@@ -1,0 +1,84 @@
+package weir
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// A Clock tells the time and waits for it. It must be safe for concurrent use.
+//
+// Without one, a limiter uses the system's clock, read monotonically, so that
+// setting the wall clock changes nothing; in a testing/synctest bubble that is the
+// bubble's clock. A Clock of one's own makes tests deterministic: those of
+// github.com/benbjohnson/clock fit as they are.
+//
+// Limiters tell time in nanoseconds from 1970 to 2262; an instant outside of that counts as the nearest
+// within. If a Clock steps back, a limiter goes on with the latest instant that
+// it saw, until the Clock has caught up.
+type Clock interface {
+	Now() time.Time
+	After(d time.Duration) <-chan time.Time
+}
+
+// maxInstant is the latest instant, in nanoseconds since the Unix epoch: in the year 2262.
+const maxInstant = math.MaxInt64
+
+// instant is t in nanoseconds since the Unix epoch, or the nearest that there is.
+func instant(t time.Time) int64 {
+	switch sec := t.Unix(); {
+	case sec < 0:
+		return 0
+	case sec >= maxInstant/int64(time.Second):
+		return maxInstant
+	default:
+		return t.UnixNano()
+	}
+}
+
+// systemClock is the clock of the machine. It reads time.Since on a fixed base, which costs
+// two thirds of time.Now, and in a testing/synctest bubble gives the bubble's time.
+type systemClock struct{}
+
+var (
+	base        = time.Now()
+	baseInstant = instant(base)
+)
+
+func (systemClock) Now() time.Time                         { return base.Add(time.Since(base)) }
+func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// nanoClock reads a Clock in nanoseconds since the Unix epoch, never stepping back (R7). Policies
+// that keep no time of the last event rely on that.
+type nanoClock struct {
+	Clock               // nil for the system's clock, which cannot step back
+	latest atomic.Int64 // what the Clock read at the latest
+}
+
+func (c *nanoClock) now() int64 {
+	if c.Clock == nil {
+		return max(baseInstant+int64(time.Since(base)), 0)
+	}
+	now := instant(c.Clock.Now())
+	for {
+		latest := c.latest.Load()
+		if now <= latest {
+			return latest
+		}
+		if c.latest.CompareAndSwap(latest, now) {
+			return now
+		}
+	}
+}
+
+// time is the Clock's own time, in which the deadlines of contexts are told.
+func (c *nanoClock) time() time.Time { return c.orSystem().Now() }
+
+func (c *nanoClock) after(d time.Duration) <-chan time.Time { return c.orSystem().After(d) }
+
+func (c *nanoClock) orSystem() Clock {
+	if c.Clock == nil {
+		return systemClock{}
+	}
+	return c.Clock
+}

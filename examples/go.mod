@@ -1,0 +1,7 @@
+module github.com/weir-go/weir/examples
+
+go 1.25.0
+
+require github.com/weir-go/weir v0.0.0
+
+replace github.com/weir-go/weir => ..

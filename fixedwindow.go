@@ -1,0 +1,162 @@
+package weir
+
+import (
+	"math/bits"
+	"time"
+)
+
+// FixedWindow allows Limit events in each window of length Per.
+//
+// Windows are aligned to the Unix epoch, so that those of an hour start on the hour in UTC and all keys
+// share them; or, with FromFirst, a key's window starts with the first event after its
+// last window ended.
+//
+// It is the easiest to explain ("1000 a day") and its Reset is one instant, at which the whole
+// allowance is back. Its flaw is the boundary: Limit events just before and Limit just after
+// make 2*Limit in any short span around it. Where that matters use [SlidingWindow]
+// or [SlidingLog]. It costs one word of memory per key, or two where the limit is too large for
+// the window (beyond 500 million a second or 500,000 a millisecond) and with FromFirst.
+type FixedWindow struct {
+	Limit     int           // events allowed in a window; at least 1
+	Per       time.Duration // length of a window; at least 1ns
+	FromFirst bool          // windows start with a key's first event, not aligned to the epoch
+}
+
+// Decider implements [Policy].
+func (p FixedWindow) Decider() (Decider, error) {
+	f := faults{policy: p}
+	f.rate(p.Limit, p.Per)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	w := window{limit: uint64(p.Limit), per: uint64(p.Per)}
+	countBits := bits.Len64(w.limit)
+	switch {
+	case p.FromFirst:
+		return windowFromFirst{w}, nil
+	case bits.Len64(w.index(maxInstant))+countBits < 64:
+		return windowWord{w, countBits}, nil
+	default:
+		return windowPair{w}, nil
+	}
+}
+
+// window is the arithmetic of a fixed window: where it starts and how much it counted.
+type window struct{ limit, per uint64 }
+
+// index numbers the aligned window that an instant lies in.
+func (w window) index(now int64) uint64 { return uint64(now) / w.per }
+
+// decide answers ask when count events were granted in a window that ends after left ns,
+// and returns the new count.
+func (w window) decide(count, left uint64, ask Ask) (uint64, Answer) {
+	n := uint64(ask.N)
+	if ask.N < 0 {
+		n = 0
+		count -= min(count, magnitude(ask.N))
+	}
+	fits := n <= w.limit-min(count, w.limit)
+	if fits {
+		count += n
+	}
+	a := Answer{Result: Result{
+		Allowed:   fits,
+		Limit:     int(w.limit),
+		Remaining: int(w.limit - min(count, w.limit)),
+	}}
+	if count > 0 {
+		a.ResetAfter = time.Duration(left)
+	}
+	if !fits {
+		a.RetryAfter = time.Duration(left)
+		if n > w.limit {
+			a.RetryAfter = Never
+		}
+	}
+	return count, a
+}
+
+// aligned is decide for count events in the window index. It returns the
+// window that now lies in; an older instant counts as the start of the window known.
+func (w window) aligned(index, count uint64, now int64, ask Ask) (uint64, uint64, Answer) {
+	at, passed := uint64(now)/w.per, uint64(now)%w.per
+	switch {
+	case at > index:
+		count = 0
+	case at < index:
+		at, passed = index, 0
+	}
+	next, a := w.decide(count, w.per-passed, ask)
+	return at, next, a
+}
+
+// end is the instant at which a window that starts at start ends, if it counted anything.
+func (w window) end(start, count uint64) int64 {
+	if count == 0 {
+		return 0
+	}
+	return int64(saturate(start + w.per))
+}
+
+// windowWord keeps an aligned window's number and, in the low countBits, its count.
+type windowWord struct {
+	window
+	countBits int
+}
+
+func (d windowWord) Words() int { return 1 }
+
+func (d windowWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
+	index, count, a := d.aligned(state>>d.countBits, state&(1<<d.countBits-1), now, ask)
+	if ask.N == 0 || !a.Allowed {
+		return state, a
+	}
+	return index<<d.countBits | count, a
+}
+
+func (d windowWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	next, a := d.DecideWord(state[0], now, ask)
+	state[0] = next
+	return state, a
+}
+
+func (d windowWord) Expiry(state []uint64) int64 {
+	return d.end(state[0]>>d.countBits*d.per, state[0]&(1<<d.countBits-1))
+}
+
+// windowPair keeps an aligned window's number and its count.
+type windowPair struct{ window }
+
+func (d windowPair) Words() int { return 2 }
+
+func (d windowPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	index, count, a := d.aligned(state[0], state[1], now, ask)
+	if ask.N != 0 && a.Allowed {
+		state[0], state[1] = index, count
+	}
+	return state, a
+}
+
+func (d windowPair) Expiry(state []uint64) int64 { return d.end(state[0]*d.per, state[1]) }
+
+// windowFromFirst keeps the instant at which the window started and its count.
+type windowFromFirst struct{ window }
+
+func (d windowFromFirst) Words() int { return 2 }
+
+func (d windowFromFirst) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	start, count, at := state[0], state[1], uint64(now)
+	switch {
+	case count == 0 || at >= start+d.per:
+		start, count = at, 0
+	case at < start:
+		at = start
+	}
+	next, a := d.decide(count, start+d.per-at, ask)
+	if ask.N != 0 && a.Allowed {
+		state[0], state[1] = start, next
+	}
+	return state, a
+}
+
+func (d windowFromFirst) Expiry(state []uint64) int64 { return d.end(state[0], state[1]) }

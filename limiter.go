@@ -1,0 +1,161 @@
+// Package weir limits rates: how often a client may call, a login be tried, a message go
+// out. Make a limiter, and ask it before the work:
+//
+//	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute}))
+//	if !limiter.Allow(clientIP) {
+//		return errTooManyRequests
+//	}
+//
+// A limiter has an allowance for each key. How it is counted is its [Policy]: [TokenBucket],
+// [LeakyBucket], [FixedWindow], [SlidingWindow] or [SlidingLog]. Where, is its
+// [Store]: memory, unless another is given.
+//
+// Every answer is exact, to the event and to the nanosecond, and a denial consumes nothing. A
+// limiter has no goroutine and needs no closing.
+package weir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Limiter is what callers and middleware accept. *[Keyed] is the one that [New] makes. All methods are
+// safe for concurrent use.
+//
+// Allow is for most callers. Take tells more and takes more at once. Wait holds the
+// caller back instead of refusing it, and so is for work that is better late than never.
+type Limiter interface {
+	// Allow reports whether one event for key may happen now, and counts it if so. If there
+	// is no decision, because the store failed, it reports false.
+	Allow(key string) bool
+
+	// Take asks for n events at once: all are granted, or none. With n = 0 it looks,
+	// and counts nothing. A denial is not an error. An error means that there is no decision; the Result
+	// is then zero, and so denies.
+	Take(ctx context.Context, key string, n int) (Result, error)
+
+	// Wait waits until n events for key may happen, and counts them. It returns nil when they may. It returns
+	// at once, and nothing is counted, with an error that wraps ErrTooLate if they could not happen before
+	// the deadline of ctx, ErrNeverFits if never, and ErrQueueFull if the policy's queue
+	// has no room. If ctx ends while it waits it returns the error of ctx, and nothing is counted.
+	Wait(ctx context.Context, key string, n int) error
+}
+
+// A Result is the answer to [Limiter.Take]. The zero Result denies.
+type Result struct {
+	Allowed    bool          // whether the events may happen
+	Limit      int           // the most events that can be granted at once
+	Remaining  int           // how many more would be granted now
+	RetryAfter time.Duration // when to ask again, to the nanosecond; 0 if allowed, Never if it never fits
+	ResetAfter time.Duration // when the key, left alone, will be as if never seen
+}
+
+// Never is the RetryAfter of an ask that can never be granted.
+const Never time.Duration = math.MaxInt64
+
+// What the errors of [Limiter.Wait] wrap.
+var (
+	ErrTooLate   = errors.New("the turn would come after the context's deadline")
+	ErrNeverFits = errors.New("more events than the policy ever grants at once")
+	ErrQueueFull = errors.New("the policy's queue is full")
+)
+
+// Keyed is a [Limiter] with one allowance per key. It is made by [New], and safe
+// for concurrent use.
+type Keyed struct {
+	scope *Scope
+	store Store
+	lines lines
+}
+
+var _ Limiter = (*Keyed)(nil)
+
+// New returns a limiter for the policy. Without options it keeps its state in memory, in a
+// [MemStore] of its own. An error names every fault of the policy and of the options.
+func New(p Policy, opts ...Option) (*Keyed, error) {
+	if p == nil {
+		return nil, errors.New("weir: New without a Policy")
+	}
+	decider, err := p.Decider()
+	k := &Keyed{scope: &Scope{Policy: p, Decider: decider}}
+	for _, opt := range opts {
+		err = errors.Join(err, opt(k))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if k.store == nil {
+		k.store = new(MemStore)
+	}
+	return k, nil
+}
+
+// Must returns l, and panics if err is not nil. It wraps a call of [New] whose policy
+// is known to be good.
+func Must(l *Keyed, err error) *Keyed {
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// An Option changes a limiter that [New] makes.
+type Option func(*Keyed) error
+
+// WithStore sets where the limiter keeps its state. Several limiters can share a store; give
+// each a name.
+func WithStore(s Store) Option {
+	return func(k *Keyed) error {
+		if s == nil {
+			return errors.New("weir: WithStore(nil), must be a Store")
+		}
+		k.store = s
+		return nil
+	}
+}
+
+// WithClock sets the clock, for tests. A store that has a clock of its own does not use it
+// for its decisions.
+func WithClock(c Clock) Option {
+	return func(k *Keyed) error {
+		if c == nil {
+			return errors.New("weir: WithClock(nil), must be a Clock")
+		}
+		k.scope.clock.Clock = c
+		return nil
+	}
+}
+
+// WithName sets the name that tells limiters on one store apart. Those with the same name share
+// the allowance of each key, even across processes where the store does. If
+// their policies differ, the share of the allowance that a key has used up counts for all.
+func WithName(name string) Option {
+	return func(k *Keyed) error {
+		k.scope.Name = name
+		return nil
+	}
+}
+
+// Allow implements [Limiter].
+func (k *Keyed) Allow(key string) bool {
+	a, err := k.store.Do(context.Background(), Request{k.scope, key, Ask{N: 1}})
+	return err == nil && a.Allowed
+}
+
+// Take implements [Limiter].
+func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
+	if n < 0 {
+		return Result{}, fmt.Errorf("weir: Take of %d events, must be at least 0", n)
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, fmt.Errorf("weir: Take: %w", err)
+	}
+	a, err := k.store.Do(ctx, Request{k.scope, key, Ask{N: n}})
+	if err != nil {
+		return Result{}, fmt.Errorf("weir: Take: %w", err)
+	}
+	return a.Result, nil
+}

@@ -1,0 +1,193 @@
+package weir
+
+import "time"
+
+// SlidingLog allows Limit events in any window of length Per, exactly.
+//
+// It remembers when each event was granted, and counts those in (now-Per, now]: one that is exactly
+// Per old is gone. Events of one instant share an entry.
+//
+// Choose it where the limit is small and the promise strict: five logins a minute, a contract with a
+// provider that counts the same way. No window of length Per, wherever it starts, sees more than Limit
+// events; but all of them may come at once. Its memory grows with what a key
+// used, one word per instant remembered (two where several events share one) and two more, never beyond Limit
+// entries, and shrinks again. For large limits use [SlidingWindow] with a few buckets.
+//
+// It is the sliding window in its literal form; the name "log" follows the usual
+// classification of rate limiting algorithms.
+type SlidingLog struct {
+	Limit int           // events allowed in any window; at least 1
+	Per   time.Duration // length of the window; at least 1ns
+}
+
+// Decider implements [Policy].
+func (p SlidingLog) Decider() (Decider, error) {
+	f := faults{policy: p}
+	f.rate(p.Limit, p.Per)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	return eventLog{limit: uint64(p.Limit), per: uint64(p.Per)}, nil
+}
+
+// An eventLog's state is empty, or a header of two words and then the entries, oldest first.
+//
+//	state[logHead]   where the entries start: what lies before has left the window
+//	state[logTotal]  how many events the entries stand for
+//	entry            instant<<1, and if it stands for more than one event, then count<<1 | 1
+//
+// The low bit tells an instant from a count, read in either direction. What has left is cut
+// off when it is a quarter of the state, so that a decision moves O(1) words on average.
+type eventLog struct{ limit, per uint64 }
+
+const (
+	logHead = iota
+	logTotal
+	logEntries
+)
+
+func (d eventLog) Words() int { return logEntries }
+
+func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	l := logView{d, state, max(state[logHead], logEntries), state[logTotal], uint64(now)}
+	if l.total > 0 {
+		l.now = max(l.now, l.instant(l.last()))
+	}
+	l.expire()
+
+	fits := true
+	switch {
+	case ask.N > 0:
+		if fits = uint64(ask.N) <= d.limit-l.total; fits {
+			l.cut()
+			l.add(uint64(ask.N))
+		}
+	case ask.N < 0:
+		l.giveBack(magnitude(ask.N))
+	}
+
+	a := Answer{Result: Result{
+		Allowed:   fits,
+		Limit:     int(d.limit),
+		Remaining: int(d.limit - l.total),
+	}}
+	if l.total > 0 {
+		a.ResetAfter = l.leaves(l.last())
+	}
+	switch {
+	case fits:
+	case uint64(ask.N) > d.limit:
+		a = a.never()
+	default:
+		a.RetryAfter = l.leaves(l.nth(l.total + uint64(ask.N) - d.limit))
+	}
+	if ask.N != 0 && fits {
+		l.state[logHead], l.state[logTotal] = l.head, l.total
+	}
+	return l.state, a
+}
+
+// Expiry is when the latest event leaves the window.
+func (d eventLog) Expiry(state []uint64) int64 {
+	if state[logTotal] == 0 {
+		return 0
+	}
+	l := logView{eventLog: d, state: state}
+	return int64(saturate(l.instant(l.last()) + d.per))
+}
+
+// A logView is a log as it is at an instant. Nothing is written but by a grant and by giving
+// back, so that a look and a denial leave the state as it was.
+type logView struct {
+	eventLog
+	state []uint64
+	head  uint64 // the oldest entry in the window
+	total uint64 // events in the window
+	now   uint64
+}
+
+// size is how many words the entry at i has, and how many events it stands for.
+func (l *logView) size(i uint64) (words, events uint64) {
+	if i+1 < uint64(len(l.state)) && l.state[i+1]&1 == 1 {
+		return 2, l.state[i+1] >> 1
+	}
+	return 1, 1
+}
+
+func (l *logView) instant(i uint64) uint64 { return l.state[i] >> 1 }
+
+// last is where the latest entry starts. There must be one.
+func (l *logView) last() uint64 {
+	i := uint64(len(l.state)) - 1
+	return i - l.state[i]&1
+}
+
+// leaves is the time until the entry at i has left the window.
+func (l *logView) leaves(i uint64) time.Duration {
+	return saturate(l.instant(i) + l.per - l.now)
+}
+
+// expire skips the entries that have left the window.
+func (l *logView) expire() {
+	for l.total > 0 && l.instant(l.head)+l.per <= l.now {
+		words, events := l.size(l.head)
+		l.head += words
+		l.total -= events
+	}
+}
+
+// nth is the entry of the nth oldest event in the window, counted from one.
+func (l *logView) nth(n uint64) uint64 {
+	i := l.head
+	for {
+		words, events := l.size(i)
+		if n <= events {
+			return i
+		}
+		n -= events
+		i += words
+	}
+}
+
+// add appends n events of now.
+func (l *logView) add(n uint64) {
+	if l.total > 0 && l.instant(l.last()) == l.now {
+		i := l.last()
+		_, events := l.size(i)
+		l.state = append(l.state[:i+1], (events+n)<<1|1)
+	} else {
+		l.state = append(l.state, l.now<<1)
+		if n > 1 {
+			l.state = append(l.state, n<<1|1)
+		}
+	}
+	l.total += n
+}
+
+// giveBack takes out n events, the latest first.
+func (l *logView) giveBack(n uint64) {
+	for n > 0 && l.total > 0 {
+		i := l.last()
+		_, events := l.size(i)
+		back := min(n, events)
+		n -= back
+		l.total -= back
+		switch left := events - back; left {
+		case 0:
+			l.state = l.state[:i]
+		case 1:
+			l.state = l.state[:i+1]
+		default:
+			l.state[i+1] = left<<1 | 1
+		}
+	}
+}
+
+// cut moves the entries to the front if enough of the state lies before them.
+func (l *logView) cut() {
+	gone := l.head - logEntries
+	if all := uint64(len(l.state)) - logEntries; gone > 0 && gone >= all/4 {
+		n := copy(l.state[logEntries:], l.state[l.head:])
+		l.state, l.head = l.state[:logEntries+n], logEntries
+	}
+}

@@ -1,0 +1,245 @@
+package weir
+
+import (
+	"math/bits"
+	"time"
+)
+
+// maxBuckets bounds the memory of a key to 800 kB.
+const maxBuckets = 100_000
+
+// SlidingWindow allows Limit events in any window of length Per, by a weighted estimate.
+//
+// Per is divided into Buckets sub-windows, aligned to the Unix epoch, each with a count. The estimate
+// for the window that ends now takes whole the current sub-window and the Buckets-1
+// before it, and of the one before those the share that the window still covers, as though its
+// events had been spread evenly. With one bucket it is the well-known form
+//
+//	estimate = previous * (Per - elapsed) / Per + current
+//
+// Choose it to smooth the boundary of [FixedWindow] at a constant cost in memory. It is an estimate: in
+// the worst case 2*Limit events fall in some window of length Per, though never fast: at most
+// Limit*(1 + s/Per) in any span of length s <= Per. More buckets bring the worst case down to
+// Limit*(1 + 1/Buckets). A limit of a handful is better served by [SlidingLog]. It costs
+// Buckets + 2 words of memory per key; with one bucket and a limit that is small for the
+// window (16,000 a second, 130,000 a minute, a million an hour) a single word.
+//
+// The weighted form was described by Cloudflare, "How we built rate limiting capable of scaling to
+// millions of domains", 2017.
+type SlidingWindow struct {
+	Limit   int           // events allowed in a window; at least 1
+	Per     time.Duration // length of the window; at least 1ns
+	Buckets int           // sub-windows, at most 100,000, which divide Per evenly; 0 means 1
+}
+
+// Decider implements [Policy].
+func (p SlidingWindow) Decider() (Decider, error) {
+	f := faults{policy: p}
+	f.rate(p.Limit, p.Per)
+	switch {
+	case p.Buckets < 0 || p.Buckets > maxBuckets:
+		f.add("Buckets", p.Buckets, "from 0 to 100000")
+	case p.Buckets > 1 && p.Per > 0 && p.Per%time.Duration(p.Buckets) != 0:
+		f.add("Buckets", p.Buckets, "a divisor of Per, "+p.Per.String())
+	}
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	k := uint64(max(p.Buckets, 1))
+	s := sliding{limit: uint64(p.Limit), width: uint64(p.Per) / k, buckets: k}
+	countBits := bits.Len64(s.limit)
+	if k == 1 && bits.Len64(maxInstant/s.width)+2*countBits < 64 {
+		return slidingWord{s, countBits}, nil
+	}
+	return s, nil
+}
+
+// sliding keeps the number of the latest sub-window that it counted in, and buckets+1 counts,
+// that of sub-window i at i modulo buckets+1.
+type sliding struct{ limit, width, buckets uint64 }
+
+func (s sliding) Words() int { return int(s.buckets) + 2 }
+
+func (s sliding) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	v := s.view(state, now)
+	whole, leaving := v.whole(), v.count(v.now-v.buckets)
+	estimate := whole + s.share(leaving, v.passed)
+	room := s.limit - min(estimate, s.limit)
+
+	fits := true
+	switch {
+	case ask.N > 0:
+		if fits = uint64(ask.N) <= room; fits {
+			v.advance(state)
+			state[1+v.now%(s.buckets+1)] += uint64(ask.N)
+			whole += uint64(ask.N)
+			room -= uint64(ask.N)
+		}
+	case ask.N < 0:
+		v.giveBack(magnitude(ask.N))
+		_, a := s.Decide(state, now, Ask{})
+		return state, a
+	}
+	a := Answer{Result: Result{
+		Allowed:    fits,
+		Limit:      int(s.limit),
+		Remaining:  int(room),
+		ResetAfter: v.until(whole, leaving, 0),
+	}}
+	switch {
+	case fits:
+	case uint64(ask.N) > s.limit:
+		a = a.never()
+	default:
+		a.RetryAfter = v.until(whole, leaving, s.limit-uint64(ask.N))
+	}
+	return state, a
+}
+
+// Expiry is when the estimate reaches zero if nothing is added.
+func (s sliding) Expiry(state []uint64) int64 {
+	start := int64(state[0] * s.width)
+	v := s.view(state, start)
+	after := int64(v.until(v.whole(), v.count(v.now-v.buckets), 0))
+	if after == 0 {
+		return 0
+	}
+	return int64(saturate(uint64(start) + uint64(after)))
+}
+
+// share is floor(count * (width-passed) / width): what a sub-window still counts for as it leaves.
+func (s sliding) share(count, passed uint64) uint64 {
+	if count == 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(count, s.width-passed)
+	quo, _ := bits.Div64(hi, lo, s.width) // at most count, so it fits
+	return quo
+}
+
+// A slidingView is a state as it is at an instant, which need not be the latest it counted at.
+type slidingView struct {
+	sliding
+	counts []uint64
+	known  uint64 // the latest sub-window that counts holds
+	now    uint64 // the sub-window that the instant lies in, known or later
+	passed uint64 // how much of it has passed
+}
+
+func (s sliding) view(state []uint64, now int64) slidingView {
+	v := slidingView{s, state[1:], state[0], uint64(now) / s.width, uint64(now) % s.width}
+	if v.now < v.known { // an older instant counts as the start of the latest sub-window
+		v.now, v.passed = v.known, 0
+	}
+	return v
+}
+
+// count is that of sub-window i. One before the epoch wraps around to a number
+// that is later than known, and so counts nothing.
+func (v *slidingView) count(i uint64) uint64 {
+	if i > v.known || v.known-i > v.buckets {
+		return 0
+	}
+	return v.counts[i%(v.buckets+1)]
+}
+
+// whole is the sum of the counts of the sub-windows that the window covers
+// whole: that of now, and the buckets-1 before it.
+func (v *slidingView) whole() uint64 {
+	if v.buckets == 1 {
+		return v.count(v.now)
+	}
+	if v.now-v.known >= v.buckets {
+		return 0
+	}
+	n := v.buckets - (v.now - v.known) // how many of them are known
+	slot := v.known % (v.buckets + 1)
+	var sum uint64
+	for ; n > 0; n-- {
+		sum += v.counts[slot]
+		if slot == 0 {
+			slot = v.buckets + 1
+		}
+		slot--
+	}
+	return sum
+}
+
+// until is the time until the estimate is at most target, if nothing is added, given the
+// counts that the window covers whole and the one that leaves it.
+//
+// While a sub-window leaves, the estimate is whole + floor(leaving*(width-passed)/width). If whole
+// fits target, room for leaving remains, and the instant follows from that formula; if
+// not, the oldest of whole must leave too, and the search goes on in the next sub-window.
+func (v *slidingView) until(whole, leaving, target uint64) time.Duration {
+	for step := uint64(0); ; step++ {
+		if whole > target {
+			leaving = v.count(v.now + step + 1 - v.buckets)
+			whole -= leaving
+			continue
+		}
+		passed := uint64(0)
+		if room := target - whole; room < leaving {
+			// The least passed with leaving*(width-passed) < (room+1)*width.
+			hi, lo := bits.Mul64(room+1, v.width)
+			left, rem := bits.Div64(hi, lo, leaving)
+			if rem > 0 {
+				left++
+			}
+			passed = v.width - left + 1
+		}
+		after := mul64(step, v.width).add(uint128{0, passed}).sub(uint128{0, v.passed})
+		if after.hi > 0 {
+			return Never
+		}
+		return saturate(after.lo)
+	}
+}
+
+// advance makes now the latest sub-window of the state.
+func (v *slidingView) advance(state []uint64) {
+	for i := range min(v.now-v.known, v.buckets+1) {
+		v.counts[(v.now-i)%(v.buckets+1)] = 0
+	}
+	v.known, state[0] = v.now, v.now
+}
+
+// giveBack takes n events out of the counts, the latest first.
+func (v *slidingView) giveBack(n uint64) {
+	for i := range v.buckets + 1 {
+		c := &v.counts[(v.known-i)%(v.buckets+1)]
+		back := min(n, *c)
+		*c -= back
+		n -= back
+	}
+}
+
+// slidingWord keeps the latest sub-window and two counts of countBits each in one word.
+type slidingWord struct {
+	sliding
+	countBits int
+}
+
+func (d slidingWord) Words() int { return 1 }
+
+func (d slidingWord) unpack(state uint64) [3]uint64 {
+	mask := uint64(1)<<d.countBits - 1
+	return [3]uint64{state >> (2 * d.countBits), state >> d.countBits & mask, state & mask}
+}
+
+func (d slidingWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
+	s := d.unpack(state)
+	_, a := d.sliding.Decide(s[:], now, ask)
+	return s[0]<<(2*d.countBits) | s[1]<<d.countBits | s[2], a
+}
+
+func (d slidingWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	next, a := d.DecideWord(state[0], now, ask)
+	state[0] = next
+	return state, a
+}
+
+func (d slidingWord) Expiry(state []uint64) int64 {
+	s := d.unpack(state[0])
+	return d.sliding.Expiry(s[:])
+}

@@ -1,0 +1,75 @@
+package weir
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// A Store keeps the states of keys and makes each decision in one atomic step.
+// [MemStore] is the one in memory, and the default.
+//
+// A Store must be safe for concurrent use, and serves any number of limiters with any
+// policies. Package storetest checks all that is asked of one:
+//
+//   - Do reads the state of r.Name and r.Key, lets r.Decider decide on it, and writes the new state, such
+//     that no other step on that state comes between. Of concurrent
+//     steps, each sees all those before it.
+//   - It reads the time once, as late as it can: by r.Now, or from its server's clock.
+//   - Two keys, or two names, never share a state, whatever bytes they hold.
+//   - It forgets a state when [Decider.Expiry] has passed, and not before. If it cannot
+//     keep a state, it denies.
+//   - If the state was left by another policy, under the same name, what was used up
+//     of that allowance is carried over; [Carry] does it.
+//   - An error means that there is no decision, and that the Answer is to be ignored. A Store that can block
+//     returns within ctx, and counts a request once at most, even if it retries.
+//
+// A Store may stand in front of another, and pass requests on.
+type Store interface {
+	Do(ctx context.Context, r Request) (Answer, error)
+}
+
+// A Request is what a limiter asks its [Store].
+type Request struct {
+	*Scope        // whose key it is, and how to decide
+	Key    string // valid during the call; a Store that keeps it makes a copy
+	Ask
+}
+
+// A Scope is what the requests of one limiter have in common. It is immutable, and
+// safe for concurrent use.
+type Scope struct {
+	Name    string // tells the limiters on a Store apart
+	Policy  Policy
+	Decider Decider // of Policy
+	clock   nanoClock
+	mem     atomic.Pointer[memScope] // where a MemStore found it last
+}
+
+// Now is the time by the limiter's clock, in nanoseconds since the Unix epoch. It never steps back.
+func (s *Scope) Now() int64 { return s.clock.now() }
+
+// Carry returns the state that a key has under the decider to, after it was left by the
+// decider from. The key keeps the share of its allowance that it has used up, rounded up
+// to whole events. So a changed limit is no fresh allowance, and changing to
+// and fro gains nothing.
+//
+// The state is as good as new for from's Limit being unused. Carry does not keep bookings beyond
+// a full allowance.
+func Carry(from, to Decider, state []uint64, now int64) []uint64 {
+	_, old := from.Decide(state, now, Ask{})
+	fresh := make([]uint64, to.Words())
+	_, neu := to.Decide(fresh, now, Ask{})
+	used := old.Limit - old.Remaining
+	if used <= 0 {
+		return fresh
+	}
+	share, rem, ok := mul64(uint64(used), uint64(neu.Limit)).div(uint64(old.Limit))
+	if rem > 0 {
+		share++
+	}
+	if !ok || share > uint64(neu.Limit) {
+		share = uint64(neu.Limit)
+	}
+	fresh, _ = to.Decide(fresh, now, Ask{N: int(share)})
+	return fresh
+}

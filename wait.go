@@ -1,0 +1,145 @@
+package weir
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Wait implements [Limiter]. Those who wait for a key in one process are granted in the order in which
+// they arrived, whatever the policy. They share one timer.
+//
+// With [TokenBucket] and [LeakyBucket] a waiter has a place in the policy's own queue, so that later calls of
+// Allow and Take can't overtake it. One whose context ends gives its
+// place back, and those behind it move up.
+func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
+	if n < 0 {
+		return fmt.Errorf("weir: Wait for %d events, must be at least 0", n)
+	}
+	err := ctx.Err()
+	if err == nil && n > 0 {
+		err = k.wait(ctx, key, n)
+	}
+	if err != nil {
+		return fmt.Errorf("weir: Wait for %d events: %w", n, err)
+	}
+	return nil
+}
+
+func (k *Keyed) wait(ctx context.Context, key string, n int) error {
+	patience := k.patience(ctx)
+	w, err := k.lines.joinUnbooked(key, n, k.scope.Now(), patience)
+	if err != nil {
+		return err
+	}
+	if w == nil { // nobody waits, or those who do have booked
+		a, err := k.store.Do(ctx, Request{k.scope, key, Ask{N: n, MaxWait: patience}})
+		switch {
+		case err != nil:
+			return err
+		case a.Allowed && a.Delay == 0:
+			return nil
+		case a.Allowed:
+			w = k.lines.joinBooked(key, n, saturatingAdd(k.scope.Now(), a.Delay))
+		default:
+			if err := refused(a, patience); err != nil {
+				return err
+			}
+			w = k.lines.open(key, n, saturatingAdd(k.scope.Now(), a.RetryAfter))
+		}
+	}
+	return k.await(ctx, w)
+}
+
+// patience is how long ctx lets its caller wait.
+func (k *Keyed) patience(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return math.MaxInt64
+	}
+	return max(deadline.Sub(k.scope.clock.time()), 0)
+}
+
+// refused is the error for a denial that waiting does not mend, or nil.
+func refused(a Answer, patience time.Duration) error {
+	switch {
+	case a.RetryAfter == Never:
+		return ErrNeverFits
+	case a.QueueFull:
+		return ErrQueueFull
+	case a.Delay > 0 || a.RetryAfter > patience:
+		return ErrTooLate
+	}
+	return nil
+}
+
+// await returns when w has had its turn, or ctx has ended. Only the first of a line watches
+// the time; when it goes, it wakes the next.
+func (k *Keyed) await(ctx context.Context, w *waiter) error {
+	for ended := false; ; {
+		now := k.scope.Now()
+		turn, left := k.lines.turn(w, now)
+		switch {
+		case turn == granted:
+			return nil
+		case turn == mayAsk:
+			patience := k.patience(ctx)
+			if ended {
+				patience = math.MaxInt64 // the error is then that of ctx
+			}
+			if err := k.askAgain(ctx, w, patience); err != errNotYet {
+				return err
+			}
+			if !ended {
+				continue
+			}
+		}
+		if ended {
+			return k.leave(ctx, w)
+		}
+		var timer <-chan time.Time
+		if turn == first {
+			timer = k.scope.clock.after(left)
+		}
+		select {
+		case <-timer:
+		case <-w.wake:
+		case <-ctx.Done():
+			ended = true // but whoever's turn has come by now is served
+		}
+	}
+}
+
+// askAgain asks the store for w, the first of a line that has not booked.
+func (k *Keyed) askAgain(ctx context.Context, w *waiter, patience time.Duration) error {
+	a, err := k.store.Do(context.WithoutCancel(ctx), Request{k.scope, w.line.key, Ask{N: w.n}})
+	if err == nil && !a.Allowed {
+		if err = refused(a, patience); err == nil {
+			k.lines.postpone(w, saturatingAdd(k.scope.Now(), a.RetryAfter))
+			return errNotYet
+		}
+	}
+	k.lines.remove(w)
+	return err
+}
+
+// leave takes w out of its line, because ctx has ended. What it had booked is given back, for those behind it.
+func (k *Keyed) leave(ctx context.Context, w *waiter) error {
+	if !w.line.booked {
+		k.lines.remove(w)
+		return ctx.Err()
+	}
+	w.line.returns.Lock()
+	defer w.line.returns.Unlock()
+	a, err := k.store.Do(context.WithoutCancel(ctx), Request{k.scope, w.line.key, Ask{N: -w.n}})
+	if err != nil {
+		a.Delay = 0 // it stays booked, so nobody moves up
+	}
+	k.lines.moveUp(w, a.Delay)
+	return ctx.Err()
+}
+
+func saturatingAdd(now int64, d time.Duration) int64 {
+	return int64(saturate(uint64(now) + uint64(d)))
+}
