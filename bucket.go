@@ -18,6 +18,8 @@ type bucket struct {
 	// when no more than full will be owed after it.
 	spaced bool
 	queue  uint128 // how far ahead an ask may be granted, however long it would wait
+
+	room uint64 // what may be owed for one more event to be granted, if the state is a word
 }
 
 func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
@@ -84,6 +86,9 @@ func (b *bucket) answer(owed uint128) Answer {
 // decider keeps the state in one word if it is a whole number of nanoseconds, else in two.
 func (b *bucket) decider() Decider {
 	if b.den == 1 && b.full.hi == 0 && b.full.lo < 1<<62 {
+		if !b.spaced {
+			b.room = b.full.lo - b.num
+		}
 		return bucketWord{b}
 	}
 	return bucketPair{b}
@@ -100,6 +105,16 @@ func (d bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer
 		return state, d.answer(uint128{0, state}.sub(d.units(now))).never()
 	}
 	return next.lo, a
+}
+
+// admit does in 64 bits what decide does in 128: with whole nanoseconds, and full below 2^62, they suffice.
+func (d bucketWord) admit(state uint64, now int64) (uint64, bool) {
+	at := uint64(now)
+	owed := max(state, at) - at
+	if owed > d.room {
+		return state, false
+	}
+	return at + owed + d.num, true
 }
 
 func (d bucketWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {

@@ -8,6 +8,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-var _ weir.Clock = (*clock.Mock)(nil)
-var _ = assert.Equal
-var _ = require.Equal
+var (
+	_ weir.Clock = (*clock.Mock)(nil)
+	_            = assert.Equal
+	_            = require.Equal
+)

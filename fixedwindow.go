@@ -114,6 +114,18 @@ func (d windowWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer
 	return index<<d.countBits | count, a
 }
 
+// admit divides only when a window has ended.
+func (d windowWord) admit(state uint64, now int64) (uint64, bool) {
+	index := state >> d.countBits
+	if start := index * d.per; uint64(now) >= start && uint64(now)-start >= d.per {
+		return d.index(now)<<d.countBits | 1, true
+	}
+	if state&(1<<d.countBits-1) >= d.limit {
+		return state, false
+	}
+	return state + 1, true
+}
+
 func (d windowWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	next, a := d.DecideWord(state[0], now, ask)
 	state[0] = next

@@ -48,6 +48,12 @@ type WordDecider interface {
 	DecideWord(state uint64, now int64, ask Ask) (uint64, Answer)
 }
 
+// An admitter is a [WordDecider] that has a short way for the commonest ask, that of
+// [Keyed.Allow]: one event, and of the answer only whether it is granted.
+type admitter interface {
+	admit(state uint64, now int64) (next uint64, granted bool)
+}
+
 // An Ask is what a [Decider] is asked for.
 type Ask struct {
 	// N is the number of events: all are granted or none. 0 looks, and changes nothing.

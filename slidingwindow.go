@@ -233,6 +233,26 @@ func (d slidingWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answe
 	return s[0]<<(2*d.countBits) | s[1]<<d.countBits | s[2], a
 }
 
+// admit needs no division while the sub-window lasts: current + floor(x/width) < limit is
+// x < (limit-current)*width.
+func (d slidingWord) admit(state uint64, now int64) (uint64, bool) {
+	index := state >> (2 * d.countBits)
+	passed := uint64(0) // of the sub-window index, with an older instant counting as its start
+	if start := index * d.width; uint64(now) > start {
+		if passed = uint64(now) - start; passed >= d.width {
+			next, a := d.DecideWord(state, now, Ask{N: 1})
+			return next, a.Allowed
+		}
+	}
+	mask := uint64(1)<<d.countBits - 1
+	currentAt := d.countBits * int(1-index&1) // its place in the word
+	current, previous := state>>currentAt&mask, state>>(d.countBits-currentAt)&mask
+	if current >= d.limit || !mul64(previous, d.width-passed).less(mul64(d.limit-current, d.width)) {
+		return state, false
+	}
+	return state + 1<<currentAt, true
+}
+
 func (d slidingWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	next, a := d.DecideWord(state[0], now, ask)
 	state[0] = next

@@ -44,8 +44,10 @@ func TestVectorsSmoke(t *testing.T) {
 		for _, c := range cs {
 			p := c.Policy
 			per := time.Duration(p.Per)
-			pol := map[string]Policy{"TokenBucket": TokenBucket{p.Limit, per, p.Burst}, "LeakyBucket": LeakyBucket{p.Limit, per, p.Capacity},
-				"FixedWindow": FixedWindow{p.Limit, per, p.FromFirst}, "SlidingWindow": SlidingWindow{p.Limit, per, p.Buckets}, "SlidingLog": SlidingLog{p.Limit, per}}[p.Kind]
+			pol := map[string]Policy{
+				"TokenBucket": TokenBucket{p.Limit, per, p.Burst}, "LeakyBucket": LeakyBucket{p.Limit, per, p.Capacity},
+				"FixedWindow": FixedWindow{p.Limit, per, p.FromFirst}, "SlidingWindow": SlidingWindow{p.Limit, per, p.Buckets}, "SlidingLog": SlidingLog{p.Limit, per},
+			}[p.Kind]
 			fc := &fake{}
 			l := Must(New(pol, WithClock(fc)))
 			t.Logf("%s %T", c.Name, l.scope.Decider)

@@ -1,0 +1,131 @@
+package weir
+
+import (
+	"errors"
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"reflect"
+	"sync"
+	"sync/atomic"
+)
+
+// memory is what a MemStore consists of once it is used.
+//
+// The entries of all limiters lie in one hash table, divided by the first bits of the hash into segments
+// with a lock each. A segment that fills up is divided in two, or copied without
+// the entries that are as good as new; so no call ever handles more than one segment, and memory comes and goes
+// with the keys. (The scheme is extendible hashing, R. Fagin and others, 1979.)
+//
+// An entry is 24 bytes without a pointer, so that the garbage collector has nothing to follow, however many
+// keys there are. It holds the state where that is a single word, and else says where in the slab it lies.
+type memory struct {
+	seedA, seedB maphash.Seed
+	maxKeys      int64
+	firstDepth   uint         // the depth of the first segments
+	keys         atomic.Int64 // entries that count towards maxKeys
+	overflows    atomic.Int64 // entries that stand for all keys without one
+
+	dir    atomic.Pointer[directory]
+	swept  atomic.Uint64 // where sweepSome goes on, in the directory
+	slab   slab
+	scopes atomic.Pointer[[]*memScope] // by tag
+
+	mu   sync.Mutex // guards changes of dir and of scopes
+	tags map[any]uint64
+}
+
+// A memScope is what a memory knows of a limiter's scope, found through the scope itself.
+type memScope struct {
+	memory       *memory
+	clock        *nanoClock // tells when its entries expire
+	decider      Decider
+	word         WordDecider // decider if it is one, else nil
+	admitter     admitter    // likewise
+	tag          uint64      // its index in memory.scopes; entries bear that of the scope that wrote them
+	nameA, nameB uint64      // hash of the name
+}
+
+const (
+	tagBits     = 20
+	tagMask     = 1<<tagBits - 1
+	overflowBit = 1 << tagBits // in hash.b: stands for all keys that have no entry
+	markMask    = overflowBit | tagMask
+)
+
+// A hash identifies a name and key. Both words are secret, since their seeds are, so that nobody can
+// make two keys that share them; by chance, two of a billion keys do with a
+// probability of 10^-14.
+type hash struct {
+	a uint64 // never zero
+	b uint64 // the low bits hold a tag and the overflowBit
+}
+
+func newMemory(maxKeys int) *memory {
+	m := &memory{seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed(), tags: make(map[any]uint64)}
+	m.maxKeys, m.firstDepth = math.MaxInt64, mostDepth
+	if maxKeys > 0 {
+		m.maxKeys = int64(maxKeys)
+		m.firstDepth = uint(min(bits.Len(uint(maxKeys)/firstKeys), mostDepth))
+	}
+	m.dir.Store(newDirectory(m.firstDepth))
+	m.scopes.Store(new([]*memScope))
+	return m
+}
+
+func (sc *memScope) hash(key string) hash {
+	m := sc.memory
+	return hash{
+		a: (maphash.String(m.seedA, key) ^ sc.nameA) | 1,
+		b: (maphash.String(m.seedB, key)^sc.nameB)&^markMask | sc.tag,
+	}
+}
+
+func (h hash) isOverflow() bool { return h.b&overflowBit != 0 }
+
+// overflow identifies the entry that stands for all keys of the scope which have the first bits of h, and
+// no entry.
+func (sc *memScope) overflow(h hash) hash {
+	o := sc.hash("")
+	low := ^uint64(0) >> sc.memory.firstDepth
+	return hash{a: h.a&^low | o.a&low | 1, b: o.b | overflowBit}
+}
+
+var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies")
+
+// scope returns what m knows of s, and notes it in s.
+func (m *memory) scope(s *Scope) (*memScope, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sc := &memScope{memory: m, clock: &s.clock, decider: s.Decider}
+	sc.word, _ = s.Decider.(WordDecider)
+	sc.admitter, _ = s.Decider.(admitter)
+	if s.Name != "" {
+		sc.nameA, sc.nameB = maphash.String(m.seedB, s.Name), maphash.String(m.seedA, s.Name)
+	}
+
+	// Scopes whose policies and clocks are equal may read each other's states.
+	var id any = sc
+	if comparable(s.Policy) && comparable(s.clock.Clock) {
+		id = [2]any{s.Policy, s.clock.Clock}
+	}
+	tag, ok := m.tags[id]
+	if !ok {
+		scopes := *m.scopes.Load()
+		if len(scopes) > tagMask {
+			return nil, errTooManyPolicies
+		}
+		tag = uint64(len(scopes))
+		m.tags[id] = tag
+		scopes = append(scopes, sc)
+		m.scopes.Store(&scopes)
+	}
+	sc.tag = tag
+	s.mem.Store(sc)
+	return sc, nil
+}
+
+func comparable(v any) bool { return v == nil || reflect.ValueOf(v).Comparable() }
+
+// writer is the scope that wrote an entry.
+func (m *memory) writer(e *entry) *memScope { return (*m.scopes.Load())[e.b.Load()&tagMask] }

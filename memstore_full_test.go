@@ -1,0 +1,108 @@
+package weir_test
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// P7: junk keys can't push out a count, nor use up memory.
+func TestP7_AFloodForgetsNobody(t *testing.T) {
+	const maxKeys = 100_000
+	flood := 10_000_000
+	if testing.Short() {
+		flood = 500_000
+	}
+	store := &weir.MemStore{MaxKeys: maxKeys}
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Hour}, weir.WithStore(store), weir.WithClock(clock.NewMock())))
+	for l.Allow("abuser") {
+	}
+	require.Equal(t, 99, take(t, l, "regular", 1).Remaining)
+
+	before := heap()
+	buffer := make([]byte, 0, 32)
+	for i := range flood {
+		l.Allow(string(strconv.AppendInt(buffer, int64(i), 36)))
+	}
+	assert.LessOrEqual(t, store.Len(), maxKeys)
+	assert.Less(t, heap()-before, 32<<20, "bytes of heap")
+	assert.False(t, l.Allow("abuser"), "still over its limit")
+	assert.Equal(t, 98, take(t, l, "regular", 1).Remaining, "still served, from its own count")
+	runtime.KeepAlive(l)
+}
+
+func heap() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// When there is no room, new keys share an allowance per 64th of the keys, and none of them has more
+// than one allowance, even when there is room again.
+func TestMemStoreOverflow(t *testing.T) {
+	for _, p := range everyPolicy {
+		if w, ok := p.(weir.FixedWindow); ok && w.Limit > 1e9 {
+			continue // as good as unlimited
+		}
+		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
+			mock := clock.NewMock()
+			mock.Add(100 * time.Millisecond)
+			store := &weir.MemStore{MaxKeys: 10}
+			l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
+			for i := range 10 {
+				require.True(t, l.Allow(key(i)))
+			}
+			shared := 0
+			for i := range 1000 {
+				if l.Allow(key(100 + i)) {
+					shared++
+				}
+			}
+			one := take(t, l, "another", 0).Limit
+			if _, ok := p.(weir.LeakyBucket); ok {
+				one = 1
+			}
+			assert.Equal(t, one, shared, "all new keys together have one allowance")
+			assert.Equal(t, 10, store.Len())
+
+			for i := range 10 {
+				assert.Zero(t, take(t, l, key(i), 0).RetryAfter)
+			}
+			r := take(t, l, "another", 1)
+			assert.False(t, r.Allowed)
+			mock.Add(r.RetryAfter)
+			assert.True(t, take(t, l, "another", 1).Allowed, "at the instant that was told")
+			mock.Add(time.Minute)
+			for i := range 10 {
+				assert.True(t, take(t, l, key(200+i), 1).Allowed, "there is room again")
+			}
+			assert.LessOrEqual(t, store.Len(), 10)
+		})
+	}
+}
+
+// A key that was granted events while there was no room does not get another allowance when there is.
+func TestMemStoreOverflowIsInherited(t *testing.T) {
+	mock := clock.NewMock()
+	store := &weir.MemStore{MaxKeys: 1}
+	quick := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Second}, weir.WithClock(mock), weir.WithStore(store), weir.WithName("quick")))
+	login := weir.Must(weir.New(weir.SlidingLog{Limit: 5, Per: time.Minute}, weir.WithClock(mock), weir.WithStore(store), weir.WithName("login")))
+	require.True(t, quick.Allow("other"))
+	require.Equal(t, 1, take(t, login, "victim", 4).Remaining, "shares, since the store is full")
+	require.Equal(t, 1, store.Len())
+	mock.Add(2 * time.Second) // other is as good as new, and gives way
+	assert.Equal(t, 0, take(t, login, "victim", 1).Remaining)
+	assert.Equal(t, 1, store.Len(), "victim")
+	assert.False(t, login.Allow("victim"))
+	mock.Add(time.Minute)
+	assert.Equal(t, 4, take(t, login, "victim", 1).Remaining)
+}

@@ -1,0 +1,159 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// everyPolicy is one of each, and of each way to keep a state: in one word, in several, growing.
+var everyPolicy = []weir.Policy{
+	weir.TokenBucket{Limit: 5, Per: time.Second},
+	weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 5},
+	weir.LeakyBucket{Limit: 5, Per: time.Second},
+	weir.LeakyBucket{Limit: 7, Per: time.Second},
+	weir.FixedWindow{Limit: 5, Per: time.Second},
+	weir.FixedWindow{Limit: 5_000_000_000, Per: time.Millisecond},
+	weir.FixedWindow{Limit: 5, Per: time.Second, FromFirst: true},
+	weir.SlidingWindow{Limit: 5, Per: time.Second},
+	weir.SlidingWindow{Limit: 5, Per: time.Second, Buckets: 10},
+	weir.SlidingLog{Limit: 5, Per: time.Second},
+}
+
+func take(t *testing.T, l weir.Limiter, key string, n int) weir.Result {
+	t.Helper()
+	r, err := l.Take(context.Background(), key, n)
+	require.NoError(t, err)
+	return r
+}
+
+func key(i int) string { return fmt.Sprintf("key-%d", i) }
+
+// Allow has a way of its own through MemStore; it must answer as Take does.
+func TestAllowIsTakeOfOne(t *testing.T) {
+	for _, p := range everyPolicy {
+		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
+			mock := clock.NewMock()
+			a := weir.Must(weir.New(p, weir.WithClock(mock)))
+			b := weir.Must(weir.New(p, weir.WithClock(mock)))
+			for i := range 2000 {
+				require.Equal(t, take(t, a, "k", 1).Allowed, b.Allow("k"), "call %d", i)
+				require.Equal(t, take(t, a, "k", 0), take(t, b, "k", 0), "after call %d", i)
+				mock.Add(time.Duration(i*i%97) * time.Millisecond / 3)
+			}
+		})
+	}
+}
+
+// R6: what is forgotten is as good as new, and it is forgotten in the course of other calls.
+func TestR6_MemStoreForgets(t *testing.T) {
+	for _, p := range everyPolicy {
+		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
+			mock := clock.NewMock()
+			store := new(weir.MemStore)
+			l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
+			for i := range 3000 {
+				l.Allow(key(i))
+			}
+			require.Equal(t, 3000, store.Len(), "nothing can be forgotten yet")
+			mock.Add(time.Minute)
+			for i := range 10000 {
+				l.Allow(key(3000 + i))
+				mock.Add(time.Millisecond)
+			}
+			assert.Less(t, store.Len(), 5000)
+		})
+	}
+}
+
+// Known keys alone also make the store forget the others.
+func TestMemStoreForgetsWithoutNewKeys(t *testing.T) {
+	mock := clock.NewMock()
+	store := new(weir.MemStore)
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 1e6}, weir.WithClock(mock), weir.WithStore(store)))
+	for i := range 10000 {
+		l.Allow(key(i))
+	}
+	mock.Add(time.Hour)
+	for range 400_000 {
+		l.Allow("the one in use")
+	}
+	assert.Less(t, store.Len(), 100)
+}
+
+// R11: whatever bytes a key holds, and however long it is, it is a key of its own.
+func TestR11_KeysAndNames(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	keys := []string{
+		"", "\x00", "\x00\x00", "a", "a\x00", "\x00a", "a:b", "a:b:c", "{a}", "\xff\xfe", "\xff",
+		long, long + "y", "y" + long, long[1:],
+	}
+	store := new(weir.MemStore)
+	for _, name := range []string{"", "a", "a:", "a:b", "\x00"} {
+		l := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: time.Hour}, weir.WithStore(store), weir.WithName(name)))
+		for _, k := range keys {
+			require.True(t, l.Allow(k), "name %q, a key of %d bytes", name, len(k))
+		}
+	}
+	assert.Equal(t, 5*len(keys), store.Len())
+	again := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: time.Hour}, weir.WithStore(store), weir.WithName("a:")))
+	assert.Zero(t, take(t, again, "a:b", 1).Remaining, "the same name shares")
+}
+
+// A key's bytes may change after the call, as those of a request's buffer do.
+func TestMemStoreKeepsNoKey(t *testing.T) {
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}))
+	for range 2 {
+		buffer := []byte("abc")
+		l.Allow(string(buffer))
+		copy(buffer, "xyz")
+	}
+	assert.False(t, l.Allow("abc"))
+	assert.True(t, l.Allow("xyz"))
+}
+
+// R10: while segments fill, divide and are copied, and other goroutines make it so, nothing is granted twice
+// or lost.
+func TestR10_MemStoreWhileItGrows(t *testing.T) {
+	const keys, goroutines, limit = 20000, 8, 5
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: limit, Per: time.Hour},
+		weir.TokenBucket{Limit: 7, Per: time.Hour, Burst: limit},
+		weir.SlidingLog{Limit: limit, Per: time.Hour},
+	} {
+		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
+			store := new(weir.MemStore)
+			l := weir.Must(weir.New(p, weir.WithClock(clock.NewMock()), weir.WithStore(store)))
+			var granted atomic.Int64
+			var all sync.WaitGroup
+			for range goroutines {
+				all.Go(func() {
+					for i := range keys {
+						if l.Allow(key(i)) {
+							granted.Add(1)
+						}
+					}
+				})
+			}
+			all.Wait()
+			assert.EqualValues(t, keys*limit, granted.Load())
+			assert.Equal(t, keys, store.Len())
+		})
+	}
+}
+
+func TestMemStoreOptions(t *testing.T) {
+	_, err := weir.New(weir.SlidingLog{Limit: 1, Per: 1}, weir.WithStore(&weir.MemStore{MaxKeys: -3}))
+	assert.EqualError(t, err, "weir: MemStore.MaxKeys is -3, must be at least 0")
+	assert.Zero(t, new(weir.MemStore).Len())
+}

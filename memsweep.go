@@ -1,0 +1,122 @@
+package weir
+
+import "math"
+
+// How many slots are looked at for entries that are as good as new, beside those of a segment that is
+// replaced, which are all looked at. A key that comes back after it was dropped costs more than one that is
+// still there; so as long as there is room, few are dropped: less than one for each that comes.
+const (
+	sweepOnNew    = 1             // when a new key comes, in its segment
+	sweepWhenFull = 32            // when there is no room for it,
+	sweepFirst    = 4 * firstKeys // or all, if MaxKeys is so small that there is one segment
+	sweepNow      = 16            // after one of 256 changes, in any segment
+)
+
+// sweep looks at the next n slots of s, and drops entries that are as good as new. It requires that s.mu is held.
+func (m *memory) sweep(s *segment, n int) {
+	var (
+		clock *nanoClock
+		now   int64
+	)
+	for range min(n, len(s.entries)) {
+		e := &s.entries[s.hand]
+		if s.hand++; s.hand == len(s.entries) {
+			s.hand = 0
+		}
+		state := e.state.Load()
+		if e.a.Load() == 0 || state == moved {
+			continue
+		}
+		writer := m.writer(e)
+		if writer.clock != clock {
+			clock, now = writer.clock, writer.clock.now()
+		}
+		if writer.expired(m, s, state, now) && e.state.CompareAndSwap(state, moved) {
+			m.dropped(s, e, writer, state)
+		}
+	}
+}
+
+// expired tells whether the state of an entry is as good as new at now.
+func (w *memScope) expired(m *memory, s *segment, state uint64, now int64) bool {
+	words := s.scratch[:1]
+	if w.word != nil {
+		words[0] = state
+	} else {
+		words = m.slab.get(state)
+	}
+	at := w.decider.Expiry(words)
+	return at <= now && at < math.MaxInt64
+}
+
+// dropped accounts for an entry that was moved to nowhere. It requires that s.mu is held.
+func (m *memory) dropped(s *segment, e *entry, writer *memScope, state uint64) {
+	if writer.word == nil {
+		m.slab.remove(state)
+	}
+	s.live--
+	if (hash{b: e.b.Load()}).isOverflow() {
+		m.overflows.Add(-1)
+	} else {
+		m.keys.Add(-1)
+	}
+}
+
+// sweepSome sweeps a few slots of some segment, another each time. It gives up where it would have to wait.
+func (m *memory) sweepSome() {
+	d := m.dir.Load()
+	s := d.segments[m.swept.Add(1)%uint64(len(d.segments))].Load()
+	if s == nil || !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	if s.replaced {
+		return
+	}
+	m.sweep(s, sweepNow)
+	if len(s.entries) > minSlots && s.live < len(s.entries)/8 {
+		m.replace(s)
+	}
+}
+
+// slotsFor is how many slots a segment gets for so many entries: it is then half to two thirds full.
+func slotsFor(live int) int {
+	if live < 512 {
+		return max(2*live, minSlots)
+	}
+	return live + live/2
+}
+
+// replace puts one segment, or two, in the place of s: with room for more, and without the entries that are
+// as good as new. It requires that s.mu is held.
+func (m *memory) replace(s *segment) {
+	m.sweep(s, len(s.entries))
+	heirs := []*segment{nil, nil}
+	if s.live > maxSlots*5/8 {
+		heirs[0] = newSegment(slotsFor(s.live/2), s.prefix<<1, s.depth+1)
+		heirs[1] = newSegment(slotsFor(s.live/2), s.prefix<<1|1, s.depth+1)
+	} else {
+		heirs = heirs[:1]
+		heirs[0] = newSegment(slotsFor(s.live), s.prefix, s.depth)
+	}
+	for i := range s.entries {
+		e := &s.entries[i]
+		h := hash{e.a.Load(), e.b.Load()}
+		if h.a == 0 {
+			continue
+		}
+		if state := e.state.Swap(moved); state != moved {
+			heir := heirs[0]
+			if len(heirs) == 2 {
+				heir = heirs[h.a>>(63-s.depth)&1]
+			}
+			heir.insert(h, state)
+		}
+	}
+	s.replaced = true
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, heir := range heirs {
+		m.put(heir)
+	}
+}

@@ -1,0 +1,169 @@
+package weir
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// An entry is a slot of a segment. Its fields are written under the segment's lock, hash.a last, and read by anyone. Once
+// set, the hash never changes, so that whoever found an entry may go on with it; when the
+// entry is dropped or copied elsewhere its state becomes moved for good.
+type entry struct {
+	a, b  atomic.Uint64 // a hash; a is zero in an empty slot
+	state atomic.Uint64 // a word, or where the words are in the slab
+}
+
+// moved is the state of an entry that counts no more. No WordDecider may use it.
+const moved = 1<<64 - 1
+
+const (
+	mostDepth = 6       // 64 segments to begin with,
+	firstKeys = 128     // or fewer, with so many keys each, if MaxKeys is small
+	minSlots  = 16      // of a segment
+	maxSlots  = 1 << 14 // 400 kB, which takes some 100 µs to divide
+)
+
+// A segment is a hash table with open addressing. It never grows: it is replaced.
+type segment struct {
+	entries []entry
+	prefix  uint64 // the first bits of the hashes here, as many as depth
+	depth   uint
+
+	_ [64]byte // what follows is written often, what precedes is read by all
+
+	mu       sync.Mutex
+	replaced bool     // look it up again in the directory
+	used     int      // slots that are not empty
+	live     int      // of these, entries that were not moved
+	hand     int      // where sweep goes on
+	scratch  []uint64 // for a state that is not in the table
+}
+
+func newSegment(slots int, prefix uint64, depth uint) *segment {
+	return &segment{entries: make([]entry, slots), prefix: prefix, depth: depth, scratch: make([]uint64, 4)}
+}
+
+// newState is a state of so many zero words, until the next one. It requires that s.mu is held.
+func (s *segment) newState(words int) []uint64 {
+	if words > cap(s.scratch) {
+		s.scratch = make([]uint64, words)
+	}
+	state := s.scratch[:words]
+	clear(state)
+	return state
+}
+
+// start is the slot from which on a hash is looked for.
+func (s *segment) start(a uint64) int {
+	return int(uint64(uint32(a)) * uint64(len(s.entries)) >> 32)
+}
+
+// find returns the live entry of h that a scope of the same tag wrote, or nil. It needs no lock.
+func (m *memory) find(h hash) *entry {
+	s := m.dir.Load().at(h.a).Load()
+	if s == nil {
+		return nil
+	}
+	for i := s.start(h.a); ; {
+		e := &s.entries[i]
+		switch e.a.Load() {
+		case h.a:
+			if e.b.Load() == h.b && e.state.Load() != moved {
+				return e
+			}
+		case 0:
+			return nil
+		}
+		if i++; i == len(s.entries) {
+			i = 0
+		}
+	}
+}
+
+// lookup returns the live entry of h, whoever wrote it, or nil. It requires that s.mu is held.
+func (s *segment) lookup(h hash) *entry {
+	for i := s.start(h.a); ; {
+		e := &s.entries[i]
+		switch e.a.Load() {
+		case h.a:
+			if (e.b.Load()^h.b)&^tagMask == 0 && e.state.Load() != moved {
+				return e
+			}
+		case 0:
+			return nil
+		}
+		if i++; i == len(s.entries) {
+			i = 0
+		}
+	}
+}
+
+// insert puts in an entry, for which there must be no live one, and a slot. It requires that s.mu is held.
+func (s *segment) insert(h hash, state uint64) {
+	i := s.start(h.a)
+	for s.entries[i].a.Load() != 0 {
+		if i++; i == len(s.entries) {
+			i = 0
+		}
+	}
+	e := &s.entries[i]
+	e.b.Store(h.b)
+	e.state.Store(state)
+	e.a.Store(h.a)
+	s.used++
+	s.live++
+}
+
+// full tells whether another entry would make the table slow.
+func (s *segment) full() bool { return s.used+1 > len(s.entries)*13/16 }
+
+// A directory finds the segment of a hash by its first bits.
+type directory struct {
+	depth    uint
+	segments []atomic.Pointer[segment]
+}
+
+func newDirectory(depth uint) *directory {
+	return &directory{depth: depth, segments: make([]atomic.Pointer[segment], 1<<depth)}
+}
+
+func (d *directory) at(a uint64) *atomic.Pointer[segment] {
+	return &d.segments[a>>(64-d.depth)]
+}
+
+// lock returns the segment of h, locked. It makes one if there is none.
+func (m *memory) lock(h hash) *segment {
+	for {
+		s := m.dir.Load().at(h.a).Load()
+		if s == nil {
+			m.mu.Lock()
+			if at := m.dir.Load().at(h.a); at.Load() == nil {
+				m.put(newSegment(minSlots, h.a>>(64-m.firstDepth), m.firstDepth))
+			}
+			m.mu.Unlock()
+			continue
+		}
+		s.mu.Lock()
+		if !s.replaced {
+			return s
+		}
+		s.mu.Unlock()
+	}
+}
+
+// put makes the directory lead to s. It requires that m.mu is held.
+func (m *memory) put(s *segment) {
+	d := m.dir.Load()
+	if s.depth > d.depth {
+		wider := newDirectory(d.depth + 1)
+		for i := range wider.segments {
+			wider.segments[i].Store(d.segments[i/2].Load())
+		}
+		m.dir.Store(wider)
+		d = wider
+	}
+	shared := d.depth - s.depth // bits that s does not tell apart
+	for i := s.prefix << shared; i < (s.prefix+1)<<shared; i++ {
+		d.segments[i].Store(s)
+	}
+}
