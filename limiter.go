@@ -143,8 +143,14 @@ func WithName(name string) Option {
 	}
 }
 
+// errNotMade fails a nil or zero Keyed closed: it denies, and says why where it can.
+var errNotMade = errors.New("weir: this Keyed is nil or zero, must be made by New")
+
 // Allow implements [Limiter].
 func (k *Keyed) Allow(key string) bool {
+	if k == nil || k.store == nil {
+		return false
+	}
 	if k.mem != nil {
 		return k.mem.allow(k.scope, key)
 	}
@@ -154,6 +160,9 @@ func (k *Keyed) Allow(key string) bool {
 
 // Take implements [Limiter].
 func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
+	if k == nil || k.store == nil {
+		return Result{}, errNotMade
+	}
 	if n < 0 {
 		return Result{}, fmt.Errorf("weir: Take of %d events, must be at least 0", n)
 	}

@@ -1,10 +1,10 @@
 package weir_test
 
 import (
-	"fmt"
 	"runtime"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -49,60 +49,60 @@ func heap() int {
 // When there is no room, new keys share an allowance per 64th of the keys, and none of them has more
 // than one allowance, even when there is room again.
 func TestMemStoreOverflow(t *testing.T) {
-	for _, p := range everyPolicy {
+	each(t, everyPolicy, func(t *testing.T, p weir.Policy) {
 		if w, ok := p.(weir.FixedWindow); ok && w.Limit > 1e9 {
-			continue // as good as unlimited
+			return // as good as unlimited
 		}
-		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
-			mock := clock.NewMock()
-			mock.Add(100 * time.Millisecond)
-			store := &weir.MemStore{MaxKeys: 10}
-			l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
-			for i := range 10 {
-				require.True(t, l.Allow(key(i)))
+		mock := clock.NewMock()
+		mock.Add(100 * time.Millisecond)
+		store := &weir.MemStore{MaxKeys: 10}
+		l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
+		for i := range 10 {
+			require.True(t, l.Allow(key(i)))
+		}
+		shared := 0
+		for i := range 1000 {
+			if l.Allow(key(100 + i)) {
+				shared++
 			}
-			shared := 0
-			for i := range 1000 {
-				if l.Allow(key(100 + i)) {
-					shared++
-				}
-			}
-			one := take(t, l, "another", 0).Limit
-			if _, ok := p.(weir.LeakyBucket); ok {
-				one = 1
-			}
-			assert.Equal(t, one, shared, "all new keys together have one allowance")
-			assert.Equal(t, 10, store.Len())
+		}
+		one := take(t, l, "another", 0).Limit
+		if _, ok := p.(weir.LeakyBucket); ok {
+			one = 1
+		}
+		assert.Equal(t, one, shared, "all new keys together have one allowance")
+		assert.Equal(t, 10, store.Len())
 
-			for i := range 10 {
-				assert.Zero(t, take(t, l, key(i), 0).RetryAfter)
-			}
-			r := take(t, l, "another", 1)
-			assert.False(t, r.Allowed)
-			mock.Add(r.RetryAfter)
-			assert.True(t, take(t, l, "another", 1).Allowed, "at the instant that was told")
-			mock.Add(time.Minute)
-			for i := range 10 {
-				assert.True(t, take(t, l, key(200+i), 1).Allowed, "there is room again")
-			}
-			assert.LessOrEqual(t, store.Len(), 10)
-		})
-	}
+		for i := range 10 {
+			assert.Zero(t, take(t, l, key(i), 0).RetryAfter)
+		}
+		r := take(t, l, "another", 1)
+		assert.False(t, r.Allowed)
+		mock.Add(r.RetryAfter)
+		assert.True(t, take(t, l, "another", 1).Allowed, "at the instant that was told")
+		mock.Add(time.Minute)
+		for i := range 10 {
+			assert.True(t, take(t, l, key(200+i), 1).Allowed, "there is room again")
+		}
+		assert.LessOrEqual(t, store.Len(), 10)
+	})
 }
 
 // A key that was granted events while there was no room does not get another allowance when there is.
 func TestMemStoreOverflowIsInherited(t *testing.T) {
-	mock := clock.NewMock()
-	store := &weir.MemStore{MaxKeys: 1}
-	quick := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Second}, weir.WithClock(mock), weir.WithStore(store), weir.WithName("quick")))
-	login := weir.Must(weir.New(weir.SlidingLog{Limit: 5, Per: time.Minute}, weir.WithClock(mock), weir.WithStore(store), weir.WithName("login")))
-	require.True(t, quick.Allow("other"))
-	require.Equal(t, 1, take(t, login, "victim", 4).Remaining, "shares, since the store is full")
-	require.Equal(t, 1, store.Len())
-	mock.Add(2 * time.Second) // other is as good as new, and gives way
-	assert.Equal(t, 0, take(t, login, "victim", 1).Remaining)
-	assert.Equal(t, 1, store.Len(), "victim")
-	assert.False(t, login.Allow("victim"))
-	mock.Add(time.Minute)
-	assert.Equal(t, 4, take(t, login, "victim", 1).Remaining)
+	synctest.Test(t, func(t *testing.T) {
+		mock := clock.NewMock()
+		store := &weir.MemStore{MaxKeys: 1}
+		quick := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Second}, weir.WithClock(mock), weir.WithStore(store), weir.WithName("quick")))
+		login := weir.Must(weir.New(weir.SlidingLog{Limit: 5, Per: time.Minute}, weir.WithClock(mock), weir.WithStore(store), weir.WithName("login")))
+		require.True(t, quick.Allow("other"))
+		require.Equal(t, 1, take(t, login, "victim", 4).Remaining, "shares, since the store is full")
+		require.Equal(t, 1, store.Len())
+		mock.Add(2 * time.Second) // other is as good as new, and gives way
+		assert.Equal(t, 0, take(t, login, "victim", 1).Remaining)
+		assert.Equal(t, 1, store.Len(), "victim")
+		assert.False(t, login.Allow("victim"))
+		mock.Add(time.Minute)
+		assert.Equal(t, 4, take(t, login, "victim", 1).Remaining)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -37,43 +38,48 @@ func take(t *testing.T, l weir.Limiter, key string, n int) weir.Result {
 	return r
 }
 
-func key(i int) string { return fmt.Sprintf("key-%d", i) }
-
-// Allow has a way of its own through MemStore; it must answer as Take does.
-func TestAllowIsTakeOfOne(t *testing.T) {
-	for _, p := range everyPolicy {
-		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
-			mock := clock.NewMock()
-			a := weir.Must(weir.New(p, weir.WithClock(mock)))
-			b := weir.Must(weir.New(p, weir.WithClock(mock)))
-			for i := range 2000 {
-				require.Equal(t, take(t, a, "k", 1).Allowed, b.Allow("k"), "call %d", i)
-				require.Equal(t, take(t, a, "k", 0), take(t, b, "k", 0), "after call %d", i)
-				mock.Add(time.Duration(i*i%97) * time.Millisecond / 3)
-			}
+// each runs a test for every policy, in a bubble, where the mock's pauses take no time.
+func each(t *testing.T, policies []weir.Policy, test func(t *testing.T, p weir.Policy)) {
+	for _, p := range policies {
+		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, p) })
 		})
 	}
 }
 
+func key(i int) string { return fmt.Sprintf("key-%d", i) }
+
+// Allow has a way of its own through MemStore; it must answer as Take does.
+func TestAllowIsTakeOfOne(t *testing.T) {
+	each(t, everyPolicy, func(t *testing.T, p weir.Policy) {
+		mock := clock.NewMock()
+		a := weir.Must(weir.New(p, weir.WithClock(mock)))
+		b := weir.Must(weir.New(p, weir.WithClock(mock)))
+		for i := range 2000 {
+			require.Equal(t, take(t, a, "k", 1).Allowed, b.Allow("k"), "call %d", i)
+			require.Equal(t, take(t, a, "k", 0), take(t, b, "k", 0), "after call %d", i)
+			mock.Add(time.Duration(i*i%97) * time.Millisecond / 3)
+		}
+	})
+}
+
 // R6: what is forgotten is as good as new, and it is forgotten in the course of other calls.
 func TestR6_MemStoreForgets(t *testing.T) {
-	for _, p := range everyPolicy {
-		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
-			mock := clock.NewMock()
-			store := new(weir.MemStore)
-			l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
-			for i := range 3000 {
-				l.Allow(key(i))
-			}
-			require.Equal(t, 3000, store.Len(), "nothing can be forgotten yet")
-			mock.Add(time.Minute)
-			for i := range 10000 {
-				l.Allow(key(3000 + i))
-				mock.Add(time.Millisecond)
-			}
-			assert.Less(t, store.Len(), 5000)
-		})
-	}
+	each(t, everyPolicy, func(t *testing.T, p weir.Policy) {
+		mock := clock.NewMock()
+		store := new(weir.MemStore)
+		l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
+		for i := range 3000 {
+			l.Allow(key(i))
+		}
+		require.Equal(t, 3000, store.Len(), "nothing can be forgotten yet")
+		mock.Add(time.Minute)
+		for i := range 10000 {
+			l.Allow(key(3000 + i))
+			mock.Add(time.Millisecond)
+		}
+		assert.Less(t, store.Len(), 5000)
+	})
 }
 
 // Known keys alone also make the store forget the others.
@@ -126,30 +132,28 @@ func TestMemStoreKeepsNoKey(t *testing.T) {
 // or lost.
 func TestR10_MemStoreWhileItGrows(t *testing.T) {
 	const keys, goroutines, limit = 20000, 8, 5
-	for _, p := range []weir.Policy{
+	each(t, []weir.Policy{
 		weir.TokenBucket{Limit: limit, Per: time.Hour},
 		weir.TokenBucket{Limit: 7, Per: time.Hour, Burst: limit},
 		weir.SlidingLog{Limit: limit, Per: time.Hour},
-	} {
-		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
-			store := new(weir.MemStore)
-			l := weir.Must(weir.New(p, weir.WithClock(clock.NewMock()), weir.WithStore(store)))
-			var granted atomic.Int64
-			var all sync.WaitGroup
-			for range goroutines {
-				all.Go(func() {
-					for i := range keys {
-						if l.Allow(key(i)) {
-							granted.Add(1)
-						}
+	}, func(t *testing.T, p weir.Policy) {
+		store := new(weir.MemStore)
+		l := weir.Must(weir.New(p, weir.WithClock(clock.NewMock()), weir.WithStore(store)))
+		var granted atomic.Int64
+		var all sync.WaitGroup
+		for range goroutines {
+			all.Go(func() {
+				for i := range keys {
+					if l.Allow(key(i)) {
+						granted.Add(1)
 					}
-				})
-			}
-			all.Wait()
-			assert.EqualValues(t, keys*limit, granted.Load())
-			assert.Equal(t, keys, store.Len())
-		})
-	}
+				}
+			})
+		}
+		all.Wait()
+		assert.EqualValues(t, keys*limit, granted.Load())
+		assert.Equal(t, keys, store.Len())
+	})
 }
 
 func TestMemStoreOptions(t *testing.T) {

@@ -39,7 +39,7 @@ func (m *memory) sweep(s *segment, n int) {
 
 // expired tells whether the state of an entry is as good as new at now.
 func (w *memScope) expired(m *memory, s *segment, state uint64, now int64) bool {
-	words := s.scratch[:1]
+	words := s.word[:]
 	if w.word != nil {
 		words[0] = state
 	} else {

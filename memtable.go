@@ -36,7 +36,8 @@ type segment struct {
 	used     int      // slots that are not empty
 	live     int      // of these, entries that were not moved
 	hand     int      // where sweep goes on
-	scratch  []uint64 // for a state that is not in the table
+	scratch  []uint64  // for the state of a new key, until it is put in
+	word     [1]uint64 // for a state that is asked for its expiry
 }
 
 func newSegment(slots int, prefix uint64, depth uint) *segment {

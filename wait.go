@@ -14,6 +14,9 @@ import (
 // Allow and Take can't overtake it. One whose context ends gives its
 // place back, and those behind it move up.
 func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
+	if k == nil || k.store == nil {
+		return errNotMade
+	}
 	if n < 0 {
 		return fmt.Errorf("weir: Wait for %d events, must be at least 0", n)
 	}

@@ -1,0 +1,142 @@
+package weir_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// lastSecond is where a limiter's time ends: any later instant counts as the largest int64.
+const lastSecond = math.MaxInt64 / int64(time.Second) * int64(time.Second)
+
+// A trial puts the same asks to a policy as a pure function, to a limiter with a store and a clock, and
+// to the model, and requires that all three agree.
+type trial struct {
+	t       *testing.T
+	policy  weir.Policy
+	model   model
+	decider weir.Decider
+	state   []uint64
+	now     int64 // the latest instant
+	granted int64 // the latest instant at which the state changed
+
+	clock   handClock
+	front   frontStore
+	limiter *weir.Keyed // through the front, so that it can be asked all
+	direct  *weir.Keyed // past it: MemStore has a short way for Allow
+	allows  int
+}
+
+func newTrial(t *testing.T, p weir.Policy) *trial {
+	d, err := p.Decider()
+	require.NoError(t, err)
+	x := &trial{t: t, policy: p, model: modelOf(p), decider: d, state: make([]uint64, d.Words())}
+	x.limiter, err = weir.New(p, weir.WithStore(&x.front), weir.WithClock(&x.clock))
+	require.NoError(t, err)
+	x.direct, err = weir.New(p, weir.WithStore(&x.front.MemStore), weir.WithClock(&x.clock))
+	require.NoError(t, err)
+	return x
+}
+
+// A handClock shows what it was set to. Nobody waits for it here.
+type handClock struct{ time.Time }
+
+func (c *handClock) Now() time.Time                     { return c.Time }
+func (*handClock) After(time.Duration) <-chan time.Time { return nil }
+
+// A frontStore puts another ask in the place of a look, if it has one. So a test can
+// reach all that a store can be asked, and sees the whole answer.
+type frontStore struct {
+	weir.MemStore
+	instead weir.Ask
+	answer  weir.Answer
+}
+
+func (s *frontStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	if r.N == 0 {
+		r.Ask = s.instead
+	}
+	a, err := s.MemStore.Do(ctx, r)
+	s.answer = a
+	return a, err
+}
+
+// ask puts the ask to all three at the instant at, which may lie before earlier ones.
+func (x *trial) ask(at int64, ask weir.Ask) weir.Answer {
+	if at >= lastSecond {
+		at = math.MaxInt64
+	}
+	x.clock.Time = time.Unix(0, at)
+	x.now = max(x.now, at)
+
+	want, left := x.model.ask(x.now, ask)
+	before := slices.Clone(x.state)
+	state, got := x.decide(x.state, x.now, ask)
+	if got != want && x.tooFarAhead(want, got, ask) {
+		want, left = got, x.model
+	}
+	require.Equal(x.t, want, got, "%#v asked for %+v at %d", x.policy, ask, x.now)
+	if ask == (weir.Ask{N: 1}) && at == x.now && x.byAllow() { // each limiter knows its own latest instant
+		require.Equal(x.t, want.Allowed, x.direct.Allow("key"), "Allow of %#v at %d", x.policy, x.now)
+		look, _ := left.ask(x.now, weir.Ask{})
+		require.Equal(x.t, look, x.take(weir.Ask{}), "%#v after Allow at %d", x.policy, x.now)
+	} else {
+		require.Equal(x.t, want, x.take(ask), "%#v in a store, asked for %+v at %d", x.policy, ask, x.now)
+	}
+
+	if ask.N == 0 || !got.Allowed {
+		require.Equal(x.t, before, state, "R2, R3: %#v changed by %+v at %d", x.policy, ask, x.now)
+	} else {
+		x.granted = x.now
+	}
+	x.state, x.model = state, left
+	x.checkRetry(ask, got)
+	x.checkRemaining(got)
+	x.checkExpiry(got)
+	x.checkLate(ask)
+	return got
+}
+
+// tooFarAhead tells that a booking was denied because the instant at which it is paid
+// for lies beyond the last instant (R9: errs towards denying).
+func (x *trial) tooFarAhead(want, got weir.Answer, ask weir.Ask) bool {
+	return ask.MaxWait > 0 && want.Allowed && !got.Allowed && got.RetryAfter == weir.Never &&
+		int64(want.ResetAfter) > math.MaxInt64-x.now
+}
+
+// decide is the policy's answer to a copy of state.
+func (x *trial) decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	next, a := x.decider.Decide(slices.Clone(state), now, ask)
+	if d, ok := x.decider.(weir.WordDecider); ok {
+		word, b := d.DecideWord(state[0], now, ask)
+		require.Equal(x.t, next, []uint64{word}, "%#v: DecideWord of %+v", x.policy, ask)
+		require.Equal(x.t, a, b, "%#v: DecideWord of %+v", x.policy, ask)
+		require.NotEqual(x.t, uint64(math.MaxUint64), word, "%#v: the word that is the store's", x.policy)
+	}
+	return next, a
+}
+
+// byAllow is true for every other time it is called.
+func (x *trial) byAllow() bool {
+	x.allows++
+	return x.allows%2 == 1
+}
+
+// take is the limiter's answer.
+func (x *trial) take(ask weir.Ask) weir.Answer {
+	n := ask.N
+	if ask.N < 0 || ask.MaxWait != 0 {
+		n, x.front.instead = 0, ask
+	}
+	r, err := x.limiter.Take(context.Background(), "key", n)
+	x.front.instead = weir.Ask{}
+	require.NoError(x.t, err)
+	require.Equal(x.t, r, x.front.answer.Result)
+	return x.front.answer
+}

@@ -1,0 +1,142 @@
+package weir_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// While a bucket was below zero its refill knew no upper end: 499 events at once at 5 per 10 ms.
+func TestP11_RefillEndsAtTheBurst(t *testing.T) {
+	k := newKey(t, weir.TokenBucket{Limit: 5, Per: 10 * time.Millisecond})
+	k.fill(t0)
+	for range 10 {
+		require.True(t, k.ask(t0, weir.Ask{N: 5, MaxWait: time.Second}).Allowed)
+	}
+	assert.Equal(t, 0, k.look(t0+int64(100*time.Millisecond)).Remaining)
+	assert.Equal(t, 5, k.fill(t0+int64(time.Second)))
+
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		k := newKey(t, p)
+		limit := k.fill(t0)
+		for range 10 {
+			k.ask(t0, weir.Ask{N: limit, MaxWait: year})
+		}
+		assert.Equal(t, limit, k.fill(t0+int64(year)))
+		assert.Zero(t, k.fill(t0+int64(year)))
+	})
+}
+
+// More than one event a nanosecond divided by an interval of zero.
+func TestP17_MoreThanOneANanosecond(t *testing.T) {
+	for _, p := range allPolicies(2_000_000_000, time.Second) {
+		clock := &handClock{time.Unix(0, t0)}
+		l := weir.Must(weir.New(p, weir.WithClock(clock)))
+		assert.True(t, l.Allow("key"))
+		r, err := l.Take(context.Background(), "key", 1_999_999_999)
+		require.NoError(t, err)
+		if _, queue := p.(weir.LeakyBucket); queue {
+			assert.Equal(t, weir.Result{Limit: 2_000_000_000, RetryAfter: 1, ResetAfter: 1}, r)
+		} else {
+			assert.True(t, r.Allowed)
+			assert.False(t, l.Allow("key"))
+		}
+	}
+}
+
+// A rate of zero made a loop without end.
+func TestP17_ARateOfZeroIsRefused(t *testing.T) {
+	for _, p := range append(allPolicies(0, time.Second), allPolicies(1, 0)...) {
+		_, err := weir.New(p)
+		assert.Error(t, err, "%#v", p)
+	}
+}
+
+// A limiter that was never made denies, and says why.
+func TestP17_ANilLimiterDenies(t *testing.T) {
+	for _, l := range []*weir.Keyed{nil, {}} {
+		assert.NotPanics(t, func() {
+			assert.False(t, l.Allow("key"))
+			r, err := l.Take(context.Background(), "key", 1)
+			assert.ErrorContains(t, err, "weir: ")
+			assert.Zero(t, r)
+			assert.ErrorContains(t, l.Wait(context.Background(), "key", 1), "weir: ")
+		})
+	}
+}
+
+// Today's epoch in seconds as a float has no room for the fractions of 6, 9 or 5000 a second.
+func TestP18_TodayIsNotTooLate(t *testing.T) {
+	for _, limit := range []int{6, 9, 5000} {
+		k, now := newKey(t, weir.TokenBucket{Limit: limit, Per: time.Second, Burst: 1}), t0+123_456_789
+		for range 3 * limit {
+			require.True(t, k.take(now, 1).Allowed, "%d a second", limit)
+			denied := k.take(now, 1)
+			require.Equal(t, (time.Second+time.Duration(limit)-1)/time.Duration(limit), denied.RetryAfter)
+			now += int64(denied.RetryAfter)
+		}
+	}
+}
+
+// Remaining was -7, after the limit had been lowered or more been given back than taken.
+func TestP25_RemainingIsNeverNegative(t *testing.T) {
+	eachFlap(t, func(t *testing.T, f *flap) {
+		for i := range 300 {
+			r := f.take(i, 7)
+			require.GreaterOrEqual(t, r.Remaining, 0)
+			require.LessOrEqual(t, r.Remaining, r.Limit)
+		}
+	})
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		k := newKey(t, p)
+		limit := k.fill(t0)
+		for _, back := range []int{-1, -limit, -limit - 7, math.MinInt} {
+			r := k.take(t0, back)
+			assert.GreaterOrEqual(t, r.Remaining, 0)
+			assert.LessOrEqual(t, r.Remaining, limit)
+		}
+	})
+}
+
+// The reset of a sliding window was told as the end of a fixed one.
+func TestP25_AWindowThatSlidesResetsWhenItHasSlid(t *testing.T) {
+	const s = time.Second
+	start := t0 - t0%int64(10*s)
+	for _, test := range []struct {
+		policy weir.Policy
+		reset  time.Duration // after 10 events 4 s into the window
+	}{
+		{weir.FixedWindow{Limit: 10, Per: 10 * s}, 6 * s},
+		{weir.FixedWindow{Limit: 10, Per: 10 * s, FromFirst: true}, 10 * s},
+		{weir.SlidingWindow{Limit: 10, Per: 10 * s}, 6*s + 9*s + 1},
+		{weir.SlidingWindow{Limit: 10, Per: 10 * s, Buckets: 5}, 10*s + 2*s*9/10 + 1},
+		{weir.SlidingLog{Limit: 10, Per: 10 * s}, 10 * s},
+		{weir.TokenBucket{Limit: 10, Per: 10 * s}, 10 * s},
+		{weir.LeakyBucket{Limit: 10, Per: 10 * s}, 10 * s},
+	} {
+		k, now := newKey(t, test.policy), start+int64(4*s)
+		require.Equal(t, 10, k.fill(now))
+		assert.Equal(t, test.reset, k.look(now).ResetAfter, "%#v", test.policy)
+		assert.NotZero(t, k.look(now+int64(test.reset)-1).ResetAfter)
+		assert.Zero(t, k.look(now+int64(test.reset)).ResetAfter)
+	}
+}
+
+// More than ever fits was told to come back later, for nothing.
+func TestP25_WhatNeverFitsIsToldSo(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		l := weir.Must(weir.New(p))
+		r, err := l.Take(context.Background(), "key", 11)
+		require.NoError(t, err)
+		assert.False(t, r.Allowed)
+		assert.Equal(t, weir.Never, r.RetryAfter)
+		assert.Equal(t, r.Limit, r.Remaining)
+		assert.ErrorIs(t, l.Wait(context.Background(), "key", 11), weir.ErrNeverFits)
+	})
+}

@@ -1,0 +1,175 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// A flap is two limiters with different limits, but one name and one store, as while a new
+// configuration is rolled out.
+type flap struct {
+	t     *testing.T
+	clock handClock
+	two   [2]*weir.Keyed
+}
+
+func newFlap(t *testing.T, p, q weir.Policy) *flap {
+	f, store := &flap{t: t, clock: handClock{time.Unix(0, t0)}}, new(weir.MemStore)
+	for i, p := range []weir.Policy{p, q} {
+		f.two[i] = weir.Must(weir.New(p, weir.WithStore(store), weir.WithClock(&f.clock), weir.WithName("api")))
+	}
+	return f
+}
+
+func (f *flap) take(i, n int) weir.Result {
+	r, err := f.two[i%2].Take(context.Background(), "key", n)
+	require.NoError(f.t, err)
+	return r
+}
+
+// eachFlap runs a test of every policy of 100 a minute with every one of 50 a minute.
+func eachFlap(t *testing.T, test func(t *testing.T, f *flap)) {
+	for _, p := range allPolicies(100, time.Minute) {
+		for _, q := range allPolicies(50, time.Minute) {
+			t.Run(fmt.Sprintf("%#v and %#v", p, q), func(t *testing.T) {
+				test(t, newFlap(t, p, q))
+				test(t, newFlap(t, q, p))
+			})
+		}
+	}
+}
+
+// Each change of the limit was a fresh allowance, so that going to and fro granted everything.
+func TestP10_AChangedLimitIsNoFreshAllowance(t *testing.T) {
+	eachFlap(t, func(t *testing.T, f *flap) {
+		granted := 0
+		for i := range 1000 {
+			if f.take(i, 1).Allowed {
+				granted++
+			}
+		}
+		assert.GreaterOrEqual(t, granted, 1)
+		assert.LessOrEqual(t, granted, 100, "at one instant")
+		assert.False(t, f.two[0].Allow("key") || f.two[1].Allow("key"))
+	})
+}
+
+func TestP10_AUsedUpAllowanceStaysSo(t *testing.T) {
+	eachFlap(t, func(t *testing.T, f *flap) {
+		f.take(0, f.take(0, 0).Remaining)
+		for i := range 100 {
+			assert.False(t, f.take(i, 1).Allowed)
+			assert.Zero(t, f.take(i, 0).Remaining)
+		}
+	})
+}
+
+// Denials under one limit do not keep the other shut.
+func TestP10_GoingToAndFroDelaysNobody(t *testing.T) {
+	eachFlap(t, func(t *testing.T, f *flap) {
+		f.take(0, f.take(0, 0).Remaining)
+		due := f.clock.Add(f.take(0, 1).RetryAfter)
+		for ; f.clock.Before(due); f.clock.Time = f.clock.Add(67 * time.Millisecond) {
+			require.False(t, f.take(0, 1).Allowed)
+			f.take(1, f.take(1, 0).Limit+1)
+			f.take(1, 0)
+		}
+		f.clock.Time = due
+		assert.True(t, f.take(0, 1).Allowed)
+	})
+}
+
+// In turns, the two grant at least the smaller rate over ten minutes, and at most the larger.
+func TestP10_GoingToAndFroKeepsTheRate(t *testing.T) {
+	for _, kind := range allPolicies(1, 1) {
+		t.Run(fmt.Sprintf("%T", kind), func(t *testing.T) {
+			f := newFlap(t, withRate(kind, 120), withRate(kind, 60))
+			granted := 0
+			for i := range 10 * 60 * 20 { // each 50 ms, the one and then the other
+				f.clock.Time = time.Unix(0, t0).Add(time.Duration(i) * 50 * time.Millisecond)
+				if f.take(i, 1).Allowed {
+					granted++
+				}
+			}
+			assert.LessOrEqual(t, granted, 120+10*120)
+			assert.GreaterOrEqual(t, granted, 10*60)
+		})
+	}
+}
+
+func withRate(p weir.Policy, limit int) weir.Policy {
+	switch p := p.(type) {
+	case weir.TokenBucket:
+		return weir.TokenBucket{Limit: limit, Per: time.Minute}
+	case weir.LeakyBucket:
+		return weir.LeakyBucket{Limit: limit, Per: time.Minute}
+	case weir.FixedWindow:
+		return weir.FixedWindow{Limit: limit, Per: time.Minute, FromFirst: p.FromFirst}
+	case weir.SlidingWindow:
+		return weir.SlidingWindow{Limit: limit, Per: time.Minute, Buckets: p.Buckets}
+	default:
+		return weir.SlidingLog{Limit: limit, Per: time.Minute}
+	}
+}
+
+// A look that lost against another step on the same key counted an event.
+func TestP12_ALookThatLosesConsumesNothing(t *testing.T) {
+	const goroutines, rounds, limit = 8, 500, 3000
+	for _, p := range allPolicies(limit, time.Hour) {
+		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
+			l := weir.Must(weir.New(p, weir.WithClock(&handClock{time.Unix(0, t0)})))
+			granted, looks := atomic.Int64{}, sync.WaitGroup{}
+			for range goroutines {
+				looks.Go(func() {
+					for range rounds {
+						for _, n := range []int{0, 1, limit + 1} {
+							r, err := l.Take(context.Background(), "key", n)
+							if assert.NoError(t, err); n == 1 && r.Allowed {
+								granted.Add(1)
+							}
+						}
+					}
+				})
+			}
+			looks.Wait()
+			r, err := l.Take(context.Background(), "key", 0)
+			require.NoError(t, err)
+			if _, queue := p.(weir.LeakyBucket); queue {
+				assert.EqualValues(t, 1, granted.Load())
+				assert.Equal(t, time.Hour/limit, r.ResetAfter)
+			} else {
+				assert.EqualValues(t, limit, granted.Load())
+				assert.Zero(t, r.Remaining)
+			}
+		})
+	}
+}
+
+// A denied ask was counted all the same, and its sender had to sit it out.
+func TestP12_DenialsRunUpNoDebt(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		clock := &handClock{time.Unix(0, t0)}
+		l := weir.Must(weir.New(p, weir.WithClock(clock)))
+		for l.Allow("key") {
+		}
+		before, err := l.Take(context.Background(), "key", 1)
+		require.NoError(t, err)
+		for range 1000 {
+			require.False(t, l.Allow("key"))
+		}
+		after, err := l.Take(context.Background(), "key", 1)
+		require.NoError(t, err)
+		assert.Equal(t, before, after)
+		clock.Time = clock.Add(before.RetryAfter)
+		assert.True(t, l.Allow("key"))
+	})
+}

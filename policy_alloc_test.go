@@ -1,0 +1,54 @@
+package weir_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+)
+
+// No decision allocates. The log's state grows with the first events, and then no more: what
+// has left the window makes room for what comes.
+func TestDecisionsDoNotAllocate(t *testing.T) {
+	for _, p := range append(allPolicies(10, 10*time.Second), allPolicies(7, time.Second)...) {
+		for _, ask := range []weir.Ask{{}, {N: 1}, {N: 3}, {N: 1, MaxWait: time.Minute}, {N: -1}, {N: 1000}} {
+			t.Run(fmt.Sprintf("%#v/%+v", p, ask), func(t *testing.T) {
+				k, now := newKey(t, p), t0
+				step := int64(333 * time.Millisecond)
+				for range 100 { // the log has its size now
+					k.take(now, 1)
+					now += step
+				}
+				assert.Zero(t, testing.AllocsPerRun(1000, func() {
+					k.take(now, 1)
+					k.ask(now, ask)
+					now += step
+				}))
+
+				word, ok := k.Decider.(weir.WordDecider)
+				if !ok {
+					return
+				}
+				state := k.state[0]
+				assert.Zero(t, testing.AllocsPerRun(1000, func() {
+					state, _ = word.DecideWord(state, now, ask)
+					now += step
+				}))
+			})
+		}
+	}
+}
+
+// Those of a few nanoseconds an event and of sub-nanoseconds, whose states are other.
+func TestLargeRatesDoNotAllocate(t *testing.T) {
+	for _, p := range allPolicies(2_000_000_000, time.Second) {
+		k, now := newKey(t, p), t0
+		assert.Zero(t, testing.AllocsPerRun(1000, func() {
+			k.take(now, 600_000_000)
+			now += int64(time.Second)
+		}), "%#v", p)
+	}
+}

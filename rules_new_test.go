@@ -1,0 +1,103 @@
+package weir_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+)
+
+func TestR12_NewNamesEveryFault(t *testing.T) {
+	const (
+		noLimit = ".Limit is 0, must be at least 1"
+		noPer   = ".Per is 0s, must be at least 1ns"
+	)
+	for _, test := range []struct {
+		policy weir.Policy
+		faults string // after the policy's name, one a line
+	}{
+		{weir.TokenBucket{}, noLimit + "\n" + noPer},
+		{weir.LeakyBucket{}, noLimit + "\n" + noPer},
+		{weir.FixedWindow{}, noLimit + "\n" + noPer},
+		{weir.SlidingWindow{}, noLimit + "\n" + noPer},
+		{weir.SlidingLog{}, noLimit + "\n" + noPer},
+
+		{weir.TokenBucket{-3, -time.Second, -1}, `.Limit is -3, must be at least 1
+.Per is -1s, must be at least 1ns
+.Burst is -1, must be at least 0`},
+		{weir.LeakyBucket{math.MinInt8, math.MinInt64, -7}, `.Limit is -128, must be at least 1
+.Per is -2562047h47m16.854775808s, must be at least 1ns
+.Capacity is -7, must be at least 0`},
+		{weir.FixedWindow{-1, -1, true}, ".Limit is -1, must be at least 1\n.Per is -1ns, must be at least 1ns"},
+		{weir.SlidingWindow{0, 0, -2}, noLimit + "\n" + noPer + "\n.Buckets is -2, must be from 0 to 100000"},
+		{weir.SlidingLog{-1, -1}, ".Limit is -1, must be at least 1\n.Per is -1ns, must be at least 1ns"},
+
+		{weir.TokenBucket{1, 1, -1}, ".Burst is -1, must be at least 0"},
+		{weir.LeakyBucket{1, 1, -1}, ".Capacity is -1, must be at least 0"},
+		{weir.SlidingWindow{1, time.Second, 7}, ".Buckets is 7, must be a divisor of Per, 1s"},
+		{weir.SlidingWindow{1, 1, 2}, ".Buckets is 2, must be a divisor of Per, 1ns"},
+		{weir.SlidingWindow{1, time.Hour, 120_000}, ".Buckets is 120000, must be from 0 to 100000"},
+		{weir.SlidingWindow{0, time.Second, 3}, noLimit + "\n.Buckets is 3, must be a divisor of Per, 1s"},
+	} {
+		l, err := weir.New(test.policy)
+		assert.Nil(t, l)
+		var want []string
+		for _, fault := range strings.Split(test.faults, "\n") {
+			want = append(want, "weir: "+typeName(test.policy)+fault)
+		}
+		assert.EqualError(t, err, strings.Join(want, "\n"))
+	}
+}
+
+func typeName(p weir.Policy) string {
+	switch p.(type) {
+	case weir.TokenBucket:
+		return "weir.TokenBucket"
+	case weir.LeakyBucket:
+		return "weir.LeakyBucket"
+	case weir.FixedWindow:
+		return "weir.FixedWindow"
+	case weir.SlidingWindow:
+		return "weir.SlidingWindow"
+	default:
+		return "weir.SlidingLog"
+	}
+}
+
+func TestR12_NewNamesFaultyOptionsToo(t *testing.T) {
+	l, err := weir.New(weir.TokenBucket{Limit: 0, Per: time.Second}, weir.WithStore(nil), weir.WithClock(nil))
+	assert.Nil(t, l)
+	assert.EqualError(t, err, `weir: weir.TokenBucket.Limit is 0, must be at least 1
+weir: WithStore(nil), must be a Store
+weir: WithClock(nil), must be a Clock`)
+
+	l, err = weir.New(nil)
+	assert.Nil(t, l)
+	assert.ErrorContains(t, err, "weir: ")
+}
+
+func TestR12_TheLeastAndTheMostAreAccepted(t *testing.T) {
+	for _, limit := range []int{1, math.MaxInt} {
+		for _, per := range []time.Duration{1, math.MaxInt64} {
+			for _, p := range []weir.Policy{
+				weir.TokenBucket{Limit: limit, Per: per, Burst: math.MaxInt},
+				weir.LeakyBucket{Limit: limit, Per: per, Capacity: math.MaxInt},
+				weir.FixedWindow{Limit: limit, Per: per},
+				weir.FixedWindow{Limit: limit, Per: per, FromFirst: true},
+				weir.SlidingWindow{Limit: limit, Per: per, Buckets: 1},
+				weir.SlidingLog{Limit: limit, Per: per},
+			} {
+				l, err := weir.New(p)
+				if assert.NoError(t, err) {
+					assert.True(t, l.Allow("key"), "%#v", p)
+				}
+			}
+		}
+	}
+	_, err := weir.New(weir.SlidingWindow{Limit: 1, Per: 100_000, Buckets: 100_000})
+	assert.NoError(t, err)
+}

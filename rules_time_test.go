@@ -1,0 +1,179 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+func TestR7_AClockSetBackEarnsNothing(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		synctest.Test(t, func(t *testing.T) {
+			mock := clock.NewMock()
+			l := weir.Must(weir.New(p, weir.WithClock(mock)))
+			take := func(at int64, n int) weir.Result {
+				mock.Set(time.Unix(0, at))
+				r, err := l.Take(context.Background(), "key", n)
+				require.NoError(t, err)
+				return r
+			}
+			require.True(t, take(t0, 4).Allowed)
+			full := take(t0, take(t0, 0).Remaining)
+			denied := take(t0, 1)
+			due := t0 + int64(denied.RetryAfter)
+			for _, back := range []time.Duration{1, time.Second, time.Hour, year} {
+				at := t0 - int64(back)
+				assert.Equal(t, denied, take(at, 1), "as at the latest instant")
+				assert.Equal(t, full.Remaining, take(at, 0).Remaining)
+			}
+			assert.False(t, take(due-1, 1).Allowed)
+			assert.True(t, take(due, 1).Allowed, "delayed by no more than the step")
+		})
+	})
+}
+
+func TestR7_ALateInstantEarnsNothing(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		k := newKey(t, p)
+		limit := k.fill(t0)
+		due := t0 + int64(k.take(t0, 1).RetryAfter)
+		full := slices.Clone(k.state)
+		for _, late := range []int64{t0 - 1, t0 - int64(time.Second), t0 - int64(time.Hour), 1, 0} {
+			for n := 1; n <= limit; n++ {
+				assert.False(t, k.take(late, n).Allowed)
+			}
+			assert.Zero(t, k.look(late).Remaining)
+		}
+		assert.Equal(t, full, k.state)
+		assert.True(t, k.take(due, 1).Allowed)
+	})
+}
+
+// What is granted at late instants counts as if granted at the latest.
+func TestR7_LateGrantsCount(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		late, punctual := newKey(t, p), newKey(t, p)
+		late.take(t0, 1)
+		punctual.take(t0, 1)
+		for i := range int64(20) {
+			if late.take(t0-i*int64(time.Second), 1).Allowed {
+				assert.True(t, punctual.take(t0, 1).Allowed)
+			}
+			assert.Equal(t, punctual.look(t0), late.look(t0))
+		}
+	})
+}
+
+func TestR8_NoPolicyDrifts(t *testing.T) {
+	rates := []struct {
+		limit int
+		per   time.Duration
+		step  int64 // as long as the policy is asked apart, in nanoseconds
+	}{
+		{1, year, 86_400_000_000_007},
+		{7, time.Second, 10_000_019},
+		{3, time.Second, 111_111_113},
+		{130, time.Second, 1_000_003},
+		{600_000_000, time.Second, 3},
+		{fiveBillion, time.Second, 1},
+		{1_000_003, time.Minute, 31},
+		{97, math.MaxInt64, 1 << 50},
+	}
+	for _, r := range rates {
+		for _, p := range allPolicies(r.limit, r.per) {
+			if s, ok := p.(weir.SlidingWindow); ok && s.Buckets > 0 {
+				s.Per -= s.Per % time.Duration(s.Buckets)
+				p = s
+			}
+			t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
+				t.Parallel()
+				k, m := newKey(t, p), modelOf(p)
+				now := t0
+				for range 1000 {
+					now += r.step
+					n := max(1, k.look(now).Remaining*2/3)
+					got := k.ask(now, weir.Ask{N: n})
+					want, next := m.ask(now, weir.Ask{N: n})
+					require.Equal(t, want, got)
+					m = next
+				}
+			})
+		}
+	}
+}
+
+// A bucket that is emptied again and again has granted Burst + floor(time*Limit/Per), to the event.
+func TestR8_TheSumOfTokensIsExact(t *testing.T) {
+	for _, p := range []weir.TokenBucket{
+		{Limit: 1, Per: year, Burst: 2},
+		{Limit: 7, Per: time.Second},
+		{Limit: 600_000_000, Per: time.Second},
+		{Limit: fiveBillion, Per: time.Second},
+		{Limit: 999_999_937, Per: time.Hour},
+	} {
+		k, granted := newKey(t, p), 0
+		step := max(int64(p.Per)/int64(p.Limit)/3, 1)
+		for at := int64(0); at < min(100_000*step, 200*int64(year)); at += step {
+			granted += k.fill(t0 + at)
+			earned := floor(over(rat(at), eventTime(p.Limit, p.Per)))
+			require.EqualValues(t, int64(or(p.Burst, p.Limit))+earned, granted, "%+v after %d ns", p, at)
+		}
+	}
+}
+
+// The last of those that queue for 7 a second goes as many sevenths of a second after the first.
+func TestR8_TheSlotsOfAQueueAreExact(t *testing.T) {
+	const waiting = 100_000
+	k := newKey(t, weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: waiting})
+	for i := range int64(waiting + 1) {
+		a := k.ask(t0, weir.Ask{N: 1, MaxWait: math.MaxInt64})
+		require.True(t, a.Allowed)
+		require.EqualValues(t, (i*int64(time.Second)+6)/7, a.Delay)
+	}
+}
+
+// A trial compares with the model, which has no largest number.
+func TestR9_NothingWrapsAround(t *testing.T) {
+	limits := []int{1, 2, math.MaxInt - 1, math.MaxInt}
+	pers := []time.Duration{1, 2, math.MaxInt64 - 1, math.MaxInt64}
+	sizes := []int{0, 1, math.MaxInt}
+	var all []weir.Policy
+	for _, limit := range limits {
+		for _, per := range pers {
+			for _, size := range sizes {
+				all = append(all, weir.TokenBucket{Limit: limit, Per: per, Burst: size},
+					weir.LeakyBucket{Limit: limit, Per: per, Capacity: size})
+			}
+			all = append(all, weir.FixedWindow{Limit: limit, Per: per},
+				weir.FixedWindow{Limit: limit, Per: per, FromFirst: true},
+				weir.SlidingWindow{Limit: limit, Per: per},
+				weir.SlidingWindow{Limit: limit, Per: per / 7 * 7, Buckets: 7},
+				weir.SlidingLog{Limit: limit, Per: per})
+		}
+	}
+	for _, p := range all {
+		if s, ok := p.(weir.SlidingWindow); ok && s.Per < 7 && s.Buckets == 7 {
+			continue
+		}
+		for _, from := range []int64{0, 1, t0, math.MaxInt64} {
+			for _, wait := range []time.Duration{0, math.MaxInt64} {
+				x := newTrial(t, p)
+				for _, n := range []int{1, math.MaxInt, math.MaxInt - 1, math.MaxInt / 2, 2, math.MinInt, 1, math.MaxInt} {
+					x.ask(from, weir.Ask{N: n, MaxWait: wait})
+					x.ask(math.MaxInt64/2, weir.Ask{N: n, MaxWait: wait})
+					x.ask(math.MaxInt64, weir.Ask{N: n, MaxWait: wait})
+				}
+			}
+		}
+	}
+}
