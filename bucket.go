@@ -107,8 +107,8 @@ func (d bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer
 	return next.lo, a
 }
 
-// admit does in 64 bits what decide does in 128: with whole nanoseconds, and full below 2^62, they suffice.
-func (d bucketWord) admit(state uint64, now int64) (uint64, bool) {
+// admitWord does in 64 bits what decide does in 128: with whole nanoseconds, and full below 2^62, they suffice.
+func (d bucketWord) admitWord(state uint64, now int64) (uint64, bool) {
 	at := uint64(now)
 	owed := max(state, at) - at
 	if owed > d.room {
@@ -134,6 +134,22 @@ func (d bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer
 	next, a := d.decide(uint128{state[0], state[1]}, now, ask)
 	state[0], state[1] = next.hi, next.lo
 	return state, a
+}
+
+func (d bucketPair) admit(state []uint64, now int64) ([]uint64, bool) {
+	at := d.units(now)
+	owed := uint128{state[0], state[1]}.sub(at)
+	owes := owed.add(uint128{0, d.num})
+	early := owes.sub(d.full)
+	if d.spaced {
+		early = owed
+	}
+	if !early.isZero() {
+		return state, false
+	}
+	paidAt := at.add(owes)
+	state[0], state[1] = paidAt.hi, paidAt.lo
+	return state, true
 }
 
 func (d bucketPair) Expiry(state []uint64) int64 { return int64(d.ceil(uint128{state[0], state[1]})) }

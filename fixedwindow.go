@@ -114,8 +114,8 @@ func (d windowWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer
 	return index<<d.countBits | count, a
 }
 
-// admit divides only when a window has ended.
-func (d windowWord) admit(state uint64, now int64) (uint64, bool) {
+// admitWord divides only when a window has ended.
+func (d windowWord) admitWord(state uint64, now int64) (uint64, bool) {
 	index := state >> d.countBits
 	if start := index * d.per; uint64(now) >= start && uint64(now)-start >= d.per {
 		return d.index(now)<<d.countBits | 1, true
@@ -157,18 +157,32 @@ type windowFromFirst struct{ window }
 func (d windowFromFirst) Words() int { return 2 }
 
 func (d windowFromFirst) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	start, count, at := state[0], state[1], uint64(now)
-	switch {
-	case count == 0 || at >= start+d.per:
-		start, count = at, 0
-	case at < start:
-		at = start
-	}
-	next, a := d.decide(count, start+d.per-at, ask)
+	start, count, left := d.at(state, now)
+	next, a := d.decide(count, left, ask)
 	if ask.N != 0 && a.Allowed {
 		state[0], state[1] = start, next
 	}
 	return state, a
+}
+
+func (d windowFromFirst) admit(state []uint64, now int64) ([]uint64, bool) {
+	start, count, _ := d.at(state, now)
+	if count >= d.limit {
+		return state, false
+	}
+	state[0], state[1] = start, count+1
+	return state, true
+}
+
+// at is the window that an event at now would be counted in, and how much of it is left.
+func (d windowFromFirst) at(state []uint64, now int64) (start, count, left uint64) {
+	start, count = state[0], state[1]
+	at := max(uint64(now), start) // an older instant counts as the start
+	if count == 0 || at-start >= d.per {
+		start, count = uint64(now), 0
+		at = start
+	}
+	return start, count, start + d.per - at
 }
 
 func (d windowFromFirst) Expiry(state []uint64) int64 { return d.end(state[0], state[1]) }

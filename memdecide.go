@@ -63,6 +63,24 @@ func (m *memory) tryDecide(sc *memScope, h hash, inherited []uint64, r Request) 
 // changed tells whether an answer came with a new state.
 func changed(ask Ask, a Answer) bool { return ask.N != 0 && a.Allowed }
 
+// admit decides on one event for a key with a state of more than a word, if it is known.
+func (m *memory) admit(sc *memScope, h hash) (granted, known bool) {
+	s := m.lock(h)
+	defer s.mu.Unlock()
+	e := s.lookup(h)
+	if e == nil || e.b.Load()&tagMask != sc.tag {
+		return false, false
+	}
+	old := e.state.Load()
+	state, granted := sc.admit.admit(m.slab.get(old), sc.clock.now())
+	if granted {
+		if at := m.slab.update(old, state); at != old {
+			e.state.Store(at)
+		}
+	}
+	return granted, true
+}
+
 // decideKnown decides on an entry that the scope, or one like it, wrote. It requires that the segment is locked.
 func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
 	old, now := e.state.Load(), r.Now()

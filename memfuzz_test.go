@@ -17,6 +17,7 @@ import (
 func FuzzForgetting(f *testing.F) {
 	f.Add(uint8(0), []byte("\x01\x02\x03\x41\x42\x43\xf0\x01\x02\x03"))
 	f.Add(uint8(9), []byte("aaaabbbbccccddddeeee0123456789\xff\xfe\xfd\x00\x00\x01\x01"))
+	f.Add(uint8(2), []byte("1X172Y11Z0000C$%000\xff\xfe001")) // once forgot a key while another was put in
 	f.Fuzz(func(t *testing.T, policy uint8, steps []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			const maxKeys = 6

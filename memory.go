@@ -40,10 +40,11 @@ type memScope struct {
 	memory       *memory
 	clock        *nanoClock // tells when its entries expire
 	decider      Decider
-	word         WordDecider // decider if it is one, else nil
-	admitter     admitter    // likewise
-	tag          uint64      // its index in memory.scopes; entries bear that of the scope that wrote them
-	nameA, nameB uint64      // hash of the name
+	word         WordDecider  // decider if it is one, else nil
+	admitWord    wordAdmitter // likewise
+	admit        admitter     // likewise
+	tag          uint64       // its index in memory.scopes; entries bear that of the scope that wrote them
+	nameA, nameB uint64       // hash of the name
 }
 
 const (
@@ -99,7 +100,8 @@ func (m *memory) scope(s *Scope) (*memScope, error) {
 	defer m.mu.Unlock()
 	sc := &memScope{memory: m, clock: &s.clock, decider: s.Decider}
 	sc.word, _ = s.Decider.(WordDecider)
-	sc.admitter, _ = s.Decider.(admitter)
+	sc.admitWord, _ = s.Decider.(wordAdmitter)
+	sc.admit, _ = s.Decider.(admitter)
 	if s.Name != "" {
 		sc.nameA, sc.nameB = maphash.String(m.seedB, s.Name), maphash.String(m.seedA, s.Name)
 	}

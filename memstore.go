@@ -74,15 +74,20 @@ func (s *MemStore) allow(scope *Scope, key string) bool {
 		return false
 	}
 	h := sc.hash(key)
-	if sc.admitter != nil {
+	switch {
+	case sc.admitWord != nil:
 		if e := sc.memory.find(h); e != nil {
 			now := scope.Now()
 			for old := e.state.Load(); old != moved; old = e.state.Load() {
-				next, granted := sc.admitter.admit(old, now)
+				next, granted := sc.admitWord.admitWord(old, now)
 				if !granted || e.exchange(sc, old, next) {
 					return granted
 				}
 			}
+		}
+	case sc.admit != nil:
+		if granted, known := sc.memory.admit(sc, h); known {
+			return granted
 		}
 	}
 	return sc.memory.decide(sc, h, Request{scope, key, Ask{N: 1}}).Allowed

@@ -32,10 +32,10 @@ type segment struct {
 	_ [64]byte // what follows is written often, what precedes is read by all
 
 	mu       sync.Mutex
-	replaced bool     // look it up again in the directory
-	used     int      // slots that are not empty
-	live     int      // of these, entries that were not moved
-	hand     int      // where sweep goes on
+	replaced bool      // look it up again in the directory
+	used     int       // slots that are not empty
+	live     int       // of these, entries that were not moved
+	hand     int       // where sweep goes on
 	scratch  []uint64  // for the state of a new key, until it is put in
 	word     [1]uint64 // for a state that is asked for its expiry
 }

@@ -48,10 +48,16 @@ type WordDecider interface {
 	DecideWord(state uint64, now int64, ask Ask) (uint64, Answer)
 }
 
-// An admitter is a [WordDecider] that has a short way for the commonest ask, that of
-// [Keyed.Allow]: one event, and of the answer only whether it is granted.
+// A wordAdmitter is a [WordDecider] that has a short way for the commonest ask, that of
+// [Keyed.Allow]: one event, and of the answer only whether it is granted. Making up
+// the whole answer takes as long again as everything else.
+type wordAdmitter interface {
+	admitWord(state uint64, now int64) (next uint64, granted bool)
+}
+
+// An admitter is the same for a [Decider] whose states are of more words.
 type admitter interface {
-	admit(state uint64, now int64) (next uint64, granted bool)
+	admit(state []uint64, now int64) (next []uint64, granted bool)
 }
 
 // An Ask is what a [Decider] is asked for.

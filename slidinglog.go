@@ -49,25 +49,13 @@ const (
 func (d eventLog) Words() int { return logEntries }
 
 func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	l := logView{d, state, max(state[logHead], logEntries), state[logTotal], uint64(now)}
-	if l.total > 0 {
-		l.now = max(l.now, l.instant(l.last()))
-	}
-	l.expire()
-
-	fits := true
-	switch {
-	case ask.N > 0:
-		if fits = uint64(ask.N) <= d.limit-l.total; fits {
-			l.cut()
-			l.add(uint64(ask.N))
-		}
-	case ask.N < 0:
+	l := d.view(state, now)
+	if ask.N < 0 {
 		l.giveBack(magnitude(ask.N))
 	}
-
+	granted := l.take(uint64(max(ask.N, 0)))
 	a := Answer{Result: Result{
-		Allowed:   fits,
+		Allowed:   granted,
 		Limit:     int(d.limit),
 		Remaining: int(d.limit - l.total),
 	}}
@@ -75,16 +63,33 @@ func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		a.ResetAfter = l.leaves(l.last())
 	}
 	switch {
-	case fits:
+	case granted:
 	case uint64(ask.N) > d.limit:
 		a = a.never()
 	default:
 		a.RetryAfter = l.leaves(l.nth(l.total + uint64(ask.N) - d.limit))
 	}
-	if ask.N != 0 && fits {
-		l.state[logHead], l.state[logTotal] = l.head, l.total
-	}
 	return l.state, a
+}
+
+func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
+	l := d.view(state, now)
+	granted := l.take(1)
+	return l.state, granted
+}
+
+// view is the log at now, without the entries that have left the window.
+func (d eventLog) view(state []uint64, now int64) logView {
+	l := logView{d, state, max(state[logHead], logEntries), state[logTotal], uint64(now)}
+	if l.total > 0 {
+		l.now = max(l.now, l.instant(l.last())) // an older instant counts as the latest known
+	}
+	for l.total > 0 && l.instant(l.head)+l.per <= l.now {
+		words, events := l.size(l.head)
+		l.head += words
+		l.total -= events
+	}
+	return l
 }
 
 // Expiry is when the latest event leaves the window.
@@ -96,8 +101,8 @@ func (d eventLog) Expiry(state []uint64) int64 {
 	return int64(saturate(l.instant(l.last()) + d.per))
 }
 
-// A logView is a log as it is at an instant. Nothing is written but by a grant and by giving
-// back, so that a look and a denial leave the state as it was.
+// A logView is a log as it is at an instant. Only take and giveBack write to the state, so that a look and a
+// denial leave it as it was.
 type logView struct {
 	eventLog
 	state []uint64
@@ -127,15 +132,6 @@ func (l *logView) leaves(i uint64) time.Duration {
 	return saturate(l.instant(i) + l.per - l.now)
 }
 
-// expire skips the entries that have left the window.
-func (l *logView) expire() {
-	for l.total > 0 && l.instant(l.head)+l.per <= l.now {
-		words, events := l.size(l.head)
-		l.head += words
-		l.total -= events
-	}
-}
-
 // nth is the entry of the nth oldest event in the window, counted from one.
 func (l *logView) nth(n uint64) uint64 {
 	i := l.head
@@ -149,8 +145,15 @@ func (l *logView) nth(n uint64) uint64 {
 	}
 }
 
-// add appends n events of now.
-func (l *logView) add(n uint64) {
+// take adds n events of now, if they fit.
+func (l *logView) take(n uint64) bool {
+	switch {
+	case n == 0:
+		return true
+	case n > l.limit-l.total:
+		return false
+	}
+	l.cut()
 	if l.total > 0 && l.instant(l.last()) == l.now {
 		i := l.last()
 		_, events := l.size(i)
@@ -162,6 +165,8 @@ func (l *logView) add(n uint64) {
 		}
 	}
 	l.total += n
+	l.state[logHead], l.state[logTotal] = l.head, l.total
+	return true
 }
 
 // giveBack takes out n events, the latest first.
@@ -181,6 +186,7 @@ func (l *logView) giveBack(n uint64) {
 			l.state[i+1] = left<<1 | 1
 		}
 	}
+	l.state[logHead], l.state[logTotal] = l.head, l.total
 }
 
 // cut moves the entries to the front if enough of the state lies before them.

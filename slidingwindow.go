@@ -62,76 +62,117 @@ func (s sliding) Words() int { return int(s.buckets) + 2 }
 
 func (s sliding) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	v := s.view(state, now)
-	whole, leaving := v.whole(), v.count(v.now-v.buckets)
-	estimate := whole + s.share(leaving, v.passed)
-	room := s.limit - min(estimate, s.limit)
-
-	fits := true
-	switch {
-	case ask.N > 0:
-		if fits = uint64(ask.N) <= room; fits {
-			v.advance(state)
-			state[1+v.now%(s.buckets+1)] += uint64(ask.N)
-			whole += uint64(ask.N)
-			room -= uint64(ask.N)
-		}
-	case ask.N < 0:
+	if ask.N < 0 {
 		v.giveBack(magnitude(ask.N))
-		_, a := s.Decide(state, now, Ask{})
-		return state, a
 	}
+	granted := v.take(state, uint64(max(ask.N, 0)))
 	a := Answer{Result: Result{
-		Allowed:    fits,
+		Allowed:    granted,
 		Limit:      int(s.limit),
-		Remaining:  int(room),
-		ResetAfter: v.until(whole, leaving, 0),
+		Remaining:  int(v.room()),
+		ResetAfter: v.until(0),
 	}}
 	switch {
-	case fits:
+	case granted:
 	case uint64(ask.N) > s.limit:
 		a = a.never()
 	default:
-		a.RetryAfter = v.until(whole, leaving, s.limit-uint64(ask.N))
+		a.RetryAfter = v.until(s.limit - uint64(ask.N))
 	}
 	return state, a
 }
 
+func (s sliding) admit(state []uint64, now int64) ([]uint64, bool) {
+	v := s.view(state, now)
+	return state, v.take(state, 1)
+}
+
 // Expiry is when the estimate reaches zero if nothing is added.
 func (s sliding) Expiry(state []uint64) int64 {
-	start := int64(state[0] * s.width)
-	v := s.view(state, start)
-	after := int64(v.until(v.whole(), v.count(v.now-v.buckets), 0))
-	if after == 0 {
+	start := state[0] * s.width
+	v := s.view(state, int64(start))
+	if v.whole+v.leaving == 0 {
 		return 0
 	}
-	return int64(saturate(uint64(start) + uint64(after)))
+	return int64(saturate(start + uint64(v.until(0))))
 }
 
-// share is floor(count * (width-passed) / width): what a sub-window still counts for as it leaves.
-func (s sliding) share(count, passed uint64) uint64 {
-	if count == 0 {
-		return 0
-	}
-	hi, lo := bits.Mul64(count, s.width-passed)
-	quo, _ := bits.Div64(hi, lo, s.width) // at most count, so it fits
-	return quo
-}
-
-// A slidingView is a state as it is at an instant, which need not be the latest it counted at.
+// A slidingView is a state as it is at an instant, which may be later than the latest it counted at.
 type slidingView struct {
 	sliding
-	counts []uint64
-	known  uint64 // the latest sub-window that counts holds
-	now    uint64 // the sub-window that the instant lies in, known or later
-	passed uint64 // how much of it has passed
+	counts  []uint64
+	known   uint64 // the latest sub-window that counts holds
+	now     uint64 // the sub-window that the instant lies in, known or later
+	passed  uint64 // how much of it has passed
+	whole   uint64 // the sum of the counts that the window covers whole
+	leaving uint64 // the count of the sub-window that is leaving the window
 }
 
 func (s sliding) view(state []uint64, now int64) slidingView {
-	v := slidingView{s, state[1:], state[0], uint64(now) / s.width, uint64(now) % s.width}
+	v := slidingView{sliding: s, counts: state[1:], known: state[0], now: uint64(now) / s.width}
 	if v.now < v.known { // an older instant counts as the start of the latest sub-window
-		v.now, v.passed = v.known, 0
+		v.now = v.known
+	} else {
+		v.passed = uint64(now) - v.now*s.width
 	}
+	v.sum()
 	return v
+}
+
+// sum adds up the counts.
+func (v *slidingView) sum() {
+	v.leaving = v.count(v.now - v.buckets)
+	v.whole = 0
+	if v.now-v.known >= v.buckets {
+		return
+	}
+	slot := v.known % (v.buckets + 1)
+	for range v.buckets - (v.now - v.known) { // those that the window covers whole and that are known
+		v.whole += v.counts[slot]
+		if slot == 0 {
+			slot = v.buckets + 1
+		}
+		slot--
+	}
+}
+
+// room is how many more events fit: limit - (whole + floor(leaving * (width-passed) / width)).
+func (v *slidingView) room() uint64 {
+	estimate := v.whole
+	if v.leaving > 0 {
+		hi, lo := bits.Mul64(v.leaving, v.width-v.passed)
+		share, _ := bits.Div64(hi, lo, v.width) // at most leaving, so it fits
+		estimate += share
+	}
+	return v.limit - min(estimate, v.limit)
+}
+
+// take counts n events if they fit.
+func (v *slidingView) take(state []uint64, n uint64) bool {
+	if n == 0 {
+		return true
+	}
+	if n > v.room() {
+		return false
+	}
+	for i := range min(v.now-v.known, v.buckets+1) { // the sub-windows since known start empty
+		v.counts[(v.now-i)%(v.buckets+1)] = 0
+	}
+	v.known, state[0] = v.now, v.now
+	v.counts[v.now%(v.buckets+1)] += n
+	v.whole += n
+	return true
+}
+
+// giveBack takes n events out of the counts, the latest first.
+func (v *slidingView) giveBack(n uint64) {
+	for i := range v.buckets + 1 {
+		c := &v.counts[(v.known-i)%(v.buckets+1)]
+		back := min(n, *c)
+		*c -= back
+		n -= back
+	}
+	v.sum()
 }
 
 // count is that of sub-window i. One before the epoch wraps around to a number
@@ -143,75 +184,33 @@ func (v *slidingView) count(i uint64) uint64 {
 	return v.counts[i%(v.buckets+1)]
 }
 
-// whole is the sum of the counts of the sub-windows that the window covers
-// whole: that of now, and the buckets-1 before it.
-func (v *slidingView) whole() uint64 {
-	if v.buckets == 1 {
-		return v.count(v.now)
-	}
-	if v.now-v.known >= v.buckets {
-		return 0
-	}
-	n := v.buckets - (v.now - v.known) // how many of them are known
-	slot := v.known % (v.buckets + 1)
-	var sum uint64
-	for ; n > 0; n-- {
-		sum += v.counts[slot]
-		if slot == 0 {
-			slot = v.buckets + 1
-		}
-		slot--
-	}
-	return sum
-}
-
-// until is the time until the estimate is at most target, if nothing is added, given the
-// counts that the window covers whole and the one that leaves it.
+// until is the time until the estimate is at most target, if nothing is added.
 //
 // While a sub-window leaves, the estimate is whole + floor(leaving*(width-passed)/width). If whole
 // fits target, room for leaving remains, and the instant follows from that formula; if
 // not, the oldest of whole must leave too, and the search goes on in the next sub-window.
-func (v *slidingView) until(whole, leaving, target uint64) time.Duration {
-	for step := uint64(0); ; step++ {
-		if whole > target {
-			leaving = v.count(v.now + step + 1 - v.buckets)
-			whole -= leaving
-			continue
-		}
-		passed := uint64(0)
-		if room := target - whole; room < leaving {
-			// The least passed with leaving*(width-passed) < (room+1)*width.
-			hi, lo := bits.Mul64(room+1, v.width)
-			left, rem := bits.Div64(hi, lo, leaving)
-			if rem > 0 {
-				left++
-			}
-			passed = v.width - left + 1
-		}
-		after := mul64(step, v.width).add(uint128{0, passed}).sub(uint128{0, v.passed})
-		if after.hi > 0 {
-			return Never
-		}
-		return saturate(after.lo)
+func (v *slidingView) until(target uint64) time.Duration {
+	whole, leaving, step := v.whole, v.leaving, uint64(0)
+	for whole > target {
+		step++
+		leaving = v.count(v.now + step - v.buckets)
+		whole -= leaving
 	}
-}
-
-// advance makes now the latest sub-window of the state.
-func (v *slidingView) advance(state []uint64) {
-	for i := range min(v.now-v.known, v.buckets+1) {
-		v.counts[(v.now-i)%(v.buckets+1)] = 0
+	passed := uint64(0)
+	if room := target - whole; room < leaving {
+		// The least passed with leaving*(width-passed) < (room+1)*width.
+		hi, lo := bits.Mul64(room+1, v.width)
+		left, rem := bits.Div64(hi, lo, leaving)
+		if rem > 0 {
+			left++
+		}
+		passed = v.width - left + 1
 	}
-	v.known, state[0] = v.now, v.now
-}
-
-// giveBack takes n events out of the counts, the latest first.
-func (v *slidingView) giveBack(n uint64) {
-	for i := range v.buckets + 1 {
-		c := &v.counts[(v.known-i)%(v.buckets+1)]
-		back := min(n, *c)
-		*c -= back
-		n -= back
+	after := mul64(step, v.width).add(uint128{0, passed}).sub(uint128{0, v.passed})
+	if after.hi > 0 {
+		return Never
 	}
+	return saturate(after.lo)
 }
 
 // slidingWord keeps the latest sub-window and two counts of countBits each in one word.
@@ -233,9 +232,9 @@ func (d slidingWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answe
 	return s[0]<<(2*d.countBits) | s[1]<<d.countBits | s[2], a
 }
 
-// admit needs no division while the sub-window lasts: current + floor(x/width) < limit is
+// admitWord needs no division while the sub-window lasts: current + floor(x/width) < limit is
 // x < (limit-current)*width.
-func (d slidingWord) admit(state uint64, now int64) (uint64, bool) {
+func (d slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 	index := state >> (2 * d.countBits)
 	passed := uint64(0) // of the sub-window index, with an older instant counting as its start
 	if start := index * d.width; uint64(now) > start {

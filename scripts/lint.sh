@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Checks the code of every module: format, vet, staticcheck, go.mod, dependencies.
+# Needs Go and a module proxy.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Releases of the tools. "go run" fetches and builds them once, outside of our modules.
+gofumpt=mvdan.cc/gofumpt@v0.12.0
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+step() { printf '== %s\n' "$*"; }
+fail() { printf 'lint: %s\n' "$*" >&2; exit 1; }
+
+step "gofumpt -l"
+files=$(go run $gofumpt -l .)
+[ -z "$files" ] || fail "not formatted as gofumpt does (run: go run $gofumpt -w .):"$'\n'"$files"
+
+step "go vet"
+go vet work
+
+step "staticcheck"
+go run $staticcheck work
+
+# Each module must also stand alone, as those see it who depend on it.
+go list -m -f '{{.Path}} {{.Dir}}' | while read -r module dir; do
+	step "$module alone: go mod tidy, build, vet"
+	(
+		cd "$dir"
+		export GOWORK=off
+		go mod tidy -diff
+		go build -o /dev/null ./...
+		go vet ./...
+	)
+done
+
+step "32 bits: go vet"
+GOARCH=386 go vet ./...
+
+step "the root module links the standard library alone"
+linked=$(GOWORK=off go list -deps -f '{{with .Module}}{{.Path}}{{end}}' ./... | sort -u)
+[ "$linked" = "$(go list -f '{{.Module.Path}}' .)" ] || fail "non-test code links other modules:"$'\n'"$linked"
