@@ -24,7 +24,7 @@ var everyPolicy = []weir.Policy{
 	weir.LeakyBucket{Limit: 5, Per: time.Second},
 	weir.LeakyBucket{Limit: 7, Per: time.Second},
 	weir.FixedWindow{Limit: 5, Per: time.Second},
-	weir.FixedWindow{Limit: 5_000_000_000, Per: time.Millisecond},
+	weir.FixedWindow{Limit: 1_000_000_000, Per: time.Microsecond},
 	weir.FixedWindow{Limit: 5, Per: time.Second, FromFirst: true},
 	weir.SlidingWindow{Limit: 5, Per: time.Second},
 	weir.SlidingWindow{Limit: 5, Per: time.Second, Buckets: 10},
