@@ -117,12 +117,12 @@ func (s *MemStore) check() error {
 }
 
 // exchange makes next the state if it is still old. Now and then it also does a bit of sweeping: for one
-// in 256 of the states that follow each other, however they differ.
+// in 1024 of the states that follow each other, however they differ.
 func (e *entry) exchange(sc *memScope, old, next uint64) bool {
 	if !e.state.CompareAndSwap(old, next) {
 		return false
 	}
-	if next*0x9e3779b97f4a7c15>>56 == 0 {
+	if next*0x9e3779b97f4a7c15>>54 == 0 {
 		sc.memory.sweepSome()
 	}
 	return true

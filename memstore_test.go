@@ -91,10 +91,10 @@ func TestMemStoreForgetsWithoutNewKeys(t *testing.T) {
 		l.Allow(key(i))
 	}
 	mock.Add(time.Hour)
-	for range 400_000 {
+	for range 2_000_000 {
 		l.Allow("the one in use")
 	}
-	assert.Less(t, store.Len(), 100)
+	assert.Less(t, store.Len(), 500)
 }
 
 // R11: whatever bytes a key holds, and however long it is, it is a key of its own.

@@ -9,7 +9,7 @@ const (
 	sweepOnNew    = 1             // when a new key comes, in its segment
 	sweepWhenFull = 32            // when there is no room for it,
 	sweepFirst    = 4 * firstKeys // or all, if MaxKeys is so small that there is one segment
-	sweepNow      = 16            // after one of 256 changes, in any segment
+	sweepNow      = 16            // after one of 1024 changes, in any segment
 )
 
 // sweep looks at the next n slots of s, and drops entries that are as good as new. It requires that s.mu is held.

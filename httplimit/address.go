@@ -1,0 +1,127 @@
+package httplimit
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Subnet says how much of an address makes a key. The zero value takes an IPv4 address whole and
+// an IPv6 address by /64, since that is what a single subscriber gets at least, and can change its
+// address within at will.
+//
+// A key is written as 192.0.2.1, 192.0.2.0/24, 2001:db8::/64 or 2001:db8::1. All ways of writing an address give the same
+// key: IPv4 mapped to IPv6 is IPv4, and zones are left out.
+//
+// The functions [RemoteIP], [ForwardedIP] and [ForwardedHeader] are the methods of the zero value.
+type Subnet struct {
+	IPv4Bits int // from 8 to 32; 0 means 32
+	IPv6Bits int // from 32 to 128; 0 means 64
+}
+
+// RemoteIP is a KeyFunc whose key is the address at the other end of the connection. It cannot be forged. Behind
+// a proxy or load balancer it is the address of that, the same for all clients; there, use
+// [ForwardedIP] or [ForwardedHeader].
+func RemoteIP(r *http.Request) (string, error) { return Subnet{}.RemoteIP(r) }
+
+// RemoteIP is like [RemoteIP], with the key made as s says.
+func (s Subnet) RemoteIP(r *http.Request) (string, error) {
+	s, err := s.checked()
+	if err != nil {
+		return "", err
+	}
+	hop, ok := parseHop(r.RemoteAddr)
+	if !ok {
+		return "", errRemoteAddr
+	}
+	return s.key(hop), nil
+}
+
+var errRemoteAddr = errors.New("weir: Request.RemoteAddr is not an IP address")
+
+// checked is s with the defaults filled in.
+func (s Subnet) checked() (Subnet, error) {
+	if s.IPv4Bits == 0 {
+		s.IPv4Bits = 32
+	}
+	if s.IPv6Bits == 0 {
+		s.IPv6Bits = 64
+	}
+	if s.IPv4Bits < 8 || s.IPv4Bits > 32 {
+		return s, fmt.Errorf("weir: Subnet.IPv4Bits is %d, must be from 8 to 32", s.IPv4Bits)
+	}
+	if s.IPv6Bits < 32 || s.IPv6Bits > 128 {
+		return s, fmt.Errorf("weir: Subnet.IPv6Bits is %d, must be from 32 to 128", s.IPv6Bits)
+	}
+	return s, nil
+}
+
+// key requires that s is checked. It allocates nothing for an IPv4 address that is taken whole.
+func (s Subnet) key(h hop) string {
+	bits := s.IPv6Bits
+	if h.addr.Is4() {
+		bits = s.IPv4Bits
+	}
+	if bits < h.addr.BitLen() {
+		var buf [len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128")]byte
+		p, _ := h.addr.Prefix(bits) // bits are in range
+		return string(p.AppendTo(buf[:0]))
+	}
+	if h.text != "" {
+		return h.text
+	}
+	return h.addr.String()
+}
+
+// A hop is a client or proxy that a request came through.
+type hop struct {
+	addr netip.Addr // IPv4 if it was IPv4 mapped to IPv6, and without a zone
+	text string     // addr as its String method writes it, if the input had it so; else ""
+}
+
+// parseHop reads an address as RemoteAddr and the fields of proxies have it: 192.0.2.1 or
+// 192.0.2.1:80, 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80. It reports false for anything else.
+func parseHop(s string) (hop, bool) {
+	host, port, bracketed := s, "", strings.HasPrefix(s, "[")
+	if bracketed {
+		end := strings.IndexByte(s, ']')
+		if end < 0 {
+			return hop{}, false
+		}
+		host, port = s[1:end], s[end+1:]
+	} else if colon := strings.IndexByte(s, ':'); colon >= 0 && colon == strings.LastIndexByte(s, ':') {
+		host, port = s[:colon], s[colon:]
+	}
+	// Not left to netip, which keeps a table of all zones that it has seen.
+	host, zone, zoned := strings.Cut(host, "%")
+	addr, err := netip.ParseAddr(host)
+	if err != nil || !validPort(port) || (bracketed || zoned) && addr.Is4() || zoned && zone == "" {
+		return hop{}, false
+	}
+	if addr.Is4() { // netip reads it in one form only, the one that it writes
+		return hop{addr, host}, true
+	}
+	return hop{addr: addr.Unmap()}, true
+}
+
+// validPort tells whether s is empty, or a colon and a port: digits, or a name as the Forwarded
+// field may have it.
+func validPort(s string) bool {
+	if s == "" {
+		return true
+	}
+	if s[0] != ':' || len(s) == 1 {
+		return false
+	}
+	obfuscated := s[1] == '_'
+	for i := 1; i < len(s); i++ {
+		c := s[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '-' || c == '.'
+		if (c < '0' || c > '9') && !(obfuscated && letter) {
+			return false
+		}
+	}
+	return true
+}

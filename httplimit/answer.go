@@ -1,0 +1,178 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// seconds is d in whole seconds, rounded up: a client that waits for them has waited for d.
+func seconds(d time.Duration) int64 {
+	s := int64(d / time.Second)
+	if d%time.Second > 0 {
+		s++
+	}
+	return s
+}
+
+// effectiveWindow is the time that all fields of an answer speak of: until the denied request would
+// be granted, or after a granted one, until the whole allowance is back.
+func effectiveWindow(res weir.Result) time.Duration {
+	if !res.Allowed && res.RetryAfter != weir.Never {
+		return max(res.RetryAfter, 1)
+	}
+	return max(res.ResetAfter, 0)
+}
+
+func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result) {
+	h := w.Header()
+	values := []string{"no-store", ""} // one allocation for both
+	h["Cache-Control"] = values[0:1:1]
+	if res.RetryAfter != weir.Never {
+		values[1] = strconv.FormatInt(seconds(effectiveWindow(res)), 10)
+		h["Retry-After"] = values[1:2:2]
+	}
+	// Limits further out granted the request. What they said of themselves would tell the client of a
+	// later time than Retry-After does.
+	delete(h, rateLimitField)
+	if l.fields != nil {
+		l.fields.set(h, res)
+	}
+	switch {
+	case l.m.Denied != nil:
+		l.m.Denied(w, r, res)
+	case res.RetryAfter == weir.Never:
+		l.pages.tooLarge.write(w, r)
+	default:
+		l.pages.tooMany.write(w, r)
+	}
+}
+
+func (l *limited) failed(w http.ResponseWriter, r *http.Request, err error) {
+	w.Header().Set("Cache-Control", "no-store")
+	switch {
+	case l.m.Failed != nil:
+		l.m.Failed(w, r, err)
+	case errors.Is(err, ErrNoKey):
+		l.pages.noKey.write(w, r)
+	default:
+		l.pages.unavailable.write(w, r)
+	}
+}
+
+// A page is an answer that is the same for every request, in JSON (RFC 9457) and in plain text. Nothing that
+// came from a client or from an error can be in it.
+type page struct {
+	status     int
+	json, text []byte
+}
+
+// pages are the answers to requests that do not reach the handler.
+type pages struct{ tooMany, tooLarge, noKey, unavailable page }
+
+// quotaExceeded is the problem type of draft-ietf-httpapi-ratelimit-headers-11, section 5.1.
+const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+
+func newPages(policy string) pages {
+	var violated []string
+	if policy != "" {
+		violated = []string{policy}
+	}
+	page := func(status int, problemType, title, detail string) page {
+		body, _ := json.Marshal(struct {
+			Type     string   `json:"type,omitempty"`
+			Title    string   `json:"title"`
+			Status   int      `json:"status"`
+			Detail   string   `json:"detail"`
+			Violated []string `json:"violated-policies,omitempty"`
+		}{problemType, title, status, detail, violated}) // of strings and ints, so it cannot fail
+		return page{status, append(body, '\n'), []byte(title + ": " + detail + "\n")}
+	}
+	p := pages{
+		tooMany: page(http.StatusTooManyRequests, quotaExceeded, "Quota Exceeded",
+			"too many requests, try again after the time in Retry-After"),
+		tooLarge: page(http.StatusTooManyRequests, quotaExceeded, "Quota Exceeded",
+			"the request counts for more than is ever granted at once"),
+	}
+	violated = nil
+	p.noKey = page(http.StatusBadRequest, "", "Bad Request",
+		"the request does not tell whose it is")
+	p.unavailable = page(http.StatusServiceUnavailable, "", "Service Unavailable",
+		"the request could not be checked, try again later")
+	return p
+}
+
+func (p *page) write(w http.ResponseWriter, r *http.Request) {
+	mediaType, body := "text/plain; charset=utf-8", p.text
+	if prefersJSON(r.Header["Accept"]) {
+		mediaType, body = "application/problem+json", p.json
+	}
+	h, values := w.Header(), []string{mediaType, "nosniff"}
+	h["Content-Type"] = values[0:1:1]
+	h["X-Content-Type-Options"] = values[1:2:2]
+	w.WriteHeader(p.status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // an error means that the client is gone
+	}
+}
+
+// prefersJSON tells whether the Accept fields allow JSON, and do not prefer text to it. A browser,
+// which names text/html, is better off with plain text.
+func prefersJSON(accept []string) bool {
+	if len(accept) == 0 {
+		return true
+	}
+	var json, text preference
+	for _, line := range accept {
+		for element := range strings.SplitSeq(line, ",") {
+			mediaRange, params, _ := strings.Cut(element, ";")
+			q := weight(params)
+			switch strings.ToLower(strings.TrimSpace(mediaRange)) {
+			case "application/problem+json", "application/json":
+				json.consider(3, q)
+			case "text/plain", "text/html":
+				text.consider(3, q)
+			case "application/*":
+				json.consider(2, q)
+			case "text/*":
+				text.consider(2, q)
+			case "*/*":
+				json.consider(1, q)
+				text.consider(1, q)
+			}
+		}
+	}
+	return json.q > 0 && json.q >= text.q
+}
+
+// A preference is the weight of the most specific media range that matched.
+type preference struct {
+	specific int
+	q        float64
+}
+
+func (p *preference) consider(specific int, q float64) {
+	if specific > p.specific || specific == p.specific && q > p.q {
+		*p = preference{specific, q}
+	}
+}
+
+// weight is the q of the parameters of a media range: 1 if there is none, 0 if it is malformed.
+func weight(params string) float64 {
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
+		if strings.EqualFold(name, "q") {
+			q, err := strconv.ParseFloat(value, 64)
+			if err != nil || !(q >= 0 && q <= 1) { // so that NaN is refused
+				return 0
+			}
+			return q
+		}
+	}
+	return 1
+}

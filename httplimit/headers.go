@@ -1,0 +1,200 @@
+package httplimit
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Headers are the fields of an answer that tell a client how it stands: [RateLimit], [LegacyRateLimit]
+// or [XRateLimit]. No other package can implement it.
+//
+// All of them tell the same three things: the limit, how much of it remains, and the effective
+// window. On an allowed answer that is the time until the whole allowance is back, if the key is left
+// alone; a client that uses no more than what remains in that time is not refused. On a denied one it is the time of
+// Retry-After, at which the same request will be granted. It is rounded up to whole seconds.
+type Headers interface {
+	fields() (fields, error)
+}
+
+// fields is how Headers write themselves, prepared by Wrap.
+type fields interface {
+	set(http.Header, weir.Result)
+	policyName() string // or "" if the fields have none
+}
+
+// RateLimit is the fields of draft-ietf-httpapi-ratelimit-headers-11:
+//
+//	RateLimit-Policy: "default";q=100;w=60
+//	RateLimit: "default";r=50;t=30
+//
+// q is the Limit and r the Remaining of the [weir.Result], t the effective window, and w the
+// time in which the whole of q comes back: Per for windows, and for a [weir.TokenBucket] the time in which
+// Burst tokens are earned. It is rounded up to whole seconds, too.
+//
+// Where several limits apply to a request, one handler in another, each adds its own to the lists. A
+// denied answer tells in RateLimit of the limit that denied it, only.
+type RateLimit struct {
+	Name   string      // of the policy, in printable ASCII; "" means "default"
+	Policy weir.Policy // the limiter's, from which w follows; if nil, there is no w
+}
+
+// LegacyRateLimit is the fields of the revisions of the same draft up to 06, which many clients know:
+//
+//	RateLimit-Limit: 100
+//	RateLimit-Remaining: 50
+//	RateLimit-Reset: 30
+//
+// Where several limits apply to a request, the fields are those of the innermost handler.
+type LegacyRateLimit struct{}
+
+// XRateLimit is the fields in the manner of GitHub and others, with the end of the effective
+// window as a Unix time by the system's clock:
+//
+//	X-RateLimit-Limit: 100
+//	X-RateLimit-Remaining: 50
+//	X-RateLimit-Reset: 1767225630
+//
+// Where several limits apply to a request, the fields are those of the innermost handler.
+type XRateLimit struct{}
+
+// sfMaxInteger is the largest Integer of Structured Fields (RFC 9651).
+const sfMaxInteger = 999_999_999_999_999
+
+// appendInt appends n, or the nearest number that a field can hold.
+func appendInt(b []byte, n int64) []byte {
+	return strconv.AppendInt(b, min(max(n, 0), sfMaxInteger), 10)
+}
+
+// rateLimit is a RateLimit, prepared.
+type rateLimit struct {
+	name   string // as the user gave it
+	quoted string // as an sf-string
+	window string // ";w=60" or ""
+	quota  int    // the Limit that policy tells
+	policy string // the whole of RateLimit-Policy, for quota
+}
+
+func (f RateLimit) fields() (fields, error) {
+	name := f.Name
+	if name == "" {
+		name = "default"
+	}
+	quoted := []byte{'"'}
+	for i := range len(name) {
+		c := name[i]
+		if c < ' ' || c > '~' {
+			return nil, fmt.Errorf("weir: RateLimit.Name is %q, must be printable ASCII", name)
+		}
+		if c == '"' || c == '\\' {
+			quoted = append(quoted, '\\')
+		}
+		quoted = append(quoted, c)
+	}
+	p := &rateLimit{name: name, quoted: string(append(quoted, '"'))}
+	if f.Policy != nil {
+		quota, window, err := fullQuota(f.Policy)
+		if err != nil {
+			return nil, fmt.Errorf("weir: RateLimit.Policy: %w", err)
+		}
+		p.quota = quota
+		p.window = string(appendInt([]byte(";w="), max(seconds(window), 1)))
+	}
+	p.policy = p.policyFor(p.quota)
+	return p, nil
+}
+
+func (f *rateLimit) policyName() string { return f.name }
+
+// policyFor is RateLimit-Policy for a quota.
+func (f *rateLimit) policyFor(quota int) string {
+	return string(appendInt([]byte(f.quoted+";q="), int64(quota))) + f.window
+}
+
+// The names of fields as http.Header has them.
+const (
+	rateLimitField       = "Ratelimit"
+	rateLimitPolicyField = "Ratelimit-Policy"
+)
+
+// set allocates twice: the one value that changes, and the slots of both.
+func (f *rateLimit) set(h http.Header, res weir.Result) {
+	policy := f.policy
+	if res.Limit != f.quota {
+		policy = f.policyFor(res.Limit)
+	}
+	var buf [128]byte
+	b := append(buf[:0], f.quoted...)
+	b = appendInt(append(b, ";r="...), int64(res.Remaining))
+	b = appendInt(append(b, ";t="...), seconds(effectiveWindow(res)))
+	values := []string{policy, string(b)}
+	put(h, rateLimitPolicyField, values[0:1:1])
+	put(h, rateLimitField, values[1:2:2])
+}
+
+// put adds the value to a list, of which there may be a part.
+func put(h http.Header, name string, value []string) {
+	if before := h[name]; len(before) > 0 {
+		value = append(before[:len(before):len(before)], value...)
+	}
+	h[name] = value
+}
+
+// threeFields are those that have a field each for the limit, what remains, and the reset.
+type threeFields struct {
+	limit, remaining, reset string
+	reset64                 func(window time.Duration) int64
+}
+
+func (LegacyRateLimit) fields() (fields, error) {
+	return &threeFields{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", seconds}, nil
+}
+
+func (XRateLimit) fields() (fields, error) {
+	return &threeFields{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", unixAfter}, nil
+}
+
+// unixAfter is the first whole second, in Unix time, at which d has passed.
+func unixAfter(d time.Duration) int64 {
+	at := time.Now().Add(d)
+	if at.Nanosecond() > 0 {
+		return at.Unix() + 1
+	}
+	return at.Unix()
+}
+
+func (f *threeFields) policyName() string { return "" }
+
+// set allocates twice: one string that has all three values, and their slots.
+func (f *threeFields) set(h http.Header, res weir.Result) {
+	var buf [64]byte
+	b := appendInt(buf[:0], int64(res.Limit))
+	i := len(b)
+	b = appendInt(b, int64(res.Remaining))
+	j := len(b)
+	b = appendInt(b, f.reset64(effectiveWindow(res)))
+	all := string(b)
+	values := []string{all[:i], all[i:j], all[j:]}
+	h[f.limit] = values[0:1:1]
+	h[f.remaining] = values[1:2:2]
+	h[f.reset] = values[2:3:3]
+}
+
+// fullQuota is the most that p grants at once to a key never seen, and the time in which a key that
+// used all of it has it back.
+func fullQuota(p weir.Policy) (int, time.Duration, error) {
+	d, err := p.Decider()
+	if err != nil {
+		return 0, 0, err
+	}
+	state, look := d.Decide(make([]uint64, d.Words()), 0, weir.Ask{})
+	if p, ok := p.(weir.SlidingWindow); ok {
+		// The last of a full window is gone after up to two of them; but they come back over one.
+		return look.Limit, p.Per, nil
+	}
+	_, all := d.Decide(state, 0, weir.Ask{N: look.Limit})
+	return look.Limit, all.ResetAfter, nil
+}

@@ -1,0 +1,285 @@
+package httplimit_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+)
+
+// An item is a member of a list of Structured Fields (RFC 9651): a string with integer parameters.
+type item struct {
+	name   string
+	params map[string]int64
+}
+
+// parseItems parses the lines of such a list strictly, and no other kind of members.
+func parseItems(lines []string) (items []item, err error) {
+	s := strings.Join(lines, ", ")
+	for {
+		it := item{params: map[string]int64{}}
+		if !strings.HasPrefix(s, `"`) {
+			return nil, fmt.Errorf("no string at %q", s)
+		}
+		for s = s[1:]; !strings.HasPrefix(s, `"`); s = s[1:] {
+			if s != "" && s[0] == '\\' {
+				s = s[1:]
+				if s == "" || s[0] != '"' && s[0] != '\\' {
+					return nil, fmt.Errorf("wrong escape at %q", s)
+				}
+			}
+			if s == "" || s[0] < ' ' || s[0] > '~' {
+				return nil, fmt.Errorf("wrong character at %q", s)
+			}
+			it.name += s[:1]
+		}
+		s = s[1:]
+		for strings.HasPrefix(s, ";") {
+			name, rest, _ := strings.Cut(s[1:], "=")
+			digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+			if len(name) == 0 || len(digits) == 0 || len(digits) > 15 {
+				return nil, fmt.Errorf("wrong parameter at %q", s)
+			}
+			it.params[name], _ = strconv.ParseInt(digits, 10, 64)
+			s = rest[len(digits):]
+		}
+		items = append(items, it)
+		if s == "" {
+			return items, nil
+		}
+		if !strings.HasPrefix(s, ",") {
+			return nil, fmt.Errorf("no comma at %q", s)
+		}
+		s = strings.TrimLeft(s[1:], " \t")
+	}
+}
+
+func fieldsOf(t *testing.T, h http.Header) (policy, limit []item) {
+	t.Helper()
+	policy, err := parseItems(h.Values("RateLimit-Policy"))
+	require.NoError(t, err)
+	limit, err = parseItems(h.Values("RateLimit"))
+	require.NoError(t, err)
+	return policy, limit
+}
+
+func TestRateLimit_OverTheWire(t *testing.T) {
+	policy := weir.TokenBucket{Limit: 100, Per: time.Minute}
+	l, _ := frozen(policy)
+	_, err := l.Take(context.Background(), "one", 49)
+	require.NoError(t, err)
+	url, client := loopback(t, middleware(l, httplimit.RateLimit{Policy: policy}).Wrap(ok))
+
+	resp, _ := do(t, client, "GET", url)
+	assert.Equal(t, 200, resp.StatusCode)
+	assert.Equal(t, `"default";q=100;w=60`, resp.Header.Get("RateLimit-Policy"))
+	assert.Equal(t, `"default";r=50;t=30`, resp.Header.Get("RateLimit"))
+
+	policies, limits := fieldsOf(t, resp.Header)
+	assert.Equal(t, []item{{"default", map[string]int64{"q": 100, "w": 60}}}, policies)
+	assert.Equal(t, []item{{"default", map[string]int64{"r": 50, "t": 30}}}, limits)
+}
+
+// The handler sees the fields, and can change them.
+func TestRateLimit_IsSetBeforeTheHandlerRuns(t *testing.T) {
+	h := middleware(answering(weir.Result{Allowed: true, Limit: 5, Remaining: 4}), httplimit.RateLimit{})
+	resp := serve(h.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, `"default";r=4;t=0`, w.Header().Get("RateLimit"))
+		w.Header().Del("RateLimit-Policy")
+	})), request())
+	assert.NotContains(t, resp.Header, "Ratelimit-Policy")
+}
+
+func TestRateLimit_Names(t *testing.T) {
+	name := func(s string) string {
+		h := middleware(answering(weir.Result{Allowed: true, Limit: 1}), httplimit.RateLimit{Name: s}).Wrap(ok)
+		policy, limit := fieldsOf(t, serve(h, request()).Header)
+		assert.Equal(t, policy[0].name, limit[0].name)
+		return limit[0].name
+	}
+	assert.Equal(t, "default", name(""))
+	for _, s := range []string{"login", "a b", `"`, `\`, `\"`, `a;q=1, "b"`, " ", "~", strings.Repeat("x", 300)} {
+		assert.Equal(t, s, name(s))
+	}
+	for _, s := range []string{"\n", "\x7f", "ü", "a\x00", "\t", "a\r\nSet-Cookie: b"} {
+		assert.Contains(t, panicOf(func() { name(s) }), "must be printable ASCII", "%q", s)
+	}
+}
+
+// w is the time in which the whole of q comes back.
+func TestRateLimit_Window(t *testing.T) {
+	for _, c := range []struct {
+		policy weir.Policy
+		want   string
+	}{
+		{weir.TokenBucket{Limit: 100, Per: time.Minute}, `"default";q=100;w=60`},
+		{weir.TokenBucket{Limit: 100, Per: time.Minute, Burst: 20}, `"default";q=20;w=12`},
+		{weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 20}, `"default";q=20;w=3`}, // 2.86 s
+		{weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 3}, `"default";q=3;w=10800`},
+		{weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 50}, `"default";q=50;w=5`},
+		{weir.FixedWindow{Limit: 5, Per: time.Hour}, `"default";q=5;w=3600`},
+		{weir.FixedWindow{Limit: 5, Per: time.Hour, FromFirst: true}, `"default";q=5;w=3600`},
+		{weir.SlidingWindow{Limit: 5, Per: time.Hour}, `"default";q=5;w=3600`},
+		{weir.SlidingWindow{Limit: 5, Per: time.Hour, Buckets: 60}, `"default";q=5;w=3600`},
+		{weir.SlidingLog{Limit: 5, Per: time.Hour}, `"default";q=5;w=3600`},
+		{weir.SlidingLog{Limit: 5, Per: time.Millisecond}, `"default";q=5;w=1`}, // no fractions, never 0
+		{weir.SlidingLog{Limit: 1, Per: math.MaxInt64}, `"default";q=1;w=9223372037`},
+	} {
+		l, _ := frozen(c.policy)
+		h := middleware(l, httplimit.RateLimit{Policy: c.policy}).Wrap(ok)
+		assert.Equal(t, c.want, serve(h, request()).Header.Get("RateLimit-Policy"), "%+v", c.policy)
+	}
+	l, _ := frozen(per(5, time.Hour))
+	h := middleware(l, httplimit.RateLimit{}).Wrap(ok)
+	assert.Equal(t, `"default";q=5`, serve(h, request()).Header.Get("RateLimit-Policy"), "no policy, no w")
+}
+
+// If the limiter's limit is not that of the policy, because it has been changed, q is the limiter's.
+func TestRateLimit_QuotaIsTheLimiters(t *testing.T) {
+	h := middleware(answering(weir.Result{Allowed: true, Limit: 7}), httplimit.RateLimit{Policy: per(5, time.Minute)}).Wrap(ok)
+	assert.Equal(t, `"default";q=7;w=60`, serve(h, request()).Header.Get("RateLimit-Policy"))
+}
+
+func TestP25_NumbersThatAFieldCanHold(t *testing.T) {
+	h := middleware(answering(weir.Result{
+		Allowed: true, Limit: math.MaxInt, Remaining: -7, ResetAfter: -time.Second,
+	}), httplimit.RateLimit{}).Wrap(ok)
+	policy, limit := fieldsOf(t, serve(h, request()).Header)
+	assert.Equal(t, min(math.MaxInt, int64(999_999_999_999_999)), policy[0].params["q"]) // int may have 32 bits
+	assert.Equal(t, map[string]int64{"r": 0, "t": 0}, limit[0].params)
+}
+
+// t and Retry-After are the same on a denial, so Retry-After is never earlier. On an allowed answer t is
+// when the whole allowance is back, rounded up.
+func TestRateLimit_EffectiveWindow(t *testing.T) {
+	l, clock := frozen(per(2, time.Minute))
+	h := middleware(l, httplimit.RateLimit{}).Wrap(ok)
+	for _, c := range []struct {
+		step      time.Duration
+		r, t      int64
+		retryFrom string
+	}{
+		{0, 1, 60, ""},
+		{20*time.Second + 1, 0, 60, ""},
+		{10 * time.Second, 0, 30, "30"}, // 29.999999999 s, until the first has left
+		{0, 0, 30, "30"},
+		{30 * time.Second, 0, 60, ""},
+	} {
+		clock.Add(c.step)
+		resp := serve(h, request())
+		_, limit := fieldsOf(t, resp.Header)
+		assert.Equal(t, map[string]int64{"r": c.r, "t": c.t}, limit[0].params)
+		assert.Equal(t, c.retryFrom, resp.Header.Get("Retry-After"))
+	}
+}
+
+// A client that uses no more than r within t is never refused.
+func TestRateLimit_WhatRemainsInTheWindowIsServed(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 10, Per: time.Minute},
+		weir.FixedWindow{Limit: 10, Per: time.Minute},
+		weir.SlidingWindow{Limit: 10, Per: time.Minute},
+		per(10, time.Minute),
+	} {
+		l, clock := frozen(p)
+		h := middleware(l, httplimit.RateLimit{}).Wrap(ok)
+		for range 20 {
+			resp := serve(h, request())
+			require.Equal(t, 200, resp.StatusCode, "%T", p)
+			_, limit := fieldsOf(t, resp.Header)
+			if r := limit[0].params["r"]; r > 0 {
+				continue
+			}
+			clock.Add(time.Duration(limit[0].params["t"]) * time.Second)
+		}
+	}
+}
+
+// Limits one in another each add themselves. A denial tells only of the limit that denied.
+func TestRateLimit_SeveralLimits(t *testing.T) {
+	outer, _ := frozen(per(10, time.Hour))
+	inner, _ := frozen(per(1, time.Minute))
+	h := middleware(outer, httplimit.RateLimit{Name: "hour"}).Wrap(
+		middleware(inner, httplimit.RateLimit{Name: "minute"}).Wrap(ok))
+
+	policy, limit := fieldsOf(t, serve(h, request()).Header)
+	assert.Equal(t, []item{{"hour", map[string]int64{"q": 10}}, {"minute", map[string]int64{"q": 1}}}, policy)
+	assert.Equal(t, []item{{"hour", map[string]int64{"r": 9, "t": 3600}}, {"minute", map[string]int64{"r": 0, "t": 60}}}, limit)
+
+	resp := serve(h, request())
+	assert.Equal(t, "60", resp.Header.Get("Retry-After"))
+	policy, limit = fieldsOf(t, resp.Header)
+	assert.Len(t, policy, 2)
+	assert.Equal(t, []item{{"minute", map[string]int64{"r": 0, "t": 60}}}, limit)
+}
+
+// What one answer's header is changed to is not seen by the next.
+func TestP26_AnswersShareNoState(t *testing.T) {
+	for _, headers := range []httplimit.Headers{httplimit.RateLimit{}, httplimit.LegacyRateLimit{}, httplimit.XRateLimit{}} {
+		m := middleware(answering(weir.Result{Allowed: true, Limit: 5}), headers)
+		h := m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for name, values := range w.Header() {
+				assert.NotContains(t, values[0], "mine")
+				values[0] = "mine"
+				w.Header().Add(name, "mine, too")
+			}
+		}))
+		serve(h, request())
+		serve(h, request())
+	}
+}
+
+func TestLegacyRateLimit(t *testing.T) {
+	l, _ := frozen(per(2, time.Minute))
+	url, client := loopback(t, middleware(l, httplimit.LegacyRateLimit{}).Wrap(ok))
+	for _, remaining := range []string{"1", "0", "0"} {
+		resp, _ := do(t, client, "GET", url)
+		assert.Equal(t, "2", resp.Header.Get("RateLimit-Limit"))
+		assert.Equal(t, remaining, resp.Header.Get("RateLimit-Remaining"))
+		assert.Equal(t, "60", resp.Header.Get("RateLimit-Reset"))
+		assert.NotContains(t, resp.Header, "Ratelimit")
+	}
+}
+
+func TestXRateLimit_ResetIsUnixTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := weir.Must(weir.New(per(2, time.Minute)))
+		h := middleware(l, httplimit.XRateLimit{}).Wrap(ok)
+		start := time.Now() // a whole second, as every bubble starts
+		for _, c := range []struct {
+			step      time.Duration
+			remaining string
+			reset     time.Duration
+		}{
+			{0, "1", time.Minute},
+			{1, "0", time.Minute + time.Second}, // rounded up
+			{0, "0", time.Minute},               // denied: until the first has left
+		} {
+			time.Sleep(c.step)
+			resp := serve(h, request())
+			assert.Equal(t, "2", resp.Header.Get("X-RateLimit-Limit"))
+			assert.Equal(t, c.remaining, resp.Header.Get("X-RateLimit-Remaining"))
+			assert.Equal(t, strconv.FormatInt(start.Add(c.reset).Unix(), 10), resp.Header.Get("X-RateLimit-Reset"))
+		}
+	})
+}
+
+func TestHeaders_NoneSetsNone(t *testing.T) {
+	resp := serve(middleware(answering(weir.Result{Allowed: true, Limit: 1}), nil).Wrap(ok), request())
+	assert.Len(t, resp.Header, 1, "the recorder's Content-Type")
+	resp = serve(middleware(denied(time.Second), nil).Wrap(ok), request())
+	for name := range resp.Header {
+		assert.NotContains(t, name, "Ratelimit")
+	}
+}
