@@ -30,7 +30,7 @@ type trial struct {
 	front   frontStore
 	limiter *weir.Keyed // through the front, so that it can be asked all
 	direct  *weir.Keyed // past it: MemStore has a short way for Allow
-	allows  int
+	allows  int         // how many asks could have gone the short way; every other does
 }
 
 func newTrial(t *testing.T, p weir.Policy) *trial {
@@ -122,7 +122,7 @@ func (x *trial) decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.
 	return next, a
 }
 
-// byAllow is true for every other time it is called.
+// byAllow tells whether to take the short way.
 func (x *trial) byAllow() bool {
 	x.allows++
 	return x.allows%2 == 1

@@ -73,6 +73,30 @@ func TestP10_AUsedUpAllowanceStaysSo(t *testing.T) {
 	})
 }
 
+// What is used up of one limit counts for the other in proportion, rounded up.
+func TestP10_TheShareUsedUpIsCarriedOver(t *testing.T) {
+	for _, p := range allPolicies(100, time.Minute) {
+		if _, queue := p.(weir.LeakyBucket); queue {
+			continue // it has no share: its outlet is free or busy
+		}
+		for _, test := range []struct{ used, limit, remaining int }{
+			{1, 3, 2},
+			{34, 3, 1},
+			{50, 50, 25},
+			{51, 50, 24},
+			{1, 1, 0},
+			{99, 1000, 10},
+			{100, 7, 0},
+			{7, 1000, 930},
+		} {
+			f := newFlap(t, p, weir.TokenBucket{Limit: test.limit, Per: time.Minute})
+			f.take(0, test.used)
+			assert.Equal(t, test.remaining, f.take(1, 0).Remaining, "%#v, %+v", p, test)
+			assert.Equal(t, 100-test.used, f.take(0, 0).Remaining, "a look carries nothing over")
+		}
+	}
+}
+
 // Denials under one limit do not keep the other shut.
 func TestP10_GoingToAndFroDelaysNobody(t *testing.T) {
 	eachFlap(t, func(t *testing.T, f *flap) {
@@ -159,7 +183,8 @@ func TestP12_DenialsRunUpNoDebt(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p weir.Policy) {
 		clock := &handClock{time.Unix(0, t0)}
 		l := weir.Must(weir.New(p, weir.WithClock(clock)))
-		for l.Allow("key") {
+		for range 10 {
+			l.Allow("key")
 		}
 		before, err := l.Take(context.Background(), "key", 1)
 		require.NoError(t, err)

@@ -52,3 +52,25 @@ func TestLargeRatesDoNotAllocate(t *testing.T) {
 		}), "%#v", p)
 	}
 }
+
+// A log remembers no more than its window holds, and what has left is cut off.
+func TestALogStaysSmall(t *testing.T) {
+	const limit = 100
+	k, now := newKey(t, weir.SlidingLog{Limit: limit, Per: time.Second}), t0
+	for range 100 * limit {
+		k.take(now, 1)
+		now += int64(time.Second) / limit
+		assert.LessOrEqual(t, len(k.state), 2+limit*4/3+1)
+	}
+	assert.LessOrEqual(t, cap(k.state), 4*limit)
+
+	now += int64(time.Second)
+	k.take(now, 1)
+	assert.Len(t, k.state, 3, "all had left but one")
+
+	k = newKey(t, weir.SlidingLog{Limit: limit, Per: time.Second})
+	for range limit {
+		k.take(t0, 1)
+	}
+	assert.Len(t, k.state, 4, "events of one instant share an entry")
+}

@@ -121,12 +121,12 @@ func TestR8_TheSumOfTokensIsExact(t *testing.T) {
 		{Limit: fiveBillion, Per: time.Second},
 		{Limit: 999_999_937, Per: time.Hour},
 	} {
-		k, granted := newKey(t, p), 0
+		k, granted := newKey(t, p), int64(0)
 		step := max(int64(p.Per)/int64(p.Limit)/3, 1)
 		for at := int64(0); at < min(100_000*step, 200*int64(year)); at += step {
-			granted += k.fill(t0 + at)
+			granted += int64(k.fill(t0 + at))
 			earned := floor(over(rat(at), eventTime(p.Limit, p.Per)))
-			require.EqualValues(t, int64(or(p.Burst, p.Limit))+earned, granted, "%+v after %d ns", p, at)
+			require.Equal(t, int64(or(p.Burst, p.Limit))+earned, granted, "%+v after %d ns", p, at)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestR8_TheSlotsOfAQueueAreExact(t *testing.T) {
 // A trial compares with the model, which has no largest number.
 func TestR9_NothingWrapsAround(t *testing.T) {
 	limits := []int{1, 2, math.MaxInt - 1, math.MaxInt}
-	pers := []time.Duration{1, 2, math.MaxInt64 - 1, math.MaxInt64}
+	pers := []time.Duration{1, 2, 1 << 61, math.MaxInt64 - 1, math.MaxInt64}
 	sizes := []int{0, 1, math.MaxInt}
 	var all []weir.Policy
 	for _, limit := range limits {
@@ -176,4 +176,42 @@ func TestR9_NothingWrapsAround(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A store marks a word with the largest number there is, so that no state may be it.
+func TestR9_NoWordIsTheStoresMark(t *testing.T) {
+	k := newKey(t, weir.TokenBucket{Limit: 1, Per: 1 << 61})
+	require.Equal(t, 1, k.Words())
+	for range 3 {
+		require.True(t, k.ask(math.MaxInt64, weir.Ask{N: 1, MaxWait: math.MaxInt64}).Allowed)
+	}
+	before := slices.Clone(k.state)
+	fourth := k.ask(math.MaxInt64, weir.Ask{N: 1, MaxWait: math.MaxInt64}) // paid for at 1<<64 - 1
+	assert.False(t, fourth.Allowed)
+	assert.Equal(t, before, k.state)
+}
+
+// Before 1970 and after 2262 time stands still: what is used up stays so.
+func TestR9_InstantsOutOfRange(t *testing.T) {
+	in := func(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		for _, instants := range [][]time.Time{
+			{{}, in(1), in(1500), in(1969), time.Unix(0, -1), time.Unix(0, 0)},
+			{in(2263), in(2600), in(9999)},
+		} {
+			clock := &handClock{instants[0]}
+			l := weir.Must(weir.New(p, weir.WithClock(clock)))
+			for range 10 {
+				l.Allow("key")
+			}
+			want, err := l.Take(context.Background(), "key", 1)
+			require.NoError(t, err)
+			require.False(t, want.Allowed)
+			for _, clock.Time = range instants {
+				got, err := l.Take(context.Background(), "key", 1)
+				require.NoError(t, err)
+				assert.Equal(t, want, got, "%v", clock.Time)
+			}
+		}
+	})
 }

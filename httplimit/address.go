@@ -12,8 +12,8 @@ import (
 // an IPv6 address by /64, since that is what a single subscriber gets at least, and can change its
 // address within at will.
 //
-// A key is written as 192.0.2.1, 192.0.2.0/24, 2001:db8::/64 or 2001:db8::1. All ways of writing an address give the same
-// key: IPv4 mapped to IPv6 is IPv4, and zones are left out.
+// A key is written as 192.0.2.1, 192.0.2.0/24, 2001:db8::/64 or 2001:db8::1. All ways of writing an
+// address give the same key: IPv4 mapped to IPv6 is IPv4, and zones are left out.
 //
 // The functions [RemoteIP], [ForwardedIP] and [ForwardedHeader] are the methods of the zero value.
 type Subnet struct {
@@ -21,9 +21,9 @@ type Subnet struct {
 	IPv6Bits int // from 32 to 128; 0 means 64
 }
 
-// RemoteIP is a KeyFunc whose key is the address at the other end of the connection. It cannot be forged. Behind
-// a proxy or load balancer it is the address of that, the same for all clients; there, use
-// [ForwardedIP] or [ForwardedHeader].
+// RemoteIP is a KeyFunc whose key is the address at the other end of the connection. It cannot be
+// forged. Behind a proxy or load balancer it is the address of that, the same for all clients;
+// there, use [ForwardedIP] or [ForwardedHeader].
 func RemoteIP(r *http.Request) (string, error) { return Subnet{}.RemoteIP(r) }
 
 // RemoteIP is like [RemoteIP], with the key made as s says.

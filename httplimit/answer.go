@@ -65,8 +65,8 @@ func (l *limited) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// A page is an answer that is the same for every request, in JSON (RFC 9457) and in plain text. Nothing that
-// came from a client or from an error can be in it.
+// A page is an answer that is the same for every request, in JSON (RFC 9457) and in plain text.
+// Nothing that came from a client or from an error can be in it.
 type page struct {
 	status     int
 	json, text []byte

@@ -88,8 +88,8 @@ func TestDenied_HeadHasNoBody(t *testing.T) {
 	assert.Empty(t, body)
 }
 
-// Retry-After is whole seconds rounded up, never "0", no date, not the whole window, and absent where it
-// could never help.
+// Retry-After is whole seconds rounded up, never "0", no date, not the whole window, and absent
+// where it could never help.
 func TestP24_RetryAfter(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
@@ -113,7 +113,8 @@ func TestP24_RetryAfter(t *testing.T) {
 	}
 }
 
-// A client that waits exactly as long as Retry-After says is served, one that waits a second less is not.
+// A client that waits exactly as long as Retry-After says is served, one that waits a second less
+// is not.
 func TestP24_RetryAfterIsTight(t *testing.T) {
 	for _, elapsed := range []time.Duration{0, time.Second, 7300 * time.Millisecond, 59*time.Second + 999*time.Millisecond} {
 		retry := func(less time.Duration) int {

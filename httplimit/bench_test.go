@@ -12,8 +12,9 @@ import (
 	"github.com/weir-go/weir/httplimit"
 )
 
-// A recorder is the least that a ResponseWriter can be: what is measured is the middleware. The header keeps its
-// buckets between requests, as that of a real answer would be made anew by net/http anyway.
+// A recorder is the least that a ResponseWriter can be: what is measured is the middleware. The
+// header keeps its buckets between requests, as that of a real answer would be made anew by
+// net/http anyway.
 type recorder struct {
 	header http.Header
 	status int
@@ -79,8 +80,8 @@ func (wl workload) serve() func() {
 	}
 }
 
-// An allowed request costs no allocation without headers, where its key is a part of what the request brought; with
-// headers two, their values and the slots of these.
+// An allowed request costs no allocation without headers, where its key is a part of what the
+// request brought; with headers two, their values and the slots of these.
 func TestMiddleware_Allocations(t *testing.T) {
 	for _, wl := range workloads() {
 		serve := wl.serve()

@@ -37,8 +37,9 @@ func Join(keys ...KeyFunc) KeyFunc {
 	}
 }
 
-// Or returns a KeyFunc whose key is that of the first of keys that finds one; the next is tried if the error
-// wraps [ErrNoKey], or the key is empty. Any other error, and [ErrSkip], is the error of the whole.
+// Or returns a KeyFunc whose key is that of the first of keys that finds one; the next is tried if
+// the error wraps [ErrNoKey], or the key is empty. Any other error, and [ErrSkip], is the error of
+// the whole.
 //
 // Keys of different functions are never the same: a client that sends an address as its
 // API key does not use up the allowance of that address.
@@ -65,8 +66,8 @@ func Or(keys ...KeyFunc) KeyFunc {
 
 var errNoAlternative = errors.New("weir: Or of no KeyFunc")
 
-// alternative marks key as that of the i-th alternative, by a zero byte and the number. The first needs no mark, unless
-// its key starts with a zero byte; so the usual case costs nothing.
+// alternative marks key as that of the i-th alternative, by a zero byte and the number. The first
+// needs no mark, unless its key starts with a zero byte; so the usual case costs nothing.
 func alternative(i int, key string) string {
 	if i == 0 && key[0] != 0 {
 		return key

@@ -51,6 +51,8 @@ func TestJoin_PartsDoNotRunTogether(t *testing.T) {
 		{"a", "b", "c", "d", "e"},
 		{strings.Repeat("a", 200), "b"},
 		{strings.Repeat("a", 201), ""},
+		{"2", "abcdefghij0"},
+		{"11abcdefghij", ""}, // a length without its end would run together with the part
 	} {
 		key := join(parts...)
 		assert.Empty(t, seen[key], "%q", parts)

@@ -89,7 +89,8 @@ func ExampleForwardedIP() {
 	// 200
 }
 
-// An IPv6 subscriber has a /56 in many countries, so one client can change between 256 networks of /64.
+// An IPv6 subscriber has a /56 in many countries, so one client can change between 256 networks of
+// /64.
 func ExampleSubnet() {
 	key := httplimit.Subnet{IPv6Bits: 56}.RemoteIP
 
@@ -99,8 +100,8 @@ func ExampleSubnet() {
 	// Output: 2001:db8:0:1200::/56 <nil>
 }
 
-// By API key, and by address for requests that have none. A limit of its own by address belongs in front
-// of this one, if clients can make up API keys.
+// By API key, and by address for requests that have none. A limit of its own by address belongs in
+// front of this one, if clients can make up API keys.
 func ExampleOr() {
 	limit := httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: time.Minute})),
@@ -123,7 +124,8 @@ func ExampleOr() {
 	// 429
 }
 
-// Each user has an allowance for each route. Who the user is comes from the handler that authenticates.
+// Each user has an allowance for each route. Who the user is comes from the handler that
+// authenticates.
 func ExampleJoin() {
 	type userKey struct{}
 	limit := httplimit.Middleware{
@@ -162,8 +164,8 @@ func ExampleMiddleware_cost() {
 	// 429 "default";r=70;t=18
 }
 
-// Requests take turns in front of something that bears one at a time. One whose turn would come in more
-// than two seconds is refused at once.
+// Requests take turns in front of something that bears one at a time. One whose turn would come in
+// more than two seconds is refused at once.
 func ExampleMiddleware_maxWait() {
 	limit := httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.LeakyBucket{Limit: 5, Per: time.Second, Capacity: 10})),

@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// ForwardedIP returns a KeyFunc for a service behind proxies that append to the X-Forwarded-For field. Its
-// key is the address of the client, as the outermost of the trusted proxies saw it.
+// ForwardedIP returns a KeyFunc for a service behind proxies that append to the X-Forwarded-For
+// field. Its key is the address of the client, as the outermost of the trusted proxies saw it.
 //
-// It starts with the address at the other end of the connection. As long as that is a trusted proxy, what the
-// proxy appended to the field is the address next to look at: the field is read from the right,
-// across all its lines. The first address that is not trusted is the client. What stands to
-// the left of it was written by the client, or by somebody it got the request from, and is never looked at. If
-// the field ends, or has something else than an address, the key is the last trusted proxy. So is a request that
-// comes past the proxies limited by its own address, and none gets past the limit.
+// It starts with the address at the other end of the connection. As long as that is a trusted
+// proxy, what the proxy appended to the field is the address next to look at: the field is read
+// from the right, across all its lines. The first address that is not trusted is the client. What
+// stands to the left of it was written by the client, or by somebody it got the request from, and
+// is never looked at. If the field ends, or has something else than an address, the key is the last
+// trusted proxy. So is a request that comes past the proxies limited by its own address, and none
+// gets past the limit.
 //
-// Trust the addresses of your proxies, not a whole network that clients are in, too. Every trusted proxy must append
-// to the field: one that passes on what clients wrote lets them choose their key.
+// Trust the addresses of your proxies, not a whole network that clients are in, too. Every trusted
+// proxy must append to the field: one that passes on what clients wrote lets them choose their key.
 func ForwardedIP(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedIP(trusted...) }
 
 // ForwardedIP is like [ForwardedIP], with the key made as s says.
@@ -30,8 +31,8 @@ func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
 	})
 }
 
-// ForwardedHeader is like [ForwardedIP] for proxies that append to the Forwarded field of RFC 7239. The
-// names that it has for hidden and unknown clients are no addresses.
+// ForwardedHeader is like [ForwardedIP] for proxies that append to the Forwarded field of RFC 7239.
+// The names that it has for hidden and unknown clients are no addresses.
 func ForwardedHeader(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedHeader(trusted...) }
 
 // ForwardedHeader is like [ForwardedHeader], with the key made as s says.
@@ -46,7 +47,8 @@ func (s Subnet) ForwardedHeader(trusted ...netip.Prefix) KeyFunc {
 // whether there is more in rest.
 type cutHop func(line string) (node, rest string, more bool)
 
-// newWalk returns the KeyFunc that walks from the connection through the lines of a field, from the right.
+// newWalk returns the KeyFunc that walks from the connection through the lines of a field, from the
+// right.
 func newWalk(s Subnet, trusted []netip.Prefix, field string, cut cutHop) KeyFunc {
 	s, err := s.checked()
 	proxies := make([]netip.Prefix, len(trusted))
@@ -74,7 +76,11 @@ func newWalk(s Subnet, trusted []netip.Prefix, field string, cut cutHop) KeyFunc
 		}
 		lines := r.Header[field]
 		for i := len(lines) - 1; i >= 0; i-- {
-			for node, rest, more := "", lines[i], true; more && trusts(at); {
+			for rest, more := lines[i], true; more; {
+				if !trusts(at) {
+					return s.key(at), nil
+				}
+				var node string
 				node, rest, more = cut(rest)
 				next, ok := parseHop(node)
 				if !ok {
@@ -95,8 +101,8 @@ func unmapped(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// cutLastElement cuts the last element off a Forwarded field. It reads from the right, so that a quote
-// left open further left cannot swallow what a proxy appended. If a quote is open in the end,
+// cutLastElement cuts the last element off a Forwarded field. It reads from the right, so that a
+// quote left open further left cannot swallow what a proxy appended. If a quote is open in the end,
 // the element is all of s, and is not valid.
 func cutLastElement(s string) (element, rest string, more bool) {
 	quoted := false

@@ -16,7 +16,8 @@ var proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustPars
 
 const proxy = "10.0.0.1:4711"
 
-// A forwardedCase is the lines of a field as they arrive over a connection, and the key of the request.
+// A forwardedCase is the lines of a field as they arrive over a connection, and the key of the
+// request.
 type forwardedCase struct {
 	name  string
 	peer  string
@@ -93,8 +94,8 @@ func TestForwardedHeader(t *testing.T) {
 	})
 }
 
-// What a client writes itself stands to the left of what the proxy appends, and is never its key: neither a new
-// one, to evade its limit, nor that of another, to lock it out.
+// What a client writes itself stands to the left of what the proxy appends, and is never its key:
+// neither a new one, to evade its limit, nor that of another, to lock it out.
 func TestP15_SpoofedXForwardedFor(t *testing.T) {
 	checkForwarded(t, httplimit.ForwardedIP(proxies...), "X-Forwarded-For", []forwardedCase{
 		{"past the proxy", "203.0.113.9:1", []string{"198.51.100.1"}, "203.0.113.9"},
@@ -117,7 +118,8 @@ func TestP15_SpoofedForwarded(t *testing.T) {
 	})
 }
 
-// Each function reads its own field only. A client can send the other, and all the names that people use.
+// Each function reads its own field only. A client can send the other, and all the names that
+// people use.
 func TestP15_OtherFieldsAreNotRead(t *testing.T) {
 	r := from(proxy, "X-Real-Ip", "198.51.100.1", "True-Client-Ip", "198.51.100.1", "Cf-Connecting-Ip", "198.51.100.1",
 		"X-Client-Ip", "198.51.100.1", "X_Forwarded_For", "198.51.100.1")
@@ -143,7 +145,8 @@ func TestP15_AbsentHeaderIsNotUnlimited(t *testing.T) {
 	}
 }
 
-// A client behind a real reverse proxy gets its own allowance, and cannot change which by what it sends.
+// A client behind a real reverse proxy gets its own allowance, and cannot change which by what it
+// sends.
 func TestP15_SpoofingThroughARealServer(t *testing.T) {
 	l, _ := frozen(per(2, time.Minute))
 	loop := netip.MustParsePrefix("127.0.0.0/8")

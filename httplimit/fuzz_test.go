@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/httplimit"
 )
 
-// FuzzRemoteAddr: a key is an address or network that has the address in it, in its one form, whatever
-// RemoteAddr is; or there is an error and no key.
+// FuzzRemoteAddr: a key is an address or network that has the address in it, in its one form,
+// whatever RemoteAddr is; or there is an error and no key.
 func FuzzRemoteAddr(f *testing.F) {
 	for _, s := range []string{
 		"1.2.3.4:80", "[::ffff:1.2.3.4]:80", "2001:db8::1", "[fe80::1%eth0]:1", "@", "[::1", "[]:80", "1.2.3.4:_x", "::ffff:1.2.3.4%",
@@ -88,8 +88,8 @@ func FuzzForwardedHeader(f *testing.F) {
 	})
 }
 
-// checkSpoofing sends what a client wrote, on two lines, past no proxy and through proxies that append,
-// on the same line or on one of their own.
+// checkSpoofing sends what a client wrote, on two lines, past no proxy and through proxies that
+// append, on the same line or on one of their own.
 func checkSpoofing(t *testing.T, key httplimit.KeyFunc, field, first, second string, appended []string) {
 	t.Helper()
 	r := from("203.0.113.9:1")

@@ -9,13 +9,14 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Headers are the fields of an answer that tell a client how it stands: [RateLimit], [LegacyRateLimit]
-// or [XRateLimit]. No other package can implement it.
+// Headers are the fields of an answer that tell a client how it stands: [RateLimit],
+// [LegacyRateLimit] or [XRateLimit]. No other package can implement it.
 //
 // All of them tell the same three things: the limit, how much of it remains, and the effective
-// window. On an allowed answer that is the time until the whole allowance is back, if the key is left
-// alone; a client that uses no more than what remains in that time is not refused. On a denied one it is the time of
-// Retry-After, at which the same request will be granted. It is rounded up to whole seconds.
+// window. On an allowed answer that is the time until the whole allowance is back, if the key is
+// left alone; a client that uses no more than what remains in that time is not refused. On a denied
+// one it is the time of Retry-After, at which the same request will be granted. It is rounded up to
+// whole seconds.
 type Headers interface {
 	fields() (fields, error)
 }
@@ -31,9 +32,9 @@ type fields interface {
 //	RateLimit-Policy: "default";q=100;w=60
 //	RateLimit: "default";r=50;t=30
 //
-// q is the Limit and r the Remaining of the [weir.Result], t the effective window, and w the
-// time in which the whole of q comes back: Per for windows, and for a [weir.TokenBucket] the time in which
-// Burst tokens are earned. It is rounded up to whole seconds, too.
+// q is the Limit and r the Remaining of the [weir.Result], t the effective window, and w the time
+// in which the whole of q comes back: Per for windows, and for a [weir.TokenBucket] the time in
+// which Burst tokens are earned. It is rounded up to whole seconds, too.
 //
 // Where several limits apply to a request, one handler in another, each adds its own to the lists. A
 // denied answer tells in RateLimit of the limit that denied it, only.

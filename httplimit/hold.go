@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// maxHeld bounds the number of keys that are held back. A server with many names cannot make a crawler
-// remember more of them.
+// maxHeld bounds the number of keys that are held back. A server with many names cannot make a
+// crawler remember more of them.
 const maxHeld = 1 << 16
 
 // holds are the keys that are held back. The zero value is ready.
@@ -43,9 +43,9 @@ func (h *holds) hold(key string, now time.Time, d time.Duration) {
 	h.until[strings.Clone(key)] = until
 }
 
-// clean removes the keys whose hold is past, and doubles the number at which it is next called. So its cost
-// is constant for each key. When there are maxHeld, it looks at a few only, and removes the one
-// whose hold ends first even if that is not past.
+// clean removes the keys whose hold is past, and doubles the number at which it is next called. So
+// its cost is constant for each key. When there are maxHeld, it looks at a few only, and removes
+// the one whose hold ends first even if that is not past.
 func (h *holds) clean(now time.Time) {
 	look := len(h.until)
 	if look >= maxHeld {
@@ -84,8 +84,8 @@ func (h *holds) left(key string) time.Duration {
 	return left
 }
 
-// wait returns when key is not held back any more. It returns weir.ErrTooLate at once if that would be
-// after the deadline of ctx.
+// wait returns when key is not held back any more. It returns weir.ErrTooLate at once if that would
+// be after the deadline of ctx.
 func (h *holds) wait(ctx context.Context, key string) error {
 	for {
 		left := h.left(key)
@@ -108,8 +108,9 @@ func (h *holds) wait(ctx context.Context, key string) error {
 	}
 }
 
-// retryAfter is how long after now the Retry-After of an answer is, or 0 if it has none. It may be in seconds or
-// a date. A date is by the server's clock, so it is compared with the answer's own Date if there is one.
+// retryAfter is how long after now the Retry-After of an answer is, or 0 if it has none. It may be
+// in seconds or a date. A date is by the server's clock, so it is compared with the answer's own
+// Date if there is one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.Trim(h.Get("Retry-After"), " \t")
 	if value != "" && strings.Trim(value, "0123456789") == "" {

@@ -7,11 +7,11 @@ import (
 	"path"
 )
 
-// A KeyFunc finds the key of a request: whose allowance it counts for. It is called concurrently, and must
-// not change the request.
+// A KeyFunc finds the key of a request: whose allowance it counts for. It is called concurrently,
+// and must not change the request.
 //
-// An error that wraps [ErrNoKey] says that the request lacks what the function looks for; [Or] then tries
-// another. ErrSkip says that the request is not to be limited.
+// An error that wraps [ErrNoKey] says that the request lacks what the function looks for; [Or] then
+// tries another. ErrSkip says that the request is not to be limited.
 type KeyFunc func(*http.Request) (string, error)
 
 var (
@@ -22,12 +22,12 @@ var (
 	ErrNoKey = errors.New("the request has no such key")
 )
 
-// Header returns a KeyFunc whose key is the value of a header field, for API keys. A request with no value, or
-// with several, has no key: a client must not be able to show one to the limiter, and another to
-// whoever checks it.
+// Header returns a KeyFunc whose key is the value of a header field, for API keys. A request with
+// no value, or with several, has no key: a client must not be able to show one to the limiter, and
+// another to whoever checks it.
 //
-// Clients can make up values, and each starts with a fresh allowance. So either put the limiter behind the check of
-// the API key, or another limiter by address in front of it.
+// Clients can make up values, and each starts with a fresh allowance. So either put the limiter
+// behind the check of the API key, or another limiter by address in front of it.
 func Header(name string) KeyFunc {
 	name = http.CanonicalHeaderKey(name)
 	none := fmt.Errorf("weir: no value in header field %s: %w", name, ErrNoKey)
@@ -45,9 +45,9 @@ func Header(name string) KeyFunc {
 }
 
 // BasicUser is a KeyFunc whose key is the user name of basic authentication. It does not check the
-// password, so a client can send any name: to evade the limit by made-up names, or to use up
-// the allowance of another. Use it to slow down the guessing of one user's password, together with a limit by
-// address; or behind a handler that has checked the password.
+// password, so a client can send any name: to evade the limit by made-up names, or to use up the
+// allowance of another. Use it to slow down the guessing of one user's password, together with a
+// limit by address; or behind a handler that has checked the password.
 func BasicUser(r *http.Request) (string, error) {
 	user, _, ok := r.BasicAuth()
 	if !ok || user == "" {
@@ -56,8 +56,8 @@ func BasicUser(r *http.Request) (string, error) {
 	return user, nil
 }
 
-// Method is a KeyFunc whose key is the request's method. All methods that HTTP does not define have one key, since a
-// client can make them up.
+// Method is a KeyFunc whose key is the request's method. All methods that HTTP does not define have
+// one key, since a client can make them up.
 func Method(r *http.Request) (string, error) {
 	switch r.Method {
 	case "":
@@ -69,9 +69,9 @@ func Method(r *http.Request) (string, error) {
 	return "other", nil
 }
 
-// Path is a KeyFunc whose key is the path of the request's URL, decoded and without superfluous slashes
-// and dots. If the handler serves more than one path a client gets an allowance for each; use
-// [Pattern] in that case.
+// Path is a KeyFunc whose key is the path of the request's URL, decoded and without superfluous
+// slashes and dots. If the handler serves more than one path a client gets an allowance for each;
+// use [Pattern] in that case.
 func Path(r *http.Request) (string, error) {
 	return path.Clean(r.URL.Path), nil
 }
@@ -86,9 +86,9 @@ func Pattern(r *http.Request) (string, error) {
 	return r.Pattern, nil
 }
 
-// ContextValue returns a KeyFunc whose key is a string that an earlier handler, such as one that authenticates
-// users, has put in the request's context under the given key. A request without it, or with an empty one,
-// has no key.
+// ContextValue returns a KeyFunc whose key is a string that an earlier handler, such as one that
+// authenticates users, has put in the request's context under the given key. A request without it,
+// or with an empty one, has no key.
 func ContextValue(key any) KeyFunc {
 	none := fmt.Errorf("weir: no context value of key %T: %w", key, ErrNoKey)
 	return func(r *http.Request) (string, error) {

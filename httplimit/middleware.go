@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Middleware limits the requests that reach a handler. Limiter and Key are needed; the zero value of every other
-// field is a good default.
+// Middleware limits the requests that reach a handler. Limiter and Key are needed; the zero value
+// of every other field is a good default.
 //
 // A request is decided on once, before the handler runs, by one call of the Limiter. It counts
 // whatever the handler then answers.
@@ -33,23 +33,24 @@ type Middleware struct {
 	// MaxWait is how long a request may be held back until it is granted, instead of being refused at
 	// once. A request whose turn would come later is refused at once.
 	//
-	// A client that hangs up leaves the queue, as soon as net/http notices it: over HTTP/1 that is when
-	// the request has no body. Every request held back costs a goroutine and a connection. So use
-	// [weir.LeakyBucket], whose Capacity bounds them, or a short MaxWait.
+	// A client that hangs up leaves the queue, as soon as net/http notices it: over HTTP/1 that is
+	// when the request has no body. Every request held back costs a goroutine and a connection. So
+	// use [weir.LeakyBucket], whose Capacity bounds them, or a short MaxWait.
 	MaxWait time.Duration
 
-	// Headers are the fields that tell clients how they stand, on allowed and on denied answers. If nil, there are
-	// none, and a denied answer has Retry-After alone.
+	// Headers are the fields that tell clients how they stand, on allowed and on denied answers. If
+	// nil, there are none, and a denied answer has Retry-After alone.
 	Headers Headers
 
-	// Denied answers a request that is over the limit. The header already has Cache-Control: no-store,
-	// the fields of Headers, and Retry-After unless the request can never be granted. If nil, the answer is
-	// 429 with a short body, which has nothing of the request in it.
+	// Denied answers a request that is over the limit. The header already has Cache-Control:
+	// no-store, the fields of Headers, and Retry-After unless the request can never be granted. If
+	// nil, the answer is 429 with a short body, which has nothing of the request in it.
 	Denied func(http.ResponseWriter, *http.Request, weir.Result)
 
 	// Failed answers a request on which there is no decision, because Key, Cost or the Limiter
 	// failed. The header already has Cache-Control: no-store. If nil, the answer is 400 if the
-	// request lacks what Key looks for (the error wraps [ErrNoKey]) and 503 otherwise, and shows nothing of the error.
+	// request lacks what Key looks for (the error wraps [ErrNoKey]) and 503 otherwise, and shows
+	// nothing of the error.
 	Failed func(http.ResponseWriter, *http.Request, error)
 
 	// Observe, if not nil, gets every decision, and every failure to decide, before the

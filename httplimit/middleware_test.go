@@ -186,8 +186,8 @@ func TestMiddleware_ObserveGetsEveryDecision(t *testing.T) {
 	assert.ErrorIs(t, got[2].Err, httplimit.ErrNoKey)
 }
 
-// The decision is one step of the limiter. Looking first and counting after it lets through what comes
-// in between.
+// The decision is one step of the limiter. Looking first and counting after it lets through what
+// comes in between.
 func TestP14_OneAtomicTakeDecides(t *testing.T) {
 	var calls []int
 	l := limiterFunc(func(n int) (weir.Result, error) {

@@ -11,12 +11,14 @@ import (
 )
 
 // Transport is an [http.RoundTripper] that keeps to a limit, and to what servers ask for. Before
-// each request it waits for the request's turn. If a server answers 429 or 503 with Retry-After, every request for the same
-// key is held back until then, whoever sends it.
+// each request it waits for the request's turn. If a server answers 429 or 503 with Retry-After,
+// every request for the same key is held back until then, whoever sends it.
 //
-// It never sends a request a second time. If the turn would come after the deadline of the request's context, which the
-// Timeout of an [http.Client] sets as well, RoundTrip fails at once with an error that wraps
-// [weir.ErrTooLate]; if the context ends while it waits, with an error that wraps that of the context.
+// It never sends a request a second time. If the turn would come after the deadline of the
+// request's context, which the Timeout of an [http.Client] sets as well, RoundTrip fails at once
+// with an error that wraps [weir.ErrTooLate]; if the context ends while it waits, with an error
+// that wraps that of the context. The other errors of [weir.Limiter] are passed on as well: with a
+// [weir.LeakyBucket], more requests at once than its Capacity get [weir.ErrQueueFull].
 //
 // The fields must not be changed after the first request, nor the Transport copied. It is safe for
 // concurrent use.
@@ -24,8 +26,8 @@ type Transport struct {
 	// Limiter decides when requests go. It is needed.
 	Limiter weir.Limiter
 
-	// Key finds out whose allowance a request counts for. If nil it is [TargetHost]. If it returns ErrSkip the
-	// request goes at once. Other errors are the error of RoundTrip.
+	// Key finds out whose allowance a request counts for. If nil it is [TargetHost]. If it returns
+	// ErrSkip the request goes at once. Other errors are the error of RoundTrip.
 	Key KeyFunc
 
 	// Base sends the requests; http.DefaultTransport if nil.
@@ -94,8 +96,8 @@ func (t *Transport) key(req *http.Request) (string, error) {
 	return key, err
 }
 
-// turn returns when req may go. A turn that comes while the key is held back is forfeited: if all whose turn had
-// come went when the hold ends, they would go at once.
+// turn returns when req may go. A turn that comes while the key is held back is forfeited: if all
+// whose turn had come went when the hold ends, they would go at once.
 func (t *Transport) turn(req *http.Request, key string) error {
 	for {
 		if err := t.held.wait(req.Context(), key); err != nil {

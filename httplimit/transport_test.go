@@ -62,7 +62,8 @@ func retryAfter(status int, value string) answer {
 	return answer{status, map[string]string{"Retry-After": value}}
 }
 
-// client returns a client that keeps to p, of a site that answers as told. It must be called in a bubble.
+// client returns a client that keeps to p, of a site that answers as told. It must be called in a
+// bubble.
 func client(p weir.Policy, answers ...answer) (s *site, t *httplimit.Transport, stop func()) {
 	s = &site{start: time.Now(), answers: answers}
 	base, stop := inMemory(s)
@@ -106,107 +107,6 @@ func TestTransport_WaitsItsTurnPerHost(t *testing.T) {
 		wg.Wait()
 		want := []time.Duration{0, time.Second, 2 * time.Second}
 		assert.Equal(t, map[string][]time.Duration{"a.example": want, "b.example": want}, s.came)
-	})
-}
-
-func TestTransport_RetryAfterHoldsTheKeyBackForAll(t *testing.T) {
-	for _, c := range []struct {
-		status int
-		fields map[string]string
-		want   time.Duration // until when the next request is held back
-	}{
-		{429, map[string]string{"Retry-After": "7"}, 7 * time.Second},
-		{503, map[string]string{"Retry-After": "7"}, 7 * time.Second},
-		{429, map[string]string{"Retry-After": " 7\t"}, 7 * time.Second},
-		{429, map[string]string{}, 0},
-		{429, map[string]string{"Retry-After": "0"}, 0},
-		{429, map[string]string{"Retry-After": "-7"}, 0},
-		{429, map[string]string{"Retry-After": "7.5"}, 0},
-		{429, map[string]string{"Retry-After": "soon"}, 0},
-		{200, map[string]string{"Retry-After": "7"}, 0},
-		{404, map[string]string{"Retry-After": "7"}, 0},
-		// The bubble starts on 1 January 2000 at midnight. The three forms of a date:
-		{429, map[string]string{"Retry-After": "Sat, 01 Jan 2000 00:00:07 GMT"}, 7 * time.Second},
-		{429, map[string]string{"Retry-After": "Saturday, 01-Jan-00 00:00:07 GMT"}, 7 * time.Second},
-		{429, map[string]string{"Retry-After": "Sat Jan  1 00:00:07 2000"}, 7 * time.Second},
-		{429, map[string]string{"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}, 0},
-		{429, map[string]string{"Retry-After": "Sat, 01 Jan 2000 00:00:07 CET"}, 0}, // no date of HTTP
-		// By the clock of a server that is an hour ahead.
-		{429, map[string]string{"Date": "Sat, 01 Jan 2000 01:00:00 GMT", "Retry-After": "Sat, 01 Jan 2000 01:00:07 GMT"}, 7 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s, rt, stop := client(freely, answer{c.status, c.fields})
-			defer stop()
-			status, err := get(forever, rt, "http://a.example/")
-			require.NoError(t, err)
-			assert.Equal(t, c.status, status, "the answer is passed on, not retried")
-
-			var wg sync.WaitGroup
-			for range 3 {
-				wg.Go(func() { _, _ = get(forever, rt, "http://a.example/") })
-			}
-			_, _ = get(forever, rt, "http://b.example/")
-			wg.Wait()
-			assert.Equal(t, map[string][]time.Duration{
-				"a.example": {0, c.want, c.want, c.want}, "b.example": {0},
-			}, s.came, "%d %v", c.status, c.fields)
-		})
-	}
-}
-
-// When the hold ends those who waited go one after the other, as the limiter says, not at once.
-func TestTransport_NoStampedeWhenTheHoldEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, rt, stop := client(steady, retryAfter(429, "10"))
-		defer stop()
-		var wg sync.WaitGroup
-		for range 4 { // the others wait for their turns when the answer comes
-			wg.Go(func() { _, _ = get(forever, rt, "http://a.example/") })
-		}
-		wg.Wait()
-		came := s.came["a.example"]
-		require.Len(t, came, 4)
-		assert.GreaterOrEqual(t, came[1], 10*time.Second)
-		assert.GreaterOrEqual(t, came[2]-came[1], time.Second)
-		assert.GreaterOrEqual(t, came[3]-came[2], time.Second)
-	})
-}
-
-func TestTransport_HoldIsNotShortened(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, rt, stop := client(freely, retryAfter(429, "10"), retryAfter(429, "20"), retryAfter(429, "5"))
-		defer stop()
-		release := make(chan struct{})
-		inner := rt.Base
-		rt.Base = roundTripper(func(r *http.Request) (*http.Response, error) {
-			resp, err := inner.RoundTrip(r)
-			<-release // so that all three are out before the first answer is known
-			return resp, err
-		})
-		var wg sync.WaitGroup
-		for range 3 {
-			wg.Go(func() { _, _ = get(forever, rt, "http://a.example/") })
-		}
-		synctest.Wait()
-		close(release)
-		wg.Wait()
-		_, _ = get(forever, rt, "http://a.example/")
-		assert.Equal(t, 20*time.Second, s.came["a.example"][3])
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func TestTransport_MaxHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, rt, stop := client(freely, retryAfter(429, "99999999999999999999999"))
-		defer stop()
-		rt.MaxHold = time.Minute
-		_, _ = get(forever, rt, "http://a.example/")
-		_, _ = get(forever, rt, "http://a.example/")
-		assert.Equal(t, []time.Duration{0, time.Minute}, s.came["a.example"])
 	})
 }
 
@@ -326,7 +226,8 @@ func TestTransport_OnLoopback(t *testing.T) {
 	assert.EqualValues(t, 3, n.Load(), "held back, and never retried")
 }
 
-// A Transport in front of a Middleware keeps to its limit: what Retry-After told is when it is served.
+// A Transport in front of a Middleware keeps to its limit: what Retry-After told is when it is
+// served.
 func TestTransport_InFrontOfMiddleware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := weir.Must(weir.New(per(3, 10*time.Second)))

@@ -10,10 +10,10 @@ import (
 
 // wait decides on a request that may be held back for MaxWait.
 //
-// The decision is that of Wait. It tells no Result, so one is asked for after it. If the request was
-// granted, that is a look, for the fields of the answer. If it was denied, it is an ask for the same again
-// without waiting: should it be granted after all, all the better, and if not, it has counted
-// nothing and says when to come again.
+// The decision is that of Wait. It tells no Result, so one is asked for after it. If the request
+// was granted, that is a look, for the fields of the answer. If it was denied, it is an ask for the
+// same again without waiting: should it be granted after all, all the better, and if not, it has
+// counted nothing and says when to come again.
 func (l *limited) wait(ctx context.Context, d *Decision) {
 	start := time.Now()
 	patient, cancel := context.WithTimeout(ctx, l.m.MaxWait)
@@ -47,9 +47,9 @@ func deniesWait(err error, ctx context.Context) bool {
 		errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 }
 
-// sooner is when a request that is denied until after is worth sending again, if it would then be held
-// back for patience. It does not apply to a queue that is full: there, patience is not
-// what the request lacked.
+// sooner is when a request that is denied until after is worth sending again, if it would then be
+// held back for patience. It does not apply to a queue that is full: there, patience is not what
+// the request lacked.
 func sooner(after, patience time.Duration) time.Duration {
 	if after == 0 || after == weir.Never {
 		return after

@@ -21,8 +21,8 @@ func queue(capacity int, maxWait time.Duration) (httplimit.Middleware, *weir.Key
 	return httplimit.Middleware{Limiter: l, Key: one, MaxWait: maxWait}, l
 }
 
-// send starts n requests, one after the other, and tells what became of them: the status and how long it
-// took, in the order in which they were sent.
+// send starts n requests, one after the other, and tells what became of them: the status and how
+// long it took, in the order in which they were sent.
 func send(t *testing.T, rt http.RoundTripper, n int) (statuses []int, took []time.Duration, headers []http.Header) {
 	statuses, took, headers = make([]int, n), make([]time.Duration, n), make([]http.Header, n)
 	var wg sync.WaitGroup
@@ -50,8 +50,8 @@ func TestMaxWait_HoldsBackInsteadOfRefusing(t *testing.T) {
 	})
 }
 
-// A client that comes back when Retry-After says is held back, and then served; one that comes a second
-// earlier is refused.
+// A client that comes back when Retry-After says is held back, and then served; one that comes a
+// second earlier is refused.
 func TestP24_RetryAfterCountsOnMaxWait(t *testing.T) {
 	for _, policy := range []weir.Policy{
 		weir.LeakyBucket{Limit: 1, Per: 10 * time.Second, Capacity: 100},
@@ -176,8 +176,8 @@ func TestMaxWait_RequestDeadlineThatIsSooner(t *testing.T) {
 	})
 }
 
-// Those who wait for a policy without a queue learn late that they are too late: those before them may have
-// been granted or not. They are refused then, which is no failure.
+// Those who wait for a policy without a queue learn late that they are too late: those before them
+// may have been granted or not. They are refused then, which is no failure.
 func TestMaxWait_TooLateAfterWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := weir.Must(weir.New(per(1, 3*time.Second)))

@@ -1,0 +1,42 @@
+package weir_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// Allow has a way of its own through MemStore. It must grant what Take does, and leave the same state, above
+// all around the edges of windows and at the instants when events become possible.
+func TestAllowCountsAsTakeDoes(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		for _, apart := range []time.Duration{0, time.Second / 7, time.Second, 2 * time.Second, 10 * time.Second, 20 * time.Second} {
+			x, now := newTrial(t, p), t0
+			for step := range int64(60) {
+				for _, off := range []int64{-1, 0, 0, 1} {
+					x.allows = 0 // the short way
+					x.ask(now+step%3*off, weir.Ask{N: 1})
+				}
+				now += int64(apart)
+			}
+		}
+	})
+}
+
+func TestAllowAtTheRetryInstant(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		x, now := newTrial(t, p), t0
+		for range 50 {
+			x.allows = 0
+			a := x.ask(now, weir.Ask{N: 1})
+			if !a.Allowed {
+				x.allows = 0
+				require.False(t, x.ask(now+int64(a.RetryAfter)-1, weir.Ask{N: 1}).Allowed)
+				now += int64(a.RetryAfter)
+			}
+		}
+	})
+}

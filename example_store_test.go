@@ -1,0 +1,67 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Two limiters in one store, of at most a million keys together. Their names keep their keys apart.
+func ExampleWithStore() {
+	store := &weir.MemStore{MaxKeys: 1_000_000}
+	reads := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute},
+		weir.WithStore(store), weir.WithName("reads")))
+	writes := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Minute},
+		weir.WithStore(store), weir.WithName("writes")))
+
+	fmt.Println(writes.Allow("ada"), writes.Allow("ada"))
+	fmt.Println(reads.Allow("ada"), reads.Allow("ada"))
+	fmt.Println(store.Len(), "keys")
+
+	// Output:
+	// true false
+	// true true
+	// 2 keys
+}
+
+// Limiters of one name share the allowance. So one key can have two doors.
+func ExampleWithName() {
+	store := new(weir.MemStore)
+	policy := weir.SlidingLog{Limit: 3, Per: 24 * time.Hour}
+	web := weir.Must(weir.New(policy, weir.WithStore(store), weir.WithName("orders")))
+	app := weir.Must(weir.New(policy, weir.WithStore(store), weir.WithName("orders")))
+
+	fmt.Println(web.Allow("ada"), app.Allow("ada"), web.Allow("ada"), app.Allow("ada"))
+
+	// Output: true true true false
+}
+
+// A store that counts what another refuses. A Store can stand in front of any other, and
+// needs to know nothing of the policies.
+type counter struct {
+	weir.Store
+	refused atomic.Int64
+}
+
+func (c *counter) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	a, err := c.Store.Do(ctx, r)
+	if err == nil && !a.Allowed {
+		c.refused.Add(1)
+	}
+	return a, err
+}
+
+func ExampleStore() {
+	store := &counter{Store: new(weir.MemStore)}
+	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Hour}, weir.WithStore(store)))
+
+	for range 8 {
+		limiter.Allow("ada")
+	}
+	fmt.Println(store.refused.Load(), "were refused")
+
+	// Output: 3 were refused
+}
