@@ -156,6 +156,19 @@ func TestR10_MemStoreWhileItGrows(t *testing.T) {
 	})
 }
 
+// A queue keeps its place when its rate or capacity changes, in whatever number of words.
+func TestCarryKeepsTheInstantOfAQueue(t *testing.T) {
+	mock := clock.NewMock()
+	store := new(weir.MemStore)
+	limiter := func(limit, capacity int) *weir.Keyed {
+		return weir.Must(weir.New(weir.LeakyBucket{Limit: limit, Per: time.Second, Capacity: capacity}, weir.WithStore(store), weir.WithClock(mock)))
+	}
+	require.True(t, limiter(4, 10).Allow("k"))
+	for _, l := range []*weir.Keyed{limiter(4, 10), limiter(4, 1000), limiter(7, 3), limiter(1, 1)} {
+		assert.Equal(t, 250*time.Millisecond, take(t, l, "k", 1).RetryAfter)
+	}
+}
+
 func TestMemStoreOptions(t *testing.T) {
 	_, err := weir.New(weir.SlidingLog{Limit: 1, Per: 1}, weir.WithStore(&weir.MemStore{MaxKeys: -3}))
 	assert.EqualError(t, err, "weir: MemStore.MaxKeys is -3, must be at least 0")

@@ -47,29 +47,3 @@ type Scope struct {
 
 // Now is the time by the limiter's clock, in nanoseconds since the Unix epoch. It never steps back.
 func (s *Scope) Now() int64 { return s.clock.now() }
-
-// Carry returns the state that a key has under the decider to, after it was left by the
-// decider from. The key keeps the share of its allowance that it has used up, rounded up
-// to whole events. So a changed limit is no fresh allowance, and changing to
-// and fro gains nothing.
-//
-// The state is as good as new for from's Limit being unused. Carry does not keep bookings beyond
-// a full allowance.
-func Carry(from, to Decider, state []uint64, now int64) []uint64 {
-	_, old := from.Decide(state, now, Ask{})
-	fresh := make([]uint64, to.Words())
-	_, neu := to.Decide(fresh, now, Ask{})
-	used := old.Limit - old.Remaining
-	if used <= 0 {
-		return fresh
-	}
-	share, rem, ok := mul64(uint64(used), uint64(neu.Limit)).div(uint64(old.Limit))
-	if rem > 0 {
-		share++
-	}
-	if !ok || share > uint64(neu.Limit) {
-		share = uint64(neu.Limit)
-	}
-	fresh, _ = to.Decide(fresh, now, Ask{N: int(share)})
-	return fresh
-}
