@@ -2,20 +2,20 @@ package weir
 
 import "math"
 
-// A bucket is the arithmetic of [TokenBucket] and of [LeakyBucket]. They differ in one
-// thing, what a key may save up while it is idle: a full bucket of tokens, or nothing.
+// A bucket is the arithmetic of [TokenBucket] and of [LeakyBucket]. They differ in one thing, what
+// a key may save up while it is idle: a full bucket of tokens, or nothing.
 //
-// The state is one instant, in units of the rate: when all that was granted will have
-// been paid for at the rate. For the tokens it is when the bucket will be full, for
-// the queue when its outlet will be free. So the key owes the
-// difference between it and now, and nothing when it lies in the past.
+// The state is one instant, in units of the rate: when all that was granted will have been paid for
+// at the rate. For the tokens it is when the bucket will be full, for the queue when its outlet
+// will be free. So the key owes the difference between it and now, and nothing when it lies in the
+// past.
 type bucket struct {
 	rate
 	limit int     // the most events that an ask can be granted
 	full  uint128 // the time that limit events take
 
-	// spaced makes it a queue: an ask goes when nothing is owed, and not, as with tokens,
-	// when no more than full will be owed after it.
+	// spaced makes it a queue: an ask goes when nothing is owed, and not, as with tokens, when no
+	// more than full will be owed after it.
 	spaced bool
 	queue  uint128 // how far ahead an ask may be granted, however long it would wait
 
@@ -107,7 +107,8 @@ func (d bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer
 	return next.lo, a
 }
 
-// admitWord does in 64 bits what decide does in 128: with whole nanoseconds, and full below 2^62, they suffice.
+// admitWord does in 64 bits what decide does in 128: with whole nanoseconds, and full below 2^62,
+// they suffice.
 func (d bucketWord) admitWord(state uint64, now int64) (uint64, bool) {
 	at := uint64(now)
 	owed := max(state, at) - at

@@ -1,9 +1,9 @@
 package weir
 
-// Carry returns the state that a key has under the decider to, after the decider from left it in state. The
-// key keeps the share of its allowance that it has used up, rounded up to whole
-// events; from one [LeakyBucket] to another, the instant at which the outlet is free. So a changed
-// limit is no fresh allowance, and changing to and fro gains nothing.
+// Carry returns the state that a key has under the decider to, after the decider from left it in
+// state. The key keeps the share of its allowance that it has used up, rounded up to whole events;
+// from one [LeakyBucket] to another, the instant at which the outlet is free. So a changed limit is
+// no fresh allowance, and changing to and fro gains nothing.
 //
 // It is for stores, which find a state that another policy has left where limiters of one name have
 // different policies.

@@ -8,14 +8,13 @@ import (
 
 // A Clock tells the time and waits for it. It must be safe for concurrent use.
 //
-// Without one, a limiter uses the system's clock, read monotonically, so that
-// setting the wall clock changes nothing; in a testing/synctest bubble that is the
-// bubble's clock. A Clock of one's own makes tests deterministic: those of
-// github.com/benbjohnson/clock fit as they are.
+// Without one, a limiter uses the system's clock, read monotonically, so that setting the wall
+// clock changes nothing; in a testing/synctest bubble that is the bubble's clock. A Clock of one's
+// own makes tests deterministic: those of github.com/benbjohnson/clock fit as they are.
 //
-// Limiters tell time in nanoseconds from 1970 to 2262; an instant outside of that counts as the nearest
-// within. If a Clock steps back, a limiter goes on with the latest instant that
-// it saw, until the Clock has caught up.
+// Limiters tell time in nanoseconds from 1970 to 2262; an instant outside of that counts as the
+// nearest within. If a Clock steps back, a limiter goes on with the latest instant that it saw,
+// until the Clock has caught up.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
@@ -36,8 +35,8 @@ func instant(t time.Time) int64 {
 	}
 }
 
-// systemClock is the clock of the machine. It reads time.Since on a fixed base, which costs
-// two thirds of time.Now, and in a testing/synctest bubble gives the bubble's time.
+// systemClock is the clock of the machine. It reads time.Since on a fixed base, which costs two
+// thirds of time.Now, and in a testing/synctest bubble gives the bubble's time.
 type systemClock struct{}
 
 var (

@@ -7,15 +7,15 @@ import (
 
 // FixedWindow allows Limit events in each window of length Per.
 //
-// Windows are aligned to the Unix epoch, so that those of an hour start on the hour in UTC and all keys
-// share them; or, with FromFirst, a key's window starts with the first event after its
-// last window ended.
+// Windows are aligned to the Unix epoch, so that those of an hour start on the hour in UTC and all
+// keys share them; or, with FromFirst, a key's window starts with the first event after its last
+// window ended.
 //
 // It is the easiest to explain ("1000 a day") and its Reset is one instant, at which the whole
-// allowance is back. Its flaw is the boundary: Limit events just before and Limit just after
-// make 2*Limit in any short span around it. Where that matters use [SlidingWindow]
-// or [SlidingLog]. It costs one word of memory per key, or two where the limit is too large for
-// the window (beyond 500 million a second or 500,000 a millisecond) and with FromFirst.
+// allowance is back. Its flaw is the boundary: Limit events just before and Limit just after make
+// 2*Limit in any short span around it. Where that matters use [SlidingWindow] or [SlidingLog]. It
+// costs one word of memory per key, or two where the limit is too large for the window (beyond 500
+// million a second or 500,000 a millisecond) and with FromFirst.
 type FixedWindow struct {
 	Limit     int           // events allowed in a window; at least 1
 	Per       time.Duration // length of a window; at least 1ns
@@ -47,8 +47,8 @@ type window struct{ limit, per uint64 }
 // index numbers the aligned window that an instant lies in.
 func (w window) index(now int64) uint64 { return uint64(now) / w.per }
 
-// decide answers ask when count events were granted in a window that ends after left ns,
-// and returns the new count.
+// decide answers ask when count events were granted in a window that ends after left ns, and
+// returns the new count.
 func (w window) decide(count, left uint64, ask Ask) (uint64, Answer) {
 	n := uint64(ask.N)
 	if ask.N < 0 {
@@ -76,8 +76,8 @@ func (w window) decide(count, left uint64, ask Ask) (uint64, Answer) {
 	return count, a
 }
 
-// aligned is decide for count events in the window index. It returns the
-// window that now lies in; an older instant counts as the start of the window known.
+// aligned is decide for count events in the window index. It returns the window that now lies in;
+// an older instant counts as the start of the window known.
 func (w window) aligned(index, count uint64, now int64, ask Ask) (uint64, uint64, Answer) {
 	at, passed := uint64(now)/w.per, uint64(now)%w.per
 	switch {

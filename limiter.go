@@ -1,5 +1,5 @@
-// Package weir limits rates: how often a client may call, a login be tried, a message go
-// out. Make a limiter, and ask it before the work:
+// Package weir limits rates: how often a client may call, a login be tried, a message go out. Make
+// a limiter, and ask it before the work:
 //
 //	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute}))
 //	if !limiter.Allow(clientIP) {
@@ -7,8 +7,8 @@
 //	}
 //
 // A limiter has an allowance for each key. How it is counted is its [Policy]: [TokenBucket],
-// [LeakyBucket], [FixedWindow], [SlidingWindow] or [SlidingLog]. Where, is its
-// [Store]: memory, unless another is given.
+// [LeakyBucket], [FixedWindow], [SlidingWindow] or [SlidingLog]. Where, is its [Store]: memory,
+// unless another is given.
 //
 // Every answer is exact, to the event and to the nanosecond, and a denial consumes nothing. A
 // limiter has no goroutine and needs no closing.
@@ -22,25 +22,26 @@ import (
 	"time"
 )
 
-// Limiter is what callers and middleware accept. *[Keyed] is the one that [New] makes. All methods are
-// safe for concurrent use.
+// Limiter is what callers and middleware accept. *[Keyed] is the one that [New] makes. All methods
+// are safe for concurrent use.
 //
-// Allow is for most callers. Take tells more and takes more at once. Wait holds the
-// caller back instead of refusing it, and so is for work that is better late than never.
+// Allow is for most callers. Take tells more and takes more at once. Wait holds the caller back
+// instead of refusing it, and so is for work that is better late than never.
 type Limiter interface {
-	// Allow reports whether one event for key may happen now, and counts it if so. If there
-	// is no decision, because the store failed, it reports false.
+	// Allow reports whether one event for key may happen now, and counts it if so. If there is no
+	// decision, because the store failed, it reports false.
 	Allow(key string) bool
 
-	// Take asks for n events at once: all are granted, or none. With n = 0 it looks,
-	// and counts nothing. A denial is not an error. An error means that there is no decision; the Result
-	// is then zero, and so denies.
+	// Take asks for n events at once: all are granted, or none. With n = 0 it looks, and counts
+	// nothing. A denial is not an error. An error means that there is no decision; the Result is
+	// then zero, and so denies.
 	Take(ctx context.Context, key string, n int) (Result, error)
 
-	// Wait waits until n events for key may happen, and counts them. It returns nil when they may. It returns
-	// at once, and nothing is counted, with an error that wraps ErrTooLate if they could not happen before
-	// the deadline of ctx, ErrNeverFits if never, and ErrQueueFull if the policy's queue
-	// has no room. If ctx ends while it waits it returns the error of ctx, and nothing is counted.
+	// Wait waits until n events for key may happen, and counts them. It returns nil when they may.
+	// It returns at once, and nothing is counted, with an error that wraps ErrTooLate if they could
+	// not happen before the deadline of ctx, ErrNeverFits if never, and ErrQueueFull if the
+	// policy's queue has no room. If ctx ends while it waits it returns the error of ctx, and
+	// nothing is counted.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -63,8 +64,8 @@ var (
 	ErrQueueFull = errors.New("the policy's queue is full")
 )
 
-// Keyed is a [Limiter] with one allowance per key. It is made by [New], and safe
-// for concurrent use.
+// Keyed is a [Limiter] with one allowance per key. It is made by [New], and safe for concurrent
+// use.
 type Keyed struct {
 	scope *Scope
 	store Store
@@ -97,8 +98,8 @@ func New(p Policy, opts ...Option) (*Keyed, error) {
 	return k, nil
 }
 
-// Must returns l, and panics if err is not nil. It wraps a call of [New] whose policy
-// is known to be good.
+// Must returns l, and panics if err is not nil. It wraps a call of [New] whose policy is known to
+// be good.
 func Must(l *Keyed, err error) *Keyed {
 	if err != nil {
 		panic(err)
@@ -109,8 +110,8 @@ func Must(l *Keyed, err error) *Keyed {
 // An Option changes a limiter that [New] makes.
 type Option func(*Keyed) error
 
-// WithStore sets where the limiter keeps its state. Several limiters can share a store; give
-// each a name.
+// WithStore sets where the limiter keeps its state. Several limiters can share a store; give each a
+// name.
 func WithStore(s Store) Option {
 	return func(k *Keyed) error {
 		if s == nil {
@@ -121,8 +122,8 @@ func WithStore(s Store) Option {
 	}
 }
 
-// WithClock sets the clock, for tests. A store that has a clock of its own does not use it
-// for its decisions.
+// WithClock sets the clock, for tests. A store that has a clock of its own does not use it for its
+// decisions.
 func WithClock(c Clock) Option {
 	return func(k *Keyed) error {
 		if c == nil {
@@ -133,9 +134,9 @@ func WithClock(c Clock) Option {
 	}
 }
 
-// WithName sets the name that tells limiters on one store apart. Those with the same name share
-// the allowance of each key, even across processes where the store does. If
-// their policies differ, the share of the allowance that a key has used up counts for all.
+// WithName sets the name that tells limiters on one store apart. Those with the same name share the
+// allowance of each key, even across processes where the store does. If their policies differ, the
+// share of the allowance that a key has used up counts for all.
 func WithName(name string) Option {
 	return func(k *Keyed) error {
 		k.scope.Name = name

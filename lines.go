@@ -16,22 +16,22 @@ type lines struct {
 type lineID struct {
 	key string
 
-	// booked tells that the policy has granted every waiter its instant ahead of time. Otherwise the
-	// first asks again when it may succeed, and the others ask when they are first.
+	// booked tells that the policy has granted every waiter its instant ahead of time. Otherwise
+	// the first asks again when it may succeed, and the others ask when they are first.
 	booked bool
 }
 
-// A line is those who wait for one key, in the order in which they go. Its fields
-// are guarded by lines.mu, but for its lineID, which never changes.
+// A line is those who wait for one key, in the order in which they go. Its fields are guarded by
+// lines.mu, but for its lineID, which never changes.
 type line struct {
 	lineID
 	first, last *waiter
 	at          int64 // the instant of first: granted from then on, or asks again then
 	lastAt      int64 // the instant of last, if booked
 
-	// returns is held while a booking is given back and those behind it are moved up, and while
-	// one joins: whoever booked after the return must not be moved. It is taken
-	// before lines.mu, which no call of a store is made under.
+	// returns is held while a booking is given back and those behind it are moved up, and while one
+	// joins: whoever booked after the return must not be moved. It is taken before lines.mu, which
+	// no call of a store is made under.
 	returns sync.Mutex
 }
 
@@ -64,8 +64,8 @@ const (
 
 var errNotYet = errors.New("denied again")
 
-// turn tells how it stands with w, and how long until its instant if it is the first. It sends
-// off all those whose booked instant has come.
+// turn tells how it stands with w, and how long until its instant if it is the first. It sends off
+// all those whose booked instant has come.
 func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -152,8 +152,8 @@ func (ls *lines) remove(w *waiter) {
 	ls.unlink(w)
 }
 
-// moveUp takes w out of a line that has booked, and moves those behind it up by d. It requires
-// that line.returns is held since before w's booking was given back.
+// moveUp takes w out of a line that has booked, and moves those behind it up by d. It requires that
+// line.returns is held since before w's booking was given back.
 func (ls *lines) moveUp(w *waiter, d time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -228,8 +228,8 @@ func (ls *lines) insert(ln *line, prev *waiter, n int) *waiter {
 	return w
 }
 
-// unlink takes w out of its line, leaves all others' instants as they are, and wakes a new first. The line ends
-// with its last waiter.
+// unlink takes w out of its line, leaves all others' instants as they are, and wakes a new first.
+// The line ends with its last waiter.
 func (ls *lines) unlink(w *waiter) {
 	ln := w.line
 	w.gone = true

@@ -28,7 +28,8 @@ const (
 	noRoom             // the key is new, and memory is full
 )
 
-// tryDecide decides on the entry h, and makes it if need be, from the inherited state if there is one.
+// tryDecide decides on the entry h, and makes it if need be, from the inherited state if there is
+// one.
 func (m *memory) tryDecide(sc *memScope, h hash, inherited []uint64, r Request) (Answer, outcome) {
 	s := m.lock(h)
 	defer s.mu.Unlock()
@@ -81,7 +82,8 @@ func (m *memory) admit(sc *memScope, h hash) (granted, known bool) {
 	return granted, true
 }
 
-// decideKnown decides on an entry that the scope, or one like it, wrote. It requires that the segment is locked.
+// decideKnown decides on an entry that the scope, or one like it, wrote. It requires that the
+// segment is locked.
 func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
 	old, now := e.state.Load(), r.Now()
 	if sc.word == nil {
@@ -100,8 +102,8 @@ func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
 	}
 }
 
-// decideCarried decides on an entry that another policy wrote, and if that changes it, replaces it by
-// one of this policy. It requires that s is locked, and not full.
+// decideCarried decides on an entry that another policy wrote, and if that changes it, replaces it
+// by one of this policy. It requires that s is locked, and not full.
 func (m *memory) decideCarried(sc *memScope, s *segment, e *entry, h hash, r Request) Answer {
 	writer := m.writer(e)
 	old := e.state.Swap(moved) // no one else exchanges it from here on
@@ -151,7 +153,8 @@ func (m *memory) keep(sc *memScope, state []uint64) uint64 {
 	return m.slab.add(state, false)
 }
 
-// reserve makes room for a new entry, by dropping one that is as good as new if need be. It requires that s is locked.
+// reserve makes room for a new entry, by dropping one that is as good as new if need be. It
+// requires that s is locked.
 func (m *memory) reserve(s *segment, h hash) bool {
 	if h.isOverflow() {
 		m.overflows.Add(1)

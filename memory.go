@@ -12,13 +12,14 @@ import (
 
 // memory is what a MemStore consists of once it is used.
 //
-// The entries of all limiters lie in one hash table, divided by the first bits of the hash into segments
-// with a lock each. A segment that fills up is divided in two, or copied without
-// the entries that are as good as new; so no call ever handles more than one segment, and memory comes and goes
-// with the keys. (The scheme is extendible hashing, R. Fagin and others, 1979.)
+// The entries of all limiters lie in one hash table, divided by the first bits of the hash into
+// segments with a lock each. A segment that fills up is divided in two, or copied without the
+// entries that are as good as new; so no call ever handles more than one segment, and memory comes
+// and goes with the keys. (The scheme is extendible hashing, R. Fagin and others, 1979.)
 //
-// An entry is 24 bytes without a pointer, so that the garbage collector has nothing to follow, however many
-// keys there are. It holds the state where that is a single word, and else says where in the slab it lies.
+// An entry is 24 bytes without a pointer, so that the garbage collector has nothing to follow,
+// however many keys there are. It holds the state where that is a single word, and else says where
+// in the slab it lies.
 type memory struct {
 	seedA, seedB maphash.Seed
 	maxKeys      int64
@@ -54,9 +55,9 @@ const (
 	markMask    = overflowBit | tagMask
 )
 
-// A hash identifies a name and key. Both words are secret, since their seeds are, so that nobody can
-// make two keys that share them; by chance, two of a billion keys do with a
-// probability of 10^-14.
+// A hash identifies a name and key. Both words are secret, since their seeds are, so that nobody
+// can make two keys that share them; by chance, two of a billion keys do with a probability of
+// 10^-14.
 type hash struct {
 	a uint64 // never zero
 	b uint64 // the low bits hold a tag and the overflowBit
@@ -84,8 +85,8 @@ func (sc *memScope) hash(key string) hash {
 
 func (h hash) isOverflow() bool { return h.b&overflowBit != 0 }
 
-// overflow identifies the entry that stands for all keys of the scope which have the first bits of h, and
-// no entry.
+// overflow identifies the entry that stands for all keys of the scope which have the first bits of
+// h, and no entry.
 func (sc *memScope) overflow(h hash) hash {
 	o := sc.hash("")
 	low := ^uint64(0) >> sc.memory.firstDepth

@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// A slab keeps the states that are more than a word, in blocks of equal size on pages. So they
-// lie where the garbage collector has nothing to follow, and a block that is freed serves
-// the next state of its size; a page whose blocks are all free is given back.
+// A slab keeps the states that are more than a word, in blocks of equal size on pages. So they lie
+// where the garbage collector has nothing to follow, and a block that is freed serves the next
+// state of its size; a page whose blocks are all free is given back.
 //
-// A block is used under the lock of the segment whose entry refers to it. The slab's own lock
-// is for getting and freeing blocks.
+// A block is used under the lock of the segment whose entry refers to it. The slab's own lock is
+// for getting and freeing blocks.
 type slab struct {
 	pages atomic.Pointer[[]*page] // by number; nil where one was given back
 
@@ -39,8 +39,8 @@ const (
 	wholePage = 1 << 13 // words of a page when there are many, and of the largest block that shares one
 )
 
-// A ref tells where a block is: the number of its page, that of the block in it, and
-// how many of its words are in use.
+// A ref tells where a block is: the number of its page, that of the block in it, and how many of
+// its words are in use.
 type ref = uint64
 
 const (
@@ -163,8 +163,8 @@ func (s *slab) giveBack(c *slabClass, id uint64) {
 	s.free = append(s.free, id)
 }
 
-// update makes state, which a decision made of the block at r, that block's content. It returns where it is
-// now, for it moves where it has outgrown the block or uses little of it.
+// update makes state, which a decision made of the block at r, that block's content. It returns
+// where it is now, for it moves where it has outgrown the block or uses little of it.
 func (s *slab) update(r ref, state []uint64) ref {
 	block := s.get(r)
 	n, size := len(state), cap(block)

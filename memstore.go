@@ -7,22 +7,23 @@ import (
 	"sync/atomic"
 )
 
-// MemStore is a [Store] in the memory of the process. The zero value is ready, and serves any number of
-// limiters; give each a name. It must not be copied after first use, and is safe
-// for concurrent use.
+// MemStore is a [Store] in the memory of the process. The zero value is ready, and serves any
+// number of limiters; give each a name. It must not be copied after first use, and is safe for
+// concurrent use.
 //
 // It has no goroutine and needs no closing. A key whose state is as good as new is forgotten in the
-// course of later calls, each of which does a small, bounded bit of work; so memory
-// follows the number of keys in use. It keeps a hash of a key of over 100 bits, under secret seeds,
-// and not the key: long keys cost no more than short ones.
+// course of later calls, each of which does a small, bounded bit of work; so memory follows the
+// number of keys in use. It keeps a hash of a key of over 100 bits, under secret seeds, and not the
+// key: long keys cost no more than short ones.
 //
-// Of the policies here, [TokenBucket], [LeakyBucket] and [FixedWindow] take some 35 bytes per key in all.
+// Of the policies here, [TokenBucket], [LeakyBucket] and [FixedWindow] take some 35 bytes per key
+// in all.
 type MemStore struct {
-	// MaxKeys bounds how many keys are remembered; 0 means no bound. When it is reached, only keys that
-	// are as good as new are dropped. While there are none, new keys share an
-	// allowance, one for each 64th of the keys and each name; and they start with what is left of it
-	// when there is room again. So a flood of made-up keys can neither exhaust the memory, nor make
-	// the store forget a count, nor win anything by it.
+	// MaxKeys bounds how many keys are remembered; 0 means no bound. When it is reached, only keys
+	// that are as good as new are dropped. While there are none, new keys share an allowance, one
+	// for each 64th of the keys and each name; and they start with what is left of it when there is
+	// room again. So a flood of made-up keys can neither exhaust the memory, nor make the store
+	// forget a count, nor win anything by it.
 	//
 	// It must be set before the first use.
 	MaxKeys int
@@ -31,7 +32,8 @@ type MemStore struct {
 	memory atomic.Pointer[memory]
 }
 
-// Len reports how many keys are remembered. It counts those that are as good as new until they are found.
+// Len reports how many keys are remembered. It counts those that are as good as new until they are
+// found.
 func (s *MemStore) Len() int {
 	m := s.memory.Load()
 	if m == nil {
@@ -40,8 +42,8 @@ func (s *MemStore) Len() int {
 	return int(m.keys.Load())
 }
 
-// Do implements [Store]. It does not block, and fails only where more than a million different policies
-// are used on the store.
+// Do implements [Store]. It does not block, and fails only where more than a million different
+// policies are used on the store.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	sc, err := s.scope(r.Scope)
 	if err != nil {
@@ -49,10 +51,10 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	}
 	h := sc.hash(r.Key)
 
-	// A known key whose state is a word is decided without a lock: the word is exchanged if no one else
-	// has in the meantime. The slot is looked up before the clock is read: reading
-	// the clock waits for all loads before it, so that a slot that is not in the cache is not
-	// waited for twice.
+	// A known key whose state is a word is decided without a lock: the word is exchanged if no one
+	// else has in the meantime. The slot is looked up before the clock is read: reading the clock
+	// waits for all loads before it, so that a slot that is not in the cache is not waited for
+	// twice.
 	if sc.word != nil {
 		if e := sc.memory.find(h); e != nil {
 			now := r.Now()
@@ -116,8 +118,8 @@ func (s *MemStore) check() error {
 	return nil
 }
 
-// exchange makes next the state if it is still old. Now and then it also does a bit of sweeping: for one
-// in 1024 of the states that follow each other, however they differ.
+// exchange makes next the state if it is still old. Now and then it also does a bit of sweeping:
+// for one in 1024 of the states that follow each other, however they differ.
 func (e *entry) exchange(sc *memScope, old, next uint64) bool {
 	if !e.state.CompareAndSwap(old, next) {
 		return false

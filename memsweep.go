@@ -2,9 +2,10 @@ package weir
 
 import "math"
 
-// How many slots are looked at for entries that are as good as new, beside those of a segment that is
-// replaced, which are all looked at. A key that comes back after it was dropped costs more than one that is
-// still there; so as long as there is room, few are dropped: less than one for each that comes.
+// How many slots are looked at for entries that are as good as new, beside those of a segment that
+// is replaced, which are all looked at. A key that comes back after it was dropped costs more than
+// one that is still there; so as long as there is room, few are dropped: less than one for each
+// that comes.
 const (
 	sweepOnNew    = 1             // when a new key comes, in its segment
 	sweepWhenFull = 32            // when there is no room for it,
@@ -12,7 +13,8 @@ const (
 	sweepNow      = 16            // after one of 1024 changes, in any segment
 )
 
-// sweep looks at the next n slots of s, and drops entries that are as good as new. It requires that s.mu is held.
+// sweep looks at the next n slots of s, and drops entries that are as good as new. It requires that
+// s.mu is held.
 func (m *memory) sweep(s *segment, n int) {
 	var (
 		clock *nanoClock
@@ -62,7 +64,8 @@ func (m *memory) dropped(s *segment, e *entry, writer *memScope, state uint64) {
 	}
 }
 
-// sweepSome sweeps a few slots of some segment, another each time. It gives up where it would have to wait.
+// sweepSome sweeps a few slots of some segment, another each time. It gives up where it would have
+// to wait.
 func (m *memory) sweepSome() {
 	d := m.dir.Load()
 	s := d.segments[m.swept.Add(1)%uint64(len(d.segments))].Load()
@@ -79,7 +82,8 @@ func (m *memory) sweepSome() {
 	}
 }
 
-// slotsFor is how many slots a segment gets for so many entries: it is then half to two thirds full.
+// slotsFor is how many slots a segment gets for so many entries: it is then half to two thirds
+// full.
 func slotsFor(live int) int {
 	if live < 512 {
 		return max(2*live, minSlots)
@@ -87,8 +91,8 @@ func slotsFor(live int) int {
 	return live + live/2
 }
 
-// replace puts one segment, or two, in the place of s: with room for more, and without the entries that are
-// as good as new. It requires that s.mu is held.
+// replace puts one segment, or two, in the place of s: with room for more, and without the entries
+// that are as good as new. It requires that s.mu is held.
 func (m *memory) replace(s *segment) {
 	m.sweep(s, len(s.entries))
 	heirs := []*segment{nil, nil}

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// An entry is a slot of a segment. Its fields are written under the segment's lock, hash.a last, and read by anyone. Once
-// set, the hash never changes, so that whoever found an entry may go on with it; when the
-// entry is dropped or copied elsewhere its state becomes moved for good.
+// An entry is a slot of a segment. Its fields are written under the segment's lock, hash.a last,
+// and read by anyone. Once set, the hash never changes, so that whoever found an entry may go on
+// with it; when the entry is dropped or copied elsewhere its state becomes moved for good.
 type entry struct {
 	a, b  atomic.Uint64 // a hash; a is zero in an empty slot
 	state atomic.Uint64 // a word, or where the words are in the slab
@@ -99,7 +99,8 @@ func (s *segment) lookup(h hash) *entry {
 	}
 }
 
-// insert puts in an entry, for which there must be no live one, and a slot. It requires that s.mu is held.
+// insert puts in an entry, for which there must be no live one, and a slot. It requires that s.mu
+// is held.
 func (s *segment) insert(h hash, state uint64) {
 	i := s.start(h.a)
 	for s.entries[i].a.Load() != 0 {

@@ -2,21 +2,20 @@ package weir
 
 import "time"
 
-// A Policy says what a limiter allows. The five of this package are
-// [TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow] and [SlidingLog]:
-// plain values, which can be compared, printed, and decoded from a
-// configuration file.
+// A Policy says what a limiter allows. The five of this package are [TokenBucket], [LeakyBucket],
+// [FixedWindow], [SlidingWindow] and [SlidingLog]: plain values, which can be compared, printed,
+// and decoded from a configuration file.
 //
 // Other packages can add policies; package storetest shows one.
 type Policy interface {
-	// Decider checks the policy and returns its algorithm. An error names every
-	// fault of the policy, with the value given and what is allowed.
+	// Decider checks the policy and returns its algorithm. An error names every fault of the
+	// policy, with the value given and what is allowed.
 	Decider() (Decider, error)
 }
 
-// A Decider is the algorithm of a [Policy], a pure function on a short run of
-// 64-bit words. It knows no clock, lock, key or store, so that any [Store] can run
-// any Decider. It is immutable, and safe for concurrent use.
+// A Decider is the algorithm of a [Policy], a pure function on a short run of 64-bit words. It
+// knows no clock, lock, key or store, so that any [Store] can run any Decider. It is immutable, and
+// safe for concurrent use.
 //
 // The rules for implementers:
 //
@@ -29,18 +28,18 @@ type Decider interface {
 	// Words is the number of words of a new state.
 	Words() int
 
-	// Decide answers ask at the instant now. It updates state in place and returns
-	// it; a policy whose states grow may append to it, or return a shorter part of it.
+	// Decide answers ask at the instant now. It updates state in place and returns it; a policy
+	// whose states grow may append to it, or return a shorter part of it.
 	Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer)
 
-	// Expiry is the first instant from which on state answers every ask as a new state
-	// does. A store may forget it then, and not before.
+	// Expiry is the first instant from which on state answers every ask as a new state does. A
+	// store may forget it then, and not before.
 	Expiry(state []uint64) int64
 }
 
-// A WordDecider is a [Decider] whose states are a single word at all times. A store
-// may then keep the word where it can exchange it atomically, and need no lock.
-// No state of a WordDecider is the largest uint64: a store may mark a word with that.
+// A WordDecider is a [Decider] whose states are a single word at all times. A store may then keep
+// the word where it can exchange it atomically, and need no lock. No state of a WordDecider is the
+// largest uint64: a store may mark a word with that.
 type WordDecider interface {
 	Decider
 
@@ -49,8 +48,8 @@ type WordDecider interface {
 }
 
 // A wordAdmitter is a [WordDecider] that has a short way for the commonest ask, that of
-// [Keyed.Allow]: one event, and of the answer only whether it is granted. Making up
-// the whole answer takes as long again as everything else.
+// [Keyed.Allow]: one event, and of the answer only whether it is granted. Making up the whole
+// answer takes as long again as everything else.
 type wordAdmitter interface {
 	admitWord(state uint64, now int64) (next uint64, granted bool)
 }
@@ -62,13 +61,13 @@ type admitter interface {
 
 // An Ask is what a [Decider] is asked for.
 type Ask struct {
-	// N is the number of events: all are granted or none. 0 looks, and changes nothing.
-	// Below zero it gives back -N events that were granted before.
+	// N is the number of events: all are granted or none. 0 looks, and changes nothing. Below zero
+	// it gives back -N events that were granted before.
 	N int
 
-	// MaxWait is how far ahead the caller is prepared to be granted the events. If it is
-	// above zero, a policy that keeps a queue may grant them for a later instant, which the answer
-	// tells in Delay. Policies without a queue answer as if it were zero.
+	// MaxWait is how far ahead the caller is prepared to be granted the events. If it is above
+	// zero, a policy that keeps a queue may grant them for a later instant, which the answer tells
+	// in Delay. Policies without a queue answer as if it were zero.
 	MaxWait time.Duration
 }
 
@@ -77,17 +76,17 @@ type Answer struct {
 	Result
 
 	// Delay is how long after now the granted events may go ahead; zero unless MaxWait was given.
-	// If such an ask is denied by a queue, it is the delay that was too long; so it is
-	// zero exactly if the policy keeps no queue. If events were given back, it
-	// is by how much those that wait for a later turn can now move up.
+	// If such an ask is denied by a queue, it is the delay that was too long; so it is zero exactly
+	// if the policy keeps no queue. If events were given back, it is by how much those that wait
+	// for a later turn can now move up.
 	Delay time.Duration
 
 	// QueueFull tells that the policy's queue has no room, however long the caller waits in it.
 	QueueFull bool
 }
 
-// never is the answer to an ask for more than can ever fit, on top of what a
-// look at the state answers.
+// never is the answer to an ask for more than can ever fit, on top of what a look at the state
+// answers.
 func (a Answer) never() Answer {
 	a.Allowed, a.RetryAfter = false, Never
 	return a

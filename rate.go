@@ -5,14 +5,12 @@ import (
 	"time"
 )
 
-// A rate of Limit events per Per, kept as the time that one event takes:
-// num/den nanoseconds in lowest terms. So nothing is rounded: 7 a second is
-// 1000000000/7 ns an event.
+// A rate of Limit events per Per, kept as the time that one event takes: num/den nanoseconds in
+// lowest terms. So nothing is rounded: 7 a second is 1000000000/7 ns an event.
 //
-// Times are counted in units of 1/den ns, in which the time of an event (num)
-// and the instant now (now*den) are both whole. All factors are below 2^63,
-// therefore all products below 2^126, and the sum of any three of them below
-// 2^128: the arithmetic of a bucket cannot wrap around.
+// Times are counted in units of 1/den ns, in which the time of an event (num) and the instant now
+// (now*den) are both whole. All factors are below 2^63, therefore all products below 2^126, and the
+// sum of any three of them below 2^128: the arithmetic of a bucket cannot wrap around.
 type rate struct{ num, den uint64 }
 
 func newRate(limit int, per time.Duration) rate {

@@ -7,14 +7,14 @@ import "time"
 // It remembers when each event was granted, and counts those in (now-Per, now]: one that is exactly
 // Per old is gone. Events of one instant share an entry.
 //
-// Choose it where the limit is small and the promise strict: five logins a minute, a contract with a
-// provider that counts the same way. No window of length Per, wherever it starts, sees more than Limit
-// events; but all of them may come at once. Its memory grows with what a key
-// used, one word per instant remembered (two where several events share one) and two more, never beyond Limit
+// Choose it where the limit is small and the promise strict: five logins a minute, a contract with
+// a provider that counts the same way. No window of length Per, wherever it starts, sees more than
+// Limit events; but all of them may come at once. Its memory grows with what a key used, one word
+// per instant remembered (two where several events share one) and two more, never beyond Limit
 // entries, and shrinks again. For large limits use [SlidingWindow] with a few buckets.
 //
-// It is the sliding window in its literal form; the name "log" follows the usual
-// classification of rate limiting algorithms.
+// It is the sliding window in its literal form; the name "log" follows the usual classification of
+// rate limiting algorithms.
 type SlidingLog struct {
 	Limit int           // events allowed in any window; at least 1
 	Per   time.Duration // length of the window; at least 1ns
@@ -36,8 +36,8 @@ func (p SlidingLog) Decider() (Decider, error) {
 //	state[logTotal]  how many events the entries stand for
 //	entry            instant<<1, and if it stands for more than one event, then count<<1 | 1
 //
-// The low bit tells an instant from a count, read in either direction. What has left is cut
-// off when it is a quarter of the state, so that a decision moves O(1) words on average.
+// The low bit tells an instant from a count, read in either direction. What has left is cut off
+// when it is a quarter of the state, so that a decision moves O(1) words on average.
 type eventLog struct{ limit, per uint64 }
 
 const (
@@ -101,8 +101,8 @@ func (d eventLog) Expiry(state []uint64) int64 {
 	return int64(saturate(l.instant(l.last()) + d.per))
 }
 
-// A logView is a log as it is at an instant. Only take and giveBack write to the state, so that a look and a
-// denial leave it as it was.
+// A logView is a log as it is at an instant. Only take and giveBack write to the state, so that a
+// look and a denial leave it as it was.
 type logView struct {
 	eventLog
 	state []uint64

@@ -10,19 +10,19 @@ const maxBuckets = 100_000
 
 // SlidingWindow allows Limit events in any window of length Per, by a weighted estimate.
 //
-// Per is divided into Buckets sub-windows, aligned to the Unix epoch, each with a count. The estimate
-// for the window that ends now takes whole the current sub-window and the Buckets-1
-// before it, and of the one before those the share that the window still covers, as though its
-// events had been spread evenly. With one bucket it is the well-known form
+// Per is divided into Buckets sub-windows, aligned to the Unix epoch, each with a count. The
+// estimate for the window that ends now takes whole the current sub-window and the Buckets-1 before
+// it, and of the one before those the share that the window still covers, as though its events had
+// been spread evenly. With one bucket it is the well-known form
 //
 //	estimate = previous * (Per - elapsed) / Per + current
 //
-// Choose it to smooth the boundary of [FixedWindow] at a constant cost in memory. It is an estimate: in
-// the worst case 2*Limit events fall in some window of length Per, though never fast: at most
-// Limit*(1 + s/Per) in any span of length s <= Per. More buckets bring the worst case down to
-// Limit*(1 + 1/Buckets). A limit of a handful is better served by [SlidingLog]. It costs
-// Buckets + 2 words of memory per key; with one bucket and a limit that is small for the
-// window (16,000 a second, 130,000 a minute, a million an hour) a single word.
+// Choose it to smooth the boundary of [FixedWindow] at a constant cost in memory. It is an
+// estimate: in the worst case 2*Limit events fall in some window of length Per, though never fast:
+// at most Limit*(1 + s/Per) in any span of length s <= Per. More buckets bring the worst case down
+// to Limit*(1 + 1/Buckets). A limit of a handful is better served by [SlidingLog]. It costs Buckets
+// + 2 words of memory per key; with one bucket and a limit that is small for the window (16,000 a
+// second, 130,000 a minute, a million an hour) a single word.
 //
 // The weighted form was described by Cloudflare, "How we built rate limiting capable of scaling to
 // millions of domains", 2017.
@@ -54,8 +54,8 @@ func (p SlidingWindow) Decider() (Decider, error) {
 	return s, nil
 }
 
-// sliding keeps the number of the latest sub-window that it counted in, and buckets+1 counts,
-// that of sub-window i at i modulo buckets+1.
+// sliding keeps the number of the latest sub-window that it counted in, and buckets+1 counts, that
+// of sub-window i at i modulo buckets+1.
 type sliding struct{ limit, width, buckets uint64 }
 
 func (s sliding) Words() int { return int(s.buckets) + 2 }
@@ -97,7 +97,8 @@ func (s sliding) Expiry(state []uint64) int64 {
 	return int64(saturate(start + uint64(v.until(0))))
 }
 
-// A slidingView is a state as it is at an instant, which may be later than the latest it counted at.
+// A slidingView is a state as it is at an instant, which may be later than the latest it counted
+// at.
 type slidingView struct {
 	sliding
 	counts  []uint64
@@ -175,8 +176,8 @@ func (v *slidingView) giveBack(n uint64) {
 	v.sum()
 }
 
-// count is that of sub-window i. One before the epoch wraps around to a number
-// that is later than known, and so counts nothing.
+// count is that of sub-window i. One before the epoch wraps around to a number that is later than
+// known, and so counts nothing.
 func (v *slidingView) count(i uint64) uint64 {
 	if i > v.known || v.known-i > v.buckets {
 		return 0
@@ -187,8 +188,8 @@ func (v *slidingView) count(i uint64) uint64 {
 // until is the time until the estimate is at most target, if nothing is added.
 //
 // While a sub-window leaves, the estimate is whole + floor(leaving*(width-passed)/width). If whole
-// fits target, room for leaving remains, and the instant follows from that formula; if
-// not, the oldest of whole must leave too, and the search goes on in the next sub-window.
+// fits target, room for leaving remains, and the instant follows from that formula; if not, the
+// oldest of whole must leave too, and the search goes on in the next sub-window.
 func (v *slidingView) until(target uint64) time.Duration {
 	whole, leaving, step := v.whole, v.leaving, uint64(0)
 	for whole > target {
@@ -232,8 +233,8 @@ func (d slidingWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answe
 	return s[0]<<(2*d.countBits) | s[1]<<d.countBits | s[2], a
 }
 
-// admitWord needs no division while the sub-window lasts: current + floor(x/width) < limit is
-// x < (limit-current)*width.
+// admitWord needs no division while the sub-window lasts: current + floor(x/width) < limit is x <
+// (limit-current)*width.
 func (d slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 	index := state >> (2 * d.countBits)
 	passed := uint64(0) // of the sub-window index, with an older instant counting as its start

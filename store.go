@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// A Store keeps the states of keys and makes each decision in one atomic step.
-// [MemStore] is the one in memory, and the default.
+// A Store keeps the states of keys and makes each decision in one atomic step. [MemStore] is the
+// one in memory, and the default.
 //
-// A Store must be safe for concurrent use, and serves any number of limiters with any
-// policies. Package storetest checks all that is asked of one:
+// A Store must be safe for concurrent use, and serves any number of limiters with any policies.
+// Package storetest checks all that is asked of one:
 //
 //   - Do reads the state of r.Name and r.Key, lets r.Decider decide on it, and writes the new state, such
 //     that no other step on that state comes between. Of concurrent
@@ -35,8 +35,8 @@ type Request struct {
 	Ask
 }
 
-// A Scope is what the requests of one limiter have in common. It is immutable, and
-// safe for concurrent use.
+// A Scope is what the requests of one limiter have in common. It is immutable, and safe for
+// concurrent use.
 type Scope struct {
 	Name    string // tells the limiters on a Store apart
 	Policy  Policy

@@ -7,15 +7,15 @@ import (
 
 // TokenBucket allows Limit events per Per on average, and Burst of them at once.
 //
-// A key has a bucket that holds Burst tokens and starts full. It earns Limit tokens
-// per Per, continuously, and never holds more than Burst. An event takes one
-// token; where there are too few, it is denied. [Keyed.Wait] takes tokens that are yet
-// to be earned, and so holds its place against later calls.
+// A key has a bucket that holds Burst tokens and starts full. It earns Limit tokens per Per,
+// continuously, and never holds more than Burst. An event takes one token; where there are too few,
+// it is denied. [Keyed.Wait] takes tokens that are yet to be earned, and so holds its place against
+// later calls.
 //
-// It is the one to start with: it tolerates bursts, has no boundaries in time, and costs a
-// single word of memory per key, or two where Per is not a multiple of Limit nanoseconds. In
-// the worst case a span of length s sees Burst + Limit*s/Per events. To space
-// events evenly, use [LeakyBucket]; for "no more than Limit in any Per", [SlidingLog].
+// It is the one to start with: it tolerates bursts, has no boundaries in time, and costs a single
+// word of memory per key, or two where Per is not a multiple of Limit nanoseconds. In the worst
+// case a span of length s sees Burst + Limit*s/Per events. To space events evenly, use
+// [LeakyBucket]; for "no more than Limit in any Per", [SlidingLog].
 //
 // The token bucket goes back to J. Turner, "New Directions in Communications",
 // 1986. The form here is the virtual scheduling algorithm of ITU-T I.371, known as GCRA, on exact

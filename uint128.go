@@ -2,9 +2,9 @@ package weir
 
 import "math/bits"
 
-// uint128 is an unsigned 128-bit integer. The products of a policy's two
-// parameters, and of an instant and a limit, do not fit in 64 bits; with 128
-// they all do, so that no policy needs a float or a rounded rate.
+// uint128 is an unsigned 128-bit integer. The products of a policy's two parameters, and of an
+// instant and a limit, do not fit in 64 bits; with 128 they all do, so that no policy needs a float
+// or a rounded rate.
 type uint128 struct{ hi, lo uint64 }
 
 func mul64(a, b uint64) uint128 {

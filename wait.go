@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Wait implements [Limiter]. Those who wait for a key in one process are granted in the order in which
-// they arrived, whatever the policy. They share one timer.
+// Wait implements [Limiter]. Those who wait for a key in one process are granted in the order in
+// which they arrived, whatever the policy. They share one timer.
 //
-// With [TokenBucket] and [LeakyBucket] a waiter has a place in the policy's own queue, so that later calls of
-// Allow and Take can't overtake it. One whose context ends gives its
-// place back, and those behind it move up.
+// With [TokenBucket] and [LeakyBucket] a waiter has a place in the policy's own queue, so that
+// later calls of Allow and Take can't overtake it. One whose context ends gives its place back, and
+// those behind it move up.
 func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
 	if k == nil || k.store == nil {
 		return errNotMade
@@ -77,8 +77,8 @@ func refused(a Answer, patience time.Duration) error {
 	return nil
 }
 
-// await returns when w has had its turn, or ctx has ended. Only the first of a line watches
-// the time; when it goes, it wakes the next.
+// await returns when w has had its turn, or ctx has ended. Only the first of a line watches the
+// time; when it goes, it wakes the next.
 func (k *Keyed) await(ctx context.Context, w *waiter) error {
 	for ended := false; ; {
 		now := k.scope.Now()
@@ -127,7 +127,8 @@ func (k *Keyed) askAgain(ctx context.Context, w *waiter, patience time.Duration)
 	return err
 }
 
-// leave takes w out of its line, because ctx has ended. What it had booked is given back, for those behind it.
+// leave takes w out of its line, because ctx has ended. What it had booked is given back, for those
+// behind it.
 func (k *Keyed) leave(ctx context.Context, w *waiter) error {
 	if !w.line.booked {
 		k.lines.remove(w)
