@@ -16,7 +16,10 @@ import (
 // nearest within. If a Clock steps back, a limiter goes on with the latest instant that it saw,
 // until the Clock has caught up.
 type Clock interface {
+	// Now is the time, as time.Now.
 	Now() time.Time
+
+	// After returns a channel that receives once d has passed, as that of time.After.
 	After(d time.Duration) <-chan time.Time
 }
 

@@ -11,11 +11,11 @@ import (
 // keys share them; or, with FromFirst, a key's window starts with the first event after its last
 // window ended.
 //
-// It is the easiest to explain ("1000 a day") and its Reset is one instant, at which the whole
-// allowance is back. Its flaw is the boundary: Limit events just before and Limit just after make
-// 2*Limit in any short span around it. Where that matters use [SlidingWindow] or [SlidingLog]. It
-// costs one word of memory per key, or two where the limit is too large for the window (beyond 500
-// million a second or 500,000 a millisecond) and with FromFirst.
+// It is the easiest to explain ("1000 a day"): the whole allowance is back at one instant. Its flaw
+// is the boundary: Limit events just before and Limit just after make 2*Limit in any short span
+// around it. Where that matters use [SlidingWindow] or [SlidingLog]. It costs one word of memory per
+// key, or two with FromFirst and where the limit is too large for the window (beyond 500 million a
+// second or 500,000 a millisecond).
 type FixedWindow struct {
 	Limit     int           // events allowed in a window; at least 1
 	Per       time.Duration // length of a window; at least 1ns

@@ -6,9 +6,9 @@
 //		return errTooManyRequests
 //	}
 //
-// A limiter has an allowance for each key. How it is counted is its [Policy]: [TokenBucket],
-// [LeakyBucket], [FixedWindow], [SlidingWindow] or [SlidingLog]. Where, is its [Store]: memory,
-// unless another is given.
+// A limiter has an allowance for each key. How events are counted is its [Policy]: [TokenBucket],
+// [LeakyBucket], [FixedWindow], [SlidingWindow] or [SlidingLog]. Where the counts are kept is its
+// [Store]: in memory, unless [WithStore] gives another.
 //
 // Every answer is exact, to the event and to the nanosecond, and a denial consumes nothing. A
 // limiter has no goroutine and needs no closing.
@@ -34,14 +34,14 @@ type Limiter interface {
 
 	// Take asks for n events at once: all are granted, or none. With n = 0 it looks, and counts
 	// nothing. A denial is not an error. An error means that there is no decision; the Result is
-	// then zero, and so denies.
+	// then zero, and so denies. An n below 0 and a ctx that has ended are errors.
 	Take(ctx context.Context, key string, n int) (Result, error)
 
-	// Wait waits until n events for key may happen, and counts them. It returns nil when they may.
-	// It returns at once, and nothing is counted, with an error that wraps ErrTooLate if they could
-	// not happen before the deadline of ctx, ErrNeverFits if never, and ErrQueueFull if the
-	// policy's queue has no room. If ctx ends while it waits it returns the error of ctx, and
-	// nothing is counted.
+	// Wait waits until n events for key may happen, and counts them. It returns nil when they may;
+	// with n = 0, at once. It fails at once, and nothing is counted, with an error that wraps
+	// ErrTooLate if they could not happen before the deadline of ctx, ErrNeverFits if never, and
+	// ErrQueueFull if the policy's queue has no room. If ctx ends while it waits it returns the
+	// error of ctx, and nothing is counted.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -50,8 +50,8 @@ type Result struct {
 	Allowed    bool          // whether the events may happen
 	Limit      int           // the most events that can be granted at once
 	Remaining  int           // how many more would be granted now
-	RetryAfter time.Duration // when to ask again, to the nanosecond; 0 if allowed, Never if it never fits
-	ResetAfter time.Duration // when the key, left alone, will be as if never seen
+	RetryAfter time.Duration // until the same ask is granted, if nobody else asks; 0 if allowed, Never if it never fits
+	ResetAfter time.Duration // until the key, left alone, is as if never seen; not when to ask again
 }
 
 // Never is the RetryAfter of an ask that can never be granted.
@@ -111,7 +111,7 @@ func Must(l *Keyed, err error) *Keyed {
 type Option func(*Keyed) error
 
 // WithStore sets where the limiter keeps its state. Several limiters can share a store; give each a
-// name.
+// name by [WithName]. Those without one have the same, empty name, and share their keys.
 func WithStore(s Store) Option {
 	return func(k *Keyed) error {
 		if s == nil {

@@ -75,10 +75,10 @@ type Ask struct {
 type Answer struct {
 	Result
 
-	// Delay is how long after now the granted events may go ahead; zero unless MaxWait was given.
-	// If such an ask is denied by a queue, it is the delay that was too long; so it is zero exactly
-	// if the policy keeps no queue. If events were given back, it is by how much those that wait
-	// for a later turn can now move up.
+	// Delay is how long after now the granted events may go ahead; above zero only for an ask with
+	// MaxWait. In a denial of such an ask by a policy that keeps a queue it is the delay that was
+	// too long; one that keeps none denies with zero. After giving back it is by how much those
+	// behind can move up.
 	Delay time.Duration
 
 	// QueueFull tells that the policy's queue has no room, however long the caller waits in it.

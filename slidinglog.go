@@ -9,9 +9,11 @@ import "time"
 //
 // Choose it where the limit is small and the promise strict: five logins a minute, a contract with
 // a provider that counts the same way. No window of length Per, wherever it starts, sees more than
-// Limit events; but all of them may come at once. Its memory grows with what a key used, one word
-// per instant remembered (two where several events share one) and two more, never beyond Limit
-// entries, and shrinks again. For large limits use [SlidingWindow] with a few buckets.
+// Limit events; but all of them may come at once. For large limits use [SlidingWindow] or
+// [TokenBucket].
+//
+// Its memory grows with what a key used: one word for an instant remembered, or two if several
+// events share it, and two more; never beyond Limit instants. It shrinks again.
 //
 // It is the sliding window in its literal form; the name "log" follows the usual classification of
 // rate limiting algorithms.

@@ -17,12 +17,14 @@ const maxBuckets = 100_000
 //
 //	estimate = previous * (Per - elapsed) / Per + current
 //
-// Choose it to smooth the boundary of [FixedWindow] at a constant cost in memory. It is an
-// estimate: in the worst case 2*Limit events fall in some window of length Per, though never fast:
-// at most Limit*(1 + s/Per) in any span of length s <= Per. More buckets bring the worst case down
-// to Limit*(1 + 1/Buckets). A limit of a handful is better served by [SlidingLog]. It costs Buckets
-// + 2 words of memory per key; with one bucket and a limit that is small for the window (16,000 a
-// second, 130,000 a minute, a million an hour) a single word.
+// Choose it to smooth the boundary of [FixedWindow] at a constant cost in memory. It is an estimate:
+// in the worst case 2*Limit events fall in some window of length Per, though never fast: at most
+// Limit + Limit*s/Per, rounded up, in any span of length s <= Per. With k buckets no span up to
+// Per*(k-1)/k sees more than Limit; the worst case over a whole Per remains. A limit of a handful is
+// better served by [SlidingLog].
+//
+// It costs Buckets + 2 words of memory per key; with one bucket, and a limit that is small for the
+// window (16,000 a second, 130,000 a minute, a million an hour), a single word.
 //
 // The weighted form was described by Cloudflare, "How we built rate limiting capable of scaling to
 // millions of domains", 2017.

@@ -25,6 +25,7 @@ import (
 //
 // A Store may stand in front of another, and pass requests on.
 type Store interface {
+	// Do makes the decision that r asks for, in one step.
 	Do(ctx context.Context, r Request) (Answer, error)
 }
 
