@@ -5,6 +5,9 @@ package weir
 // from one [LeakyBucket] to another, the instant at which the outlet is free. So a changed limit is
 // no fresh allowance, and changing to and fro gains nothing.
 //
+// Until the state is kept under the new policy, which a grant does, what is told of the future counts
+// with the new policy, while the state still recovers by the old one.
+//
 // It is for stores, which find a state that another policy has left where limiters of one name have
 // different policies.
 func Carry(from, to Decider, state []uint64, now int64) []uint64 {

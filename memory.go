@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -65,10 +66,11 @@ type hash struct {
 
 func newMemory(maxKeys int) *memory {
 	m := &memory{seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed(), tags: make(map[any]uint64)}
-	m.maxKeys, m.firstDepth = math.MaxInt64, mostDepth
+	m.maxKeys = math.MaxInt64
+	m.firstDepth = uint(bits.Len(uint(4 * runtime.GOMAXPROCS(0))))
 	if maxKeys > 0 {
 		m.maxKeys = int64(maxKeys)
-		m.firstDepth = uint(min(bits.Len(uint(maxKeys)/firstKeys), mostDepth))
+		m.firstDepth = min(m.firstDepth, uint(bits.Len(uint(maxKeys)/firstKeys)))
 	}
 	m.dir.Store(newDirectory(m.firstDepth))
 	m.scopes.Store(new([]*memScope))

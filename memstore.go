@@ -20,10 +20,10 @@ import (
 // in all.
 type MemStore struct {
 	// MaxKeys bounds how many keys are remembered; 0 means no bound. When it is reached, only keys
-	// that are as good as new are dropped. While there are none, new keys share an allowance, one
-	// for each 64th of the keys and each name; and they start with what is left of it when there is
-	// room again. So a flood of made-up keys can neither exhaust the memory, nor make the store
-	// forget a count, nor win anything by it.
+	// that are as good as new are dropped. While the store finds none, new keys share allowances:
+	// each name has a few, eight times as many as there are processors at most. When there is room
+	// again a new key starts with what is left of the one it shared. So a flood of made-up keys can
+	// neither exhaust the memory, nor make the store forget a count, nor win anything by it.
 	//
 	// It must be set before the first use.
 	MaxKeys int

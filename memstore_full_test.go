@@ -46,7 +46,7 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// When there is no room, new keys share an allowance per 64th of the keys, and none of them has more
+// When there is no room, new keys share an allowance, one per first segment, and none of them has more
 // than one allowance, even when there is room again.
 func TestMemStoreOverflow(t *testing.T) {
 	each(t, everyPolicy, func(t *testing.T, p weir.Policy) {

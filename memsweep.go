@@ -82,26 +82,17 @@ func (m *memory) sweepSome() {
 	}
 }
 
-// slotsFor is how many slots a segment gets for so many entries: it is then half to two thirds
-// full.
-func slotsFor(live int) int {
-	if live < 512 {
-		return max(2*live, minSlots)
-	}
-	return live + live/2
-}
-
 // replace puts one segment, or two, in the place of s: with room for more, and without the entries
 // that are as good as new. It requires that s.mu is held.
 func (m *memory) replace(s *segment) {
 	m.sweep(s, len(s.entries))
 	heirs := []*segment{nil, nil}
 	if s.live > maxSlots*5/8 {
-		heirs[0] = newSegment(slotsFor(s.live/2), s.prefix<<1, s.depth+1)
-		heirs[1] = newSegment(slotsFor(s.live/2), s.prefix<<1|1, s.depth+1)
+		heirs[0] = newSegment(s.live, s.prefix<<1, s.depth+1)
+		heirs[1] = newSegment(s.live, s.prefix<<1|1, s.depth+1)
 	} else {
 		heirs = heirs[:1]
-		heirs[0] = newSegment(slotsFor(s.live), s.prefix, s.depth)
+		heirs[0] = newSegment(2*s.live, s.prefix, s.depth)
 	}
 	for i := range s.entries {
 		e := &s.entries[i]

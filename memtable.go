@@ -17,8 +17,7 @@ type entry struct {
 const moved = 1<<64 - 1
 
 const (
-	mostDepth = 6       // 64 segments to begin with,
-	firstKeys = 128     // or fewer, with so many keys each, if MaxKeys is small
+	firstKeys = 128     // of each of the first segments, at least, if MaxKeys is small
 	minSlots  = 16      // of a segment
 	maxSlots  = 1 << 14 // 400 kB, which takes some 100 µs to divide
 )
@@ -36,20 +35,24 @@ type segment struct {
 	used     int       // slots that are not empty
 	live     int       // of these, entries that were not moved
 	hand     int       // where sweep goes on
-	scratch  []uint64  // for the state of a new key, until it is put in
+	large    []uint64  // for the state of a new key, until it is put in,
+	small    [4]uint64 // or this, if it fits
 	word     [1]uint64 // for a state that is asked for its expiry
 }
 
 func newSegment(slots int, prefix uint64, depth uint) *segment {
-	return &segment{entries: make([]entry, slots), prefix: prefix, depth: depth, scratch: make([]uint64, 4)}
+	return &segment{entries: make([]entry, max(slots, minSlots)), prefix: prefix, depth: depth}
 }
 
 // newState is a state of so many zero words, until the next one. It requires that s.mu is held.
 func (s *segment) newState(words int) []uint64 {
-	if words > cap(s.scratch) {
-		s.scratch = make([]uint64, words)
+	state := s.small[:min(words, len(s.small))]
+	if words > len(s.small) {
+		if words > cap(s.large) {
+			s.large = make([]uint64, words)
+		}
+		state = s.large[:words]
 	}
-	state := s.scratch[:words]
 	clear(state)
 	return state
 }

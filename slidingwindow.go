@@ -209,11 +209,8 @@ func (v *slidingView) until(target uint64) time.Duration {
 		}
 		passed = v.width - left + 1
 	}
-	after := mul64(step, v.width).add(uint128{0, passed}).sub(uint128{0, v.passed})
-	if after.hi > 0 {
-		return Never
-	}
-	return saturate(after.lo)
+	after := step*v.width + passed // at most (k+1)*width, and so at most 2*Per
+	return saturate(after - min(after, v.passed))
 }
 
 // slidingWord keeps the latest sub-window and two counts of countBits each in one word.

@@ -46,7 +46,7 @@ func (k *Keyed) wait(ctx context.Context, key string, n int) error {
 		case a.Allowed:
 			w = k.lines.joinBooked(key, n, saturatingAdd(k.scope.Now(), a.Delay))
 		default:
-			if err := refused(a, patience); err != nil {
+			if err := refused(a, n, patience); err != nil {
 				return err
 			}
 			w = k.lines.open(key, n, saturatingAdd(k.scope.Now(), a.RetryAfter))
@@ -64,14 +64,14 @@ func (k *Keyed) patience(ctx context.Context) time.Duration {
 	return max(deadline.Sub(k.scope.clock.time()), 0)
 }
 
-// refused is the error for a denial that waiting does not mend, or nil.
-func refused(a Answer, patience time.Duration) error {
+// refused is the error for a denial of n events that waiting does not mend, or nil.
+func refused(a Answer, n int, patience time.Duration) error {
 	switch {
-	case a.RetryAfter == Never:
+	case a.RetryAfter == Never && n > a.Limit:
 		return ErrNeverFits
 	case a.QueueFull:
 		return ErrQueueFull
-	case a.Delay > 0 || a.RetryAfter > patience:
+	case a.Delay > 0 || a.RetryAfter > patience || a.RetryAfter == Never: // in over 292 years
 		return ErrTooLate
 	}
 	return nil
@@ -118,7 +118,7 @@ func (k *Keyed) await(ctx context.Context, w *waiter) error {
 func (k *Keyed) askAgain(ctx context.Context, w *waiter, patience time.Duration) error {
 	a, err := k.store.Do(context.WithoutCancel(ctx), Request{k.scope, w.line.key, Ask{N: w.n}})
 	if err == nil && !a.Allowed {
-		if err = refused(a, patience); err == nil {
+		if err = refused(a, w.n, patience); err == nil {
 			k.lines.postpone(w, saturatingAdd(k.scope.Now(), a.RetryAfter))
 			return errNotYet
 		}

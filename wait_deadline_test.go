@@ -1,0 +1,124 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+)
+
+// turns tells when the second caller of one event is granted under each policy of one a second.
+var turns = []struct {
+	policy weir.Policy
+	turn   time.Duration
+}{
+	{weir.TokenBucket{Limit: 1, Per: time.Second}, time.Second},
+	{weir.TokenBucket{Limit: 7, Per: 7 * time.Second, Burst: 1}, time.Second},
+	{weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 1}, 142_857_143},
+	{weir.LeakyBucket{Limit: 1, Per: time.Second}, time.Second},
+	{weir.LeakyBucket{Limit: 7, Per: time.Second}, 142_857_143},
+	{weir.FixedWindow{Limit: 1, Per: time.Second}, time.Second},
+	{weir.FixedWindow{Limit: 1, Per: time.Second, FromFirst: true}, time.Second},
+	{weir.SlidingWindow{Limit: 1, Per: time.Second}, time.Second + 1},
+	{weir.SlidingLog{Limit: 1, Per: time.Second}, time.Second},
+}
+
+func TestDeadline_AtTheTurnIsInTime(t *testing.T) {
+	for _, test := range turns {
+		bubble(t, test.policy, func(c *crowd) {
+			c.come("a", 1)
+			c.comeUntil(test.turn, "b", 1)
+			c.end()
+			c.want("a 0s", "b "+test.turn.String())
+		})
+	}
+}
+
+func TestDeadline_BeforeTheTurnFailsAtOnceAndCountsNothing(t *testing.T) {
+	for _, test := range turns {
+		for _, deadline := range []time.Duration{test.turn - 1, test.turn / 2, 1} {
+			bubble(t, test.policy, func(c *crowd) {
+				c.come("a", 1)
+				before := c.look("k")
+				b := c.comeUntil(deadline, "b", 1)
+				assert.Equal(c.t, "b 0s too-late", b.String())
+				assert.False(c.t, errors.Is(b.err, context.DeadlineExceeded), "the deadline has not passed")
+				assert.Equal(c.t, before, c.look("k"))
+				c.until(test.turn)
+				assert.True(c.t, c.l.Allow("k"))
+			})
+		}
+	}
+}
+
+// Each of those behind has its own deadline. One who would be too late is no burden to the others.
+func TestDeadline_OfThoseBehind(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 1, Per: time.Second},
+		weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 9},
+	} {
+		bubble(t, p, func(c *crowd) {
+			c.come("a", 1)
+			c.comeUntil(1*time.Second, "b", 1)
+			c.comeUntil(2*time.Second-1, "too late", 1)
+			c.comeUntil(2*time.Second, "c", 1)
+			c.come("d", 1)
+			c.comeUntil(3*time.Second, "no room", 1)
+			c.comeUntil(4*time.Second, "e", 1)
+			c.end()
+			c.want("a 0s", "too late 0s too-late", "no room 0s too-late", "b 1s", "c 2s", "d 3s", "e 4s")
+		})
+	}
+}
+
+// Under a window's policy it shows when one is the first how long it has to wait. It fails then, not
+// at its deadline.
+func TestDeadline_OfThoseBehindInALineThatAsksAgain(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.FixedWindow{Limit: 1, Per: time.Second},
+		weir.SlidingLog{Limit: 1, Per: time.Second},
+	} {
+		bubble(t, p, func(c *crowd) {
+			c.come("a", 1)
+			c.come("b", 1)
+			c.comeUntil(1*time.Second-1, "before b", 1)
+			c.comeUntil(2*time.Second-1, "before c", 1)
+			c.comeUntil(2*time.Second, "c", 1)
+			c.end()
+			c.want("a 0s", "before b 0s too-late", "b 1s", "before c 1s too-late", "c 2s")
+		})
+	}
+}
+
+// Those who were refused for their deadlines move nobody back.
+func TestDeadline_ManyTooLate(t *testing.T) {
+	for _, test := range turns {
+		bubble(t, test.policy, func(c *crowd) {
+			c.come("a", 1)
+			c.come("b", 1)
+			for i := range 100 {
+				c.comeUntil(test.turn/2, fmt.Sprint(i), 1)
+			}
+			c.end()
+			assert.Equal(c.t, test.turn, c.callers[1].at)
+		})
+	}
+}
+
+// A window cannot tell those behind when their turn is. So a deadline can pass while they wait.
+func TestDeadline_PassesWhileOneWaits(t *testing.T) {
+	bubble(t, weir.FixedWindow{Limit: 1, Per: time.Second}, func(c *crowd) {
+		c.come("a", 1)
+		c.come("b", 1)
+		c.come("c", 1)
+		c.comeUntil(1500*ms, "d", 1) // its turn would be at 3 s; c is before it until 2 s
+		c.come("e", 1)
+		c.end()
+		c.want("a 0s", "b 1s", "d 1.5s deadline", "c 2s", "e 3s")
+	})
+}

@@ -1,0 +1,114 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// Whatever the policy, and however many events each waits for, nobody is granted before one who
+// came earlier.
+func TestWait_GrantsInTheOrderOfArrival(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 10, Per: time.Second},
+		weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 5},
+		weir.TokenBucket{Limit: 3_000_000_000, Per: time.Second, Burst: 5}, // a third of a nanosecond each
+		weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 2000},
+		weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 2000},
+		weir.FixedWindow{Limit: 5, Per: time.Second},
+		weir.FixedWindow{Limit: 5, Per: time.Second, FromFirst: true},
+		weir.SlidingWindow{Limit: 5, Per: time.Second},
+		weir.SlidingWindow{Limit: 50, Per: time.Second, Buckets: 10},
+		weir.SlidingLog{Limit: 5, Per: time.Second},
+	} {
+		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
+			bubble(t, p, func(c *crowd) {
+				random := rand.New(rand.NewPCG(1, 2))
+				for i := range 300 {
+					c.come(fmt.Sprint(i), 1+random.IntN(5))
+					if random.IntN(10) == 0 {
+						c.until(time.Since(c.start) + time.Duration(random.IntN(1e9)))
+					}
+				}
+				c.end()
+				for i, w := range c.callers {
+					require.NoError(c.t, w.err)
+					require.GreaterOrEqual(c.t, w.at, c.callers[max(i-1, 0)].at, "caller %d overtook", i)
+				}
+			})
+		})
+	}
+}
+
+// Those whom a window lets through at one instant are counted in the order in which they came.
+func TestWait_CountsInTheOrderOfArrivalWithinAnInstant(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.FixedWindow{Limit: 5, Per: time.Second},
+		weir.SlidingWindow{Limit: 5, Per: time.Second},
+		weir.SlidingLog{Limit: 5, Per: time.Second},
+	} {
+		var came, counted []string
+		mem := new(weir.MemStore)
+		store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			a, err := mem.Do(ctx, r)
+			if a.Allowed {
+				counted = append(counted, ctx.Value(nameOfVisitor{}).(string))
+			}
+			return a, err
+		})
+		bubble(t, p, func(c *crowd) {
+			for i := range 50 {
+				came = append(came, fmt.Sprint(i))
+				c.come(came[i], 1)
+			}
+			c.end()
+		}, weir.WithStore(store))
+		assert.Equal(t, came, counted)
+	}
+}
+
+// One who waits for many is not starved by those behind it who want few.
+func TestWait_FewDoNotOvertakeMany(t *testing.T) {
+	for _, test := range []struct {
+		policy weir.Policy
+		want   []string
+	}{
+		{weir.TokenBucket{Limit: 5, Per: time.Second}, []string{"first 0s", "many 200ms", "few 400ms"}},
+		{weir.LeakyBucket{Limit: 5, Per: time.Second, Capacity: 9}, []string{"first 0s", "many 200ms", "few 1.2s"}},
+		{weir.FixedWindow{Limit: 5, Per: time.Second}, []string{"first 0s", "many 1s", "few 2s"}},
+		{weir.SlidingLog{Limit: 5, Per: time.Second}, []string{"first 0s", "many 1s", "few 2s"}},
+		{weir.SlidingWindow{Limit: 5, Per: time.Second}, []string{"first 0s", "many 1.000000001s", "few 2.000000001s"}},
+	} {
+		bubble(t, test.policy, func(c *crowd) {
+			c.come("first", 1)
+			c.come("many", 5)
+			c.come("few", 1)
+			c.end()
+			c.want(test.want...)
+		})
+	}
+}
+
+// With buckets a waiter has its place against callers of Take and Allow too.
+func TestWait_TakeDoesNotOvertakeABooking(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 2},
+		weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 2},
+	} {
+		bubble(t, p, func(c *crowd) {
+			c.come("a", 2)
+			c.come("b", 1)
+			for c.callers[1].waits() {
+				require.False(c.t, c.l.Allow("k"), "at %s", time.Since(c.start))
+				c.until(time.Since(c.start) + 100*ms)
+			}
+		})
+	}
+}
