@@ -76,7 +76,7 @@ func (s *slab) get(r ref) []uint64 {
 
 // add keeps a copy of state, with room to grow by about a quarter if it grows.
 func (s *slab) add(state []uint64, grows bool) ref {
-	n := len(state)
+	n := max(len(state), 1) // a state of no words has a block all the same, to grow in
 	if grows {
 		n += n/4 + 1
 	}

@@ -32,8 +32,9 @@ type Decider interface {
 	// whose states grow may append to it, or return a shorter part of it.
 	Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer)
 
-	// Expiry is the first instant from which on state answers every ask as a new state does. A
-	// store may forget it then, and not before.
+	// Expiry is the first instant from which on state answers every ask as a new state does. A store
+	// may forget it then, and not before. math.MaxInt64 stands for all instants that an int64 cannot
+	// hold, and so for never.
 	Expiry(state []uint64) int64
 }
 

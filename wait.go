@@ -119,7 +119,8 @@ func (k *Keyed) askAgain(ctx context.Context, w *waiter, patience time.Duration)
 	a, err := k.store.Do(context.WithoutCancel(ctx), Request{k.scope, w.line.key, Ask{N: w.n}})
 	if err == nil && !a.Allowed {
 		if err = refused(a, w.n, patience); err == nil {
-			k.lines.postpone(w, saturatingAdd(k.scope.Now(), a.RetryAfter))
+			// A store that denies and says "now" must not keep w from seeing that ctx has ended.
+			k.lines.postpone(w, saturatingAdd(k.scope.Now(), max(a.RetryAfter, 1)))
 			return errNotYet
 		}
 	}

@@ -1,0 +1,110 @@
+package storetest
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Each of these stores breaks one rule, as a store in the wild does. The case that is named must
+// fail, and name the rule.
+func TestBrokenStoresAreCaught(t *testing.T) {
+	for _, c := range []struct {
+		does      string
+		store     sim
+		failsCase string
+		names     string // what the failure names
+	}{
+		{"reads and writes in two steps", sim{between: runtime.Gosched}, "R10 takes of one key", r10},
+		{"reads and writes in two steps", sim{between: runtime.Gosched}, "R10 no update is lost", r10},
+		{"reads and writes in two steps", sim{between: runtime.Gosched}, "R10 takes and returns", r10},
+		{"reads and writes in two steps", sim{between: runtime.Gosched}, "R10 many keys", r10},
+		{"loses an update in a hundred", sim{loses: 101}, "R10 no update is lost", r10},
+		{"retries what had succeeded", sim{repeats: 101}, "R10 no update is lost", r10},
+		{"retries what had succeeded", sim{repeats: 2}, "R1 all or nothing", r1},
+		{"reads the time before it locks, and then clears", sim{early: true, clears: true}, "R10 while time moves", r10},
+
+		{"forgets a tick early", sim{live: tickLess}, "R6 forgotten at the instant and not before", r6},
+		{"forgets a tick early", sim{live: tickLess}, "R6 forgetting many keys", r6},
+		{"lives for whole seconds", sim{live: wholly(time.Second)}, "R6 time to live is never zero", r6},
+		{"lives for whole milliseconds", sim{live: wholly(time.Millisecond)}, "R6 time to live is never zero", r6},
+		{"lives for a day at most", sim{live: atMostADay}, "Policy is run as it is", policyRule},
+		{"lives for a minute more, which wraps", sim{live: minuteMore}, "Policy is run as it is", policyRule},
+		{"drops the oldest of many keys", sim{most: few(300)}, "R6 forgetting many keys", r6},
+		{"forgets when time steps back", sim{clears: true}, "R7 an older instant earns nothing", r7},
+		{"decides by time from another clock", sim{now: realTime}, "R4 RetryAfter is tight", r4},
+		{"tells time in milliseconds", sim{unit: time.Millisecond}, "R8 no drift", r8},
+
+		{"joins name and key with a colon", sim{id: joined(":")}, "R11 names are told apart", r11},
+		{"joins name and key with a NUL", sim{id: joined("\x00")}, "R11 names are told apart", r11},
+		{"ignores the name", sim{id: keyAlone}, "R11 names are told apart", r11},
+		{"folds case", sim{id: mapped(strings.ToLower)}, "R11 keys are told apart", r11},
+		{"trims", sim{id: mapped(strings.TrimSpace)}, "R11 keys are told apart", r11},
+		{"replaces what isn't UTF-8", sim{id: mapped(validUTF8)}, "R11 keys are told apart", r11},
+		{"keeps 250 bytes", sim{id: cut(250)}, "R11 keys are told apart", r11},
+		{"keeps a megabyte less one", sim{id: cut(1<<20 - 1)}, "R11 keys are told apart", r11},
+		{"ends keys at a NUL", sim{id: mapped(beforeNUL)}, "R11 keys are told apart", r11},
+		{"keeps the caller's buffer", sim{id: keyAlone}, "R11 keys are copied", r11},
+
+		{"keeps the first word", sim{keep: firstWord}, "R6 forgetting many keys", r6},
+		{"keeps as many words as at first", sim{keepsNew: true}, "Policy is run as it is", "panic"},
+		{"keeps words as floats", sim{keep: each(asFloat)}, "Policy is run as it is", policyRule},
+		{"keeps words of 63 bits", sim{keep: each(of63Bits)}, "Policy is run as it is", policyRule},
+		{"keeps all states in one buffer", sim{keep: oneBuffer()}, "Policy is run as it is", policyRule},
+		{"answers all of a kind alike", sim{policy: weir.TokenBucket{Limit: 10, Per: time.Second}}, "Vectors", policyRule},
+
+		{"starts anew with another policy", sim{carry: startAnew}, "Change of policy", changeRule},
+		{"starts anew with another policy", sim{carry: startAnew}, "Change to and fro", changeRule},
+		{"keeps the words of another policy", sim{carry: keepWords}, "Change of policy", changeRule},
+		{"takes equal policies for others", sim{same: never}, "Sharing is exact", sharingRule},
+		{"compares policies with ==", sim{same: equal}, "Policy that can't be compared", "panic"},
+		{"has no names", sim{id: keyAlone}, "Sharing a name", sharingRule},
+
+		{"counts looks", sim{ask: countLooks}, "R3 looking and asking too much", r3},
+		{"grants what is left", sim{partly: true}, "R1 all or nothing", r1},
+		{"runs up a debt on denials", sim{debt: true}, "R2 denials consume nothing", r2},
+		{"grants one less than is left", sim{answer: oneLess}, "R5 Remaining is exact", r5},
+		{"tells whole milliseconds, rounded down", sim{answer: roundedDown}, "R4 RetryAfter is tight", r4},
+		{"wraps around", sim{answer: wrap}, "R9 nothing wraps around", r9},
+
+		{"doesn't book", sim{ask: dontBook}, "Booking and giving up", bookingRule},
+		{"doesn't give back", sim{ask: dontGiveBack}, "Booking and giving up", bookingRule},
+		{"doesn't give back", sim{ask: dontGiveBack}, "Booking in a line", bookingRule},
+		{"tells that nobody moves up", sim{answer: nobodyMovesUp}, "Booking and giving up", bookingRule},
+		{"books what comes too late", sim{ask: bookAnything}, "Booking too late", bookingRule},
+		{"takes twice for who waits", sim{ask: bookTwice}, "Waiting for every policy", bookingRule},
+		{"fails now and then", sim{fails: 10}, "R5 Remaining is exact", errorsRule},
+		{"fails now and then", sim{fails: 10}, "R10 many keys", errorsRule},
+	} {
+		t.Run(c.does+", "+c.failsCase, func(t *testing.T) {
+			failure := runAlone(t, c.failsCase, impatient, func() weir.Store { s := c.store; return s.ready() })
+			switch {
+			case failure == "":
+				t.Errorf("a store that %s passes %q", c.does, c.failsCase)
+			case !strings.Contains(failure, c.names):
+				t.Errorf("a store that %s fails %q with %q, which does not name %s", c.does, c.failsCase, failure, c.names)
+			}
+		})
+	}
+}
+
+// The store that the broken ones are made of passes: so it is what they break that fails.
+func TestUnbrokenStorePasses(t *testing.T) {
+	for _, c := range testCases() {
+		if failure := runAlone(t, c.name, patience, func() weir.Store { return new(sim).ready() }); failure != "" {
+			t.Errorf("%s: %s", c.name, failure)
+		}
+	}
+}
+
+// No case is so empty that a store which never decides passes it.
+func TestEveryCaseCanFail(t *testing.T) {
+	for _, c := range testCases() {
+		if runAlone(t, c.name, impatient, func() weir.Store { s := sim{fails: 1}; return s.ready() }) == "" {
+			t.Errorf("a store that always fails passes %q", c.name)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Change: where a limiter of the same name has another policy, the share of the allowance that is
+// used up counts. A key that had used up all is denied by the new policy and by the old one; one
+// that had used half has half left.
+func changedPolicy(e *env) {
+	const limit = 10
+	for _, from := range shapes(limit, e.long()) {
+		for _, to := range shapes(2*limit, e.long()) {
+			name := from.name + " to " + to.name
+			old, changed := e.limiter(from.Policy, name), e.limiter(to.Policy, name)
+
+			e.exhaust(old, "all", limit)
+			if r := e.take(changed, "all", 1); r.Allowed {
+				e.Fatalf("%s: %s: all was used up, and the new policy granted more: %+v", changeRule, name, r)
+			}
+			if r := e.take(old, "all", 1); r.Allowed {
+				e.Fatalf("%s: %s and back: all was used up, and the old policy granted more: %+v", changeRule, name, r)
+			}
+
+			if r := e.take(changed, "none", 0); r.Remaining != 2*limit {
+				e.Fatalf("%s: %s: nothing was used, and Remaining is %d, want %d", changeRule, name, r.Remaining, 2*limit)
+			}
+
+			if isQueue(from.Policy) || isQueue(to.Policy) {
+				continue // which has all left or nothing
+			}
+			e.take(old, "half", limit/2)
+			if r := e.take(changed, "half", 0); r.Remaining != limit {
+				e.Fatalf("%s: %s: half was used, and Remaining is %d, want %d", changeRule, name, r.Remaining, limit)
+			}
+		}
+	}
+}
+
+func isQueue(p weir.Policy) bool {
+	_, ok := p.(weir.LeakyBucket)
+	return ok
+}
+
+// Change to and fro: two limiters of one name whose policies differ, used in turn, grant no more
+// than the larger one alone. So processes with an old and a new configuration side by side do not
+// switch the limit off.
+func changedToAndFro(e *env) {
+	const small, large = 7, 11
+	per := e.long() - e.long()%(5*small*large)
+	for i, p := range shapes(small, per) {
+		for j, q := range shapes(large, per) {
+			name := p.name + " and " + q.name
+			ls := []limiter{e.limiter(p.Policy, name), e.limiter(q.Policy, name)}
+			granted := 0
+			for turn := range 60 {
+				n := 1 + turn%3*((i+j)%2) // single events, or up to three at once
+				if e.take(ls[turn%2], "k", n).Allowed {
+					granted += n
+				}
+			}
+			if granted > large {
+				e.Fatalf("%s: %s in turn, with limits of %d and %d, granted %d", changeRule, name, small, large, granted)
+			}
+		}
+	}
+}
+
+// Policy: a policy that the store can't know is run as it is. Its states may have any number of
+// words, none at first, grow and shrink, and hold any value; what it left is what it gets. So are
+// the policies of package weir, which a store may run in its own way, but with the same answers.
+func policyAsIs(e *env) {
+	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
+		e.walk(policyRule, p, 5, e.limiter(p, "")).run(few(3000))
+	})
+}
+
+// Policy: one that contains a slice, a map or a function can't be compared with ==, which panics. A
+// store that has to know whether a state was left by the same policy must do it in another way, such
+// as reflect.DeepEqual.
+func uncomparablePolicy(e *env) {
+	one, other := composed(e.long()), composed(e.long()) // grants 10
+	other[1] = weir.FixedWindow{Limit: 5, Per: 5 * e.long()}
+	a, b, c := e.limiter(one, ""), e.limiter(composed(e.long()), ""), e.limiter(other, "")
+	e.take(a, "k", 4)
+	if r := e.take(b, "k", 0); r.Remaining != 6 {
+		e.Fatalf("%s: after 4 of 10, a limiter of the same policy has %d left, want 6", sharingRule, r.Remaining)
+	}
+	if r := e.take(c, "k", 0); r.Remaining != 3 {
+		e.Fatalf("%s: after 4 of 10, a limiter of 5 has %d left, want 3", changeRule, r.Remaining)
+	}
+	if r := e.take(b, "k", 10); r.Allowed {
+		e.Fatalf("%s: after 4 of 10, 10 more were granted", policyRule)
+	}
+}

@@ -1,0 +1,192 @@
+package storetest
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+const goroutines = 16
+
+// parallel runs f in n goroutines, which start together, and waits for them.
+func parallel(n int, f func(g int)) {
+	var ready, done sync.WaitGroup
+	ready.Add(n)
+	for g := range n {
+		done.Go(func() {
+			ready.Done()
+			ready.Wait()
+			f(g)
+		})
+	}
+	done.Wait()
+}
+
+// allowed is take for many goroutines, or Allow. An error counts as a denial, and fails the test if
+// it is seen.
+func (e *env) allowed(l limiter, key string, n int) bool {
+	if n == 1 {
+		return l.Allow(key)
+	}
+	r, err := l.Take(context.Background(), key, n)
+	if err != nil {
+		e.Errorf("%s: Take(%s, %d) failed: %v", errorsRule, short(key), n, err)
+	}
+	return r.Allowed
+}
+
+// ask is do for many goroutines.
+func (e *env) ask(l limiter, key string, ask weir.Ask) weir.Answer {
+	a, err := e.store.Do(context.Background(), weir.Request{Scope: l.scope, Key: key, Ask: ask})
+	if err != nil {
+		e.Errorf("%s: Do(%s, %+v) failed: %v", errorsRule, short(key), ask, err)
+	}
+	return a
+}
+
+// R10: while time stands still, 16 goroutines with 2,000 takes each get exactly Limit, with asks for
+// several events, looks, and asks that never fit among them. A queue is asked to book: it has
+// Capacity + 1 places, that at the outlet included.
+func concurrentTakes(e *env) {
+	limit, takes := few(16000), few(2000)
+	if e.realTime {
+		limit = few(1000) // the log keeps an entry for each instant
+	}
+	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+		l := e.limiter(p, "")
+		if isQueue(p) {
+			var places atomic.Int64
+			parallel(goroutines, func(int) {
+				for range takes {
+					if e.ask(l, "k", weir.Ask{N: 1, MaxWait: weir.Never}).Allowed {
+						places.Add(1)
+					}
+				}
+			})
+			if int(places.Load()) != limit+1 {
+				e.Fatalf("%s: %d were booked in a queue of %d, want %d", r10, places.Load(), limit, limit+1)
+			}
+			return
+		}
+		var granted atomic.Int64
+		parallel(goroutines, func(g int) {
+			for i := range takes {
+				n := 1 + (g+i)%3
+				switch i % 16 {
+				case 5:
+					n = 0
+				case 10:
+					n = limit + 1
+				}
+				if e.allowed(l, "k", n) {
+					granted.Add(int64(n))
+				}
+			}
+		})
+		last, _ := e.exhaust(l, "k", limit)
+		if got := int(granted.Load()) + last; got != limit {
+			e.Fatalf("%s: %d goroutines were granted %d events, want exactly %d", r10, goroutines, got, limit)
+		}
+	})
+}
+
+// R10: no update is lost and none is made twice, although none is denied. The states of these
+// policies lead to the same end in whatever order the events come.
+func concurrentChain(e *env) {
+	takes := few(2000)
+	for _, p := range []named{{"three words", chain{Per: e.long()}}, {"a word", tally{}}} {
+		l := e.limiter(p.Policy, p.name)
+		parallel(goroutines, func(int) {
+			for i := range takes {
+				e.allowed(l, "k", 1-i%2)
+			}
+		})
+		want := e.model(p.Policy).do("k", e.clock.Now(), weir.Ask{N: goroutines * takes / 2})
+		if got := e.take(l, "k", 0); got.Remaining != want.Remaining {
+			e.Fatalf("%s: after %d single events of %d goroutines a state of %s is not what these events lead to",
+				r10, goroutines*takes/2, goroutines, p.name)
+		}
+	}
+}
+
+// R10: when each of many goroutines gives back all that it was granted, what others had used up
+// before is used up, and no more.
+func concurrentReturns(e *env) {
+	const used, limit = 500, 500 + 3*goroutines
+	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+		l := e.limiter(p, "")
+		e.take(l, "k", used)
+		before := e.take(l, "k", 0)
+		parallel(goroutines, func(g int) {
+			n := 1 + g%3
+			for range few(500) {
+				if !e.ask(l, "k", weir.Ask{N: n, MaxWait: weir.Never}).Allowed {
+					e.Errorf("%s: %d were denied, with %d of %d used for long and %d for short at the most",
+						r10, n, used, limit, 3*goroutines)
+					return
+				}
+				e.ask(l, "k", weir.Ask{N: -n})
+			}
+		})
+		if after := e.take(l, "k", 0); !e.same(before, after) {
+			e.Fatalf("%s: taking and giving back by many goroutines changed %+v to %+v", r10, before, after)
+		}
+	})
+}
+
+// R10: many keys at once get what each of them alone would get.
+func concurrentKeys(e *env) {
+	const keys, limit = 50, 20
+	for _, p := range shapes(limit, e.long()) {
+		l := e.limiter(p.Policy, p.name)
+		alone, _ := e.exhaust(l, "alone", limit)
+		var granted [keys]atomic.Int64
+		parallel(goroutines, func(g int) {
+			for i := range keys * 5 {
+				if k := (g*7 + i) % keys; e.allowed(l, strconv.Itoa(k), 1) {
+					granted[k].Add(1)
+				}
+			}
+		})
+		for k := range granted {
+			if got := int(granted[k].Load()); got != alone {
+				e.Fatalf("%s: %s: key %d of %d was granted %d, alone it gets %d", r10, p.name, k, keys, got, alone)
+			}
+		}
+	}
+}
+
+// R10: while time moves, no instant and no end of a window lets more through. In five periods that
+// are watched to their ends, every policy grants six times Limit at the most. A store that reads the
+// time, and waits then for its turn, must not let what came late undo what others counted since.
+func concurrentWhileTimeMoves(e *env) {
+	const limit, per, periods = 50, time.Second, 5
+	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
+		l := e.limiter(p, "")
+		var granted atomic.Int64
+		var over atomic.Bool
+		began := e.clock.Now()
+		parallel(goroutines/2, func(g int) {
+			for i := 1; !over.Load(); i++ {
+				if e.allowed(l, "k", 1+g%2) {
+					granted.Add(int64(1 + g%2))
+				}
+				if g == 0 && i%(1+few(10)) == 0 {
+					next := e.clock.Now().Add(per / 50)
+					if next.Sub(began) > periods*per {
+						over.Store(true)
+						return
+					}
+					e.set(next)
+				}
+			}
+		})
+		if got := int(granted.Load()); got > (periods+1)*limit {
+			e.Fatalf("%s: %d events were granted in %v, more than %d", r10, got, periods*per, (periods+1)*limit)
+		}
+	})
+}

@@ -1,0 +1,227 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// custom are policies that no store can know. Each is awkward in one way that the contract of
+// weir.Decider allows.
+func custom(per time.Duration) []named {
+	return []named{
+		{"three words", chain{Per: per}},
+		{"one word, never forgotten", tally{}},
+		{"no word at first", ledger{Limit: 10, Per: per}},
+		{"composed", composed(per)},
+	}
+}
+
+// composed is three words of two policies.
+func composed(per time.Duration) all {
+	return all{
+		weir.TokenBucket{Limit: 7, Per: per, Burst: 10}, // two words
+		weir.FixedWindow{Limit: 20, Per: 5 * per},       // one
+	}
+}
+
+// most is the Limit that chain and tally tell. They allow everything.
+const most = 1 << 30
+
+// mix maps words one to one, so that a lost bit changes all that follows.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>31) * 0x9e3779b97f4a7c15
+	return x ^ x>>29 + 1
+}
+
+// A chain has three words, the bits of which all matter: each event moves them on in a fixed
+// sequence, which Remaining tells. So every lost, repeated or truncated write shows, and concurrent
+// events lead to one state in whatever order they come. It is as new when Per has passed since the
+// last event.
+type chain struct{ Per time.Duration }
+
+func (p chain) Decider() (weir.Decider, error) { return p, nil }
+
+func (p chain) Words() int { return 3 }
+
+func (p chain) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	last, a, b := state[0], state[1], state[2]
+	at := max(uint64(now), last)
+	if at >= last+uint64(p.Per) {
+		last, a, b = 0, 0, 0
+	}
+	for range ask.N {
+		last, a = at, mix(a+1)
+		b = mix(b ^ a)
+	}
+	if ask.N > 0 {
+		state[0], state[1], state[2] = last, a, b
+	}
+	r := weir.Result{Allowed: true, Limit: most, Remaining: int(mix(a^b) % most)}
+	if b != 0 {
+		r.ResetAfter = time.Duration(last + uint64(p.Per) - at)
+	}
+	return state, weir.Answer{Result: r}
+}
+
+func (p chain) Expiry(state []uint64) int64 {
+	if state[2] == 0 {
+		return 0
+	}
+	return int64(state[0] + uint64(p.Per))
+}
+
+// A tally is a chain in a single word, which takes the largest values that a word may have, and is
+// never to be forgotten.
+type tally struct{}
+
+func (tally) Decider() (weir.Decider, error) { return tally{}, nil }
+
+func (tally) Words() int { return 1 }
+
+func (tally) DecideWord(state uint64, _ int64, ask weir.Ask) (uint64, weir.Answer) {
+	for range ask.N {
+		switch state {
+		case 0:
+			state = math.MaxUint64 - 1
+		default:
+			state = mix(state)
+		}
+		if state == 0 || state == math.MaxUint64 {
+			state = 1
+		}
+	}
+	r := weir.Result{Allowed: true, Limit: most, Remaining: int(mix(state) % most)}
+	if state != 0 {
+		r.ResetAfter = math.MaxInt64
+	}
+	return state, weir.Answer{Result: r}
+}
+
+func (t tally) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	next, a := t.DecideWord(state[0], now, ask)
+	state[0] = next
+	return state, a
+}
+
+func (tally) Expiry(state []uint64) int64 {
+	if state[0] == 0 {
+		return 0
+	}
+	return math.MaxInt64
+}
+
+// A ledger keeps an instant for each event of the last Per. Its states start without a word, grow by
+// one an event, and shrink at either end.
+type ledger struct {
+	Limit int
+	Per   time.Duration
+}
+
+func (p ledger) Decider() (weir.Decider, error) { return p, nil }
+
+func (p ledger) Words() int { return 0 }
+
+func (p ledger) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	at, kept := uint64(now), state
+	if len(state) > 0 {
+		at = max(at, state[len(state)-1])
+	}
+	for len(kept) > 0 && kept[0]+uint64(p.Per) <= at {
+		kept = kept[1:]
+	}
+	excess := len(kept) + ask.N - p.Limit
+	r := weir.Result{Allowed: ask.N <= 0 || excess <= 0, Limit: p.Limit}
+	switch {
+	case ask.N > p.Limit:
+		r.RetryAfter = weir.Never
+	case !r.Allowed:
+		r.RetryAfter = time.Duration(kept[excess-1] + uint64(p.Per) - at)
+	case ask.N < 0:
+		kept = kept[:max(len(kept)+ask.N, 0)]
+		state = kept
+	case ask.N > 0:
+		for range ask.N {
+			kept = append(kept, at)
+		}
+		state = kept
+	}
+	r.Remaining = p.Limit - len(kept)
+	if len(kept) > 0 {
+		r.ResetAfter = time.Duration(kept[len(kept)-1] + uint64(p.Per) - at)
+	}
+	return state, weir.Answer{Result: r}
+}
+
+func (p ledger) Expiry(state []uint64) int64 {
+	if len(state) == 0 {
+		return 0
+	}
+	return int64(state[len(state)-1] + uint64(p.Per))
+}
+
+// all grants what each of several policies of fixed size grants. It is a slice, and so can't be
+// compared with ==.
+type all []weir.Policy
+
+func (p all) Decider() (weir.Decider, error) {
+	var ds allDeciders
+	for i, part := range p {
+		d, err := part.Decider()
+		if err != nil {
+			return nil, fmt.Errorf("policy %d: %w", i, err)
+		}
+		ds = append(ds, d)
+	}
+	return ds, nil
+}
+
+type allDeciders []weir.Decider
+
+func (ds allDeciders) Words() int {
+	n := 0
+	for _, d := range ds {
+		n += d.Words()
+	}
+	return n
+}
+
+func (ds allDeciders) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	next, a := ds.decide(state, now, weir.Ask{N: ask.N})
+	if a.Allowed {
+		return append(state[:0], next...), a
+	}
+	wait := a.RetryAfter
+	_, a = ds.decide(state, now, weir.Ask{})
+	a.Allowed, a.RetryAfter = false, wait
+	return state, a
+}
+
+// decide asks all of them on a copy of state.
+func (ds allDeciders) decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	next := slices.Clone(state)
+	sum := weir.Answer{Result: weir.Result{Allowed: true, Limit: math.MaxInt, Remaining: math.MaxInt}}
+	rest := next
+	for _, d := range ds {
+		_, a := d.Decide(rest[:d.Words()], now, ask)
+		rest = rest[d.Words():]
+		sum.Allowed = sum.Allowed && a.Allowed
+		sum.Limit = min(sum.Limit, a.Limit)
+		sum.Remaining = min(sum.Remaining, a.Remaining)
+		sum.RetryAfter = max(sum.RetryAfter, a.RetryAfter)
+		sum.ResetAfter = max(sum.ResetAfter, a.ResetAfter)
+	}
+	return next, sum
+}
+
+func (ds allDeciders) Expiry(state []uint64) int64 {
+	var last int64
+	for _, d := range ds {
+		last = max(last, d.Expiry(state[:d.Words()]))
+		state = state[d.Words():]
+	}
+	return last
+}

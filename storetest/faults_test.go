@@ -1,0 +1,118 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// What the broken stores do. Here for how long they keep a state that lives on for left ns,
+
+func tickLess(left int64) int64   { return left - 1 }
+func atMostADay(left int64) int64 { return min(left, int64(24*time.Hour)) }
+func minuteMore(left int64) int64 { return left + int64(time.Minute) }
+
+func wholly(unit time.Duration) func(int64) int64 {
+	return func(left int64) int64 { return left / int64(unit) * int64(unit) }
+}
+
+func realTime() int64 { return time.Now().UnixNano() }
+
+// how they make one string of name and key,
+
+func keyAlone(_, key string) string { return key }
+
+func joined(separator string) func(name, key string) string {
+	return func(name, key string) string { return name + separator + key }
+}
+
+func mapped(f func(string) string) func(name, key string) string {
+	return func(name, key string) string { return fmt.Sprintf("%q %s", name, f(key)) }
+}
+
+func cut(length int) func(name, key string) string {
+	return mapped(func(key string) string { return key[:min(len(key), length)] })
+}
+
+func validUTF8(key string) string { return strings.ToValidUTF8(key, "\ufffd") }
+func beforeNUL(key string) string { return strings.Split(key, "\x00")[0] }
+
+// what they keep of a state,
+
+func firstWord(words []uint64) []uint64 {
+	return append(words[:1:1], make([]uint64, len(words)-1)...)
+}
+
+func each(f func(uint64) uint64) func([]uint64) []uint64 {
+	return func(words []uint64) []uint64 {
+		kept := slices.Clone(words)
+		for i := range kept {
+			kept[i] = f(kept[i])
+		}
+		return kept
+	}
+}
+
+func asFloat(word uint64) uint64  { return uint64(float64(word)) }
+func of63Bits(word uint64) uint64 { return word &^ (1 << 63) }
+
+func oneBuffer() func([]uint64) []uint64 {
+	buffer := make([]uint64, 100)
+	return func(words []uint64) []uint64 { return buffer[:copy(buffer, words)] }
+}
+
+// which policies they take for the same, and what they make of a state that another one left,
+
+func never(_, _ weir.Policy) bool { return false }
+func equal(a, b weir.Policy) bool { return a == b }
+
+func startAnew(to weir.Decider, _ []uint64) []uint64 { return make([]uint64, to.Words()) }
+
+func keepWords(to weir.Decider, words []uint64) []uint64 {
+	return append(words, make([]uint64, max(to.Words()-len(words), 0))...)
+}
+
+// what they ask instead,
+
+func dontBook(a *weir.Ask)     { a.MaxWait = 0 }
+func dontGiveBack(a *weir.Ask) { a.N = max(a.N, 0) }
+
+func countLooks(a *weir.Ask) {
+	if a.N == 0 {
+		a.N = 1
+	}
+}
+
+func bookAnything(a *weir.Ask) {
+	if a.MaxWait > 0 {
+		a.MaxWait = weir.Never
+	}
+}
+
+func bookTwice(a *weir.Ask) {
+	if a.MaxWait > 0 {
+		a.N *= 2
+	}
+}
+
+// and what they answer.
+
+func oneLess(_ weir.Ask, a *weir.Answer) { a.Remaining = max(a.Remaining-1, 0) }
+
+func roundedDown(_ weir.Ask, a *weir.Answer) { a.RetryAfter = a.RetryAfter.Truncate(time.Millisecond) }
+
+func nobodyMovesUp(ask weir.Ask, a *weir.Answer) {
+	if ask.N < 0 {
+		a.Delay = 0
+	}
+}
+
+func wrap(_ weir.Ask, a *weir.Answer) {
+	if a.ResetAfter == math.MaxInt64 {
+		a.ResetAfter++
+	}
+}

@@ -1,0 +1,150 @@
+package storetest
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/weir-go/weir"
+)
+
+// awkwardKeys are all different, and look alike to a store that cuts, cleans, folds, hashes weakly
+// or quotes them.
+func awkwardKeys() []string {
+	long := strings.Repeat("x", 1<<20)
+	keys := []string{
+		"", "\x00", "\x00\x00", " ", "\t", "\n", "\r\n", // nothing, or what looks like it
+		"a", "A", "a ", " a", "a\x00", "a\x00b", "a\n", "ä", "a\u0308", "A\u0308", // trimmed, folded, normalised, or a C string
+		"\xff", "\xfe", "\xc3", "\xc3\x28", "\xed\xa0\x80", "\ufffd", // not UTF-8, and what replaces it
+		"a:b", "a::b", "a/b", "a//b", "a/../a/b", "a|b", "a,b", "a%3Ab", "a%b", "a*b", "a?b",
+		"{a}b", "{a}c", "a{b}", `a\b`, `a"b`, "a'b", "$1",
+		"0", "-0", "00", "0x0", "1e3", "1000", // numbers
+		"null", "nil", "true", "__proto__", "key", "keys", "%", "*", ".", "..", "/", `\`,
+		long, long + "x", long[:1<<20-1], long[:1<<20-1] + "y", "y" + long[1:], long[:1<<19] + "y" + long[1<<19+1:],
+	}
+	for length := 1; length <= 1<<12; length *= 2 { // that differ in the last byte, of every length that is a limit somewhere
+		keys = append(keys, strings.Repeat("k", length)+"1", strings.Repeat("k", length)+"2")
+	}
+	return keys
+}
+
+// R11: every key has an allowance of its own, whatever bytes it holds and however many.
+func keysApart(e *env) {
+	const limit = 2
+	l := e.limiter(weir.TokenBucket{Limit: limit, Per: e.long()}, "")
+	keys := awkwardKeys()
+	for _, key := range keys {
+		if granted, _ := e.exhaust(l, key, limit); granted != limit {
+			e.Fatalf("%s: key %s was granted %d of %d, when other keys had been used", r11, short(key), granted, limit)
+		}
+	}
+	for _, key := range keys {
+		if r := e.take(l, key, 1); r.Allowed {
+			e.Fatalf("%s: key %s was exhausted, and then granted more when other keys had been used: %+v", r11, short(key), r)
+		}
+	}
+}
+
+// R11: a Request's key is valid during the call only. A store that keeps it has to copy it, because
+// the buffer that it lies in may be used again.
+func keysCopied(e *env) {
+	l := e.limiter(weir.FixedWindow{Limit: 1, Per: e.long()}, "")
+	for _, length := range []int{1, 8, 16, 100, 5000} {
+		buffer := make([]byte, length)
+		fill := func(c byte) {
+			for i := range buffer {
+				buffer[i] = c
+			}
+		}
+		reused := unsafe.String(unsafe.SliceData(buffer), length)
+		for _, c := range "abc" {
+			fill(byte(c))
+			if r := e.take(l, reused, 1); !r.Allowed {
+				e.Fatalf("%s: a new key of %d bytes was denied, in a buffer that held another before: %+v", r11, length, r)
+			}
+		}
+		fill('-')
+		for _, c := range "abc" {
+			if r := e.take(l, strings.Repeat(string(c), length), 1); r.Allowed {
+				e.Fatalf("%s: a key of %d bytes was forgotten when the buffer that it lay in was used again", r11, length)
+			}
+		}
+	}
+}
+
+// R11: a key of one limiter is not that of another, in whatever way the store joins name and key. So
+// "a" and "b:c" are not "a:b" and "c". All names and keys of up to three letters, a separator among
+// them, are used together.
+func namesApart(e *env) {
+	for _, separator := range []string{":", "\x00", "/", "|", ".", ",", "\xff", "1", "}"} {
+		var words []string
+		for i := range 4 * 4 * 4 {
+			letters := []string{"", "a", separator, "{"}
+			words = append(words, letters[i/16]+letters[i/4%4]+letters[i%4])
+		}
+		e.sub(e.TB, "with "+short(separator), func(tb testing.TB) { e.suite.env(tb).namesGrid(distinct(words)) })
+	}
+}
+
+func (e *env) namesGrid(words []string) {
+	limiters := make([]limiter, len(words))
+	for i, name := range words {
+		limiters[i] = e.limiter(weir.FixedWindow{Limit: 1, Per: e.long()}, name)
+	}
+	for round, want := range []bool{true, false} {
+		for i, name := range words {
+			for _, key := range words {
+				if r := e.take(limiters[i], key, 1); r.Allowed != want {
+					e.Fatalf("%s: name %q, key %q, take %d: allowed is %v, want %v", r11, name, key, round+1, r.Allowed, want)
+				}
+			}
+		}
+	}
+}
+
+func distinct(words []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, w := range words {
+		if !seen[w] {
+			seen[w] = true
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// Sharing: limiters of one name and policy have one allowance together, also those without a name;
+// those of different names have each their own.
+func sharedName(e *env) {
+	const limit = 10
+	for _, p := range append(shapes(limit, e.long()), named{"composed", composed(e.long())}) {
+		for _, name := range []string{"", "n"} {
+			a, b, other := e.limiter(p.Policy, p.name+name), e.limiter(p.Policy, p.name+name), e.limiter(p.Policy, p.name+name+"'")
+			alone, _ := e.exhaust(other, "k", limit)
+			together := 0
+			for i := range 3 * limit {
+				if e.take([]limiter{a, b}[i%2], "k", 1).Allowed {
+					together++
+				}
+			}
+			if together != alone {
+				e.Fatalf("%s: %s: two limiters of one name were granted %d events, one alone %d", sharingRule, p.name, together, alone)
+			}
+		}
+	}
+}
+
+// Sharing is exact: requests through three limiters answer to the nanosecond as through one. A store
+// that takes their deciders, which are not the same ones, for different policies carries over a
+// share, and loses fractions.
+func sharingIsExact(e *env) {
+	for _, p := range append(shapes(10, time.Second), custom(time.Second)...) {
+		if p.name == "composed" {
+			continue // nobody can tell in general whether two that can't be compared are equal
+		}
+		ls := []limiter{e.limiter(p.Policy, p.name), e.limiter(p.Policy, p.name), e.limiter(p.Policy, p.name)}
+		e.walk(sharingRule, p.Policy, 2, ls...).run(few(500))
+	}
+}

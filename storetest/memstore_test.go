@@ -1,0 +1,86 @@
+package storetest_test
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/storetest"
+)
+
+func TestMemStore(t *testing.T) {
+	storetest.Run(t, func(*testing.T) weir.Store { return new(weir.MemStore) })
+}
+
+func TestMapStore(t *testing.T) {
+	storetest.Run(t, func(*testing.T) weir.Store { return new(MapStore) })
+}
+
+// A serverStore is as one that runs on a server: it decides by that server's clock, which has ticks,
+// and tells durations in ticks.
+type serverStore struct {
+	now  atomic.Int64 // what the server's clock was set to; 0 for the real time
+	tick time.Duration
+
+	mu     sync.Mutex
+	states map[stateID]state
+}
+
+func (s *serverStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now.Load()
+	if now == 0 {
+		now = time.Now().Truncate(s.tick).UnixNano()
+	}
+	if s.states == nil {
+		s.states = make(map[stateID]state)
+	}
+	id := stateID{r.Name, strings.Clone(r.Key)}
+	st, ok := s.states[id]
+	switch {
+	case !ok || st.decider.Expiry(st.words) <= now && st.decider.Expiry(st.words) != weir.Never.Nanoseconds():
+		st.words = make([]uint64, r.Decider.Words())
+	case !reflect.DeepEqual(st.policy, r.Policy):
+		st.words = weir.Carry(st.decider, r.Decider, st.words, now)
+	}
+	words, a := r.Decider.Decide(st.words, now, r.Ask)
+	s.states[id] = state{words, r.Policy, r.Decider}
+	a.RetryAfter, a.ResetAfter = s.ceil(a.RetryAfter), s.ceil(a.ResetAfter)
+	if r.N < 0 {
+		a.Delay = a.Delay.Truncate(s.tick)
+	} else {
+		a.Delay = s.ceil(a.Delay)
+	}
+	return a, nil
+}
+
+func (s *serverStore) ceil(d time.Duration) time.Duration {
+	if d > weir.Never-s.tick {
+		return weir.Never
+	}
+	return (d + s.tick - 1).Truncate(s.tick)
+}
+
+// Stores with a clock of their own, which a test can set.
+func TestOwnClock(t *testing.T) {
+	for _, tick := range []time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond} {
+		t.Run(tick.String(), func(t *testing.T) {
+			storetest.Run(t,
+				func(*testing.T) weir.Store { return &serverStore{tick: tick} },
+				storetest.OwnClock(tick, func(s weir.Store, now time.Time) { s.(*serverStore).now.Store(now.UnixNano()) }))
+		})
+	}
+}
+
+// A store with a clock of its own that nobody can set.
+func TestRealTime(t *testing.T) {
+	storetest.Run(t,
+		func(*testing.T) weir.Store { return &serverStore{tick: time.Microsecond} },
+		storetest.RealTime())
+}

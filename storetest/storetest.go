@@ -1,0 +1,138 @@
+// Package storetest checks that a [weir.Store] keeps the promises that limiters rely on. Whoever
+// writes a Store runs it from a test beside it:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) weir.Store { return mystore.New() })
+//	}
+//
+// Each case is a subtest, and each failure names the rule that is broken. The rules are
+//
+//	R1   n events are granted together or not at all
+//	R2   a denial consumes nothing and extends nothing
+//	R3   n = 0 looks; n < 0 is an error; an n that never fits is denied with Never
+//	R4   RetryAfter is tight: denied before it, allowed at it
+//	R5   Remaining = k: k events would pass now, and k+1 would not
+//	R6   a state is forgotten when that can't be observed, and not before
+//	R7   an older instant earns nothing, and delays by its step at most
+//	R8   nothing drifts: no remainder is dropped
+//	R9   nothing wraps around; the answer errs towards denying
+//	R10  concurrent steps on a key come one after another
+//	R11  two keys, or two names, never share a state
+//
+// and, for what several limiters do with one store,
+//
+//	Sharing  limiters of one name and policy are as one
+//	Change   a changed policy is no fresh allowance
+//	Policy   any policy is run as it is, on the state that it left
+//	Booking  events can be booked ahead and given back
+//	Errors   an error counts nothing
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Run checks the stores that newStore makes. It is to return an empty store, or one that shares no
+// state with those before, and is called for each of some 350 subtests, one after another; t.Cleanup
+// is the place to close it.
+//
+// Without options the store is taken to read the time by [weir.Scope.Now], as a store in memory
+// does, and is driven by a clock of Run's own, which may step in either direction. [OwnClock] and
+// [RealTime] are for stores that have a clock of their own.
+//
+// With -short the cases that need many requests make a tenth of them.
+func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
+	s := &suite{
+		newStore: func(tb testing.TB) weir.Store { return newStore(tb.(*testing.T)) },
+		sub: func(tb testing.TB, name string, f func(testing.TB)) {
+			tb.(*testing.T).Run(name, func(t *testing.T) { f(t) })
+		},
+		patience: patience,
+		tick:     1,
+	}
+	for _, opt := range opts {
+		opt(s)
+	}
+	if s.tick < 1 || time.Millisecond%s.tick != 0 {
+		t.Fatalf("storetest: OwnClock with a tick of %v, must divide a millisecond", s.tick)
+	}
+	s.run(t)
+}
+
+// An Option tells [Run] about the store.
+type Option func(*suite)
+
+// OwnClock is for a store that decides by a clock of its own, its server's, which tests can set. set
+// sets that of the store s to an instant, a whole number of ticks since the Unix epoch. There it
+// stays until set is called again, which may be with an earlier instant. set is called by one
+// goroutine at a time, but also while requests are under way.
+//
+// tick is the clock's resolution, at most a millisecond. All instants are then rounded up to it, and
+// all durations of answers are compared rounded up to it: they may be told in ticks or exactly, but
+// not rounded down. Only the Delay of what was given back is rounded down, because those who move up
+// by it must not go too early.
+//
+// A store that forgets by another clock than the one set, such as a server's own expiry, should keep
+// states for longer while it is tested: to forget late is never wrong.
+func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option {
+	return func(s *suite) { s.tick, s.setClock = tick, set }
+}
+
+// RealTime is for a store that decides by a clock of its own that tests can't set. The cases for
+// which time must move or stand still are skipped: Vectors, R2, R4, R7, R8, R9, the forgetting of
+// R6, the comparison of all answers with the policies' own (Policy, Sharing is exact), and the
+// waiting of those whose turn comes (Booking). The rest runs with periods of decades, and compares
+// no durations.
+//
+// Such a store should be given a clock that tests can set, see [OwnClock], where that is at all
+// possible.
+func RealTime() Option {
+	return func(s *suite) { s.realTime = true }
+}
+
+// A testCase is one rule, or one aspect of it.
+type testCase struct {
+	name   string
+	driven bool // needs a clock that can be set
+	run    func(*env)
+}
+
+func testCases() []testCase {
+	return []testCase{
+		{"Vectors", true, vectors},
+		{"R1 all or nothing", false, allOrNothing},
+		{"R2 denials consume nothing", true, denialsConsumeNothing},
+		{"R3 looking and asking too much", false, looksAndTooMuch},
+		{"R4 RetryAfter is tight", true, retryAfterIsTight},
+		{"R5 Remaining is exact", false, remainingIsExact},
+		{"R6 forgotten at the instant and not before", true, forgottenNotBefore},
+		{"R6 forgetting many keys", true, forgettingManyKeys},
+		{"R6 time to live is never zero", false, timeToLiveNeverZero},
+		{"R7 an older instant earns nothing", true, olderEarnsNothing},
+		{"R7 a step back delays by the step at most", true, stepBackDelays},
+		{"R8 no drift", true, noDrift},
+		{"R9 nothing wraps around", true, nothingWraps},
+		{"R10 takes of one key", false, concurrentTakes},
+		{"R10 no update is lost", false, concurrentChain},
+		{"R10 takes and returns", false, concurrentReturns},
+		{"R10 many keys", false, concurrentKeys},
+		{"R10 while time moves", true, concurrentWhileTimeMoves},
+		{"R11 keys are told apart", false, keysApart},
+		{"R11 keys are copied", false, keysCopied},
+		{"R11 names are told apart", false, namesApart},
+		{"Sharing a name", false, sharedName},
+		{"Sharing is exact", true, sharingIsExact},
+		{"Change of policy", false, changedPolicy},
+		{"Change to and fro", false, changedToAndFro},
+		{"Policy is run as it is", true, policyAsIs},
+		{"Policy that can't be compared", false, uncomparablePolicy},
+		{"Booking and giving up", false, bookingGivenUp},
+		{"Booking in a line", true, bookingInLine},
+		{"Booking too late", true, bookingTooLate},
+		{"Waiting for every policy", true, waitingIsServed},
+		{"Errors count nothing", false, errorsCountNothing},
+	}
+}
