@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var soak = flag.Duration("soak", 3*time.Second, "how long TestSoak keeps the server busy, at most 50s")
+
+// Many connections ask for more than they may have, and get what the policies allow over that time,
+// counted by the clients. Meanwhile the server's memory does not grow.
+func TestSoak(t *testing.T) {
+	require.LessOrEqual(t, *soak, 50*time.Second, "-soak")
+	s, first := startQuickly(t)
+	api := &hammer{connections: 64, method: http.MethodGet, url: s.url + "/api/items"}
+	login := &hammer{connections: 4, method: http.MethodPost, url: s.url + "/login", body: "user=ada&password=lovelace"}
+	report := &hammer{connections: 8, method: http.MethodGet, url: s.url + "/report"}
+	api.add(first)
+
+	ctx, cancel := context.WithTimeout(t.Context(), *soak)
+	defer cancel()
+	var others sync.WaitGroup
+	others.Go(func() { login.run(ctx, t) })
+	others.Go(func() { report.run(ctx, t) })
+	var memory []int
+	others.Go(func() { memory = s.watchMemory(ctx, *soak/30) })
+	api.run(ctx, t)
+
+	// By a decision that leaves less than a token, a token bucket has granted as many as it held and
+	// earned since the first. A client knows both instants within a request's time. So it goes on
+	// until that is enough to tell the number.
+	earned := func(d time.Duration) int { return apiPolicy.Burst + inTime(apiPolicy.Limit, apiPolicy.Per, d) }
+	var least, most int
+	for tries := 0; ; tries++ {
+		require.Less(t, tries, 10_000, "requests take too long to tell what is allowed")
+		a := s.get(t, "/api/items")
+		api.add(a)
+		r, _ := onlyLimit(t, a, "api")
+		least, most = earned(api.lastSent.Sub(api.firstReceived)), earned(api.lastReceived.Sub(api.firstSent))
+		if r == 0 && least == most {
+			break
+		}
+	}
+	others.Wait()
+	assert.Equal(t, most, api.granted)
+	t.Logf("/api/items: %d asked in %v, %d granted, %d allowed by the policy",
+		api.asked, api.lastReceived.Sub(api.firstSent).Round(time.Millisecond), api.granted, most)
+
+	// A log grants all of its limit once, and then nothing for a minute.
+	require.Less(t, login.lastReceived.Sub(login.firstSent), time.Minute)
+	assert.Equal(t, loginPolicy.Limit, login.granted)
+	t.Logf("/login: %d asked, %d granted, %d allowed by the policy", login.asked, login.granted, loginPolicy.Limit)
+
+	// A queue that refuses has granted one, all that it holds, and one for each slot since the first. By
+	// the last answer, so many slots have come.
+	slots := func(d time.Duration) int { return 1 + inTime(reportPolicy.Limit, reportPolicy.Per, d) }
+	least = reportPolicy.Capacity + slots(report.lastRefused.Sub(report.firstReceived))
+	most = slots(report.lastReceived.Sub(report.firstSent))
+	assert.LessOrEqual(t, least, report.granted)
+	assert.LessOrEqual(t, report.granted, most)
+	t.Logf("/report: %d asked, %d granted, from %d to %d allowed by the policy", report.asked, report.granted, least, most)
+
+	if n := len(memory); n >= 9 { // there are none on systems that do not tell
+		before, after := slices.Max(memory[n/3:2*n/3]), slices.Max(memory[2*n/3:])
+		assert.LessOrEqual(t, after, before+4<<10, "the server's memory grows: %d KiB", memory)
+		t.Logf("resident memory: %d KiB at the start, %d at most in the second third, %d in the last",
+			memory[0], before, after)
+	}
+}
+
+// startQuickly starts a server that then answers its first request to the API within a fraction of the
+// time in which a token is earned, so that a client knows when its bucket began.
+func startQuickly(t *testing.T) (*server, answer) {
+	t.Helper()
+	for {
+		s := start(t)
+		s.get(t, "/health") // connects
+		first := s.get(t, "/api/items")
+		if first.received.Sub(first.sent) < 20*time.Millisecond {
+			return s, first
+		}
+		require.NoError(t, s.stop(os.Interrupt))
+	}
+}
+
+// inTime is how many of limit events per per are in d.
+func inTime(limit int, per, d time.Duration) int { return int(time.Duration(limit) * d / per) }
+
+// A hammer asks over and over, and counts.
+type hammer struct {
+	connections       int
+	method, url, body string
+
+	mu                  sync.Mutex
+	asked, granted      int
+	firstSent, lastSent time.Time
+	firstReceived       time.Time
+	lastReceived        time.Time
+	lastRefused         time.Time // when the last request that was refused was sent
+}
+
+// run asks on all connections until ctx ends.
+func (h *hammer) run(ctx context.Context, t *testing.T) {
+	var wg sync.WaitGroup
+	for range h.connections {
+		wg.Go(func() {
+			transport := new(http.Transport) // with a connection of its own
+			defer transport.CloseIdleConnections()
+			client := &http.Client{Transport: transport}
+			for ctx.Err() == nil {
+				a, err := ask(client, h.method, h.url, h.body)
+				if !assert.NoError(t, err) {
+					return
+				}
+				h.add(a)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (h *hammer) add(a answer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asked == 0 {
+		h.firstSent, h.firstReceived = a.sent, a.received
+	}
+	h.asked++
+	earlier, later := time.Time.Before, time.Time.After
+	keep(&h.firstSent, a.sent, earlier)
+	keep(&h.firstReceived, a.received, earlier)
+	keep(&h.lastSent, a.sent, later)
+	keep(&h.lastReceived, a.received, later)
+	switch a.status {
+	case http.StatusOK:
+		h.granted++
+	case http.StatusTooManyRequests:
+		keep(&h.lastRefused, a.sent, later)
+	}
+}
+
+// keep sets at to t if that is better.
+func keep(at *time.Time, t time.Time, better func(time.Time, time.Time) bool) {
+	if better(t, *at) {
+		*at = t
+	}
+}
