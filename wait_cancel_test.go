@@ -131,17 +131,19 @@ func TestCancel_MakesRoom(t *testing.T) {
 	})
 }
 
-// At the very instant of its turn, a caller is granted its events, whether it is cancelled or not.
+// At the very instant of its turn, a caller is granted its events, whether it hears first
+// of its turn or of the end of its context. A nanosecond earlier it has given up.
 func TestCancel_AtTheTurnIsTooLate(t *testing.T) {
 	for _, test := range turns {
-		for range 20 { // for it is left to chance whether the timer or the end of the context is seen first
+		for _, clock := range []weir.Clock{onTime{}, lateTimers{}} {
 			bubble(t, test.policy, func(c *crowd) {
+				ctx, cancel := context.WithCancel(context.Background())
+				time.AfterFunc(test.turn, cancel)
 				c.come("a", 1)
-				b := c.come("b", 1)
-				time.AfterFunc(test.turn, b.cancel)
+				b := c.comeFor("k", "b", 1, ctx)
 				c.end()
 				require.Equal(c.t, "b "+test.turn.String(), b.String())
-			})
+			}, weir.WithClock(clock))
 			bubble(t, test.policy, func(c *crowd) {
 				c.come("a", 1)
 				before := c.look("k")
@@ -149,12 +151,23 @@ func TestCancel_AtTheTurnIsTooLate(t *testing.T) {
 				time.AfterFunc(test.turn-1, b.cancel)
 				c.until(test.turn - 1)
 				require.Equal(c.t, "b "+(test.turn-1).String()+" cancelled", b.String())
-				before.ResetAfter -= test.turn - 1
-				require.Equal(c.t, before.ResetAfter, c.look("k").ResetAfter)
-			})
+				require.Equal(c.t, before.ResetAfter-(test.turn-1), c.look("k").ResetAfter)
+			}, weir.WithClock(clock))
 		}
 	}
 }
+
+// onTime is the bubble's clock.
+type onTime struct{}
+
+func (onTime) Now() time.Time                         { return time.Now() }
+func (onTime) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// lateTimers is the bubble's clock, but its timers go off a second late. So whatever else happens at
+// that instant is heard of first.
+type lateTimers struct{ onTime }
+
+func (lateTimers) After(d time.Duration) <-chan time.Time { return time.After(d + time.Second) }
 
 // When each gives up as the first, whoever comes is granted as if nobody had been there.
 func TestCancel_OneAfterTheOther(t *testing.T) {

@@ -1,0 +1,57 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+)
+
+// allocations counts those of f on its second run. (AllocsPerRun rounds an average down; of a
+// single run there is nothing to round.)
+func allocations(f func()) int { return int(testing.AllocsPerRun(1, f)) }
+
+// Neither Allow nor Take allocates for a key that the limiter knows: granted, denied or only
+// looking. With the limit of 7 all keys have used it up by the second run, so that the log grows no more.
+func TestKnownKeysDoNotAllocate(t *testing.T) {
+	for _, limit := range []int{1, 7, 100_000} {
+		for _, p := range allPolicies(limit, time.Hour) {
+			if _, grows := p.(weir.SlidingLog); grows && limit > 7 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
+				k := known(p, 100)
+				for _, n := range []int{0, 1, 3, limit + 1} {
+					assert.Zero(t, allocations(func() { k.askAll(n) }), "asking for %d", n)
+				}
+			})
+		}
+	}
+}
+
+// askAll asks each key ten times for an event, and ten times for n.
+func (k keyed) askAll(n int) {
+	for i := range 10 * k.keys.len() {
+		key := k.keys.at(i % k.keys.len())
+		k.Allow(key)
+		_, _ = k.Take(context.Background(), key, n)
+	}
+}
+
+// A log allocates as it grows, but the longer it is, the more seldom.
+func TestLogsGrowInLargerSteps(t *testing.T) {
+	k := known(weir.SlidingLog{Limit: 1_000_000, Per: time.Hour}, 1)
+	events := 0
+	got := allocations(func() {
+		for range 10_000 {
+			k.Allow(k.keys.at(0))
+			events++
+		}
+	})
+	assert.Equal(t, 20_000, events)
+	assert.LessOrEqual(t, got, 20, "allocations for the second 10,000 events")
+}

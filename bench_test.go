@@ -1,0 +1,168 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// These compare two versions of weir:
+//
+//	go test -run '^$' -bench . -count 10 . >old.txt
+//	(change something)
+//	go test -run '^$' -bench . -count 10 . >new.txt
+//	benchstat old.txt new.txt
+//
+// The module in benchmarks/ compares weir with other limiters.
+
+func BenchmarkAllow(b *testing.B) {
+	benchmark(b, func(l *weir.Keyed, key string) bool { return l.Allow(key) })
+}
+
+func BenchmarkTake(b *testing.B) {
+	ctx := context.Background()
+	benchmark(b, func(l *weir.Keyed, key string) bool {
+		r, err := l.Take(ctx, key, 1)
+		return err == nil && r.Allowed
+	})
+}
+
+const century = 100 * 365 * 24 * time.Hour
+
+// benchPolicies grant all that a benchmark asks for, and earn it back so slowly that no key is as good as
+// new again, which the store would forget. A queue can't: its outlet is free, or the ask is denied.
+var benchPolicies = []struct {
+	name    string
+	policy  weir.Policy
+	hot     weir.Policy // for a single key
+	denying weir.Policy // all but the first event
+}{
+	{
+		"TokenBucket",
+		weir.TokenBucket{Limit: 1e8, Per: century},
+		weir.TokenBucket{Limit: 1e8, Per: century},
+		weir.TokenBucket{Limit: 1, Per: century},
+	},
+	{
+		"LeakyBucket",
+		weir.LeakyBucket{Limit: 1e9, Per: time.Second},
+		weir.LeakyBucket{Limit: 1e9, Per: time.Second},
+		weir.LeakyBucket{Limit: 1, Per: century},
+	},
+	{
+		"FixedWindow",
+		weir.FixedWindow{Limit: 1e8, Per: century},
+		weir.FixedWindow{Limit: 1e8, Per: century},
+		weir.FixedWindow{Limit: 1, Per: century},
+	},
+	{
+		"SlidingWindow",
+		weir.SlidingWindow{Limit: 1e8, Per: century},
+		weir.SlidingWindow{Limit: 1e8, Per: century},
+		weir.SlidingWindow{Limit: 1, Per: century},
+	},
+	{
+		"SlidingLog",
+		weir.SlidingLog{Limit: 1e8, Per: century},
+		weir.SlidingLog{Limit: 1e5, Per: time.Millisecond}, // it remembers each event
+		weir.SlidingLog{Limit: 1, Per: century},
+	},
+}
+
+// benchmark runs all loads with all policies.
+func benchmark(b *testing.B, ask func(l *weir.Keyed, key string) bool) {
+	for _, p := range benchPolicies {
+		run := func(load string, f func(b *testing.B)) {
+			b.Run(fmt.Sprintf("policy=%s/load=%s", p.name, load), f)
+		}
+		run("hot", func(b *testing.B) { serial(b, known(p.hot, 1), ask) })
+		run("denied", func(b *testing.B) { serial(b, known(p.denying, 1), ask) })
+		run("hot-parallel", func(b *testing.B) { parallel(b, known(p.hot, 1), ask) })
+		run("denied-parallel", func(b *testing.B) { parallel(b, known(p.denying, 1), ask) })
+		run("new", func(b *testing.B) { flood(b, p.policy, ask) })
+
+		million := sync.OnceValue(func() keyed { return known(p.policy, 1_000_000) })
+		run("million", func(b *testing.B) { serial(b, million(), ask) })
+		run("million-parallel", func(b *testing.B) { parallel(b, million(), ask) })
+	}
+}
+
+// keyed is a limiter and keys to ask it for.
+type keyed struct {
+	*weir.Keyed
+	keys keyring
+}
+
+// known is a limiter that has seen n keys.
+func known(p weir.Policy, n int) keyed {
+	k := keyed{weir.Must(weir.New(p)), newKeyring(n)}
+	for i := range n {
+		k.Allow(k.keys.at(n - 1 - i))
+	}
+	return k
+}
+
+func serial(b *testing.B, k keyed, ask func(*weir.Keyed, string) bool) {
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		ask(k.Keyed, k.keys.at(i))
+		if i++; i == k.keys.len() {
+			i = 0
+		}
+	}
+}
+
+func parallel(b *testing.B, k keyed, ask func(*weir.Keyed, string) bool) {
+	b.ReportAllocs()
+	b.SetParallelism(16)
+	var goroutines atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		i := int(goroutines.Add(1)) * 7919 % k.keys.len()
+		for pb.Next() {
+			ask(k.Keyed, k.keys.at(i))
+			if i++; i == k.keys.len() {
+				i = 0
+			}
+		}
+	})
+}
+
+// flood asks for keys never seen before.
+func flood(b *testing.B, p weir.Policy, ask func(*weir.Keyed, string) bool) {
+	b.ReportAllocs()
+	keys := newKeyring(1 << 20)
+	l, i := weir.Must(weir.New(p)), 0
+	for b.Loop() {
+		ask(l, keys.at(i))
+		if i++; i == keys.len() {
+			b.StopTimer()
+			l, i = weir.Must(weir.New(p)), 0
+			b.StartTimer()
+		}
+	}
+}
+
+// A keyring is keys of 16 bytes, one after the other without a pointer: to read the next costs next to nothing.
+type keyring string
+
+const keyLen = 16
+
+// newKeyring makes n keys in a random order, the same each time.
+func newKeyring(n int) keyring {
+	var all strings.Builder
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(n) {
+		fmt.Fprintf(&all, "%0*d", keyLen, i)
+	}
+	return keyring(all.String())
+}
+
+func (k keyring) len() int        { return len(k) / keyLen }
+func (k keyring) at(i int) string { return string(k[i*keyLen : (i+1)*keyLen]) }

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir/benchmarks"
+)
+
+// ns formats nanoseconds per decision.
+var ns = significant
+
+func hotSection(r results) string {
+	return `## One hot key
+
+Nanoseconds per decision: the time that passed, divided by the decisions of all goroutines.
+
+- W1: allowed, one goroutine.
+- W2: allowed, 16 goroutines per core.
+- W3: denied, 16 goroutines per core.
+
+` + r.comparison(r.measured(
+		column{"W1", "W1.ns", ns, true},
+		column{"W2", "W2.ns", ns, true},
+		column{"W3", "W3.ns", ns, true},
+	)...) + r.spreads("W1.ns", "W2.ns", "W3.ns") + plotNote(r)
+}
+
+func manySection(r results) string {
+	return `## A million keys
+
+Nanoseconds per decision: the time that passed, divided by the decisions of all goroutines. Every key was seen before.
+
+- W4: all keys in a random order, one goroutine.
+- W4p: the same, one goroutine per core.
+- W5: by Zipf's law with the exponent 1.1, one goroutine per core.
+
+` + r.comparison(r.measured(
+		column{"W4", "W4.ns", ns, true},
+		column{"W4p", "W4p.ns", ns, true},
+		column{"W5", "W5.ns", ns, true},
+	)...) + r.spreads("W4.ns", "W4p.ns", "W5.ns")
+}
+
+func floodSection(r results) string {
+	return `## W6: a flood of new keys
+
+Two million keys never seen before, one goroutine. The time contains a reading of the clock for each call, to find
+the longest one; that may be the system's doing, as the loop alone shows. Peak heap is without the keys themselves
+(32 MB), which are there before.
+
+` + r.comparison(
+		column{"ns per call", "W6.ns", ns, true},
+		column{"longest call, ms", "W6.longest", milliseconds, true},
+		column{"calls over 1 ms", "W6.overMs", significant, false},
+		column{"allocations per call", "W6.allocs", significant, false},
+		column{"peak heap, MB", "W6.peak", megabytes, true},
+	) + r.spreads("W6.ns")
+}
+
+func memorySection(r results) string {
+	return `## W7: memory
+
+A million keys, each seen once: heap per key, with what the limiter keeps of the key itself, and by how much a garbage
+collection (` + "`runtime.GC()`" + `) takes longer with them.
+
+` + r.comparison(
+		column{"bytes per key", "W7.bytes", significant, true},
+		column{"longer GC, ms", "W7.gc", milliseconds, false},
+	)
+}
+
+func latencySection(r results) string {
+	return fmt.Sprintf(`## W8: single calls under load
+
+64 goroutines over 100,000 keys, %v for each contender in all: nanoseconds of a call, one reading of the clock included. The
+longest calls, in milliseconds, are the medians of the longest of each round.
+
+`, (r.Settings.Latency*time.Duration(r.Rounds)).Round(time.Millisecond)) + r.comparison(
+		column{"p50", "W8.p50", ns, true},
+		column{"p99", "W8.p99", ns, true},
+		column{"p99.9", "W8.p999", ns, true},
+		column{"longest, ms", "W8.max", milliseconds, true},
+	) + r.spreads("W8.p50", "W8.p999", "W8.max")
+}
+
+func growthSection(r results) string {
+	t := table{head: []string{"keys \\ goroutines"}}
+	for _, g := range benchmarks.GrowthGoroutines {
+		t.head = append(t.head, fmt.Sprint(g))
+	}
+	for _, n := range benchmarks.GrowthKeys {
+		row := []string{thousands(n)}
+		for _, g := range benchmarks.GrowthGoroutines {
+			row = append(row, ns(r.median(benchmarks.Leader, benchmarks.GrowthMetric(n, g))))
+		}
+		t.rows = append(t.rows, row)
+	}
+	return "## Growth\n\n" + benchmarks.Leader + ` with more keys and more goroutines: nanoseconds per decision, as in W4.
+
+` + t.String()
+}
+
+func httpSection(r results) string {
+	return `## H1: middleware
+
+A request through each limiter's middleware for net/http and back, with its rate limit headers, one client, allowed,
+one goroutine. The ratio is to ` + benchmarks.MiddlewareLeader + `; "(the loop alone)" is the handler without any.
+
+` + r.comparison(
+		column{"ns per request", "H1.ns", ns, true},
+		column{"allocations", "H1.allocs", significant, false},
+	) + r.spreads("H1.ns")
+}
+
+// measured are those of the columns that there are figures for.
+func (r results) measured(columns ...column) []column {
+	return slices.DeleteFunc(columns, func(c column) bool { return !has(r, c.metric) })
+}
+
+// spreads tells how much the rounds differ.
+func (r results) spreads(metrics ...string) string {
+	if r.Rounds < 4 {
+		return "" // there is no middle half
+	}
+	var parts []string
+	for _, m := range metrics {
+		if s := r.spread(m); !math.IsNaN(s) {
+			parts = append(parts, fmt.Sprintf("%s ±%.0f %%", strings.TrimSuffix(m, ".ns"), s*50))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "\nThe middle half of the rounds lies, typically, within: " + strings.Join(parts, ", ") + ".\n"
+}
+
+// thousands is n with commas.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

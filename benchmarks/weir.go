@@ -1,0 +1,42 @@
+package benchmarks
+
+import "github.com/weir-go/weir"
+
+const weirModule = "github.com/weir-go/weir"
+
+// weirs are the five policies of weir, in memory.
+var weirs = []Contender{
+	{
+		Name: Leader, Module: weirModule, How: "exact", Kind: Counts,
+		New: func(q Quota) Limiter { return newWeir(weir.TokenBucket{Limit: q.Limit, Per: q.Per}) },
+	},
+	{
+		Name: "weir/LeakyBucket", Module: weirModule, Kind: Paces,
+		How: "exact. A key whose outlet is free is as good as new and may be forgotten; of those that ask at one instant one is granted",
+		New: func(q Quota) Limiter { return newWeir(weir.LeakyBucket{Limit: q.Limit, Per: q.Per}) },
+	},
+	{
+		Name: "weir/FixedWindow", Module: weirModule, How: "exact", Kind: Counts,
+		New: func(q Quota) Limiter { return newWeir(weir.FixedWindow{Limit: q.Limit, Per: q.Per}) },
+	},
+	{
+		Name: "weir/SlidingWindow", Module: weirModule, How: "exact; the weighted estimate", Kind: Counts,
+		New: func(q Quota) Limiter { return newWeir(weir.SlidingWindow{Limit: q.Limit, Per: q.Per}) },
+	},
+	{
+		Name: "weir/SlidingLog", Module: weirModule, How: "exact; remembers each event", Kind: Logs,
+		New: func(q Quota) Limiter { return newWeir(weir.SlidingLog{Limit: q.Limit, Per: q.Per}) },
+	},
+	{
+		Name: "weir/TokenBucket, MaxKeys 100,000", Module: weirModule, How: "exact until it is full", Kind: Counts,
+		Only: "flood",
+		New: func(q Quota) Limiter {
+			return newWeir(weir.TokenBucket{Limit: q.Limit, Per: q.Per}, weir.WithStore(&weir.MemStore{MaxKeys: 100_000}))
+		},
+	},
+}
+
+// Leader is the contender that all others are compared with.
+const Leader = "weir/TokenBucket"
+
+func newWeir(p weir.Policy, opts ...weir.Option) Limiter { return must(weir.New(p, opts...)) }
