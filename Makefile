@@ -19,7 +19,7 @@ FUZZ ?= .
 fuzz:
 	scripts/fuzz.sh $(FUZZTIME) $(FUZZ)
 
-# Benchmarks of the root module, for benchstat: make bench COUNT=6 > new.txt
-COUNT ?= 1
+# weir beside its peers, interleaved; writes docs/benchmarks.md. Takes 20 minutes.
+# weir alone, for benchstat: go test -run '^$' -bench . -count 6 . > new.txt
 bench:
-	@go test -run '^$$' -bench . -benchmem -count $(COUNT) .
+	go run ./benchmarks/report

@@ -84,6 +84,9 @@ func New(p Policy, opts ...Option) (*Keyed, error) {
 	decider, err := p.Decider()
 	k := &Keyed{scope: &Scope{Policy: p, Decider: decider}}
 	for _, opt := range opts {
+		if opt == nil {
+			opt = func(*Keyed) error { return errors.New("weir: New with a nil Option") }
+		}
 		err = errors.Join(err, opt(k))
 	}
 	if k.store == nil {
@@ -155,7 +158,7 @@ func (k *Keyed) Allow(key string) bool {
 	if k.mem != nil {
 		return k.mem.allow(k.scope, key)
 	}
-	a, err := k.store.Do(context.Background(), Request{k.scope, key, Ask{N: 1}})
+	a, err := k.store.Do(context.Background(), Request{Scope: k.scope, Key: key, Ask: Ask{N: 1}})
 	return err == nil && a.Allowed
 }
 
@@ -170,7 +173,7 @@ func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("weir: Take: %w", err)
 	}
-	a, err := k.store.Do(ctx, Request{k.scope, key, Ask{N: n}})
+	a, err := k.store.Do(ctx, Request{Scope: k.scope, Key: key, Ask: Ask{N: n}})
 	if err != nil {
 		return Result{}, fmt.Errorf("weir: Take: %w", err)
 	}

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -11,6 +12,20 @@ import (
 type lines struct {
 	mu  sync.Mutex
 	all map[lineID]*line // those that somebody waits in
+
+	// A booking and a return of the same key never overlap: whether those who booked are to move up
+	// depends on which came first, and only the store knows that. So a return waits for the bookings
+	// under way, and bookings wait for the returns. Bookings do not wait for bookings, nor
+	// returns for returns. Both wait on a channel, since a call of the store may take long.
+	booking map[string]int      // how many bookings are under way
+	returns map[string]*returns // those under way, or waiting for the bookings
+}
+
+// returns are those of one key.
+type returns struct {
+	n     int
+	quiet chan struct{} // closed when no booking is under way any more
+	over  chan struct{} // closed when all have returned
 }
 
 type lineID struct {
@@ -28,11 +43,7 @@ type line struct {
 	first, last *waiter
 	at          int64 // the instant of first: granted from then on, or asks again then
 	lastAt      int64 // the instant of last, if booked
-
-	// returns is held while a booking is given back and those behind it are moved up, and while one
-	// joins: whoever booked after the return must not be moved. It is taken before lines.mu, which
-	// no call of a store is made under.
-	returns sync.Mutex
+	limit       int   // the most events that are ever granted at once, if not booked
 }
 
 // A waiter is one place in a line.
@@ -87,7 +98,8 @@ func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 }
 
 // joinUnbooked puts a waiter at the end of the key's line, if it has one that asks again. It
-// returns ErrTooLate if not even the first of it could be granted within patience.
+// returns ErrTooLate if not even the first of it could be granted within patience, and
+// ErrNeverFits if n never could.
 func (ls *lines) joinUnbooked(key string, n int, now int64, patience time.Duration) (*waiter, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -95,43 +107,105 @@ func (ls *lines) joinUnbooked(key string, n int, now int64, patience time.Durati
 	if ln == nil {
 		return nil, nil
 	}
+	if n > ln.limit {
+		return nil, ErrNeverFits
+	}
 	if ln.at > now && time.Duration(ln.at-now) > patience {
 		return nil, ErrTooLate
 	}
 	return ls.insert(ln, ln.last, n), nil
 }
 
-// open puts a waiter that was denied until at at the end of the line of those who ask again.
-func (ls *lines) open(key string, n int, at int64) *waiter {
+// open puts a waiter that was denied until at at the end of the line of those who ask again. The
+// most that are granted at once is limit.
+func (ls *lines) open(key string, n int, at int64, limit int) *waiter {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := ls.line(lineID{key, false})
+	ln.limit = limit
 	if ln.first == nil {
 		ln.at = at
 	}
 	return ls.insert(ln, ln.last, n)
 }
 
+// startBooking is called before the store is asked to book, and endBooking when the waiter has
+// joined, or is not to. It fails if ctx ends.
+func (ls *lines) startBooking(ctx context.Context, key string) error {
+	for {
+		ls.mu.Lock()
+		r := ls.returns[key]
+		if r == nil {
+			if ls.booking == nil {
+				ls.booking = make(map[string]int)
+			}
+			ls.booking[key]++
+			ls.mu.Unlock()
+			return nil
+		}
+		ls.mu.Unlock()
+		select {
+		case <-r.over:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (ls *lines) endBooking(key string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.booking[key]--; ls.booking[key] > 0 {
+		return
+	}
+	delete(ls.booking, key)
+	if r := ls.returns[key]; r != nil {
+		close(r.quiet)
+	}
+}
+
+// startReturn is called before the store is asked to give back a booking, and endReturn when those
+// behind it have moved up. It reports false if ctx ended before.
+func (ls *lines) startReturn(ctx context.Context, key string) bool {
+	ls.mu.Lock()
+	r := ls.returns[key]
+	if r == nil {
+		r = &returns{quiet: make(chan struct{}), over: make(chan struct{})}
+		if ls.booking[key] == 0 {
+			close(r.quiet)
+		}
+		if ls.returns == nil {
+			ls.returns = make(map[string]*returns)
+		}
+		ls.returns[key] = r
+	}
+	r.n++
+	ls.mu.Unlock()
+	select {
+	case <-r.quiet:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (ls *lines) endReturn(key string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if r := ls.returns[key]; r.n > 1 {
+		r.n--
+	} else {
+		delete(ls.returns, key)
+		close(r.over)
+	}
+}
+
 // joinBooked puts a waiter that has booked the instant at into the line, after all those whose
 // instant is not later.
 func (ls *lines) joinBooked(key string, n int, at int64) *waiter {
-	for {
-		ls.mu.Lock()
-		ln := ls.line(lineID{key, true})
-		ls.mu.Unlock()
-
-		ln.returns.Lock()
-		ls.mu.Lock()
-		w := (*waiter)(nil)
-		if ls.all[ln.lineID] == ln { // it has not come to its end meanwhile
-			w = ls.insertAt(ln, n, at)
-		}
-		ls.mu.Unlock()
-		ln.returns.Unlock()
-		if w != nil {
-			return w
-		}
-	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.insertAt(ls.line(lineID{key, true}), n, at)
 }
 
 // postpone lets w, the first of its line, ask again at the instant at.
@@ -152,21 +226,22 @@ func (ls *lines) remove(w *waiter) {
 	ls.unlink(w)
 }
 
-// moveUp takes w out of a line that has booked, and moves those behind it up by d. It requires that
-// line.returns is held since before w's booking was given back.
+// moveUp takes w out of a line that has booked, and moves those behind it up by d. It is called
+// between startReturn and endReturn.
 func (ls *lines) moveUp(w *waiter, d time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := w.line
-	switch {
-	case ln.first == nil:
+	if w.gone {
+		// Its instant came while it was given back. All who wait now were behind it, maybe in a new line.
+		if ln = ls.all[ln.lineID]; ln != nil {
+			ln.at -= int64(d)
+			ln.lastAt -= int64(d)
+			ln.first.signal()
+		}
 		return
-	case w.gone: // its instant came while it was given back: all that remain were behind it
-		ln.at -= int64(d)
-		ln.lastAt -= int64(d)
-		ln.first.signal()
-		return
-	case w.next != nil:
+	}
+	if w.next != nil {
 		w.next.gap -= int64(d)
 		ln.lastAt -= int64(d)
 	}

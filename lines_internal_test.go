@@ -123,7 +123,7 @@ func TestLines_MoveUpBehindOneWhoHasLeft(t *testing.T) {
 // In a line whose waiters ask again, whoever becomes the first may ask at once.
 func TestLines_TheNextMayAsk(t *testing.T) {
 	var ls lines
-	a, b := ls.open("k", 1, 10), ls.open("k", 1, 99)
+	a, b := ls.open("k", 1, 10, 1), ls.open("k", 1, 99, 1)
 	for _, test := range []struct {
 		w    *waiter
 		now  int64

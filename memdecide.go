@@ -44,17 +44,19 @@ func (m *memory) tryDecide(sc *memScope, h hash, inherited []uint64, r Request) 
 		return m.decideCarried(sc, s, e, h, r), decided
 	case h.isOverflow():
 		inherited = nil
+	case !m.hasRoom(s):
+		return Answer{}, noRoom
 	case inherited == nil && m.overflows.Load() > 0:
 		return Answer{}, mayInherit
 	}
 	m.sweep(s, sweepOnNew)
-	state := s.newState(max(sc.decider.Words(), len(inherited)))
+	state := s.newState(max(sc.words, len(inherited)))
 	copy(state, inherited)
 	state, a := sc.decider.Decide(state, r.Now(), r.Ask)
 	if !changed(r.Ask, a) {
 		return a, decided
 	}
-	if !m.reserve(s, h) {
+	if !m.reserve(h) {
 		return Answer{}, noRoom
 	}
 	s.insert(h, m.keep(sc, state))
@@ -72,13 +74,9 @@ func (m *memory) admit(sc *memScope, h hash) (granted, known bool) {
 	if e == nil || e.b.Load()&tagMask != sc.tag {
 		return false, false
 	}
-	old := e.state.Load()
-	state, granted := sc.admit.admit(m.slab.get(old), sc.clock.now())
-	if granted {
-		if at := m.slab.update(old, state); at != old {
-			e.state.Store(at)
-		}
-	}
+	at := m.slab.withRoom(e.state.Load(), sc.words)
+	state, granted := sc.admit.admit(m.slab.get(at), sc.clock.now())
+	e.state.Store(m.slab.update(at, state))
 	return granted, true
 }
 
@@ -87,10 +85,9 @@ func (m *memory) admit(sc *memScope, h hash) (granted, known bool) {
 func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
 	old, now := e.state.Load(), r.Now()
 	if sc.word == nil {
-		state, a := sc.decider.Decide(m.slab.get(old), now, r.Ask)
-		if at := m.slab.update(old, state); at != old {
-			e.state.Store(at)
-		}
+		at := m.slab.withRoom(old, sc.words)
+		state, a := sc.decider.Decide(m.slab.get(at), now, r.Ask)
+		e.state.Store(m.slab.update(at, state))
 		return a
 	}
 	for {
@@ -126,7 +123,7 @@ func (m *memory) decideCarried(sc *memScope, s *segment, e *entry, h hash, r Req
 func (m *memory) peek(sc *memScope, h hash) []uint64 {
 	s := m.lock(h)
 	defer s.mu.Unlock()
-	state := make([]uint64, sc.decider.Words())
+	state := make([]uint64, sc.words)
 	if e := s.lookup(h); e != nil {
 		writer := m.writer(e)
 		state = m.words(writer, e.state.Load())
@@ -153,25 +150,29 @@ func (m *memory) keep(sc *memScope, state []uint64) uint64 {
 	return m.slab.add(state, false)
 }
 
-// reserve makes room for a new entry, by dropping one that is as good as new if need be. It
-// requires that s is locked.
-func (m *memory) reserve(s *segment, h hash) bool {
-	if h.isOverflow() {
-		m.overflows.Add(1)
+// hasRoom tells whether there is room for a new entry, after having dropped some that are as good as
+// new if need be. It requires that s is locked.
+func (m *memory) hasRoom(s *segment) bool {
+	if m.keys.Load() < m.maxKeys {
 		return true
 	}
-	if m.keys.Add(1) <= m.maxKeys {
-		return true
-	}
-	m.keys.Add(-1)
 	n := sweepWhenFull
 	if m.firstDepth == 0 {
 		n = sweepFirst
 	}
 	m.sweep(s, n)
-	if m.keys.Add(1) <= m.maxKeys {
+	return m.keys.Load() < m.maxKeys
+}
+
+// reserve counts a new entry, if there still is room for it.
+func (m *memory) reserve(h hash) bool {
+	if h.isOverflow() {
+		m.overflows.Add(1)
 		return true
 	}
-	m.keys.Add(-1)
-	return false
+	if m.keys.Add(1) > m.maxKeys {
+		m.keys.Add(-1)
+		return false
+	}
+	return true
 }

@@ -42,6 +42,7 @@ type memScope struct {
 	memory       *memory
 	clock        *nanoClock // tells when its entries expire
 	decider      Decider
+	words        int
 	word         WordDecider  // decider if it is one, else nil
 	admitWord    wordAdmitter // likewise
 	admit        admitter     // likewise
@@ -102,6 +103,7 @@ func (m *memory) scope(s *Scope) (*memScope, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sc := &memScope{memory: m, clock: &s.clock, decider: s.Decider}
+	sc.words = s.Decider.Words()
 	sc.word, _ = s.Decider.(WordDecider)
 	sc.admitWord, _ = s.Decider.(wordAdmitter)
 	sc.admit, _ = s.Decider.(admitter)

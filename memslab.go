@@ -36,7 +36,7 @@ type page struct {
 
 const (
 	firstPage = 1 << 8  // words of the first page of a class
-	wholePage = 1 << 13 // words of a page when there are many, and of the largest block that shares one
+	wholePage = 1 << 15 // words of a page when there are many, and of the largest block that shares one
 )
 
 // A ref tells where a block is: the number of its page, that of the block in it, and how many of
@@ -44,8 +44,8 @@ const (
 type ref = uint64
 
 const (
-	refLen   = 14
-	refBlock = 13
+	refLen   = 16
+	refBlock = 15
 )
 
 func makeRef(page uint64, block, n int) ref {
@@ -78,7 +78,7 @@ func (s *slab) get(r ref) []uint64 {
 func (s *slab) add(state []uint64, grows bool) ref {
 	n := max(len(state), 1) // a state of no words has a block all the same, to grow in
 	if grows {
-		n += n/4 + 1
+		n += n/4 + 2
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *slab) add(state []uint64, grows bool) ref {
 
 // newPage adds a page for c, small if it is among the first. It requires that s.mu is held.
 func (s *slab) newPage(c *slabClass, size int) uint64 {
-	words := min(firstPage<<min(c.pages, 8), wholePage)
+	words := min(firstPage<<min(c.pages, 7), wholePage)
 	c.pages++
 	p := &page{words: make([]uint64, max(words/size, 1)*size), size: size}
 	var pages []*page
@@ -161,6 +161,19 @@ func (s *slab) giveBack(c *slabClass, id uint64) {
 	c.pages--
 	(*s.pages.Load())[id] = nil
 	s.free = append(s.free, id)
+}
+
+// withRoom returns where the state at r is after it has been given room to grow, if it needs that: if
+// it fills its block, and is no longer of the size that it started with. A policy that appends to it
+// then does so in place.
+func (s *slab) withRoom(r ref, started int) ref {
+	state := s.get(r)
+	if len(state) == started || len(state)+1 < cap(state) {
+		return r
+	}
+	moved := s.add(state, true)
+	s.remove(r)
+	return moved
 }
 
 // update makes state, which a decision made of the block at r, that block's content. It returns

@@ -92,7 +92,7 @@ func (s *MemStore) allow(scope *Scope, key string) bool {
 			return granted
 		}
 	}
-	return sc.memory.decide(sc, h, Request{scope, key, Ask{N: 1}}).Allowed
+	return sc.memory.decide(sc, h, Request{Scope: scope, Key: key, Ask: Ask{N: 1}}).Allowed
 }
 
 // scope returns what the memory knows of a scope.

@@ -173,4 +173,6 @@ func TestMemStoreOptions(t *testing.T) {
 	_, err := weir.New(weir.SlidingLog{Limit: 1, Per: 1}, weir.WithStore(&weir.MemStore{MaxKeys: -3}))
 	assert.EqualError(t, err, "weir: MemStore.MaxKeys is -3, must be at least 0")
 	assert.Zero(t, new(weir.MemStore).Len())
+	_, err = weir.New(weir.SlidingLog{Limit: 1, Per: 1}, nil)
+	assert.EqualError(t, err, "weir: New with a nil Option")
 }

@@ -34,6 +34,19 @@ type Request struct {
 	*Scope        // whose key it is, and how to decide
 	Key    string // valid during the call; a Store that keeps it makes a copy
 	Ask
+
+	read *atomic.Int64 // what Now told last, for a limiter that wants to know it; or nil
+}
+
+// Now is the time by the limiter's clock, in nanoseconds since the Unix epoch. It never steps back.
+// A store that decides by another clock must not call it: a limiter takes it for the instant
+// of the decision.
+func (r Request) Now() int64 {
+	now := r.Scope.Now()
+	if r.read != nil {
+		r.read.Store(now)
+	}
+	return now
 }
 
 // A Scope is what the requests of one limiter have in common. It is immutable, and safe for

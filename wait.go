@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 )
 
 // Wait implements [Limiter]. Those who wait for a key in one process are granted in the order in
 // which they arrived, whatever the policy. They share one timer.
 //
-// With [TokenBucket] and [LeakyBucket] a waiter has a place in the policy's own queue, so that
-// later calls of Allow and Take can't overtake it. One whose context ends gives its place back, and
-// those behind it move up.
+// With [TokenBucket] and [LeakyBucket] a waiter has a place in the policy's own queue, so that later
+// calls of Allow and Take can't overtake it. One whose context ends gives its place back, and those
+// behind it move up. They are those of this limiter: where limiters share a name, or processes a
+// store, a place given back goes to whoever books next, and may so come at the same time as the last
+// place of another.
 func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
 	if k == nil || k.store == nil {
 		return errNotMade
@@ -37,22 +40,40 @@ func (k *Keyed) wait(ctx context.Context, key string, n int) error {
 		return err
 	}
 	if w == nil { // nobody waits, or those who do have booked
-		a, err := k.store.Do(ctx, Request{k.scope, key, Ask{N: n, MaxWait: patience}})
-		switch {
-		case err != nil:
-			return err
-		case a.Allowed && a.Delay == 0:
-			return nil
-		case a.Allowed:
-			w = k.lines.joinBooked(key, n, saturatingAdd(k.scope.Now(), a.Delay))
-		default:
-			if err := refused(a, n, patience); err != nil {
-				return err
-			}
-			w = k.lines.open(key, n, saturatingAdd(k.scope.Now(), a.RetryAfter))
-		}
+		w, err = k.book(ctx, key, n, patience)
+	}
+	if w == nil {
+		return err
 	}
 	return k.await(ctx, w)
+}
+
+// book asks for n events now or later. It returns no waiter if they are granted now, or with an
+// error.
+func (k *Keyed) book(ctx context.Context, key string, n int, patience time.Duration) (*waiter, error) {
+	if err := k.lines.startBooking(ctx, key); err != nil {
+		return nil, err
+	}
+	defer k.lines.endBooking(key)
+	var read atomic.Int64
+	read.Store(-1)
+	a, err := k.store.Do(ctx, Request{Scope: k.scope, Key: key, Ask: Ask{N: n, MaxWait: patience}, read: &read})
+	now := read.Load()
+	if now < 0 { // it decided by a clock of its own: rather too late than too early
+		now = k.scope.Now()
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Allowed && a.Delay == 0:
+		return nil, nil
+	case a.Allowed:
+		return k.lines.joinBooked(key, n, saturatingAdd(now, a.Delay)), nil
+	}
+	if err := refused(a, n, patience); err != nil {
+		return nil, err
+	}
+	return k.lines.open(key, n, saturatingAdd(now, a.RetryAfter), a.Limit), nil
 }
 
 // patience is how long ctx lets its caller wait.
@@ -116,7 +137,7 @@ func (k *Keyed) await(ctx context.Context, w *waiter) error {
 
 // askAgain asks the store for w, the first of a line that has not booked.
 func (k *Keyed) askAgain(ctx context.Context, w *waiter, patience time.Duration) error {
-	a, err := k.store.Do(context.WithoutCancel(ctx), Request{k.scope, w.line.key, Ask{N: w.n}})
+	a, err := k.store.Do(ctx, Request{Scope: k.scope, Key: w.line.key, Ask: Ask{N: w.n}})
 	if err == nil && !a.Allowed {
 		if err = refused(a, w.n, patience); err == nil {
 			// A store that denies and says "now" must not keep w from seeing that ctx has ended.
@@ -128,6 +149,10 @@ func (k *Keyed) askAgain(ctx context.Context, w *waiter, patience time.Duration)
 	return err
 }
 
+// returnWithin is how long one who has given up still waits for a store that is slow to take its
+// place back. After that the place stays booked.
+const returnWithin = time.Second
+
 // leave takes w out of its line, because ctx has ended. What it had booked is given back, for those
 // behind it.
 func (k *Keyed) leave(ctx context.Context, w *waiter) error {
@@ -135,13 +160,17 @@ func (k *Keyed) leave(ctx context.Context, w *waiter) error {
 		k.lines.remove(w)
 		return ctx.Err()
 	}
-	w.line.returns.Lock()
-	defer w.line.returns.Unlock()
-	a, err := k.store.Do(context.WithoutCancel(ctx), Request{k.scope, w.line.key, Ask{N: -w.n}})
-	if err != nil {
-		a.Delay = 0 // it stays booked, so nobody moves up
+	key, back := w.line.key, time.Duration(0)
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
+	defer cancel()
+	if k.lines.startReturn(soon, key) {
+		a, err := k.store.Do(soon, Request{Scope: k.scope, Key: key, Ask: Ask{N: -w.n}})
+		if err == nil {
+			back = a.Delay
+		}
 	}
-	k.lines.moveUp(w, a.Delay)
+	k.lines.moveUp(w, back)
+	k.lines.endReturn(key)
 	return ctx.Err()
 }
 
