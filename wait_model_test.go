@@ -133,7 +133,7 @@ func TestWait_IsTheModelAtTheFinestGrain(t *testing.T) {
 		{weir.LeakyBucket{Limit: 3, Per: 7, Capacity: 5}, lineModel{limit: 3, per: 7}},
 		{weir.LeakyBucket{Limit: 9, Per: 4, Capacity: 90}, lineModel{limit: 9, per: 4}},
 		{weir.TokenBucket{Limit: 9, Per: 4, Burst: 9}, lineModel{limit: 9, per: 4, burst: 9}},
-		{weir.TokenBucket{Limit: 5_000_000_000, Per: time.Second, Burst: 7}, lineModel{limit: 5, per: 1, burst: 7}},
+		{weir.TokenBucket{Limit: 5_000_000, Per: time.Millisecond, Burst: 7}, lineModel{limit: 5, per: 1, burst: 7}},
 	} {
 		for seed := range uint64(10) {
 			bubble(t, test.policy, func(c *crowd) {
