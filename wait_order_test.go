@@ -19,7 +19,7 @@ func TestWait_GrantsInTheOrderOfArrival(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 10, Per: time.Second},
 		weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 5},
-		weir.TokenBucket{Limit: 3_000_000_000, Per: time.Second, Burst: 5}, // a third of a nanosecond each
+		weir.TokenBucket{Limit: 3_000_000, Per: time.Millisecond, Burst: 5}, // a third of a nanosecond each
 		weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 2000},
 		weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 2000},
 		weir.FixedWindow{Limit: 5, Per: time.Second},
