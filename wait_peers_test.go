@@ -84,7 +84,7 @@ func TestP16_TwoLimitersInTwoOrders(t *testing.T) {
 
 // Elsewhere a rate beyond one a nanosecond divides by zero.
 func TestP17_RatesBeyondOneANanosecond(t *testing.T) {
-	for _, limit := range []int{2_000_000_000, math.MaxInt32 * 3, math.MaxInt} {
+	for _, limit := range []int{2_000_000_000, math.MaxInt32, math.MaxInt} {
 		bubble(t, weir.TokenBucket{Limit: limit, Per: time.Second, Burst: 1}, func(c *crowd) {
 			for i := range 100 {
 				c.come(fmt.Sprint(i), 1)
