@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -119,7 +120,7 @@ func (c *crowd) want(rows ...string) {
 
 func (c *crowd) returned() []string {
 	done := slices.DeleteFunc(slices.Clone(c.callers), (*visitor).waits)
-	slices.SortStableFunc(done, func(a, b *visitor) int { return int(a.at - b.at) })
+	slices.SortStableFunc(done, func(a, b *visitor) int { return cmp.Compare(a.at, b.at) })
 	rows := make([]string, len(done))
 	for i, w := range done {
 		rows[i] = w.String()
