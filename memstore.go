@@ -16,8 +16,7 @@ import (
 // number of keys in use. It keeps a hash of a key of over 100 bits, under secret seeds, and not the
 // key: long keys cost no more than short ones.
 //
-// Of the policies here, [TokenBucket], [LeakyBucket] and [FixedWindow] take some 35 bytes per key
-// in all.
+// A key whose state is a word takes 30 to 50 bytes in all; each word of a longer state, 8 to 10 more.
 type MemStore struct {
 	// MaxKeys bounds how many keys are remembered; 0 means no bound. When it is reached, only keys
 	// that are as good as new are dropped. While the store finds none, new keys share allowances:

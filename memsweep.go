@@ -86,13 +86,11 @@ func (m *memory) sweepSome() {
 // that are as good as new. It requires that s.mu is held.
 func (m *memory) replace(s *segment) {
 	m.sweep(s, len(s.entries))
-	heirs := []*segment{nil, nil}
+	var heirs []segment
 	if s.live > maxSlots*5/8 {
-		heirs[0] = newSegment(s.live, s.prefix<<1, s.depth+1)
-		heirs[1] = newSegment(s.live, s.prefix<<1|1, s.depth+1)
+		heirs = newSegments(2, s.live, s.prefix<<1, s.depth+1)
 	} else {
-		heirs = heirs[:1]
-		heirs[0] = newSegment(2*s.live, s.prefix, s.depth)
+		heirs = newSegments(1, 2*s.live, s.prefix, s.depth)
 	}
 	for i := range s.entries {
 		e := &s.entries[i]
@@ -101,17 +99,17 @@ func (m *memory) replace(s *segment) {
 			continue
 		}
 		if state := e.state.Swap(moved); state != moved {
-			heir := heirs[0]
+			heir := &heirs[0]
 			if len(heirs) == 2 {
-				heir = heirs[h.a>>(63-s.depth)&1]
+				heir = &heirs[h.a>>(63-s.depth)&1]
 			}
-			heir.insert(h, state)
+			heir.fill(h, state)
 		}
 	}
 	s.replaced = true
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, heir := range heirs {
-		m.put(heir)
+	for i := range heirs {
+		m.put(&heirs[i])
 	}
 }

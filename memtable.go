@@ -9,8 +9,20 @@ import (
 // and read by anyone. Once set, the hash never changes, so that whoever found an entry may go on
 // with it; when the entry is dropped or copied elsewhere its state becomes moved for good.
 type entry struct {
-	a, b  atomic.Uint64 // a hash; a is zero in an empty slot
-	state atomic.Uint64 // a word, or where the words are in the slab
+	a, b  word64 // a hash; a is zero in an empty slot
+	state word64 // a word, or where the words are in the slab
+}
+
+// A word64 is an [atomic.Uint64] that can be written as a plain word, too, before others know of it.
+// All three words of an entry lie in slices of entries, and so are aligned on 32-bit machines.
+type word64 uint64
+
+func (w *word64) Load() uint64         { return atomic.LoadUint64((*uint64)(w)) }
+func (w *word64) Store(v uint64)       { atomic.StoreUint64((*uint64)(w), v) }
+func (w *word64) Swap(v uint64) uint64 { return atomic.SwapUint64((*uint64)(w), v) }
+func (w *word64) plain() uint64        { return uint64(*w) }
+func (w *word64) CompareAndSwap(old, new uint64) bool {
+	return atomic.CompareAndSwapUint64((*uint64)(w), old, new)
 }
 
 // moved is the state of an entry that counts no more. No WordDecider may use it.
@@ -19,7 +31,7 @@ const moved = 1<<64 - 1
 const (
 	firstKeys = 128     // of each of the first segments, at least, if MaxKeys is small
 	minSlots  = 16      // of a segment
-	maxSlots  = 1 << 14 // 400 kB, which takes some 100 µs to divide
+	maxSlots  = 1 << 12 // 100 kB: to divide one takes some 200 µs, most of it page faults
 )
 
 // A segment is a hash table with open addressing. It never grows: it is replaced.
@@ -40,8 +52,15 @@ type segment struct {
 	word     [1]uint64 // for a state that is asked for its expiry
 }
 
-func newSegment(slots int, prefix uint64, depth uint) *segment {
-	return &segment{entries: make([]entry, max(slots, minSlots)), prefix: prefix, depth: depth}
+// newSegments makes n segments that follow each other, in two allocations.
+func newSegments(n, slots int, prefix uint64, depth uint) []segment {
+	slots = max(slots, minSlots)
+	segments, entries := make([]segment, n), make([]entry, n*slots)
+	for i := range segments {
+		s := &segments[i]
+		s.entries, s.prefix, s.depth = entries[i*slots:(i+1)*slots:(i+1)*slots], prefix+uint64(i), depth
+	}
+	return segments
 }
 
 // newState is a state of so many zero words, until the next one. It requires that s.mu is held.
@@ -119,6 +138,20 @@ func (s *segment) insert(h hash, state uint64) {
 	s.live++
 }
 
+// fill is insert into a segment that no one else knows of yet. Plain writes are several times as fast,
+// and a segment that is divided has up to 3,300 entries to write.
+func (s *segment) fill(h hash, state uint64) {
+	i := s.start(h.a)
+	for s.entries[i].a.plain() != 0 {
+		if i++; i == len(s.entries) {
+			i = 0
+		}
+	}
+	s.entries[i] = entry{word64(h.a), word64(h.b), word64(state)}
+	s.used++
+	s.live++
+}
+
 // full tells whether another entry would make the table slow.
 func (s *segment) full() bool { return s.used+1 > len(s.entries)*13/16 }
 
@@ -143,7 +176,7 @@ func (m *memory) lock(h hash) *segment {
 		if s == nil {
 			m.mu.Lock()
 			if at := m.dir.Load().at(h.a); at.Load() == nil {
-				m.put(newSegment(minSlots, h.a>>(64-m.firstDepth), m.firstDepth))
+				m.put(&newSegments(1, minSlots, h.a>>(64-m.firstDepth), m.firstDepth)[0])
 			}
 			m.mu.Unlock()
 			continue
