@@ -22,6 +22,9 @@ type bucket struct {
 	room uint64 // what may be owed for one more event to be granted, if the state is a word
 }
 
+// maxDebt keeps sums below 2^128. It is more than any ask that is not Regardless can come to owe.
+var maxDebt = uint128{1 << 62, 0}
+
 func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
 	at := b.units(now)
 	owed := paidAt.sub(at)
@@ -33,6 +36,18 @@ func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
 		owed = owed.sub(back)
 		a := b.answer(owed)
 		a.Delay = b.floor(back)
+		return at.add(owed), a
+	case ask.How == Regardless:
+		owed = min128(owed.add(b.cost(uint64(ask.N))), maxDebt)
+		return at.add(owed), b.answer(owed)
+	case ask.How == UpTo:
+		n := min(ask.N, b.remaining(owed))
+		if n == 0 {
+			return b.decide(paidAt, now, Ask{N: 1})
+		}
+		owed = owed.add(b.cost(uint64(n)))
+		a := b.answer(owed)
+		a.Granted = n
 		return at.add(owed), a
 	case ask.N > b.limit:
 		return paidAt, b.answer(owed).never()
@@ -68,19 +83,23 @@ func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
 
 // answer is the answer of a granted ask after which the key owes owed.
 func (b *bucket) answer(owed uint128) Answer {
-	remaining := 0
-	switch {
-	case !b.spaced:
-		remaining = b.events(b.full.sub(owed))
-	case owed.isZero():
-		remaining = b.limit
-	}
 	return Answer{Result: Result{
 		Allowed:    true,
 		Limit:      b.limit,
-		Remaining:  remaining,
+		Remaining:  b.remaining(owed),
 		ResetAfter: b.ceil(owed),
 	}}
+}
+
+// remaining is how many events are granted at once when the key owes owed.
+func (b *bucket) remaining(owed uint128) int {
+	switch {
+	case !b.spaced:
+		return b.events(b.full.sub(owed))
+	case owed.isZero():
+		return b.limit
+	}
+	return 0
 }
 
 // decider keeps the state in one word if it is a whole number of nanoseconds, else in two.
@@ -101,7 +120,10 @@ func (d bucketWord) Words() int { return 1 }
 func (d bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
 	next, a := d.decide(uint128{0, state}, now, ask)
 	if next.hi != 0 || next.lo == math.MaxUint64 {
-		// Booked beyond the year 2554: does not fit, so it is denied.
+		// Booked beyond the year 2554: does not fit, so it is denied; a debt saturates.
+		if ask.How == Regardless {
+			return math.MaxUint64 - 1, a
+		}
 		return state, d.answer(uint128{0, state}.sub(d.units(now))).never()
 	}
 	return next.lo, a

@@ -1,52 +1,92 @@
 package weir
 
 // Carry returns the state that a key has under the decider to, after the decider from left it in
-// state. The key keeps the share of its allowance that it has used up, rounded up to whole events;
-// from one [LeakyBucket] to another, the instant at which the outlet is free. So a changed limit is
-// no fresh allowance, and changing to and fro gains nothing.
+// state. So a changed limit is no fresh allowance, and changing to and fro gains nothing. The rule:
 //
-// Until the state is kept under the new policy, which a grant does, what is told of the future counts
-// with the new policy, while the state still recovers by the old one.
+//   - From bucket to bucket, the level is kept in proportion: a bucket that was half full is half full. What
+//     is owed beyond a full allowance, bookings and debts, is kept in events.
+//   - From window to window, and from log to log, what was counted is kept, as far as it counts still.
+//   - Policies composed of as many parts are carried part by part.
+//   - Else the key keeps the share of its allowance that it has used up, rounded up to whole events.
 //
-// It is for stores, which find a state that another policy has left where limiters of one name have
-// different policies.
-func Carry(from, to Decider, state []uint64, now int64) []uint64 {
+// Only the last rounds so much that it matters; exact tells that it was not needed. A store keeps an
+// exact state at once, so that the key recovers by its new policy from then on. It keeps another
+// only when events are granted on it: if denials did it, too, two limiters of one name that are
+// asked in turn could round a key up to its limit, and keep it there.
+//
+// It is for stores, which find a state that another policy has left after a policy was changed, and where
+// limiters of one name have different policies.
+func Carry(from, to Decider, state []uint64, now int64) (carried []uint64, exact bool) {
 	fresh := make([]uint64, to.Words())
-	if f, ok := from.(bucketDecider); ok && f.spacedOut() {
-		if t, ok := to.(bucketDecider); ok && t.spacedOut() {
-			t.setFreeAt(fresh, f.Expiry(state))
-			return fresh
+	if to, ok := to.(successor); ok {
+		if carried, ok := to.succeed(from, state, fresh, now); ok {
+			return carried, true
 		}
 	}
 	_, old := from.Decide(state, now, Ask{})
 	_, neu := to.Decide(fresh, now, Ask{})
 	used := old.Limit - old.Remaining
 	if used <= 0 {
-		return fresh
+		return fresh, true
 	}
-	share, rem, ok := mul64(uint64(used), uint64(neu.Limit)).div(uint64(old.Limit))
-	if rem > 0 {
-		share++
-	}
-	if !ok || share > uint64(neu.Limit) {
-		share = uint64(neu.Limit)
-	}
-	fresh, _ = to.Decide(fresh, now, Ask{N: int(share)})
-	return fresh
+	share := mulShare(uint128{0, uint64(neu.Limit)}, uint128{0, uint64(used)}, uint128{0, uint64(old.Limit)})
+	fresh, _ = to.Decide(fresh, now, Ask{N: int(share.lo), How: Regardless})
+	return fresh, false
+}
+
+// A successor is a [Decider] that can take over the states of others like it.
+type successor interface {
+	// succeed makes fresh, a new state, what the state of from is to be, and returns it. It reports
+	// false if from is not like it.
+	succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool)
 }
 
 // A bucketDecider is bucketWord or bucketPair.
 type bucketDecider interface {
-	Decider
-	spacedOut() bool
-	setFreeAt(state []uint64, at int64)
+	arithmetic() *bucket
+	get(state []uint64) uint128
 }
 
-func (b *bucket) spacedOut() bool { return b.spaced }
+func (b *bucket) arithmetic() *bucket { return b }
 
-func (d bucketWord) setFreeAt(state []uint64, at int64) { state[0] = uint64(at) }
+func (d bucketWord) get(state []uint64) uint128 { return uint128{0, state[0]} }
+func (d bucketPair) get(state []uint64) uint128 { return uint128{state[0], state[1]} }
 
-func (d bucketPair) setFreeAt(state []uint64, at int64) {
-	freeAt := d.units(at)
-	state[0], state[1] = freeAt.hi, freeAt.lo
+func (d bucketWord) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
+	paidAt, ok := d.carried(from, state, now)
+	if paidAt.hi != 0 {
+		paidAt.lo = 1<<64 - 2
+	}
+	fresh[0] = min(paidAt.lo, 1<<64-2)
+	return fresh, ok
+}
+
+func (d bucketPair) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
+	paidAt, ok := d.carried(from, state, now)
+	fresh[0], fresh[1] = paidAt.hi, paidAt.lo
+	return fresh, ok
+}
+
+// carried is the state of b that a state of another bucket of its kind becomes.
+func (b *bucket) carried(from Decider, state []uint64, now int64) (uint128, bool) {
+	f, ok := from.(bucketDecider)
+	if !ok || f.arithmetic().spaced != b.spaced {
+		return uint128{}, false
+	}
+	a := f.arithmetic()
+	owed := f.get(state).sub(a.units(now))
+	if owed.isZero() {
+		return uint128{}, true
+	}
+	level := min128(owed, a.full)
+	if a.spaced {
+		level = uint128{} // a queue saves up nothing: all that it owes are events
+	}
+	events, part, ok := owed.sub(level).div(a.num)
+	debt := maxDebt
+	if ok {
+		debt = b.cost(events).add(mulShare(uint128{0, b.num}, uint128{0, part}, uint128{0, a.num}))
+	}
+	owed = min128(mulShare(b.full, level, a.full).add(debt), maxDebt)
+	return b.units(now).add(owed), true
 }

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -29,12 +30,13 @@ func (p FixedWindow) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	w := window{limit: uint64(p.Limit), per: uint64(p.Per)}
-	countBits := bits.Len64(w.limit)
+	w := window{limit: uint64(p.Limit), per: uint64(p.Per), most: math.MaxUint64}
+	countBits := 63 - bits.Len64(w.index(maxInstant))
 	switch {
 	case p.FromFirst:
 		return windowFromFirst{w}, nil
-	case bits.Len64(w.index(maxInstant))+countBits < 64:
+	case w.limit < 1<<countBits-1:
+		w.most = 1<<countBits - 1
 		return windowWord{w, countBits}, nil
 	default:
 		return windowPair{w}, nil
@@ -42,24 +44,33 @@ func (p FixedWindow) Decider() (Decider, error) {
 }
 
 // window is the arithmetic of a fixed window: where it starts and how much it counted.
-type window struct{ limit, per uint64 }
+type window struct {
+	limit, per uint64
+	most       uint64 // a count, in debt, that stands for all from it on, and is never lowered
+}
 
 // index numbers the aligned window that an instant lies in.
 func (w window) index(now int64) uint64 { return uint64(now) / w.per }
 
-// decide answers ask when count events were granted in a window that ends after left ns, and
-// returns the new count.
-func (w window) decide(count, left uint64, ask Ask) (uint64, Answer) {
-	n := uint64(ask.N)
-	if ask.N < 0 {
-		n = 0
-		count -= min(count, magnitude(ask.N))
+// decide answers ask when count events were granted in a window that started at start and ends
+// after left ns, and returns the new count.
+func (w window) decide(start, count, left uint64, ask Ask) (uint64, Answer) {
+	n, granted := uint64(max(ask.N, 0)), 0
+	room := w.limit - min(count, w.limit)
+	switch {
+	case ask.N < 0:
+		if count < w.most && (ask.GrantedAt == 0 || uint64(ask.GrantedAt) >= start) {
+			count -= min(count, magnitude(ask.N))
+		}
+	case ask.How == UpTo:
+		n = max(min(n, room), min(n, 1))
+		granted = int(min(n, room))
 	}
-	fits := n <= w.limit-min(count, w.limit)
+	fits := n <= room || ask.How == Regardless
 	if fits {
-		count += n
+		count += min(n, w.most-count)
 	}
-	a := Answer{Result: Result{
+	a := Answer{Granted: granted, Result: Result{
 		Allowed:   fits,
 		Limit:     int(w.limit),
 		Remaining: int(w.limit - min(count, w.limit)),
@@ -86,7 +97,7 @@ func (w window) aligned(index, count uint64, now int64, ask Ask) (uint64, uint64
 	case at < index:
 		at, passed = index, 0
 	}
-	next, a := w.decide(count, w.per-passed, ask)
+	next, a := w.decide(at*w.per, count, w.per-passed, ask)
 	return at, next, a
 }
 
@@ -158,7 +169,7 @@ func (d windowFromFirst) Words() int { return 2 }
 
 func (d windowFromFirst) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	start, count, left := d.at(state, now)
-	next, a := d.decide(count, left, ask)
+	next, a := d.decide(start, count, left, ask)
 	if ask.N != 0 && a.Allowed {
 		state[0], state[1] = start, next
 	}
@@ -186,3 +197,62 @@ func (d windowFromFirst) at(state []uint64, now int64) (start, count, left uint6
 }
 
 func (d windowFromFirst) Expiry(state []uint64) int64 { return d.end(state[0], state[1]) }
+
+// A windowCount is what any fixed window can take over from another.
+type windowCount interface {
+	// running is when the window that counts at now started, and its count.
+	running(state []uint64, now int64) (start, count uint64)
+}
+
+func (d windowWord) running(state []uint64, now int64) (start, count uint64) {
+	return d.at(state[0]>>d.countBits, state[0]&d.most, now)
+}
+
+func (d windowPair) running(state []uint64, now int64) (start, count uint64) {
+	return d.at(state[0], state[1], now)
+}
+
+func (w window) at(index, count uint64, now int64) (start, atNow uint64) {
+	if at := w.index(now); at > index {
+		return at * w.per, 0
+	}
+	return index * w.per, count
+}
+
+func (d windowFromFirst) running(state []uint64, now int64) (start, count uint64) {
+	start, count, _ = d.at(state, now)
+	return start, count
+}
+
+func (d windowWord) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
+	f, ok := from.(windowCount)
+	if ok {
+		_, count := f.running(state, now)
+		fresh[0] = d.index(now)<<d.countBits | min(count, d.most)
+	}
+	return fresh, ok
+}
+
+func (d windowPair) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
+	f, ok := from.(windowCount)
+	if ok {
+		_, count := f.running(state, now)
+		fresh[0], fresh[1] = d.index(now), count
+	}
+	return fresh, ok
+}
+
+func (d windowFromFirst) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
+	f, ok := from.(windowCount)
+	if ok {
+		start, count := f.running(state, now)
+		_, isFromFirst := from.(windowFromFirst)
+		if !isFromFirst {
+			start = uint64(now)
+		}
+		if count > 0 && (uint64(now) < start || uint64(now)-start < d.per) {
+			fresh[0], fresh[1] = start, count
+		}
+	}
+	return fresh, ok
+}

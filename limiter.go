@@ -52,6 +52,8 @@ type Result struct {
 	Remaining  int           // how many more would be granted now
 	RetryAfter time.Duration // until the same ask is granted, if nobody else asks; 0 if allowed, Never if it never fits
 	ResetAfter time.Duration // until the key, left alone, is as if never seen; not when to ask again
+	Part       int           // of a composed policy, the part that decided: see All and Tiers; else 0
+	Degraded   bool          // decided without the shared store: see Fallback and FailOpen
 }
 
 // Never is the RetryAfter of an ask that can never be granted.

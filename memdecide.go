@@ -52,7 +52,9 @@ func (m *memory) tryDecide(sc *memScope, h hash, inherited []uint64, r Request) 
 	m.sweep(s, sweepOnNew)
 	state := s.newState(max(sc.words, len(inherited)))
 	copy(state, inherited)
-	state, a := sc.decider.Decide(state, r.Now(), r.Ask)
+	now := r.Now()
+	state, a := sc.decider.Decide(state, now, r.Ask)
+	a.At = now
 	if !changed(r.Ask, a) {
 		return a, decided
 	}
@@ -88,11 +90,13 @@ func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
 		at := m.slab.withRoom(old, sc.words)
 		state, a := sc.decider.Decide(m.slab.get(at), now, r.Ask)
 		e.state.Store(m.slab.update(at, state))
+		a.At = now
 		return a
 	}
 	for {
 		next, a := sc.word.DecideWord(old, now, r.Ask)
 		if next == old || e.state.CompareAndSwap(old, next) {
+			a.At = now
 			return a
 		}
 		old = e.state.Load()
@@ -105,9 +109,10 @@ func (m *memory) decideCarried(sc *memScope, s *segment, e *entry, h hash, r Req
 	writer := m.writer(e)
 	old := e.state.Swap(moved) // no one else exchanges it from here on
 	now := r.Now()
-	state := Carry(writer.decider, sc.decider, m.words(writer, old), now)
+	state, exact := Carry(writer.decider, sc.decider, m.words(writer, old), now)
 	state, a := sc.decider.Decide(state, now, r.Ask)
-	if !changed(r.Ask, a) {
+	a.At = now
+	if !exact && !changed(r.Ask, a) {
 		e.state.Store(old)
 		return a
 	}
@@ -128,7 +133,7 @@ func (m *memory) peek(sc *memScope, h hash) []uint64 {
 		writer := m.writer(e)
 		state = m.words(writer, e.state.Load())
 		if writer.tag != sc.tag {
-			state = Carry(writer.decider, sc.decider, state, sc.clock.now())
+			state, _ = Carry(writer.decider, sc.decider, state, sc.clock.now())
 		}
 	}
 	return state
@@ -175,4 +180,15 @@ func (m *memory) reserve(h hash) bool {
 		return false
 	}
 	return true
+}
+
+// forget drops the entry of h, whoever wrote it.
+func (m *memory) forget(h hash) {
+	s := m.lock(h)
+	defer s.mu.Unlock()
+	if e := s.lookup(h); e != nil {
+		if state := e.state.Swap(moved); state != moved {
+			m.dropped(s, e, m.writer(e), state)
+		}
+	}
 }

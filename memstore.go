@@ -49,6 +49,10 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 		return Answer{}, err
 	}
 	h := sc.hash(r.Key)
+	if r.Forget {
+		sc.memory.forget(h)
+		return Answer{}, nil
+	}
 
 	// A known key whose state is a word is decided without a lock: the word is exchanged if no one
 	// else has in the meantime. The slot is looked up before the clock is read: reading the clock
@@ -60,6 +64,7 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 			for old := e.state.Load(); old != moved; old = e.state.Load() {
 				next, a := sc.word.DecideWord(old, now, r.Ask)
 				if next == old || e.exchange(sc, old, next) {
+					a.At = now
 					return a, nil
 				}
 			}

@@ -62,15 +62,44 @@ type admitter interface {
 
 // An Ask is what a [Decider] is asked for.
 type Ask struct {
-	// N is the number of events: all are granted or none. 0 looks, and changes nothing. Below zero
-	// it gives back -N events that were granted before.
+	// N is the number of events. 0 looks, and changes nothing. Below zero it gives back -N events
+	// that were granted before.
 	N int
 
 	// MaxWait is how far ahead the caller is prepared to be granted the events. If it is above
 	// zero, a policy that keeps a queue may grant them for a later instant, which the answer tells
-	// in Delay. Policies without a queue answer as if it were zero.
+	// in Delay. Policies without a queue answer as if it were zero. It is zero unless How is
+	// AllOrNone.
 	MaxWait time.Duration
+
+	// How says what to do if not all of N can be granted.
+	How How
+
+	// GrantedAt, for an N below zero, is the instant at which the events were granted: the At of
+	// that answer. A policy that counts by time then gives back only what it still counts of that
+	// instant. Zero stands for an instant that is not known, and then the latest are given back.
+	GrantedAt int64
+
+	// Parts, if not nil, is where a policy that is composed of others puts the results of its
+	// parts, in place of what is there. Other policies leave it alone.
+	Parts *[]Result
 }
+
+// How says what is to be done if not all the events of an [Ask] can be granted.
+type How uint8
+
+const (
+	// AllOrNone grants all of the events, or none.
+	AllOrNone How = iota
+
+	// UpTo grants as many as there are, and tells how many in Granted. It is a denial if there is none;
+	// RetryAfter is then the time until there is one.
+	UpTo
+
+	// Regardless grants all of them in any case. It is for what has happened already. What goes
+	// beyond the allowance is a debt, which those who come later have to wait for.
+	Regardless
+)
 
 // An Answer is what a [Decider] answers.
 type Answer struct {
@@ -84,6 +113,12 @@ type Answer struct {
 
 	// QueueFull tells that the policy's queue has no room, however long the caller waits in it.
 	QueueFull bool
+
+	// Granted is how many events were granted, if the ask was for UpTo.
+	Granted int
+
+	// At is the instant of the decision, by the clock that decided. It is the Store that sets it.
+	At int64
 }
 
 // never is the answer to an ask for more than can ever fit, on top of what a look at the state

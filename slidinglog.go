@@ -1,6 +1,10 @@
 package weir
 
-import "time"
+import (
+	"math"
+	"slices"
+	"time"
+)
 
 // SlidingLog allows Limit events in any window of length Per, exactly.
 //
@@ -46,6 +50,8 @@ const (
 	logHead = iota
 	logTotal
 	logEntries
+
+	maxEvents = math.MaxUint64 >> 1 // that an entry can stand for; a debt saturates there
 )
 
 func (d eventLog) Words() int { return logEntries }
@@ -53,31 +59,45 @@ func (d eventLog) Words() int { return logEntries }
 func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	l := d.view(state, now)
 	if ask.N < 0 {
-		l.giveBack(magnitude(ask.N))
+		l.giveBack(magnitude(ask.N), uint64(ask.GrantedAt))
 	}
-	granted := l.take(uint64(max(ask.N, 0)))
-	a := Answer{Result: Result{
-		Allowed:   granted,
+	n, granted := uint64(max(ask.N, 0)), 0
+	if ask.How == UpTo {
+		granted = int(min(n, l.room()))
+		n = max(uint64(granted), min(n, 1))
+	}
+	fits := l.take(n, ask.How)
+	a := Answer{Granted: granted, Result: Result{
+		Allowed:   fits,
 		Limit:     int(d.limit),
-		Remaining: int(d.limit - l.total),
+		Remaining: int(l.room()),
 	}}
 	if l.total > 0 {
 		a.ResetAfter = l.leaves(l.last())
 	}
 	switch {
-	case granted:
-	case uint64(ask.N) > d.limit:
+	case fits:
+	case n > d.limit:
 		a = a.never()
 	default:
-		a.RetryAfter = l.leaves(l.nth(l.total + uint64(ask.N) - d.limit))
+		a.RetryAfter = l.leaves(l.nth(l.total + n - d.limit))
 	}
 	return l.state, a
 }
 
 func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
 	l := d.view(state, now)
-	granted := l.take(1)
+	granted := l.take(1, AllOrNone)
 	return l.state, granted
+}
+
+// succeed keeps all that a log of another limit or length remembers.
+func (d eventLog) succeed(from Decider, state, fresh []uint64, _ int64) ([]uint64, bool) {
+	_, ok := from.(eventLog)
+	if ok {
+		fresh = append(fresh[:0], state...)
+	}
+	return fresh, ok
 }
 
 // view is the log at now, without the entries that have left the window.
@@ -147,48 +167,78 @@ func (l *logView) nth(n uint64) uint64 {
 	}
 }
 
-// take adds n events of now, if they fit.
-func (l *logView) take(n uint64) bool {
+// room is how many more events fit.
+func (l *logView) room() uint64 { return l.limit - min(l.total, l.limit) }
+
+// take adds n events of now, if they fit, or regardless.
+func (l *logView) take(n uint64, how How) bool {
 	switch {
 	case n == 0:
 		return true
-	case n > l.limit-l.total:
+	case how == Regardless:
+		n = min(n, maxEvents-l.total)
+	case n > l.room():
 		return false
 	}
 	l.cut()
-	if l.total > 0 && l.instant(l.last()) == l.now {
-		i := l.last()
-		_, events := l.size(i)
-		l.state = append(l.state[:i+1], (events+n)<<1|1)
-	} else {
+	switch {
+	case l.total > 0 && l.instant(l.last()) == l.now:
+		l.setLast(n)
+	case l.total > l.limit && uint64(len(l.state))-l.head > 2*l.limit:
+		// Debts take no more memory than events that fit: those of before count as those of now.
+		l.state[l.last()] = l.now << 1
+		l.setLast(n)
+	case n > 1:
+		l.state = append(l.state, l.now<<1, n<<1|1)
+	case n == 1:
 		l.state = append(l.state, l.now<<1)
-		if n > 1 {
-			l.state = append(l.state, n<<1|1)
-		}
 	}
 	l.total += n
 	l.state[logHead], l.state[logTotal] = l.head, l.total
 	return true
 }
 
-// giveBack takes out n events, the latest first.
-func (l *logView) giveBack(n uint64) {
-	for n > 0 && l.total > 0 {
-		i := l.last()
-		_, events := l.size(i)
-		back := min(n, events)
-		n -= back
-		l.total -= back
-		switch left := events - back; left {
-		case 0:
-			l.state = l.state[:i]
-		case 1:
-			l.state = l.state[:i+1]
-		default:
-			l.state[i+1] = left<<1 | 1
+// setLast adds n events to the latest entry.
+func (l *logView) setLast(n uint64) {
+	i := l.last()
+	_, events := l.size(i)
+	l.state = append(l.state[:i+1], (events+n)<<1|1)
+}
+
+// giveBack takes out n events: those of the instant grantedAt, or, if it is zero, the latest first.
+func (l *logView) giveBack(n, grantedAt uint64) {
+	i := l.head
+	for grantedAt != 0 && l.total > 0 && i < l.last() && l.instant(i) < grantedAt {
+		words, _ := l.size(i)
+		i += words
+	}
+	switch {
+	case l.total == 0:
+	case grantedAt == 0:
+		for n > 0 && l.total > 0 {
+			n -= l.takeOut(l.last(), n)
 		}
+	case l.instant(i) == grantedAt:
+		l.takeOut(i, n)
 	}
 	l.state[logHead], l.state[logTotal] = l.head, l.total
+}
+
+// takeOut takes up to n events out of the entry at i, and returns how many.
+func (l *logView) takeOut(i, n uint64) uint64 {
+	words, events := l.size(i)
+	back := min(n, events)
+	l.total -= back
+	left := events - back
+	switch {
+	case left == 0:
+		l.state = slices.Delete(l.state, int(i), int(i+words))
+	case left > 1:
+		l.state[i+1] = left<<1 | 1
+	case words == 2:
+		l.state = slices.Delete(l.state, int(i+1), int(i+2))
+	}
+	return back
 }
 
 // cut moves the entries to the front if enough of the state lies before them.

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -48,9 +49,10 @@ func (p SlidingWindow) Decider() (Decider, error) {
 		return nil, err
 	}
 	k := uint64(max(p.Buckets, 1))
-	s := sliding{limit: uint64(p.Limit), width: uint64(p.Per) / k, buckets: k}
-	countBits := bits.Len64(s.limit)
-	if k == 1 && bits.Len64(maxInstant/s.width)+2*countBits < 64 {
+	s := sliding{limit: uint64(p.Limit), width: uint64(p.Per) / k, buckets: k, most: math.MaxUint64}
+	countBits := (63 - bits.Len64(maxInstant/s.width)) / 2
+	if k == 1 && s.limit < 1<<countBits-1 {
+		s.most = 1<<countBits - 1
 		return slidingWord{s, countBits}, nil
 	}
 	return s, nil
@@ -58,35 +60,44 @@ func (p SlidingWindow) Decider() (Decider, error) {
 
 // sliding keeps the number of the latest sub-window that it counted in, and buckets+1 counts, that
 // of sub-window i at i modulo buckets+1.
-type sliding struct{ limit, width, buckets uint64 }
+type sliding struct {
+	limit, width, buckets uint64
+	most                  uint64 // a count, in debt, that stands for all from it on, and is never lowered
+}
 
 func (s sliding) Words() int { return int(s.buckets) + 2 }
 
 func (s sliding) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	v := s.view(state, now)
 	if ask.N < 0 {
-		v.giveBack(magnitude(ask.N))
+		v.giveBack(magnitude(ask.N), ask.GrantedAt)
 	}
-	granted := v.take(state, uint64(max(ask.N, 0)))
-	a := Answer{Result: Result{
-		Allowed:    granted,
+	n, granted := uint64(max(ask.N, 0)), 0
+	if ask.How == UpTo {
+		room := v.room()
+		n = max(min(n, room), min(n, 1))
+		granted = int(min(n, room))
+	}
+	fits := v.take(state, n, ask.How)
+	a := Answer{Granted: granted, Result: Result{
+		Allowed:    fits,
 		Limit:      int(s.limit),
 		Remaining:  int(v.room()),
 		ResetAfter: v.until(0),
 	}}
 	switch {
-	case granted:
-	case uint64(ask.N) > s.limit:
+	case fits:
+	case n > s.limit:
 		a = a.never()
 	default:
-		a.RetryAfter = v.until(s.limit - uint64(ask.N))
+		a.RetryAfter = v.until(s.limit - n)
 	}
 	return state, a
 }
 
 func (s sliding) admit(state []uint64, now int64) ([]uint64, bool) {
 	v := s.view(state, now)
-	return state, v.take(state, 1)
+	return state, v.take(state, 1, AllOrNone)
 }
 
 // Expiry is when the estimate reaches zero if nothing is added.
@@ -150,30 +161,37 @@ func (v *slidingView) room() uint64 {
 	return v.limit - min(estimate, v.limit)
 }
 
-// take counts n events if they fit.
-func (v *slidingView) take(state []uint64, n uint64) bool {
+// take counts n events if they fit, or regardless.
+func (v *slidingView) take(state []uint64, n uint64, how How) bool {
 	if n == 0 {
 		return true
 	}
-	if n > v.room() {
+	if n > v.room() && how != Regardless {
 		return false
 	}
 	for i := range min(v.now-v.known, v.buckets+1) { // the sub-windows since known start empty
 		v.counts[(v.now-i)%(v.buckets+1)] = 0
 	}
 	v.known, state[0] = v.now, v.now
-	v.counts[v.now%(v.buckets+1)] += n
+	c := &v.counts[v.now%(v.buckets+1)]
+	n = min(n, v.most-*c, math.MaxUint64-v.whole-v.leaving) // a debt saturates
+	*c += n
 	v.whole += n
 	return true
 }
 
-// giveBack takes n events out of the counts, the latest first.
-func (v *slidingView) giveBack(n uint64) {
+// giveBack takes n events out of the counts: out of the sub-window that grantedAt lies in, or, if
+// it is not known, the latest first.
+func (v *slidingView) giveBack(n uint64, grantedAt int64) {
 	for i := range v.buckets + 1 {
-		c := &v.counts[(v.known-i)%(v.buckets+1)]
-		back := min(n, *c)
-		*c -= back
-		n -= back
+		if grantedAt != 0 && uint64(grantedAt)/v.width != v.known-i {
+			continue
+		}
+		if c := &v.counts[(v.known-i)%(v.buckets+1)]; *c < v.most {
+			back := min(n, *c)
+			*c -= back
+			n -= back
+		}
 	}
 	v.sum()
 }
@@ -213,6 +231,26 @@ func (v *slidingView) until(target uint64) time.Duration {
 	return saturate(after - min(after, v.passed))
 }
 
+// sameSpan tells whether a decider counts in the same sub-windows, and unpacks its state.
+func (s sliding) sameSpan(from Decider, state []uint64) ([]uint64, bool) {
+	switch f := from.(type) {
+	case sliding:
+		return state, f.width == s.width && f.buckets == s.buckets
+	case slidingWord:
+		words := f.unpack(state[0])
+		return words[:], f.width == s.width && f.buckets == s.buckets
+	}
+	return nil, false
+}
+
+func (s sliding) succeed(from Decider, state, fresh []uint64, _ int64) ([]uint64, bool) {
+	words, ok := s.sameSpan(from, state)
+	if ok {
+		copy(fresh, words)
+	}
+	return fresh, ok
+}
+
 // slidingWord keeps the latest sub-window and two counts of countBits each in one word.
 type slidingWord struct {
 	sliding
@@ -226,10 +264,22 @@ func (d slidingWord) unpack(state uint64) [3]uint64 {
 	return [3]uint64{state >> (2 * d.countBits), state >> d.countBits & mask, state & mask}
 }
 
+func (d slidingWord) pack(index, even, odd uint64) uint64 {
+	return index<<(2*d.countBits) | even<<d.countBits | odd
+}
+
 func (d slidingWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
 	s := d.unpack(state)
 	_, a := d.sliding.Decide(s[:], now, ask)
-	return s[0]<<(2*d.countBits) | s[1]<<d.countBits | s[2], a
+	return d.pack(s[0], s[1], s[2]), a
+}
+
+func (d slidingWord) succeed(from Decider, state, fresh []uint64, _ int64) ([]uint64, bool) {
+	words, ok := d.sameSpan(from, state)
+	if ok {
+		fresh[0] = d.pack(words[0], min(words[1], d.most), min(words[2], d.most))
+	}
+	return fresh, ok
 }
 
 // admitWord needs no division while the sub-window lasts: current + floor(x/width) < limit is x <

@@ -14,12 +14,14 @@ import (
 //   - Do reads the state of r.Name and r.Key, lets r.Decider decide on it, and writes the new state, such
 //     that no other step on that state comes between. Of concurrent
 //     steps, each sees all those before it.
-//   - It reads the time once, as late as it can: by r.Now, or from its server's clock.
+//   - It reads the time once, as late as it can: by r.Now, or from its server's clock. It tells it in
+//     the answer's At.
 //   - Two keys, or two names, never share a state, whatever bytes they hold.
 //   - It forgets a state when [Decider.Expiry] has passed, and not before. If it cannot
 //     keep a state, it denies.
 //   - If the state was left by another policy, under the same name, what was used up
 //     of that allowance is carried over; [Carry] does it.
+//   - If r.Forget is set it forgets the state of the key, and runs no Decider.
 //   - An error means that there is no decision, and that the Answer is to be ignored. A Store that can block
 //     returns within ctx, and counts a request once at most, even if it retries.
 //
@@ -34,6 +36,9 @@ type Request struct {
 	*Scope        // whose key it is, and how to decide
 	Key    string // valid during the call; a Store that keeps it makes a copy
 	Ask
+
+	// Forget asks for nothing but that the key be as if never seen. The answer is then ignored.
+	Forget bool
 
 	read *atomic.Int64 // what Now told last, for a limiter that wants to know it; or nil
 }

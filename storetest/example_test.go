@@ -42,16 +42,24 @@ func (m *MapStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 	m.forgetSome(now)
 
 	id := stateID{r.Name, r.Key}
+	if r.Forget {
+		delete(m.states, id)
+		return weir.Answer{}, nil
+	}
 	s, ok := m.states[id]
+	exact := true
 	switch {
 	case !ok:
 		id = stateID{strings.Clone(r.Name), strings.Clone(r.Key)} // they are valid during Do only
 		s.words = make([]uint64, r.Decider.Words())
 	case !reflect.DeepEqual(s.policy, r.Policy): // not !=, which panics for policies that hold slices
-		s.words = weir.Carry(s.decider, r.Decider, s.words, now)
+		s.words, exact = weir.Carry(s.decider, r.Decider, s.words, now)
 	}
 	words, answer := r.Decider.Decide(s.words, now, r.Ask)
-	m.states[id] = state{words, r.Policy, r.Decider}
+	if exact || answer.Allowed && r.N != 0 {
+		m.states[id] = state{words, r.Policy, r.Decider}
+	}
+	answer.At = now
 	return answer, nil
 }
 

@@ -42,15 +42,23 @@ func (s *serverStore) Do(_ context.Context, r weir.Request) (weir.Answer, error)
 		s.states = make(map[stateID]state)
 	}
 	id := stateID{r.Name, strings.Clone(r.Key)}
+	if r.Forget {
+		delete(s.states, id)
+		return weir.Answer{}, nil
+	}
 	st, ok := s.states[id]
+	exact := true
 	switch {
 	case !ok || st.decider.Expiry(st.words) <= now && st.decider.Expiry(st.words) != weir.Never.Nanoseconds():
 		st.words = make([]uint64, r.Decider.Words())
 	case !reflect.DeepEqual(st.policy, r.Policy):
-		st.words = weir.Carry(st.decider, r.Decider, st.words, now)
+		st.words, exact = weir.Carry(st.decider, r.Decider, st.words, now)
 	}
 	words, a := r.Decider.Decide(st.words, now, r.Ask)
-	s.states[id] = state{words, r.Policy, r.Decider}
+	if exact || a.Allowed && r.N != 0 {
+		s.states[id] = state{words, r.Policy, r.Decider}
+	}
+	a.At = now
 	a.RetryAfter, a.ResetAfter = s.ceil(a.RetryAfter), s.ceil(a.ResetAfter)
 	if r.N < 0 {
 		a.Delay = a.Delay.Truncate(s.tick)

@@ -55,6 +55,7 @@ type simState struct {
 	decider weir.Decider
 	until   int64
 	at      int64
+	rounded bool // carried over from another policy, and not exactly
 }
 
 func (s *sim) ready() *sim {
@@ -94,6 +95,10 @@ func (s *sim) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 		s.ask(&r.Ask)
 	}
 	id := s.id(r.Name, r.Key)
+	if r.Forget {
+		delete(s.all, id)
+		return weir.Answer{}, nil
+	}
 	st := s.read(id, r, now)
 	if s.between != nil {
 		s.mu.Unlock()
@@ -101,7 +106,8 @@ func (s *sim) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 		s.mu.Lock()
 	}
 	a := s.decide(&st, r, now)
-	if s.loses == 0 || s.steps%s.loses != 0 {
+	a.At = now
+	if (s.loses == 0 || s.steps%s.loses != 0) && (!st.rounded || r.N != 0 && a.Allowed) {
 		s.write(id, st)
 	}
 	if s.answer != nil {
@@ -117,7 +123,7 @@ func (s *sim) read(id string, r weir.Request, now int64) simState {
 	if s.policy != nil && reflect.TypeOf(s.policy) == reflect.TypeOf(r.Policy) {
 		decider, _ = s.policy.Decider()
 	}
-	words := slices.Clone(st.words)
+	words, exact := slices.Clone(st.words), true
 	switch {
 	case !ok || st.until <= now && st.until != math.MaxInt64 || s.clears && now < st.at:
 		words = make([]uint64, decider.Words())
@@ -125,9 +131,9 @@ func (s *sim) read(id string, r weir.Request, now int64) simState {
 	case s.carry != nil:
 		words = s.carry(decider, words)
 	default:
-		words = weir.Carry(st.decider, decider, words, now)
+		words, exact = weir.Carry(st.decider, decider, words, now)
 	}
-	return simState{words: words, policy: r.Policy, decider: decider, at: now}
+	return simState{words: words, policy: r.Policy, decider: decider, at: now, rounded: !exact}
 }
 
 func (s *sim) decide(st *simState, r weir.Request, now int64) weir.Answer {
