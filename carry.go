@@ -1,5 +1,7 @@
 package weir
 
+import "math"
+
 // Carry returns the state that a key has under the decider to, after the decider from left it in
 // state. So a changed limit is no fresh allowance, and changing to and fro gains nothing. The rule:
 //
@@ -7,7 +9,8 @@ package weir
 //     is owed beyond a full allowance, bookings and debts, is kept in events.
 //   - From window to window, and from log to log, what was counted is kept, as far as it counts still.
 //   - Policies composed of as many parts are carried part by part.
-//   - Else the key keeps the share of its allowance that it has used up, rounded up to whole events.
+//   - Else the key keeps the share of its allowance that it has used up, rounded up to whole events,
+//     and what goes beyond it in events.
 //
 // Only the last rounds so much that it matters; exact tells that it was not needed. A store keeps an
 // exact state at once, so that the key recovers by its new policy from then on. It keeps another
@@ -25,13 +28,23 @@ func Carry(from, to Decider, state []uint64, now int64) (carried []uint64, exact
 	}
 	_, old := from.Decide(state, now, Ask{})
 	_, neu := to.Decide(fresh, now, Ask{})
-	used := old.Limit - old.Remaining
-	if used <= 0 {
+	limit, used := uint64(old.Limit), uint64(old.Limit-old.Remaining)
+	if from, ok := from.(debtor); ok {
+		used = min(from.used(state, now), math.MaxInt64)
+	}
+	if used == 0 {
 		return fresh, true
 	}
-	share := mulShare(uint128{0, uint64(neu.Limit)}, uint128{0, uint64(used)}, uint128{0, uint64(old.Limit)})
-	fresh, _ = to.Decide(fresh, now, Ask{N: int(share.lo), How: Regardless})
+	share := mulShare(uint128{0, uint64(neu.Limit)}, uint128{0, min(used, limit)}, uint128{0, limit})
+	events := share.lo + used - min(used, limit)
+	fresh, _ = to.Decide(fresh, now, Ask{N: int(min(events, math.MaxInt)), How: Regardless})
 	return fresh, false
+}
+
+// A debtor is a [Decider] that tells how many events a key has used up, with its debts and bookings.
+// They may be more than the limit.
+type debtor interface {
+	used(state []uint64, now int64) uint64
 }
 
 // A successor is a [Decider] that can take over the states of others like it.
@@ -48,6 +61,24 @@ type bucketDecider interface {
 }
 
 func (b *bucket) arithmetic() *bucket { return b }
+
+func (d bucketWord) used(state []uint64, now int64) uint64 { return d.usedBy(d.get(state), now) }
+func (d bucketPair) used(state []uint64, now int64) uint64 { return d.usedBy(d.get(state), now) }
+
+func (b *bucket) usedBy(paidAt uint128, now int64) uint64 {
+	owed := paidAt.sub(b.units(now))
+	events, part, ok := owed.div(b.num)
+	switch {
+	case !ok:
+		return math.MaxInt64
+	case part > 0:
+		events++
+	}
+	if b.spaced && events > 0 {
+		return uint64(b.limit) + events - 1 // while the outlet is not free, nothing is granted
+	}
+	return events
+}
 
 func (d bucketWord) get(state []uint64) uint128 { return uint128{0, state[0]} }
 func (d bucketPair) get(state []uint64) uint128 { return uint128{state[0], state[1]} }

@@ -6,3 +6,6 @@ func Lines(k *Keyed) int {
 	defer k.lines.mu.Unlock()
 	return len(k.lines.all)
 }
+
+// PoliciesKnown is how many policies the limiter has ready that WithPolicyFor returned.
+func PoliciesKnown(k *Keyed) int { return len(*k.plans.known.Load()) }

@@ -224,6 +224,14 @@ func (d windowFromFirst) running(state []uint64, now int64) (start, count uint64
 	return start, count
 }
 
+func (d windowWord) used(state []uint64, now int64) uint64 { return count(d.running(state, now)) }
+
+func (d windowPair) used(state []uint64, now int64) uint64 { return count(d.running(state, now)) }
+
+func (d windowFromFirst) used(state []uint64, now int64) uint64 { return count(d.running(state, now)) }
+
+func count(_, count uint64) uint64 { return count }
+
 func (d windowWord) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
 	f, ok := from.(windowCount)
 	if ok {

@@ -69,7 +69,7 @@ var (
 // Keyed is a [Limiter] with one allowance per key. It is made by [New], and safe for concurrent
 // use.
 type Keyed struct {
-	scope *Scope
+	plans plans
 	store Store
 	mem   *MemStore // store if it is one, else nil: spares Allow the way through the interface
 	lines lines
@@ -83,14 +83,18 @@ func New(p Policy, opts ...Option) (*Keyed, error) {
 	if p == nil {
 		return nil, errors.New("weir: New without a Policy")
 	}
-	decider, err := p.Decider()
-	k := &Keyed{scope: &Scope{Policy: p, Decider: decider}}
+	k := new(Keyed)
+	var err error
 	for _, opt := range opts {
 		if opt == nil {
 			opt = func(*Keyed) error { return errors.New("weir: New with a nil Option") }
 		}
 		err = errors.Join(err, opt(k))
 	}
+	scope, fault := k.plans.newScope(p)
+	k.plans.usual.Store(scope)
+	k.plans.known.Store(new(map[Policy]*Scope))
+	err = errors.Join(fault, err)
 	if k.store == nil {
 		k.store = new(MemStore)
 	}
@@ -134,7 +138,7 @@ func WithClock(c Clock) Option {
 		if c == nil {
 			return errors.New("weir: WithClock(nil), must be a Clock")
 		}
-		k.scope.clock.Clock = c
+		k.plans.clock.Clock = c
 		return nil
 	}
 }
@@ -144,7 +148,7 @@ func WithClock(c Clock) Option {
 // share of the allowance that a key has used up counts for all.
 func WithName(name string) Option {
 	return func(k *Keyed) error {
-		k.scope.Name = name
+		k.plans.name = name
 		return nil
 	}
 }
@@ -157,10 +161,14 @@ func (k *Keyed) Allow(key string) bool {
 	if k == nil || k.store == nil {
 		return false
 	}
-	if k.mem != nil {
-		return k.mem.allow(k.scope, key)
+	scope, err := k.plans.scope(context.Background(), key)
+	if err != nil {
+		return false
 	}
-	a, err := k.store.Do(context.Background(), Request{Scope: k.scope, Key: key, Ask: Ask{N: 1}})
+	if k.mem != nil {
+		return k.mem.allow(scope, key)
+	}
+	a, err := k.store.Do(context.Background(), Request{Scope: scope, Key: key, Ask: Ask{N: 1}})
 	return err == nil && a.Allowed
 }
 
@@ -175,7 +183,11 @@ func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("weir: Take: %w", err)
 	}
-	a, err := k.store.Do(ctx, Request{Scope: k.scope, Key: key, Ask: Ask{N: n}})
+	scope, err := k.plans.scope(ctx, key)
+	if err != nil {
+		return Result{}, fmt.Errorf("weir: Take: %w", err)
+	}
+	a, err := k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: Ask{N: n}})
 	if err != nil {
 		return Result{}, fmt.Errorf("weir: Take: %w", err)
 	}

@@ -1,7 +1,6 @@
 package weir
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -10,22 +9,9 @@ import (
 
 // lines are the callers of a limiter that wait. The zero value is ready.
 type lines struct {
-	mu  sync.Mutex
-	all map[lineID]*line // those that somebody waits in
-
-	// A booking and a return of the same key never overlap: whether those who booked are to move up
-	// depends on which came first, and only the store knows that. So a return waits for the bookings
-	// under way, and bookings wait for the returns. Bookings do not wait for bookings, nor
-	// returns for returns. Both wait on a channel, since a call of the store may take long.
-	booking map[string]int      // how many bookings are under way
-	returns map[string]*returns // those under way, or waiting for the bookings
-}
-
-// returns are those of one key.
-type returns struct {
-	n     int
-	quiet chan struct{} // closed when no booking is under way any more
-	over  chan struct{} // closed when all have returned
+	mu    sync.Mutex
+	all   map[lineID]*line // those that somebody waits in
+	gates map[string]*gate // of the keys for which something is under way
 }
 
 type lineID struct {
@@ -44,6 +30,10 @@ type line struct {
 	at          int64 // the instant of first: granted from then on, or asks again then
 	lastAt      int64 // the instant of last, if booked
 	limit       int   // the most events that are ever granted at once, if not booked
+
+	scope     *Scope // by which they have been told their turns
+	retimings int    // how often the policy has changed
+	frozen    bool   // it is changing: nobody has his turn until all have a new one
 }
 
 // A waiter is one place in a line.
@@ -51,6 +41,8 @@ type waiter struct {
 	line       *line
 	prev, next *waiter
 	n          int
+	asking     bool          // unbooked: is asking the store
+	err        error         // why it is denied its turn, once it is gone
 	gap        int64         // booked: how long its instant is after that of prev
 	gone       bool          // has left the line
 	wake       chan struct{} // signals that it was granted, became the first, or moved up as such
@@ -71,6 +63,7 @@ const (
 	first               // the first, whose instant is yet to come
 	mayAsk              // the first of a line that has not booked, whose instant has come
 	granted             // booked, and its instant has come
+	failed              // denied its turn by w.err
 )
 
 var errNotYet = errors.New("denied again")
@@ -81,16 +74,19 @@ func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := w.line
-	for ln.booked && ln.first != nil && ln.at <= now {
+	for ln.booked && !ln.frozen && ln.first != nil && ln.at <= now {
 		ln.first.signal()
 		ls.unlink(ln.first)
 	}
 	switch {
+	case w.err != nil:
+		return failed, 0
 	case w.gone:
 		return granted, 0
-	case ln.first != w:
+	case ln.first != w || ln.frozen:
 		return behind, 0
 	case ln.at <= now:
+		w.asking = true
 		return mayAsk, 0
 	default:
 		return first, time.Duration(ln.at - now)
@@ -113,121 +109,82 @@ func (ls *lines) joinUnbooked(key string, n int, now int64, patience time.Durati
 	if ln.at > now && time.Duration(ln.at-now) > patience {
 		return nil, ErrTooLate
 	}
-	return ls.insert(ln, ln.last, n), nil
+	w := newWaiter(n)
+	ls.insert(ln, ln.last, w)
+	return w, nil
 }
 
 // open puts a waiter that was denied until at at the end of the line of those who ask again. The
 // most that are granted at once is limit.
-func (ls *lines) open(key string, n int, at int64, limit int) *waiter {
+func (ls *lines) open(s *Scope, key string, n int, at int64, limit int) *waiter {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	w := newWaiter(n)
+	ls.append(key, w, at, limit)
+	w.line.scope = s
+	return w
+}
+
+// append puts w at the end of the key's line of those who ask again. If it has no other, it asks at the
+// instant at.
+func (ls *lines) append(key string, w *waiter, at int64, limit int) {
 	ln := ls.line(lineID{key, false})
-	ln.limit = limit
 	if ln.first == nil {
-		ln.at = at
+		ln.at, ln.limit = at, limit
 	}
-	return ls.insert(ln, ln.last, n)
-}
-
-// startBooking is called before the store is asked to book, and endBooking when the waiter has
-// joined, or is not to. It fails if ctx ends.
-func (ls *lines) startBooking(ctx context.Context, key string) error {
-	for {
-		ls.mu.Lock()
-		r := ls.returns[key]
-		if r == nil {
-			if ls.booking == nil {
-				ls.booking = make(map[string]int)
-			}
-			ls.booking[key]++
-			ls.mu.Unlock()
-			return nil
-		}
-		ls.mu.Unlock()
-		select {
-		case <-r.over:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (ls *lines) endBooking(key string) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if ls.booking[key]--; ls.booking[key] > 0 {
-		return
-	}
-	delete(ls.booking, key)
-	if r := ls.returns[key]; r != nil {
-		close(r.quiet)
-	}
-}
-
-// startReturn is called before the store is asked to give back a booking, and endReturn when those
-// behind it have moved up. It reports false if ctx ended before.
-func (ls *lines) startReturn(ctx context.Context, key string) bool {
-	ls.mu.Lock()
-	r := ls.returns[key]
-	if r == nil {
-		r = &returns{quiet: make(chan struct{}), over: make(chan struct{})}
-		if ls.booking[key] == 0 {
-			close(r.quiet)
-		}
-		if ls.returns == nil {
-			ls.returns = make(map[string]*returns)
-		}
-		ls.returns[key] = r
-	}
-	r.n++
-	ls.mu.Unlock()
-	select {
-	case <-r.quiet:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (ls *lines) endReturn(key string) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if r := ls.returns[key]; r.n > 1 {
-		r.n--
-	} else {
-		delete(ls.returns, key)
-		close(r.over)
-	}
+	ls.insert(ln, ln.last, w)
 }
 
 // joinBooked puts a waiter that has booked the instant at into the line, after all those whose
 // instant is not later.
-func (ls *lines) joinBooked(key string, n int, at int64) *waiter {
+func (ls *lines) joinBooked(s *Scope, key string, n int, at int64) *waiter {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	return ls.insertAt(ls.line(lineID{key, true}), n, at)
+	w := newWaiter(n)
+	ls.insertAt(ls.line(lineID{key, true}), w, at)
+	w.line.scope = s
+	return w
 }
 
-// postpone lets w, the first of its line, ask again at the instant at.
-func (ls *lines) postpone(w *waiter, at int64) {
+// postpone lets w, the first of its line, which was denied, ask again at the instant at. If the
+// policy has changed since w saw the line retimed so often, the denial is out of date.
+func (ls *lines) postpone(w *waiter, at int64, limit, retimings int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	w.line.at = at
+	w.asking = false
+	if w.line.retimings == retimings {
+		w.line.at, w.line.limit = at, limit
+	}
 }
 
-// remove takes w out of a line that has not booked. If it was the first, the next may ask.
-func (ls *lines) remove(w *waiter) {
+// retimings is how often the policy has changed since the line of w was opened.
+func (ls *lines) retimings(w *waiter) int {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return w.line.retimings
+}
+
+// remove takes w out of a line that has not booked. If it was the first, the next may ask. It
+// reports false if w has booked, or is about to.
+func (ls *lines) remove(w *waiter) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := w.line
+	switch {
+	case w.err != nil:
+		return true
+	case ln.booked || ln.frozen && !w.asking:
+		return false
+	}
 	if ln.first == w {
 		ln.at = 0
 	}
 	ls.unlink(w)
+	return true
 }
 
 // moveUp takes w out of a line that has booked, and moves those behind it up by d. It is called
-// between startReturn and endReturn.
+// while it is returning.
 func (ls *lines) moveUp(w *waiter, d time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -263,7 +220,7 @@ func (ls *lines) line(id lineID) *line {
 }
 
 // insertAt inserts a waiter by its instant, after those of the same.
-func (ls *lines) insertAt(ln *line, n int, at int64) *waiter {
+func (ls *lines) insertAt(ln *line, w *waiter, at int64) {
 	prev, prevAt := ln.last, ln.lastAt
 	for prev != nil && prevAt > at {
 		prevAt -= prev.gap
@@ -272,24 +229,25 @@ func (ls *lines) insertAt(ln *line, n int, at int64) *waiter {
 	if prev == ln.last {
 		ln.lastAt = at
 	}
-	w := ls.insert(ln, prev, n)
+	ls.insert(ln, prev, w)
 	if prev == nil {
 		if w.next != nil {
 			w.next.gap = ln.at - at
 		}
 		ln.at = at
-		return w
+		return
 	}
 	w.gap = at - prevAt
 	if w.next != nil {
 		w.next.gap -= w.gap
 	}
-	return w
 }
 
+func newWaiter(n int) *waiter { return &waiter{n: n, wake: make(chan struct{}, 1)} }
+
 // insert inserts a waiter after prev, or as the first.
-func (ls *lines) insert(ln *line, prev *waiter, n int) *waiter {
-	w := &waiter{line: ln, prev: prev, n: n, wake: make(chan struct{}, 1)}
+func (ls *lines) insert(ln *line, prev, w *waiter) {
+	w.line, w.prev, w.next, w.gap = ln, prev, nil, 0
 	if prev == nil {
 		w.next, ln.first = ln.first, w
 	} else {
@@ -300,7 +258,6 @@ func (ls *lines) insert(ln *line, prev *waiter, n int) *waiter {
 	} else {
 		w.next.prev = w
 	}
-	return w
 }
 
 // unlink takes w out of its line, leaves all others' instants as they are, and wakes a new first.

@@ -29,7 +29,7 @@ func TestLines_AreANaiveLine(t *testing.T) {
 			switch random.IntN(4) {
 			case 0, 1: // somebody joins; often at an instant before that of others
 				at := now + 1 + random.Int64N(50)
-				w := ls.joinBooked("k", 1, at)
+				w := ls.joinBooked(nil, "k", 1, at)
 				i := len(naive)
 				for i > 0 && naive[i-1].at > at {
 					i--
@@ -108,7 +108,7 @@ func requireLine(t *testing.T, ls *lines, naive []place) {
 // were behind it, and move up.
 func TestLines_MoveUpBehindOneWhoHasLeft(t *testing.T) {
 	var ls lines
-	a, b, c := ls.joinBooked("k", 1, 10), ls.joinBooked("k", 1, 20), ls.joinBooked("k", 1, 30)
+	a, b, c := ls.joinBooked(nil, "k", 1, 10), ls.joinBooked(nil, "k", 1, 20), ls.joinBooked(nil, "k", 1, 30)
 	turn, _ := ls.turn(b, 10)
 	require.Equal(t, first, turn)
 	ls.moveUp(a, 5)
@@ -123,7 +123,7 @@ func TestLines_MoveUpBehindOneWhoHasLeft(t *testing.T) {
 // In a line whose waiters ask again, whoever becomes the first may ask at once.
 func TestLines_TheNextMayAsk(t *testing.T) {
 	var ls lines
-	a, b := ls.open("k", 1, 10, 1), ls.open("k", 1, 99, 1)
+	a, b := ls.open(nil, "k", 1, 10, 1), ls.open(nil, "k", 1, 99, 1)
 	for _, test := range []struct {
 		w    *waiter
 		now  int64
@@ -132,7 +132,7 @@ func TestLines_TheNextMayAsk(t *testing.T) {
 		got, _ := ls.turn(test.w, test.now)
 		require.Equal(t, test.want, got)
 	}
-	ls.postpone(a, 20)
+	ls.postpone(a, 20, 1, 0)
 	got, left := ls.turn(a, 12)
 	require.Equal(t, first, got)
 	require.Equal(t, time.Duration(8), left)

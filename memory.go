@@ -102,7 +102,7 @@ var errTooManyPolicies = errors.New("weir: MemStore: more than a million differe
 func (m *memory) scope(s *Scope) (*memScope, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	sc := &memScope{memory: m, clock: &s.clock, decider: s.Decider}
+	sc := &memScope{memory: m, clock: s.clock, decider: s.Decider}
 	sc.words = s.Decider.Words()
 	sc.word, _ = s.Decider.(WordDecider)
 	sc.admitWord, _ = s.Decider.(wordAdmitter)

@@ -100,6 +100,11 @@ func (d eventLog) succeed(from Decider, state, fresh []uint64, _ int64) ([]uint6
 	return fresh, ok
 }
 
+func (d eventLog) used(state []uint64, now int64) uint64 {
+	l := d.view(state, now)
+	return l.total
+}
+
 // view is the log at now, without the entries that have left the window.
 func (d eventLog) view(state []uint64, now int64) logView {
 	l := logView{d, state, max(state[logHead], logEntries), state[logTotal], uint64(now)}

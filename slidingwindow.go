@@ -150,15 +150,16 @@ func (v *slidingView) sum() {
 	}
 }
 
-// room is how many more events fit: limit - (whole + floor(leaving * (width-passed) / width)).
-func (v *slidingView) room() uint64 {
-	estimate := v.whole
-	if v.leaving > 0 {
-		hi, lo := bits.Mul64(v.leaving, v.width-v.passed)
-		share, _ := bits.Div64(hi, lo, v.width) // at most leaving, so it fits
-		estimate += share
+// room is how many more events fit.
+func (v *slidingView) room() uint64 { return v.limit - min(v.estimate(), v.limit) }
+
+func (v *slidingView) estimate() uint64 {
+	if v.leaving == 0 {
+		return v.whole
 	}
-	return v.limit - min(estimate, v.limit)
+	hi, lo := bits.Mul64(v.leaving, v.width-v.passed)
+	share, _ := bits.Div64(hi, lo, v.width) // at most leaving, so it fits
+	return v.whole + share
 }
 
 // take counts n events if they fit, or regardless.
@@ -249,6 +250,16 @@ func (s sliding) succeed(from Decider, state, fresh []uint64, _ int64) ([]uint64
 		copy(fresh, words)
 	}
 	return fresh, ok
+}
+
+func (s sliding) used(state []uint64, now int64) uint64 {
+	v := s.view(state, now)
+	return v.estimate()
+}
+
+func (d slidingWord) used(state []uint64, now int64) uint64 {
+	words := d.unpack(state[0])
+	return d.sliding.used(words[:], now)
 }
 
 // slidingWord keeps the latest sub-window and two counts of countBits each in one word.

@@ -60,7 +60,7 @@ type Scope struct {
 	Name    string // tells the limiters on a Store apart
 	Policy  Policy
 	Decider Decider // of Policy
-	clock   nanoClock
+	clock   *nanoClock
 	mem     atomic.Pointer[memScope] // where a MemStore found it last
 }
 

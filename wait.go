@@ -34,46 +34,62 @@ func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
 }
 
 func (k *Keyed) wait(ctx context.Context, key string, n int) error {
-	patience := k.patience(ctx)
-	w, err := k.lines.joinUnbooked(key, n, k.scope.Now(), patience)
-	if err != nil {
-		return err
-	}
-	if w == nil { // nobody waits, or those who do have booked
-		w, err = k.book(ctx, key, n, patience)
-	}
+	w, err := k.join(ctx, key, n)
 	if w == nil {
 		return err
 	}
-	return k.await(ctx, w)
+	return k.await(ctx, key, w)
 }
 
-// book asks for n events now or later. It returns no waiter if they are granted now, or with an
+// join asks for n events now or later. It returns no waiter if they are granted now, or with an
 // error.
-func (k *Keyed) book(ctx context.Context, key string, n int, patience time.Duration) (*waiter, error) {
-	if err := k.lines.startBooking(ctx, key); err != nil {
+func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
+	scope, err := k.plans.scope(ctx, key)
+	if err != nil {
 		return nil, err
 	}
-	defer k.lines.endBooking(key)
-	var read atomic.Int64
-	read.Store(-1)
-	a, err := k.store.Do(ctx, Request{Scope: k.scope, Key: key, Ask: Ask{N: n, MaxWait: patience}, read: &read})
-	now := read.Load()
-	if now < 0 { // it decided by a clock of its own: rather too late than too early
-		now = k.scope.Now()
+	if k.plans.forKey != nil && k.lines.outdated(scope, key) {
+		if err := k.retime(ctx, key); err != nil {
+			return nil, err
+		}
 	}
+	if err := k.lines.start(ctx, key, booking); err != nil {
+		return nil, err
+	}
+	defer k.lines.end(key)
+	patience := k.patience(ctx)
+	if w, err := k.lines.joinUnbooked(key, n, k.plans.clock.now(), patience); w != nil || err != nil {
+		return w, err
+	}
+	// Nobody waits, or those who do have booked.
+	if scope, err = k.plans.scope(ctx, key); err != nil { // now that no change of it is under way
+		return nil, err
+	}
+	a, now, err := k.ask(ctx, scope, key, Ask{N: n, MaxWait: patience})
 	switch {
 	case err != nil:
 		return nil, err
 	case a.Allowed && a.Delay == 0:
 		return nil, nil
 	case a.Allowed:
-		return k.lines.joinBooked(key, n, saturatingAdd(now, a.Delay)), nil
+		return k.lines.joinBooked(scope, key, n, saturatingAdd(now, a.Delay)), nil
 	}
 	if err := refused(a, n, patience); err != nil {
 		return nil, err
 	}
-	return k.lines.open(key, n, saturatingAdd(now, a.RetryAfter), a.Limit), nil
+	return k.lines.open(scope, key, n, saturatingAdd(now, a.RetryAfter), a.Limit), nil
+}
+
+// ask asks the store, and tells the instant of its answer by the limiter's clock.
+func (k *Keyed) ask(ctx context.Context, s *Scope, key string, ask Ask) (Answer, int64, error) {
+	var read atomic.Int64
+	read.Store(-1)
+	a, err := k.store.Do(ctx, Request{Scope: s, Key: key, Ask: ask, read: &read})
+	now := read.Load()
+	if now < 0 { // it decided by a clock of its own: rather too late than too early
+		now = s.Now()
+	}
+	return a, now, err
 }
 
 // patience is how long ctx lets its caller wait.
@@ -82,7 +98,7 @@ func (k *Keyed) patience(ctx context.Context) time.Duration {
 	if !ok {
 		return math.MaxInt64
 	}
-	return max(deadline.Sub(k.scope.clock.time()), 0)
+	return max(deadline.Sub(k.plans.clock.time()), 0)
 }
 
 // refused is the error for a denial of n events that waiting does not mend, or nil.
@@ -100,19 +116,21 @@ func refused(a Answer, n int, patience time.Duration) error {
 
 // await returns when w has had its turn, or ctx has ended. Only the first of a line watches the
 // time; when it goes, it wakes the next.
-func (k *Keyed) await(ctx context.Context, w *waiter) error {
+func (k *Keyed) await(ctx context.Context, key string, w *waiter) error {
 	for ended := false; ; {
-		now := k.scope.Now()
+		now := k.plans.clock.now()
 		turn, left := k.lines.turn(w, now)
 		switch {
 		case turn == granted:
 			return nil
+		case turn == failed:
+			return w.err
 		case turn == mayAsk:
 			patience := k.patience(ctx)
 			if ended {
 				patience = math.MaxInt64 // the error is then that of ctx
 			}
-			if err := k.askAgain(ctx, w, patience); err != errNotYet {
+			if err := k.askAgain(ctx, key, w, patience); err != errNotYet {
 				return err
 			}
 			if !ended {
@@ -120,11 +138,11 @@ func (k *Keyed) await(ctx context.Context, w *waiter) error {
 			}
 		}
 		if ended {
-			return k.leave(ctx, w)
+			return k.leave(ctx, key, w)
 		}
 		var timer <-chan time.Time
 		if turn == first {
-			timer = k.scope.clock.after(left)
+			timer = k.plans.clock.after(left)
 		}
 		select {
 		case <-timer:
@@ -136,13 +154,19 @@ func (k *Keyed) await(ctx context.Context, w *waiter) error {
 }
 
 // askAgain asks the store for w, the first of a line that has not booked.
-func (k *Keyed) askAgain(ctx context.Context, w *waiter, patience time.Duration) error {
-	a, err := k.store.Do(ctx, Request{Scope: k.scope, Key: w.line.key, Ask: Ask{N: w.n}})
-	if err == nil && !a.Allowed {
-		if err = refused(a, w.n, patience); err == nil {
-			// A store that denies and says "now" must not keep w from seeing that ctx has ended.
-			k.lines.postpone(w, saturatingAdd(k.scope.Now(), max(a.RetryAfter, 1)))
-			return errNotYet
+func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter, patience time.Duration) error {
+	retimings := k.lines.retimings(w)
+	scope, err := k.plans.scope(ctx, key)
+	if err == nil {
+		var a Answer
+		var now int64
+		a, now, err = k.ask(ctx, scope, key, Ask{N: w.n})
+		if err == nil && !a.Allowed {
+			if err = refused(a, w.n, patience); err == nil {
+				// A store that denies and says "now" must not keep w from seeing that ctx has ended.
+				k.lines.postpone(w, saturatingAdd(now, max(a.RetryAfter, 1)), a.Limit, retimings)
+				return errNotYet
+			}
 		}
 	}
 	k.lines.remove(w)
@@ -155,22 +179,25 @@ const returnWithin = time.Second
 
 // leave takes w out of its line, because ctx has ended. What it had booked is given back, for those
 // behind it.
-func (k *Keyed) leave(ctx context.Context, w *waiter) error {
-	if !w.line.booked {
-		k.lines.remove(w)
+func (k *Keyed) leave(ctx context.Context, key string, w *waiter) error {
+	if k.lines.remove(w) {
 		return ctx.Err()
 	}
-	key, back := w.line.key, time.Duration(0)
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	defer cancel()
-	if k.lines.startReturn(soon, key) {
-		a, err := k.store.Do(soon, Request{Scope: k.scope, Key: key, Ask: Ask{N: -w.n}})
-		if err == nil {
-			back = a.Delay
+	back := time.Duration(0)
+	if k.lines.start(soon, key, returning) == nil {
+		defer k.lines.end(key)
+		if k.lines.remove(w) { // the policy has changed meanwhile, and what it had booked is given back
+			return ctx.Err()
+		}
+		if scope, err := k.plans.scope(soon, key); err == nil {
+			if a, err := k.store.Do(soon, Request{Scope: scope, Key: key, Ask: Ask{N: -w.n}}); err == nil {
+				back = a.Delay
+			}
 		}
 	}
 	k.lines.moveUp(w, back)
-	k.lines.endReturn(key)
 	return ctx.Err()
 }
 

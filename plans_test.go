@@ -1,0 +1,174 @@
+package weir_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+var background = context.Background()
+
+func TestSetPolicy_KeepsWhatWasUsed(t *testing.T) {
+	for _, test := range []struct {
+		from, to      weir.Policy
+		used, remains int
+	}{
+		// levels in proportion
+		{weir.TokenBucket{Limit: 100, Per: time.Minute}, weir.TokenBucket{Limit: 1000, Per: time.Minute}, 40, 600},
+		{weir.TokenBucket{Limit: 1000, Per: time.Minute}, weir.TokenBucket{Limit: 100, Per: time.Minute}, 999, 0},
+		{weir.TokenBucket{Limit: 100, Per: time.Minute}, weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 3}, 50, 1},
+		// counts as they are
+		{weir.FixedWindow{Limit: 100, Per: time.Minute}, weir.FixedWindow{Limit: 1000, Per: time.Minute}, 40, 960},
+		{weir.FixedWindow{Limit: 100, Per: time.Minute}, weir.FixedWindow{Limit: 30, Per: time.Hour}, 40, 0},
+		{weir.FixedWindow{Limit: 100, Per: time.Minute, FromFirst: true}, weir.FixedWindow{Limit: 90, Per: time.Hour, FromFirst: true}, 40, 50},
+		{weir.SlidingWindow{Limit: 100, Per: time.Minute}, weir.SlidingWindow{Limit: 1 << 30, Per: time.Minute}, 40, 1<<30 - 40},
+		{weir.SlidingLog{Limit: 100, Per: time.Minute}, weir.SlidingLog{Limit: 50, Per: time.Hour}, 40, 10},
+		// else the share, rounded up
+		{weir.SlidingLog{Limit: 3, Per: time.Minute}, weir.TokenBucket{Limit: 100, Per: time.Minute}, 1, 66},
+	} {
+		l := weir.Must(weir.New(test.from, weir.WithClock(clock.NewMock())))
+		take(t, l, "k", test.used)
+		require.NoError(t, l.SetPolicy(background, test.to))
+		assert.Equal(t, test.remains, take(t, l, "k", 0).Remaining, "%#v to %#v", test.from, test.to)
+		assert.Equal(t, take(t, l, "new", 0).Limit, take(t, l, "new", 0).Remaining, "another key")
+	}
+}
+
+// A key that was denied recovers by its new policy from the first ask on, and RetryAfter is tight.
+func TestR4_AfterSetPolicy(t *testing.T) {
+	h := &handClock{time.Unix(0, t0)}
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 10}, weir.WithClock(h)))
+	take(t, l, "k", 10)
+	require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}))
+	denied := take(t, l, "k", 2)
+	assert.Equal(t, 2*time.Second, denied.RetryAfter)
+	h.Time = h.Add(denied.RetryAfter - 1)
+	assert.False(t, take(t, l, "k", 2).Allowed)
+	h.Time = h.Add(1)
+	assert.True(t, take(t, l, "k", 2).Allowed)
+}
+
+// Going to and fro between two policies grants no more than the larger one.
+func TestP10_SetPolicy(t *testing.T) {
+	small, large := weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.TokenBucket{Limit: 20, Per: time.Hour}
+	l := weir.Must(weir.New(small, weir.WithClock(clock.NewMock())))
+	granted := 0
+	for i := range 200 {
+		require.NoError(t, l.SetPolicy(background, []weir.Policy{small, large}[i%2]))
+		if l.Allow("k") {
+			granted++
+		}
+	}
+	assert.GreaterOrEqual(t, granted, 10)
+	assert.LessOrEqual(t, granted, 20)
+}
+
+func TestSetPolicy_RefusesWhatNewRefuses(t *testing.T) {
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 2, Per: time.Hour}))
+	assert.EqualError(t, l.SetPolicy(background, nil), "weir: the Policy is nil, must be one")
+	assert.EqualError(t, l.SetPolicy(background, weir.SlidingLog{Per: 1}), "weir: weir.SlidingLog.Limit is 0, must be at least 1")
+	assert.Equal(t, 2, take(t, l, "k", 0).Limit, "as before")
+	assert.Error(t, (*weir.Keyed)(nil).SetPolicy(background, weir.TokenBucket{Limit: 2, Per: time.Hour}))
+}
+
+func TestWithPolicyFor(t *testing.T) {
+	plans := map[string]weir.Policy{
+		"pro":  weir.TokenBucket{Limit: 1000, Per: time.Minute},
+		"late": weir.FixedWindow{Limit: 5, Per: time.Minute},
+		"bad":  weir.FixedWindow{Limit: -5, Per: time.Minute},
+		"own":  weightless{make([]int, 1)}, // cannot be compared
+	}
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Minute}, weir.WithClock(clock.NewMock()),
+		weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy { return plans[key] })))
+
+	for key, limit := range map[string]int{"pro": 1000, "late": 5, "anybody": 10, "own": 77} {
+		assert.Equal(t, limit, take(t, l, key, 1).Limit, key)
+		assert.True(t, l.Allow(key))
+		assert.NoError(t, l.Wait(background, key, 1))
+	}
+
+	_, err := l.Take(background, "bad", 1)
+	assert.EqualError(t, err, "weir: Take: weir: weir.FixedWindow.Limit is -5, must be at least 1")
+	assert.ErrorContains(t, l.Wait(background, "bad", 1), "Limit is -5")
+	assert.False(t, l.Allow("bad"))
+
+	plans["late"] = weir.FixedWindow{Limit: 8, Per: time.Minute}
+	assert.Equal(t, 8-3, take(t, l, "late", 0).Remaining)
+
+	require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: 20, Per: time.Minute}))
+	assert.Equal(t, 20, take(t, l, "anybody", 0).Limit)
+	assert.Equal(t, 1000, take(t, l, "pro", 0).Limit)
+
+	_, err = weir.New(weir.TokenBucket{Limit: 10, Per: time.Minute}, weir.WithPolicyFor(nil))
+	assert.EqualError(t, err, "weir: WithPolicyFor(nil), must be a function")
+}
+
+// weightless is a policy that cannot be compared and grants everything.
+type weightless struct{ notComparable []int }
+
+func (w weightless) Decider() (weir.Decider, error) { return w, nil }
+func (w weightless) Words() int                     { return 1 }
+func (w weightless) Expiry([]uint64) int64          { return 0 }
+
+func (w weightless) Decide(state []uint64, _ int64, _ weir.Ask) ([]uint64, weir.Answer) {
+	return state, weir.Answer{Result: weir.Result{Allowed: true, Limit: 77, Remaining: 77}}
+}
+
+// A function that makes up ever new policies does not fill the memory.
+func TestP23_PoliciesAreForgotten(t *testing.T) {
+	n := 0
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithPolicyFor(func(context.Context, string) weir.Policy {
+		n++
+		return weir.TokenBucket{Limit: n, Per: time.Hour}
+	})))
+	for i := range 5000 {
+		require.True(t, l.Allow(key(i)))
+	}
+	assert.LessOrEqual(t, weir.PoliciesKnown(l), 1024)
+}
+
+func TestPoliciesByKeyAllocateNothing(t *testing.T) {
+	var pro, free weir.Policy = weir.TokenBucket{Limit: 1 << 30, Per: time.Hour}, weir.TokenBucket{Limit: 1 << 29, Per: time.Hour}
+	l := weir.Must(weir.New(free, weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy {
+		if key == "pro" {
+			return pro
+		}
+		return nil
+	})))
+	for _, key := range []string{"pro", "free"} {
+		assert.Zero(t, testing.AllocsPerRun(1000, func() {
+			l.Allow(key)
+			_, _ = l.Take(background, key, 1)
+		}), key)
+	}
+}
+
+// While the policy changes all the time, nothing is granted beyond the largest, and no one hangs.
+func TestR10_SetPolicy(t *testing.T) {
+	l := weir.Must(weir.New(weir.FixedWindow{Limit: 500, Per: time.Hour}, weir.WithClock(clock.NewMock())))
+	var granted atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 500 {
+				if l.Allow("k") {
+					granted.Add(1)
+				}
+				if j%10 == i {
+					assert.NoError(t, l.SetPolicy(background, weir.FixedWindow{Limit: 500 + i%2*500, Per: time.Hour}))
+				}
+			}
+		})
+	}
+	all.Wait()
+	assert.GreaterOrEqual(t, granted.Load(), int64(500))
+	assert.LessOrEqual(t, granted.Load(), int64(1000))
+}

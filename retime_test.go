@@ -1,0 +1,179 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// Four come at once; a is granted. The policy changes while b, c and d (for two events) wait.
+func TestSetPolicy_GivesThoseWhoWaitNewTurns(t *testing.T) {
+	oneASecond := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 2}
+	for _, test := range []struct {
+		name     string
+		from, to weir.Policy
+		want     []string
+	}{
+		{
+			"a faster bucket", oneASecond,
+			weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 2},
+			[]string{"a 0s", "b 0s", "c 550ms", "d 750ms"},
+		},
+		{
+			"a slower bucket", oneASecond,
+			weir.TokenBucket{Limit: 1, Per: 2 * time.Second, Burst: 2},
+			[]string{"a 0s", "b 0s", "c 1.5s", "d 5.5s"},
+		},
+		{
+			"one that one of them never fits", oneASecond,
+			weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 1},
+			[]string{"a 0s", "b 0s", "d 500ms never-fits", "c 550ms"},
+		},
+		{
+			"a faster queue",
+			weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 9},
+			weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 9},
+			[]string{"a 0s", "b 550ms", "c 650ms", "d 750ms"},
+		},
+		{
+			"a shorter queue",
+			weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 9},
+			weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 2},
+			[]string{"a 0s", "d 500ms queue-full", "b 1s", "c 2s"},
+		},
+		{
+			"windows of a bucket", oneASecond,
+			weir.FixedWindow{Limit: 2, Per: 10 * time.Second},
+			[]string{"a 0s", "b 0s", "c 10s", "d 20s"},
+		},
+		{
+			"a bucket of windows",
+			weir.FixedWindow{Limit: 2, Per: 10 * time.Second},
+			oneASecond,
+			[]string{"a 0s", "b 0s", "c 1.5s", "d 3.5s"},
+		},
+		{
+			"larger windows",
+			weir.FixedWindow{Limit: 2, Per: 10 * time.Second},
+			weir.FixedWindow{Limit: 20, Per: 10 * time.Second},
+			[]string{"a 0s", "b 0s", "c 500ms", "d 500ms"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, test.from, func(c *crowd) {
+				c.come("a", 1)
+				c.come("b", 1)
+				c.come("c", 1)
+				c.come("d", 2)
+				c.until(500 * ms)
+				require.NoError(c.t, c.l.SetPolicy(background, test.to))
+				c.end()
+				c.want(test.want...)
+			})
+		})
+	}
+}
+
+// One who comes after the change stands behind those who came before it, and one who leaves then
+// gives back what it had booked by the new policy.
+func TestSetPolicy_ComingAndLeavingAfterIt(t *testing.T) {
+	bubble(t, weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 5}, func(c *crowd) {
+		c.come("a", 1)
+		b := c.come("b", 1)
+		c.come("c", 1)
+		require.NoError(c.t, c.l.SetPolicy(background, weir.LeakyBucket{Limit: 1, Per: 2 * time.Second, Capacity: 5}))
+		c.come("d", 1)
+		c.until(time.Second)
+		c.cancel(b)
+		c.end()
+		c.want("a 0s", "b 1s cancelled", "c 2s", "d 4s")
+		assert.Equal(t, time.Duration(0), c.look("k").RetryAfter)
+	})
+}
+
+// A key's own policy changes: those who wait are given new turns when the next one comes to wait, or by SetPolicy.
+func TestWithPolicyFor_GivesThoseWhoWaitNewTurns(t *testing.T) {
+	var plan atomic.Value
+	plan.Store(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 5})
+	bubble(t, weir.TokenBucket{Limit: 1, Per: time.Second}, func(c *crowd) {
+		c.come("a", 1)
+		c.come("b", 1)
+		c.come("c", 1)
+		plan.Store(weir.LeakyBucket{Limit: 10, Per: time.Second})
+		c.come("d", 1)
+		c.end()
+		c.want("a 0s", "b 100ms", "c 200ms", "d 300ms")
+	}, weir.WithPolicyFor(func(context.Context, string) weir.Policy { return plan.Load().(weir.Policy) }))
+}
+
+// Where the store fails in the course of it, SetPolicy says so; nobody is granted twice or hangs.
+func TestSetPolicy_WhenTheStoreFails(t *testing.T) {
+	for fails := range 5 {
+		t.Run(fmt.Sprint("at step ", fails), func(t *testing.T) {
+			store, step := new(weir.MemStore), 0
+			failing := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				if step++; step == 4+fails {
+					return weir.Answer{}, errStore
+				}
+				return store.Do(ctx, r)
+			})
+			bubble(t, weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 5}, func(c *crowd) {
+				c.come("a", 1)
+				c.come("b", 1)
+				c.come("c", 1)
+				err := c.l.SetPolicy(background, weir.LeakyBucket{Limit: 2, Per: time.Second, Capacity: 5})
+				c.end()
+				switch fails {
+				case 0: // what was booked could not be given back: all keep their turns
+					assert.ErrorIs(c.t, err, errStore)
+					c.want("a 0s", "b 1s", "c 2s")
+				case 1:
+					assert.ErrorIs(c.t, err, errStore)
+					c.want("a 0s", "b 0s store-fails", "c 500ms")
+				case 2:
+					assert.ErrorIs(c.t, err, errStore)
+					c.want("a 0s", "c 0s store-fails", "b 500ms")
+				default:
+					assert.NoError(c.t, err)
+					c.want("a 0s", "b 500ms", "c 1s")
+				}
+			}, weir.WithStore(failing))
+		})
+	}
+}
+
+// P16: callers come, leave and are granted while the policy changes all the time. Nobody hangs, and no
+// more are granted than the fastest policy allows.
+func TestP16_SetPolicyWhileManyWait(t *testing.T) {
+	policies := []weir.Policy{
+		weir.TokenBucket{Limit: 100, Per: time.Second, Burst: 1},
+		weir.LeakyBucket{Limit: 50, Per: time.Second, Capacity: 1000},
+		weir.FixedWindow{Limit: 1, Per: 20 * ms},
+		weir.TokenBucket{Limit: 20, Per: time.Second, Burst: 1},
+	}
+	bubble(t, policies[0], func(c *crowd) {
+		for i := range 200 {
+			c.comeUntil(time.Duration(i)*5*ms+time.Duration(i%7)*40*ms, fmt.Sprint(i), 1)
+			if i%3 == 0 {
+				require.NoError(c.t, c.l.SetPolicy(background, policies[i/3%len(policies)]))
+			}
+			c.until(time.Duration(i) * 5 * ms)
+		}
+		c.end()
+		granted := 0
+		for _, w := range c.callers {
+			if w.err == nil {
+				granted++
+			}
+		}
+		assert.GreaterOrEqual(c.t, granted, 10)
+		assert.LessOrEqual(c.t, granted, 1+125) // 1.25 s at 100 a second
+	})
+}
