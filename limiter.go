@@ -83,7 +83,7 @@ func New(p Policy, opts ...Option) (*Keyed, error) {
 	if p == nil {
 		return nil, errors.New("weir: New without a Policy")
 	}
-	k := new(Keyed)
+	k := &Keyed{plans: plans{clock: new(nanoClock)}}
 	var err error
 	for _, opt := range opts {
 		if opt == nil {

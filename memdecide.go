@@ -62,6 +62,7 @@ func (m *memory) tryDecide(sc *memScope, h hash, inherited []uint64, r Request) 
 		return Answer{}, noRoom
 	}
 	s.insert(h, m.keep(sc, state))
+	sc.entries.Add(1)
 	return a, decided
 }
 
@@ -121,6 +122,8 @@ func (m *memory) decideCarried(sc *memScope, s *segment, e *entry, h hash, r Req
 	}
 	s.live--
 	s.insert(h, m.keep(sc, state))
+	sc.entries.Add(1)
+	m.lost(writer)
 	return a
 }
 
@@ -140,7 +143,7 @@ func (m *memory) peek(sc *memScope, h hash) []uint64 {
 }
 
 // words is a copy of the state that an entry of the writer refers to.
-func (m *memory) words(writer *memScope, state uint64) []uint64 {
+func (m *memory) words(writer *writer, state uint64) []uint64 {
 	if writer.word != nil {
 		return []uint64{state}
 	}

@@ -1,11 +1,9 @@
 package weir
 
 import (
-	"errors"
 	"hash/maphash"
 	"math"
 	"math/bits"
-	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -31,23 +29,9 @@ type memory struct {
 	dir    atomic.Pointer[directory]
 	swept  atomic.Uint64 // where sweepSome goes on, in the directory
 	slab   slab
-	scopes atomic.Pointer[[]*memScope] // by tag
+	scopes scopes
 
-	mu   sync.Mutex // guards changes of dir and of scopes
-	tags map[any]uint64
-}
-
-// A memScope is what a memory knows of a limiter's scope, found through the scope itself.
-type memScope struct {
-	memory       *memory
-	clock        *nanoClock // tells when its entries expire
-	decider      Decider
-	words        int
-	word         WordDecider  // decider if it is one, else nil
-	admitWord    wordAdmitter // likewise
-	admit        admitter     // likewise
-	tag          uint64       // its index in memory.scopes; entries bear that of the scope that wrote them
-	nameA, nameB uint64       // hash of the name
+	mu sync.Mutex // guards changes of dir and of scopes
 }
 
 const (
@@ -66,7 +50,7 @@ type hash struct {
 }
 
 func newMemory(maxKeys int) *memory {
-	m := &memory{seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed(), tags: make(map[any]uint64)}
+	m := &memory{seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed()}
 	m.maxKeys = math.MaxInt64
 	m.firstDepth = uint(bits.Len(uint(4 * runtime.GOMAXPROCS(0))))
 	if maxKeys > 0 {
@@ -74,7 +58,7 @@ func newMemory(maxKeys int) *memory {
 		m.firstDepth = min(m.firstDepth, uint(bits.Len(uint(maxKeys)/firstKeys)))
 	}
 	m.dir.Store(newDirectory(m.firstDepth))
-	m.scopes.Store(new([]*memScope))
+	m.scopes.init()
 	return m
 }
 
@@ -95,44 +79,3 @@ func (sc *memScope) overflow(h hash) hash {
 	low := ^uint64(0) >> sc.memory.firstDepth
 	return hash{a: h.a&^low | o.a&low | 1, b: o.b | overflowBit}
 }
-
-var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies")
-
-// scope returns what m knows of s, and notes it in s.
-func (m *memory) scope(s *Scope) (*memScope, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	sc := &memScope{memory: m, clock: s.clock, decider: s.Decider}
-	sc.words = s.Decider.Words()
-	sc.word, _ = s.Decider.(WordDecider)
-	sc.admitWord, _ = s.Decider.(wordAdmitter)
-	sc.admit, _ = s.Decider.(admitter)
-	if s.Name != "" {
-		sc.nameA, sc.nameB = maphash.String(m.seedB, s.Name), maphash.String(m.seedA, s.Name)
-	}
-
-	// Scopes whose policies and clocks are equal may read each other's states.
-	var id any = sc
-	if comparable(s.Policy) && comparable(s.clock.Clock) {
-		id = [2]any{s.Policy, s.clock.Clock}
-	}
-	tag, ok := m.tags[id]
-	if !ok {
-		scopes := *m.scopes.Load()
-		if len(scopes) > tagMask {
-			return nil, errTooManyPolicies
-		}
-		tag = uint64(len(scopes))
-		m.tags[id] = tag
-		scopes = append(scopes, sc)
-		m.scopes.Store(&scopes)
-	}
-	sc.tag = tag
-	s.mem.Store(sc)
-	return sc, nil
-}
-
-func comparable(v any) bool { return v == nil || reflect.ValueOf(v).Comparable() }
-
-// writer is the scope that wrote an entry.
-func (m *memory) writer(e *entry) *memScope { return (*m.scopes.Load())[e.b.Load()&tagMask] }

@@ -40,7 +40,7 @@ func (m *memory) sweep(s *segment, n int) {
 }
 
 // expired tells whether the state of an entry is as good as new at now.
-func (w *memScope) expired(m *memory, s *segment, state uint64, now int64) bool {
+func (w *writer) expired(m *memory, s *segment, state uint64, now int64) bool {
 	words := s.word[:]
 	if w.word != nil {
 		words[0] = state
@@ -52,10 +52,11 @@ func (w *memScope) expired(m *memory, s *segment, state uint64, now int64) bool 
 }
 
 // dropped accounts for an entry that was moved to nowhere. It requires that s.mu is held.
-func (m *memory) dropped(s *segment, e *entry, writer *memScope, state uint64) {
+func (m *memory) dropped(s *segment, e *entry, writer *writer, state uint64) {
 	if writer.word == nil {
 		m.slab.remove(state)
 	}
+	m.lost(writer)
 	s.live--
 	if (hash{b: e.b.Load()}).isOverflow() {
 		m.overflows.Add(-1)

@@ -12,7 +12,7 @@ import (
 // plans are the policies of a limiter: one for all keys, or others for some.
 type plans struct {
 	name   string
-	clock  nanoClock
+	clock  *nanoClock
 	usual  atomic.Pointer[Scope]                      // of the policy that New or SetPolicy was given
 	forKey func(ctx context.Context, k string) Policy // or nil
 
@@ -78,7 +78,7 @@ func (p *plans) newScope(policy Policy) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scope{Name: p.name, Policy: policy, Decider: decider, clock: &p.clock}, nil
+	return &Scope{Name: p.name, Policy: policy, Decider: decider, clock: p.clock}, nil
 }
 
 // scope is that of a key.
