@@ -1,0 +1,100 @@
+package weir
+
+import (
+	"fmt"
+)
+
+const (
+	maxPolicyText  = 4096 // bytes that ParsePolicy reads
+	maxPolicyDepth = 8    // policies within policies that it reads
+)
+
+// ParsePolicy returns the policy that a text says:
+//
+//	300/1m                          TokenBucket{Limit: 300, Per: time.Minute}
+//	token-bucket 100/1m burst=20    TokenBucket{Limit: 100, Per: time.Minute, Burst: 20}
+//	leaky-bucket 10/1s capacity=50  LeakyBucket{Limit: 10, Per: time.Second, Capacity: 50}
+//	fixed-window 1000/1d            FixedWindow{Limit: 1000, Per: 24 * time.Hour}
+//	fixed-window 1000/1h from-first FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true}
+//	sliding-window 100/1m buckets=6 SlidingWindow{Limit: 100, Per: time.Minute, Buckets: 6}
+//	sliding-log 5/1m                SlidingLog{Limit: 5, Per: time.Minute}
+//
+// The String and MarshalText methods of the policies write it, and MarshalText only what ParsePolicy
+// reads as the same policy. In full:
+//
+//	policy   = [ kind ] rate { option }    without a kind it is a token-bucket
+//	rate     = count "/" duration          Limit and Per
+//	option   = "burst=" count | "capacity=" count | "buckets=" count | "from-first"
+//	duration = [ digits "w" ] [ digits "d" ] [ a duration as time.ParseDuration reads it ]
+//	count    = digits
+//
+// Words are separated by white space. A kind has those options that are named after a field of its
+// type, each at most once, in any order. The count of an option is at least 1: for the default, leave
+// the option out. A day is 24 hours and a week 7 days, whatever the calendar says. The 1 of one unit
+// may be left out: 10/s is 10/1s.
+//
+// A text has at most 4096 bytes. An error is one line, with the place in the text and what is
+// allowed there. What [New] refuses is an error too.
+func ParsePolicy(text string) (Policy, error) {
+	return parsePolicy(text, textKinds())
+}
+
+// A textKind is a policy's name in the text form, and how to read what comes after it.
+type textKind struct {
+	name string
+	read func(*textReader) Policy
+}
+
+// textKinds are the kinds of policies. The first may be left out. A composed policy reads its parts:
+//
+//	{"all", func(r *textReader) Policy { return All(r.parts()...) }},
+func textKinds() []textKind {
+	return []textKind{
+		{"token-bucket", func(r *textReader) Policy {
+			var p TokenBucket
+			p.Limit, p.Per = r.rate()
+			r.options(countOption("burst", &p.Burst))
+			return p
+		}},
+		{"leaky-bucket", func(r *textReader) Policy {
+			var p LeakyBucket
+			p.Limit, p.Per = r.rate()
+			r.options(countOption("capacity", &p.Capacity))
+			return p
+		}},
+		{"fixed-window", func(r *textReader) Policy {
+			var p FixedWindow
+			p.Limit, p.Per = r.rate()
+			r.options(wordOption("from-first", &p.FromFirst))
+			return p
+		}},
+		{"sliding-window", func(r *textReader) Policy {
+			var p SlidingWindow
+			p.Limit, p.Per = r.rate()
+			r.options(countOption("buckets", &p.Buckets))
+			return p
+		}},
+		{"sliding-log", func(r *textReader) Policy {
+			var p SlidingLog
+			p.Limit, p.Per = r.rate()
+			r.options()
+			return p
+		}},
+	}
+}
+
+func parsePolicy(text string, kinds []textKind) (Policy, error) {
+	if len(text) > maxPolicyText {
+		return nil, fmt.Errorf("weir: policy of %d bytes, must be at most %d", len(text), maxPolicyText)
+	}
+	r := textReader{text: text, kinds: kinds}
+	r.next()
+	p := r.policy()
+	if r.word != "" {
+		r.fail("the end")
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return p, nil
+}

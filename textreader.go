@@ -1,0 +1,221 @@
+package weir
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A textReader reads the text form of a policy, a word at a time. After a first error, which it
+// keeps, there are no more words, so that whoever reads need not look.
+type textReader struct {
+	text  string
+	kinds []textKind
+	depth int // of the policy that is being read
+	err   error
+
+	word string // the word that is next, or one of "(", ")" and ","; empty at the end
+	at   int    // where it starts
+	last int    // where the word before it ended
+}
+
+// next moves on by a word.
+func (r *textReader) next() {
+	r.last = r.at + len(r.word)
+	rest := strings.TrimLeft(r.text[r.last:], textSpace)
+	r.at = len(r.text) - len(rest)
+	end := strings.IndexAny(rest, textSpace+textMarks)
+	switch {
+	case end < 0:
+		end = len(rest)
+	case end == 0:
+		end = 1 // a mark
+	}
+	r.word = rest[:end]
+}
+
+const (
+	textSpace = " \t\r\n"
+	textMarks = "(),"
+)
+
+// fail keeps the error that the next word is not what it must be.
+func (r *textReader) fail(must string) { r.failAt(r.at, r.word, "must be "+must) }
+
+// failAt is fail for any place and part of the text.
+func (r *textReader) failAt(at int, part, what string) {
+	if r.err != nil {
+		return
+	}
+	where := "the end"
+	if at < len(r.text) {
+		where = strconv.Quote(part)
+	}
+	r.err = fmt.Errorf("weir: policy %q: at byte %d, %s: %s", r.text, at, where, what)
+	r.word = ""
+}
+
+// policy reads a policy that New does not refuse.
+func (r *textReader) policy() Policy {
+	start := r.at
+	kind := r.kind()
+	if r.err != nil {
+		return nil
+	}
+	p := kind.read(r)
+	if r.err != nil {
+		return nil
+	}
+	if _, err := p.Decider(); err != nil {
+		faults := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "weir: "), "\nweir: ", "; ")
+		r.failAt(start, r.text[start:r.last], faults)
+		return nil
+	}
+	return p
+}
+
+// kind reads the name of a kind. It is the first kind if there is a rate in place of a name.
+func (r *textReader) kind() textKind {
+	if strings.Contains(r.word, "/") {
+		return r.kinds[0]
+	}
+	i := slices.IndexFunc(r.kinds, func(k textKind) bool { return k.name == r.word })
+	if i < 0 {
+		allowed := []string{"a rate such as 100/1m"}
+		for _, k := range r.kinds {
+			allowed = append(allowed, k.name)
+		}
+		r.fail(anyOf(allowed))
+		return textKind{}
+	}
+	r.next()
+	return r.kinds[i]
+}
+
+// parts reads the policies that a policy is composed of, in brackets.
+func (r *textReader) parts() []Policy {
+	if r.word != "(" {
+		r.fail(`"("`)
+		return nil
+	}
+	if r.depth++; r.depth > maxPolicyDepth {
+		r.fail(fmt.Sprintf("at most %d deep in brackets", maxPolicyDepth))
+		return nil
+	}
+	var parts []Policy
+	for r.word == "(" || r.word == "," {
+		r.next()
+		parts = append(parts, r.policy())
+	}
+	if r.word != ")" {
+		r.fail(`"," or ")"`)
+		return nil
+	}
+	r.next()
+	r.depth--
+	return parts
+}
+
+// rate reads events per duration.
+func (r *textReader) rate() (limit int, per time.Duration) {
+	limit, value, at := r.events()
+	per, ok := parsePer(value)
+	if !ok {
+		r.failAt(at, value, "must be a duration such as 10ms, 1s, 1m, 1h30m, 1d or 1w")
+	}
+	return limit, per
+}
+
+// events reads events per something, and tells where that stands.
+func (r *textReader) events() (limit int, per string, at int) {
+	count, per, ok := strings.Cut(r.word, "/")
+	if !ok {
+		r.fail("a rate such as 100/1m")
+		return 0, "", 0
+	}
+	n, ok := parseCount(count)
+	if !ok {
+		r.failAt(r.at, count, fmt.Sprintf("must be a whole number from 1 to %d", math.MaxInt))
+		return 0, "", 0
+	}
+	at = r.at + len(count) + 1
+	r.next()
+	return n, per, at
+}
+
+// A textOption is a word that may follow a rate.
+type textOption struct {
+	name string
+	form string            // of the whole word, for errors
+	read func(string) bool // takes its value, which it has if form goes on after name, if it can be
+	must string            // what the value must be
+}
+
+// countOption is an option that sets n to a number. Zero would be the same as leaving it out, and so
+// not what a reader takes it for.
+func countOption(name string, n *int) textOption {
+	return textOption{
+		name: name,
+		form: name + "=N",
+		read: func(value string) (ok bool) {
+			*n, ok = parseCount(value)
+			return ok && *n > 0
+		},
+		must: fmt.Sprintf("a whole number from 1 to %d", math.MaxInt),
+	}
+}
+
+// wordOption is an option without a value.
+func wordOption(name string, is *bool) textOption {
+	return textOption{name: name, form: name, read: func(string) bool { *is = true; return true }}
+}
+
+// options reads the rest of a policy. Options can be in any order, each once at most.
+func (r *textReader) options(allowed ...textOption) {
+	for r.word != "" && (r.depth == 0 || r.word != "," && r.word != ")") {
+		name, value, has := strings.Cut(r.word, "=")
+		i := slices.IndexFunc(allowed, func(o textOption) bool {
+			return o.name == name && has == (o.form != o.name)
+		})
+		if i < 0 {
+			r.fail(r.afterRate(allowed))
+			return
+		}
+		if o := allowed[i]; !o.read(value) {
+			r.failAt(r.at+len(name)+1, value, "must be "+o.must)
+			return
+		}
+		allowed = slices.Delete(allowed, i, i+1)
+		r.next()
+	}
+}
+
+// afterRate is what may stand after a rate, for errors.
+func (r *textReader) afterRate(options []textOption) string {
+	var allowed []string
+	for _, o := range options {
+		allowed = append(allowed, o.form)
+	}
+	if r.depth > 0 {
+		return anyOf(append(allowed, `","`, `")"`))
+	}
+	return anyOf(append(allowed, "the end"))
+}
+
+// anyOf is "a, b or c".
+func anyOf(words []string) string {
+	n := len(words) - 1
+	if n == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:n], ", ") + " or " + words[n]
+}
+
+// parseCount reads a number of digits alone.
+func parseCount(s string) (int, bool) {
+	n, err := strconv.ParseUint(s, 10, strconv.IntSize-1)
+	return int(n), err == nil
+}
