@@ -1,6 +1,9 @@
 package weir
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // A bucket is the arithmetic of [TokenBucket] and of [LeakyBucket]. They differ in one thing, what
 // a key may save up while it is idle: a full bucket of tokens, or nothing.
@@ -139,6 +142,38 @@ func (d bucketWord) admitWord(state uint64, now int64) (uint64, bool) {
 	}
 	return at + owed + d.num, true
 }
+
+// takeWord is the same for any number of events.
+func (d bucketWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
+	at := uint64(now)
+	owed := max(state, at) - at
+	if n > d.limit || owed > 1<<62 { // else n events cost no more than full, and nothing wraps around
+		next, a := d.DecideWord(state, now, Ask{N: n})
+		return next, a.short()
+	}
+	early, owes := owed, owed+uint64(n)*d.num
+	if !d.spaced {
+		early = max(owes, d.full.lo) - d.full.lo
+	}
+	switch {
+	case n == 0:
+		early = 0
+	case early > 0:
+		owes = owed
+	default:
+		state = at + owes
+	}
+	r := shortResult{retryAfter: time.Duration(early), resetAfter: time.Duration(owes)}
+	switch {
+	case !d.spaced:
+		r.remaining = int((max(d.full.lo, owes) - owes) / d.num)
+	case owes == 0:
+		r.remaining = d.limit
+	}
+	return state, r
+}
+
+func (d bucketWord) limitAtOnce() int { return d.limit }
 
 func (d bucketWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	next, a := d.DecideWord(state[0], now, ask)

@@ -7,23 +7,24 @@ import "math"
 //
 //   - From bucket to bucket, the level is kept in proportion: a bucket that was half full is half full. What
 //     is owed beyond a full allowance, bookings and debts, is kept in events.
-//   - From window to window, and from log to log, what was counted is kept, as far as it counts still.
+//   - From window to window, and from log to log, what was counted is kept, as far as it counts still;
+//     in a window that began after the one that counted, as if counted now.
 //   - Policies composed of as many parts are carried part by part.
 //   - Else the key keeps the share of its allowance that it has used up, rounded up to whole events,
 //     and what goes beyond it in events.
 //
-// Only the last rounds so much that it matters; exact tells that it was not needed. A store keeps an
+// The last two may delay what was used up; exact tells that they were not needed. A store keeps an
 // exact state at once, so that the key recovers by its new policy from then on. It keeps another
 // only when events are granted on it: if denials did it, too, two limiters of one name that are
-// asked in turn could round a key up to its limit, and keep it there.
+// asked in turn could delay a key again and again, and keep it shut.
 //
 // It is for stores, which find a state that another policy has left after a policy was changed, and where
 // limiters of one name have different policies.
 func Carry(from, to Decider, state []uint64, now int64) (carried []uint64, exact bool) {
 	fresh := make([]uint64, to.Words())
 	if to, ok := to.(successor); ok {
-		if carried, ok := to.succeed(from, state, fresh, now); ok {
-			return carried, true
+		if carried, exact, ok := to.succeed(from, state, fresh, now); ok {
+			return carried, exact
 		}
 	}
 	_, old := from.Decide(state, now, Ask{})
@@ -49,9 +50,9 @@ type debtor interface {
 
 // A successor is a [Decider] that can take over the states of others like it.
 type successor interface {
-	// succeed makes fresh, a new state, what the state of from is to be, and returns it. It reports
-	// false if from is not like it.
-	succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool)
+	// succeed makes fresh, a new state, what the state of from is to be, and returns it, and whether
+	// it is exact. It reports that it is not ok if from is not like it.
+	succeed(from Decider, state, fresh []uint64, now int64) (carried []uint64, exact, ok bool)
 }
 
 // A bucketDecider is bucketWord or bucketPair.
@@ -83,19 +84,19 @@ func (b *bucket) usedBy(paidAt uint128, now int64) uint64 {
 func (d bucketWord) get(state []uint64) uint128 { return uint128{0, state[0]} }
 func (d bucketPair) get(state []uint64) uint128 { return uint128{state[0], state[1]} }
 
-func (d bucketWord) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
+func (d bucketWord) succeed(from Decider, state, fresh []uint64, now int64) (_ []uint64, exact, ok bool) {
 	paidAt, ok := d.carried(from, state, now)
 	if paidAt.hi != 0 {
 		paidAt.lo = 1<<64 - 2
 	}
 	fresh[0] = min(paidAt.lo, 1<<64-2)
-	return fresh, ok
+	return fresh, ok, ok
 }
 
-func (d bucketPair) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
+func (d bucketPair) succeed(from Decider, state, fresh []uint64, now int64) (_ []uint64, exact, ok bool) {
 	paidAt, ok := d.carried(from, state, now)
 	fresh[0], fresh[1] = paidAt.hi, paidAt.lo
-	return fresh, ok
+	return fresh, ok, ok
 }
 
 // carried is the state of b that a state of another bucket of its kind becomes.

@@ -137,6 +137,13 @@ func (d windowWord) admitWord(state uint64, now int64) (uint64, bool) {
 	return state + 1, true
 }
 
+func (d windowWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
+	next, a := d.DecideWord(state, now, Ask{N: n})
+	return next, a.short()
+}
+
+func (d windowWord) limitAtOnce() int { return int(d.limit) }
+
 func (d windowWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	next, a := d.DecideWord(state[0], now, ask)
 	state[0] = next
@@ -232,35 +239,47 @@ func (d windowFromFirst) used(state []uint64, now int64) uint64 { return count(d
 
 func count(_, count uint64) uint64 { return count }
 
-func (d windowWord) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
+// carried is what the aligned windows take over: the window at now and its count. It is exact if the
+// window that counted began no earlier.
+func (w window) carried(from Decider, state []uint64, now int64) (index, count uint64, exact, ok bool) {
 	f, ok := from.(windowCount)
-	if ok {
-		_, count := f.running(state, now)
-		fresh[0] = d.index(now)<<d.countBits | min(count, d.most)
+	if !ok {
+		return 0, 0, false, false
 	}
-	return fresh, ok
+	start, count := f.running(state, now)
+	index = max(w.index(now), start/w.per)
+	return index, count, count == 0 || start >= index*w.per, true
 }
 
-func (d windowPair) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
-	f, ok := from.(windowCount)
-	if ok {
-		_, count := f.running(state, now)
-		fresh[0], fresh[1] = d.index(now), count
+func (d windowWord) succeed(from Decider, state, fresh []uint64, now int64) (_ []uint64, exact, ok bool) {
+	index, count, exact, ok := d.carried(from, state, now)
+	if count > 0 {
+		fresh[0] = index<<d.countBits | min(count, d.most)
 	}
-	return fresh, ok
+	return fresh, exact, ok
 }
 
-func (d windowFromFirst) succeed(from Decider, state, fresh []uint64, now int64) ([]uint64, bool) {
-	f, ok := from.(windowCount)
-	if ok {
-		start, count := f.running(state, now)
-		_, isFromFirst := from.(windowFromFirst)
-		if !isFromFirst {
-			start = uint64(now)
-		}
-		if count > 0 && (uint64(now) < start || uint64(now)-start < d.per) {
-			fresh[0], fresh[1] = start, count
-		}
+func (d windowPair) succeed(from Decider, state, fresh []uint64, now int64) (_ []uint64, exact, ok bool) {
+	index, count, exact, ok := d.carried(from, state, now)
+	if count > 0 {
+		fresh[0], fresh[1] = index, count
 	}
-	return fresh, ok
+	return fresh, exact, ok
+}
+
+func (d windowFromFirst) succeed(from Decider, state, fresh []uint64, now int64) (_ []uint64, exact, ok bool) {
+	f, ok := from.(windowCount)
+	if !ok {
+		return fresh, false, false
+	}
+	start, count := f.running(state, now)
+	if count == 0 {
+		return fresh, true, true
+	}
+	exact = max(uint64(now), start)-start < d.per
+	if !exact {
+		start = uint64(now)
+	}
+	fresh[0], fresh[1] = start, count
+	return fresh, exact, true
 }

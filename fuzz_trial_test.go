@@ -137,6 +137,9 @@ func (x *trial) take(ask weir.Ask) weir.Answer {
 	r, err := x.limiter.Take(context.Background(), "key", n)
 	x.front.instead = weir.Ask{}
 	require.NoError(x.t, err)
-	require.Equal(x.t, r, x.front.answer.Result)
-	return x.front.answer
+	a := x.front.answer
+	require.Equal(x.t, r, a.Result)
+	require.Equal(x.t, x.now, a.At, "%#v asked for %+v", x.policy, ask)
+	a.At = 0 // which a policy does not tell
+	return a
 }

@@ -187,6 +187,14 @@ func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("weir: Take: %w", err)
 	}
+	if k.mem != nil {
+		if limit, r, ok := k.mem.take(scope, key, n); ok {
+			return Result{
+				Allowed: r.retryAfter == 0, Limit: limit,
+				Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
+			}, nil
+		}
+	}
 	a, err := k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: Ask{N: n}})
 	if err != nil {
 		return Result{}, fmt.Errorf("weir: Take: %w", err)

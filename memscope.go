@@ -14,6 +14,7 @@ type memScope struct {
 	memory       *memory
 	*writer                   // of its entries
 	admitWord    wordAdmitter // decider if it is one, else nil
+	limit        int          // of admitWord
 	admit        admitter     // likewise
 	nameA, nameB uint64       // hash of the name
 }
@@ -62,7 +63,9 @@ func (m *memory) scope(s *Scope) (*memScope, error) {
 			return nil, err
 		}
 		sc = &memScope{memory: m, writer: w}
-		sc.admitWord, _ = s.Decider.(wordAdmitter)
+		if sc.admitWord, _ = s.Decider.(wordAdmitter); sc.admitWord != nil {
+			sc.limit = sc.admitWord.limitAtOnce()
+		}
 		sc.admit, _ = s.Decider.(admitter)
 		if s.Name != "" {
 			sc.nameA, sc.nameB = maphash.String(m.seedB, s.Name), maphash.String(m.seedA, s.Name)

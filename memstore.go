@@ -99,6 +99,30 @@ func (s *MemStore) allow(scope *Scope, key string) bool {
 	return sc.memory.decide(sc, h, Request{Scope: scope, Key: key, Ask: Ask{N: 1}}).Allowed
 }
 
+// take is Do for all or none of n events of a known key, when nothing but the Result is asked for. It
+// takes two thirds of the time.
+func (s *MemStore) take(scope *Scope, key string, n int) (limit int, r shortResult, ok bool) {
+	sc, err := s.scope(scope)
+	if err != nil || sc.admitWord == nil {
+		return 0, r, false
+	}
+	e := sc.memory.find(sc.hash(key))
+	if e == nil {
+		return 0, r, false
+	}
+	now := scope.Now()
+	for {
+		old := e.state.Load()
+		if old == moved {
+			return 0, r, false
+		}
+		next, r := sc.admitWord.takeWord(old, now, n)
+		if next == old || e.exchange(sc, old, next) {
+			return sc.limit, r, true
+		}
+	}
+}
+
 // scope returns what the memory knows of a scope.
 func (s *MemStore) scope(scope *Scope) (*memScope, error) {
 	m := s.memory.Load()

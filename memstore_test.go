@@ -156,17 +156,24 @@ func TestR10_MemStoreWhileItGrows(t *testing.T) {
 	})
 }
 
-// A queue keeps its place when its rate or capacity changes, in whatever number of words.
-func TestCarryKeepsTheInstantOfAQueue(t *testing.T) {
+// The events in a queue stay in it when its rate or capacity changes, in whatever number of words, and
+// go by its new rate from then on.
+func TestCarryTimesAQueueAnew(t *testing.T) {
 	mock := clock.NewMock()
 	store := new(weir.MemStore)
-	limiter := func(limit, capacity int) *weir.Keyed {
-		return weir.Must(weir.New(weir.LeakyBucket{Limit: limit, Per: time.Second, Capacity: capacity}, weir.WithStore(store), weir.WithClock(mock)))
+	retry := func(limit, capacity int) time.Duration {
+		l := weir.Must(weir.New(weir.LeakyBucket{Limit: limit, Per: time.Second, Capacity: capacity},
+			weir.WithStore(store), weir.WithClock(mock)))
+		return take(t, l, "k", 1).RetryAfter
 	}
-	require.True(t, limiter(4, 10).Allow("k"))
-	for _, l := range []*weir.Keyed{limiter(4, 10), limiter(4, 1000), limiter(7, 3), limiter(1, 1)} {
-		assert.Equal(t, 250*time.Millisecond, take(t, l, "k", 1).RetryAfter)
-	}
+	require.Zero(t, retry(4, 10), "one event goes, and occupies the outlet for 250 ms")
+	assert.Equal(t, 250*time.Millisecond, retry(4, 10))
+	assert.Equal(t, 250*time.Millisecond, retry(4, 1000))
+	assert.Equal(t, time.Second/7+1, retry(7, 3))
+	assert.Equal(t, time.Second, retry(1, 1))
+	synctest.Test(t, func(*testing.T) { mock.Add(400 * time.Millisecond) })
+	assert.Equal(t, 600*time.Millisecond, retry(1, 1))
+	assert.Equal(t, 150*time.Millisecond, retry(4, 10), "six tenths of an event")
 }
 
 func TestMemStoreOptions(t *testing.T) {

@@ -48,12 +48,29 @@ type WordDecider interface {
 	DecideWord(state uint64, now int64, ask Ask) (uint64, Answer)
 }
 
-// A wordAdmitter is a [WordDecider] that has a short way for the commonest ask, that of
-// [Keyed.Allow]: one event, and of the answer only whether it is granted. Making up the whole
-// answer takes as long again as everything else.
+// A wordAdmitter is a [WordDecider] that has a short way for the commonest asks, those of
+// [Keyed.Allow] and [Keyed.Take].
 type wordAdmitter interface {
+	// admitWord asks for one event, and tells only whether it is granted. Making up the whole answer
+	// takes as long again as everything else.
 	admitWord(state uint64, now int64) (next uint64, granted bool)
+
+	// takeWord asks for all or none of n events, at least zero, and tells of the Result what can
+	// change.
+	takeWord(state uint64, now int64, n int) (next uint64, r shortResult)
+
+	// limitAtOnce is the Limit of every Result.
+	limitAtOnce() int
 }
+
+// A shortResult is a [Result] that is handed on in registers: one of more than four fields is not, and
+// copying it from call to call takes as long as deciding.
+type shortResult struct {
+	remaining              int
+	retryAfter, resetAfter time.Duration // allowed if retryAfter is zero (R4)
+}
+
+func (r Result) short() shortResult { return shortResult{r.Remaining, r.RetryAfter, r.ResetAfter} }
 
 // An admitter is the same for a [Decider] whose states are of more words.
 type admitter interface {

@@ -92,12 +92,12 @@ func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
 }
 
 // succeed keeps all that a log of another limit or length remembers.
-func (d eventLog) succeed(from Decider, state, fresh []uint64, _ int64) ([]uint64, bool) {
-	_, ok := from.(eventLog)
+func (d eventLog) succeed(from Decider, state, fresh []uint64, _ int64) (_ []uint64, exact, ok bool) {
+	_, ok = from.(eventLog)
 	if ok {
 		fresh = append(fresh[:0], state...)
 	}
-	return fresh, ok
+	return fresh, ok, ok
 }
 
 func (d eventLog) used(state []uint64, now int64) uint64 {

@@ -244,12 +244,12 @@ func (s sliding) sameSpan(from Decider, state []uint64) ([]uint64, bool) {
 	return nil, false
 }
 
-func (s sliding) succeed(from Decider, state, fresh []uint64, _ int64) ([]uint64, bool) {
+func (s sliding) succeed(from Decider, state, fresh []uint64, _ int64) (_ []uint64, exact, ok bool) {
 	words, ok := s.sameSpan(from, state)
 	if ok {
 		copy(fresh, words)
 	}
-	return fresh, ok
+	return fresh, ok, ok
 }
 
 func (s sliding) used(state []uint64, now int64) uint64 {
@@ -285,12 +285,12 @@ func (d slidingWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answe
 	return d.pack(s[0], s[1], s[2]), a
 }
 
-func (d slidingWord) succeed(from Decider, state, fresh []uint64, _ int64) ([]uint64, bool) {
+func (d slidingWord) succeed(from Decider, state, fresh []uint64, _ int64) (_ []uint64, exact, ok bool) {
 	words, ok := d.sameSpan(from, state)
 	if ok {
 		fresh[0] = d.pack(words[0], min(words[1], d.most), min(words[2], d.most))
 	}
-	return fresh, ok
+	return fresh, ok, ok
 }
 
 // admitWord needs no division while the sub-window lasts: current + floor(x/width) < limit is x <
@@ -312,6 +312,13 @@ func (d slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 	}
 	return state + 1<<currentAt, true
 }
+
+func (d slidingWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
+	next, a := d.DecideWord(state, now, Ask{N: n})
+	return next, a.short()
+}
+
+func (d slidingWord) limitAtOnce() int { return int(d.limit) }
 
 func (d slidingWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	next, a := d.DecideWord(state[0], now, ask)

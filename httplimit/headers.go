@@ -2,8 +2,10 @@ package httplimit
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -75,8 +77,13 @@ type rateLimit struct {
 	name   string // as the user gave it
 	quoted string // as an sf-string
 	window string // ";w=60" or ""
-	quota  int    // the Limit that policy tells
-	policy string // the whole of RateLimit-Policy, for quota
+	latest atomic.Pointer[policyField]
+}
+
+// A policyField is the whole of RateLimit-Policy, for a Limit.
+type policyField struct {
+	quota int
+	value string
 }
 
 func (f RateLimit) fields() (fields, error) {
@@ -96,23 +103,23 @@ func (f RateLimit) fields() (fields, error) {
 		quoted = append(quoted, c)
 	}
 	p := &rateLimit{name: name, quoted: string(append(quoted, '"'))}
+	quota := 0
 	if f.Policy != nil {
-		quota, window, err := fullQuota(f.Policy)
-		if err != nil {
+		var window time.Duration
+		var err error
+		if quota, window, err = fullQuota(f.Policy); err != nil {
 			return nil, fmt.Errorf("weir: RateLimit.Policy: %w", err)
 		}
-		p.quota = quota
 		p.window = string(appendInt([]byte(";w="), max(seconds(window), 1)))
 	}
-	p.policy = p.policyFor(p.quota)
+	p.latest.Store(p.policy(quota))
 	return p, nil
 }
 
 func (f *rateLimit) policyName() string { return f.name }
 
-// policyFor is RateLimit-Policy for a quota.
-func (f *rateLimit) policyFor(quota int) string {
-	return string(appendInt([]byte(f.quoted+";q="), int64(quota))) + f.window
+func (f *rateLimit) policy(quota int) *policyField {
+	return &policyField{quota, string(appendInt([]byte(f.quoted+";q="), int64(quota))) + f.window}
 }
 
 // The names of fields as http.Header has them.
@@ -123,15 +130,20 @@ const (
 
 // set allocates twice: the one value that changes, and the slots of both.
 func (f *rateLimit) set(h http.Header, res weir.Result) {
-	policy := f.policy
-	if res.Limit != f.quota {
-		policy = f.policyFor(res.Limit)
+	policy := f.latest.Load()
+	if policy.quota != res.Limit { // which is the same for most requests, if not for all
+		policy = f.policy(res.Limit)
+		f.latest.Store(policy)
 	}
 	var buf [128]byte
 	b := append(buf[:0], f.quoted...)
 	b = appendInt(append(b, ";r="...), int64(res.Remaining))
 	b = appendInt(append(b, ";t="...), seconds(effectiveWindow(res)))
-	values := []string{policy, string(b)}
+	values := []string{policy.value, string(b)}
+	if len(h) == 0 { // as it mostly is: nothing to look for
+		h[rateLimitPolicyField], h[rateLimitField] = values[0:1:1], values[1:2:2]
+		return
+	}
 	put(h, rateLimitPolicyField, values[0:1:1])
 	put(h, rateLimitField, values[1:2:2])
 }
@@ -160,11 +172,8 @@ func (XRateLimit) fields() (fields, error) {
 
 // unixAfter is the first whole second, in Unix time, at which d has passed.
 func unixAfter(d time.Duration) int64 {
-	at := time.Now().Add(d)
-	if at.Nanosecond() > 0 {
-		return at.Unix() + 1
-	}
-	return at.Unix()
+	now := time.Now().UnixNano()
+	return seconds(time.Duration(now + min(int64(d), math.MaxInt64-now)))
 }
 
 func (f *threeFields) policyName() string { return "" }
