@@ -1,0 +1,148 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// shadowed is a shadow of 2 an hour, and what it told of.
+func shadowed(opts ...weir.Option) (*weir.Shadowed, *[]weir.Refusal) {
+	var told []weir.Refusal
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 2, Per: time.Hour}, append([]weir.Option{weir.WithClock(clock.NewMock())}, opts...)...))
+	return weir.Shadow(l, func(r weir.Refusal) { told = append(told, r) }), &told
+}
+
+func TestShadow_RefusesNothingAndTellsWhatItWouldHave(t *testing.T) {
+	s, told := shadowed()
+	for range 3 {
+		assert.True(t, s.Allow("a"))
+	}
+	denied := weir.Result{Limit: 2, RetryAfter: time.Hour / 2, ResetAfter: time.Hour}
+	for range 2 {
+		r := take(t, s, "a", 1)
+		assert.Equal(t, weir.Result{Allowed: true, Limit: 2, ResetAfter: time.Hour}, r)
+	}
+	assert.NoError(t, s.Wait(background, "a", 1), "and does not wait")
+	assert.NoError(t, s.Wait(background, "b", 2))
+	assert.True(t, take(t, s, "b", 0).Allowed)
+	assert.True(t, take(t, s, "c", 5).Allowed)
+
+	tooMany := weir.Result{Limit: 2, Remaining: 2, RetryAfter: weir.Never}
+	assert.Equal(t, []weir.Refusal{
+		{Key: "a", N: 1},
+		{Key: "a", N: 1, Result: denied},
+		{Key: "a", N: 1, Result: denied},
+		{Key: "a", N: 1, Result: denied},
+		{Key: "c", N: 5, Result: tooMany},
+	}, *told)
+}
+
+func TestShadow_Enforced(t *testing.T) { synctest.Test(t, testShadowEnforced) }
+
+func testShadowEnforced(t *testing.T) {
+	var told []weir.Refusal
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 2, Per: time.Hour}))
+	s := weir.Shadow(l, func(r weir.Refusal) { told = append(told, r) })
+	require.NoError(t, s.Enforce(1))
+	assert.True(t, take(t, s, "a", 2).Allowed)
+	assert.False(t, s.Allow("a"))
+	r := take(t, s, "a", 1)
+	assert.Equal(t, time.Hour/2, r.RetryAfter)
+	ctx, cancel := context.WithTimeout(background, time.Minute)
+	defer cancel()
+	late := s.Wait(ctx, "a", 1)
+	assert.ErrorIs(t, late, weir.ErrTooLate)
+	assert.Equal(t, []weir.Refusal{
+		{Key: "a", N: 1, Enforced: true},
+		{Key: "a", N: 1, Result: r, Enforced: true},
+		{Key: "a", N: 1, Err: late, Enforced: true},
+	}, told)
+}
+
+func TestShadow_WhenThereIsNoDecision(t *testing.T) {
+	broken := storeFunc(func(context.Context, weir.Request) (weir.Answer, error) { return weir.Answer{}, errStore })
+	s, told := shadowed(weir.WithStore(broken))
+	assert.True(t, s.Allow("a"))
+	assert.Equal(t, weir.Result{Allowed: true}, take(t, s, "a", 1))
+	assert.NoError(t, s.Wait(background, "a", 1))
+	require.Len(t, *told, 3)
+	assert.ErrorIs(t, (*told)[1].Err, errStore)
+
+	require.NoError(t, s.Enforce(1))
+	assert.False(t, s.Allow("a"))
+	_, err := s.Take(background, "a", 1)
+	assert.ErrorIs(t, err, errStore)
+
+	// What is the caller's own fault is no refusal.
+	require.NoError(t, s.Enforce(0))
+	*told = nil
+	ended, cancel := context.WithCancel(background)
+	cancel()
+	_, err = s.Take(ended, "a", 1)
+	assert.ErrorIs(t, err, context.Canceled)
+	_, err = s.Take(background, "a", -1)
+	assert.Error(t, err)
+	assert.Error(t, s.Wait(background, "a", -1))
+	assert.Empty(t, *told)
+}
+
+// The share of the keys is what was asked for, grows by keys that join, and is the same everywhere.
+func TestShadow_EnforceIsStableByKey(t *testing.T) {
+	const keys = 20_000
+	s, _ := shadowed()
+	before := map[string]bool{}
+	for _, share := range []float64{0, 0.001, 0.1, 0.5, 0.9, 1} {
+		require.NoError(t, s.Enforce(share))
+		enforced := map[string]bool{}
+		for i := range keys {
+			k := fmt.Sprint("user ", i)
+			if r, _ := s.Take(background, k, 3); !r.Allowed {
+				enforced[k] = true
+			}
+			assert.False(t, before[k] && !enforced[k], "%s was enforced at a smaller share", k)
+		}
+		deviation := 4 * math.Sqrt(share*(1-share)/keys)
+		assert.InDelta(t, share, float64(len(enforced))/keys, deviation+1e-9)
+		before = enforced
+	}
+	require.NoError(t, s.Enforce(0.5))
+	got := ""
+	for _, k := range []string{"", "a", "b", "user 1", "user 2", "192.0.2.1", "192.0.2.2", "192.0.2.3"} {
+		r, _ := s.Take(background, k, 3)
+		got += fmt.Sprint(!r.Allowed, " ")
+	}
+	assert.Equal(t, "false true true true false true false true ", got, "in every process and release")
+}
+
+func TestShadow_BadInput(t *testing.T) {
+	s, _ := shadowed()
+	for _, share := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
+		assert.EqualError(t, s.Enforce(share), fmt.Sprintf("weir: Enforce(%v), must be from 0 to 1", share))
+	}
+	assert.PanicsWithValue(t, "weir: Shadow(nil, ...), must be a Limiter", func() { weir.Shadow(nil, nil) })
+	nobody := weir.Shadow(weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour})), nil)
+	assert.True(t, nobody.Allow("a"))
+	assert.True(t, nobody.Allow("a"))
+}
+
+func TestShadow_AllocatesNothing(t *testing.T) {
+	refused := 0
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}))
+	s := weir.Shadow(l, func(weir.Refusal) { refused++ })
+	assert.NoError(t, s.Enforce(0.5))
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		s.Allow("a key")
+		_, _ = s.Take(background, "a key", 1)
+	}))
+	assert.Greater(t, refused, 1000)
+}
