@@ -34,6 +34,10 @@ var texts = []struct {
 	{weir.SlidingWindow{Limit: 100, Per: time.Minute, Buckets: 6}, "sliding-window 100/1m buckets=6"},
 	{weir.SlidingWindow{Limit: 1, Per: 100 * time.Microsecond, Buckets: 100_000}, "sliding-window 1/100us buckets=100000"},
 	{weir.SlidingLog{Limit: 5, Per: time.Minute}, "sliding-log 5/1m"},
+	{weir.CalendarWindow{Limit: 1000, Unit: weir.Month}, "calendar-window 1000/month"},
+	{weir.CalendarWindow{Limit: 1000, Unit: weir.Month, Location: "Europe/Berlin", Start: 15}, "calendar-window 1000/month location=Europe/Berlin start=15"},
+	{weir.CalendarWindow{Limit: 1, Unit: weir.Minute, Location: "Etc/GMT+5"}, "calendar-window 1/minute location=Etc/GMT+5"},
+	{weir.CalendarWindow{Limit: 1, Unit: weir.Week, Start: 1}, "calendar-window 1/week start=1"},
 
 	{weir.TokenBucket{Limit: 1, Per: 1}, "1/1ns"},
 	{weir.TokenBucket{Limit: math.MaxInt32, Per: math.MaxInt64, Burst: math.MaxInt32}, "token-bucket 2147483647/9223372036854775807ns burst=2147483647"},
@@ -160,6 +164,11 @@ func TestText_ErrorsShowThePlace(t *testing.T) {
 		{"sliding-window 10/1s from-first", `at byte 21, "from-first": must be buckets=N or the end`},
 		{"sliding-log 10/1s buckets=1", `at byte 18, "buckets=1": must be the end`},
 
+		{"calendar-window 10/1mo", `at byte 19, "1mo": must be minute, hour, day, week, month or year`},
+		{"calendar-window 10/month start=x", `at byte 31, "x": must be a whole number: the day of a month, 0 to 6 for Sunday to Saturday, or the month of a year`},
+		{"calendar-window 10/month location= start=1", `at byte 34, "": must be the name of a time zone, such as Europe/Berlin`},
+		{"calendar-window 10/month zone=UTC", `at byte 25, "zone=UTC": must be location=ZONE, start=N or the end`},
+		{"calendar-window 0/day", `at byte 0, "calendar-window 0/day": weir.CalendarWindow.Limit is 0, must be at least 1`},
 		{"0/0s", `at byte 0, "0/0s": weir.TokenBucket.Limit is 0, must be at least 1; weir.TokenBucket.Per is 0s, must be at least 1ns`},
 		{"sliding-log 5/-1m ", `at byte 0, "sliding-log 5/-1m": weir.SlidingLog.Per is -1m0s, must be at least 1ns`},
 		{" sliding-window 0/1m  buckets=7", `at byte 1, "sliding-window 0/1m  buckets=7": weir.SlidingWindow.Limit is 0, must be at least 1; weir.SlidingWindow.Buckets is 7, must be a divisor of Per, 1m0s`},

@@ -18,13 +18,15 @@ const (
 //	fixed-window 1000/1h from-first FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true}
 //	sliding-window 100/1m buckets=6 SlidingWindow{Limit: 100, Per: time.Minute, Buckets: 6}
 //	sliding-log 5/1m                SlidingLog{Limit: 5, Per: time.Minute}
+//	calendar-window 1000/month      CalendarWindow{Limit: 1000, Unit: Month}
 //
 // The String and MarshalText methods of the policies write it, and MarshalText only what ParsePolicy
 // reads as the same policy. In full:
 //
-//	policy   = [ kind ] rate { option }    without a kind it is a token-bucket
-//	rate     = count "/" duration          Limit and Per
+//	policy   = [ kind ] rate { option }         without a kind it is a token-bucket
+//	rate     = count "/" ( duration | unit )    a unit such as month for a calendar-window
 //	option   = "burst=" count | "capacity=" count | "buckets=" count | "from-first"
+//	           | "location=" zone | "start=" digits
 //	duration = [ digits "w" ] [ digits "d" ] [ a duration as time.ParseDuration reads it ]
 //	count    = digits
 //
@@ -80,6 +82,7 @@ func textKinds() []textKind {
 			r.options()
 			return p
 		}},
+		{"calendar-window", readCalendarWindow},
 	}
 }
 

@@ -1,0 +1,158 @@
+package weir
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// A Unit is a unit of the calendar, for [CalendarWindow].
+type Unit uint8
+
+// The units. The zero Unit is none of them.
+const (
+	Minute Unit = iota + 1
+	Hour
+	Day
+	Week
+	Month
+	Year
+)
+
+var unitNames = [...]string{Minute: "minute", Hour: "hour", Day: "day", Week: "week", Month: "month", Year: "year"}
+
+// String is the unit's name, such as "month".
+func (u Unit) String() string {
+	if u < Minute || u > Year {
+		return "Unit(" + strconv.Itoa(int(u)) + ")"
+	}
+	return unitNames[u]
+}
+
+// A calendar divides time into the windows of a unit, as the clocks of a zone show it. Its instants
+// are seconds since the Unix epoch, since no clock in any zone is off by fractions of a second. It
+// knows none before the epoch.
+//
+// "Civil" is what the clocks show: the seconds since the epoch that UTC has when its clocks show the
+// same.
+type calendar struct {
+	unit  Unit
+	start int // where a week, month or year starts, as in CalendarWindow, but never 0 for month and year
+	zone  *time.Location
+}
+
+const (
+	minuteSeconds = 60
+	hourSeconds   = 60 * minuteSeconds
+	daySeconds    = 24 * hourSeconds
+
+	// No zone is further than that from UTC: RFC 8536, section 3.2, has them below 26 hours.
+	maxOffset = 26 * hourSeconds
+)
+
+// around is the window that the instant at lies in, from start to before end.
+func (c calendar) around(at int64) (start, end int64) {
+	switch c.unit {
+	case Minute:
+		return c.shown(at, minuteSeconds)
+	case Hour:
+		return c.shown(at, hourSeconds)
+	}
+	offset, _ := c.offset(at)
+	n := c.number(at + offset)
+	start, end = c.first(c.turn(n)), c.first(c.turn(n+1))
+	for at >= end { // the date shown has been passed before, and a later one seen
+		n++
+		start, end = end, c.first(c.turn(n+1))
+	}
+	return start, end
+}
+
+// shown is the time around at in which clocks show the same minute or hour, and keep their offset.
+// So an hour that is shown twice is two windows.
+func (c calendar) shown(at, length int64) (start, end int64) {
+	offset, _ := c.offset(at)
+	start = at - modulo(at+offset, length)
+	end = start + length
+	start = max(start, 0)
+	for t := start; t < end; {
+		o, until := c.offset(t)
+		switch {
+		case o == offset:
+		case t < at:
+			start = until
+		default:
+			end = t
+		}
+		t = until
+	}
+	return start, end
+}
+
+// first is the first instant at which clocks show civil, or anything later because they skip it. They
+// may be put back and show it again; that changes nothing.
+func (c calendar) first(civil int64) int64 {
+	for at := max(civil-maxOffset, 0); ; {
+		offset, until := c.offset(at)
+		if t := max(at, civil-offset); t < until {
+			return t
+		}
+		at = until
+	}
+}
+
+// offset is how far ahead of UTC the clocks are at an instant, and until when they keep that at
+// least.
+func (c calendar) offset(at int64) (offset, until int64) {
+	t := time.Unix(at, 0).In(c.zone)
+	_, east := t.Zone()
+	_, end := t.ZoneBounds()
+	if end.IsZero() {
+		return int64(east), math.MaxInt64
+	}
+	until = end.Unix()
+	if until <= at {
+		// In years to come, ZoneBounds takes the 366th day for one beyond the year's end.
+		until = at - at%daySeconds + daySeconds
+	}
+	return int64(east), until
+}
+
+// number is that of the day, week, month or year that a civil time lies in.
+func (c calendar) number(civil int64) int64 {
+	year, month, _ := time.Unix(civil, 0).UTC().Date()
+	n := int64(year) // Year
+	switch c.unit {
+	case Day:
+		return (civil - modulo(civil, daySeconds)) / daySeconds
+	case Week:
+		first := c.turn(0)
+		return (civil - first - modulo(civil-first, 7*daySeconds)) / (7 * daySeconds)
+	case Month:
+		n = 12*n + int64(month-time.January)
+	}
+	if civil < c.turn(n) { // it has not turned yet
+		n--
+	}
+	return n
+}
+
+// turn is the civil time at which a day, week, month or year of that number starts.
+func (c calendar) turn(n int64) int64 {
+	switch c.unit {
+	case Day:
+		return n * daySeconds
+	case Week:
+		first := int64(c.start) - int64(time.Thursday) // the epoch was a Thursday
+		return (7*n + first) * daySeconds
+	case Month:
+		year, month := int(n/12), time.January+time.Month(n%12)
+		last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
+		return time.Date(year, month, min(c.start, last), 0, 0, 0, 0, time.UTC).Unix()
+	default:
+		return time.Date(int(n), time.Month(c.start), 1, 0, 0, 0, 0, time.UTC).Unix()
+	}
+}
+
+// modulo is a mod b, from 0 to b-1 for a negative a, too.
+func modulo(a, b int64) int64 { return (a%b + b) % b }
