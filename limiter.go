@@ -98,8 +98,9 @@ func New(p Policy, opts ...Option) (*Keyed, error) {
 	if k.store == nil {
 		k.store = new(MemStore)
 	}
-	if k.mem, _ = k.store.(*MemStore); k.mem != nil {
-		err = errors.Join(err, k.mem.check())
+	k.mem, _ = k.store.(*MemStore)
+	if s, ok := k.store.(checker); ok {
+		err = errors.Join(err, s.check())
 	}
 	if err != nil {
 		return nil, err

@@ -22,7 +22,8 @@ import (
 //   - If the state was left by another policy, under the same name, what was used up
 //     of that allowance is carried over; [Carry] does it.
 //   - If r.Forget is set it forgets the state of the key, and runs no Decider.
-//   - An error means that there is no decision, and that the Answer is to be ignored. A Store that can block
+//   - An error means that there is no decision, and that the Answer is to be ignored. One that is about the
+//     request, while the store is well, wraps [ErrRequest]. A Store that can block
 //     returns within ctx, and counts a request once at most, even if it retries.
 //
 // A Store may stand in front of another, and pass requests on.

@@ -19,6 +19,7 @@ const (
 	changeRule  = "Change (a changed policy is no fresh allowance)"
 	policyRule  = "Policy (any policy is run as it is, on the state that it left)"
 	bookingRule = "Booking (events can be booked ahead and given back)"
+	atRule      = "At (the answer tells the instant of the decision, by the clock that decided)"
 	errorsRule  = "Errors (an error means that there is no decision, and counts nothing)"
 )
 

@@ -88,8 +88,9 @@ func (s *suite) up(d time.Duration) time.Duration {
 	return d
 }
 
-// seen is an answer as far as it can be compared.
+// seen is an answer as far as it can be compared with a policy's, which does not tell At.
 func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
+	a.At = 0
 	if s.realTime {
 		a.RetryAfter, a.ResetAfter, a.Delay = 0, 0, 0
 		return a
@@ -161,6 +162,9 @@ func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
 	a, err := e.store.Do(context.Background(), weir.Request{Scope: l.scope, Key: key, Ask: ask})
 	if err != nil {
 		e.Fatalf("%s: Do(%s, %+v) failed: %v", errorsRule, short(key), ask, err)
+	}
+	if now := e.clock.Now(); a.At <= 0 || !e.realTime && a.At != now.UnixNano() {
+		e.Fatalf("%s: Do(%s, %+v) at %d told At %d", atRule, short(key), ask, now.UnixNano(), a.At)
 	}
 	return a
 }

@@ -1,0 +1,106 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A redis stands for a store that processes share, and that is away at times.
+type redis struct {
+	weir.MemStore
+	away  bool
+	asked int
+}
+
+func (s *redis) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	if s.asked++; s.away {
+		return weir.Answer{}, errors.New("connection refused")
+	}
+	return s.MemStore.Do(ctx, r)
+}
+
+// While the store fails everything is granted.
+func ExampleFailOpen() {
+	store := new(redis)
+	limiter := weir.Must(weir.New(
+		weir.TokenBucket{Limit: 2, Per: time.Hour},
+		weir.WithStore(weir.FailOpen(store, func(err error) { fmt.Println("not limited:", err) }))))
+
+	store.away = true
+	for range 3 {
+		fmt.Println(limiter.Allow("ada"))
+	}
+
+	// Output:
+	// not limited: connection refused
+	// true
+	// not limited: connection refused
+	// true
+	// not limited: connection refused
+	// true
+}
+
+// While the shared store is away each process limits by itself.
+func ExampleFallback() {
+	store := new(redis)
+	limiter := weir.Must(weir.New(
+		weir.TokenBucket{Limit: 2, Per: time.Hour},
+		weir.WithStore(weir.Fallback(store, new(weir.MemStore), weir.FallbackOptions{
+			Budget: 50 * time.Millisecond,
+			Report: func(err error) { fmt.Println("limits are of this process alone:", err) },
+		}))))
+
+	store.away = true
+	for range 3 {
+		result, err := limiter.Take(context.Background(), "ada", 1)
+		fmt.Println(result.Allowed, result.Degraded, err)
+	}
+	fmt.Println("asked", store.asked, "time")
+
+	// Output:
+	// limits are of this process alone: connection refused
+	// true true <nil>
+	// true true <nil>
+	// false true <nil>
+	// asked 1 time
+}
+
+// Who hammers a key that is used up costs the shared store nothing.
+func ExampleDenyCache() {
+	store := new(redis)
+	limiter := weir.Must(weir.New(
+		weir.TokenBucket{Limit: 2, Per: time.Hour},
+		weir.WithStore(weir.DenyCache(store, weir.DenyCacheOptions{}))))
+
+	granted := 0
+	for range 1_000_000 {
+		if limiter.Allow("mallory") {
+			granted++
+		}
+	}
+	fmt.Println(granted, "granted, the store was asked", store.asked, "times")
+
+	// Output: 2 granted, the store was asked 3 times
+}
+
+// All together: the cache spares the store, and the fallback takes its place.
+func ExampleDenyCache_inFrontOfFallback() {
+	store := new(redis)
+	limiter := weir.Must(weir.New(
+		weir.TokenBucket{Limit: 2, Per: time.Hour},
+		weir.WithStore(weir.DenyCache(
+			weir.Fallback(store, new(weir.MemStore), weir.FallbackOptions{}),
+			weir.DenyCacheOptions{MaxAge: time.Second}))))
+
+	fmt.Println(limiter.Allow("ada"), limiter.Allow("ada"), limiter.Allow("ada"))
+	store.away = true
+	fmt.Println(limiter.Allow("ada"), limiter.Allow("bob"))
+
+	// Output:
+	// true true false
+	// false true
+}

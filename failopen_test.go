@@ -1,0 +1,136 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/storetest"
+)
+
+// scopeOf is the scope of a limiter, for requests that no limiter makes.
+func scopeOf(p weir.Policy, opts ...weir.Option) (scope *weir.Scope) {
+	spy := storeFunc(func(_ context.Context, r weir.Request) (weir.Answer, error) {
+		scope = r.Scope
+		return weir.Answer{}, nil
+	})
+	weir.Must(weir.New(p, append(opts, weir.WithStore(spy))...)).Allow("")
+	return scope
+}
+
+func TestFailOpen_StoreThatWorks(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) weir.Store {
+		return weir.FailOpen(new(weir.MemStore), func(err error) { t.Errorf("told of %v", err) })
+	})
+}
+
+func TestFailOpen_GrantsWhileTheStoreFails(t *testing.T) {
+	for _, p := range everyPolicy {
+		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
+			store := new(faulty)
+			var told []error
+			open := weir.FailOpen(store, func(err error) { told = append(told, err) })
+			l := weir.Must(weir.New(p, weir.WithStore(open), weir.WithClock(new(movingClock))))
+			limit := take(t, l, "k", 0).Limit
+
+			store.down.Store(true)
+			for range 3 {
+				r := take(t, l, "k", limit)
+				assert.True(t, r.Allowed && r.Degraded && r.RetryAfter == 0 && r.Limit == limit, "%+v", r)
+			}
+			assert.True(t, l.Allow("k"))
+			assert.NoError(t, l.Wait(context.Background(), "k", limit))
+			assert.Equal(t, weir.Result{Allowed: true, Limit: limit, Remaining: limit, Degraded: true}, take(t, l, "k", 0))
+			assert.Equal(t, []error{errStore, errStore, errStore, errStore, errStore, errStore}, told)
+
+			store.down.Store(false)
+			if limit < math.MaxInt32 {
+				assert.Equal(t, limit, take(t, l, "k", 0).Remaining, "nothing of it was counted")
+			}
+			assert.False(t, take(t, l, "k", limit).Degraded)
+			assert.Len(t, told, 6)
+		})
+	}
+}
+
+func TestFailOpen_WhatNeverFitsIsDenied(t *testing.T) {
+	store := new(faulty)
+	store.down.Store(true)
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(weir.FailOpen(store, nil))))
+	r := take(t, l, "k", 6)
+	assert.Equal(t, weir.Result{Limit: 5, Remaining: 5, RetryAfter: weir.Never, Degraded: true}, r)
+	assert.ErrorIs(t, l.Wait(context.Background(), "k", 6), weir.ErrNeverFits)
+}
+
+// Whoever finds a key that the store cannot hold, or hangs up, is not let through for it.
+func TestFailOpen_FailsClosed(t *testing.T) {
+	ctx := context.Background()
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	late, cancel := context.WithTimeout(ctx, 0)
+	defer cancel()
+	tooLong := fmt.Errorf("a key of 9 MB: %w", weir.ErrRequest)
+	scope := scopeOf(weir.TokenBucket{Limit: 5, Per: time.Second})
+	for _, test := range []struct {
+		why string
+		ctx context.Context
+		err error
+		r   weir.Request
+	}{
+		{"the caller has hung up", cancelled, errStore, weir.Request{Ask: weir.Ask{N: 1}}},
+		{"the caller's deadline has passed", late, errStore, weir.Request{Ask: weir.Ask{N: 1}}},
+		{"the request is at fault", ctx, tooLong, weir.Request{Ask: weir.Ask{N: 1}}},
+		{"events could not be given back", ctx, errStore, weir.Request{Ask: weir.Ask{N: -1}}},
+		{"the key could not be reset", ctx, errStore, weir.Request{Forget: true}},
+	} {
+		fails := storeFunc(func(context.Context, weir.Request) (weir.Answer, error) {
+			return weir.Answer{Result: weir.Result{Allowed: true}}, test.err
+		})
+		open := weir.FailOpen(fails, func(error) { t.Errorf("%s: granted", test.why) })
+		test.r.Scope, test.r.Key = scope, "k"
+		a, err := open.Do(test.ctx, test.r)
+		assert.Equal(t, weir.Answer{}, a, test.why)
+		assert.ErrorIs(t, err, test.err, test.why)
+	}
+}
+
+// A policy of two parts, which tells the result of each.
+type twofold struct{ weir.TokenBucket }
+
+type twofoldDecider struct{ weir.Decider }
+
+func (p twofold) Decider() (weir.Decider, error) {
+	d, err := p.TokenBucket.Decider()
+	return twofoldDecider{d}, err
+}
+
+func (d twofoldDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	state, a := d.Decider.Decide(state, now, ask)
+	if ask.Parts != nil {
+		*ask.Parts = append((*ask.Parts)[:0], a.Result, a.Result)
+	}
+	return state, a
+}
+
+func TestFailOpen_TellsThatPartsAreDegraded(t *testing.T) {
+	store := new(faulty)
+	store.down.Store(true)
+	var parts []weir.Result
+	clock := new(movingClock)
+	clock.ns.Store(12345)
+	a, err := weir.FailOpen(store, nil).Do(context.Background(), weir.Request{
+		Scope: scopeOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Second}}, weir.WithClock(clock)),
+		Ask:   weir.Ask{N: 1, Parts: &parts},
+	})
+	require.NoError(t, err)
+	require.Len(t, parts, 2)
+	assert.True(t, parts[0].Degraded && parts[1].Degraded)
+	assert.Equal(t, 4, parts[1].Remaining)
+	assert.EqualValues(t, 12345, a.At)
+}

@@ -1,0 +1,191 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// FallbackOptions are how a [Fallback] behaves. The zero value of every field is a good default.
+type FallbackOptions struct {
+	// Budget is how long a request waits for the first store at most; 0 means 100 ms. It may be up
+	// to a sixteenth less. It is real time, whatever clock a limiter has.
+	//
+	// Set it well below the deadlines of the callers: one whose context ends before gets the error
+	// of that context, and no answer of the second store.
+	Budget time.Duration
+
+	// CoolDown is for how long the first store is left alone when it has failed; 0 means one
+	// second. It is real time, too.
+	CoolDown time.Duration
+
+	// MaxInFlight bounds how many calls of the first store are under way at once, those that nobody
+	// waits for any more among them; 0 means 1000. A request beyond it goes to the second store at
+	// once. So a first store that hangs, and ignores its context, costs that many goroutines and no
+	// more. While as many hang, it is not asked again.
+	MaxInFlight int
+
+	// Report, if not nil, is called with the error when the first store has failed and will be left
+	// alone for a CoolDown, and with nil when it answers again: once at the start and at the end of
+	// an outage, and once per CoolDown in between. It should return soon, since a request waits for
+	// it. Calls can overlap.
+	Report func(error)
+}
+
+// Fallback returns a store that asks first, within a budget of time, and second where first fails
+// or takes longer. Usually first is shared by processes, and second a [MemStore]:
+//
+//	store := weir.Fallback(redis, new(weir.MemStore), weir.FallbackOptions{Report: logOutage})
+//
+// When first has failed once, it is left alone for a cool-down, and no request waits for it. Then
+// one request at a time tries it. When that succeeds, first is asked by all again. An error that
+// wraps [ErrRequest] is returned, and is no failure of first. Nor is it one that the context of a
+// caller ends: the caller gets that error at once, and the call of first is given its budget all
+// the same. So callers in a hurry can neither keep others from first, nor hide that it hangs.
+//
+// What it trades: first never hears what second has granted, nor second what first has. The answers
+// of second have [Result.Degraded] set. The bound: over any time, however often first comes and
+// goes, a key is granted what its policy allows by first, and as much again by the second of each
+// process. With 8 processes that is 9 times the allowance at most.
+//
+// A request that first does not answer within the budget may still be carried out by it, and the
+// same holds for some errors. Its events then count in both stores, which rather denies too much. A
+// give-back goes to the store that is asked when it comes, and so maybe not to the one that
+// granted; what crosses over in this way adds to the bound. A reset goes to both, and fails if it
+// does not reach first.
+//
+// It adds one to two microseconds, and four allocations, to a call of first: each has a goroutine
+// of its own, for there is no other way to be on time if first does not return. First gets a
+// context with the values of the caller's that ends somewhat before the budget does. If first
+// panics, it has failed.
+func Fallback(first, second Store, opts FallbackOptions) Store {
+	f := &fallback{
+		first:       first,
+		second:      second,
+		budget:      opts.Budget,
+		coolDown:    opts.CoolDown,
+		maxInFlight: int64(opts.MaxInFlight),
+		report:      opts.Report,
+	}
+	if f.budget == 0 {
+		f.budget = 100 * time.Millisecond
+	}
+	if f.coolDown == 0 {
+		f.coolDown = time.Second
+	}
+	if f.maxInFlight == 0 {
+		f.maxInFlight = 1000
+	}
+	f.fault = errors.Join(
+		checkStore("Fallback", "first store", first),
+		checkStore("Fallback", "second store", second),
+		checkOption("FallbackOptions.Budget", f.budget),
+		checkOption("FallbackOptions.CoolDown", f.coolDown),
+		checkOption("FallbackOptions.MaxInFlight", f.maxInFlight),
+	)
+	f.late = fmt.Errorf("weir: the first store did not answer within %v", f.budget)
+	return f
+}
+
+type fallback struct {
+	first, second    Store
+	budget, coolDown time.Duration
+	maxInFlight      int64
+	report           func(error)
+	fault            error // what is wrong with the options
+	late             error // that the budget is spent
+
+	clock     nanoClock    // of the system: an outage happens in real time
+	restUntil atomic.Int64 // while first has failed, the instant from which on it may be tried; else 0
+	trying    atomic.Bool  // someone tries it
+	inFlight  atomic.Int64
+	term      atomic.Pointer[term]
+}
+
+func (f *fallback) check() error { return f.fault }
+
+// Why first was not asked.
+var (
+	errResting = errors.New("weir: the first store has failed, and is not asked for a while")
+	errCrowded = errors.New("weir: too many calls of the first store are under way")
+)
+
+// Do implements [Store].
+func (f *fallback) Do(ctx context.Context, r Request) (Answer, error) {
+	switch {
+	case f.fault != nil:
+		return Answer{}, f.fault
+	case r.Forget:
+		_, err := f.second.Do(ctx, r)
+		_, first := f.ask(ctx, r)
+		return Answer{}, errors.Join(first, err)
+	}
+	a, err := f.ask(ctx, r)
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrRequest) {
+		return a, err
+	}
+	a, second := f.second.Do(ctx, r)
+	if second != nil {
+		return Answer{}, errors.Join(err, second)
+	}
+	return degraded(a, r), nil
+}
+
+// ask asks first, if it is to be asked now.
+func (f *fallback) ask(ctx context.Context, r Request) (Answer, error) {
+	if f.inFlight.Add(1) > f.maxInFlight {
+		f.inFlight.Add(-1)
+		return Answer{}, errCrowded
+	}
+	now := f.clock.now()
+	try, ok := f.admit(now)
+	if !ok {
+		f.inFlight.Add(-1)
+		return Answer{}, errResting
+	}
+	return f.call(ctx, now, r, try).wait(ctx, r)
+}
+
+// admit tells whether first may be asked at now, and whether that is to try if it is back.
+func (f *fallback) admit(now int64) (try, ok bool) {
+	until := f.restUntil.Load()
+	if until == 0 {
+		return false, true
+	}
+	if now < until || !f.trying.CompareAndSwap(false, true) {
+		return false, false
+	}
+	if f.restUntil.Load() != until { // another has tried since
+		f.trying.Store(false)
+		return false, false
+	}
+	return true, true
+}
+
+// judge draws the conclusion from a call of first that ended with err.
+func (f *fallback) judge(try bool, err error) {
+	news := try
+	switch {
+	case errors.Is(err, ErrRequest): // which tells nothing: it may not even have reached the server
+		news = false
+	case err == nil:
+		if try {
+			f.restUntil.Store(0)
+		}
+	default:
+		until := saturatingAdd(f.clock.now(), f.coolDown)
+		if try {
+			f.restUntil.Store(until)
+		} else {
+			news = f.restUntil.CompareAndSwap(0, until)
+		}
+	}
+	if try {
+		f.trying.Store(false)
+	}
+	if news && f.report != nil {
+		f.report(err)
+	}
+}

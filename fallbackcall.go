@@ -1,0 +1,123 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// A term is a deadline that calls share which start within a sixteenth of the budget. A context and
+// a timer for each would cost as much as all the rest.
+//
+// Its context ends a sixteenth before nobody waits any more. So a store that heeds its context can
+// tell what it waits for. And if it was this process that hung, for want of a processor, say, the
+// answers that have come meanwhile are read before they are called late.
+type term struct {
+	context.Context
+	cancel context.CancelFunc
+	over   context.Context
+	until  int64 // calls may start before
+}
+
+// termAt is the term of a call that starts now.
+func (f *fallback) termAt(now int64) *term {
+	old := f.term.Load()
+	if old != nil && now < old.until {
+		return old
+	}
+	part := f.budget / 16
+	t := &term{until: saturatingAdd(now, part)}
+	t.Context, t.cancel = context.WithTimeout(context.Background(), f.budget-part)
+	over, end := context.WithCancel(context.Background())
+	t.over = over
+	context.AfterFunc(t, func() { time.AfterFunc(part, end) })
+	if f.term.CompareAndSwap(old, t) {
+		return t
+	}
+	t.cancel()
+	return f.term.Load()
+}
+
+// A firstCall is a call of the first store of a Fallback, under way in a goroutine. It is also the
+// context that the store gets. It is not used again, for the store may keep that.
+type firstCall struct {
+	*term
+	values context.Context // the caller's
+	f      *fallback
+	r      Request
+	parts  []Result
+	try    bool // whether first is back
+
+	judged atomic.Bool
+	answer Answer // set before it is judged to have returned
+	err    error  // likewise
+	done   chan struct{}
+}
+
+// call starts a call of first.
+func (f *fallback) call(ctx context.Context, now int64, r Request, try bool) *firstCall {
+	c := &firstCall{term: f.termAt(now), values: ctx, f: f, r: r, try: try, done: make(chan struct{})}
+	// It may outlast the caller, whose memory it must not touch then.
+	c.r.Key = strings.Clone(r.Key)
+	if r.Parts != nil {
+		c.r.Parts = &c.parts
+	}
+	go c.run()
+	return c
+}
+
+// Value implements [context.Context]. The term has no values but those by which package context
+// knows its own.
+func (c *firstCall) Value(key any) any {
+	if v := c.term.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}
+
+var errNoReturn = errors.New("weir: the first store ended its goroutine")
+
+func (c *firstCall) run() {
+	c.err = errNoReturn
+	defer func() {
+		if p := recover(); p != nil {
+			c.err = fmt.Errorf("weir: the first store panicked: %v\n%s", p, debug.Stack())
+		}
+		c.f.inFlight.Add(-1)
+		c.judge(c.err)
+		close(c.done)
+	}()
+	c.answer, c.err = c.f.first.Do(c, c.r)
+}
+
+// judge draws the conclusion from how the call went: that the store has returned, or that the
+// budget is spent, whichever comes first. It reports whether this one did.
+func (c *firstCall) judge(err error) bool {
+	first := c.judged.CompareAndSwap(false, true)
+	if first {
+		c.f.judge(c.try, err)
+	}
+	return first
+}
+
+// wait returns the answer for r, or an error when the budget is spent or ctx ends.
+func (c *firstCall) wait(ctx context.Context, r Request) (Answer, error) {
+	select {
+	case <-c.done:
+	case <-c.over.Done():
+		if c.judge(c.f.late) {
+			return Answer{}, c.f.late
+		} // else it returned just in time
+	case <-ctx.Done():
+		context.AfterFunc(c.over, func() { c.judge(c.f.late) })
+		return Answer{}, ctx.Err()
+	}
+	if r.Parts != nil {
+		*r.Parts = append((*r.Parts)[:0], c.parts...)
+	}
+	return c.answer, c.err
+}

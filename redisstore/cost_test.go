@@ -1,0 +1,41 @@
+package redisstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+)
+
+// go-redis itself makes six or seven allocations for a command.
+func TestAllocations(t *testing.T) {
+	s := newStore(t, newClient(t, redistest.Single(t).Addr()))
+	for name, p := range map[string]weir.Policy{
+		"tokens, allowed": weir.TokenBucket{Limit: 1e9, Per: time.Second},
+		"tokens, denied":  weir.TokenBucket{Limit: 1, Per: 1000 * time.Hour},
+		"queue":           weir.LeakyBucket{Limit: 1e6, Per: time.Second},
+		"window":          weir.FixedWindow{Limit: 1e6, Per: time.Second},
+		"sliding":         weir.SlidingWindow{Limit: 1e6, Per: time.Second},
+		"log":             weir.SlidingLog{Limit: 100, Per: time.Second},
+	} {
+		l := newLimiter(t, s, p, name)
+		l.Allow("key")
+		got := testing.AllocsPerRun(500, func() { l.Allow("key") })
+		assert.LessOrEqual(t, got, 12.0, name)
+		t.Logf("%s: %v allocations", name, got)
+	}
+}
+
+func BenchmarkAllow(b *testing.B) {
+	l := newLimiter(b, newStore(b, newClient(b, redistest.Single(b).Addr())), weir.TokenBucket{Limit: 1e6, Per: time.Second}, "")
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			l.Allow("key")
+		}
+	})
+}

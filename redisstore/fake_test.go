@@ -1,0 +1,208 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// A fakeClient does what it is told with each command.
+type fakeClient struct {
+	process func(ctx context.Context, cmd redis.Cmder) error
+	reloads atomic.Int64
+}
+
+func (c *fakeClient) Process(ctx context.Context, cmd redis.Cmder) error { return c.process(ctx, cmd) }
+func (c *fakeClient) ReloadState(context.Context)                        { c.reloads.Add(1) }
+
+func limiterOn(tb testing.TB, s weir.Store) *weir.Keyed {
+	l, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Hour}, weir.WithStore(s))
+	require.NoError(tb, err)
+	return l
+}
+
+// P22: a client that hangs, whatever the context says, holds up a caller until its deadline, or for the
+// time allowed; and no more commands than allowed are under way.
+func TestP22_HangingClientHoldsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang, underWay := make(chan struct{}), atomic.Int64{}
+		client := &fakeClient{process: func(context.Context, redis.Cmder) error {
+			underWay.Add(1)
+			defer underWay.Add(-1)
+			<-hang
+			return errors.New("late")
+		}}
+		s, err := New(client, WithTimeout(300*time.Millisecond), WithMaxInFlight(5))
+		require.NoError(t, err)
+		l := limiterOn(t, s)
+
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		_, err = l.Take(ctx, "k", 1)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, 50*time.Millisecond, time.Since(began))
+
+		errs := make(chan error)
+		began = time.Now()
+		for range 50 {
+			go func() {
+				_, err := l.Take(context.Background(), "k", 1)
+				errs <- err
+			}()
+		}
+		noReply, busy := 0, 0
+		for range 50 {
+			switch err := <-errs; {
+			case errors.Is(err, ErrNoReply):
+				noReply++
+			case errors.Is(err, ErrBusy):
+				busy++
+			default:
+				t.Errorf("unexpected: %v", err)
+			}
+		}
+		assert.Equal(t, 300*time.Millisecond, time.Since(began))
+		assert.Equal(t, 4, noReply, "the fifth place is taken by the call before")
+		assert.Equal(t, 46, busy)
+		assert.Equal(t, int64(5), underWay.Load())
+		assert.False(t, l.Allow("k"), "a store that is down denies")
+		close(hang)
+	})
+}
+
+// Whoever has waited for its turn to send has as much less time for the reply.
+func TestTimeoutIsThatOfAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &fakeClient{process: func(context.Context, redis.Cmder) error {
+			time.Sleep(350 * time.Millisecond)
+			return errors.New("late")
+		}}
+		s, err := New(client, WithTimeout(500*time.Millisecond), WithMaxInFlight(1))
+		require.NoError(t, err)
+		l := limiterOn(t, s)
+		go l.Allow("k")
+		synctest.Wait()
+		began := time.Now()
+		_, err = l.Take(context.Background(), "k", 1)
+		assert.ErrorIs(t, err, ErrNoReply)
+		assert.Equal(t, 500*time.Millisecond, time.Since(began))
+		time.Sleep(time.Second)
+	})
+}
+
+// A command for which nobody waits any more is not sent, if it still waits for a connection.
+func TestGivenUpCommandIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 2)
+		client := &fakeClient{process: func(ctx context.Context, _ redis.Cmder) error {
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return ctx.Err()
+		}}
+		s, err := New(client)
+		require.NoError(t, err)
+		l := limiterOn(t, s)
+		_, err = l.Take(context.Background(), "k", 1)
+		assert.ErrorIs(t, err, ErrNoReply)
+		assert.ErrorIs(t, <-ended, context.Canceled)
+
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(time.Millisecond, cancel)
+		_, err = l.Take(ctx, "k", 1)
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// After errors that another master may mend, the topology is reloaded, but not with each of them.
+func TestTopologyIsReloaded(t *testing.T) {
+	dead := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	for _, c := range []struct {
+		err     error
+		reloads int64
+	}{
+		{dead, 5},
+		{replyError("CLUSTERDOWN The cluster is down"), 5},
+		{replyError("READONLY You can't write against a read only replica."), 5},
+		{replyError("ERR something else"), 0},
+		{replyError("WRONGTYPE Operation against a key"), 0},
+		{context.Canceled, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := &fakeClient{process: func(context.Context, redis.Cmder) error { return c.err }}
+			s, err := New(client)
+			require.NoError(t, err)
+			l := limiterOn(t, s)
+			for range 100 {
+				_, err := l.Take(context.Background(), "k", 1)
+				assert.ErrorIs(t, err, c.err)
+				time.Sleep(reloadEvery / 20)
+			}
+			assert.Equal(t, c.reloads, client.reloads.Load(), "%v", c.err)
+		})
+	}
+}
+
+// A replyError is one that Redis replied with.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+func (replyError) RedisError()     {}
+
+// What is sent is said not to be sent again, and says itself which argument is the key.
+func TestCommandIsSentOnce(t *testing.T) {
+	var sent []redis.Cmder
+	client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
+		sent = append(sent, cmd)
+		return replyError("NOSCRIPT No matching script.")
+	}}
+	s, err := New(client)
+	require.NoError(t, err)
+	_, err = limiterOn(t, s).Take(context.Background(), "k", 1)
+	assert.ErrorContains(t, err, "NOSCRIPT")
+	require.Len(t, sent, 2, "EVALSHA, and then EVAL, and no more")
+	assert.Equal(t, "evalsha", sent[0].Name())
+	assert.Equal(t, "eval", sent[1].Name())
+	for _, cmd := range sent {
+		assert.True(t, cmd.NoRetry())
+		assert.Equal(t, "weir:1:{:k}", cmd.Args()[3])
+	}
+}
+
+func TestFaultsOfNew(t *testing.T) {
+	_, err := New(nil, WithTimeout(0), WithMaxInFlight(0), WithMaxKeyLen(0), WithPrefix("a{b"), nil)
+	for _, want := range []string{
+		"without a client", "WithTimeout is 0s, must be above 0", "WithMaxInFlight is 0, must be at least 1", "nil Option", "prefix \"a{b\"",
+	} {
+		assert.ErrorContains(t, err, want)
+	}
+	var none *redis.Client
+	_, err = New(none)
+	assert.ErrorContains(t, err, "without a client")
+	_, err = New(&fakeClient{}, WithMaxKeyLen(0))
+	assert.ErrorContains(t, err, "0 bytes, must be at least 1")
+}
+
+func TestStrangeReplies(t *testing.T) {
+	for _, reply := range []string{"", "\x01", "\x07xxxxxxx", "\x01xxxxxxx"} {
+		client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
+			cmd.(once).SetVal(reply)
+			return nil
+		}}
+		s, err := New(client)
+		require.NoError(t, err)
+		_, err = limiterOn(t, s).Take(context.Background(), "k", 1)
+		assert.ErrorContains(t, err, "not one that it gives", "%q", reply)
+	}
+}

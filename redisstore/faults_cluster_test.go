@@ -1,0 +1,158 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+)
+
+// failoverBound is by when callers must be served again after a replica was promoted. It is short of the
+// minute after which go-redis by itself asks for the topology, and long for a machine under load.
+const failoverBound = 15 * time.Second
+
+// TestFaults_Cluster shares one Cluster, for it takes seconds to start. The last fault is the end of it.
+func TestFaults_Cluster(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.Cluster(t)
+
+	t.Run("replies lost", func(t *testing.T) {
+		var proxies []*redistest.Proxy
+		for _, addr := range nodes.Addrs() {
+			proxies = append(proxies, redistest.NewProxy(t, addr))
+		}
+		client := redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs:  nodes.Addrs(),
+			Dialer: redistest.DialThrough(proxies...),
+		})
+		t.Cleanup(func() { _ = client.Close() })
+		checkLostReplies(t, client, proxies)
+	})
+
+	t.Run("many processes and keys", func(t *testing.T) {
+		j := job{Cluster: true, Addrs: nodes.Addrs(), Callers: 8, Keys: 10_000, Rounds: 1, Policy: spacious}
+		if testing.Short() {
+			j.Keys = 1000
+		}
+		j.Policy.Limit = 5
+		checkProcesses(t, 8, j)
+	})
+
+	t.Run("slot moved", func(t *testing.T) {
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes.Addrs()})
+		t.Cleanup(func() { _ = client.Close() })
+		tr := drive(t, limiterOn(t, newStore(t, client), spacious), 16, 1, patience)
+		masters := nodes.Masters()
+		from := masters[slices.IndexFunc(masters, func(s *redistest.Server) bool { return keyOf(s, t.Name()) != "" })]
+		key := keyOf(from, t.Name())
+		slot := fmt.Sprint(from.MustDo("CLUSTER", "KEYSLOT", key))
+		for _, to := range masters {
+			if to == from {
+				continue
+			}
+			toID, fromID := to.MustDo("CLUSTER", "MYID").(string), from.MustDo("CLUSTER", "MYID").(string)
+			to.MustDo("CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
+			from.MustDo("CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
+			tr.awaitServed(t)
+			host, port, _ := strings.Cut(to.Addr(), ":")
+			from.MustDo("MIGRATE", host, port, key, "0", "5000")
+			tr.awaitServed(t) // by the new node, to which the old one points
+			to.MustDo("CLUSTER", "SETSLOT", slot, "NODE", toID)
+			from.MustDo("CLUSTER", "SETSLOT", slot, "NODE", toID)
+			tr.awaitServed(t)
+			from = to
+		}
+		tr.check(t, false)
+		_, failed := tr.sum()
+		assert.Zero(t, failed, "no caller sees it")
+	})
+
+	t.Run("master lost", func(t *testing.T) {
+		client := redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs:                      nodes.Addrs(),
+			ClusterStateReloadInterval: time.Minute, // the default since go-redis 9.22
+			// It asks a node at random for the topology, maybe the stopped one, and waits as long for it:
+			// by default 3 s, and 4 s more where calls that were given up hold all connections.
+			ReadTimeout: 500 * time.Millisecond,
+		})
+		t.Cleanup(func() { _ = client.Close() })
+		tr := drive(t, limiterOn(t, newStore(t, client), spacious), 16, 30, 500*time.Millisecond)
+		for _, fault := range []struct {
+			name       string
+			begin, end func(*redistest.Server)
+		}{
+			{"killed", (*redistest.Server).Kill, (*redistest.Server).Restart},
+			{"stopped", (*redistest.Server).Pause, (*redistest.Server).Resume},
+		} {
+			lost := nodes.Masters()[0]
+			fault.begin(lost)
+			tr.awaitFailed(t)
+			nodes.AwaitPromoted(t)
+			took := tr.awaitServed(t)
+			t.Logf("%s: served again %v after the promotion", fault.name, took)
+			assert.Less(t, took, failoverBound)
+			fault.end(lost) // it becomes a replica
+			nodes.AwaitReplicas(t)
+			tr.awaitServed(t)
+		}
+		tr.check(t, true)
+	})
+}
+
+// keyOf is the key in Redis that has the name of a limiter in it; or none.
+func keyOf(s *redistest.Server, name string) string {
+	for _, key := range s.MustDo("KEYS", "*").([]any) {
+		if strings.Contains(key.(string), name) {
+			return key.(string)
+		}
+	}
+	return ""
+}
+
+func TestFaults_SentinelFailover(t *testing.T) {
+	t.Parallel()
+	watched := redistest.Sentinel(t)
+	client := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName:    watched.Name,
+		SentinelAddrs: watched.Sentinels.Addrs(),
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	tr := drive(t, limiterOn(t, newStore(t, client), spacious), 16, 4, 500*time.Millisecond)
+
+	lost := watched.Master()
+	lost.Kill()
+	tr.awaitFailed(t)
+	watched.AwaitPromoted(lost)
+	took := tr.awaitServed(t)
+	t.Logf("served again %v after the promotion", took)
+	assert.Less(t, took, failoverBound)
+	tr.check(t, true)
+}
+
+// A master answers before its replicas have what it answered. What was replicated is counted after a
+// failover: with time to replicate, that is all.
+func TestFaults_SentinelFailoverKeepsWhatWasReplicated(t *testing.T) {
+	t.Parallel()
+	watched := redistest.Sentinel(t)
+	client := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName:    watched.Name,
+		SentinelAddrs: watched.Sentinels.Addrs(),
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	l := limiterOn(t, newStore(t, client), spacious)
+	for range 7 {
+		_, err := l.Take(t.Context(), "k", 1)
+		assert.NoError(t, err)
+	}
+	lost := watched.Master()
+	lost.AwaitReplicated(2)
+	lost.Kill()
+	watched.AwaitPromoted(lost)
+	assert.Equal(t, 7, counted(t, l, "k"))
+}

@@ -1,0 +1,150 @@
+package script
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A bucket is the codec of TokenBucket and LeakyBucket. An event costs each units, and den units are
+// paid a microsecond.
+//
+// The deciders count in units of their own: 1/nsDen ns, for a rate of one event each num/nsDen ns in
+// lowest terms. One of the script's units is scale of those.
+type bucket struct {
+	den, each    uint64
+	nsDen, scale uint64
+	limit, full  uint64 // how many events fit, and what they cost
+	spaced       bool
+	words        int
+}
+
+func newBucket(limit int, per time.Duration, burst int, spaced bool, words int) (bucket, bool) {
+	num, den := uint64(per), uint64(limit)
+	g := gcd(num, den)
+	num, den = num/g, den/g
+	scale := gcd(num, micro)
+	b := bucket{
+		each:  num / scale,
+		nsDen: den, scale: scale,
+		limit: uint64(burst), spaced: spaced, words: words,
+	}
+	if den > maxHalf/micro {
+		return b, false
+	}
+	b.den = den * micro / scale
+	hi, full := bits.Mul64(b.each, b.limit)
+	b.full = full
+	return b, hi == 0 && full <= maxHalf
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func (b bucket) script(s *scripts) *Script { return s.bucket }
+
+func (b bucket) ask(ask weir.Ask) (string, bool) {
+	cost, room, each := uint64(0), int64(-1), uint64(0)
+	switch n := uint64(ask.N); {
+	case lookOnly(ask, b.limit):
+	case ask.N < 0:
+		back := b.cost(-n)
+		return numbers(int64(b.den), -int64(back), -1, 0), true
+	case ask.How == weir.Regardless:
+		if cost = b.cost(n); cost > maxHalf {
+			return "", false
+		}
+		room = maxExact - int64(cost)
+	case ask.How == weir.UpTo && !b.spaced:
+		cost, room, each = b.cost(min(n, b.limit)), int64(b.full), b.each
+	case ask.How == weir.UpTo:
+		cost, room = b.cost(min(n, b.limit)), 0
+	default:
+		cost = b.cost(n)
+		ahead := b.ahead(ask.MaxWait)
+		if b.spaced {
+			room = int64(min(ahead, b.full))
+		} else {
+			room = int64(min(b.full-cost+ahead, maxExact-cost))
+		}
+	}
+	return numbers(int64(b.den), int64(cost), room, int64(each)), true
+}
+
+// cost is what n events cost, or a number above maxHalf.
+func (b bucket) cost(n uint64) uint64 {
+	hi, lo := bits.Mul64(n, b.each)
+	if hi != 0 {
+		return maxExact
+	}
+	return min(lo, maxExact)
+}
+
+// ahead is how many units are paid in a time, rounded down.
+func (b bucket) ahead(d time.Duration) uint64 {
+	hi, lo := bits.Mul64(uint64(max(d, 0)), b.den)
+	if hi >= micro {
+		return maxExact
+	}
+	units, _ := bits.Div64(hi, lo, micro)
+	return min(units, maxExact)
+}
+
+func (b bucket) seen(reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
+	state := b.state(uint64(now), reply.uint(7))
+	return state, now, ask, reply.ok
+}
+
+func (b bucket) decode(value reader) ([]uint64, int64, bool) {
+	at, owed := value.uint(7), value.uint(7)
+	return b.state(at, owed), int64(at), value.ok
+}
+
+// state is the decider's, of a key that owes owed at the instant at: when it will have paid, in the
+// decider's units.
+func (b bucket) state(at, owed uint64) []uint64 {
+	hi, lo := bits.Mul64(at*micro, b.nsDen)
+	owedHi, owedLo := bits.Mul64(owed, b.scale)
+	lo, carry := bits.Add64(lo, owedLo, 0)
+	hi, _ = bits.Add64(hi, owedHi, carry)
+	switch {
+	case b.words == 2:
+		return []uint64{hi, lo}
+	case hi != 0:
+		return []uint64{math.MaxUint64 - 1}
+	}
+	return []uint64{lo}
+}
+
+func (b bucket) encode(state []uint64, now int64) ([]byte, bool) {
+	hi, lo := uint64(0), state[0]
+	if b.words == 2 {
+		hi, lo = state[0], state[1]
+	}
+	nowHi, nowLo := bits.Mul64(uint64(now)*micro, b.nsDen)
+	lo, borrow := bits.Sub64(lo, nowLo, 0)
+	hi, borrow = bits.Sub64(hi, nowHi, borrow)
+	if borrow != 0 {
+		hi, lo = 0, 0
+	}
+	if hi >= b.scale {
+		return nil, false
+	}
+	owed, rest := bits.Div64(hi, lo, b.scale)
+	if rest > 0 {
+		owed++ // only after a change of the rate
+	}
+	return b.value(now, owed), owed <= maxExact
+}
+
+func (b bucket) value(now int64, owed uint64) []byte {
+	return appendUint(appendUint(nil, uint64(now), 7), owed, 7)
+}
+
+func (b bucket) first(now int64) []byte { return b.value(now, b.each) }

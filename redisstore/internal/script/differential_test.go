@@ -1,0 +1,246 @@
+package script
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir"
+)
+
+// transitions is how many random steps each policy makes.
+const transitions = 200_000
+
+var differential = []weir.Policy{
+	weir.TokenBucket{Limit: 10, Per: time.Second},
+	weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 20},
+	weir.TokenBucket{Limit: 300_000, Per: time.Second},
+	weir.TokenBucket{Limit: 3, Per: 24*time.Hour + 1, Burst: 5},
+	weir.LeakyBucket{Limit: 10, Per: time.Second},
+	weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 3},
+	weir.FixedWindow{Limit: 10, Per: time.Second},
+	weir.FixedWindow{Limit: 1000, Per: time.Millisecond},
+	weir.FixedWindow{Limit: 10, Per: time.Second + 1, FromFirst: true},
+	weir.SlidingWindow{Limit: 10, Per: time.Second},
+	weir.SlidingWindow{Limit: 1_000_000, Per: time.Hour},
+	weir.SlidingWindow{Limit: 10, Per: time.Second, Buckets: 5},
+	weir.SlidingWindow{Limit: 300, Per: time.Minute, Buckets: 60},
+	weir.SlidingLog{Limit: 10, Per: time.Second},
+	weir.SlidingLog{Limit: 1000, Per: time.Hour},
+	weir.SlidingLog{Limit: 3, Per: 1500},
+}
+
+// Every policy's script answers as its decider does, at a resolution of a microsecond, whatever is
+// asked for, also when the clock steps back.
+func TestScriptsAnswerAsDecidersDo(t *testing.T) {
+	client := newClient(t)
+	steps := transitions
+	if testing.Short() {
+		steps /= 20
+	}
+	for i, p := range differential {
+		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
+			d := newDrive(t, client, p, uint64(i))
+			for made := 0; made < steps; made += 500 {
+				d.round(500)
+			}
+			t.Logf("%d steps: %d granted, %d denied, %d given back, %d beyond the script",
+				steps, d.granted, d.denied, d.back, d.beyond)
+			if d.granted < steps/20 || d.denied < steps/50 || d.back < steps/50 || d.beyond > steps/5 {
+				t.Error("too few of a kind to tell anything")
+			}
+		})
+	}
+}
+
+// A drive makes random steps on a few keys, by the decider, and then by the script.
+type drive struct {
+	*testing.T
+	client *redis.Client
+	random *rand.Rand
+	policy weir.Policy
+	plan   *plan
+	states [4][]uint64
+	grants [4][]grant
+	keys   [4]string
+	now    int64    // in microseconds
+	asNew  [4]int64 // an instant at which the key was as new; what it was before may be forgotten or not
+
+	granted, denied, back, beyond int
+}
+
+type grant struct {
+	n  int
+	at int64
+}
+
+type step struct {
+	key     int
+	now     int64
+	ask     weir.Ask
+	want    weir.Answer
+	command *redis.Cmd
+}
+
+func newDrive(t *testing.T, client *redis.Client, p weir.Policy, seed uint64) *drive {
+	decider, err := p.Decider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _ := policyHead(p)
+	d := &drive{T: t, client: client, policy: p, plan: newPlan(p, decider, head, true), random: rand.New(rand.NewPCG(seed, 1)), now: 1_700_000_000_123_457}
+	if d.plan.codec == nil {
+		t.Fatal("there is no script for it")
+	}
+	for i := range d.keys {
+		d.keys[i] = fmt.Sprintf("%s %T%+v", t.Name(), p, p) + string(rune('a'+i))
+		d.states[i] = make([]uint64, decider.Words())
+	}
+	return d
+}
+
+// round makes steps that are sent together.
+func (d *drive) round(n int) {
+	pipe := d.client.Pipeline()
+	var steps []step
+	for range n {
+		k := d.random.IntN(len(d.keys))
+		_, look := d.plan.decider.Decide(slices.Clone(d.states[k]), d.now*micro, weir.Ask{})
+		d.now = max(d.now+d.pause(look), d.asNew[k])
+		if d.plan.decider.Expiry(d.states[k]) <= d.now*micro {
+			d.states[k], d.asNew[k] = make([]uint64, d.plan.decider.Words()), d.now
+		}
+		ask := d.ask(k, look)
+		args, ok := d.plan.codec.ask(ask)
+		if !ok {
+			d.beyond++
+			continue
+		}
+		next, want := d.plan.decider.Decide(slices.Clone(d.states[k]), d.now*micro, ask)
+		if _, ok := d.plan.codec.encode(next, d.now); !ok {
+			d.beyond++ // the script hands it over, unchanged
+			continue
+		}
+		if d.states[k] = next; d.plan.decider.Expiry(next) <= d.now*micro {
+			d.asNew[k] = d.now
+		}
+		d.count(k, ask, want)
+		s := step{key: k, now: d.now, ask: ask, want: want}
+		s.command = pipe.EvalSha(context.Background(), d.plan.codec.script(driven).SHA, []string{d.keys[k]},
+			d.plan.head, args, numbers(d.now, 1<<50))
+		steps = append(steps, s)
+	}
+	if err := d.client.ScriptLoad(context.Background(), d.plan.codec.script(driven).Source).Err(); err != nil {
+		d.Fatal(err)
+	}
+	if _, err := pipe.Exec(context.Background()); err != nil {
+		d.Fatal(err)
+	}
+	for i, s := range steps {
+		text, err := s.command.Text()
+		if err != nil {
+			d.Fatal(err)
+		}
+		r := read(text)
+		what, now := r.uint(1), int64(r.uint(7))
+		if what == other || now != s.now {
+			d.Fatalf("step %d, %+v: the script replied %q, and the state of the key can't be read", i, s.ask, text)
+		}
+		state, now, ask, ok := d.plan.codec.seen(r, now, s.ask)
+		if !ok {
+			d.Fatalf("step %d, %+v: the script replied %q", i, s.ask, text)
+		}
+		_, got := d.plan.decider.Decide(state, now*micro, ask)
+		if got != s.want || s.ask.N > 0 && s.want.Allowed != (what == done) {
+			d.Fatalf("step %d at %d of key %d, %+v:\n got %d, %+v\nwant    %+v", i, s.now, s.key, s.ask, what, got, s.want)
+		}
+	}
+}
+
+func (d *drive) count(k int, ask weir.Ask, a weir.Answer) {
+	switch {
+	case ask.N < 0:
+		d.back++
+	case ask.N > 0 && a.Allowed:
+		d.granted++
+		n := ask.N
+		if ask.How == weir.UpTo {
+			n = a.Granted
+		}
+		d.grants[k] = append(d.grants[k], grant{n, d.now * micro})
+	case !a.Allowed:
+		d.denied++
+	}
+}
+
+// pause is how long the next step comes later, in microseconds; now and then it comes earlier.
+func (d *drive) pause(a weir.Answer) int64 {
+	reset := min(int64(a.ResetAfter/time.Microsecond), 1<<40)
+	switch d.random.IntN(20) {
+	case 0, 1, 2:
+		return 1
+	case 3, 4:
+		return d.random.Int64N(reset/5 + 2)
+	case 5:
+		return d.random.Int64N(reset + 2)
+	case 6:
+		return reset
+	case 7:
+		if d.random.IntN(4) == 0 {
+			return 2 * reset
+		}
+		return max(reset-1, 0)
+	case 8:
+		return -d.random.Int64N(min(reset/4, 1<<20) + 2)
+	default:
+		return 0
+	}
+}
+
+func (d *drive) ask(k int, look weir.Answer) weir.Ask {
+	ask := weir.Ask{N: 1}
+	few := min(look.Limit, 12)
+	switch d.random.IntN(20) {
+	case 0:
+		return weir.Ask{}
+	case 1, 2, 3:
+		if n := len(d.grants[k]); n > 0 {
+			i := n - 1 - d.random.IntN(min(n, 8))
+			g := d.grants[k][i]
+			d.grants[k] = slices.Delete(d.grants[k], i, i+1)
+			ask = weir.Ask{N: -g.n}
+			if d.random.IntN(2) == 0 {
+				ask.GrantedAt = g.at
+			}
+			return ask
+		}
+	case 4:
+		ask.N = look.Limit + 1
+	case 5:
+		ask.N = max(look.Remaining, 1)
+	case 6:
+		ask.N = look.Remaining + 1
+	case 7, 8, 9:
+		ask.N = 1 + d.random.IntN(few)
+	case 10:
+		ask.N = math.MaxInt
+	}
+	switch d.random.IntN(10) {
+	case 0:
+		ask.How = weir.Regardless
+		ask.N = min(ask.N, 1+d.random.IntN(few))
+	case 1, 2:
+		ask.How = weir.UpTo
+	case 3:
+		ask.MaxWait = weir.Never
+	case 4, 5:
+		ask.MaxWait = time.Duration(d.random.Int64N(int64(max(look.ResetAfter, 1)) + 1000))
+	}
+	return ask
+}

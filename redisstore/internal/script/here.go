@@ -1,0 +1,228 @@
+package script
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// maxAttempts is how often a state is found to be another one when it was to be replaced, before there
+// is no decision. Those of one process queue up, so it was another process each time.
+const maxAttempts = 100
+
+var seed = maphash.MakeSeed()
+
+// decideHere decides in this process: it reads the state, and replaces it if it is still the same. The
+// callers of one key take turns, because only one of them could succeed. found is the state if it
+// was read already, and nothing was done with it.
+func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Request, found *reply) (weir.Answer, error) {
+	deadline := time.Now().Add(e.Budget)
+	line := e.lines[maphash.String(seed, key)%uint64(len(e.lines))]
+	timer := time.NewTimer(e.Budget)
+	defer timer.Stop()
+	select {
+	case line <- struct{}{}:
+		defer func() { <-line }()
+	case <-ctx.Done():
+		return weir.Answer{}, ctx.Err()
+	case <-timer.C:
+		return weir.Answer{}, fmt.Errorf("others decided on the same key for %v", e.Budget)
+	}
+	for attempt := 1; ; attempt++ {
+		if found == nil {
+			reply, err := e.run(ctx, e.scripts.read, key)
+			if err != nil {
+				return weir.Answer{}, err
+			}
+			found = &reply
+		}
+		a, next, life, err := e.decide(p, *found, r)
+		if err != nil || next == found.rest.s {
+			return a, err
+		}
+		reply, err := e.run(ctx, e.scripts.swap, key, found.rest.s, next, strconv.FormatInt(life, 10))
+		switch {
+		case err != nil:
+			return weir.Answer{}, err
+		case reply.what == done:
+			return a, nil
+		case attempt == maxAttempts || time.Now().After(deadline):
+			return weir.Answer{}, fmt.Errorf("%w: others changed the state of the key under each of %d attempts", weir.ErrRequest, attempt)
+		}
+		found = &reply
+		longest := min(100*time.Microsecond<<min(attempt, 8), 10*time.Millisecond)
+		select {
+		case <-time.After(rand.N(longest)):
+		case <-ctx.Done():
+			return weir.Answer{}, ctx.Err()
+		}
+		if longest > time.Millisecond {
+			found = nil // too old by now to be still the same
+		}
+	}
+}
+
+// A held is a state as it is kept in words.
+type held struct {
+	state  []uint64
+	latest int64 // when it was left, by its own clock, in microseconds
+	ahead  int64 // by how much that clock is ahead of the server's
+}
+
+// decide decides on the value that was found. It returns the value to keep, and for how many
+// milliseconds; an empty one for none.
+func (e *Engine) decide(p *plan, found reply, r weir.Request) (a weir.Answer, next string, life int64, err error) {
+	h, from, err := e.load(p, found.rest.s)
+	if err != nil {
+		return a, "", 0, err
+	}
+	// A state that is ahead of the clock was left by a server whose clock was. It goes on by that one, so
+	// that it recovers as it would have there.
+	write := false
+	if h.latest-(found.now+h.ahead) > skewOf(e) {
+		h.ahead, write = h.latest-found.now, true
+	}
+	now := (found.now + h.ahead) * micro
+	exact := true
+	switch {
+	case from == nil:
+		h.state, exact = h.carryUsed(p.decider, now), false
+	case from != p:
+		h.state, exact = weir.Carry(from.decider, p.decider, h.state, now)
+		write = write || exact
+	}
+	ask := r.Ask
+	if ask.GrantedAt != 0 {
+		ask.GrantedAt += h.ahead * micro
+	}
+	h.state, a = p.decider.Decide(h.state, now, ask)
+	a.At = found.now * micro
+	changed := ask.N != 0 && a.Allowed
+	if !exact {
+		write = false
+	}
+	if !changed && !write {
+		return a, found.rest.s, 0, nil
+	}
+	switch expiry := p.decider.Expiry(h.state); {
+	case expiry == math.MaxInt64:
+	case expiry <= now:
+		return a, "", 0, nil
+	default:
+		life = (expiry-now)/int64(time.Millisecond) + 1
+	}
+	h.latest = max(h.latest, now/micro)
+	return a, p.value(h, a), life, nil
+}
+
+func skewOf(e *Engine) int64 {
+	if e.Clock != nil {
+		r := read(e.Clock().(string)[8:])
+		return int64(math.Float64frombits(r.uint(8)))
+	}
+	return skew
+}
+
+// value is how a state is kept: as the script does if that can go on from it, or in words.
+func (p *plan) value(h held, a weir.Answer) string {
+	if p.codec != nil && h.ahead == 0 {
+		if v, ok := p.codec.encode(h.state, h.latest); ok {
+			return p.head + string(v)
+		}
+	}
+	b := appendUint(appendUint([]byte(p.words), uint64(h.latest), 7), uint64(h.ahead), 7)
+	if p.foreign { // whoever does not know the policy goes by what was used up
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(a.Limit)), uint64(a.Remaining))
+	}
+	for _, w := range h.state {
+		b = binary.BigEndian.AppendUint64(b, w)
+	}
+	return string(b)
+}
+
+// load returns the state that a value holds, and the plan of the policy that left it; nil for one
+// that is not known, in which case the state is Limit and Remaining.
+func (e *Engine) load(p *plan, value string) (held, *plan, error) {
+	if value == "" {
+		return held{state: make([]uint64, p.decider.Words())}, p, nil
+	}
+	r := read(value)
+	from, isWords := p, false
+	switch {
+	case p.codec != nil && strings.HasPrefix(value, p.head):
+		r.s = value[len(p.head):]
+	case strings.HasPrefix(value, p.words):
+		r.s, isWords = value[len(p.words):], true
+	default:
+		policy, inWords, err := readHead(&r)
+		if err != nil {
+			return held{}, nil, fmt.Errorf("%w: it begins with %w", errValue, err)
+		}
+		if from, isWords = nil, inWords; policy == nil {
+			if len(value) < foreignSize {
+				return held{}, nil, errValue
+			}
+			from, _ = e.knownBy(value[:foreignSize])
+			r.s = value[foreignSize:]
+		} else {
+			d, err := policy.Decider()
+			if err != nil {
+				return held{}, nil, fmt.Errorf("%w: %w", errValue, err)
+			}
+			from = e.plan(policy, d)
+		}
+	}
+	if !isWords {
+		if from == nil || from.codec == nil {
+			return held{}, nil, errValue
+		}
+		state, latest, ok := from.codec.decode(r)
+		if !ok {
+			return held{}, nil, errValue
+		}
+		return held{state: state, latest: latest}, from, nil
+	}
+	h := held{latest: int64(r.uint(7)), ahead: int64(r.uint(7))}
+	if from == nil || from.foreign {
+		limit, remaining := r.varint(), r.varint()
+		if from == nil {
+			h.state, r.s = []uint64{limit, remaining}, ""
+		}
+	}
+	for len(r.s) > 0 {
+		h.state = append(h.state, r.uint(8))
+	}
+	if !r.ok {
+		return held{}, nil, errValue
+	}
+	return h, from, nil
+}
+
+var errValue = fmt.Errorf("%w: the value of the key is not one of a limiter", weir.ErrRequest)
+
+// carryUsed is [weir.Carry] for a state of which only Limit and Remaining are known: the share that was
+// used up then is used up, rounded up.
+func (h held) carryUsed(to weir.Decider, now int64) []uint64 {
+	fresh := make([]uint64, to.Words())
+	limit, remaining := h.state[0], h.state[1]
+	if remaining >= limit {
+		return fresh
+	}
+	_, a := to.Decide(fresh, now, weir.Ask{})
+	hi, lo := bits.Mul64(limit-remaining, uint64(a.Limit))
+	share, rest := bits.Div64(hi, lo, limit)
+	if rest > 0 {
+		share++
+	}
+	fresh, _ = to.Decide(fresh, now, weir.Ask{N: int(share), How: weir.Regardless})
+	return fresh
+}

@@ -1,0 +1,43 @@
+-- TokenBucket and LeakyBucket. The value is the policy, the instant of the latest step (seen), and
+-- what was owed then. What is owed is counted in units, den of them a microsecond, of which the cost
+-- of an event is a whole number.
+--
+-- A step that costs something is made if no more than room is owed before it; if each is above zero,
+-- then for as many times each, up to cost, as fit in room. A cost below zero is given back.
+local head = ARGV[1]
+local den, cost, room, each = struct.unpack('>dddd', ARGV[2])
+
+local owed, done, write = 0, 0, false
+local value = redis.call('GET', KEYS[1])
+if value then
+	if string.sub(value, 1, #head) ~= head then
+		return struct.pack('>BI7', 2, now) .. value
+	end
+	local seen, left = struct.unpack('>I7I7', value, #head + 1)
+	if seen - now > skew then -- what is owed is kept, and paid by the new clock
+		seen, write = now, true
+	end
+	owed = math.min(math.max(left - (now - seen) * den, 0), 9007199254740991)
+end
+
+local before = owed
+if cost < 0 then
+	owed, done = math.max(owed + cost, 0), 1
+elseif each > 0 then
+	cost = math.min(cost, math.floor((room - owed) / each) * each)
+	if cost > 0 then
+		owed, done = owed + cost, 1
+	end
+elseif owed <= room then
+	owed, done = owed + cost, 1
+end
+
+if owed == 0 then
+	if before > 0 then
+		redis.call('DEL', KEYS[1])
+	end
+elseif write or owed ~= before then
+	redis.call('SET', KEYS[1], head .. struct.pack('>I7I7', now, owed),
+		'PX', math.floor(owed / den / 1000) + keep)
+end
+return struct.pack('>BI7I7', done, now, before)

@@ -1,0 +1,169 @@
+-- SlidingLog. The value is the policy, a header, and slots of size bytes, one for each event that
+-- was granted: its instant by the log's own clock, which is the server's less base, modulo what a
+-- slot holds. That is more than twice the window, and so tells the age of every slot in it.
+--
+-- The header is base, the latest instant, and of the slots the first, how many are in use, and how
+-- many there are. They make a ring. A log that is short is no ring: it is read and written whole,
+-- and has no slot that is not in use. Of a long one a step reads and writes the slots it needs: how
+-- many have left the window is searched for in growing steps.
+--
+-- n, how and at are as in the script of the fixed window, but at is the very instant.
+local head = ARGV[1]
+local format, per, limit, size, modulus, n, how, at = struct.unpack('>c3ddddddd', ARGV[2])
+local key, short = KEYS[1], 512
+
+local slots = #head + 23 -- where they start in the value
+local base, latest, first, count, all = now, 0, 0, 0, 0
+local value = redis.call('GETRANGE', key, 0, short - 1)
+local clock, done, write = 0, 0, false -- clock: now, by the log's clock, and never before latest
+
+local function slot(i)
+	local p = slots + (first + i) % all * size
+	if p + size <= #value then
+		return (struct.unpack(format, value, p + 1))
+	end
+	return (struct.unpack(format, redis.call('GETRANGE', key, p, p + size - 1)))
+end
+local function instant(i)
+	return clock - (clock - slot(i)) % modulus
+end
+
+-- search is the first of the slots from low to high - 1 whose instant is at least t, or high. It looks
+-- near low first.
+local function search(low, high, t)
+	local step = 1
+	while low < high do
+		local i = math.min(low + step, high) - 1
+		if instant(i) < t then
+			low, step = i + 1, step * 2
+		elseif step == 1 then
+			return low
+		else
+			high, step = i, 1
+			while low < high do
+				i = math.floor((low + high) / 2)
+				if instant(i) < t then
+					low = i + 1
+				else
+					high = i
+				end
+			end
+		end
+	end
+	return low
+end
+
+-- range is the bytes of the slots from low to high - 1.
+local function range(low, high)
+	if low >= high then
+		return ''
+	end
+	local from, to = (first + low) % all, (first + high - 1) % all
+	local function bytes(a, b)
+		local p, q = slots + a * size, slots + (b + 1) * size
+		if q <= #value then
+			return string.sub(value, p + 1, q)
+		end
+		return redis.call('GETRANGE', key, p, q - 1)
+	end
+	if from <= to then
+		return bytes(from, to)
+	end
+	return bytes(from, all - 1) .. bytes(0, to)
+end
+
+local function header()
+	return head .. struct.pack('>I7I7I3I3I3', base, latest, first, count, all)
+end
+local function life()
+	return math.floor((base + latest + per - now) / 1000) + keep
+end
+
+-- rewrite makes the slots in use be bytes, and puts them first.
+local function rewrite(bytes)
+	count, first = #bytes / size, 0
+	all = count
+	if slots + #bytes > short then
+		all = math.max(count, math.min(limit, 2 * count))
+	end
+	redis.call('SET', key, header() .. bytes .. string.rep('\0', (all - count) * size), 'PX', life())
+end
+
+if value ~= '' then
+	if string.sub(value, 1, #head) ~= head then
+		return struct.pack('>BI7', 2, now) .. redis.call('GET', key)
+	end
+	base, latest, first, count, all = struct.unpack('>I7I7I3I3I3', value, #head + 1)
+	if base + latest - now > skew then -- the events keep their distance from each other and from now
+		base, write = now - latest, true
+	end
+	clock = math.max(now - base, latest)
+	if clock - latest >= per then
+		base, latest, first, count, all, clock = now, 0, 0, 0, 0, 0
+	else
+		local gone = search(0, count, clock - per + 1)
+		if gone > 0 then
+			first, count, write = (first + gone) % all, count - gone, write or n < 0
+		end
+	end
+end
+
+local before, newest, leaving = count, base + latest, 0
+if n < 0 then
+	done = 1
+	local low, high = math.max(count + n, 0), count
+	if at ~= 0 then
+		low = search(0, count, at - base)
+		high = math.min(search(low, count, at - base + 1), low - n)
+	end
+	if low < high then
+		if high < count then
+			rewrite(range(0, low) .. range(high, count))
+			write = false
+		elseif low == 0 then
+			count = 0
+			redis.call('DEL', key)
+		else
+			latest = instant(low - 1)
+			count, write = low, true
+		end
+	end
+	before, newest, leaving = count, base + latest, base + clock
+elseif n > 0 then
+	local want = n
+	if how == 1 then
+		want = 1
+		n = math.min(n, limit - count)
+	end
+	if n > 0 and count + n <= limit then
+		done, latest = 1, clock
+		local bytes = string.rep(struct.pack(format, clock % modulus), n)
+		local total = count + n
+		if slots + total * size <= short or total > all or total * 4 < all then
+			rewrite(range(0, count) .. bytes)
+			write = false
+		else
+			local from = (first + count) % all
+			local fits = math.min(n, all - from) * size
+			redis.call('SETRANGE', key, slots + from * size, string.sub(bytes, 1, fits))
+			if fits < #bytes then
+				redis.call('SETRANGE', key, slots, string.sub(bytes, fits + 1))
+			end
+			count, write = total, true
+		end
+	elseif how == 2 then
+		return struct.pack('>BI7', 2, now) .. (redis.call('GET', key) or '')
+	elseif want <= limit then
+		leaving = base + instant(count + want - limit - 1)
+	end
+end
+
+if write and count > 0 then
+	if slots + count * size <= short then
+		rewrite(range(0, count))
+	else
+		redis.call('SETRANGE', key, 0, header())
+		redis.call('PEXPIRE', key, life())
+	end
+end
+return struct.pack('>BI7I7I7I7', done, now, before, newest, leaving)

@@ -1,0 +1,85 @@
+-- SlidingWindow. The value is the policy, the start of the latest sub-window that was counted in, the
+-- sum of the counts that the window covers whole, and the counts, of size bytes each, the latest
+-- first. Of buckets + 1 counts the last is that of the sub-window that is leaving; those that are
+-- missing at the end are zero.
+--
+-- n, how and at are as in the script of the fixed window. A count above most does not fit.
+local head = ARGV[1]
+local format, width, buckets, limit, size, most, n, how, at = struct.unpack('>c3dddddddd', ARGV[2])
+
+local current = now - now % width
+local start, whole, counts, done, changed = current, 0, '', 0, false
+local value = redis.call('GET', KEYS[1])
+if value then
+	if string.sub(value, 1, #head) ~= head then
+		return struct.pack('>BI7', 2, now) .. value
+	end
+	start, whole = struct.unpack('>I7I7', value, #head + 1)
+	counts = string.sub(value, #head + 15)
+	local passed = (current - start) / width
+	if start - now > skew then -- the counts are kept, for the new clock's sub-windows
+		start, changed = current, true
+	elseif passed > buckets then
+		start, whole, counts = current, 0, ''
+	elseif passed > 0 and n >= 0 then -- to give back, the counts may stay where they are
+		for i = buckets - passed, math.min(buckets, #counts / size) - 1 do
+			whole = whole - struct.unpack(format, counts, i * size + 1)
+		end
+		start = current
+		counts = string.sub(string.rep('\0', passed * size) .. counts, 1, (buckets + 1) * size)
+	end
+end
+
+local before, left = counts, true -- left: whether anything is left in the counts
+if n < 0 then
+	done = 1
+	local first, last = 0, #counts / size - 1
+	if at > 0 then
+		first = (start - (at - at % width)) / width
+		last = math.min(first, last)
+	end
+	for i = math.max(first, 0), last do
+		local old = struct.unpack(format, counts, i * size + 1)
+		local back = math.min(old, -n)
+		if back > 0 then
+			n, changed = n + back, true
+			counts = string.sub(counts, 1, i * size) ..
+				struct.pack(format, old - back) .. string.sub(counts, (i + 1) * size + 1)
+			if i < buckets then
+				whole = whole - back
+			end
+		end
+	end
+	left = whole > 0 or string.find(counts, '[^%z]')
+elseif n > 0 then
+	local latest, room = 0, limit - whole
+	if #counts > 0 then
+		latest = struct.unpack(format, counts)
+		if #counts > buckets * size then
+			local leaving = struct.unpack(format, counts, buckets * size + 1)
+			local covered = width
+			if now > start then
+				covered = width - now + start
+			end
+			room = room - math.floor(leaving * covered / width)
+		end
+	end
+	if how == 1 and n > room then
+		n = room
+	end
+	if n > 0 and (how == 2 or n <= room) then
+		if latest + n > most then
+			return struct.pack('>BI7', 2, now) .. (value or '')
+		end
+		done, changed, whole = 1, true, whole + n
+		counts = struct.pack(format, latest + n) .. string.sub(counts, size + 1)
+	end
+end
+
+if changed and left then
+	redis.call('SET', KEYS[1], head .. struct.pack('>I7I7', start, whole) .. counts,
+		'PX', math.floor((start + (buckets + 1) * width - now) / 1000) + keep)
+elseif changed then
+	redis.call('DEL', KEYS[1])
+end
+return struct.pack('>BI7I7', done, now, start) .. before

@@ -1,0 +1,54 @@
+-- FixedWindow. The value is the policy, the start of the window, and its count. Windows of per
+-- microseconds are aligned, or start with the first event.
+--
+-- n events are counted if they fit; with how = 1 as many of them as do; with how = 2 regardless. An
+-- n below zero gives back what was granted at an instant no earlier than the window's start. A count
+-- above most does not fit.
+local head = ARGV[1]
+local per, limit, most, aligned, n, how, at = struct.unpack('>ddddddd', ARGV[2])
+
+local current = now
+if aligned == 1 then
+	current = now - now % per
+end
+local start, count, done, write = current, 0, 0, false
+local value = redis.call('GET', KEYS[1])
+if value then
+	if string.sub(value, 1, #head) ~= head then
+		return struct.pack('>BI7', 2, now) .. value
+	end
+	start, count = struct.unpack('>I7I6', value, #head + 1)
+	if start - now > skew then -- the count is kept, for the new clock's window
+		start, write = current, true
+	elseif now - start >= per then
+		start, count = current, 0
+	end
+end
+
+local before = count
+if n < 0 then
+	done = 1
+	if at == 0 or at >= start then
+		count = math.max(count + n, 0)
+	end
+elseif n > 0 then
+	if how == 1 then
+		n = math.min(n, limit - count)
+	end
+	if how == 2 and count + n > most then
+		return struct.pack('>BI7', 2, now) .. (value or '')
+	end
+	if n > 0 and (how == 2 or count + n <= limit) then
+		count, done = count + n, 1
+	end
+end
+
+if count == 0 then
+	if before > 0 then
+		redis.call('DEL', KEYS[1])
+	end
+elseif write or count ~= before then
+	redis.call('SET', KEYS[1], head .. struct.pack('>I7I6', start, count),
+		'PX', math.floor((start + per - now) / 1000) + keep)
+end
+return struct.pack('>BI7I7I6', done, now, start, before)

@@ -1,0 +1,98 @@
+package script
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/weir-go/weir"
+)
+
+// A sliding is the codec of SlidingWindow.
+type sliding struct {
+	width, buckets uint64 // the former in nanoseconds
+	limit          uint64
+	most           uint64 // that a count may be
+	size           int    // of a count, in bytes
+	countBits      int    // of a count, where a state is a word; else 0
+}
+
+func newSliding(p weir.SlidingWindow, words int) (sliding, bool) {
+	k := uint64(max(p.Buckets, 1))
+	s := sliding{width: uint64(p.Per) / k, buckets: k, limit: uint64(p.Limit)}
+	if s.width%micro != 0 || s.limit > maxHalf/2 || s.width/micro > maxHalf/(k+1) {
+		return s, false
+	}
+	s.size = sizeOf(2 * s.limit)
+	s.most = min(1<<(8*s.size)-1, maxHalf/(s.width/micro)-1, maxHalf/(k+2))
+	if words == 1 {
+		s.countBits = (63 - bits.Len64(math.MaxInt64/s.width)) / 2
+		s.most = min(s.most, 1<<s.countBits-2)
+	}
+	return s, s.limit <= s.most && s.size <= 6
+}
+
+func (s sliding) script(all *scripts) *Script { return all.sliding }
+
+func (s sliding) ask(ask weir.Ask) (string, bool) {
+	n, how, at, ok := countAsk(ask, s.limit)
+	return format(s.size) + numbers(int64(s.width/micro), int64(s.buckets), int64(s.limit), int64(s.size), int64(s.most), n, how, at), ok
+}
+
+func (s sliding) seen(reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
+	start := reply.uint(7)
+	return s.state(start*micro, reply), now, ask, reply.ok
+}
+
+func (s sliding) decode(value reader) ([]uint64, int64, bool) {
+	start, _ := value.uint(7), value.uint(7)
+	return s.state(start*micro, value), int64(start), value.ok
+}
+
+// state is the decider's, of counts that are read from r.
+func (s sliding) state(start uint64, r reader) []uint64 {
+	latest := start / s.width
+	words := make([]uint64, s.buckets+2)
+	words[0] = latest
+	for i := uint64(0); i <= s.buckets && len(r.s) >= s.size; i++ {
+		words[s.slot(latest-i)] = r.uint(s.size)
+	}
+	if s.countBits > 0 {
+		return []uint64{words[0]<<(2*s.countBits) | words[1]<<s.countBits | words[2]}
+	}
+	return words
+}
+
+// slot is where the decider keeps the count of a sub-window.
+func (s sliding) slot(i uint64) uint64 { return 1 + i%(s.buckets+1) }
+
+func (s sliding) encode(state []uint64, _ int64) ([]byte, bool) {
+	words := state
+	if s.countBits > 0 {
+		mask := uint64(1)<<s.countBits - 1
+		words = []uint64{state[0] >> (2 * s.countBits), state[0] >> s.countBits & mask, state[0] & mask}
+	}
+	latest := words[0]
+	whole, used, counts := uint64(0), 0, []byte(nil)
+	for i := range min(s.buckets, latest) + 1 {
+		count := words[s.slot(latest-i)]
+		if count > s.most {
+			return nil, false
+		}
+		if i < s.buckets {
+			whole += count
+		}
+		if counts = appendUint(counts, count, s.size); count > 0 {
+			used = len(counts)
+		}
+	}
+	return s.value(latest*s.width, whole, counts[:used]), true
+}
+
+func (s sliding) value(start, whole uint64, counts []byte) []byte {
+	return append(appendUint(appendUint(nil, start/micro, 7), whole, 7), counts...)
+}
+
+func (s sliding) first(now int64) []byte {
+	start := uint64(now) * micro
+	return s.value(start-start%s.width, 1, appendUint(nil, 1, s.size))
+}

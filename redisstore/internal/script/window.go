@@ -1,0 +1,83 @@
+package script
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/weir-go/weir"
+)
+
+// A window is the codec of FixedWindow.
+type window struct {
+	per       uint64 // in nanoseconds
+	limit     uint64
+	most      uint64 // that a count may be
+	aligned   bool
+	countBits int // of the count, where a state is a word; else 0
+}
+
+func newWindow(p weir.FixedWindow, words int) (window, bool) {
+	w := window{per: uint64(p.Per), limit: uint64(p.Limit), most: 1<<48 - 1, aligned: !p.FromFirst}
+	if w.aligned && words == 1 {
+		w.countBits = 63 - bits.Len64(math.MaxInt64/w.per)
+		w.most = min(w.most, 1<<w.countBits-2) // from one more on, the decider takes all for the same
+	}
+	fits := w.limit <= w.most && micros(w.per) <= maxHalf && (p.FromFirst || w.per%micro == 0)
+	return w, fits
+}
+
+func (w window) script(s *scripts) *Script { return s.window }
+
+func (w window) ask(ask weir.Ask) (string, bool) {
+	aligned := int64(0)
+	if w.aligned {
+		aligned = 1
+	}
+	n, how, at, ok := countAsk(ask, w.limit)
+	return numbers(micros(w.per), int64(w.limit), int64(w.most), aligned, n, how, at), ok
+}
+
+func (w window) seen(reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
+	state, _, ok := w.decode(reply)
+	return state, now, ask, ok
+}
+
+func (w window) decode(value reader) ([]uint64, int64, bool) {
+	start, count := value.uint(7), value.uint(6)
+	return w.state(start*micro, count), int64(start), value.ok
+}
+
+func (w window) state(start, count uint64) []uint64 {
+	switch {
+	case !w.aligned:
+		return []uint64{start, count}
+	case w.countBits > 0:
+		return []uint64{start/w.per<<w.countBits | count}
+	}
+	return []uint64{start / w.per, count}
+}
+
+func (w window) encode(state []uint64, _ int64) ([]byte, bool) {
+	start, count := state[0], uint64(0)
+	switch {
+	case !w.aligned:
+		count = state[1]
+	case w.countBits > 0:
+		start, count = state[0]>>w.countBits*w.per, state[0]&(1<<w.countBits-1)
+	default:
+		start, count = state[0]*w.per, state[1]
+	}
+	return w.value(start, count), start%micro == 0 && count <= w.most
+}
+
+func (w window) value(start, count uint64) []byte {
+	return appendUint(appendUint(nil, start/micro, 7), count, 6)
+}
+
+func (w window) first(now int64) []byte {
+	start := uint64(now) * micro
+	if w.aligned {
+		start -= start % w.per
+	}
+	return w.value(start, 1)
+}

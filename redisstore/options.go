@@ -1,0 +1,70 @@
+package redisstore
+
+import (
+	"fmt"
+	"time"
+)
+
+// An Option changes a store that [New] makes.
+type Option func(*config) error
+
+type config struct {
+	prefix      string
+	maxKeyLen   int
+	timeout     time.Duration
+	maxInFlight int
+	clock       func() any // of tests
+}
+
+// WithPrefix sets what all keys in Redis begin with; "weir" if not given. A key is
+//
+//	prefix:1:{name:key}
+//
+// with the name of the limiter, see [weir.WithName], and the key that it was asked for. Bytes of them that
+// have a meaning there, or in a pattern, are written as % and two hexadecimal digits. The 1 changes
+// when a release of this package can't read what those before have left.
+//
+// The prefix must have no spaces, and none of the characters * ? [ ] { } % \.
+func WithPrefix(prefix string) Option {
+	return func(c *config) error {
+		c.prefix = prefix
+		return nil
+	}
+}
+
+// WithMaxKeyLen sets how many bytes of a key are kept; 128 if not given. In place of longer ones, and of
+// longer names, stands their SHA-256.
+func WithMaxKeyLen(n int) Option {
+	return func(c *config) error {
+		c.maxKeyLen = n
+		return nil
+	}
+}
+
+// WithTimeout sets how long a decision may take; a second if not given. A deadline of the context that
+// comes earlier counts. One that is over returns [ErrNoReply] while the client may still wait.
+//
+// A decision costs a goroutine for that. It costs none if the client was made with
+// ContextTimeoutEnabled and the context can't end, as that of [weir.Keyed.Allow].
+func WithTimeout(d time.Duration) Option {
+	return func(c *config) error {
+		if d <= 0 {
+			return fmt.Errorf("weir: redisstore.WithTimeout is %v, must be above 0", d)
+		}
+		c.timeout = d
+		return nil
+	}
+}
+
+// WithMaxInFlight sets how many commands may be under way; 1024 if not given. Each has a goroutine, also
+// one for which nobody waits any more. Who comes when there are as many waits, and gets
+// [ErrBusy] when its time is over. So a Redis that does not reply costs no more than that.
+func WithMaxInFlight(n int) Option {
+	return func(c *config) error {
+		if n < 1 {
+			return fmt.Errorf("weir: redisstore.WithMaxInFlight is %d, must be at least 1", n)
+		}
+		c.maxInFlight = n
+		return nil
+	}
+}

@@ -1,0 +1,73 @@
+package redisstore
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/script"
+	"github.com/weir-go/weir/storetest"
+)
+
+// A drivenStore decides by a clock that the test sets.
+type drivenStore struct {
+	*Store
+	now  atomic.Int64
+	skew time.Duration
+}
+
+// anySkew lets the clock step back as far as a test likes to.
+const anySkew = 1 << 60
+
+var drivenStores atomic.Int64
+
+func newClient(tb testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	tb.Cleanup(func() { client.Close() })
+	return client
+}
+
+func newDriven(tb testing.TB, client Client, skew time.Duration, opts ...Option) *drivenStore {
+	s := &drivenStore{skew: skew}
+	opts = append([]Option{
+		func(c *config) error {
+			c.clock = func() any { return script.Driven(s.now.Load(), s.skew) }
+			return nil
+		},
+		WithPrefix(fmt.Sprintf("test%d", drivenStores.Add(1))),
+		WithTimeout(time.Minute),
+	}, opts...)
+	store, err := New(client, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.Store = store
+	return s
+}
+
+func (s *drivenStore) set(now time.Time) { s.now.Store(now.UnixNano()) }
+
+func TestStore(t *testing.T) {
+	client := newClient(t, redistest.Single(t).Addr())
+	storetest.Run(t,
+		func(t *testing.T) weir.Store { return newDriven(t, client, anySkew) },
+		storetest.OwnClock(time.Microsecond, func(s weir.Store, now time.Time) { s.(*drivenStore).set(now) }))
+}
+
+func TestStoreInRealTime(t *testing.T) {
+	client := newClient(t, redistest.Single(t).Addr())
+	storetest.Run(t,
+		func(t *testing.T) weir.Store {
+			s, err := New(client, WithPrefix(fmt.Sprintf("test%d", drivenStores.Add(1))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		},
+		storetest.RealTime())
+}
