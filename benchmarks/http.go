@@ -25,12 +25,12 @@ const MiddlewareLeader = "weir/httplimit"
 // middlewares limit by the address of the client, and send their rate limit headers.
 var middlewares = []Contender{
 	{
-		Name: MiddlewareLeader, Module: weirModule, How: "TokenBucket, with the X-RateLimit fields as most others",
-		Wrap: wrapWeir(httplimit.XRateLimit{}),
+		Name: MiddlewareLeader, Module: weirModule, How: "TokenBucket, with the RateLimit fields of the current draft",
+		Wrap: wrapWeir(httplimit.RateLimit{}),
 	},
 	{
-		Name: "weir/httplimit, draft", Module: weirModule, How: "TokenBucket, with the fields of the current draft",
-		Wrap: wrapWeir(httplimit.RateLimit{}),
+		Name: "weir/httplimit, X-RateLimit", Module: weirModule, How: "TokenBucket, with the X-RateLimit fields as most others",
+		Wrap: wrapWeir(httplimit.XRateLimit{}),
 	},
 	{
 		Name: "ulule, stdlib", Module: "github.com/ulule/limiter/v3", How: "its middleware for net/http, with its defaults",
