@@ -21,18 +21,18 @@ type bucket struct {
 	// more than full will be owed after it.
 	spaced bool
 	queue  uint128 // how far ahead an ask may be granted, however long it would wait
+	most   uint128 // a state, in debt, that stands for all from it on, and that nothing lowers
 
 	room uint64 // what may be owed for one more event to be granted, if the state is a word
 }
-
-// maxDebt keeps sums below 2^128. It is more than any ask that is not Regardless can come to owe.
-var maxDebt = uint128{1 << 62, 0}
 
 func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
 	at := b.units(now)
 	owed := paidAt.sub(at)
 	switch {
 	case ask.N == 0:
+		return paidAt, b.answer(owed)
+	case ask.N < 0 && !paidAt.less(b.most):
 		return paidAt, b.answer(owed)
 	case ask.N < 0:
 		back := b.cost(magnitude(ask.N))
@@ -41,8 +41,8 @@ func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
 		a.Delay = b.floor(back)
 		return at.add(owed), a
 	case ask.How == Regardless:
-		owed = min128(owed.add(b.cost(uint64(ask.N))), maxDebt)
-		return at.add(owed), b.answer(owed)
+		paidAt = min128(at.add(owed).add(b.cost(uint64(ask.N))), b.most)
+		return paidAt, b.answer(paidAt.sub(at))
 	case ask.How == UpTo:
 		n := min(ask.N, b.remaining(owed))
 		if n == 0 {
@@ -74,7 +74,11 @@ func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
 	tooEarly := early.sub(ahead)
 	granted := tooEarly.isZero()
 	if granted {
-		paidAt, owed = at.add(owes), owes
+		next := at.add(owes)
+		if !next.less(b.most) {
+			return paidAt, b.answer(owed).never()
+		}
+		paidAt, owed = next, owes
 	}
 	a := b.answer(owed)
 	a.Allowed, a.RetryAfter = granted, b.ceil(tooEarly)
@@ -111,8 +115,10 @@ func (b *bucket) decider() Decider {
 		if !b.spaced {
 			b.room = b.full.lo - b.num
 		}
+		b.most = uint128{0, math.MaxUint64 - 1} // in the year 2554
 		return bucketWord{b}
 	}
+	b.most = uint128{3 << 62, 0} // above the sum of an instant, full and a MaxWait; an ask more does not wrap around
 	return bucketPair{b}
 }
 
@@ -122,13 +128,6 @@ func (d bucketWord) Words() int { return 1 }
 
 func (d bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
 	next, a := d.decide(uint128{0, state}, now, ask)
-	if next.hi != 0 || next.lo == math.MaxUint64 {
-		// Booked beyond the year 2554: does not fit, so it is denied; a debt saturates.
-		if ask.How == Regardless {
-			return math.MaxUint64 - 1, a
-		}
-		return state, d.answer(uint128{0, state}.sub(d.units(now))).never()
-	}
 	return next.lo, a
 }
 

@@ -29,7 +29,7 @@ func Carry(from, to Decider, state []uint64, now int64) (carried []uint64, exact
 	}
 	_, old := from.Decide(state, now, Ask{})
 	_, neu := to.Decide(fresh, now, Ask{})
-	limit, used := uint64(old.Limit), uint64(old.Limit-old.Remaining)
+	limit, used := uint64(old.Limit), uint64(max(old.Limit-old.Remaining, 0))
 	if from, ok := from.(debtor); ok {
 		used = min(from.used(state, now), math.MaxInt64)
 	}
@@ -69,10 +69,10 @@ func (d bucketPair) used(state []uint64, now int64) uint64 { return d.usedBy(d.g
 func (b *bucket) usedBy(paidAt uint128, now int64) uint64 {
 	owed := paidAt.sub(b.units(now))
 	events, part, ok := owed.div(b.num)
-	switch {
-	case !ok:
+	if !ok || events >= math.MaxInt64 {
 		return math.MaxInt64
-	case part > 0:
+	}
+	if part > 0 {
 		events++
 	}
 	if b.spaced && events > 0 {
@@ -86,10 +86,7 @@ func (d bucketPair) get(state []uint64) uint128 { return uint128{state[0], state
 
 func (d bucketWord) succeed(from Decider, state, fresh []uint64, now int64) (_ []uint64, exact, ok bool) {
 	paidAt, ok := d.carried(from, state, now)
-	if paidAt.hi != 0 {
-		paidAt.lo = 1<<64 - 2
-	}
-	fresh[0] = min(paidAt.lo, 1<<64-2)
+	fresh[0] = paidAt.lo
 	return fresh, ok, ok
 }
 
@@ -105,20 +102,23 @@ func (b *bucket) carried(from Decider, state []uint64, now int64) (uint128, bool
 	if !ok || f.arithmetic().spaced != b.spaced {
 		return uint128{}, false
 	}
-	a := f.arithmetic()
-	owed := f.get(state).sub(a.units(now))
-	if owed.isZero() {
+	a, paidAt := f.arithmetic(), f.get(state)
+	owed := paidAt.sub(a.units(now))
+	switch {
+	case owed.isZero():
 		return uint128{}, true
+	case !paidAt.less(a.most):
+		return b.most, true
 	}
 	level := min128(owed, a.full)
 	if a.spaced {
 		level = uint128{} // a queue saves up nothing: all that it owes are events
 	}
 	events, part, ok := owed.sub(level).div(a.num)
-	debt := maxDebt
-	if ok {
-		debt = b.cost(events).add(mulShare(uint128{0, b.num}, uint128{0, part}, uint128{0, a.num}))
+	if !ok {
+		return b.most, true
 	}
-	owed = min128(mulShare(b.full, level, a.full).add(debt), maxDebt)
-	return b.units(now).add(owed), true
+	owes := mulShare(b.full, level, a.full).add(b.cost(events))
+	owes = owes.add(mulShare(uint128{0, b.num}, uint128{0, part}, uint128{0, a.num}))
+	return min128(b.units(now).add(owes), b.most), true
 }

@@ -59,7 +59,7 @@ func (w window) decide(start, count, left uint64, ask Ask) (uint64, Answer) {
 	room := w.limit - min(count, w.limit)
 	switch {
 	case ask.N < 0:
-		if count < w.most && (ask.GrantedAt == 0 || uint64(ask.GrantedAt) >= start) {
+		if count < w.most && (ask.GrantedAt == 0 || ask.GrantedAt >= int64(start)) {
 			count -= min(count, magnitude(ask.N))
 		}
 	case ask.How == UpTo:
@@ -205,6 +205,14 @@ func (d windowFromFirst) at(state []uint64, now int64) (start, count, left uint6
 
 func (d windowFromFirst) Expiry(state []uint64) int64 { return d.end(state[0], state[1]) }
 
+// unbounded is a count for a policy that counts further: one that stands for all from most on does so there.
+func unbounded(count, most uint64) uint64 {
+	if count == most {
+		return math.MaxUint64
+	}
+	return count
+}
+
 // A windowCount is what any fixed window can take over from another.
 type windowCount interface {
 	// running is when the window that counts at now started, and its count.
@@ -212,7 +220,7 @@ type windowCount interface {
 }
 
 func (d windowWord) running(state []uint64, now int64) (start, count uint64) {
-	return d.at(state[0]>>d.countBits, state[0]&d.most, now)
+	return d.at(state[0]>>d.countBits, unbounded(state[0]&d.most, d.most), now)
 }
 
 func (d windowPair) running(state []uint64, now int64) (start, count uint64) {

@@ -69,6 +69,14 @@ type course struct {
 	width int64 // of a window or sub-window, or Per
 	event int64 // the time of an event, rounded down
 	last  weir.Answer
+
+	grants []grant
+}
+
+// A grant is how many events were granted at an instant.
+type grant struct {
+	n  int
+	at int64
 }
 
 // origin is the instant at which a trial starts.
@@ -97,11 +105,43 @@ func (c *course) ask() weir.Ask {
 	some := int(c.any(int64(limit)))
 	ask := weir.Ask{N: pick(c.tape, 1, 1, 1, 1, 2, 3, int(c.byte()), room, room, room-room/3, int(saturated(int64(room), 1)), limit,
 		limit/2+1, some, some, 0, 0, int(saturated(int64(limit), 1)), math.MaxInt, -1, -2, -some, -limit, math.MinInt)}
-	if c.byte()%4 == 0 {
+	switch c.byte() % 8 {
+	case 0, 1:
 		ask.MaxWait = pick(c.tape, -1, 1, c.last.RetryAfter, max(c.last.RetryAfter, 1)-1, c.last.Delay, time.Duration(c.event),
 			time.Duration(c.width), math.MaxInt64, time.Duration(c.any(math.MaxInt64)))
+	case 2:
+		ask.How = weir.UpTo
+	case 3: // mostly so little that it is paid for soon
+		ask.How = weir.Regardless
+		ask.N = pick(c.tape, ask.N, 1, 2, int(c.byte()), limit, int(saturated(int64(limit), int64(some))), some)
+	}
+	if ask.N < 0 {
+		ask = c.back(ask.N)
 	}
 	return ask
+}
+
+// back gives back what was granted at some time, or what was not.
+func (c *course) back(n int) weir.Ask {
+	some := grant{n: n, at: pick(c.tape, 0, 1, c.below(math.MaxInt64), math.MaxInt64)}
+	if len(c.grants) > 0 {
+		some = c.grants[len(c.grants)-1-int(c.byte())%len(c.grants)] // which may have been given back already
+		some.n = pick(c.tape, -some.n, -some.n, -some.n/2, -1, n)
+		some.at = pick(c.tape, some.at, some.at, some.at, 0, 0, max(some.at-c.width, 0), saturated(some.at, c.width), saturated(some.at, 1))
+	}
+	return weir.Ask{N: some.n, GrantedAt: some.at}
+}
+
+// note remembers what the ask was granted.
+func (c *course) note(now int64, ask weir.Ask, a weir.Answer) {
+	n := ask.N
+	if ask.How == weir.UpTo {
+		n = a.Granted
+	}
+	if a.Allowed && n > 0 {
+		c.grants = append(c.grants, grant{n, now})
+	}
+	c.last = a
 }
 
 // saturated is a+b, at most the largest int. a is not negative.

@@ -72,7 +72,9 @@ func fuzz(f *testing.F, policy func(*tape) (weir.Policy, course)) {
 		c.last = x.ask(now, weir.Ask{})
 		for steps := 0; len(tp.rest) > 0 && steps < 50; steps++ {
 			now = c.at(x.now)
-			c.last = x.ask(now, c.ask())
+			ask := c.ask()
+			a := x.ask(now, ask)
+			c.note(x.now, ask, a)
 		}
 	})
 }

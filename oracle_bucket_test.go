@@ -14,6 +14,7 @@ type tokenModel struct {
 	size     int
 	tokens   *big.Rat
 	seen     int64
+	end      *big.Rat // the latest instant at which the bucket can be full; if it is, nothing changes that
 }
 
 func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
@@ -26,17 +27,30 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	switch {
 	case ask.N == 0:
 		return m.look(), m
+	case ask.N < 0 && m.full().Cmp(m.end) == 0:
+		return m.look(), m
 	case ask.N < 0:
 		m.tokens = smaller(rat(int64(m.size)), minus(m.tokens, n))
 		a := m.look()
 		a.Delay = time.Duration(floor(times(minus(new(big.Rat), n), m.perToken)))
 		return a, m
+	case ask.How == weir.Regardless:
+		m.tokens = minus(m.tokens, n)
+		if late := minus(m.full(), m.end); late.Sign() > 0 {
+			m.tokens = plus(m.tokens, over(late, m.perToken))
+		}
+		return m.look(), m
+	case ask.How == weir.UpTo:
+		return upTo(m, m.seen, m.look().Remaining, ask.N)
 	case ask.N > m.size:
 		return never(m.look()), m
 	}
 	ready := times(minus(n, m.tokens), m.perToken) // when there will be n tokens
 	patience := rat(max(int64(ask.MaxWait), 0))
 	granted := atMost(ready, patience)
+	if granted && ready.Sign() > 0 && atMost(m.end, plus(m.full(), times(n, m.perToken))) {
+		return never(m.look()), m
+	}
 	if granted {
 		m.tokens = minus(m.tokens, n)
 	}
@@ -51,6 +65,11 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	return a, m
 }
 
+// full is the instant at which the bucket will be full, or the latest at which it was.
+func (m tokenModel) full() *big.Rat {
+	return plus(rat(m.seen), times(minus(rat(int64(m.size)), m.tokens), m.perToken))
+}
+
 func (m tokenModel) look() weir.Answer {
 	missing := minus(rat(int64(m.size)), m.tokens)
 	return weir.Answer{Result: weir.Result{
@@ -61,12 +80,24 @@ func (m tokenModel) look() weir.Answer {
 	}}
 }
 
+// upTo asks for as many of n as there are, or, if there is none, for one.
+func upTo(m model, now int64, there, n int) (weir.Answer, model) {
+	if there == 0 {
+		return m.ask(now, weir.Ask{N: 1})
+	}
+	n = min(n, there)
+	a, next := m.ask(now, weir.Ask{N: n})
+	a.Granted = n
+	return a, next
+}
+
 // queueModel is an outlet that is busy until the next free slot.
 type queueModel struct {
 	perEvent *big.Rat // nanoseconds
 	capacity int
 	slot     *big.Rat // the next free one, in nanoseconds since the epoch
 	seen     int64
+	end      *big.Rat // the latest slot; if it is the next, nothing changes that
 }
 
 func (m queueModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
@@ -77,11 +108,18 @@ func (m queueModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	switch {
 	case ask.N == 0:
 		return m.look(), m
+	case ask.N < 0 && m.slot.Cmp(m.end) == 0:
+		return m.look(), m
 	case ask.N < 0:
 		m.slot = larger(rat(m.seen), plus(m.slot, takes))
 		a := m.look()
 		a.Delay = time.Duration(floor(minus(new(big.Rat), takes)))
 		return a, m
+	case ask.How == weir.Regardless:
+		m.slot = smaller(plus(m.slot, takes), m.end)
+		return m.look(), m
+	case ask.How == weir.UpTo:
+		return upTo(m, m.seen, m.look().Remaining, ask.N)
 	case ask.N > m.capacity:
 		return never(m.look()), m
 	}
@@ -89,6 +127,9 @@ func (m queueModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	room := times(rat(int64(m.capacity)), m.perEvent)
 	patience := smaller(room, rat(max(int64(ask.MaxWait), 0)))
 	granted := atMost(delay, patience)
+	if granted && delay.Sign() > 0 && atMost(m.end, plus(m.slot, takes)) {
+		return never(m.look()), m
+	}
 	if granted {
 		m.slot = plus(m.slot, takes)
 	}

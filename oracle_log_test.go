@@ -2,15 +2,16 @@ package weir_test
 
 import (
 	"math"
+	"math/big"
 	"slices"
 	"time"
 
 	"github.com/weir-go/weir"
 )
 
-// logModel is the list of all events ever granted, those of one ask together.
+// logModel is the list of all events ever granted, those of one instant together.
 type logModel struct {
-	limit  int
+	tally
 	per    int64
 	events []logged
 	seen   int64
@@ -18,68 +19,77 @@ type logModel struct {
 
 type logged struct {
 	at int64
-	n  int
+	n  *big.Int // above zero
 }
 
 func (m logModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	m.seen = max(now, m.seen)
-	granted := ask.N <= m.limit-m.count(0)
-	switch {
-	case ask.N < 0:
-		m = m.giveBack(ask.N)
-	case granted && ask.N > 0:
-		m.events = append(slices.Clip(m.events), logged{m.seen, ask.N})
-	}
-	a := weir.Answer{Result: weir.Result{
-		Allowed:    granted,
-		Limit:      m.limit,
-		Remaining:  m.limit - m.count(0),
-		ResetAfter: m.until(func(d uint64) bool { return m.count(d) == 0 }),
-	}}
-	switch {
-	case ask.N > m.limit:
-		a = never(a)
-	case !granted:
-		a.RetryAfter = m.until(func(d uint64) bool { return ask.N <= m.limit-m.count(d) })
-	}
-	return a, m
+	return askCounting(m, ask)
 }
 
-// count is how many events the window holds after d nanoseconds.
-func (m logModel) count(d uint64) int {
-	sum := 0
+// leaves is how long from now an entry counts: not at all if it is zero or less.
+func (m logModel) leaves(e logged) int64 { return m.per - (m.seen - e.at) }
+
+func (m logModel) counted(d uint64) *big.Int {
+	sum := new(big.Int)
 	for _, e := range m.events {
-		if uint64(m.seen-e.at)+d < uint64(m.per) {
-			sum += e.n
+		if left := m.leaves(e); left > 0 && d < uint64(left) {
+			sum.Add(sum, e.n)
 		}
 	}
 	return sum
 }
 
-// until is the least d at which is holds: now, or when some event leaves.
 func (m logModel) until(is func(d uint64) bool) time.Duration {
 	if is(0) {
 		return 0
 	}
-	least := uint64(math.MaxInt64)
-	for _, e := range m.events {
-		if age := m.seen - e.at; age < m.per && is(uint64(m.per-age)) {
-			least = min(least, uint64(m.per-age))
+	for _, e := range m.events { // the oldest first
+		if left := m.leaves(e); left > 0 && is(uint64(left)) {
+			return time.Duration(left)
 		}
 	}
-	return time.Duration(least)
+	panic("not even at the end")
 }
 
-// giveBack takes -n events out of the list, the latest first.
-func (m logModel) giveBack(n int) logModel {
-	m.events = slices.Clone(m.events)
-	for n < 0 && len(m.events) > 0 {
-		latest := &m.events[len(m.events)-1]
-		back := min(latest.n, -max(n, -math.MaxInt))
-		n += back
-		if latest.n -= back; latest.n == 0 {
-			m.events = m.events[:len(m.events)-1]
+func (m logModel) add(n int) countModel {
+	m.events = slices.DeleteFunc(slices.Clone(m.events), func(e logged) bool { return m.leaves(e) <= 0 })
+	last := len(m.events) - 1
+	switch sum := m.counted(0); {
+	case sum.Add(sum, big.NewInt(int64(n))).Cmp(m.most) > 0:
+		m.events = []logged{{m.seen, m.most}}
+	case last >= 0 && (m.events[last].at == m.seen || m.isLong()):
+		m.events[last] = logged{m.seen, m.plus(m.events[last].n, n)}
+	default:
+		m.events = append(m.events, logged{m.seen, big.NewInt(int64(n))})
+	}
+	return m
+}
+
+// isLong tells that so much is remembered, in debt, that what comes is not told from what was last: more
+// than two words for each event of the limit.
+func (m logModel) isLong() bool {
+	words := uint64(0)
+	for _, e := range m.events {
+		words++
+		if e.n.Cmp(big.NewInt(1)) > 0 {
+			words++
 		}
 	}
+	return m.counted(0).Cmp(big.NewInt(int64(m.limit))) > 0 && words > 2*uint64(m.limit)
+}
+
+func (m logModel) giveBack(n *big.Int, grantedAt int64) countModel {
+	m.events = slices.Clone(m.events)
+	tally := m.tally
+	if int64(m.limit) == math.MaxInt64 { // no count of that limit is a debt
+		tally.most = new(big.Int).SetUint64(math.MaxUint64)
+	}
+	for i := len(m.events) - 1; i >= 0; i-- {
+		if e := &m.events[i]; grantedAt == 0 || grantedAt == e.at {
+			e.n, n = tally.minus(e.n, n)
+		}
+	}
+	m.events = slices.DeleteFunc(m.events, func(e logged) bool { return e.n.Sign() == 0 })
 	return m
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/bits"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -18,22 +19,50 @@ type model interface {
 
 // modelOf is the model of a key never seen.
 func modelOf(p weir.Policy) model {
+	d, err := p.Decider()
+	if err != nil {
+		panic(err)
+	}
+	inWord := d.Words() == 1
 	switch p := p.(type) {
 	case weir.TokenBucket:
-		size := or(p.Burst, p.Limit)
-		return tokenModel{eventTime(p.Limit, p.Per), size, rat(int64(size)), 0}
+		size, event := or(p.Burst, p.Limit), eventTime(p.Limit, p.Per)
+		return tokenModel{perToken: event, size: size, tokens: rat(int64(size)), end: endOfTime(inWord, event)}
 	case weir.LeakyBucket:
-		return queueModel{eventTime(p.Limit, p.Per), or(p.Capacity, p.Limit), new(big.Rat), 0}
+		event := eventTime(p.Limit, p.Per)
+		return queueModel{perEvent: event, capacity: or(p.Capacity, p.Limit), slot: new(big.Rat), end: endOfTime(inWord, event)}
 	case weir.FixedWindow:
-		return windowModel{limit: p.Limit, per: int64(p.Per), fromFirst: p.FromFirst}
+		return windowModel{per: int64(p.Per), fromFirst: p.FromFirst, tally: tally{p.Limit, mostCounted(inWord, p.Per, 1)}}
 	case weir.SlidingWindow:
 		k := or(p.Buckets, 1)
-		return slidingModel{limit: p.Limit, width: int64(p.Per) / int64(k), buckets: int64(k)}
+		width := p.Per / time.Duration(k)
+		return slidingModel{width: int64(width), buckets: int64(k), tally: tally{p.Limit, mostCounted(inWord, width, 2)}}
 	case weir.SlidingLog:
-		return logModel{limit: p.Limit, per: int64(p.Per)}
+		return logModel{per: int64(p.Per), tally: tally{p.Limit, big.NewInt(math.MaxInt64)}}
 	}
 	panic(fmt.Sprintf("no model of a %T", p))
 }
+
+// endOfTime is where the debts of a bucket end, in nanoseconds: those that reach it are not told apart.
+// It is in the year 2554 if the state is a word, and else later than any booking.
+func endOfTime(inWord bool, event *big.Rat) *big.Rat {
+	if inWord {
+		return new(big.Rat).SetUint64(math.MaxUint64 - 1)
+	}
+	return over(times(rat(3), pow2(126)), new(big.Rat).SetInt(event.Denom()))
+}
+
+// mostCounted is where the counts of a window end: those that reach it are not told apart. A word has a
+// bit to spare, the number of the window, and as many counts as that.
+func mostCounted(inWord bool, width time.Duration, counts int) *big.Int {
+	if !inWord {
+		return new(big.Int).SetUint64(math.MaxUint64)
+	}
+	size := (63 - bits.Len64(uint64(math.MaxInt64/width))) / counts
+	return big.NewInt(1<<size - 1)
+}
+
+func pow2(n uint) *big.Rat { return new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), n)) }
 
 func or(given, otherwise int) int {
 	if given == 0 {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -11,104 +12,83 @@ import (
 
 // windowModel is one window with a count.
 type windowModel struct {
-	limit     int
+	tally
 	per       int64
 	fromFirst bool
 	start     int64
-	count     int
+	count     *big.Int // nil before the first event
 	seen      int64
 }
 
 func (m windowModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	m.seen = max(now, m.seen)
-	if m.count == 0 || m.seen-m.start >= m.per {
-		m.start, m.count = m.seen, 0
+	if m.count == nil || m.count.Sign() == 0 || m.seen-m.start >= m.per {
+		m.start, m.count = m.seen, new(big.Int)
 		if !m.fromFirst {
 			m.start -= m.seen % m.per
 		}
 	}
-	left := time.Duration(m.per - (m.seen - m.start))
-	granted := ask.N <= m.limit-m.count
-	switch {
-	case ask.N < 0:
-		m.count += max(ask.N, -m.count)
-	case granted:
-		m.count += ask.N
+	return askCounting(m, ask)
+}
+
+func (m windowModel) left() uint64 { return uint64(m.per - (m.seen - m.start)) }
+
+func (m windowModel) counted(d uint64) *big.Int {
+	if d >= m.left() {
+		return new(big.Int)
 	}
-	a := weir.Answer{Result: weir.Result{Allowed: granted, Limit: m.limit, Remaining: m.limit - m.count}}
-	if m.count > 0 {
-		a.ResetAfter = left
+	return m.count
+}
+
+func (m windowModel) until(is func(d uint64) bool) time.Duration {
+	if is(0) {
+		return 0
 	}
-	switch {
-	case ask.N > m.limit:
-		a = never(a)
-	case !granted:
-		a.RetryAfter = left
+	return time.Duration(m.left())
+}
+
+func (m windowModel) add(n int) countModel {
+	m.count = m.plus(m.count, n)
+	return m
+}
+
+func (m windowModel) giveBack(n *big.Int, grantedAt int64) countModel {
+	if grantedAt == 0 || grantedAt >= m.start {
+		m.count, _ = m.minus(m.count, n)
 	}
-	return a, m
+	return m
 }
 
 // slidingModel counts by sub-window, and forgets none.
 type slidingModel struct {
-	limit   int
+	tally
 	width   int64
 	buckets int64
-	counts  map[uint64]int
+	counts  map[uint64]*big.Int
 	seen    int64
 }
 
 func (m slidingModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	m.seen = max(now, m.seen)
-	granted := m.fits(0, ask.N)
-	switch {
-	case ask.N < 0:
-		m = m.giveBack(ask.N)
-	case granted && ask.N > 0:
-		m.counts = maps.Clone(m.counts)
-		if m.counts == nil {
-			m.counts = map[uint64]int{}
-		}
-		m.counts[uint64(m.seen/m.width)] += ask.N
-	}
-	a := weir.Answer{Result: weir.Result{
-		Allowed:    granted,
-		Limit:      m.limit,
-		Remaining:  int(capped(new(big.Int).Sub(big.NewInt(int64(m.limit)), m.estimate(0)))),
-		ResetAfter: m.until(func(d uint64) bool { return m.estimate(d).Sign() == 0 }),
-	}}
-	switch {
-	case ask.N > m.limit:
-		a = never(a)
-	case !granted:
-		a.RetryAfter = m.until(func(d uint64) bool { return m.fits(d, ask.N) })
-	}
-	return a, m
+	return askCounting(m, ask)
 }
 
-// estimate is that after d nanoseconds.
-func (m slidingModel) estimate(d uint64) *big.Int {
+// counted is the estimate. A count that is not told apart from larger ones leaves as a whole.
+func (m slidingModel) counted(d uint64) *big.Int {
 	sum, width := new(big.Int), uint64(m.width)
 	current, elapsed := (uint64(m.seen)+d)/width, (uint64(m.seen)+d)%width
-	for i, count := range m.counts {
-		c := big.NewInt(int64(count))
+	for i, c := range m.counts {
 		switch back := current - i; {
-		case back < uint64(m.buckets):
+		case back < uint64(m.buckets), back == uint64(m.buckets) && c.Cmp(m.most) == 0:
 			sum.Add(sum, c)
 		case back == uint64(m.buckets):
-			c.Mul(c, new(big.Int).SetUint64(width-elapsed))
-			sum.Add(sum, c.Div(c, new(big.Int).SetUint64(width)))
+			share := new(big.Int).Mul(c, new(big.Int).SetUint64(width-elapsed))
+			sum.Add(sum, share.Div(share, new(big.Int).SetUint64(width)))
 		}
 	}
 	return sum
 }
 
-// fits tells whether n events would be granted after d nanoseconds.
-func (m slidingModel) fits(d uint64, n int) bool {
-	sum := m.estimate(d)
-	return n <= 0 || sum.Add(sum, big.NewInt(int64(n))).Cmp(big.NewInt(int64(m.limit))) <= 0
-}
-
-// until is the least d at which is holds. The estimate only falls while nothing is added.
 func (m slidingModel) until(is func(d uint64) bool) time.Duration {
 	low, high := uint64(0), uint64(math.MaxInt64)
 	for low < high {
@@ -121,19 +101,37 @@ func (m slidingModel) until(is func(d uint64) bool) time.Duration {
 	return time.Duration(low)
 }
 
-// giveBack takes -n events out of the counts, the latest first.
-func (m slidingModel) giveBack(n int) slidingModel {
+// in is a copy that counts c in sub-window i.
+func (m slidingModel) in(i uint64, c *big.Int) slidingModel {
 	m.counts = maps.Clone(m.counts)
-	for n < 0 && len(m.counts) > 0 {
-		var latest uint64
-		for i := range m.counts {
-			latest = max(latest, i)
-		}
-		back := min(m.counts[latest], -max(n, -math.MaxInt))
-		n += back
-		if m.counts[latest] -= back; m.counts[latest] == 0 {
-			delete(m.counts, latest)
-		}
+	if m.counts == nil {
+		m.counts = map[uint64]*big.Int{}
+	}
+	m.counts[i] = c
+	return m
+}
+
+func (m slidingModel) count(i uint64) *big.Int {
+	if c := m.counts[i]; c != nil {
+		return c
+	}
+	return new(big.Int)
+}
+
+func (m slidingModel) add(n int) countModel {
+	i := uint64(m.seen / m.width)
+	return m.in(i, m.plus(m.count(i), n))
+}
+
+func (m slidingModel) giveBack(n *big.Int, grantedAt int64) countModel {
+	from := slices.Sorted(maps.Keys(m.counts))
+	if grantedAt != 0 {
+		from = []uint64{uint64(grantedAt / m.width)}
+	}
+	var less *big.Int
+	for _, i := range slices.Backward(from) {
+		less, n = m.minus(m.count(i), n)
+		m = m.in(i, less)
 	}
 	return m
 }

@@ -14,7 +14,17 @@ import (
 // has left the window makes room for what comes.
 func TestDecisionsDoNotAllocate(t *testing.T) {
 	for _, p := range append(allPolicies(10, 10*time.Second), allPolicies(7, time.Second)...) {
-		for _, ask := range []weir.Ask{{}, {N: 1}, {N: 3}, {N: 1, MaxWait: time.Minute}, {N: -1}, {N: 1000}} {
+		for _, ask := range []weir.Ask{
+			{},
+			{N: 1},
+			{N: 3},
+			{N: 1, MaxWait: time.Minute},
+			{N: -1},
+			{N: -1, GrantedAt: t0},
+			{N: 1000},
+			{N: 3, How: weir.UpTo},
+			{N: 1, How: weir.Regardless},
+		} {
 			t.Run(fmt.Sprintf("%#v/%+v", p, ask), func(t *testing.T) {
 				k, now := newKey(t, p), t0
 				step := int64(333 * time.Millisecond)

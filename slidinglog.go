@@ -51,7 +51,9 @@ const (
 	logTotal
 	logEntries
 
-	maxEvents = math.MaxUint64 >> 1 // that an entry can stand for; a debt saturates there
+	// maxEvents is what an entry can stand for at most. A debt that reaches it stands for all from it on, and
+	// nothing lowers it.
+	maxEvents = math.MaxUint64 >> 1
 )
 
 func (d eventLog) Words() int { return logEntries }
@@ -180,8 +182,10 @@ func (l *logView) take(n uint64, how How) bool {
 	switch {
 	case n == 0:
 		return true
+	case how == Regardless && n > maxEvents-l.total:
+		// All that is known counts as of now.
+		l.state, l.head, l.total, n = l.state[:logEntries], logEntries, 0, maxEvents
 	case how == Regardless:
-		n = min(n, maxEvents-l.total)
 	case n > l.room():
 		return false
 	}
@@ -229,9 +233,12 @@ func (l *logView) giveBack(n, grantedAt uint64) {
 	l.state[logHead], l.state[logTotal] = l.head, l.total
 }
 
-// takeOut takes up to n events out of the entry at i, and returns how many.
+// takeOut takes up to n events out of the entry at i, and returns how many it accounts for.
 func (l *logView) takeOut(i, n uint64) uint64 {
 	words, events := l.size(i)
+	if events == maxEvents && l.limit < maxEvents {
+		return n
+	}
 	back := min(n, events)
 	l.total -= back
 	left := events - back

@@ -62,7 +62,7 @@ func (p SlidingWindow) Decider() (Decider, error) {
 // of sub-window i at i modulo buckets+1.
 type sliding struct {
 	limit, width, buckets uint64
-	most                  uint64 // a count, in debt, that stands for all from it on, and is never lowered
+	most                  uint64 // a count, in debt, that stands for all from it on: it leaves as a whole, and nothing lowers it
 }
 
 func (s sliding) Words() int { return int(s.buckets) + 2 }
@@ -104,7 +104,7 @@ func (s sliding) admit(state []uint64, now int64) ([]uint64, bool) {
 func (s sliding) Expiry(state []uint64) int64 {
 	start := state[0] * s.width
 	v := s.view(state, int64(start))
-	if v.whole+v.leaving == 0 {
+	if v.leaving == 0 && v.whole.isZero() {
 		return 0
 	}
 	return int64(saturate(start + uint64(v.until(0))))
@@ -115,11 +115,11 @@ func (s sliding) Expiry(state []uint64) int64 {
 type slidingView struct {
 	sliding
 	counts  []uint64
-	known   uint64 // the latest sub-window that counts holds
-	now     uint64 // the sub-window that the instant lies in, known or later
-	passed  uint64 // how much of it has passed
-	whole   uint64 // the sum of the counts that the window covers whole
-	leaving uint64 // the count of the sub-window that is leaving the window
+	known   uint64  // the latest sub-window that counts holds
+	now     uint64  // the sub-window that the instant lies in, known or later
+	passed  uint64  // how much of it has passed
+	whole   uint128 // the sum of the counts that the window covers whole
+	leaving uint64  // the count of the sub-window that is leaving the window
 }
 
 func (s sliding) view(state []uint64, now int64) slidingView {
@@ -136,13 +136,13 @@ func (s sliding) view(state []uint64, now int64) slidingView {
 // sum adds up the counts.
 func (v *slidingView) sum() {
 	v.leaving = v.count(v.now - v.buckets)
-	v.whole = 0
+	v.whole = uint128{}
 	if v.now-v.known >= v.buckets {
 		return
 	}
 	slot := v.known % (v.buckets + 1)
 	for range v.buckets - (v.now - v.known) { // those that the window covers whole and that are known
-		v.whole += v.counts[slot]
+		v.whole = v.whole.add(uint128{0, v.counts[slot]})
 		if slot == 0 {
 			slot = v.buckets + 1
 		}
@@ -153,13 +153,21 @@ func (v *slidingView) sum() {
 // room is how many more events fit.
 func (v *slidingView) room() uint64 { return v.limit - min(v.estimate(), v.limit) }
 
+// estimate is that of the events in the window, or the largest number if it is larger.
 func (v *slidingView) estimate() uint64 {
-	if v.leaving == 0 {
-		return v.whole
+	sum := v.whole
+	switch {
+	case v.leaving == v.most:
+		sum = sum.add(uint128{0, v.most})
+	case v.leaving > 0:
+		hi, lo := bits.Mul64(v.leaving, v.width-v.passed)
+		share, _ := bits.Div64(hi, lo, v.width) // at most leaving, so it fits
+		sum = sum.add(uint128{0, share})
 	}
-	hi, lo := bits.Mul64(v.leaving, v.width-v.passed)
-	share, _ := bits.Div64(hi, lo, v.width) // at most leaving, so it fits
-	return v.whole + share
+	if sum.hi > 0 {
+		return math.MaxUint64
+	}
+	return sum.lo
 }
 
 // take counts n events if they fit, or regardless.
@@ -175,19 +183,21 @@ func (v *slidingView) take(state []uint64, n uint64, how How) bool {
 	}
 	v.known, state[0] = v.now, v.now
 	c := &v.counts[v.now%(v.buckets+1)]
-	n = min(n, v.most-*c, math.MaxUint64-v.whole-v.leaving) // a debt saturates
+	n = min(n, v.most-*c) // a debt saturates
 	*c += n
-	v.whole += n
+	v.whole = v.whole.add(uint128{0, n})
 	return true
 }
 
 // giveBack takes n events out of the counts: out of the sub-window that grantedAt lies in, or, if
 // it is not known, the latest first.
 func (v *slidingView) giveBack(n uint64, grantedAt int64) {
-	for i := range v.buckets + 1 {
-		if grantedAt != 0 && uint64(grantedAt)/v.width != v.known-i {
-			continue
-		}
+	first, last := uint64(0), v.buckets
+	if grantedAt != 0 {
+		first = v.known - uint64(grantedAt)/v.width
+		last = min(last, first) // below first if it lies too far back, or ahead
+	}
+	for i := first; i <= last; i++ {
 		if c := &v.counts[(v.known-i)%(v.buckets+1)]; *c < v.most {
 			back := min(n, *c)
 			*c -= back
@@ -213,13 +223,13 @@ func (v *slidingView) count(i uint64) uint64 {
 // oldest of whole must leave too, and the search goes on in the next sub-window.
 func (v *slidingView) until(target uint64) time.Duration {
 	whole, leaving, step := v.whole, v.leaving, uint64(0)
-	for whole > target {
+	for leaving == v.most || whole.hi > 0 || whole.lo > target {
 		step++
 		leaving = v.count(v.now + step - v.buckets)
-		whole -= leaving
+		whole = whole.sub(uint128{0, leaving})
 	}
 	passed := uint64(0)
-	if room := target - whole; room < leaving {
+	if room := target - whole.lo; room < leaving {
 		// The least passed with leaving*(width-passed) < (room+1)*width.
 		hi, lo := bits.Mul64(room+1, v.width)
 		left, rem := bits.Div64(hi, lo, leaving)
@@ -239,6 +249,7 @@ func (s sliding) sameSpan(from Decider, state []uint64) ([]uint64, bool) {
 		return state, f.width == s.width && f.buckets == s.buckets
 	case slidingWord:
 		words := f.unpack(state[0])
+		words[1], words[2] = unbounded(words[1], f.most), unbounded(words[2], f.most)
 		return words[:], f.width == s.width && f.buckets == s.buckets
 	}
 	return nil, false

@@ -1,0 +1,168 @@
+package weir_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// What was granted regardless of the state is a debt, and the rules hold in debt as they do without: each ask
+// of a trial checks R4 to R7.
+func TestDebtsDelayThoseAfter(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		x := newTrial(t, p)
+		limit := x.ask(t0, weir.Ask{}).Limit
+		a := x.ask(t0, weir.Ask{N: 3*limit + 1, How: weir.Regardless})
+		require.True(t, a.Allowed)
+		require.Zero(t, a.Remaining)
+		last := x.ask(t0, weir.Ask{N: 1})
+		require.False(t, last.Allowed)
+		for now := t0; ; { // until the key is as new
+			for _, ask := range []weir.Ask{{N: 1}, {N: limit}, {N: 1, MaxWait: time.Minute}, {N: limit, How: weir.UpTo}} {
+				if a := x.lookAhead(now, ask); !a.Allowed {
+					last = a
+				}
+			}
+			look := x.ask(now, weir.Ask{})
+			if look.ResetAfter == 0 {
+				break
+			}
+			now += max(int64(look.ResetAfter/4), 1)
+		}
+		require.Positive(t, last.RetryAfter)
+	})
+}
+
+// lookAhead is what the ask would be answered. It counts nothing.
+func (x *trial) lookAhead(at int64, ask weir.Ask) weir.Answer {
+	x.ask(at, weir.Ask{})
+	_, a := x.decide(x.state, at, ask)
+	want, _ := x.model.ask(at, ask)
+	require.Equal(x.t, want, a, "%#v asked for %+v at %d", x.policy, ask, at)
+	x.checkRetry(ask, a)
+	return a
+}
+
+// As many as there are: so often asked for that there is none.
+func TestUpToGrantsWhatThereIs(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		x := newTrial(t, p)
+		limit := x.ask(t0, weir.Ask{}).Limit
+		_, queue := p.(weir.LeakyBucket)
+		want := []int{3, 3, limit - 6, 0, 0}
+		if queue { // an ask for several goes as a whole, and then the outlet is not free
+			want = []int{3, 0, 0, 0, 0}
+		}
+		for i, n := range []int{3, 3, limit, limit, 1} {
+			a := x.ask(t0, weir.Ask{N: n, How: weir.UpTo})
+			assert.Equal(t, want[i], a.Granted, "of %d", n)
+			assert.Equal(t, want[i] > 0, a.Allowed)
+		}
+		due := t0 + int64(x.ask(t0, weir.Ask{N: limit, How: weir.UpTo}).RetryAfter)
+		assert.False(t, x.ask(due-1, weir.Ask{N: limit, How: weir.UpTo}).Allowed)
+		assert.Positive(t, x.ask(due, weir.Ask{N: limit, How: weir.UpTo}).Granted, "at least one")
+	})
+}
+
+// What was granted in a window that is over is not given back to the one that counts now.
+func TestGivingBackFindsTheWindow(t *testing.T) {
+	const per = 10 * time.Second
+	start := t0 - t0%int64(per)
+	for _, p := range []weir.Policy{
+		weir.FixedWindow{Limit: 10, Per: per},
+		weir.FixedWindow{Limit: 10, Per: per, FromFirst: true},
+		weir.SlidingWindow{Limit: 10, Per: per},
+		weir.SlidingWindow{Limit: 10, Per: per, Buckets: 5},
+		weir.SlidingLog{Limit: 10, Per: per},
+	} {
+		x := newTrial(t, p)
+		first := start + int64(per)/5
+		x.ask(first, weir.Ask{N: 10})
+		now := first + 2*int64(per)
+		require.Equal(t, 10, x.ask(now, weir.Ask{}).Remaining)
+		x.ask(now, weir.Ask{N: 4})
+		assert.Equal(t, 6, x.ask(now, weir.Ask{N: -10, GrantedAt: first}).Remaining, "%#v", p)
+		assert.Equal(t, 7, x.ask(now, weir.Ask{N: -1, GrantedAt: now}).Remaining, "%#v", p)
+		assert.Equal(t, 8, x.ask(now, weir.Ask{N: -1}).Remaining, "%#v", p)
+		assert.Equal(t, 10, x.ask(now, weir.Ask{N: -9, GrantedAt: now}).Remaining, "%#v: no more than there were", p)
+	}
+}
+
+// A debt that is too large to be told apart from larger ones stays what it is, whatever is given back, and errs
+// towards denying.
+func TestR9_DebtsSaturate(t *testing.T) {
+	policies := slices.Concat(endsOfPolicies(), allPolicies(10, 10*time.Second), allPolicies(7, time.Second),
+		allPolicies(16_000, time.Second), []weir.Policy{
+			weir.TokenBucket{Limit: 1, Per: math.MaxInt64, Burst: 3},
+			weir.LeakyBucket{Limit: 1, Per: math.MaxInt64, Capacity: 3},
+		})
+	for _, p := range policies {
+		limit, per := rateOf(p)
+		debts := [][]int{
+			{math.MaxInt},
+			{math.MaxInt, math.MaxInt, math.MaxInt, 1},
+			{1, math.MaxInt, 5, math.MaxInt - 1, 2, math.MaxInt},
+			{math.MaxInt32, math.MaxInt32},
+		}
+		if limit == 16_000 { // half a word counts to 16,383
+			debts = [][]int{{383, 1, 16_383, 100}, {16_382}, {16_383}, {16_384}}
+		}
+		for _, debts := range debts {
+			for _, step := range []int64{0, int64(per) / 3, int64(per)} {
+				x, now := newTrial(t, p), t0
+				for _, n := range debts {
+					x.ask(now, weir.Ask{N: n, How: weir.Regardless})
+					now = saturated(now, step)
+				}
+				for i, n := range debts {
+					x.ask(now, weir.Ask{N: -n, GrantedAt: saturated(t0, int64(min(i, 1))*step)})
+					x.ask(now, weir.Ask{N: -n / 2})
+					x.ask(now, weir.Ask{N: 1, How: weir.UpTo})
+					x.ask(now, weir.Ask{N: 1, MaxWait: math.MaxInt64})
+					now = saturated(now, step/2)
+				}
+			}
+		}
+	}
+}
+
+func rateOf(p weir.Policy) (limit int, per time.Duration) {
+	switch p := p.(type) {
+	case weir.TokenBucket:
+		return p.Limit, p.Per
+	case weir.LeakyBucket:
+		return p.Limit, p.Per
+	case weir.FixedWindow:
+		return p.Limit, p.Per
+	case weir.SlidingWindow:
+		return p.Limit, p.Per
+	default:
+		return p.(weir.SlidingLog).Limit, p.(weir.SlidingLog).Per
+	}
+}
+
+// The memory of a log does not grow with its debts: two words for an event of the limit, the entry on top,
+// and what has left and is not cut off yet.
+func TestALogInDebtStaysSmall(t *testing.T) {
+	for _, limit := range []int{1, 2, 10, 30} {
+		x := newTrial(t, weir.SlidingLog{Limit: limit, Per: time.Hour})
+		most := 2 + (2*limit+2)*4/3 + 1
+		for i := range int64(10 * limit) {
+			x.ask(t0+i*int64(time.Second), weir.Ask{N: 1 + int(i)%2, How: weir.Regardless})
+			require.LessOrEqual(t, len(x.state), most)
+		}
+		require.GreaterOrEqual(t, len(x.state), 2*limit, "and until then it remembers when they were")
+		for i := range int64(10 * limit) { // while entries leave
+			now := t0 + int64(time.Hour) + i*int64(time.Second)/2
+			x.ask(now, weir.Ask{N: 1, How: weir.Regardless})
+			x.ask(now, weir.Ask{N: -1, GrantedAt: t0 + i})
+			require.LessOrEqual(t, len(x.state), most)
+		}
+	}
+}
