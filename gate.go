@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -15,25 +16,22 @@ type activity int
 
 const (
 	booking   activity = iota // one joins a line, with or without having booked
-	returning                 // one who has booked leaves the line, and gives its place back
+	returning                 // something is given back, or booked by one who does not join the line
 	retiming                  // all are given new turns, since the policy has changed
 )
 
-// A gate keeps the activities of one key apart. All wait on channels, since a call of the store may
-// take long.
+// A gate keeps the activities of one key apart. Those that can't start yet wait in batches of one
+// kind, so that no kind waits for longer than it takes each of the others once, however many come.
+// All wait on channels, since a call of the store may take long.
 type gate struct {
-	kind    activity      // of those under way
-	n       int           // how many are under way
-	waiting [3]int        // how many of each kind wait to start
-	over    chan struct{} // closed when none is under way any more; nil if nobody has waited for it
+	batch          // those under way
+	next  []*batch // those who wait, at most one batch of bookings and one of returns
 }
 
-// admits tells whether one of the kind may start. Bookings, which are many, let the others go first.
-func (g *gate) admits(kind activity) bool {
-	if g.n > 0 && (g.kind != kind || kind == retiming) {
-		return false
-	}
-	return kind != booking || g.waiting[returning]+g.waiting[retiming] == 0
+type batch struct {
+	kind  activity
+	n     int
+	start chan struct{} // closed when they start
 }
 
 // start waits until an activity of the kind may start, and end ends it. It fails if ctx ends before.
@@ -45,50 +43,58 @@ func (ls *lines) start(ctx context.Context, key string, kind activity) error {
 		if ls.gates == nil {
 			ls.gates = make(map[string]*gate)
 		}
-		g = new(gate)
-		ls.gates[strings.Clone(key)] = g
+		ls.gates[strings.Clone(key)] = &gate{batch: batch{kind: kind, n: 1}}
+		return nil
 	}
-	for !g.admits(kind) {
-		if g.over == nil {
-			g.over = make(chan struct{})
-		}
-		over := g.over
-		g.waiting[kind]++
-		ls.mu.Unlock()
-		select {
-		case <-over:
-		case <-ctx.Done():
-		}
+	if len(g.next) == 0 && g.kind == kind && kind != retiming {
+		g.n++
+		return nil
+	}
+	b := g.join(kind)
+	ls.mu.Unlock()
+	select {
+	case <-b.start:
 		ls.mu.Lock()
-		g.waiting[kind]--
-		if ctx.Err() != nil && !g.admits(kind) {
-			ls.settle(key, g)
-			return ctx.Err()
+		return nil
+	case <-ctx.Done():
+	}
+	ls.mu.Lock()
+	select {
+	case <-b.start:
+		return nil // it has started all the same
+	default:
+	}
+	if b.n--; b.n == 0 {
+		g.next = slices.DeleteFunc(g.next, func(other *batch) bool { return other == b })
+	}
+	return ctx.Err()
+}
+
+// join adds one to the batch of the kind that waits.
+func (g *gate) join(kind activity) *batch {
+	for _, b := range g.next {
+		if b.kind == kind && kind != retiming {
+			b.n++
+			return b
 		}
 	}
-	g.kind = kind
-	g.n++
-	return nil
+	b := &batch{kind: kind, n: 1, start: make(chan struct{})}
+	g.next = append(g.next, b)
+	return b
 }
 
 func (ls *lines) end(key string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	g := ls.gates[key]
-	g.n--
-	ls.settle(key, g)
-}
-
-// settle lets those who wait look again if nothing is under way, and drops a gate that nobody uses.
-func (ls *lines) settle(key string, g *gate) {
-	if g.n > 0 {
+	if g.n--; g.n > 0 {
 		return
 	}
-	if g.over != nil {
-		close(g.over)
-		g.over = nil
-	}
-	if g.waiting == [3]int{} {
+	if len(g.next) == 0 {
 		delete(ls.gates, key)
+		return
 	}
+	b := g.next[0]
+	g.batch, g.next = *b, g.next[1:]
+	close(b.start)
 }

@@ -18,7 +18,10 @@ type turnAt struct {
 
 // retime gives those who wait for a key new turns, after the policy has changed. What they have
 // booked is given back, and each books again, in the same order. Meanwhile nobody joins or leaves.
-func (k *Keyed) retime(ctx context.Context, key string) error {
+func (k *Keyed) retime(ctx context.Context, key string) error { return k.renew(ctx, key, false) }
+
+// renew is retime, or if the key is to be forgotten, the same with all that it has used.
+func (k *Keyed) renew(ctx context.Context, key string, forget bool) error {
 	if err := k.lines.start(ctx, key, retiming); err != nil {
 		return err
 	}
@@ -30,8 +33,9 @@ func (k *Keyed) retime(ctx context.Context, key string) error {
 	waiters, booked := k.lines.freeze(key)
 	turns := make([]turnAt, 0, len(waiters))
 	defer func() { k.lines.thaw(scope, key, turns) }()
-	if booked > 0 {
-		if _, _, err := k.ask(ctx, scope, key, Ask{N: -booked}); err != nil {
+	if booked > 0 || forget {
+		r := Request{Scope: scope, Key: key, Ask: Ask{N: -booked}, Forget: forget}
+		if _, err := k.store.Do(ctx, r); err != nil {
 			return err
 		}
 	}

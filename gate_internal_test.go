@@ -1,0 +1,110 @@
+package weir
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A script of who comes to the gate of a key and who leaves, and who is inside then. Lower case are bookings,
+// upper case returns, digits retimings; "-x" leaves, and "!x" gives up waiting.
+func TestGate(t *testing.T) {
+	for _, test := range []struct{ script, inside string }{
+		{"a b c", "abc"},
+		{"A B C", "ABC"},
+		{"1 2", "1"},
+		{"1 2 -1", "2"},
+		{"a A", "a"},
+		{"a A b B", "a"},
+		{"a A b B -a", "AB"},
+		{"a A b B -a -A", "B"},
+		{"a A b B -a -A -B", "b"},
+		{"a A b B -a C D -A -B", "b"}, // whatever returns come, they do not hold up the booking for ever
+		{"a A b B -a C D -A -B -b", "CD"},
+		{"A a 1 B 2 b C -A", "ab"},
+		{"A a 1 B 2 b C -A -a -b", "1"},
+		{"A a 1 B 2 b C -A -a -b -1", "BC"},
+		{"A a 1 B 2 b C -A -a -b -1 -B -C", "2"},
+		{"a A !A b", "ab"},
+		{"a A B !A b", "a"},
+		{"a A b !A -a", "b"},
+		{"a A !A -a", ""},
+		{"a 1 !1 -a B", "B"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var ls lines
+			var mu sync.Mutex
+			inside, leave := map[string]bool{}, map[string]context.CancelFunc{}
+			for step := range strings.FieldsSeq(test.script) {
+				switch who := strings.TrimLeft(step, "-!"); step[0] {
+				case '!':
+					leave[who]()
+				case '-':
+					require.True(t, inside[who], "%s in %s", step, test.script)
+					delete(inside, who)
+					ls.end("k")
+				default:
+					kind := booking
+					if who < "a" {
+						kind = returning
+					}
+					if who < "A" {
+						kind = retiming
+					}
+					var ctx context.Context
+					ctx, leave[who] = context.WithCancel(t.Context())
+					go func() {
+						if ls.start(ctx, "k", kind) == nil {
+							mu.Lock()
+							defer mu.Unlock()
+							inside[who] = true
+						}
+					}()
+				}
+				synctest.Wait()
+			}
+			var names []string
+			for name := range inside {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			assert.Equal(t, test.inside, strings.Join(names, ""), test.script)
+			for _, cancel := range leave {
+				cancel()
+			}
+			synctest.Wait()
+			for range names {
+				ls.end("k")
+			}
+			assert.Empty(t, ls.gates, test.script)
+		})
+	}
+}
+
+// However much is given back, and however often, those who wait do not move up to before time began,
+// nor past each other.
+func TestLines_GivenBackMoreThanThereIs(t *testing.T) {
+	var ls lines
+	a := ls.joinBooked(nil, "k", 1, 10)
+	behindA := ls.lastSpot("k")
+	b, c := ls.joinBooked(nil, "k", 1, 20), ls.joinBooked(nil, "k", 1, 35)
+	for range 3 {
+		ls.givenBack(nil, "k", behindA, math.MaxInt64)
+		requireLine(t, &ls, []place{{a, 10}, {b, 10}, {c, 25}})
+	}
+	for range 3 {
+		ls.givenBack(nil, "k", spot{}, math.MaxInt64)
+		requireLine(t, &ls, []place{{a, 0}, {b, 0}, {c, 15}})
+	}
+	ls.givenBack(nil, "k", ls.lastSpot("k"), time.Second) // nobody is behind
+	requireLine(t, &ls, []place{{a, 0}, {b, 0}, {c, 15}})
+	ls.givenBack(nil, "another", spot{}, time.Second)
+}

@@ -1,0 +1,198 @@
+package weir_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// Of 16 that settle and cancel at once, one counts: what is charged in the end is what one of
+// them said.
+func TestR10_OneOfManySettles(t *testing.T) {
+	for _, p := range append(allPolicies(1000, time.Hour), weir.TokenBucket{Limit: 1000, Per: time.Hour, Burst: 999}) {
+		l, _ := frozen(p)
+		limit := take(t, l, "k", 0).Limit
+		for range 200 {
+			r := reserve(t, l, 8)
+			require.True(t, r.Allowed)
+			var all sync.WaitGroup
+			start := make(chan struct{})
+			for g := range 16 {
+				all.Go(func() {
+					<-start
+					if g%2 == 0 {
+						assert.NoError(t, r.Cancel(background))
+					} else {
+						assert.NoError(t, r.Settle(background, g))
+					}
+				})
+			}
+			close(start)
+			all.Wait()
+			after := take(t, l, "k", 0)
+			used := limit - after.Remaining
+			if _, isQueue := p.(weir.LeakyBucket); isQueue {
+				used = int(after.ResetAfter / (time.Hour / 1000))
+			}
+			require.True(t, used == 0 || used%2 == 1 && used < 16, "%#v: %d", p, used)
+			require.NoError(t, l.Reset(background, "k"))
+		}
+	}
+}
+
+// A store that fails may have counted before it failed. So the call that it failed is
+// not tried again: what a second one would give back or charge might be counted twice.
+func TestReservation_AnErrorOfTheStoreIsFinal(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+		for _, actual := range []int{0, 2, 9} {
+			for _, counts := range []bool{false, true} {
+				mem, fail := new(weir.MemStore), false
+				store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+					if !fail {
+						return mem.Do(ctx, r)
+					}
+					if counts {
+						_, _ = mem.Do(ctx, r)
+					}
+					return weir.Answer{Result: weir.Result{Allowed: true}, Delay: time.Hour}, errStore
+				})
+				l, _ := frozen(p, weir.WithStore(store))
+				r := reserve(t, l, 5)
+				fail = true
+				first := r.Settle(background, actual)
+				require.ErrorIs(t, first, errStore)
+				fail = false
+				before := take(t, l, "k", 0)
+				require.Equal(t, first, r.Settle(background, actual))
+				require.ErrorIs(t, r.Settle(background, 7), errStore)
+				require.ErrorIs(t, r.Cancel(background), errStore)
+				require.Equal(t, before, take(t, l, "k", 0))
+			}
+		}
+	})
+}
+
+// An error from before the store was asked is known to have counted nothing.
+func TestReservation_AnErrorBeforeTheStoreCanBeMended(t *testing.T) {
+	var fault atomic.Bool
+	l, _ := frozen(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.WithPolicyFor(func(context.Context, string) weir.Policy {
+		if fault.Load() {
+			return weir.TokenBucket{}
+		}
+		return nil
+	}))
+	for _, actual := range []int{1, 9} {
+		r := reserve(t, l, 4)
+		fault.Store(true)
+		for range 2 {
+			assert.ErrorContains(t, r.Settle(background, actual), "Limit is 0")
+		}
+		assert.ErrorContains(t, l.Return(background, "k", 1), "Limit is 0")
+		assert.ErrorContains(t, l.Reset(background, "k"), "Limit is 0")
+		_, err := l.Reserve(background, "k", 1)
+		assert.ErrorContains(t, err, "Limit is 0")
+		_, _, err = l.TakeUpTo(background, "k", 1)
+		assert.ErrorContains(t, err, "Limit is 0")
+		fault.Store(false)
+		require.NoError(t, r.Settle(background, actual))
+		assert.Equal(t, 10-actual, take(t, l, "k", 0).Remaining)
+		require.NoError(t, l.Reset(background, "k"))
+	}
+}
+
+// P22: while the store hangs, each call returns within its own context, also one that waits for another.
+func TestP22_SettlingReturnsWhenTheStoreHangs(t *testing.T) {
+	for _, actual := range []int{0, 9} {
+		synctest.Test(t, func(t *testing.T) {
+			mem, hang := new(weir.MemStore), false
+			store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				if hang {
+					<-ctx.Done()
+					return weir.Answer{}, ctx.Err()
+				}
+				return mem.Do(ctx, r)
+			})
+			l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store)))
+			r := reserve(t, l, 5)
+			hang = true
+			start := time.Now()
+			within := func(d time.Duration, call func(ctx context.Context) error) func() {
+				return func() {
+					ctx, cancel := context.WithTimeout(background, d)
+					defer cancel()
+					assert.ErrorIs(t, call(ctx), context.DeadlineExceeded)
+					assert.Equal(t, min(d, 9*time.Second), time.Since(start))
+				}
+			}
+			var all sync.WaitGroup
+			settle := func(ctx context.Context) error { return r.Settle(ctx, actual) }
+			all.Go(within(9*time.Second, settle))
+			synctest.Wait()
+			all.Go(within(5*time.Second, settle))
+			all.Go(within(time.Minute, r.Cancel)) // returns with the first, and what it returned
+			all.Go(within(3*time.Second, func(ctx context.Context) error { return l.Return(ctx, "k", 1) }))
+			all.Wait()
+
+			ended, end := context.WithCancel(background)
+			end()
+			start = time.Now()
+			assert.ErrorIs(t, l.Return(ended, "k", 1), context.DeadlineExceeded)
+			assert.Equal(t, time.Second, time.Since(start), "one that had ended gets a second")
+		})
+	}
+}
+
+// P3: what was granted while the shared store was down it has not booked. When it is back, nothing of
+// that is given back to it; more is charged.
+func TestP3_ADegradedReservationGivesNothingBack(t *testing.T) {
+	for name, front := range map[string]func(shared weir.Store) weir.Store{
+		"FailOpen": func(shared weir.Store) weir.Store { return weir.FailOpen(shared, nil) },
+		"Fallback": func(shared weir.Store) weir.Store {
+			return weir.Fallback(shared, new(weir.MemStore), weir.FallbackOptions{CoolDown: time.Second})
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			shared := new(faulty)
+			l, _ := frozen(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(front(shared)))
+			take(t, l, "k", 6)
+			shared.down.Store(true)
+			cancelled, less, more := reserve(t, l, 2), reserve(t, l, 2), reserve(t, l, 2)
+			require.True(t, cancelled.Degraded && less.Degraded && more.Degraded, name)
+			shared.down.Store(false)
+			time.Sleep(time.Second) // the cool-down
+			require.NoError(t, cancelled.Cancel(background))
+			require.NoError(t, less.Settle(background, 1))
+			assert.Equal(t, 4, take(t, l, "k", 0).Remaining, name)
+			require.NoError(t, more.Settle(background, 3))
+			assert.Equal(t, 3, take(t, l, "k", 0).Remaining, name)
+		})
+	}
+}
+
+// A store that panics does so in the call; the others are told.
+func TestReservation_WhenTheStorePanics(t *testing.T) {
+	mem, broken := new(weir.MemStore), false
+	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if broken {
+			panic("broken")
+		}
+		return mem.Do(ctx, r)
+	})
+	l, _ := frozen(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store))
+	for _, actual := range []int{0, 9} {
+		r := reserve(t, l, 5)
+		broken = true
+		assert.PanicsWithValue(t, "broken", func() { _ = r.Settle(background, actual) })
+		broken = false
+		assert.ErrorContains(t, r.Cancel(background), "panicked")
+		require.NoError(t, l.Reset(background, "k"))
+	}
+}

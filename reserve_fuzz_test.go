@@ -1,0 +1,166 @@
+package weir_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// FuzzReservations lets one caller take, reserve, settle, cancel, return and reset, in any order and
+// at any instants. Each answer must be that of the policy's model, which knows no reservations: only
+// what is charged and given back in the end.
+func FuzzReservations(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte("reserve, settle for less, and then for more; come back later"))
+	for i := range byte(8) {
+		seed := []byte{i, 9 * i, i}
+		for j := range byte(90) {
+			seed = append(seed, i*37+j*j*11)
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		x := newOpen(t, &tape{choices})
+		for range 60 {
+			if len(x.rest) == 0 {
+				return
+			}
+			x.step()
+		}
+	})
+}
+
+// open is a limiter, its model, and the reservations that are made.
+type open struct {
+	*tape
+	t       *testing.T
+	limit   int
+	per     time.Duration
+	policy  weir.Policy
+	limiter *weir.Keyed
+	clock   handClock
+	now     int64
+	model   model
+	made    []*booked
+}
+
+type booked struct {
+	*weir.Reservation
+	n       int
+	at      int64 // when it was granted
+	ready   int64 // when it may go ahead
+	settled bool
+}
+
+func newOpen(t *testing.T, tp *tape) *open {
+	x := &open{tape: tp, t: t, now: t0}
+	x.limit = 1 + int(tp.byte())%40
+	x.per = 5 * pick(tp, time.Second, time.Second/5, time.Minute, 7*time.Nanosecond, time.Duration(x.limit)*time.Millisecond, 12347*time.Microsecond)
+	policies := append(allPolicies(x.limit, x.per),
+		weir.TokenBucket{Limit: x.limit, Per: x.per, Burst: x.limit/2 + 1},
+		weir.LeakyBucket{Limit: x.limit, Per: x.per, Capacity: 2 * x.limit})
+	x.policy = policies[int(tp.byte())%len(policies)]
+	x.clock.Time = time.Unix(0, x.now)
+	x.limiter = weir.Must(weir.New(x.policy, weir.WithClock(&x.clock)))
+	x.model = modelOf(x.policy)
+	return x
+}
+
+// ask is the model's answer.
+func (x *open) ask(ask weir.Ask) (a weir.Answer) {
+	a, x.model = x.model.ask(x.now, ask)
+	return a
+}
+
+func (x *open) some() int { return int(x.byte()) % (2*x.limit + 3) }
+
+func (x *open) step() {
+	what, n := x.byte()%8, x.some()
+	switch what {
+	case 0:
+		r, err := x.limiter.Take(background, "key", n)
+		require.NoError(x.t, err)
+		x.equal(x.ask(weir.Ask{N: n}).Result, r, "Take", n)
+	case 1:
+		granted, r, err := x.limiter.TakeUpTo(background, "key", n)
+		require.NoError(x.t, err)
+		want := x.ask(weir.Ask{N: n, How: weir.UpTo})
+		x.equal(want.Result, r, "TakeUpTo", n)
+		x.equal(want.Granted, granted, "TakeUpTo", n)
+	case 2:
+		x.reserve(n)
+	case 3, 4:
+		if len(x.made) > 0 {
+			x.settle(x.made[int(x.byte())%len(x.made)], n*int(what-3)) // Settle for 0 is Cancel
+		}
+	case 5:
+		require.NoError(x.t, x.limiter.Return(background, "key", n))
+		x.ask(weir.Ask{N: -n})
+	case 6:
+		if x.byte() < 32 {
+			require.NoError(x.t, x.limiter.Reset(background, "key"))
+			x.model = modelOf(x.policy)
+		}
+	case 7:
+		event := int64(x.per) / int64(x.limit)
+		x.now += pick(x.tape, 1, event, event+1, int64(x.per)/5, int64(x.per)-x.now%int64(x.per), int64(x.per), x.below(3*int64(x.per)))
+		x.clock.Time = time.Unix(0, x.now)
+	}
+	look, err := x.limiter.Take(background, "key", 0)
+	require.NoError(x.t, err)
+	x.equal(x.ask(weir.Ask{}).Result, look, "a look after", what, n)
+	for _, b := range x.made {
+		x.equal(time.Duration(max(b.ready-x.now, 0)), b.Delay(), "Delay")
+	}
+}
+
+func (x *open) equal(want, got any, what ...any) {
+	x.t.Helper()
+	require.Equal(x.t, want, got, "%#v: %v", x.policy, what)
+}
+
+// reserve books with a deadline of now, of later, or of never.
+func (x *open) reserve(n int) {
+	ctx, ask := background, weir.Ask{N: n, MaxWait: 1<<63 - 1}
+	if far := pick(x.tape, -1, 0, x.below(2*int64(x.per))); far >= 0 {
+		ask.MaxWait = time.Duration(far)
+		ctx = deadline{background, x.clock.Add(ask.MaxWait)}
+	}
+	r, err := x.limiter.Reserve(ctx, "key", n)
+	require.NoError(x.t, err)
+	want := x.ask(ask)
+	x.equal(want.Result, r.Result, "Reserve", ask)
+	if !r.Allowed {
+		x.equal(weir.Never, r.Delay(), "Delay of a denial")
+		return
+	}
+	x.made = append(x.made, &booked{r, n, x.now, x.now + int64(want.Delay), false})
+}
+
+func (x *open) settle(b *booked, actual int) {
+	if actual == 0 {
+		require.NoError(x.t, b.Cancel(background))
+	} else {
+		require.NoError(x.t, b.Settle(background, actual))
+	}
+	switch more := actual - b.n; {
+	case b.settled:
+	case more > 0:
+		x.ask(weir.Ask{N: more, How: weir.Regardless})
+	case more < 0:
+		x.ask(weir.Ask{N: more, GrantedAt: b.at})
+	}
+	b.settled = true
+}
+
+// A deadline is a context that has one, and never ends.
+type deadline struct {
+	context.Context
+	at time.Time
+}
+
+func (d deadline) Deadline() (time.Time, bool) { return d.at, true }

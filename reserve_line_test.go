@@ -1,0 +1,114 @@
+package weir_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// Callers come to wait, and others reserve, at random; they give up, cancel and settle for less. Each
+// who waits must be granted at the instant of the model: that at which it would be had the others
+// asked for what they needed in the first place.
+func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
+	for _, test := range []struct {
+		policy weir.Policy
+		model  lineModel
+		late   time.Duration // for each time that those behind move up, by rounding
+	}{
+		{weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 90}, lineModel{limit: 10, per: time.Second}, 0},
+		{weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 90}, lineModel{limit: 7, per: time.Second}, 1},
+		{weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 6}, lineModel{limit: 10, per: time.Second, burst: 6}, 0},
+		{weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 9}, lineModel{limit: 7, per: time.Second, burst: 9}, 1},
+	} {
+		for seed := range uint64(20) {
+			t.Run(fmt.Sprintf("%T%+v seed %d", test.policy, test.policy, seed), func(t *testing.T) {
+				bubble(t, test.policy, func(c *crowd) {
+					m := mixedLine{test.model, rand.New(rand.NewPCG(seed, 11)), map[*queuedAsk]*weir.Reservation{}}
+					moves := m.play150(c)
+					m.lineModel.play(1 << 62)
+					c.end()
+					for _, ask := range m.asks {
+						if m.made[ask] == nil {
+							require.NoError(c.t, ask.err)
+							require.GreaterOrEqual(c.t, ask.at, ask.gone, ask.name)
+							require.LessOrEqual(c.t, ask.at, ask.gone+test.late*time.Duration(moves), ask.name)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// A mixedLine is a line in which some have a reservation, and do not wait.
+type mixedLine struct {
+	lineModel
+	*rand.Rand
+	made map[*queuedAsk]*weir.Reservation
+}
+
+var settled = new(weir.Reservation) // in made, one that has been
+
+// play150 plays as many moves, and tells how many of them made others move up.
+func (m *mixedLine) play150(c *crowd) (moves int) {
+	for i := range 150 {
+		now := time.Since(c.start)
+		m.play(now)
+		waiting := m.waiting()
+		switch {
+		case len(waiting) > 0 && m.IntN(3) == 0:
+			m.shrink(c, waiting[m.IntN(len(waiting))], now)
+			moves++
+		case m.IntN(3) == 0:
+			m.reserve(c, 1+m.IntN(5), now)
+		default:
+			m.come(c, m.Rand, fmt.Sprint(i))
+		}
+		c.until(now + pause(m.Rand, m.per/time.Duration(m.limit)))
+	}
+	return moves
+}
+
+func (m *mixedLine) reserve(c *crowd, n int, now time.Duration) {
+	r, err := c.l.Reserve(background, "k", n)
+	require.NoError(c.t, err)
+	instant := m.next(now, int64(n))
+	if !r.Allowed {
+		require.Zero(c.t, m.burst, "only a queue is ever full")
+		return
+	}
+	require.GreaterOrEqual(c.t, r.Delay(), m.roundUp(instant)-now)
+	ask := &queuedAsk{came: now, n: int64(n), gone: -1}
+	m.asks, m.made[ask] = append(m.asks, ask), r
+	m.play(now)
+}
+
+// shrink lets the ask at i give up, or if it is a reservation, be cancelled or settled for less.
+func (m *mixedLine) shrink(c *crowd, i int, now time.Duration) {
+	ask := m.asks[i]
+	r := m.made[ask]
+	switch {
+	case r == settled:
+	case r == nil:
+		c.cancel(ask.visitor)
+		m.giveUp(i, now)
+	case ask.n == 1 || m.IntN(2) == 0:
+		require.NoError(c.t, r.Cancel(background))
+		m.giveUp(i, now)
+	default:
+		actual := 1 + m.Int64N(ask.n-1)
+		require.NoError(c.t, r.Settle(background, int(actual)))
+		ask.n, m.made[ask] = actual, settled
+		m.next(0, 0)
+		for _, ask := range m.asks {
+			if ask.gone < 0 && m.roundUp(ask.ready) <= now {
+				ask.gone = now
+			}
+		}
+	}
+}

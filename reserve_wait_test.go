@@ -1,0 +1,190 @@
+package weir_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+var bookable = []weir.Policy{
+	weir.TokenBucket{Limit: 1, Per: time.Second},
+	weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 99},
+}
+
+// reserve is a caller that books and does not wait.
+func (c *crowd) reserve(n int) *weir.Reservation {
+	r, err := c.l.Reserve(background, "k", n)
+	require.NoError(c.t, err)
+	require.True(c.t, r.Allowed)
+	return r
+}
+
+// When a reservation is cancelled, those behind it move up, and those ahead of it do not.
+func TestReserve_ThoseBehindMoveUp(t *testing.T) {
+	for _, p := range bookable {
+		bubble(t, p, func(c *crowd) {
+			c.come("a", 1)
+			first := c.reserve(1)
+			c.come("b", 1)
+			middle := c.reserve(1)
+			c.come("c", 1)
+			last := c.reserve(1)
+			c.until(500 * ms)
+			require.NoError(c.t, middle.Cancel(background)) // c moves from 4 s to 3 s
+			require.NoError(c.t, last.Cancel(background))   // nobody is behind
+			c.until(1500 * ms)
+			require.NoError(c.t, first.Cancel(background)) // its turn has come, and it does not go: b from 2 s to now
+			c.come("d", 1)
+			c.end()
+			c.want("a 0s", "b 1.5s", "c 2s", "d 3s")
+		})
+	}
+}
+
+// Settled for less, it gives back the rest; for more, those behind keep their turns and those
+// who come later pay.
+func TestReserve_SettledWhileOthersWait(t *testing.T) {
+	for _, p := range []weir.Policy{weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 5}, bookable[1]} {
+		bubble(t, p, func(c *crowd) {
+			require.True(c.t, c.reserve(5).Allowed)
+			less, more := c.reserve(4), c.reserve(1)
+			c.come("a", 1)
+			require.NoError(c.t, less.Settle(background, 1))
+			require.NoError(c.t, more.Settle(background, 3))
+			c.come("b", 1)
+			c.end()
+			if _, isQueue := p.(weir.LeakyBucket); isQueue {
+				c.want("a 7s", "b 10s")
+			} else {
+				c.want("a 3s", "b 6s")
+			}
+		})
+	}
+}
+
+// Others leave the line around a reservation, in every way; it always gives back to those behind it,
+// and not to those ahead.
+func TestReserve_ItsPlaceWhenOthersLeave(t *testing.T) {
+	for _, p := range bookable {
+		for _, test := range []struct {
+			leave string
+			want  []string
+		}{
+			{"", []string{"a 0s", "b 1s", "c 2s", "d 3s", "e 4s", "f 5s"}},
+			{"c", []string{"a 0s", "b 1s", "d 2s", "e 3s", "f 4s"}},
+			{"cb", []string{"a 0s", "d 1s", "e 2s", "f 3s"}},
+			{"bc", []string{"a 0s", "d 1s", "e 2s", "f 3s"}},
+			{"cd", []string{"a 0s", "b 1s", "e 2s", "f 3s"}},
+			{"dc", []string{"a 0s", "b 1s", "e 2s", "f 3s"}},
+			{"bcd", []string{"a 0s", "e 1s", "f 2s"}},
+			{"def", []string{"a 0s", "b 1s", "c 2s"}},
+			{"cdef", []string{"a 0s", "b 1s"}},
+			{"bcdef", []string{"a 0s"}},
+		} {
+			bubble(t, p, func(c *crowd) {
+				for _, name := range []string{"a", "b", "c"} {
+					c.come(name, 1)
+				}
+				r := c.reserve(1)
+				for _, name := range []string{"d", "e", "f"} {
+					c.come(name, 1)
+				}
+				for _, name := range test.leave {
+					c.cancel(c.callers[name-'a'])
+				}
+				require.NoError(c.t, r.Cancel(background))
+				c.end()
+				for _, name := range test.leave {
+					c.callers[name-'a'] = c.callers[0]
+				}
+				slices.SortFunc(c.callers, func(a, b *visitor) int { return cmp.Compare(a.name, b.name) })
+				c.callers = slices.Compact(c.callers)
+				c.want(test.want...)
+				assert.LessOrEqual(c.t, c.look("k").ResetAfter, time.Second)
+			})
+		}
+	}
+}
+
+// When the policy changes, those who wait book anew, and so behind all reservations.
+func TestReserve_ItsPlaceWhenThePolicyChanges(t *testing.T) {
+	bubble(t, bookable[1], func(c *crowd) {
+		c.come("a", 1)
+		c.come("b", 1)
+		r := c.reserve(1)
+		c.come("c", 1)
+		require.NoError(c.t, c.l.SetPolicy(background, weir.LeakyBucket{Limit: 1, Per: 2 * time.Second, Capacity: 99}))
+		require.NoError(c.t, r.Cancel(background)) // b moves from 4 s to 2 s, c from 6 s to 4 s
+		c.end()
+		c.want("a 0s", "b 2s", "c 4s")
+	})
+}
+
+// Whatever overlaps on the way to the store and back, those behind a reservation move up with it:
+// no two events come at once, and no place stays booked for nobody.
+func TestReserve_WithASlowStore(t *testing.T) {
+	const latency = 20 * ms // at most, each way
+	for _, p := range bookable {
+		for seed := range uint64(30) {
+			random, mem := rand.New(rand.NewPCG(seed, 13)), new(weir.MemStore)
+			var mu sync.Mutex
+			upTo := func(d time.Duration) time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return time.Duration(random.Int64N(int64(d)))
+			}
+			store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				time.Sleep(upTo(latency))
+				defer func() { time.Sleep(upTo(latency)) }()
+				return mem.Do(ctx, r)
+			})
+			bubble(t, p, func(c *crowd) {
+				c.inside.Go(func() { // one at a time, so that its turn does not come earlier than it was told
+					for time.Since(c.start) < time.Minute {
+						r, err := c.l.Reserve(background, "k", 1)
+						assert.NoError(c.t, err)
+						if early := r.Delay() - 10*latency; early > 0 {
+							time.Sleep(upTo(early))
+							assert.NoError(c.t, r.Cancel(background))
+						}
+						time.Sleep(upTo(2 * latency))
+					}
+				})
+				for i := range 60 {
+					c.come(fmt.Sprint(i), 1)
+					time.Sleep(upTo(2 * time.Second))
+				}
+				c.end()
+				c.apart(900 * ms)
+				assert.LessOrEqual(c.t, c.look("k").ResetAfter, time.Second, "booked for nobody")
+			}, weir.WithStore(store))
+		}
+	}
+}
+
+// The events of a cancelled reservation do, too, where waiters ask again.
+func TestReserve_CancelledWhileOthersAskAgain(t *testing.T) {
+	for _, p := range policiesToWaitFor[2:] {
+		bubble(t, p, func(c *crowd) {
+			r := c.reserve(1)
+			c.come("a", 1)
+			c.come("b", 1)
+			c.until(300 * ms)
+			require.NoError(c.t, r.Cancel(background))
+			c.end()
+			assert.Equal(c.t, "a 300ms", c.callers[0].String())
+			assert.GreaterOrEqual(c.t, c.callers[1].at, time.Second)
+			assert.LessOrEqual(c.t, c.callers[1].at, 1300*ms, "when the next window starts, or a leaves the last")
+		})
+	}
+}
