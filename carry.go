@@ -21,6 +21,9 @@ import "math"
 // It is for stores, which find a state that another policy has left after a policy was changed, and where
 // limiters of one name have different policies.
 func Carry(from, to Decider, state []uint64, now int64) (carried []uint64, exact bool) {
+	if carried, exact, ok := carryParts(from, to, state, now); ok {
+		return carried, exact
+	}
 	fresh := make([]uint64, to.Words())
 	if to, ok := to.(successor); ok {
 		if carried, exact, ok := to.succeed(from, state, fresh, now); ok {

@@ -120,7 +120,7 @@ func policyText(p Policy) string {
 		return "sliding-window " + rateText(p.Limit, p.Per) + countText(" buckets=", p.Buckets)
 	case SlidingLog:
 		return "sliding-log " + rateText(p.Limit, p.Per)
-	case CalendarWindow:
+	case interface{ text() string }:
 		return p.text()
 	default:
 		return fmt.Sprintf("%T", p)

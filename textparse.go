@@ -19,14 +19,17 @@ const (
 //	sliding-window 100/1m buckets=6 SlidingWindow{Limit: 100, Per: time.Minute, Buckets: 6}
 //	sliding-log 5/1m                SlidingLog{Limit: 5, Per: time.Minute}
 //	calendar-window 1000/month      CalendarWindow{Limit: 1000, Unit: Month}
+//	all(300/1m, 15750/1h)           All(TokenBucket{Limit: 300, …}, TokenBucket{Limit: 15750, …})
+//	tiers(300/1m, sliding-log 9/1h) Tiers(TokenBucket{Limit: 300, …}, SlidingLog{Limit: 9, …})
 //
 // The String and MarshalText methods of the policies write it, and MarshalText only what ParsePolicy
 // reads as the same policy. In full:
 //
 //	policy   = [ kind ] rate { option }         without a kind it is a token-bucket
+//	           | ( "all" | "tiers" | "two-rate-marker" ) "(" policy { "," policy } ")"
 //	rate     = count "/" ( duration | unit )    a unit such as month for a calendar-window
 //	option   = "burst=" count | "capacity=" count | "buckets=" count | "from-first"
-//	           | "location=" zone | "start=" digits
+//	           | "location=" zone | "start=" digits | "excess=" count
 //	duration = [ digits "w" ] [ digits "d" ] [ a duration as time.ParseDuration reads it ]
 //	count    = digits
 //
@@ -47,9 +50,7 @@ type textKind struct {
 	read func(*textReader) Policy
 }
 
-// textKinds are the kinds of policies. The first may be left out. A composed policy reads its parts:
-//
-//	{"all", func(r *textReader) Policy { return All(r.parts()...) }},
+// textKinds are the kinds of policies. The first may be left out.
 func textKinds() []textKind {
 	return []textKind{
 		{"token-bucket", func(r *textReader) Policy {
@@ -83,6 +84,10 @@ func textKinds() []textKind {
 			return p
 		}},
 		{"calendar-window", readCalendarWindow},
+		{"all", readAll},
+		{"tiers", readTiers},
+		{"single-rate-marker", readSingleRateMarker},
+		{"two-rate-marker", readTwoRateMarker},
 	}
 }
 

@@ -29,7 +29,7 @@ func effectiveWindow(res weir.Result) time.Duration {
 	return max(res.ResetAfter, 0)
 }
 
-func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result) {
+func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result, parts []weir.Result) {
 	h := w.Header()
 	values := []string{"no-store", ""} // one allocation for both
 	h["Cache-Control"] = values[0:1:1]
@@ -41,15 +41,19 @@ func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result
 	// later time than Retry-After does.
 	delete(h, rateLimitField)
 	if l.fields != nil {
-		l.fields.set(h, res)
+		l.fields.set(h, res, parts)
+	}
+	pages := &l.pages
+	if len(parts) > 0 && len(parts) == len(l.partPages) {
+		pages = &l.partPages[res.Part]
 	}
 	switch {
 	case l.m.Denied != nil:
 		l.m.Denied(w, r, res)
 	case res.RetryAfter == weir.Never:
-		l.pages.tooLarge.write(w, r)
+		pages.tooLarge.write(w, r)
 	default:
-		l.pages.tooMany.write(w, r)
+		pages.tooMany.write(w, r)
 	}
 }
 

@@ -25,9 +25,16 @@ type Headers interface {
 
 // fields is how Headers write themselves, prepared by Wrap.
 type fields interface {
-	set(http.Header, weir.Result)
-	policyName() string // or "" if the fields have none
+	// set writes them. parts are the results of the policy's parts, if partNames are not nil.
+	set(h http.Header, res weir.Result, parts []weir.Result)
+	name() string        // of the policy, or "" if the fields have none
+	partNames() []string // those of its parts if it is composed, and the fields list them
 }
+
+// whole is fields that do not list the parts of a policy.
+type whole struct{}
+
+func (whole) partNames() []string { return nil }
 
 // RateLimit is the fields of draft-ietf-httpapi-ratelimit-headers-11:
 //
@@ -40,9 +47,16 @@ type fields interface {
 //
 // Where several limits apply to a request, one handler in another, each adds its own to the lists. A
 // denied answer tells in RateLimit of the limit that denied it, only.
+//
+// So it is with the parts of a Policy that is composed by [weir.All] or [weir.Tiers], if the Limiter is a
+// *[weir.Keyed] or has its TakeParts method. Their names are their text, and Name, if there is one,
+// before it:
+//
+//	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
+//	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
 type RateLimit struct {
 	Name   string      // of the policy, in printable ASCII; "" means "default"
-	Policy weir.Policy // the limiter's, from which w follows; if nil, there is no w
+	Policy weir.Policy // the limiter's, from which w and the parts follow; if nil, there are none
 }
 
 // LegacyRateLimit is the fields of the revisions of the same draft up to 06, which many clients know:
@@ -74,7 +88,8 @@ func appendInt(b []byte, n int64) []byte {
 
 // rateLimit is a RateLimit, prepared.
 type rateLimit struct {
-	name   string // as the user gave it
+	whole
+	plain  string // the name as the user gave it
 	quoted string // as an sf-string
 	window string // ";w=60" or ""
 	latest atomic.Pointer[policyField]
@@ -91,6 +106,14 @@ func (f RateLimit) fields() (fields, error) {
 	if name == "" {
 		name = "default"
 	}
+	if parts := weir.Parts(f.Policy); len(parts) > 0 {
+		return f.composed(name, parts)
+	}
+	return newRateLimit(name, f.Policy)
+}
+
+// newRateLimit prepares the fields of one policy.
+func newRateLimit(name string, policy weir.Policy) (*rateLimit, error) {
 	quoted := []byte{'"'}
 	for i := range len(name) {
 		c := name[i]
@@ -102,24 +125,37 @@ func (f RateLimit) fields() (fields, error) {
 		}
 		quoted = append(quoted, c)
 	}
-	p := &rateLimit{name: name, quoted: string(append(quoted, '"'))}
+	p := &rateLimit{plain: name, quoted: string(append(quoted, '"'))}
 	quota := 0
-	if f.Policy != nil {
+	if policy != nil {
 		var window time.Duration
 		var err error
-		if quota, window, err = fullQuota(f.Policy); err != nil {
+		if quota, window, err = fullQuota(policy); err != nil {
 			return nil, fmt.Errorf("weir: RateLimit.Policy: %w", err)
 		}
 		p.window = string(appendInt([]byte(";w="), max(seconds(window), 1)))
 	}
-	p.latest.Store(p.policy(quota))
+	p.policy(quota)
 	return p, nil
 }
 
-func (f *rateLimit) policyName() string { return f.name }
+func (f *rateLimit) name() string { return f.plain }
 
-func (f *rateLimit) policy(quota int) *policyField {
-	return &policyField{quota, string(appendInt([]byte(f.quoted+";q="), int64(quota))) + f.window}
+// policy is RateLimit-Policy. Its quota is the same for most requests, if not for all.
+func (f *rateLimit) policy(quota int) string {
+	if latest := f.latest.Load(); latest != nil && latest.quota == quota {
+		return latest.value
+	}
+	p := &policyField{quota, string(appendInt([]byte(f.quoted+";q="), int64(quota))) + f.window}
+	f.latest.Store(p)
+	return p.value
+}
+
+// appendLimit appends what RateLimit tells of a result.
+func (f *rateLimit) appendLimit(b []byte, res weir.Result) []byte {
+	b = append(b, f.quoted...)
+	b = appendInt(append(b, ";r="...), int64(res.Remaining))
+	return appendInt(append(b, ";t="...), seconds(effectiveWindow(res)))
 }
 
 // The names of fields as http.Header has them.
@@ -129,17 +165,9 @@ const (
 )
 
 // set allocates twice: the one value that changes, and the slots of both.
-func (f *rateLimit) set(h http.Header, res weir.Result) {
-	policy := f.latest.Load()
-	if policy.quota != res.Limit { // which is the same for most requests, if not for all
-		policy = f.policy(res.Limit)
-		f.latest.Store(policy)
-	}
+func (f *rateLimit) set(h http.Header, res weir.Result, _ []weir.Result) {
 	var buf [128]byte
-	b := append(buf[:0], f.quoted...)
-	b = appendInt(append(b, ";r="...), int64(res.Remaining))
-	b = appendInt(append(b, ";t="...), seconds(effectiveWindow(res)))
-	values := []string{policy.value, string(b)}
+	values := []string{f.policy(res.Limit), string(f.appendLimit(buf[:0], res))}
 	if len(h) == 0 { // as it mostly is: nothing to look for
 		h[rateLimitPolicyField], h[rateLimitField] = values[0:1:1], values[1:2:2]
 		return
@@ -158,16 +186,17 @@ func put(h http.Header, name string, value []string) {
 
 // threeFields are those that have a field each for the limit, what remains, and the reset.
 type threeFields struct {
+	whole
 	limit, remaining, reset string
 	reset64                 func(window time.Duration) int64
 }
 
 func (LegacyRateLimit) fields() (fields, error) {
-	return &threeFields{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", seconds}, nil
+	return &threeFields{whole{}, "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", seconds}, nil
 }
 
 func (XRateLimit) fields() (fields, error) {
-	return &threeFields{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", unixAfter}, nil
+	return &threeFields{whole{}, "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", unixAfter}, nil
 }
 
 // unixAfter is the first whole second, in Unix time, at which d has passed.
@@ -176,10 +205,10 @@ func unixAfter(d time.Duration) int64 {
 	return seconds(time.Duration(now + min(int64(d), math.MaxInt64-now)))
 }
 
-func (f *threeFields) policyName() string { return "" }
+func (f *threeFields) name() string { return "" }
 
 // set allocates twice: one string that has all three values, and their slots.
-func (f *threeFields) set(h http.Header, res weir.Result) {
+func (f *threeFields) set(h http.Header, res weir.Result, _ []weir.Result) {
 	var buf [64]byte
 	b := appendInt(buf[:0], int64(res.Limit))
 	i := len(b)

@@ -91,7 +91,11 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 		if err != nil {
 			errs = append(errs, err)
 		} else {
-			l.fields, l.pages = f, newPages(f.policyName())
+			l.fields, l.pages = f, newPages(f.name())
+			for _, name := range f.partNames() {
+				l.parts, _ = m.Limiter.(partsTaker)
+				l.partPages = append(l.partPages, newPages(name))
+			}
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -106,10 +110,15 @@ type limited struct {
 	next   http.Handler
 	fields fields // nil for none
 	pages  pages  // the answers of Denied and Failed, where those are nil
+
+	// If the fields list the parts of a composed policy:
+	parts     partsTaker // the Limiter, or nil if it does not tell of them
+	partPages []pages    // for each of the parts
 }
 
 func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d := Decision{Cost: 1}
+	var parts []weir.Result
 	if l.m.Cost != nil {
 		if d.Cost = l.m.Cost(r); d.Cost == 0 {
 			l.next.ServeHTTP(w, r)
@@ -121,9 +130,9 @@ func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case d.Err == nil && d.Key == "":
 		d.Err = errEmptyKey
 	case d.Err == nil && l.m.MaxWait > 0:
-		l.wait(r.Context(), &d)
+		parts = l.wait(r.Context(), &d)
 	case d.Err == nil:
-		d.Result, d.Err = l.m.Limiter.Take(r.Context(), d.Key, d.Cost)
+		d.Result, parts, d.Err = l.take(r.Context(), d.Key, d.Cost)
 	case errors.Is(d.Err, ErrSkip):
 		l.next.ServeHTTP(w, r)
 		return
@@ -135,10 +144,10 @@ func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case d.Err != nil:
 		l.failed(w, r, d.Err)
 	case !d.Result.Allowed:
-		l.denied(w, r, d.Result)
+		l.denied(w, r, d.Result, parts)
 	default:
 		if l.fields != nil && d.Result.Limit > 0 { // 0 if the look after a wait failed
-			l.fields.set(w.Header(), d.Result)
+			l.fields.set(w.Header(), d.Result, parts)
 		}
 		l.next.ServeHTTP(w, r)
 	}

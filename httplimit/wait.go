@@ -14,7 +14,7 @@ import (
 // was granted, that is a look, for the fields of the answer. If it was denied, it is an ask for the
 // same again without waiting: should it be granted after all, all the better, and if not, it has
 // counted nothing and says when to come again.
-func (l *limited) wait(ctx context.Context, d *Decision) {
+func (l *limited) wait(ctx context.Context, d *Decision) (parts []weir.Result) {
 	start := time.Now()
 	patient, cancel := context.WithTimeout(ctx, l.m.MaxWait)
 	deadline, _ := patient.Deadline()
@@ -26,18 +26,19 @@ func (l *limited) wait(ctx context.Context, d *Decision) {
 	case err == nil:
 		d.Result = weir.Result{Allowed: true}
 		if l.fields != nil || l.m.Observe != nil {
-			if look, err := l.m.Limiter.Take(ctx, d.Key, 0); err == nil {
-				d.Result = look
+			if look, ofParts, err := l.take(ctx, d.Key, 0); err == nil {
+				d.Result, parts = look, ofParts
 			}
 		}
 	case deniesWait(err, ctx):
-		d.Result, d.Err = l.m.Limiter.Take(ctx, d.Key, d.Cost)
+		d.Result, parts, d.Err = l.take(ctx, d.Key, d.Cost)
 		if !errors.Is(err, weir.ErrQueueFull) {
 			d.Result.RetryAfter = sooner(d.Result.RetryAfter, deadline.Sub(start))
 		}
 	default:
 		d.Err = err
 	}
+	return parts
 }
 
 // deniesWait tells whether err is an answer: not the failure of a store, and not that ctx, the

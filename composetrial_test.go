@@ -1,0 +1,189 @@
+package weir_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// A casStore is a store as one makes it of a database that can compare and set: it reads a state,
+// decides on a copy, and writes it if no one else has in the meantime.
+type casStore struct {
+	mu     sync.Mutex
+	states map[string]casState
+	scope  *weir.Scope // of the latest request
+}
+
+type casState struct {
+	version int
+	words   []uint64
+	until   int64
+}
+
+func (s *casStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
+	id := r.Name + "\x00" + r.Key
+	for {
+		s.mu.Lock()
+		s.scope = r.Scope
+		read, ok := s.states[id]
+		s.mu.Unlock()
+
+		now := r.Now()
+		words := slices.Clone(read.words)
+		if !ok || read.until <= now && read.until < math.MaxInt64 {
+			words = make([]uint64, r.Decider.Words())
+		}
+		words, a := r.Decider.Decide(slices.Clip(words), now, r.Ask)
+		a.At = now
+		if r.N == 0 || !a.Allowed {
+			return a, nil
+		}
+
+		s.mu.Lock()
+		if s.states == nil {
+			s.states = map[string]casState{}
+		}
+		if s.states[id].version == read.version {
+			s.states[id] = casState{read.version + 1, words, r.Decider.Expiry(words)}
+			s.mu.Unlock()
+			return a, nil
+		}
+		s.mu.Unlock()
+	}
+}
+
+// A composedTrial puts the same asks to a composition as a pure function, through stores, and to its
+// model.
+type composedTrial struct {
+	trial   // what the checks need
+	mem     weir.MemStore
+	cas     casStore
+	scope   *weir.Scope
+	allowed *weir.Keyed // on mem
+	exact   bool        // the parts keep R4 to R6, and the model is one of exact fractions
+}
+
+func newComposedTrial(t *testing.T, p weir.Policy, m model, exact bool) *composedTrial {
+	d, err := p.Decider()
+	require.NoError(t, err)
+	x := &composedTrial{trial: trial{t: t, policy: p, model: m, decider: d, state: make([]uint64, d.Words())}, exact: exact}
+	x.allowed, err = weir.New(p, weir.WithStore(&x.mem), weir.WithClock(&x.clock))
+	require.NoError(t, err)
+	probe := weir.Must(weir.New(p, weir.WithStore(&x.cas), weir.WithClock(&x.clock)))
+	_, err = probe.Take(context.Background(), "probe", 0)
+	require.NoError(t, err)
+	x.scope = x.cas.scope
+	return x
+}
+
+// ask puts the ask to all at the instant at, if that is not before the last.
+func (x *composedTrial) ask(at int64, ask weir.Ask) weir.Answer {
+	if at >= lastSecond {
+		at = math.MaxInt64
+	}
+	x.now = max(x.now, at)
+	x.clock.Time = time.Unix(0, x.now)
+
+	want, left, wantParts := x.askModel(ask)
+	before := slices.Clone(x.state)
+	got, parts := x.askState(ask)
+	require.Equal(x.t, want, got, "%+v asked for %+v at %d", x.policy, ask, x.now)
+	require.Equal(x.t, wantParts, parts, "the parts of %+v, asked for %+v at %d", x.policy, ask, x.now)
+	if ask.N == 0 || !got.Allowed {
+		require.Equal(x.t, before, x.state, "R2, R3: %+v changed by %+v at %d", x.policy, ask, x.now)
+	} else {
+		x.granted = x.now
+	}
+	x.model = left
+
+	require.Equal(x.t, want, x.do(&x.cas, ask), "by compare and set: %+v asked for %+v at %d", x.policy, ask, x.now)
+	if ask == (weir.Ask{N: 1}) && x.shortWay() {
+		require.Equal(x.t, want.Allowed, x.allowed.Allow("key"), "Allow of %+v at %d", x.policy, x.now)
+		look, _ := left.ask(x.now, weir.Ask{})
+		require.Equal(x.t, look, x.do(&x.mem, weir.Ask{}), "%+v after Allow at %d", x.policy, x.now)
+	} else {
+		require.Equal(x.t, want, x.do(&x.mem, ask), "in MemStore: %+v asked for %+v at %d", x.policy, ask, x.now)
+	}
+
+	if x.exact {
+		x.checkRemaining(got)
+		x.checkForgetting(got)
+		x.checkRetry(ask, got)
+	}
+	return got
+}
+
+// checkForgetting is checkExpiry for instants from now on. What is before, a part that was given back all may
+// take for the start of its window, which another part knows nothing of.
+func (x *composedTrial) checkForgetting(a weir.Answer) {
+	expiry := x.decider.Expiry(x.state)
+	if int64(a.ResetAfter) <= math.MaxInt64-x.now {
+		require.Equal(x.t, x.now+int64(a.ResetAfter), max(x.now, expiry), "R6: %+v, ResetAfter and Expiry", x.policy)
+	}
+	if expiry == math.MaxInt64 {
+		return // saturated
+	}
+	fresh := make([]uint64, x.decider.Words())
+	for _, ask := range []weir.Ask{{}, {N: 1}, {N: a.Limit}, {N: -1}, {N: 3, How: weir.UpTo}, {N: a.Limit, MaxWait: math.MaxInt64}} {
+		for _, at := range []int64{max(expiry, x.now), math.MaxInt64} {
+			_, got := x.decide(x.state, at, ask)
+			_, want := x.decide(fresh, at, ask)
+			require.Equal(x.t, want, got, "R6: %+v remembered after Expiry when asked for %+v", x.policy, ask)
+		}
+	}
+	if expiry > x.now {
+		_, got := x.decide(x.state, expiry-1, weir.Ask{})
+		_, want := x.decide(fresh, expiry-1, weir.Ask{})
+		require.NotEqual(x.t, want, got, "R6: %+v forgot before Expiry", x.policy)
+	}
+}
+
+func (x *composedTrial) askModel(ask weir.Ask) (weir.Answer, model, []weir.Result) {
+	switch m := x.model.(type) {
+	case allModel:
+		return m.askAll(x.now, ask)
+	case tiersModel:
+		return m.askTiers(x.now, ask)
+	}
+	a, left := x.model.ask(x.now, ask)
+	return a, left, nil
+}
+
+// askState is the answer of the pure function, and those of its parts.
+func (x *composedTrial) askState(ask weir.Ask) (weir.Answer, []weir.Result) {
+	var parts []weir.Result
+	ask.Parts = &parts
+	var a weir.Answer
+	x.state, a = x.decider.Decide(x.state, x.now, ask)
+	return a, parts
+}
+
+func (x *composedTrial) do(s weir.Store, ask weir.Ask) weir.Answer {
+	a, err := s.Do(context.Background(), weir.Request{Scope: x.scope, Key: "key", Ask: ask})
+	require.NoError(x.t, err)
+	require.Equal(x.t, x.now, a.At)
+	a.At = 0
+	return a
+}
+
+// run asks in the manner of one of the courses, which know the same grants.
+func (x *composedTrial) run(tp *tape, cs []course) {
+	now := cs[0].origin()
+	last, grants := x.ask(now, weir.Ask{}), []grant(nil)
+	for steps := 0; len(tp.rest) > 0 && steps < 50; steps++ {
+		c := pick(tp, cs...)
+		c.last, c.grants = last, grants
+		now = c.at(x.now)
+		ask := c.ask()
+		last = x.ask(now, ask)
+		c.note(x.now, ask, last)
+		grants = c.grants
+	}
+}

@@ -1,0 +1,139 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Five limits at once, in one step: what one of them denies is charged to none.
+func ExampleAll() {
+	const day = 24 * time.Hour
+	messages := weir.Must(weir.New(weir.All(
+		weir.TokenBucket{Limit: 300, Per: time.Minute},
+		weir.TokenBucket{Limit: 15_750, Per: time.Hour},
+		weir.FixedWindow{Limit: 300_000, Per: day},
+		weir.FixedWindow{Limit: 1_500_000, Per: 7 * day},
+		weir.FixedWindow{Limit: 6_000_000, Per: 30 * day},
+	)))
+	ctx := context.Background()
+	for range 2 {
+		r, err := messages.Take(ctx, "route 1", 200)
+		fmt.Println(r.Allowed, r.Remaining, r.Part, err)
+	}
+	// Output:
+	// true 100 0 <nil>
+	// false 100 0 <nil>
+}
+
+// What each of several limits says: for headers, or a page that shows the quotas.
+func ExampleKeyed_TakeParts() {
+	names := []string{"second", "day"}
+	limiter := weir.Must(weir.New(weir.All(
+		weir.SlidingLog{Limit: 2, Per: time.Second},
+		weir.SlidingLog{Limit: 1000, Per: 24 * time.Hour},
+	)))
+	var parts []weir.Result // used again for each request, it costs no allocation
+	for range 3 {
+		r, err := limiter.TakeParts(context.Background(), "ann", 1, &parts)
+		if err != nil {
+			fmt.Println(err)
+		}
+		fmt.Print(r.Allowed)
+		for i, part := range parts {
+			fmt.Printf(" %s: %d of %d left", names[i], part.Remaining, part.Limit)
+		}
+		fmt.Println()
+	}
+	// Output:
+	// true second: 1 of 2 left day: 999 of 1000 left
+	// true second: 0 of 2 left day: 998 of 1000 left
+	// false second: 0 of 2 left day: 998 of 1000 left
+}
+
+// Beyond the usual rate, but within the burst: served at a lower priority.
+func ExampleTiers() {
+	limiter := weir.Must(weir.New(weir.Tiers(
+		weir.SlidingLog{Limit: 2, Per: time.Minute}, // promised
+		weir.SlidingLog{Limit: 1, Per: time.Minute}, // if there is room
+	)))
+	for range 4 {
+		r, err := limiter.Take(context.Background(), "ann", 1)
+		switch {
+		case err != nil || !r.Allowed:
+			fmt.Println("refused")
+		case r.Part == 0:
+			fmt.Println("at once")
+		default:
+			fmt.Println("when there is room")
+		}
+	}
+	// Output:
+	// at once
+	// at once
+	// when there is room
+	// refused
+}
+
+// A router's marker: the committed burst is green, the excess burst yellow, all else red.
+func ExampleSingleRateMarker() {
+	marker := weir.Must(weir.New(weir.SingleRateMarker{
+		Committed: weir.TokenBucket{Limit: 1000, Per: time.Hour, Burst: 1500},
+		Excess:    1500,
+	}))
+	for range 4 {
+		r, err := marker.Take(context.Background(), "flow", 1000) // bytes
+		switch {
+		case err != nil || !r.Allowed:
+			fmt.Println("red")
+		case r.Part == 0:
+			fmt.Println("green")
+		default:
+			fmt.Println("yellow")
+		}
+	}
+	// Output:
+	// green
+	// yellow
+	// red
+	// red
+}
+
+func ExampleTwoRateMarker() {
+	marker := weir.Must(weir.New(weir.TwoRateMarker{
+		Committed: weir.TokenBucket{Limit: 1000, Per: time.Hour, Burst: 1500},
+		Peak:      weir.TokenBucket{Limit: 2000, Per: time.Hour, Burst: 3000},
+	}))
+	for _, bytes := range []int{1000, 1000, 500, 1000} {
+		r, err := marker.Take(context.Background(), "flow", bytes)
+		switch {
+		case err != nil || !r.Allowed:
+			fmt.Println("red")
+		case r.Part == 0:
+			fmt.Println("green")
+		default:
+			fmt.Println("yellow")
+		}
+	}
+	// Output:
+	// green
+	// yellow
+	// green
+	// red
+}
+
+// Parts lists what a policy is composed of.
+func ExampleParts() {
+	policy := weir.All(
+		weir.TokenBucket{Limit: 300, Per: time.Minute},
+		weir.FixedWindow{Limit: 10_000, Per: time.Hour},
+	)
+	for i, part := range weir.Parts(policy) {
+		fmt.Printf("%d: %v\n", i, part)
+	}
+	// Output:
+	// 0: 300/1m
+	// 1: fixed-window 10000/1h
+}

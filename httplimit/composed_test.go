@@ -1,0 +1,109 @@
+package httplimit_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+)
+
+// twoLimits is 2 a minute and 3 an hour.
+var twoLimits = weir.All(
+	weir.FixedWindow{Limit: 2, Per: time.Minute},
+	weir.TokenBucket{Limit: 3, Per: time.Hour},
+)
+
+const twoPolicies = `"fixed-window 2/1m";q=2;w=60, "3/1h";q=3;w=3600`
+
+func TestComposed_ListsEveryPart(t *testing.T) {
+	l, mock := frozen(twoLimits)
+	url, client := loopback(t, middleware(l, httplimit.RateLimit{Policy: twoLimits}).Wrap(ok))
+	for _, step := range []struct {
+		after      time.Duration
+		status     int
+		limit      string
+		retryAfter string
+		violated   string
+	}{
+		{0, 200, `"fixed-window 2/1m";r=1;t=60, "3/1h";r=2;t=1200`, "", ""},
+		{0, 200, `"fixed-window 2/1m";r=0;t=60, "3/1h";r=1;t=2400`, "", ""},
+		{0, 429, `"fixed-window 2/1m";r=0;t=60`, "60", `"violated-policies":["fixed-window 2/1m"]`},
+		{time.Minute, 200, `"fixed-window 2/1m";r=1;t=60, "3/1h";r=0;t=3540`, "", ""},
+		{0, 429, `"3/1h";r=0;t=1140`, "1140", `"violated-policies":["3/1h"]`},
+	} {
+		mock.Add(step.after)
+		resp, body := do(t, client, http.MethodGet, url, "Accept", "application/json")
+		assert.Equal(t, step.status, resp.StatusCode)
+		assert.Equal(t, twoPolicies, resp.Header.Get("RateLimit-Policy"))
+		assert.Equal(t, step.limit, resp.Header.Get("RateLimit"))
+		assert.Equal(t, step.retryAfter, resp.Header.Get("Retry-After"))
+		assert.Contains(t, body, step.violated)
+		policies, limits := fieldsOf(t, resp.Header)
+		assert.Len(t, policies, 2)
+		assert.NotEmpty(t, limits)
+	}
+}
+
+func TestComposed_NamesAreTellApart(t *testing.T) {
+	l, _ := frozen(twoLimits)
+	outer, _ := frozen(per(9, time.Minute))
+	h := middleware(l, httplimit.RateLimit{Name: "api", Policy: twoLimits}).Wrap(ok)
+	h = middleware(outer, httplimit.RateLimit{Name: "all", Policy: per(9, time.Minute)}).Wrap(h)
+	resp := serve(h, request())
+	policies, limits := fieldsOf(t, resp.Header)
+	assert.Len(t, policies, 3)
+	assert.Equal(t, []string{"all", "api fixed-window 2/1m", "api 3/1h"}, []string{limits[0].name, limits[1].name, limits[2].name})
+}
+
+func TestComposed_HeldBack(t *testing.T) {
+	m := middleware(weir.Must(weir.New(twoLimits, weir.WithClock(clock.NewMock()))), httplimit.RateLimit{Policy: twoLimits})
+	m.MaxWait = time.Millisecond
+	h := m.Wrap(ok)
+	assert.Equal(t, `"fixed-window 2/1m";r=1;t=60, "3/1h";r=2;t=1200`, serve(h, request()).Header.Get("RateLimit"))
+	serve(h, request())
+	resp := serve(h, request())
+	assert.Equal(t, 429, resp.StatusCode)
+	assert.Equal(t, `"fixed-window 2/1m";r=0;t=60`, resp.Header.Get("RateLimit"))
+}
+
+// A limiter that does not tell of its parts, and a key whose policy has others, have one member.
+func TestComposed_PartsThatAreNotKnown(t *testing.T) {
+	l, _ := frozen(twoLimits)
+	shadowed := middleware(weir.Shadow(l, nil), httplimit.RateLimit{Policy: twoLimits}).Wrap(ok)
+	byKey := weir.Must(weir.New(twoLimits, weir.WithClock(clock.NewMock()), weir.WithPolicyFor(func(context.Context, string) weir.Policy {
+		return weir.FixedWindow{Limit: 7, Per: time.Minute}
+	})))
+	for want, h := range map[string]http.Handler{
+		`"default";r=1;t=1200`: shadowed,
+		`"default";r=6;t=60`:   middleware(byKey, httplimit.RateLimit{Policy: twoLimits}).Wrap(ok),
+	} {
+		resp := serve(h, request())
+		assert.Equal(t, 200, resp.StatusCode)
+		assert.Equal(t, want, resp.Header.Get("RateLimit"))
+	}
+}
+
+func TestComposed_OtherHeaders(t *testing.T) {
+	l, _ := frozen(twoLimits)
+	h := middleware(l, httplimit.LegacyRateLimit{}).Wrap(ok)
+	serve(h, request())
+	resp := serve(h, request())
+	assert.Equal(t, "0", resp.Header.Get("RateLimit-Remaining"))
+	assert.Equal(t, "2", resp.Header.Get("RateLimit-Limit"))
+}
+
+func TestComposed_Allocations(t *testing.T) {
+	roomyTwo := weir.All(roomy, weir.FixedWindow{Limit: 1 << 30, Per: time.Hour})
+	h := middleware(weir.Must(weir.New(roomyTwo)), httplimit.RateLimit{Policy: roomyTwo}).Wrap(ok)
+	w, r := &recorder{header: http.Header{}}, request()
+	assert.LessOrEqual(t, testing.AllocsPerRun(500, func() {
+		w.reset()
+		h.ServeHTTP(w, r)
+	}), 4.0)
+}

@@ -1,0 +1,182 @@
+package weir_test
+
+import (
+	"math"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A singleRateModel is RFC 2697 with tokens that drip in continuously.
+type singleRateModel struct {
+	perToken *big.Rat // nanoseconds
+	cbs, ebs int
+	tc, te   *big.Rat // te is below zero in debt
+	seen     int64
+	end      *big.Rat // the latest instant at which E can be full; if it is, nothing changes that
+}
+
+func newSingleRateModel(p weir.SingleRateMarker) model {
+	cbs := or(p.Committed.Burst, p.Committed.Limit)
+	return singleRateModel{
+		perToken: eventTime(p.Committed.Limit, p.Committed.Per), cbs: cbs, ebs: p.Excess,
+		tc: rat(int64(cbs)), te: rat(int64(p.Excess)),
+		end: endOfTime(false, eventTime(p.Committed.Limit, p.Committed.Per)),
+	}
+}
+
+func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
+	m.earn(over(minus(rat(now), rat(m.seen)), m.perToken))
+	m.seen = now
+	cbs, ebs, n := rat(int64(m.cbs)), rat(int64(m.ebs)), rat(int64(ask.N))
+	look := m.look()
+	switch {
+	case ask.N == 0:
+		return look, m
+	case ask.N < 0:
+		n.Neg(n)
+		if m.full().Cmp(m.end) == 0 {
+			n = new(big.Rat)
+		}
+		toYellow := smaller(n, minus(ebs, m.te))
+		m.te = plus(m.te, toYellow)
+		m.tc = smaller(cbs, plus(m.tc, minus(n, toYellow)))
+		a := m.look()
+		a.Part = 0
+		if toYellow.Sign() > 0 {
+			a.Part = 1
+		}
+		return a, m
+	case ask.How == weir.UpTo:
+		return upTo(m, now, look.Remaining, ask.N)
+	}
+	part := 0
+	switch {
+	case atMost(n, m.tc):
+		m.tc = minus(m.tc, n)
+	case atMost(n, m.te):
+		m.te, part = minus(m.te, n), 1
+	case ask.How == weir.Regardless:
+		m.te, part = minus(m.te, n), 1
+	default:
+		a := never(look)
+		a.Part = 0
+		untilCommitted := minus(n, m.tc)
+		if atMost(n, cbs) {
+			a.RetryAfter = time.Duration(ceil(times(untilCommitted, m.perToken)))
+		} else if atMost(n, ebs) {
+			tokens := plus(minus(cbs, m.tc), minus(n, m.te)) // C fills before E earns
+			a.RetryAfter, a.Part = time.Duration(ceil(times(tokens, m.perToken))), 1
+		}
+		return a, m
+	}
+	if late := minus(m.full(), m.end); late.Sign() > 0 {
+		m.te = plus(m.te, over(late, m.perToken))
+	}
+	a := m.look()
+	a.Part = part
+	return a, m
+}
+
+// full is the instant at which E will be full, or the latest at which it was.
+func (m singleRateModel) full() *big.Rat {
+	missing := plus(minus(rat(int64(m.cbs)), m.tc), minus(rat(int64(m.ebs)), m.te))
+	return plus(rat(m.seen), times(missing, m.perToken))
+}
+
+// earn puts tokens into C, and what overflows it into E.
+func (m *singleRateModel) earn(tokens *big.Rat) {
+	toC := smaller(tokens, minus(rat(int64(m.cbs)), m.tc))
+	m.tc = plus(m.tc, toC)
+	m.te = smaller(rat(int64(m.ebs)), plus(m.te, minus(tokens, toC)))
+}
+
+func (m singleRateModel) look() weir.Answer {
+	tc, te := int(floor(m.tc)), int(floor(atLeastZero(m.te)))
+	a := weir.Answer{Result: weir.Result{
+		Allowed: true, Limit: max(m.cbs, m.ebs), Remaining: max(tc, te),
+		ResetAfter: time.Duration(ceil(minus(m.full(), rat(m.seen)))),
+	}}
+	if tc == 0 && te > 0 {
+		a.Part = 1
+	}
+	return a
+}
+
+// A twoRateModel is RFC 2698 on the models of its two buckets.
+type twoRateModel struct{ c, p model }
+
+func newTwoRateModel(p weir.TwoRateMarker) model {
+	return twoRateModel{modelOf(p.Committed), modelOf(p.Peak)}
+}
+
+func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
+	ask.MaxWait = 0
+	c, _ := m.c.ask(now, weir.Ask{})
+	if ask.N < 0 {
+		_, m.p = m.p.ask(now, ask)
+		ask.N = 0
+	}
+	if ask.N == 0 {
+		p, _ := m.p.ask(now, weir.Ask{})
+		return m.marked(c, p, c.Remaining > 0 || p.Remaining == 0), m
+	}
+	if ask.How == weir.UpTo {
+		p, _ := m.p.ask(now, weir.Ask{})
+		return upTo(m, now, p.Remaining, ask.N)
+	}
+	p, left := m.p.ask(now, weir.Ask{N: ask.N})
+	taken, paid := m.c.ask(now, weir.Ask{N: ask.N})
+	switch {
+	case p.Allowed && taken.Allowed:
+		return m.marked(taken, p, true), twoRateModel{paid, left}
+	case p.Allowed:
+		return m.marked(c, p, false), twoRateModel{m.c, left}
+	case ask.How == weir.Regardless:
+		p, left = m.p.ask(now, ask)
+		return m.marked(c, p, false), twoRateModel{m.c, left}
+	}
+	return m.marked(c, p, taken.RetryAfter <= p.RetryAfter), m
+}
+
+func (m twoRateModel) marked(c, p weir.Answer, green bool) weir.Answer {
+	if !green {
+		p.Part = 1
+	}
+	p.ResetAfter = max(p.ResetAfter, c.ResetAfter)
+	return p
+}
+
+func (tp *tape) bucket() weir.TokenBucket {
+	limit, per := tp.rate()
+	return weir.TokenBucket{Limit: limit, Per: per, Burst: max(tp.size(limit), 0)}
+}
+
+func FuzzMarkers(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		tp := &tape{bytes}
+		single := weir.SingleRateMarker{Committed: tp.bucket(), Excess: pick(tp, 0, 1, 10, int(tp.any(math.MaxInt)))}
+		two := weir.TwoRateMarker{Committed: tp.bucket(), Peak: tp.bucket()}
+		p, m := weir.Policy(single), newSingleRateModel(single)
+		if tp.byte()%2 == 0 {
+			p, m = two, newTwoRateModel(two)
+		}
+		if _, err := p.Decider(); err != nil {
+			t.Skip(err)
+		}
+		var cs []course
+		for _, b := range []weir.TokenBucket{single.Committed, two.Committed, two.Peak} {
+			limit := max(or(b.Burst, b.Limit), single.Excess)
+			cs = append(cs, course{tape: tp, limit: limit, width: int64(b.Per), event: max(int64(b.Per)/int64(b.Limit), 1)})
+		}
+		if p == weir.Policy(two) {
+			cs = cs[1:]
+		} else {
+			cs = cs[:1]
+		}
+		newComposedTrial(t, p, m, true).run(tp, cs)
+	})
+}

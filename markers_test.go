@@ -1,0 +1,185 @@
+package weir_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+const (
+	green  = "green"
+	yellow = "yellow"
+	red    = "red"
+)
+
+func color(r weir.Result) string {
+	switch {
+	case !r.Allowed:
+		return red
+	case r.Part == 1:
+		return yellow
+	}
+	return green
+}
+
+// An arrival is n events after a time since the start, and how they must be marked.
+type arrival struct {
+	at   time.Duration
+	n    int
+	want string
+}
+
+func mark(t *testing.T, p weir.Policy, arrivals []arrival) {
+	t.Helper()
+	k := newKey(t, p)
+	for _, a := range arrivals {
+		assert.Equal(t, a.want, color(k.take(t0+int64(a.at), a.n)), "%d after %v", a.n, a.at)
+	}
+}
+
+// Worked out by hand by the rules of RFC 2697, with Tc and Te in the comments after each: CIR 10 a second, CBS 20,
+// EBS 15.
+func TestSingleRateMarkerAsRFC2697(t *testing.T) {
+	const s = time.Second
+	mark(t, weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: s, Burst: 20}, Excess: 15}, []arrival{
+		{0, 12, green},               // 8 15
+		{0, 10, yellow},              // 8 5
+		{0, 8, green},                // 0 5
+		{0, 6, red},                  // 0 5, red takes nothing
+		{0, 5, yellow},               // 0 0
+		{0, 1, red},                  //
+		{s / 10, 1, green},           // 1-1 0
+		{s/10 - 1, 1, red},           // an older instant
+		{2 * s, 19, green},           // 19-19 0, not full, so that nothing overflows
+		{4 * s, 20, green},           // 20-20 0, full just now
+		{7 * s, 10, green},           // 20-10, 10 overflowed
+		{7 * s, 11, red},             // 10 10
+		{7 * s, 10, green},           // 0 10
+		{7 * s, 10, yellow},          // 0 0
+		{7*s + s/2, 0, green},        // 5 0
+		{9 * s, 15, green},           // 20-15 0
+		{9 * s, 15, red},             // 5 0
+		{100 * s, 21, red},           // 20 15: does not fit in either
+		{100 * s, 16, green},         // 4 15
+		{100 * s, 15, yellow},        // 4 0
+		{100*s + 16*s/10, 20, green}, // 20-20 0
+		{102 * s, 5, red},            // 4 0
+	})
+}
+
+// Worked out by hand by the rules of RFC 2698, with Tc and Tp in the comments after each: CIR 10 a second, CBS 20,
+// PIR 20 a second, PBS 30.
+func TestTwoRateMarkerAsRFC2698(t *testing.T) {
+	const s = time.Second
+	mark(t, weir.TwoRateMarker{
+		Committed: weir.TokenBucket{Limit: 10, Per: s, Burst: 20},
+		Peak:      weir.TokenBucket{Limit: 20, Per: s, Burst: 30},
+	}, []arrival{
+		{0, 15, green},          // 5 15
+		{0, 6, yellow},          // 5 9, yellow takes from Tp alone
+		{0, 5, green},           // 0 4
+		{0, 5, red},             // 0 4, red takes nothing
+		{0, 4, yellow},          // 0 0
+		{s / 20, 1, yellow},     // .5 1-1
+		{s / 10, 1, green},      // 1-1 1-1
+		{s / 10, 1, red},        // 0 0
+		{6 * s / 10, 9, yellow}, // 5 10-9
+		{6 * s / 10, 2, red},    // 5 1, although Tc has 5
+		{6 * s / 10, 1, green},  // 4 0
+		{100 * s, 31, red},      // 20 30
+		{100 * s, 30, yellow},   // 20 0
+		{101 * s, 20, green},    // 0 0
+		{102 * s, 11, yellow},   // 10 20-11
+		{102 * s, 9, green},     // 1 0
+		{103 * s, 21, red},      // 11 20
+	})
+}
+
+// In the long run nothing goes beyond the committed rate, in any color: Tiers of two buckets earn in both.
+func TestSingleRateMarkerHasOneRate(t *testing.T) {
+	committed := weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 20}
+	granted := func(p weir.Policy) int {
+		k, n := newKey(t, p), 0
+		for now := t0; now < t0+100*int64(time.Second); now += int64(10 * time.Millisecond) {
+			if k.take(now, 1).Allowed {
+				n++
+			}
+		}
+		return n
+	}
+	assert.Equal(t, 20+15+999, granted(weir.SingleRateMarker{Committed: committed, Excess: 15}))
+	excess := weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 15}
+	assert.Equal(t, 20+15+2*999-2, granted(weir.Tiers(committed, excess)), "the second was full for 200 ms")
+}
+
+func TestMarkersNameEachFault(t *testing.T) {
+	for _, c := range []struct {
+		policy weir.Policy
+		want   string
+	}{
+		{
+			weir.SingleRateMarker{Committed: weir.TokenBucket{Per: 1, Burst: -1}, Excess: -2},
+			"weir: Committed of a SingleRateMarker: weir.TokenBucket.Limit is 0, must be at least 1\n" +
+				"weir: Committed of a SingleRateMarker: weir.TokenBucket.Burst is -1, must be at least 0\n" +
+				"weir: weir.SingleRateMarker.Excess is -2, must be at least 0",
+		},
+		{
+			weir.TwoRateMarker{Peak: weir.TokenBucket{Limit: 1}},
+			"weir: Committed of a TwoRateMarker: weir.TokenBucket.Limit is 0, must be at least 1\n" +
+				"weir: Committed of a TwoRateMarker: weir.TokenBucket.Per is 0s, must be at least 1ns\n" +
+				"weir: Peak of a TwoRateMarker: weir.TokenBucket.Per is 0s, must be at least 1ns",
+		},
+		{
+			weir.TwoRateMarker{Committed: weir.TokenBucket{Limit: 61, Per: time.Minute}, Peak: weir.TokenBucket{Limit: 1, Per: time.Second}},
+			"weir: weir.TwoRateMarker.Peak is 1/1s, must be at least as fast as Committed, 61/1m",
+		},
+	} {
+		_, err := weir.New(c.policy)
+		assert.EqualError(t, err, c.want)
+	}
+	_, err := weir.New(weir.TwoRateMarker{Committed: weir.TokenBucket{Limit: 60, Per: time.Minute}, Peak: weir.TokenBucket{Limit: 1, Per: time.Second}})
+	assert.NoError(t, err)
+}
+
+// What a marker is given back, it does not turn into a better color.
+func TestMarkersGiveBack(t *testing.T) {
+	committed := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}
+	single := newKey(t, weir.SingleRateMarker{Committed: committed, Excess: 5})
+	require.Equal(t, green, color(single.take(t0, 8)))
+	require.Equal(t, yellow, color(single.take(t0, 3)))
+	assert.Equal(t, 1, single.ask(t0, weir.Ask{N: -2}).Part)
+	assert.Equal(t, 4, single.look(t0).Remaining, "of yellow")
+	assert.Equal(t, 1, single.ask(t0, weir.Ask{N: -2}).Part, "one of them yellow, one green")
+	assert.Equal(t, 5, single.look(t0).Remaining, "of yellow, all there are")
+	assert.Equal(t, green, color(single.take(t0, 3)))
+	assert.Equal(t, yellow, color(single.take(t0, 1)))
+	single.ask(t0, weir.Ask{N: -1000})
+	assert.Equal(t, single.Expiry(single.state), t0, "both are full, and no more than full")
+
+	two := newKey(t, weir.TwoRateMarker{Committed: committed, Peak: weir.TokenBucket{Limit: 2, Per: time.Second, Burst: 15}})
+	require.Equal(t, green, color(two.take(t0, 10)))
+	require.Equal(t, yellow, color(two.take(t0, 5)))
+	two.ask(t0, weir.Ask{N: -9})
+	assert.Equal(t, yellow, color(two.take(t0, 9)))
+	assert.Equal(t, red, color(two.take(t0, 1)))
+}
+
+func TestMarkersUpToAndRegardless(t *testing.T) {
+	committed := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}
+	single := weir.SingleRateMarker{Committed: committed, Excess: 15}
+	two := weir.TwoRateMarker{Committed: committed, Peak: weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 15}}
+	for _, p := range []weir.Policy{single, two} {
+		k := newKey(t, p)
+		a := k.ask(t0, weir.Ask{N: 50, How: weir.UpTo})
+		assert.Equal(t, 15, a.Granted)
+		assert.Equal(t, yellow, color(a.Result))
+		a = k.ask(t0, weir.Ask{N: 20, How: weir.Regardless})
+		assert.Equal(t, yellow, color(a.Result))
+		a = k.ask(t0, weir.Ask{N: 20, How: weir.UpTo})
+		assert.Equal(t, p == weir.Policy(single), a.Allowed, "green is not in debt, but the peak is")
+	}
+}

@@ -1,0 +1,40 @@
+package weir
+
+import (
+	"context"
+	"fmt"
+)
+
+// TakeParts is [Keyed.Take], and puts the Result of each part of a limiter made of [All] or [Tiers] into
+// *parts, in place of what is there. For other policies, and if there is an error, it leaves *parts empty.
+//
+// With All, Allowed of a part tells whether it alone would have granted. With Tiers it is so up to the
+// tier that paid; of those after it the Result is a look.
+//
+// A slice that is used again and again costs no allocation. parts may be nil.
+func (k *Keyed) TakeParts(ctx context.Context, key string, n int, parts *[]Result) (Result, error) {
+	if parts != nil {
+		*parts = (*parts)[:0]
+	}
+	if k == nil || k.store == nil {
+		return Result{}, errNotMade
+	}
+	if n < 0 {
+		return Result{}, fmt.Errorf("weir: Take of %d events, must be at least 0", n)
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, fmt.Errorf("weir: Take: %w", err)
+	}
+	scope, err := k.plans.scope(ctx, key)
+	if err != nil {
+		return Result{}, fmt.Errorf("weir: Take: %w", err)
+	}
+	a, err := k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: Ask{N: n, Parts: parts}})
+	if err != nil {
+		if parts != nil {
+			*parts = (*parts)[:0]
+		}
+		return Result{}, fmt.Errorf("weir: Take: %w", err)
+	}
+	return a.Result, nil
+}

@@ -1,0 +1,178 @@
+package weir_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// committedAndExcess are 3 events a minute, and 5 more an hour.
+func committedAndExcess() weir.Policy {
+	return weir.Tiers(weir.FixedWindow{Limit: 3, Per: time.Minute}, weir.FixedWindow{Limit: 5, Per: time.Hour})
+}
+
+func tier(allowed bool, remaining int, retry, reset time.Duration, part int) weir.Result {
+	return weir.Result{Allowed: allowed, Limit: 5, Remaining: remaining, RetryAfter: retry, ResetAfter: reset, Part: part}
+}
+
+func TestTiersPayInTheirOrder(t *testing.T) {
+	const minute, hour = time.Minute, time.Hour
+	k := newKey(t, committedAndExcess())
+	for _, c := range []struct {
+		at   time.Duration
+		n    int
+		want weir.Result
+	}{
+		{0, 0, tier(true, 5, 0, 0, 0)},
+		{0, 2, tier(true, 5, 0, minute, 0)},
+		{0, 2, tier(true, 3, 0, hour, 1)}, // one is left in the first, which pays for all or none
+		{0, 1, tier(true, 3, 0, hour, 0)},
+		{0, 0, tier(true, 3, 0, hour, 1)},
+		{0, 4, tier(false, 3, hour, hour, 1)}, // never by the first
+		{0, 6, tier(false, 3, weir.Never, hour, 0)},
+		{0, 3, tier(true, 0, 0, hour, 1)},
+		{0, 1, tier(false, 0, minute, hour, 0)}, // the first will grant it first
+		{0, 0, tier(true, 0, 0, hour, 0)},
+		{minute - 1, 1, tier(false, 0, 1, hour-minute+1, 0)},
+		{minute, 3, tier(true, 0, 0, hour-minute, 0)},
+		{minute, 1, tier(false, 0, minute, hour-minute, 0)},
+		{hour - 1, 3, tier(true, 0, 0, 1, 0)},
+		{hour - 1, 4, tier(false, 0, 1, 1, 1)},
+		{hour, 4, tier(true, 3, 0, hour, 1)},
+	} {
+		assert.Equal(t, c.want, k.take(t0+int64(c.at), c.n), "%d after %v", c.n, c.at)
+	}
+}
+
+func TestTiersGiveTheirResults(t *testing.T) {
+	l := weir.Must(weir.New(committedAndExcess(), weir.WithClock(&handClock{time.Unix(0, t0)})))
+	var tiers []weir.Result
+	take := func(n int) []weir.Result {
+		_, err := l.TakeParts(context.Background(), "key", n, &tiers)
+		require.NoError(t, err)
+		return tiers
+	}
+	const minute, hour = time.Minute, time.Hour
+	assert.Equal(t, []weir.Result{
+		{Allowed: true, Limit: 3, Remaining: 1, ResetAfter: minute},
+		{Allowed: true, Limit: 5, Remaining: 5},
+	}, take(2))
+	assert.Equal(t, []weir.Result{
+		{Limit: 3, Remaining: 1, RetryAfter: minute, ResetAfter: minute},
+		{Allowed: true, Limit: 5, Remaining: 3, ResetAfter: hour},
+	}, take(2))
+	assert.Equal(t, []weir.Result{
+		{Limit: 3, Remaining: 1, RetryAfter: weir.Never, ResetAfter: minute},
+		{Limit: 5, Remaining: 3, RetryAfter: hour, ResetAfter: hour},
+	}, take(5))
+}
+
+// Events go back to the last tier that is not full, once in all, and never above full.
+func TestTiersGiveBack(t *testing.T) {
+	for _, c := range []struct {
+		green, yellow int // what is left in the tiers, of 3 and 5
+		back          int
+		part          int
+		greenAfter    int
+		yellowAfter   int
+	}{
+		{3, 5, 1, 0, 3, 5},
+		{1, 5, 1, 0, 2, 5},
+		{0, 2, 1, 1, 0, 3},
+		{0, 2, 3, 1, 0, 5},
+		{0, 2, 6, 1, 0, 5}, // what does not fit there is lost
+		{0, 5, 6, 0, 3, 5},
+	} {
+		k := newKey(t, committedAndExcess())
+		for range 3 - c.green {
+			require.Equal(t, 0, k.take(t0, 1).Part)
+		}
+		if n := 5 - c.yellow; n > 0 {
+			require.Equal(t, 1, k.take(t0, n).Part)
+		}
+		var tiers []weir.Result
+		a := k.ask(t0, weir.Ask{N: -c.back, Parts: &tiers})
+		assert.True(t, a.Allowed)
+		assert.Equal(t, c.part, a.Part, "%+v", c)
+		assert.Zero(t, a.Delay)
+		assert.Equal(t, []int{c.greenAfter, c.yellowAfter}, []int{tiers[0].Remaining, tiers[1].Remaining}, "%+v", c)
+	}
+}
+
+func TestTiersUpTo(t *testing.T) {
+	k := newKey(t, committedAndExcess())
+	for _, want := range []struct{ granted, part int }{{4, 1}, {3, 0}, {1, 1}} {
+		a := k.ask(t0, weir.Ask{N: 4, How: weir.UpTo})
+		require.True(t, a.Allowed)
+		assert.Equal(t, want.granted, a.Granted)
+		assert.Equal(t, want.part, a.Part, "all of them paid by one tier")
+	}
+	a := k.ask(t0, weir.Ask{N: 4, How: weir.UpTo})
+	assert.False(t, a.Allowed)
+	assert.Zero(t, a.Granted)
+	assert.Equal(t, time.Minute, a.RetryAfter)
+}
+
+// A debt is the last tier's: what is promised, stays so.
+func TestTiersRegardless(t *testing.T) {
+	k := newKey(t, committedAndExcess())
+	assert.Equal(t, 0, k.ask(t0, weir.Ask{N: 3, How: weir.Regardless}).Part)
+	assert.Equal(t, 1, k.ask(t0, weir.Ask{N: 9, How: weir.Regardless}).Part)
+	assert.Equal(t, tier(false, 0, time.Minute, time.Hour, 0), k.take(t0, 1))
+	assert.Equal(t, 0, k.take(t0+int64(time.Minute), 3).Part)
+	assert.False(t, k.take(t0+int64(time.Minute), 1).Allowed)
+}
+
+func TestTiersWaitForTheFirstThatGrants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := weir.Must(weir.New(weir.Tiers(
+			weir.TokenBucket{Limit: 1, Per: time.Minute, Burst: 1},
+			weir.TokenBucket{Limit: 1, Per: 25 * time.Second, Burst: 1},
+		)))
+		start := time.Now()
+		var at []time.Duration
+		for range 7 {
+			require.NoError(t, l.Wait(t.Context(), "key", 1))
+			at = append(at, time.Since(start))
+		}
+		const s = time.Second
+		assert.Equal(t, []time.Duration{0, 0, 25 * s, 50 * s, 60 * s, 75 * s, 100 * s}, at)
+	})
+}
+
+// In every course of asks, each tier pays no more than it would alone.
+func TestTiersMintNothing(t *testing.T) {
+	committed, excess := weir.TokenBucket{Limit: 4, Per: time.Second}, weir.SlidingLog{Limit: 9, Per: time.Second}
+	k := newKey(t, weir.Tiers(committed, excess))
+	net := [2]int{}
+	seconds := int64(30)
+	for i := range 40 * seconds {
+		now := t0 + i*int64(time.Second)/40
+		a := k.ask(now, weir.Ask{N: 1 + int(i*7%3)})
+		if a.Allowed {
+			net[a.Part] += 1 + int(i*7%3)
+		}
+		if i%5 == 4 {
+			before := k.copy()
+			n := 1 + int(i%2)
+			var was, is []weir.Result
+			before.ask(now, weir.Ask{Parts: &was})
+			k.ask(now, weir.Ask{N: -n, Parts: &is})
+			gained := 0
+			for tier := range is {
+				net[tier] -= is[tier].Remaining - was[tier].Remaining
+				gained += is[tier].Remaining - was[tier].Remaining
+			}
+			require.LessOrEqual(t, gained, n)
+		}
+	}
+	assert.LessOrEqual(t, net[0], 4+4*int(seconds))
+	assert.LessOrEqual(t, net[1], 9*int(seconds))
+	assert.GreaterOrEqual(t, net[0], 4*int(seconds)-1, "and nothing is lost")
+}
