@@ -238,3 +238,25 @@ func ExampleTransport() {
 	// 503 Service Unavailable
 	// true
 }
+
+// Each part of a composed policy is listed under its text.
+func ExampleRateLimit_composed() {
+	policy := weir.All(
+		weir.TokenBucket{Limit: 300, Per: time.Minute},
+		weir.TokenBucket{Limit: 15_750, Per: time.Hour},
+	)
+	handler := httplimit.Middleware{
+		Limiter: weir.Must(weir.New(policy)),
+		Key:     httplimit.RemoteIP,
+		Headers: httplimit.RateLimit{Policy: policy},
+	}.Wrap(http.NotFoundHandler())
+
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+	fmt.Println(answer.Header().Get("RateLimit-Policy"))
+	fmt.Println(answer.Header().Get("RateLimit"))
+
+	// Output:
+	// "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
+	// "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
+}
