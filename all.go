@@ -7,7 +7,8 @@ import (
 
 // All returns the policy that grants what each of the policies grants: several limits at once. What
 // it grants is charged to all of them, in one step, and what one of them denies is charged to none.
-// It has one state for a key, and so needs one look-up, and works on every [Store] as a single policy does.
+// It has one state for a key, and so needs one look-up, and works on every [Store] as a single policy
+// does.
 //
 // Its answers keep the rules that those of single policies do:
 //
@@ -15,7 +16,8 @@ import (
 //   - RetryAfter is the longest of the parts', and Never if one part can never grant.
 //   - ResetAfter is the longest of the parts'.
 //   - Part tells which part denied; of several, the one with the longest RetryAfter. In a grant it is
-//     the part with the least Remaining. It counts from zero, in the order given; of equals it is the first.
+//     the part with the least Remaining. It counts from zero, in the order given; of equals it is the
+//     first.
 //
 // [Keyed.TakeParts] gives each part's own Result, too.
 //
@@ -24,10 +26,11 @@ import (
 // such; the place is then that of the slowest. With any other part it asks again when all parts may
 // grant: a window counts events when they go ahead, and has no place for those of later.
 //
-// The parts can be of any kind, [Tiers] and All too. It costs what they cost together, and the
-// look-up once. It keeps the words of all parts, and another for each part that may grow, which are
-// [SlidingLog] and policies of other packages, but for one; each such part but one is
-// also copied in each decision, to be able to undo it.
+// The parts can be of any kind, [Tiers] and All too. A grant costs what they cost together, and the
+// look-up once; a denial up to twice that, if the last part is the one that denies. The state is the
+// words of all parts. To be able to undo, a decision copies those of all parts but one, beyond 32
+// words with an allocation. Of parts that may grow, which are [SlidingLog] and policies of other
+// packages, one is not copied; each of the others takes a word more.
 //
 // New refuses All of no policies, and one with a part that is nil or that it would refuse alone.
 func All(policies ...Policy) Policy { return all{newList(policies)} }

@@ -25,6 +25,9 @@ func Carry(from, to Decider, state []uint64, now int64) (carried []uint64, exact
 		return carried, exact
 	}
 	fresh := make([]uint64, to.Words())
+	if expiry := from.Expiry(state); expiry <= now && expiry != math.MaxInt64 {
+		return fresh, true // as if it was forgotten, which it may be or not
+	}
 	if to, ok := to.(successor); ok {
 		if carried, exact, ok := to.succeed(from, state, fresh, now); ok {
 			return carried, exact

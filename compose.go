@@ -116,8 +116,8 @@ func (c *composed) layOut() {
 	}
 }
 
-// mayGrow tells whether the states of d are not all of one size. Those of a policy of another package may be
-// of any, unless they are words.
+// mayGrow tells whether the states of d are not all of one size. Those of a policy of another package
+// may be of any, unless they are words.
 func mayGrow(d Decider) bool {
 	switch d := d.(type) {
 	case WordDecider, bucketPair, windowCount, sliding, *singleRate:

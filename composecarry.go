@@ -223,11 +223,3 @@ func (d *allDecider) join(words [][]uint64, now int64) []uint64 {
 
 func (d *allDecider) every() bool   { return true }
 func (d *tiersDecider) every() bool { return false }
-
-func (d *allDecider) succeed(from Decider, state, _ []uint64, now int64) (carried []uint64, exact, ok bool) {
-	return carryParts(from, d, state, now)
-}
-
-func (d *tiersDecider) succeed(from Decider, state, _ []uint64, now int64) (carried []uint64, exact, ok bool) {
-	return carryParts(from, d, state, now)
-}

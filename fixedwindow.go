@@ -239,7 +239,9 @@ func (d windowFromFirst) running(state []uint64, now int64) (start, count uint64
 	return start, count
 }
 
-func (d windowWord) used(state []uint64, now int64) uint64 { return count(d.running(state, now)) }
+func (d windowWord) used(state []uint64, now int64) uint64 {
+	return min(count(d.running(state, now)), d.most)
+}
 
 func (d windowPair) used(state []uint64, now int64) uint64 { return count(d.running(state, now)) }
 

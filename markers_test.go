@@ -41,8 +41,8 @@ func mark(t *testing.T, p weir.Policy, arrivals []arrival) {
 	}
 }
 
-// Worked out by hand by the rules of RFC 2697, with Tc and Te in the comments after each: CIR 10 a second, CBS 20,
-// EBS 15.
+// Worked out by hand by the rules of RFC 2697, with Tc and Te in the comments after each: CIR 10 a
+// second, CBS 20, EBS 15.
 func TestSingleRateMarkerAsRFC2697(t *testing.T) {
 	const s = time.Second
 	mark(t, weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: s, Burst: 20}, Excess: 15}, []arrival{
@@ -71,8 +71,8 @@ func TestSingleRateMarkerAsRFC2697(t *testing.T) {
 	})
 }
 
-// Worked out by hand by the rules of RFC 2698, with Tc and Tp in the comments after each: CIR 10 a second, CBS 20,
-// PIR 20 a second, PBS 30.
+// Worked out by hand by the rules of RFC 2698, with Tc and Tp in the comments after each: CIR 10 a
+// second, CBS 20, PIR 20 a second, PBS 30.
 func TestTwoRateMarkerAsRFC2698(t *testing.T) {
 	const s = time.Second
 	mark(t, weir.TwoRateMarker{

@@ -6,9 +6,10 @@ package weir
 //
 // A key has two buckets of tokens, which start full. Committed has the RFC's rate (CIR) and size
 // (CBS); of Excess the RFC's size is EBS. Tokens are earned at the committed rate, by the first
-// bucket, and what overflows it goes to the second. So yellow are those events that go beyond the committed burst, as far as
-// the key was below its rate before. All events of an ask have one color: an ask is green if the
-// first bucket has a token for each, else yellow if the second has, else red, and red takes nothing.
+// bucket, and what overflows it goes to the second. So yellow are those events that go beyond the
+// committed burst, as far as the key was below its rate before. All events of an ask have one color: it
+// is green if the first bucket has a token for each, else yellow if the second has, else red, and red
+// takes nothing.
 //
 // It differs from [Tiers] of two buckets in that they share one rate, and so it never grants more than
 // Committed.Limit per Per in the long run. It is the mode that the RFC calls color-blind: what an event
@@ -176,7 +177,3 @@ func (d *singleRate) join(words [][]uint64, now int64) []uint64 {
 }
 
 func (d *singleRate) every() bool { return false }
-
-func (d *singleRate) succeed(from Decider, state, _ []uint64, now int64) (carried []uint64, exact, ok bool) {
-	return carryParts(from, d, state, now)
-}

@@ -93,11 +93,13 @@ func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
 	return l.state, granted
 }
 
-// succeed keeps all that a log of another limit or length remembers.
-func (d eventLog) succeed(from Decider, state, fresh []uint64, _ int64) (_ []uint64, exact, ok bool) {
-	_, ok = from.(eventLog)
+// succeed keeps all that is in the window of a log of another limit or length.
+func (d eventLog) succeed(from Decider, state, fresh []uint64, now int64) (_ []uint64, exact, ok bool) {
+	f, ok := from.(eventLog)
 	if ok {
-		fresh = append(fresh[:0], state...)
+		l := f.view(state, now)
+		fresh = append(fresh, l.state[l.head:]...)
+		fresh[logHead], fresh[logTotal] = logEntries, l.total
 	}
 	return fresh, ok, ok
 }

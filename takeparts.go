@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// TakeParts is [Keyed.Take], and puts the Result of each part of a limiter made of [All] or [Tiers] into
-// *parts, in place of what is there. For other policies, and if there is an error, it leaves *parts empty.
+// TakeParts is [Keyed.Take], and puts the Result of each part of a policy made by [All] or [Tiers] into
+// *parts, in their order and in place of what is there. For other policies, and if there is an error,
+// it leaves *parts empty.
 //
 // With All, Allowed of a part tells whether it alone would have granted. With Tiers it is so up to the
 // tier that paid; of those after it the Result is a look.

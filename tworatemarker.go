@@ -119,7 +119,3 @@ func (d *twoRate) admit(state []uint64, now int64) ([]uint64, bool) {
 }
 
 func (d *twoRate) every() bool { return false }
-
-func (d *twoRate) succeed(from Decider, state, _ []uint64, now int64) (carried []uint64, exact, ok bool) {
-	return carryParts(from, d, state, now)
-}

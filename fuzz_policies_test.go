@@ -1,0 +1,90 @@
+package weir_test
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// What follows reads policies, and how to ask them.
+
+func (tp *tape) tokenBucket() (weir.Policy, course) {
+	limit, per := tp.rate()
+	p := weir.TokenBucket{Limit: limit, Per: per, Burst: tp.size(limit)}
+	return p, course{limit: or(p.Burst, limit), width: int64(per), event: int64(per) / int64(limit)}
+}
+
+func (tp *tape) leakyBucket() (weir.Policy, course) {
+	limit, per := tp.rate()
+	p := weir.LeakyBucket{Limit: limit, Per: per, Capacity: tp.size(limit)}
+	return p, course{limit: or(p.Capacity, limit), width: int64(per), event: int64(per) / int64(limit)}
+}
+
+func (tp *tape) fixedWindow() (weir.Policy, course) {
+	limit, per := tp.rate()
+	p := weir.FixedWindow{Limit: limit, Per: per, FromFirst: tp.byte()%2 == 1}
+	return p, course{limit: limit, width: int64(per), event: int64(per) / int64(limit)}
+}
+
+func (tp *tape) slidingWindow() (weir.Policy, course) {
+	limit, per := tp.rate()
+	p := weir.SlidingWindow{Limit: limit, Per: per, Buckets: pick(tp, 0, 0, 1, 2, 3, 4, 7, 10, 60, 1000)}
+	k := time.Duration(or(p.Buckets, 1))
+	p.Per = min(max(p.Per/k, 1), math.MaxInt64/k) * k
+	return p, course{limit: limit, width: int64(p.Per / k), event: int64(p.Per) / int64(limit)}
+}
+
+func (tp *tape) slidingLog() (weir.Policy, course) {
+	limit, per := tp.rate()
+	return weir.SlidingLog{Limit: limit, Per: per}, course{limit: limit, width: int64(per), event: int64(per) / int64(limit)}
+}
+
+func (tp *tape) policy() (weir.Policy, course) {
+	kinds := []func(*tape) (weir.Policy, course){
+		(*tape).tokenBucket, (*tape).leakyBucket, (*tape).fixedWindow, (*tape).slidingWindow, (*tape).slidingLog,
+	}
+	return kinds[int(tp.byte())%len(kinds)](tp)
+}
+
+// policyLike is any policy, or one of the kind of p, maybe of its period.
+func (tp *tape) policyLike(p weir.Policy) (weir.Policy, course) {
+	likeness := tp.byte() % 4
+	if likeness == 0 {
+		return tp.policy()
+	}
+	_, per := rateOf(p)
+	same := func(q weir.Policy, c course) (weir.Policy, course) {
+		if likeness == 1 {
+			return q, c
+		}
+		limit, _ := rateOf(q)
+		switch q := q.(type) {
+		case weir.TokenBucket:
+			q.Per = per
+			return q, course{limit: c.limit, width: int64(per), event: int64(per) / int64(limit)}
+		case weir.LeakyBucket:
+			q.Per = per
+			return q, course{limit: c.limit, width: int64(per), event: int64(per) / int64(limit)}
+		case weir.FixedWindow:
+			q.Per = per
+			return q, course{limit: limit, width: int64(per), event: int64(per) / int64(limit)}
+		case weir.SlidingWindow:
+			q.Per, q.Buckets = per, p.(weir.SlidingWindow).Buckets
+			return q, course{limit: limit, width: int64(per) / int64(or(q.Buckets, 1)), event: int64(per) / int64(limit)}
+		}
+		return q, c
+	}
+	switch p.(type) {
+	case weir.TokenBucket:
+		return same(tp.tokenBucket())
+	case weir.LeakyBucket:
+		return same(tp.leakyBucket())
+	case weir.FixedWindow:
+		return same(tp.fixedWindow())
+	case weir.SlidingWindow:
+		return same(tp.slidingWindow())
+	default:
+		return same(tp.slidingLog())
+	}
+}
