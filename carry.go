@@ -9,7 +9,8 @@ import "math"
 //     is owed beyond a full allowance, bookings and debts, is kept in events.
 //   - From window to window, and from log to log, what was counted is kept, as far as it counts still;
 //     in a window that began after the one that counted, as if counted now.
-//   - Policies composed of as many parts are carried part by part.
+//   - Policies that are composed are carried part by part: equal parts keep what they have, and the others
+//     take over from those in their place.
 //   - Else the key keeps the share of its allowance that it has used up, rounded up to whole events,
 //     and what goes beyond it in events.
 //

@@ -7,8 +7,13 @@
 //	}
 //
 // A limiter has an allowance for each key. How events are counted is its [Policy]: [TokenBucket],
-// [LeakyBucket], [FixedWindow], [SlidingWindow] or [SlidingLog]. Where the counts are kept is its
-// [Store]: in memory, unless [WithStore] gives another.
+// [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] or [CalendarWindow], or several at once
+// by [All] or [Tiers]. Where the counts are kept is its [Store]: in memory, unless [WithStore] gives
+// another, such as that of module redisstore, which processes share.
+//
+// Most callers need [Keyed.Allow], [Keyed.Take] or [Keyed.Wait]. [Keyed.TakeUpTo] is for bulk work,
+// and [Keyed.Reserve] for costs that show only afterwards. Policies can be read from text
+// ([ParsePolicy]), chosen by key ([WithPolicyFor]), and changed in use ([Keyed.SetPolicy]).
 //
 // Every answer is exact, to the event and to the nanosecond, and a denial consumes nothing. A
 // limiter has no goroutine and needs no closing.

@@ -2,9 +2,10 @@ package weir
 
 import "time"
 
-// A Policy says what a limiter allows. The five of this package are [TokenBucket], [LeakyBucket],
-// [FixedWindow], [SlidingWindow] and [SlidingLog]: plain values, which can be compared, printed,
-// and decoded from a configuration file.
+// A Policy says what a limiter allows. Those of this package are [TokenBucket], [LeakyBucket],
+// [FixedWindow], [SlidingWindow], [SlidingLog] and [CalendarWindow], which count events,
+// [All] and [Tiers], which are composed of others, and [SingleRateMarker] and [TwoRateMarker]. They
+// are plain values, which can be compared, printed, and read from text: see [ParsePolicy].
 //
 // Other packages can add policies; package storetest shows one.
 type Policy interface {

@@ -180,6 +180,37 @@ func TestCommandIsSentOnce(t *testing.T) {
 	}
 }
 
+// A state that others change each time before it can be replaced is no reason to try for ever.
+func TestAttemptsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		swaps := 0
+		client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
+			if len(cmd.Args()) == 7 { // the old value, the new one, and its time to live
+				swaps++
+			}
+			cmd.(once).SetVal("\x02\x06\x0a\x24\x18\x1e\x40\x00") // an instant, and no value
+			return nil
+		}}
+		s, err := New(client, WithTimeout(time.Hour))
+		require.NoError(t, err)
+		l, err := weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s))
+		require.NoError(t, err)
+		_, err = l.Take(context.Background(), "k", 1)
+		assert.ErrorContains(t, err, "others changed the state of the key under each of 100 attempts")
+		assert.ErrorIs(t, err, weir.ErrRequest)
+		assert.Equal(t, 100, swaps)
+
+		s, err = New(client, WithTimeout(20*time.Millisecond))
+		require.NoError(t, err)
+		l, err = weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s))
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = l.Take(context.Background(), "k", 1)
+		assert.ErrorContains(t, err, "others changed the state")
+		assert.Less(t, time.Since(began), 40*time.Millisecond)
+	})
+}
+
 func TestFaultsOfNew(t *testing.T) {
 	_, err := New(nil, WithTimeout(0), WithMaxInFlight(0), WithMaxKeyLen(0), WithPrefix("a{b"), nil)
 	for _, want := range []string{

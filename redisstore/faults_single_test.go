@@ -98,21 +98,27 @@ func TestFaults_ServerStoppedAndNoDeadline(t *testing.T) {
 	assert.LessOrEqual(t, n, 3)
 }
 
-// The network loses all packets, and more call than the client has connections for.
+// The network loses all packets, and more call than the client has connections for. It makes no difference
+// whether the client heeds the deadlines of contexts.
 func TestFaults_PoolExhausted(t *testing.T) {
 	t.Parallel()
-	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
-	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), PoolSize: 2})
-	t.Cleanup(func() { _ = client.Close() })
-	tr := drive(t, limiterOn(t, newStore(t, client), spacious), 64, 4, 200*time.Millisecond)
-	proxy.Stall()
-	time.Sleep(2500 * time.Millisecond)
-	proxy.Forward()
-	tr.awaitServed(t)
-	tr.check(t, false)
-	_, failed := tr.sum()
-	assert.GreaterOrEqual(t, failed, int64(64), "each caller failed")
-	assert.Less(t, time.Duration(tr.slowest.Load()), 2*time.Second, "no caller waits the fault out")
+	for name, heeds := range map[string]bool{"by default": false, "ContextTimeoutEnabled": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
+			client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), PoolSize: 2, ContextTimeoutEnabled: heeds})
+			t.Cleanup(func() { _ = client.Close() })
+			tr := drive(t, limiterOn(t, newStore(t, client), spacious), 64, 4, 200*time.Millisecond)
+			proxy.Stall()
+			time.Sleep(2500 * time.Millisecond)
+			proxy.Forward()
+			tr.awaitServed(t)
+			tr.check(t, false)
+			_, failed := tr.sum()
+			assert.GreaterOrEqual(t, failed, int64(64), "each caller failed")
+			assert.Less(t, time.Duration(tr.slowest.Load()), 2*time.Second, "no caller waits the fault out")
+		})
+	}
 }
 
 // Calls that nobody waits for any more stay under way while nothing is answered. They are bounded.

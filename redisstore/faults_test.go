@@ -97,7 +97,7 @@ func drive(t testing.TB, l *weir.Keyed, callers, keys int, deadline time.Duratio
 				select {
 				case <-tr.halted:
 					return
-				case <-time.After(4 * time.Millisecond):
+				case <-time.After(10 * time.Millisecond):
 					tr.call(&tr.keys[i%keys])
 				}
 			}

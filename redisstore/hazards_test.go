@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +23,7 @@ func TestP13_P14_ProcessesShareExactly(t *testing.T) {
 	const limit, stores, goroutines = 100, 4, 4
 	policies := five(limit)
 	policies["without a script"] = inGo{weir.TokenBucket{Limit: limit, Per: time.Hour * 1000}}
+	policies["composed"] = weir.All(policies["TokenBucket"], weir.SlidingLog{Limit: 2 * limit, Per: time.Hour})
 	for name, p := range policies {
 		t.Run(name, func(t *testing.T) {
 			var granted, denied atomic.Int64
@@ -110,19 +110,6 @@ func TestP12_LooksAndDenialsWriteNothing(t *testing.T) {
 	}
 }
 
-// A server that forgets the scripts is told them again, and the event is counted once.
-func TestForgottenScripts(t *testing.T) {
-	server := redistest.Single(t)
-	s := newStore(t, newClient(t, server.Addr()))
-	for name, p := range five(100) {
-		l := newLimiter(t, s, p, name)
-		for want := 99; want > 95; want-- {
-			server.MustDo("SCRIPT", "FLUSH")
-			assert.Equal(t, want, take(t, l, "k", 1).Remaining, name)
-		}
-	}
-}
-
 // P22: while one server is slow, those who ask for other keys don't wait for each other.
 func TestP22_KeysDoNotWaitForEachOther(t *testing.T) {
 	server := redistest.Single(t)
@@ -161,69 +148,28 @@ func TestChangedLimitIsCarriedOver(t *testing.T) {
 	assert.Equal(t, 4, take(t, old, "k", 0).Remaining)
 }
 
-// What stands at a limiter's key and is none of its states is an error, and stays there.
-func TestForeignValues(t *testing.T) {
-	server := redistest.Single(t)
-	client := newClient(t, server.Addr())
-	ctx := context.Background()
-	s := newStore(t, client)
-	for name, p := range map[string]weir.Policy{
-		"script": weir.TokenBucket{Limit: 1, Per: time.Hour},
-		"log":    weir.SlidingLog{Limit: 1, Per: time.Hour},
-		"none":   inGo{weir.SlidingLog{Limit: 1, Per: time.Hour}},
-	} {
-		l := newLimiter(t, s, p, name)
-		for _, value := range []string{"hello", "\x00", "\x7f123", "\x01", "\x01\x01\x01\x01", "\x01\x05\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01", strings.Repeat("\x80", 40)} {
-			client.Set(ctx, s.engine.Keys.Key(name, "k"), value, 0)
-			_, err := l.Take(ctx, "k", 1)
-			assert.ErrorContains(t, err, "the value of the key is not one of a limiter", "%s: %q", name, value)
-			assert.Equal(t, value, client.Get(ctx, s.engine.Keys.Key(name, "k")).Val())
+// The clocks of the processes don't matter.
+func TestClientClocksDoNotMatter(t *testing.T) {
+	client := newClient(t, redistest.Single(t).Addr())
+	const limit = 10
+	policies := five(limit)
+	policies["without a script"] = inGo{weir.SlidingLog{Limit: limit, Per: time.Hour}}
+	for name, p := range policies {
+		granted := 0
+		for i := range 3 * limit {
+			now := []time.Time{{}, time.Now().Add(time.Second), time.Unix(1<<40, 0)}[i%3]
+			l := weir.Must(weir.New(p, weir.WithStore(newStore(t, client)), weir.WithName(name), weir.WithClock(stoppedClock(now))))
+			r := take(t, l, "k", 1)
+			if r.Allowed {
+				granted++
+				assert.Equal(t, limit-granted, r.Remaining, name)
+			}
 		}
-		client.Del(ctx, s.engine.Keys.Key(name, "k"))
-		client.LPush(ctx, s.engine.Keys.Key(name, "k"), "x")
-		_, err := l.Take(ctx, "k", 1)
-		assert.ErrorContains(t, err, "WRONGTYPE", name)
+		assert.Equal(t, limit, granted, name)
 	}
 }
 
-// A log of 10,000 takes no more than 90 kB, grows with what is used, and shrinks again.
-func TestLogIsSmall(t *testing.T) {
-	server := redistest.Single(t)
-	client := newClient(t, server.Addr())
-	s := newDriven(t, client, anySkew)
-	s.set(time.Unix(1_700_000_000, 0))
-	l := newLimiter(t, s, weir.SlidingLog{Limit: 10_000, Per: 100 * time.Hour}, "")
-	size := func() int64 { return client.MemoryUsage(context.Background(), s.engine.Keys.Key("", "k")).Val() }
-	at := int64(1_700_000_000_000_000)
-	for i := range 10_000 {
-		s.set(time.UnixMicro(at + int64(i)))
-		require.True(t, l.Allow("k"))
-		if i == 9 {
-			assert.Less(t, size(), int64(300))
-		}
-	}
-	assert.Less(t, size(), int64(90_000))
-	require.False(t, l.Allow("k"))
-	s.set(time.UnixMicro(at + 9_990).Add(100 * time.Hour))
-	require.Equal(t, 9_990, take(t, l, "k", 1).Remaining)
-	assert.Less(t, size(), int64(300))
-}
+type stoppedClock time.Time
 
-// Forget makes a key as if never seen, whatever its policy.
-func TestForget(t *testing.T) {
-	server := redistest.Single(t)
-	client := newClient(t, server.Addr())
-	s := newStore(t, client)
-	var scope *weir.Scope
-	l := newLimiter(t, storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		scope = r.Scope
-		return s.Do(ctx, r)
-	}), weir.TokenBucket{Limit: 1, Per: time.Hour}, "")
-	require.True(t, l.Allow("k"))
-	require.False(t, l.Allow("k"))
-	a, err := s.Do(context.Background(), weir.Request{Scope: scope, Key: "k", Forget: true})
-	require.NoError(t, err)
-	assert.Equal(t, weir.Answer{}, a)
-	assert.True(t, l.Allow("k"))
-	assert.Equal(t, []string{"weir:1:{:k}"}, client.Keys(context.Background(), "*").Val())
-}
+func (c stoppedClock) Now() time.Time                       { return time.Time(c) }
+func (c stoppedClock) After(time.Duration) <-chan time.Time { return nil }

@@ -42,10 +42,8 @@ func WithMaxKeyLen(n int) Option {
 }
 
 // WithTimeout sets how long a decision may take; a second if not given. A deadline of the context that
-// comes earlier counts. One that is over returns [ErrNoReply] while the client may still wait.
-//
-// A decision costs a goroutine for that. It costs none if the client was made with
-// ContextTimeoutEnabled and the context can't end, as that of [weir.Keyed.Allow].
+// comes earlier counts. One that is over returns [ErrNoReply] while the client may still wait, or
+// [ErrBusy] if the command was not even sent.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		if d <= 0 {
@@ -56,9 +54,9 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithMaxInFlight sets how many commands may be under way; 1024 if not given. Each has a goroutine, also
-// one for which nobody waits any more. Who comes when there are as many waits, and gets
-// [ErrBusy] when its time is over. So a Redis that does not reply costs no more than that.
+// WithMaxInFlight sets how many commands may be under way; 1024 if not given. Those for which nobody waits any
+// more are among them. Who comes when there are as many waits, and gets [ErrBusy] when its time is
+// over. So a Redis that does not reply costs no more than that, in goroutines and in connections.
 func WithMaxInFlight(n int) Option {
 	return func(c *config) error {
 		if n < 1 {

@@ -5,9 +5,11 @@
 //	…
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
 //
-// The policies of package weir are decided on by a script next to the data: a decision is one command for
-// one key. Any other policy is decided on in the process, by reading the state and replacing it if
-// no one else has; that is two commands for a grant, and one for a denial.
+// TokenBucket, LeakyBucket, FixedWindow, SlidingWindow and SlidingLog are decided on by a script next to
+// the data: a decision is one command for one key. Any other policy, CalendarWindow, those that are composed
+// and those of other packages, is decided on in the process, by reading the state and replacing it if no one
+// else has; that is two commands for a grant, and one for a denial. So are limits whose numbers Lua
+// would round, such as a SlidingWindow of more than 50,000 a day.
 //
 // Time is that of the Redis server, in microseconds. The answers are those that the policy gives at that
 // instant, exactly; the clocks of the processes don't matter. If a server takes over whose clock is
@@ -45,8 +47,9 @@ var (
 	// not known.
 	ErrNoReply = errors.New("no reply from Redis in time")
 
-	// ErrBusy means that so many commands were under way that this one was not sent. Nothing was counted.
-	ErrBusy = errors.New("too many commands under way to Redis")
+	// ErrBusy means that this command was not sent, because those before it were still under way when its
+	// time was over. Nothing was counted.
+	ErrBusy = errors.New("commands before this one are still under way to Redis")
 )
 
 // A Store is a [weir.Store] in Redis. It is made by [New], and safe for concurrent use, by any number of
@@ -59,14 +62,18 @@ var (
 //
 // A decision returns when its context ends, even while the client still waits, and fails after a second
 // at the latest; see [WithTimeout].
+//
+// With a *[redis.Client], commands of callers who come while others' are under way are sent together, as a
+// pipeline. A hook of the client sees that, and a context that has the values of a caller only where
+// the command is sent alone. A cluster or a ring is sent each command alone: with others, it would wait
+// for their servers, too.
 type Store struct {
 	client   Client
+	pipeline func() redis.Pipeliner // nil if each command is sent alone
 	engine   *script.Engine
 	timeout  time.Duration
-	inFlight chan struct{}
-	calls    sync.Pool
-
-	keepsDeadlines bool // see sendHere
+	queue    *queue
+	calls    sync.Pool // of *call
 
 	reload   func(context.Context) // asks a cluster for its topology; nil for other clients
 	reloaded atomic.Int64          // when it was last called
@@ -94,10 +101,14 @@ func New(client Client, opts ...Option) (*Store, error) {
 	if err = errors.Join(err, keyErr); err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, timeout: c.timeout, inFlight: make(chan struct{}, c.maxInFlight)}
+	s := &Store{client: client, timeout: c.timeout, queue: newQueue(c.maxInFlight)}
+	s.queue.process = s.process
+	if client, ok := client.(*redis.Client); ok {
+		s.pipeline = client.Pipeline
+		s.queue.maxFlights, s.queue.maxCalls = maxFlights, maxCalls
+	}
 	s.engine = script.NewEngine(script.Config{Keys: keys, Send: s.send, Budget: c.timeout, Clock: c.clock})
-	s.calls.New = func() any { return newCall(s) }
-	s.keepsDeadlines = keepsDeadlines(client)
+	s.calls.New = func() any { return newCall(s.timeout) }
 	if cluster, ok := client.(interface{ ReloadState(context.Context) }); ok {
 		s.reload = cluster.ReloadState
 	}

@@ -53,13 +53,16 @@ func newDriven(tb testing.TB, client Client, skew time.Duration, opts ...Option)
 func (s *drivenStore) set(now time.Time) { s.now.Store(now.UnixNano()) }
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
 	storetest.Run(t,
 		func(t *testing.T) weir.Store { return newDriven(t, client, anySkew) },
-		storetest.OwnClock(time.Microsecond, func(s weir.Store, now time.Time) { s.(*drivenStore).set(now) }))
+		storetest.OwnClock(time.Microsecond, func(s weir.Store, now time.Time) { s.(*drivenStore).set(now) }),
+		storetest.RoundTrips())
 }
 
 func TestStoreInRealTime(t *testing.T) {
+	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
@@ -69,5 +72,5 @@ func TestStoreInRealTime(t *testing.T) {
 			}
 			return s
 		},
-		storetest.RealTime())
+		storetest.RealTime(), storetest.RoundTrips())
 }

@@ -94,7 +94,7 @@ func changedToAndFro(e *env) {
 // the policies of package weir, which a store may run in its own way, but with the same answers.
 func policyAsIs(e *env) {
 	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
-		e.walk(policyRule, p, 5, e.limiter(p, "")).run(few(3000))
+		e.walk(policyRule, p, 5, e.limiter(p, "")).run(e.few(3000))
 	})
 }
 

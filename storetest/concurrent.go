@@ -52,9 +52,9 @@ func (e *env) ask(l limiter, key string, ask weir.Ask) weir.Answer {
 // several events, looks, and asks that never fit among them. A queue is asked to book: it has
 // Capacity + 1 places, that at the outlet included.
 func concurrentTakes(e *env) {
-	limit, takes := few(16000), few(2000)
+	limit, takes := e.few(16000), e.few(2000)
 	if e.realTime {
-		limit = few(1000) // the log keeps an entry for each instant
+		limit = e.few(1000) // the log keeps an entry for each instant
 	}
 	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
@@ -97,7 +97,7 @@ func concurrentTakes(e *env) {
 // R10: no update is lost and none is made twice, although none is denied. The states of these
 // policies lead to the same end in whatever order the events come.
 func concurrentChain(e *env) {
-	takes := few(2000)
+	takes := e.few(2000)
 	for _, p := range []named{{"three words", chain{Per: e.long()}}, {"a word", tally{}}} {
 		l := e.limiter(p.Policy, p.name)
 		parallel(goroutines, func(int) {
@@ -123,7 +123,7 @@ func concurrentReturns(e *env) {
 		before := e.take(l, "k", 0)
 		parallel(goroutines, func(g int) {
 			n := 1 + g%3
-			for range few(500) {
+			for range e.few(500) {
 				if !e.ask(l, "k", weir.Ask{N: n, MaxWait: weir.Never}).Allowed {
 					e.Errorf("%s: %d were denied, with %d of %d used for long and %d for short at the most",
 						r10, n, used, limit, 3*goroutines)
@@ -175,7 +175,7 @@ func concurrentWhileTimeMoves(e *env) {
 				if e.allowed(l, "k", 1+g%2) {
 					granted.Add(int64(1 + g%2))
 				}
-				if g == 0 && i%(1+few(10)) == 0 {
+				if g == 0 && i%(1+e.few(10)) == 0 {
 					next := e.clock.Now().Add(per / 50)
 					if next.Sub(began) > periods*per {
 						over.Store(true)

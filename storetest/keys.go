@@ -145,6 +145,6 @@ func sharingIsExact(e *env) {
 			continue // nobody can tell in general whether two that can't be compared are equal
 		}
 		ls := []limiter{e.limiter(p.Policy, p.name), e.limiter(p.Policy, p.name), e.limiter(p.Policy, p.name)}
-		e.walk(sharingRule, p.Policy, 2, ls...).run(few(500))
+		e.walk(sharingRule, p.Policy, 2, ls...).run(e.few(500))
 	}
 }

@@ -93,6 +93,12 @@ func RealTime() Option {
 	return func(s *suite) { s.realTime = true }
 }
 
+// RoundTrips is for a store that sends each request to a server. The cases that need many requests then
+// make a tenth of them, as with -short.
+func RoundTrips() Option {
+	return func(s *suite) { s.isFar = true }
+}
+
 // A testCase is one rule, or one aspect of it.
 type testCase struct {
 	name   string

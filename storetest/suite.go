@@ -19,6 +19,7 @@ type suite struct {
 	tick     time.Duration
 	setClock func(weir.Store, time.Time) // nil unless the store has a clock of its own
 	realTime bool
+	isFar    bool
 }
 
 func (s *suite) run(tb testing.TB) {
@@ -104,9 +105,9 @@ func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
 	return a
 }
 
-// few is n, or a tenth of it if the tests are to be short.
-func few(n int) int {
-	if testing.Short() {
+// few is n, or a tenth of it if the tests are to be short, or requests take long.
+func (s *suite) few(n int) int {
+	if s.isFar || testing.Short() {
 		return n / 10
 	}
 	return n

@@ -30,13 +30,13 @@ func forgottenNotBefore(e *env) {
 		reset := e.up(e.take(l, "k", 0).ResetAfter)
 
 		e.advance(reset - e.tick)
-		e.churn(few(1000))
+		e.churn(e.few(1000))
 		if r := e.take(l, "k", limit); r.Allowed || e.up(r.RetryAfter) != e.tick {
 			e.Fatalf("%s: one tick before the ResetAfter of %v, all %d events: %+v; want a denial for one tick more",
 				r6, reset, limit, r)
 		}
 		e.advance(e.tick)
-		e.churn(few(1000))
+		e.churn(e.few(1000))
 		for _, n := range []int{0, 1, limit - 1} {
 			got, want := e.take(l, "k", n), e.take(l, "never seen", n)
 			if !e.same(got, want) {
@@ -51,10 +51,10 @@ func forgottenNotBefore(e *env) {
 func forgettingManyKeys(e *env) {
 	for _, p := range append(shapes(10, time.Second), custom(time.Second)...) {
 		l := e.limiter(p.Policy, p.name)
-		w := e.walk(r6, p.Policy, few(1000), l)
-		w.run(few(8000))
+		w := e.walk(r6, p.Policy, e.few(1000), l)
+		w.run(e.few(8000))
 		e.advance(time.Minute)
-		w.run(few(2000))
+		w.run(e.few(2000))
 	}
 }
 
@@ -118,7 +118,7 @@ func olderEarnsNothing(e *env) {
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
 		take := e.skewed(p)
 		inTurn, inOrder := 0, 0
-		for i := range few(2000) {
+		for i := range e.few(2000) {
 			if take(time.Duration(i%2)*per, "in turn", 1).Allowed {
 				inTurn++
 			}
@@ -182,7 +182,7 @@ func noDrift(e *env) {
 		e.at(0)
 		began := e.clock.Now()
 		e.exhaust(l, "k", p.Limit)
-		for k := int64(1); k <= int64(few(1000)); k++ {
+		for k := int64(1); k <= int64(e.few(1000)); k++ {
 			r := e.take(l, "k", 1)
 			if !r.Allowed {
 				e.advance(r.RetryAfter)
@@ -199,7 +199,7 @@ func noDrift(e *env) {
 	fast := weir.TokenBucket{Limit: 600_000_000, Per: time.Second}
 	l := e.limiter(fast, "fast")
 	e.take(l, "k", fast.Limit)
-	for range few(1000) {
+	for range e.few(1000) {
 		e.advance(e.up(time.Microsecond))
 		earned := 600 * int(e.up(time.Microsecond)/time.Microsecond)
 		if r := e.take(l, "k", 0); r.Remaining != earned {
@@ -214,7 +214,7 @@ func noDrift(e *env) {
 func nothingWraps(e *env) {
 	for _, p := range extremes() {
 		e.at(0)
-		e.walk(r9, p.Policy, 3, e.limiter(p.Policy, p.name)).run(few(500))
+		e.walk(r9, p.Policy, 3, e.limiter(p.Policy, p.name)).run(e.few(500))
 	}
 	if e.setClock != nil {
 		return // a server's clock never gets there

@@ -17,6 +17,7 @@ import (
 // options is the command line.
 type options struct {
 	addr    string
+	redis   string         // its address; empty for none
 	trusted []netip.Prefix // proxies
 	level   slog.Level     // from which on is logged
 }
@@ -27,7 +28,8 @@ func parse(args []string, help io.Writer) (options, error) {
 	o := options{addr: "127.0.0.1:8080"}
 	fs := flag.NewFlagSet("httpserver", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.Func("addr", "listen at `host:port` (default 127.0.0.1:8080)", o.setAddr)
+	fs.Func("addr", "listen at `host:port` (default 127.0.0.1:8080)", setAddr(&o.addr, "127.0.0.1:8080 or :8080"))
+	fs.Func("redis", "share the limits with all servers that use the Redis at `host:port`", setAddr(&o.redis, "127.0.0.1:6379"))
 	fs.Func("trust", "believe the X-Forwarded-For of proxies in these `prefixes`, such as 10.0.0.0/8,::1/128", o.setTrusted)
 	fs.Func("log", "`level`: info logs every decision, warn those that deny, error failures only (default info)", o.setLevel)
 	err := fs.Parse(args)
@@ -50,16 +52,18 @@ func (o *options) clientIP() httplimit.KeyFunc {
 	return httplimit.ForwardedIP(o.trusted...)
 }
 
-func (o *options) setAddr(s string) error {
-	_, port, err := net.SplitHostPort(s)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
+func setAddr(addr *string, example string) func(string) error {
+	return func(s string) error {
+		_, port, err := net.SplitHostPort(s)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return errors.New("must be host:port with a port from 0 to 65535, such as " + example)
+		}
+		*addr = s
+		return nil
 	}
-	if err != nil {
-		return errors.New("must be host:port with a port from 0 to 65535, such as 127.0.0.1:8080 or :8080")
-	}
-	o.addr = s
-	return nil
 }
 
 func (o *options) setTrusted(s string) error {

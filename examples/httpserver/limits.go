@@ -19,10 +19,9 @@ var (
 // reportWait is longer than the queue of reportPolicy is ever, so that everyone in it has a turn.
 const reportWait = 4 * time.Second
 
-// newService returns the service. Its clients' addresses are what clientIP says.
-func newService(clientIP httplimit.KeyFunc, log *slog.Logger) http.Handler {
-	// One store for all limits. Addresses are for anybody to come from, so it is bounded.
-	store := &weir.MemStore{MaxKeys: 1_000_000}
+// newService returns the service. Its limits are kept in store, and its clients' addresses are what
+// clientIP says.
+func newService(store weir.Store, clientIP httplimit.KeyFunc, log *slog.Logger) http.Handler {
 	limit := func(name string, p weir.Policy, key httplimit.KeyFunc) httplimit.Middleware {
 		return httplimit.Middleware{
 			Limiter: weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(name))),
@@ -79,6 +78,9 @@ func logDecisions(
 			slog.String("client", client),
 			slog.Int("cost", d.Cost),
 			slog.Int("remaining", d.Result.Remaining),
+		}
+		if d.Result.Degraded {
+			attrs = append(attrs, slog.Bool("degraded", true)) // by this server's own limits
 		}
 		if d.Waited > 0 {
 			attrs = append(attrs, slog.Duration("waited", d.Waited))

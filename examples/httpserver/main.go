@@ -31,6 +31,8 @@
 // The flags:
 //
 //	-addr host:port    where to listen (default 127.0.0.1:8080)
+//	-redis host:port   share the limits with all servers that use this Redis; while it does not answer, each
+//	                   limits by itself, and logs degraded=true with its decisions (default none: in memory)
 //	-trust prefixes    addresses of proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8,::1/128
 //	-log level         info logs every decision, warn those that deny, error failures only (default info)
 //

@@ -29,8 +29,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
+	store, err := newStore(o.redis, log)
+	if err != nil {
+		fmt.Fprintf(stderr, "httpserver: %v\n", err)
+		return 1
+	}
 	fmt.Fprintln(stdout, strings.ReplaceAll(welcome, "URL", urlOf(listener.Addr())))
-	if err := serve(ctx, listener, newService(o.clientIP(), log), log); err != nil {
+	if err := serve(ctx, listener, newService(store, o.clientIP(), log), log); err != nil {
 		log.Error("stopped", "err", err)
 		return 1
 	}

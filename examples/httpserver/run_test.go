@@ -130,6 +130,7 @@ func TestBadFlags(t *testing.T) {
 		{"-addr 8080", `"8080" for flag -addr`, "must be host:port"},
 		{"-addr :65536", `":65536" for flag -addr`, "from 0 to 65535"},
 		{"-addr localhost:http", `"localhost:http" for flag -addr`, "from 0 to 65535"},
+		{"-redis localhost", `"localhost" for flag -redis`, "such as 127.0.0.1:6379"},
 		{"-trust 10.0.0.1", `"10.0.0.1" for flag -trust`, "must be prefixes"},
 		{"-trust 10.0.0.0/8,", `"10.0.0.0/8," for flag -trust`, "such as 10.0.0.0/8,::1/128"},
 		{"-log debug", `"debug" for flag -log`, "must be info, warn or error"},
@@ -149,7 +150,7 @@ func TestHelp(t *testing.T) {
 	stdout, stderr, code := runBinary(t, "-h")
 	assert.Zero(t, code)
 	assert.Empty(t, stderr)
-	for _, name := range []string{"-addr host:port", "-trust prefixes", "-log level"} {
+	for _, name := range []string{"-addr host:port", "-redis host:port", "-trust prefixes", "-log level"} {
 		assert.Contains(t, stdout, name)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// transitions is how many random steps each policy makes.
+// transitions is how many random steps the policies of each type make together.
 const transitions = 200_000
 
 var differential = []weir.Policy{
@@ -40,13 +40,17 @@ var differential = []weir.Policy{
 // asked for, also when the clock steps back.
 func TestScriptsAnswerAsDecidersDo(t *testing.T) {
 	client := newClient(t)
-	steps := transitions
-	if testing.Short() {
-		steps /= 20
+	ofType := map[string]int{}
+	for _, p := range differential {
+		ofType[fmt.Sprintf("%T", p)]++
 	}
 	for i, p := range differential {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
 			d := newDrive(t, client, p, uint64(i))
+			steps := transitions / ofType[fmt.Sprintf("%T", p)]
+			if testing.Short() {
+				steps = 5000
+			}
 			for made := 0; made < steps; made += 500 {
 				d.round(500)
 			}

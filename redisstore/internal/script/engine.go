@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,7 +115,10 @@ func (e *Engine) run(ctx context.Context, s *Script, key string, args ...any) (r
 		c.Args[n] = e.Clock()
 	}
 	text, err := e.Send(ctx, c)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "WRONGTYPE"):
+		return reply{}, fmt.Errorf("%w: %w", errValue, err)
+	case err != nil:
 		return reply{}, err
 	}
 	r := read(text)

@@ -15,13 +15,30 @@ import (
 // that have one. Of others, pointers are followed, and functions taken for equal.
 func fingerprint(p weir.Policy) string {
 	var b strings.Builder
-	if m, ok := p.(encoding.TextMarshaler); ok {
+	if m, ok := p.(encoding.TextMarshaler); ok && !mayBePromoted(reflect.TypeOf(p)) {
 		if text, err := m.MarshalText(); err == nil {
 			return fmt.Sprintf("%T %s", p, text)
 		}
 	}
 	writeValue(&b, reflect.ValueOf(p), 0)
 	return b.String()
+}
+
+// mayBePromoted tells whether the text form may be that of an embedded policy, which tells nothing of the
+// other fields.
+func mayBePromoted(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && reflect.PointerTo(f.Type).Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+			return true
+		}
+	}
+	return false
 }
 
 // deepest is how far a policy is looked into, so that one that contains itself comes to an end.

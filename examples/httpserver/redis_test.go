@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A redisServer is a process of redis-server, or the place of one.
+type redisServer struct {
+	addr string
+	dir  string
+	cmd  *exec.Cmd
+}
+
+// newRedis returns a redisServer that does not run yet, at a free port.
+func newRedis(t *testing.T) *redisServer {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		require.NotEqual(t, "true", os.Getenv("CI"), "CI must have redis-server")
+		t.Skip("needs redis-server")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	r := &redisServer{addr: l.Addr().String(), dir: t.TempDir()}
+	require.NoError(t, l.Close())
+	t.Cleanup(r.kill)
+	return r
+}
+
+// start returns when the server answers.
+func (r *redisServer) start(t *testing.T) {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(r.addr)
+	r.cmd = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", r.dir, "--save", "")
+	require.NoError(t, r.cmd.Start())
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		conn, err := net.Dial("tcp", r.addr)
+		require.NoError(c, err)
+		defer conn.Close()
+		_, err = fmt.Fprint(conn, "PING\r\n")
+		require.NoError(c, err)
+		reply, err := bufio.NewReader(conn).ReadString('\n')
+		require.NoError(c, err)
+		require.Equal(c, "+PONG\r\n", reply)
+	}, time.Minute, 10*time.Millisecond)
+}
+
+func (r *redisServer) kill() {
+	if r.cmd != nil {
+		_ = r.cmd.Process.Kill()
+		_ = r.cmd.Wait() // killed
+		r.cmd = nil
+	}
+}
+
+// Servers that use one Redis share each limit. While it is gone each limits by itself, and says so.
+func TestRedis(t *testing.T) {
+	t.Parallel()
+	redis := newRedis(t)
+	redis.start(t)
+	a, b := start(t, "-redis", redis.addr), start(t, "-redis", redis.addr)
+	for i, s := range []*server{a, b, a, b, a} {
+		got := s.login(t, "ada", "lovelace")
+		require.Equal(t, http.StatusOK, got.status, got.body)
+		r, _ := onlyLimit(t, got, "login")
+		assert.EqualValues(t, 4-i, r)
+	}
+	for _, s := range []*server{a, b} {
+		refused(t, s.login(t, "ada", "lovelace"), "login")
+		assert.NotContains(t, s.out.String(), "degraded=true")
+	}
+
+	redis.kill()
+	for range 5 {
+		require.Equal(t, http.StatusOK, a.login(t, "ada", "lovelace").status)
+	}
+	refused(t, a.login(t, "ada", "lovelace"), "login")
+	assert.Contains(t, a.out.String(), `level=ERROR msg="redis fails, limits are this server's own" err=`)
+	assert.Contains(t, a.out.String(), "msg=allowed limit=login client=127.0.0.1 cost=1 remaining=0 degraded=true")
+
+	redis.start(t)
+	const again = "redis answers again, limits are shared"
+	assert.Eventually(t, func() bool {
+		a.get(t, "/api/items")
+		return strings.Contains(a.out.String(), again)
+	}, time.Minute, 50*time.Millisecond)
+	require.Equal(t, http.StatusOK, a.login(t, "ada", "lovelace").status, "this Redis keeps nothing when it is killed")
+}
+
+// A server starts without the Redis that it is to use.
+func TestRedisIsNotThere(t *testing.T) {
+	t.Parallel()
+	redis := newRedis(t)
+	_, err := net.Dial("tcp", redis.addr)
+	require.True(t, errors.Is(err, syscall.ECONNREFUSED), "%v", err)
+	s := start(t, "-redis", redis.addr)
+	for range 5 {
+		require.Equal(t, http.StatusOK, s.login(t, "ada", "lovelace").status)
+	}
+	refused(t, s.login(t, "ada", "lovelace"), "login")
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore"
+)
+
+// newStore returns the store of all limits. Given the address of a Redis it is there, so that all servers
+// that use it share the limits. While Redis does not answer, each server limits by itself, and log
+// tells so. The store's connections are for as long as the program runs.
+func newStore(redisAddr string, log *slog.Logger) (weir.Store, error) {
+	// Addresses are for anybody to come from, so it is bounded.
+	own := &weir.MemStore{MaxKeys: 1_000_000}
+	if redisAddr == "" {
+		return own, nil
+	}
+	logging.Disable() // the client's own messages, one for each attempt to connect
+	shared, err := redisstore.New(redis.NewClient(&redis.Options{Addr: redisAddr}), redisstore.WithPrefix("httpserver"))
+	if err != nil {
+		return nil, err
+	}
+	return weir.Fallback(shared, own, weir.FallbackOptions{Report: func(err error) {
+		if err != nil {
+			log.Error("redis fails, limits are this server's own", "err", err)
+			return
+		}
+		log.Info("redis answers again, limits are shared")
+	}}), nil
+}

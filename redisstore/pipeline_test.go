@@ -1,0 +1,211 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/script"
+)
+
+// A gate holds what a client is to send, and knows how many commands there are in each flight.
+type gate struct {
+	mu      sync.Mutex // held while it is shut
+	flights chan int
+}
+
+func (g *gate) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		g.pass(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		g.pass(len(cmds))
+		return next(ctx, cmds)
+	}
+}
+
+func (g *gate) pass(n int) {
+	g.flights <- n
+	g.mu.Lock()
+	defer g.mu.Unlock()
+}
+
+// together calls f for 0 to n - 1 at once, such that the commands of all but the first maxFlights of them
+// are sent in one flight. Meanwhile is called before that.
+func together(t *testing.T, client *redis.Client, s *Store, n int, meanwhile func(), f func(i int)) {
+	t.Helper()
+	g := &gate{flights: make(chan int, 1000)}
+	client.AddHook(g)
+	g.mu.Lock()
+	var callers sync.WaitGroup
+	for i := range maxFlights {
+		callers.Go(func() { f(i) })
+		<-g.flights
+	}
+	for i := maxFlights; i < n; i++ {
+		callers.Go(func() { f(i) })
+		require.Eventually(t, func() bool { return s.queue.length() == i-maxFlights+1 }, 20*time.Second, time.Millisecond)
+	}
+	meanwhile()
+	g.mu.Unlock()
+	callers.Wait()
+	var sizes []int
+	for len(g.flights) > 0 {
+		sizes = append(sizes, <-g.flights) // a new connection sends commands, too
+	}
+	assert.Contains(t, sizes, n-maxFlights, "those who waited go together")
+}
+
+func (q *queue) length() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for c := q.waiting.next; c != &q.waiting; c = c.next {
+		n++
+	}
+	return n
+}
+
+// Callers who come while others' commands are under way share a round trip, and each gets its own answer.
+// Scripts that the server does not know are sent again, and nothing else is.
+func TestPipeline(t *testing.T) {
+	t.Parallel()
+	for name, flush := range map[string]bool{"scripts known": false, "scripts forgotten": true} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Single(t)
+			client := newClient(t, server.Addr())
+			s := newStore(t, client, WithTimeout(time.Minute))
+			const n = maxFlights + maxCalls
+			tokens := newLimiter(t, s, weir.TokenBucket{Limit: n, Per: 1000 * time.Hour}, "")
+			window := newLimiter(t, s, weir.FixedWindow{Limit: 1, Per: 50 * 365 * 24 * time.Hour}, "w")
+			take(t, tokens, "script", 1)
+			take(t, window, "script", 1)
+			take(t, window, "forgotten", 1)
+			server.MustDo("LPUSH", s.engine.Keys.Key("", "list"), "x")
+			var mu sync.Mutex
+			var left []int
+			meanwhile := func() {
+				server.MustDo("CONFIG", "RESETSTAT")
+				if flush {
+					server.MustDo("SCRIPT", "FLUSH")
+				}
+			}
+			together(t, client, s, n, meanwhile, func(i int) {
+				switch i % 4 {
+				case 0:
+					assert.True(t, window.Allow(fmt.Sprint(i)))
+				case 1:
+					_, err := tokens.Take(context.Background(), "list", 1)
+					assert.ErrorContains(t, err, "WRONGTYPE")
+				case 2:
+					_, err := s.send(context.Background(), script.Call{Key: s.engine.Keys.Key("w", "forgotten")})
+					assert.NoError(t, err)
+				default:
+					r, err := tokens.Take(context.Background(), "k", 1)
+					assert.NoError(t, err)
+					mu.Lock()
+					defer mu.Unlock()
+					left = append(left, r.Remaining)
+				}
+			})
+			var want []int
+			for i := range n / 4 {
+				want = append(want, n-1-i)
+			}
+			assert.ElementsMatch(t, want, left, "each is counted once")
+			assert.True(t, window.Allow("forgotten"))
+			if !flush {
+				calls := fmt.Sprint(server.MustDo("INFO", "commandstats"))
+				assert.NotContains(t, calls, "cmdstat_eval:")
+				assert.Contains(t, calls, fmt.Sprintf("cmdstat_evalsha:calls=%d,", n*3/4+2))
+			}
+		})
+	}
+}
+
+// The connection is cut after the server has executed some commands of a pipeline. None of them is sent
+// again, and whoever is told that its events were granted was counted.
+func TestPipelineWhoseRepliesAreLost(t *testing.T) {
+	t.Parallel()
+	server := redistest.Single(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	client := newClient(t, proxy.Addr())
+	s := newStore(t, client, WithTimeout(time.Minute))
+	const n, executed = maxFlights + 20, 7 // of the pipeline
+	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
+	take(t, l, "script", 1)
+	var granted, failed, seen int
+	var mu sync.Mutex
+	meanwhile := func() {
+		proxy.LoseReplies(10, func(command []string) bool {
+			if !strings.EqualFold(command[0], "evalsha") || command[3] != s.engine.Keys.Key("", "k") {
+				return false
+			}
+			seen++
+			return seen >= executed
+		})
+	}
+	together(t, client, s, n, meanwhile, func(i int) {
+		key := "k"
+		if i < maxFlights {
+			key = "alone"
+		}
+		r, err := l.Take(context.Background(), key, 1)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case key == "alone":
+			assert.NoError(t, err)
+		case err != nil:
+			failed++
+			assert.Zero(t, r)
+		default:
+			granted++
+		}
+	})
+	assert.Equal(t, n-maxFlights, granted+failed)
+	assert.GreaterOrEqual(t, failed, n-maxFlights-executed+1)
+	assert.Equal(t, 1, proxy.Lost(), "the pipeline is sent once")
+	proxy.LoseReplies(0, nil)
+	assert.Equal(t, 100-executed, take(t, l, "k", 0).Remaining)
+}
+
+// A pipeline for which there is no connection, because the server refuses one by an error of its own, is
+// an error for each caller. go-redis leaves the commands as if they had no reply.
+func TestPipelineThatIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	server := redistest.Single(t)
+	admin := newClient(t, server.Addr())
+	require.NoError(t, admin.ConfigSet(ctx, "requirepass", "old").Err())
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "old"})
+	t.Cleanup(func() { client.Close() })
+	s := newStore(t, client, WithTimeout(time.Minute))
+	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
+	take(t, l, "k", 1)
+	meanwhile := func() {
+		require.NoError(t, admin.ConfigSet(ctx, "requirepass", "new").Err())
+		require.NoError(t, admin.ClientKillByFilter(ctx, "TYPE", "normal").Err())
+	}
+	together(t, client, s, 10, meanwhile, func(int) {
+		_, err := l.Take(ctx, "k", 1)
+		assert.ErrorContains(t, err, "WRONGPASS")
+	})
+}

@@ -1,0 +1,129 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+)
+
+// A policy that a process does not know, because another one wrote it, is carried over by what was used
+// up of it.
+func TestUnknownPolicyIsCarriedOver(t *testing.T) {
+	server := redistest.Single(t)
+	client := newClient(t, server.Addr())
+	old := newLimiter(t, newStore(t, client), inGo{weir.TokenBucket{Limit: 10, Per: 1000 * time.Hour}}, "")
+	take(t, old, "k", 4)
+	take(t, old, "all", 10)
+	for _, p := range []weir.Policy{
+		weir.FixedWindow{Limit: 100, Per: 50 * 365 * 24 * time.Hour},
+		inGo{weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}},
+	} {
+		other := newLimiter(t, newStore(t, client), p, "")
+		assert.Equal(t, 60, take(t, other, "k", 0).Remaining)
+		assert.False(t, other.Allow("all"))
+	}
+	assert.Equal(t, 6, take(t, old, "k", 0).Remaining, "looks and denials have kept nothing")
+	other := newLimiter(t, newStore(t, client), inGo{weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}}, "")
+	assert.Equal(t, 50, take(t, other, "k", 10).Remaining)
+	assert.Equal(t, 5, take(t, old, "k", 0).Remaining)
+}
+
+// What stands at a limiter's key and is none of its states is an error, and stays there.
+func TestForeignValues(t *testing.T) {
+	server := redistest.Single(t)
+	client := newClient(t, server.Addr())
+	ctx := context.Background()
+	s := newStore(t, client)
+	for name, p := range map[string]weir.Policy{
+		"script": weir.TokenBucket{Limit: 1, Per: time.Hour},
+		"log":    weir.SlidingLog{Limit: 1, Per: time.Hour},
+		"none":   inGo{weir.SlidingLog{Limit: 1, Per: time.Hour}},
+	} {
+		l := newLimiter(t, s, p, name)
+		for _, value := range []string{"hello", "\x00", "\x7f123", "\x01", "\x01\x01\x01\x01", "\x01\x05\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01", strings.Repeat("\x80", 40)} {
+			client.Set(ctx, s.engine.Keys.Key(name, "k"), value, 0)
+			_, err := l.Take(ctx, "k", 1)
+			assert.ErrorContains(t, err, "the value of the key is not one of a limiter", "%s: %q", name, value)
+			assert.ErrorIs(t, err, weir.ErrRequest)
+			assert.Equal(t, value, client.Get(ctx, s.engine.Keys.Key(name, "k")).Val())
+		}
+		client.Del(ctx, s.engine.Keys.Key(name, "k"))
+		client.LPush(ctx, s.engine.Keys.Key(name, "k"), "x")
+		_, err := l.Take(ctx, "k", 1)
+		assert.ErrorContains(t, err, "WRONGTYPE", name)
+		assert.ErrorIs(t, err, weir.ErrRequest, "no outage: %s", name)
+	}
+}
+
+// A value takes a few bytes for the policy, and those that the state needs.
+func TestValuesAreSmall(t *testing.T) {
+	client := newClient(t, redistest.Single(t).Addr())
+	s := newStore(t, client)
+	for _, c := range []struct {
+		p    weir.Policy
+		most int64
+	}{
+		{weir.TokenBucket{Limit: 100, Per: time.Minute}, 9 + 14},
+		{weir.LeakyBucket{Limit: 100, Per: time.Minute}, 9 + 14},
+		{weir.FixedWindow{Limit: 100, Per: time.Minute}, 9 + 13},
+		{weir.SlidingWindow{Limit: 100, Per: time.Minute}, 9 + 14 + 2},
+		{weir.SlidingWindow{Limit: 100, Per: time.Minute, Buckets: 60}, 9 + 14 + 61},
+		{weir.SlidingLog{Limit: 100, Per: time.Minute}, 9 + 23 + 8},
+	} {
+		name := fmt.Sprintf("%T", c.p)
+		take(t, newLimiter(t, s, c.p, name), "k", 1)
+		key := s.engine.Keys.Key(name, "k")
+		assert.Equal(t, "string", client.Type(context.Background(), key).Val(), "%v", c.p)
+		assert.LessOrEqual(t, client.StrLen(context.Background(), key).Val(), c.most, "%v", c.p)
+	}
+}
+
+// A log of 10,000 takes no more than 90 kB, grows with what is used, and shrinks again.
+func TestLogIsSmall(t *testing.T) {
+	server := redistest.Single(t)
+	client := newClient(t, server.Addr())
+	s := newDriven(t, client, anySkew)
+	s.set(time.Unix(1_700_000_000, 0))
+	l := newLimiter(t, s, weir.SlidingLog{Limit: 10_000, Per: 100 * time.Hour}, "")
+	size := func() int64 { return client.MemoryUsage(context.Background(), s.engine.Keys.Key("", "k")).Val() }
+	at := int64(1_700_000_000_000_000)
+	for i := range 10_000 {
+		s.set(time.UnixMicro(at + int64(i)))
+		require.True(t, l.Allow("k"))
+		if i == 9 {
+			assert.Less(t, size(), int64(300))
+		}
+	}
+	assert.Less(t, size(), int64(90_000))
+	require.False(t, l.Allow("k"))
+	s.set(time.UnixMicro(at + 9_990).Add(100 * time.Hour))
+	require.Equal(t, 9_990, take(t, l, "k", 1).Remaining)
+	assert.Less(t, size(), int64(300))
+}
+
+// Forget makes a key as if never seen, whatever its policy.
+func TestForget(t *testing.T) {
+	server := redistest.Single(t)
+	client := newClient(t, server.Addr())
+	s := newStore(t, client)
+	var scope *weir.Scope
+	l := newLimiter(t, storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		scope = r.Scope
+		return s.Do(ctx, r)
+	}), weir.TokenBucket{Limit: 1, Per: time.Hour}, "")
+	require.True(t, l.Allow("k"))
+	require.False(t, l.Allow("k"))
+	a, err := s.Do(context.Background(), weir.Request{Scope: scope, Key: "k", Forget: true})
+	require.NoError(t, err)
+	assert.Equal(t, weir.Answer{}, a)
+	assert.True(t, l.Allow("k"))
+	assert.Equal(t, []string{"weir:1:{:k}"}, client.Keys(context.Background(), "*").Val())
+}
