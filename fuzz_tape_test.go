@@ -59,7 +59,7 @@ func (tp *tape) rate() (int, time.Duration) {
 
 // size is a Burst or a Capacity.
 func (tp *tape) size(limit int) int {
-	return pick(tp, 0, 0, 1, 2, limit, limit/2+1, limit-1, int(saturated(int64(limit), int64(limit))), math.MaxInt, int(tp.any(math.MaxInt)))
+	return pick(tp, 0, 0, 1, 2, limit, limit/2+1, limit-1, int(min(saturated(int64(limit), int64(limit)), math.MaxInt)), math.MaxInt, int(tp.any(math.MaxInt)))
 }
 
 // A course is the choices of a trial that depend on the policy and on the last answer.

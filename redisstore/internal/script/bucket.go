@@ -96,30 +96,30 @@ func (b bucket) ahead(d time.Duration) uint64 {
 	return min(units, maxExact)
 }
 
-func (b bucket) seen(reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
-	state := b.state(uint64(now), reply.uint(7))
+func (b bucket) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
+	state := b.state(buf, uint64(now), reply.uint(7))
 	return state, now, ask, reply.ok
 }
 
 func (b bucket) decode(value reader) ([]uint64, int64, bool) {
 	at, owed := value.uint(7), value.uint(7)
-	return b.state(at, owed), int64(at), value.ok
+	return b.state(nil, at, owed), int64(at), value.ok
 }
 
 // state is the decider's, of a key that owes owed at the instant at: when it will have paid, in the
-// decider's units.
-func (b bucket) state(at, owed uint64) []uint64 {
+// decider's units. It is appended to buf, which is empty.
+func (b bucket) state(buf []uint64, at, owed uint64) []uint64 {
 	hi, lo := bits.Mul64(at*micro, b.nsDen)
 	owedHi, owedLo := bits.Mul64(owed, b.scale)
 	lo, carry := bits.Add64(lo, owedLo, 0)
 	hi, _ = bits.Add64(hi, owedHi, carry)
 	switch {
 	case b.words == 2:
-		return []uint64{hi, lo}
+		return append(buf, hi, lo)
 	case hi != 0:
-		return []uint64{math.MaxUint64 - 1}
+		return append(buf, math.MaxUint64-1)
 	}
-	return []uint64{lo}
+	return append(buf, lo)
 }
 
 func (b bucket) encode(state []uint64, now int64) ([]byte, bool) {

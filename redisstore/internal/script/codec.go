@@ -17,7 +17,8 @@ type codec interface {
 	ask(weir.Ask) (string, bool)
 
 	// seen returns the state that a reply tells, and what is to be asked of it, and when, for the answer.
-	seen(reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool)
+	// The state is appended to buf, which is empty.
+	seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool)
 
 	// encode returns the value for a state that was left at the instant now, or false if the script
 	// can't go on from it.

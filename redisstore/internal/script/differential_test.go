@@ -156,7 +156,7 @@ func (d *drive) round(n int) {
 		if what == other || now != s.now {
 			d.Fatalf("step %d, %+v: the script replied %q, and the state of the key can't be read", i, s.ask, text)
 		}
-		state, now, ask, ok := d.plan.codec.seen(r, now, s.ask)
+		state, now, ask, ok := d.plan.codec.seen(nil, r, now, s.ask)
 		if !ok {
 			d.Fatalf("step %d, %+v: the script replied %q", i, s.ask, text)
 		}

@@ -43,8 +43,12 @@ type Engine struct {
 	scripts *scripts
 
 	plans atomic.Pointer[plans]
+	bufs  sync.Pool          // of *stateBuf
 	lines [256]chan struct{} // see decideHere
 }
+
+// A stateBuf has room for the states of most policies, so that they need not be allocated.
+type stateBuf [8]uint64
 
 // NewEngine returns an Engine.
 func NewEngine(c Config) *Engine {
@@ -53,6 +57,7 @@ func NewEngine(c Config) *Engine {
 		e.scripts = driven
 	}
 	e.plans.Store(new(plans))
+	e.bufs.New = func() any { return new(stateBuf) }
 	for i := range e.lines {
 		e.lines[i] = make(chan struct{}, 1)
 	}
@@ -84,7 +89,9 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	if reply.what == other {
 		return e.decideHere(ctx, p, key, r, &reply)
 	}
-	state, now, ask, ok := p.codec.seen(reply.rest, reply.now, r.Ask)
+	buf := e.bufs.Get().(*stateBuf)
+	defer e.bufs.Put(buf)
+	state, now, ask, ok := p.codec.seen(buf[:0], reply.rest, reply.now, r.Ask)
 	if !ok {
 		return weir.Answer{}, errReply
 	}

@@ -33,9 +33,9 @@ func (l log) ask(ask weir.Ask) (string, bool) {
 // in the window, the latest, and the one that has to leave for the ask to be granted. After giving
 // back, the reply tells of the log as it is then, and in place of that the instant at which it was
 // done: an older instant counts as the latest that the log knew before.
-func (l log) seen(reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
+func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
 	count, latest, leaving := reply.uint(7), reply.uint(7)*micro, reply.uint(7)*micro
-	state := make([]uint64, logHeader, logHeader+4)
+	state := append(buf, 0, 0)
 	if ask.N < 0 {
 		ask, now = weir.Ask{}, int64(leaving/micro)
 	} else if leaving > 0 && leaving < latest {

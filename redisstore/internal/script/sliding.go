@@ -38,26 +38,28 @@ func (s sliding) ask(ask weir.Ask) (string, bool) {
 	return format(s.size) + numbers(int64(s.width/micro), int64(s.buckets), int64(s.limit), int64(s.size), int64(s.most), n, how, at), ok
 }
 
-func (s sliding) seen(reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
+func (s sliding) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
 	start := reply.uint(7)
-	return s.state(start*micro, reply), now, ask, reply.ok
+	return s.state(buf, start*micro, reply), now, ask, reply.ok
 }
 
 func (s sliding) decode(value reader) ([]uint64, int64, bool) {
 	start, _ := value.uint(7), value.uint(7)
-	return s.state(start*micro, value), int64(start), value.ok
+	return s.state(nil, start*micro, value), int64(start), value.ok
 }
 
-// state is the decider's, of counts that are read from r.
-func (s sliding) state(start uint64, r reader) []uint64 {
+// state is the decider's, of counts that are read from r. It is appended to buf, which is empty.
+func (s sliding) state(buf []uint64, start uint64, r reader) []uint64 {
 	latest := start / s.width
-	words := make([]uint64, s.buckets+2)
-	words[0] = latest
+	words := append(buf, latest)
+	for range s.buckets + 1 {
+		words = append(words, 0)
+	}
 	for i := uint64(0); i <= s.buckets && len(r.s) >= s.size; i++ {
 		words[s.slot(latest-i)] = r.uint(s.size)
 	}
 	if s.countBits > 0 {
-		return []uint64{words[0]<<(2*s.countBits) | words[1]<<s.countBits | words[2]}
+		return append(buf, words[0]<<(2*s.countBits)|words[1]<<s.countBits|words[2])
 	}
 	return words
 }

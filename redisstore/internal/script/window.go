@@ -37,24 +37,25 @@ func (w window) ask(ask weir.Ask) (string, bool) {
 	return numbers(micros(w.per), int64(w.limit), int64(w.most), aligned, n, how, at), ok
 }
 
-func (w window) seen(reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
-	state, _, ok := w.decode(reply)
-	return state, now, ask, ok
+func (w window) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
+	start, count := reply.uint(7), reply.uint(6)
+	return w.state(buf, start*micro, count), now, ask, reply.ok
 }
 
 func (w window) decode(value reader) ([]uint64, int64, bool) {
 	start, count := value.uint(7), value.uint(6)
-	return w.state(start*micro, count), int64(start), value.ok
+	return w.state(nil, start*micro, count), int64(start), value.ok
 }
 
-func (w window) state(start, count uint64) []uint64 {
+// state is the decider's. It is appended to buf, which is empty.
+func (w window) state(buf []uint64, start, count uint64) []uint64 {
 	switch {
 	case !w.aligned:
-		return []uint64{start, count}
+		return append(buf, start, count)
 	case w.countBits > 0:
-		return []uint64{start/w.per<<w.countBits | count}
+		return append(buf, start/w.per<<w.countBits|count)
 	}
-	return []uint64{start / w.per, count}
+	return append(buf, start/w.per, count)
 }
 
 func (w window) encode(state []uint64, _ int64) ([]byte, bool) {

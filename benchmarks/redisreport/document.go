@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// document is the report in Markdown.
+func (r report) document() string {
+	var b strings.Builder
+	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+
+	put("# Benchmarks with Redis\n")
+	put("What a decision costs whose count is in Redis, with weir and with other limiters for Go. Repeat it with\n")
+	put("```sh\n%s\n```\n", r.command)
+	put("This file is written by that command, which starts a redis-server of its own; what stood here is overwritten.\n")
+	put("%s", table([]string{"", ""}, [][]string{
+		{"date", r.date},
+		{"machine", fmt.Sprintf("%s, %d cores for clients and server, %s/%s, loopback", r.cpu, runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH)},
+		{"load by others", cmp.Or(r.load, "unknown") + " in the minute before"},
+		{"Redis", r.redis},
+		{"Go", runtime.Version()},
+		{"go-redis, rueidis", r.versions["github.com/redis/go-redis/v9"] + ", " + r.versions["github.com/redis/rueidis"]},
+		{"weir", cmp.Or(r.revision, "this tree")},
+		{"rounds", fmt.Sprintf("%d, of %v a measurement", r.rounds, r.time)},
+		{"took", r.took.Round(time.Second).String()},
+	}))
+	put(`## How to read it
+
+Clients and server share the cores, so the ratios tell more than the figures. All contenders are asked for one event
+at a time, of keys of 16 bytes, and nothing is denied but where it says so. Each has its own connections, %d where it
+uses go-redis, which is the default; rueidis sends the commands of all goroutines on one.
+
+The rounds are interleaved: each contender is measured once before any is measured again. A figure is the median of its
+rounds. Behind it stands how many times as fast as %s it is: the median of the ratios within a round.
+%q is no limiter, but what one command by go-redis costs.
+`, connections(), leader, floor)
+
+	put("## One hot key\n\nThousands of decisions a second, by goroutines that ask at once.\n\n%s", r.rates(1))
+	put("## %s keys\n\nThe same, of keys at random, all seen before.\n\n%s", thousands(r.keys), r.rates(r.keys))
+	put("## How long a caller waits\n\nMicroseconds, the median and the 99th percentile, one hot key.\n\n%s", r.waits())
+	put(`## What a decision costs
+
+Processor time of the process and of Redis, in microseconds, with %d goroutines and %s keys; and of the latter what
+INFO commandstats counts for executing the command. Allocations are those of the process. Bytes are those of MEMORY USAGE,
+with the name of the key, for 100 events an hour, of which one was granted. The last columns tell how many events of
+100 are granted to 16 goroutines that ask together, and how many of their 320 asks end in an error. (Commandstats
+measure the time that passes, which on a machine with other work is more than the processor's.)
+
+%s`, some, thousands(r.keys), r.costs())
+	put(`## A hot key that is denied
+
+%d goroutines ask for a key that is used up.
+
+%s`, some, r.denials())
+	put(`## The policies of weir
+
+Microseconds in which Redis executes the script, by INFO commandstats, for a hot key with %d goroutines; and bytes of a
+key as above.
+
+%s
+A SlidingLog that holds 10,000 events takes %s bytes.
+`, some, r.scripts(), thousands(int(r.fullLog)))
+	put("## The contenders\n\nEach is checked first to grant a limit of three events, and no more.\n\n%s", r.list())
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func perSecond(f figure) float64 { return 1 / f.seconds / 1e3 }
+
+func (r report) leader() *entrant {
+	return r.entrants[slices.IndexFunc(r.entrants, func(e *entrant) bool { return e.name == leader })]
+}
+
+// rows has one for each entrant that takes part in a workload.
+func (r report) rows(w workload, cells func(*entrant) []string) (rows [][]string) {
+	for _, e := range r.entrants {
+		if e.takesPart(w) {
+			rows = append(rows, append([]string{e.name}, cells(e)...))
+		}
+	}
+	return rows
+}
+
+// rate is how fast an entrant is, and how many times as fast as the leader.
+func (r report) rate(e *entrant, w workload) string {
+	text := number(e.median(w, perSecond))
+	if e.name != leader {
+		seconds := func(f figure) float64 { return f.seconds }
+		text += fmt.Sprintf(" (%.2f×)", e.ratio(r.leader(), w, seconds))
+	}
+	return text + mark(e, w)
+}
+
+// mark tells of failures in a workload.
+func mark(e *entrant, w workload) string {
+	if failed := e.median(w, func(f figure) float64 { return f.failed }); failed > 0.00005 {
+		return fmt.Sprintf(", %.2g %% errors", 100*failed)
+	}
+	return ""
+}
+
+func (r report) rates(keys int) string {
+	head := []string{""}
+	for _, g := range goroutines {
+		head = append(head, fmt.Sprint(g))
+	}
+	return table(head, r.rows(workload{keys, some, false}, func(e *entrant) (cells []string) {
+		for _, g := range goroutines {
+			cells = append(cells, r.rate(e, workload{keys, g, false}))
+		}
+		return cells
+	}))
+}
+
+func (r report) waits() string {
+	head := []string{""}
+	for _, g := range goroutines {
+		head = append(head, fmt.Sprintf("%d", g))
+	}
+	return table(head, r.rows(workload{1, some, false}, func(e *entrant) (cells []string) {
+		for _, g := range goroutines {
+			w := workload{1, g, false}
+			p50 := e.median(w, func(f figure) float64 { return f.p50 * 1e6 })
+			p99 := e.median(w, func(f figure) float64 { return f.p99 * 1e6 })
+			cells = append(cells, number(p50)+" / "+number(p99))
+		}
+		return cells
+	}))
+}
+
+func (r report) costs() string {
+	w := workload{r.keys, some, false}
+	head := []string{"", "CPU", "Redis CPU", "of it executing", "both", "allocations", "bytes a key", "granted of 100", "errors"}
+	return table(head, r.rows(w, func(e *entrant) []string {
+		executing := "–" // sends scripts and other commands as well, which the statistics don't tell apart
+		if e.name != "throttled" {
+			executing = number(e.median(w, executed))
+		}
+		together, failed := "–", "–"
+		if e.name != floor {
+			together, failed = fmt.Sprint(e.granted), fmt.Sprint(e.failed)
+		}
+		return []string{
+			number(e.median(w, func(f figure) float64 { return f.own * 1e6 })),
+			number(e.median(w, func(f figure) float64 { return f.cpu * 1e6 })),
+			executing,
+			r.sum(e, w),
+			fmt.Sprintf("%.0f", e.median(w, func(f figure) float64 { return f.allocs })),
+			fmt.Sprint(e.bytes), together, failed,
+		}
+	}))
+}
+
+// sum is the processor time on both sides, and how many times less than the leader's it is.
+func (r report) sum(e *entrant, w workload) string {
+	both := func(f figure) float64 { return (f.own + f.cpu) * 1e6 }
+	text := number(e.median(w, both))
+	if e.name != leader {
+		text += fmt.Sprintf(" (%.2f×)", e.ratio(r.leader(), w, both))
+	}
+	return text
+}
+
+func executed(f figure) float64 { return f.executed * 1e6 }
+
+func (r report) denials() string {
+	head := []string{"", "k decisions/s", "median wait, µs", "Redis CPU, µs"}
+	return table(head, r.rows(denied, func(e *entrant) []string {
+		return []string{
+			r.rate(e, denied),
+			number(e.median(denied, func(f figure) float64 { return f.p50 * 1e6 })),
+			number(e.median(denied, func(f figure) float64 { return f.cpu * 1e6 })),
+		}
+	}))
+}
+
+func (r report) scripts() string {
+	var rows [][]string
+	for _, p := range r.policies {
+		rows = append(rows, []string{p.policy, number(p.granted * 1e6), number(p.denied * 1e6), fmt.Sprint(p.bytes)})
+	}
+	return table([]string{"", "granted", "denied", "bytes a key"}, rows)
+}
+
+func (r report) list() string {
+	var rows [][]string
+	for _, e := range r.entrants {
+		module := e.module
+		if v := r.versions[e.module]; v != "" && !strings.Contains(e.module, "weir-go") {
+			module += " " + v
+		}
+		rows = append(rows, []string{e.name, module, e.how})
+	}
+	return strings.ReplaceAll(table([]string{"", "module", "used as"}, rows), "---:", "---")
+}
+
+// table is one of Markdown. Its columns but the first are aligned to the right.
+func table(head []string, rows [][]string) string {
+	var b strings.Builder
+	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	line(head)
+	line(append([]string{"---"}, slices.Repeat([]string{"---:"}, len(head)-1)...))
+	for _, row := range rows {
+		line(row)
+	}
+	return b.String()
+}
+
+// number has as many digits as mean anything.
+func number(v float64) string {
+	switch size := math.Abs(v); {
+	case math.IsNaN(v):
+		return "–"
+	case size < 0.095:
+		return fmt.Sprintf("%.2f", v)
+	case size < 9.95:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.0f", v)
+	}
+}
+
+// thousands is n with commas.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,141 @@
+package remote
+
+import "sync"
+
+// Two flights keep both sides busy: while the server works on one, replies of the other are read and the
+// next one is written. More at once are smaller, and so each call costs more. A flight is bounded
+// because other clients of the server wait for it.
+const (
+	maxFlights = 2
+	maxCalls   = 64
+)
+
+// A queue has calls wait for a flight, and bounds what is under way. While as many flights as are
+// useful are under way, those who come wait; when one lands, the next takes all who wait, in one round
+// trip. So nobody waits for company, and the more come, the less each costs.
+type queue struct {
+	process     func(*flight) // sends its calls, and sets what they come to
+	maxUnderWay int           // calls in flights
+	maxFlights  int           // that someone waits for
+	maxCalls    int           // in a flight
+
+	mu       sync.Mutex
+	underWay int
+	flights  int
+	waiting  call // the head of a ring
+
+	spare sync.Pool // of *flight that have landed
+}
+
+// A flight is commands that are sent together. It has a goroutine, and that has the next flight after it.
+type flight struct {
+	fly       func()
+	calls     []*call
+	cmds      []*Command    // of the calls
+	ctx       flightContext // for drivers that are Endless
+	gone      chan struct{} // closed when nobody waits for it any more
+	waitedFor int           // by how many callers. Guarded by the queue's mutex.
+}
+
+// newQueue returns a queue that sends each call alone.
+func newQueue(maxUnderWay int) *queue {
+	q := &queue{maxUnderWay: maxUnderWay, maxFlights: maxUnderWay, maxCalls: 1}
+	q.waiting.next, q.waiting.prev = &q.waiting, &q.waiting
+	q.spare.New = func() any {
+		f := &flight{gone: make(chan struct{})}
+		f.ctx.gone = f.gone
+		f.fly = func() {
+			for f := f; f != nil; {
+				q.process(f)
+				f = q.land(f)
+			}
+		}
+		return f
+	}
+	return q
+}
+
+// join has c wait for a flight.
+func (q *queue) join(c *call) {
+	q.mu.Lock()
+	c.next, c.prev = &q.waiting, q.waiting.prev
+	c.prev.next, c.next.prev = c, c
+	f := q.depart()
+	q.mu.Unlock()
+	if f != nil {
+		go f.fly()
+	}
+}
+
+// A callState is what has become of a call.
+type callState int
+
+const (
+	notSent   callState = iota
+	maybeSent           // nobody will know
+	hasLanded           // done receives
+)
+
+// leave is for a caller that gives up.
+func (q *queue) leave(c *call) callState {
+	q.mu.Lock()
+	var next *flight
+	switch f := c.flight; c.state {
+	case notSent:
+		c.prev.next, c.next.prev = c.next, c.prev
+	case maybeSent:
+		if f.waitedFor--; f.waitedFor == 0 {
+			close(f.gone)
+			q.flights-- // it may last for long, and must not hold up the others
+			next = q.depart()
+		}
+	}
+	state := c.state
+	q.mu.Unlock()
+	if next != nil {
+		go next.fly()
+	}
+	return state
+}
+
+// land ends a flight, tells those who wait for it, and returns the next one, if any.
+func (q *queue) land(f *flight) *flight {
+	q.mu.Lock()
+	for _, c := range f.calls {
+		c.state = hasLanded
+	}
+	q.underWay -= len(f.calls)
+	wanted := f.waitedFor > 0
+	if wanted {
+		q.flights--
+	}
+	next := q.depart()
+	q.mu.Unlock()
+	for _, c := range f.calls {
+		c.done <- struct{}{}
+	}
+	if wanted {
+		clear(f.calls)
+		f.calls = f.calls[:0]
+		q.spare.Put(f)
+	}
+	return next
+}
+
+// depart returns a flight with those who wait, if one may depart. It requires that mu is held.
+func (q *queue) depart() *flight {
+	n := min(q.maxCalls, q.maxUnderWay-q.underWay)
+	if q.flights == q.maxFlights || n <= 0 || q.waiting.next == &q.waiting {
+		return nil
+	}
+	f := q.spare.Get().(*flight)
+	for c := q.waiting.next; c != &q.waiting && len(f.calls) < n; c = c.next {
+		c.state, c.flight = maybeSent, f
+		f.calls = append(f.calls, c)
+		q.waiting.next, c.next.prev = c.next, &q.waiting
+	}
+	f.waitedFor = len(f.calls)
+	q.flights++
+	q.underWay += len(f.calls)
+	return f
+}

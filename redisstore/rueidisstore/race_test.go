@@ -1,0 +1,5 @@
+//go:build race
+
+package rueidisstore
+
+const raceEnabled = true

@@ -1,0 +1,145 @@
+// Package valkeystore keeps the states of limiters in Valkey, or Redis, by the client valkey-go:
+//
+//	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{addr}})
+//	…
+//	store, err := valkeystore.New(client)
+//	…
+//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
+//
+// It is package rueidisstore for those who have this client already, and all that is said there of the
+// client's options holds here: leave ConnLifetime at zero, and set ClusterOption.ShardsRefreshInterval
+// in a Cluster. They differ in nothing but the client's types.
+package valkeystore
+
+import (
+	"context"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/remote"
+)
+
+// Errors of decisions that were not made. They are wrapped.
+var (
+	// ErrNoReply means that there was no reply within the time allowed. Whether the events were counted is
+	// not known.
+	ErrNoReply = remote.ErrNoReply
+
+	// ErrBusy means that this command was not sent, because those before it were still under way when its
+	// time was over. Nothing was counted.
+	ErrBusy = remote.ErrBusy
+)
+
+// A Store is a [weir.Store] in Valkey. It is made by [New], and safe for concurrent use, by any number of
+// limiters with any policies. It has no goroutine while no command is under way, and needs no
+// closing; the client belongs to the caller.
+//
+// A command is sent once, and never again where it may have been executed. So no event is counted twice.
+// After an error it is not known whether events were counted, except that [ErrBusy] means they
+// were not.
+//
+// A decision returns when its context ends, even while the client still waits, and fails after a second
+// at the latest; see [WithTimeout].
+type Store struct {
+	remote *remote.Store
+}
+
+var _ weir.Store = (*Store)(nil)
+
+// New returns a Store that sends its commands by client: one for a single server, for Sentinel, or for a
+// Cluster. An error names every fault of the options.
+func New(client valkey.Client, opts ...Option) (*Store, error) {
+	d := remote.Driver{Package: "valkeystore", Client: client, Endless: true}
+	d.Send = func(ctx context.Context, cmds []*remote.Command) { send(ctx, client, cmds) }
+	// In a Cluster the client waits for the replies of all nodes before it returns any.
+	d.Pipelines = client != nil && client.Mode() != valkey.ClientModeCluster
+	r, err := remote.New(d, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{r}, nil
+}
+
+// Do implements [weir.Store].
+func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	return s.remote.Do(ctx, r)
+}
+
+func send(ctx context.Context, client valkey.Client, cmds []*remote.Command) {
+	if len(cmds) == 1 {
+		set(cmds[0], client.Do(ctx, build(client, cmds[0])))
+		return
+	}
+	all := make([]valkey.Completed, len(cmds))
+	for i, c := range cmds {
+		all[i] = build(client, c)
+	}
+	for i, result := range client.DoMulti(ctx, all...) {
+		set(cmds[i], result)
+	}
+}
+
+// build makes a command such that the client does not send it again after an error that does not tell whether
+// it was executed: it does so only with those that are built as ones that read, or that may be.
+// An arbitrary one is neither.
+func build(client valkey.Client, c *remote.Command) valkey.Completed {
+	if c.Script == nil {
+		return client.B().Arbitrary("DEL").Keys(c.Key).Build()
+	}
+	b := client.B().Arbitrary("EVALSHA", c.Script.SHA, "1")
+	if c.InFull {
+		b = client.B().Arbitrary("EVAL", c.Script.Source, "1")
+	}
+	b = b.Keys(c.Key)
+	for _, arg := range c.Args {
+		if s, ok := arg.(string); ok { // none after the first nil
+			b = b.Args(s)
+		}
+	}
+	return b.Build()
+}
+
+func set(c *remote.Command, result valkey.ValkeyResult) {
+	c.Reply, _ = result.ToString() // or an error, or the number of a DEL
+	c.Err = result.Error()
+	e, ok := valkey.IsValkeyErr(c.Err)
+	c.Unknown = ok && e.IsNoScript()
+}
+
+// An Option changes a store that [New] makes.
+type Option func(*remote.Config)
+
+// WithPrefix sets what all keys begin with; "weir" if not given. A key is
+//
+//	prefix:1:{name:key}
+//
+// with the name of the limiter, see [weir.WithName], and the key that it was asked for. Bytes of them that
+// have a meaning there, or in a pattern, are written as % and two hexadecimal digits. The 1 changes
+// when a release of this package can't read what those before have left.
+//
+// The prefix must have no spaces, and none of the characters * ? [ ] { } % \.
+func WithPrefix(prefix string) Option {
+	return func(c *remote.Config) { c.Prefix = prefix }
+}
+
+// WithMaxKeyLen sets how many bytes of a key are kept; 128 if not given. In place of longer ones, and of
+// longer names, stands their SHA-256.
+func WithMaxKeyLen(n int) Option {
+	return func(c *remote.Config) { c.MaxKeyLen = n }
+}
+
+// WithTimeout sets how long a decision may take; a second if not given. A deadline of the context that
+// comes earlier counts. One that is over returns [ErrNoReply] while the client may still wait, or
+// [ErrBusy] if the command was not even sent.
+func WithTimeout(d time.Duration) Option {
+	return func(c *remote.Config) { c.Timeout = d }
+}
+
+// WithMaxInFlight sets how many commands may be under way; 1024 if not given. Those for which nobody waits any
+// more are among them. Who comes when there are as many waits, and gets [ErrBusy] when its time is
+// over. So a server that does not reply costs no more than that.
+func WithMaxInFlight(n int) Option {
+	return func(c *remote.Config) { c.MaxInFlight = n }
+}
