@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -84,6 +86,87 @@ func changedToAndFro(e *env) {
 			}
 			if granted > large {
 				e.Fatalf("%s: %s in turn, with limits of %d and %d, granted %d", changeRule, name, small, large, granted)
+			}
+		}
+	}
+}
+
+// Change is exact: two limiters of one name whose policies are of one kind get, request by request, what Carry
+// makes of the state. It is exact, and so the store keeps it at once, also when it denies, that
+// the key may recover by the new policy.
+func changeIsExact(e *env) {
+	const per = 10 * 7 * time.Second
+	for _, p := range pairsOfAKind(per) {
+		if e.tick > 1 && levelsInTicks(p[0], p[1]) {
+			continue
+		}
+		name := fmt.Sprintf("%#v and %#v", p[0], p[1])
+		w := e.walk(changeRule, p[0], 3, e.limiter(p[0], name), e.limiter(p[1], name))
+		w.model, w.by = e.model(p[0], p[1]), []int{0, 1}
+		w.run(e.few(500))
+	}
+}
+
+// pairsOfAKind are policies between which Carry is exact.
+func pairsOfAKind(per time.Duration) [][2]weir.Policy {
+	pairs := [][2]weir.Policy{
+		{weir.SlidingLog{Limit: 7, Per: per}, weir.SlidingLog{Limit: 11, Per: per / 2}},
+		{weir.TokenBucket{Limit: 7, Per: per}, weir.TokenBucket{Limit: 11, Per: per / 3, Burst: 5}},
+		{weir.LeakyBucket{Limit: 7, Per: per}, weir.LeakyBucket{Limit: 11, Per: per / 3, Capacity: 5}},
+		{
+			weir.All(weir.TokenBucket{Limit: 7, Per: per}, weir.SlidingLog{Limit: 20, Per: per}),
+			weir.All(weir.TokenBucket{Limit: 14, Per: per}, weir.SlidingLog{Limit: 9, Per: per / 2}),
+		},
+	}
+	larger := shapes(14, per)
+	for i, p := range shapes(7, per) {
+		pairs = append(pairs, [2]weir.Policy{p.Policy, larger[i].Policy})
+	}
+	return pairs
+}
+
+// levelsInTicks tells that what is carried from one policy to the other is a level that a store which
+// keeps its states in ticks may round up, and so answer later than to the nanosecond.
+func levelsInTicks(p, q weir.Policy) bool {
+	switch p := p.(type) {
+	case weir.TokenBucket:
+		q, ok := q.(weir.TokenBucket)
+		return ok && (p.Per != q.Per || p.Burst != q.Burst || p.Per%time.Second != 0)
+	case weir.LeakyBucket:
+		return true
+	}
+	return false
+}
+
+// Change and denials: from one kind to another, Carry is not exact. Denials and looks by the new policy then
+// leave what the old one wrote. If they did not, two limiters that are asked in turn could delay a key
+// again and again.
+func changeByDenials(e *env) {
+	const limit, per = 10, time.Second
+	for _, p := range shapes(limit, per) {
+		for _, q := range shapes(limit, 10*per) {
+			if reflect.TypeOf(p.Policy) == reflect.TypeOf(q.Policy) {
+				continue
+			}
+			name := p.name + " and " + q.name
+			old, other := e.limiter(p.Policy, name), e.limiter(q.Policy, name)
+			e.exhaust(old, "k", limit)
+			reset := e.up(e.take(old, "k", 0).ResetAfter)
+			for range 10 {
+				if r := e.take(other, "k", limit); r.Allowed {
+					e.Fatalf("%s: %s: the old policy's allowance was used up, and the new one granted %d", changeRule, name, limit)
+				}
+				e.take(other, "k", 0)
+				e.advance(e.up((reset - 1) / 11))
+			}
+			e.advance(e.up(reset))
+			want := limit
+			if isQueue(p.Policy) {
+				want = 1
+			}
+			if got, _ := e.exhaust(old, "k", limit); got != want {
+				e.Fatalf("%s: %s: after its reset, with denials by the other policy since, the old policy grants %d, want %d",
+					changeRule, name, got, want)
 			}
 		}
 	}

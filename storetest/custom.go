@@ -17,6 +17,9 @@ func custom(per time.Duration) []named {
 		{"one word, never forgotten", tally{}},
 		{"no word at first", ledger{Limit: 10, Per: per}},
 		{"composed", composed(per)},
+		{"All", weir.All(weir.TokenBucket{Limit: 7, Per: per, Burst: 10}, weir.SlidingLog{Limit: 20, Per: 5 * per})},
+		{"Tiers", weir.Tiers(weir.SlidingLog{Limit: 5, Per: per}, weir.TokenBucket{Limit: 7, Per: 5 * per})},
+		{"CalendarWindow", weir.CalendarWindow{Limit: 10, Unit: weir.Minute}},
 	}
 }
 
@@ -35,6 +38,14 @@ const most = 1 << 30
 func mix(x uint64) uint64 {
 	x = (x ^ x>>31) * 0x9e3779b97f4a7c15
 	return x ^ x>>29 + 1
+}
+
+// upTo is how many events a policy grants that allows everything.
+func upTo(ask weir.Ask) int {
+	if ask.How != weir.UpTo {
+		return 0
+	}
+	return ask.N
 }
 
 // A chain has three words, the bits of which all matter: each event moves them on in a fixed
@@ -64,7 +75,7 @@ func (p chain) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.A
 	if b != 0 {
 		r.ResetAfter = time.Duration(last + uint64(p.Per) - at)
 	}
-	return state, weir.Answer{Result: r}
+	return state, weir.Answer{Result: r, Granted: upTo(ask)}
 }
 
 func (p chain) Expiry(state []uint64) int64 {
@@ -98,7 +109,7 @@ func (tally) DecideWord(state uint64, _ int64, ask weir.Ask) (uint64, weir.Answe
 	if state != 0 {
 		r.ResetAfter = math.MaxInt64
 	}
-	return state, weir.Answer{Result: r}
+	return state, weir.Answer{Result: r, Granted: upTo(ask)}
 }
 
 func (t tally) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
@@ -133,13 +144,21 @@ func (p ledger) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.
 	for len(kept) > 0 && kept[0]+uint64(p.Per) <= at {
 		kept = kept[1:]
 	}
-	excess := len(kept) + ask.N - p.Limit
-	r := weir.Result{Allowed: ask.N <= 0 || excess <= 0, Limit: p.Limit}
+	granted := 0
+	if ask.How == weir.UpTo {
+		granted = min(ask.N, max(p.Limit-len(kept), 0))
+		ask.N = max(granted, min(ask.N, 1))
+	}
+	r := weir.Result{Allowed: ask.N <= max(p.Limit-len(kept), 0) || ask.How == weir.Regardless, Limit: p.Limit}
 	switch {
+	case r.Allowed:
 	case ask.N > p.Limit:
 		r.RetryAfter = weir.Never
+	default:
+		r.RetryAfter = time.Duration(kept[len(kept)+ask.N-p.Limit-1] + uint64(p.Per) - at)
+	}
+	switch {
 	case !r.Allowed:
-		r.RetryAfter = time.Duration(kept[excess-1] + uint64(p.Per) - at)
 	case ask.N < 0:
 		kept = kept[:max(len(kept)+ask.N, 0)]
 		state = kept
@@ -149,11 +168,11 @@ func (p ledger) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.
 		}
 		state = kept
 	}
-	r.Remaining = p.Limit - len(kept)
+	r.Remaining = max(p.Limit-len(kept), 0)
 	if len(kept) > 0 {
 		r.ResetAfter = time.Duration(kept[len(kept)-1] + uint64(p.Per) - at)
 	}
-	return state, weir.Answer{Result: r}
+	return state, weir.Answer{Result: r, Granted: granted}
 }
 
 func (p ledger) Expiry(state []uint64) int64 {
@@ -190,8 +209,15 @@ func (ds allDeciders) Words() int {
 }
 
 func (ds allDeciders) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
-	next, a := ds.decide(state, now, weir.Ask{N: ask.N})
+	granted := 0
+	if ask.How == weir.UpTo {
+		_, look := ds.decide(state, now, weir.Ask{})
+		granted = min(ask.N, look.Remaining)
+		ask = weir.Ask{N: max(granted, min(ask.N, 1))}
+	}
+	next, a := ds.decide(state, now, weir.Ask{N: ask.N, How: ask.How, GrantedAt: ask.GrantedAt})
 	if a.Allowed {
+		a.Granted = granted
 		return append(state[:0], next...), a
 	}
 	wait := a.RetryAfter

@@ -3,6 +3,8 @@ package storetest_test
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/bits"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -25,9 +27,16 @@ type gapDecider struct{ between uint64 }
 func (d gapDecider) Words() int { return 1 }
 
 func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
-	opens, at := state[0], uint64(now)
+	opens, at, granted := state[0], uint64(now), 0
 	r := weir.Result{Limit: 1}
+	if ask.How == weir.UpTo { // as many as there are, of which there is one or none
+		ask.N = min(ask.N, 1)
+	}
 	switch {
+	case ask.N > 0 && ask.How == weir.Regardless: // may open later than in Between: a debt
+		opens = max(opens, at)
+		opens += min(d.time(ask.N), math.MaxInt64-min(opens, math.MaxInt64))
+		r.Allowed = true
 	case ask.N > 1:
 		r.RetryAfter = weir.Never
 	case ask.N == 1 && at < opens:
@@ -35,8 +44,11 @@ func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, w
 	case ask.N == 1:
 		opens = at + d.between // both are below 2^63, so that this does not wrap around
 		r.Allowed = true
+		if ask.How == weir.UpTo {
+			granted = 1
+		}
 	case ask.N < 0:
-		opens -= min(opens, d.between)
+		opens -= min(opens, d.time(-ask.N))
 		r.Allowed = true
 	default:
 		r.Allowed = true
@@ -47,7 +59,15 @@ func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, w
 		r.Remaining = 1
 	}
 	state[0] = opens // as it was, unless an event was granted or given back
-	return state, weir.Answer{Result: r}
+	return state, weir.Answer{Result: r, Granted: granted}
+}
+
+// time is what n events take, or the largest number if that is larger.
+func (d gapDecider) time(n int) uint64 {
+	if hi, lo := bits.Mul64(uint64(n), d.between); hi == 0 {
+		return lo
+	}
+	return math.MaxUint64
 }
 
 func (d gapDecider) Expiry(state []uint64) int64 { return int64(min(state[0], uint64(weir.Never))) }

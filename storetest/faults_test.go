@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 // What the broken stores do. Here for how long they keep a state that lives on for left ns,
 
 func tickLess(left int64) int64   { return left - 1 }
+func half(left int64) int64       { return left / 2 }
 func atMostADay(left int64) int64 { return min(left, int64(24*time.Hour)) }
 func minuteMore(left int64) int64 { return left + int64(time.Minute) }
 
@@ -99,7 +102,61 @@ func bookTwice(a *weir.Ask) {
 	}
 }
 
+func allOrNone(a *weir.Ask)  { a.How = weir.AllOrNone }
+func latestBack(a *weir.Ask) { a.GrantedAt = 0 }
+func dropParts(a *weir.Ask)  { a.Parts = nil }
+
+func noDebts(a *weir.Ask) {
+	if a.How == weir.Regardless {
+		a.How = weir.UpTo
+	}
+}
+
+// what they forget when they are told to,
+
+func forgetNothing(*sim, weir.Request, string) error { return nil }
+
+func forgetAll(s *sim, _ weir.Request, _ string) error {
+	clear(s.all)
+	return nil
+}
+
+func forgetKnown(s *sim, _ weir.Request, id string) error {
+	if _, ok := s.all[id]; !ok {
+		return errors.New("no such key")
+	}
+	delete(s.all, id)
+	return nil
+}
+
+func forgetOwn(s *sim, r weir.Request, id string) error {
+	if reflect.DeepEqual(s.all[id].policy, r.Policy) {
+		delete(s.all, id)
+	}
+	return nil
+}
+
+func forgetAndTake(s *sim, r weir.Request, id string) error {
+	delete(s.all, id)
+	st := s.read(id, r, 0)
+	s.decide(&st, r, 0)
+	s.write(id, st)
+	return nil
+}
+
+// when they keep a state that was carried over,
+
+func whenGranted(ask weir.Ask, a weir.Answer, _ bool) bool { return ask.N != 0 && a.Allowed }
+func always(weir.Ask, weir.Answer, bool) bool              { return true }
+
+// what they tell of the instant,
+
+func inMillis(now int64) int64 { return now - now%int64(time.Millisecond) }
+func untold(int64) int64       { return 0 }
+
 // and what they answer.
+
+func grantedUntold(_ weir.Ask, a *weir.Answer) { a.Granted = 0 }
 
 func oneLess(_ weir.Ask, a *weir.Answer) { a.Remaining = max(a.Remaining-1, 0) }
 

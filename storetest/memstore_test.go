@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"strings"
 	"sync"
@@ -77,13 +78,52 @@ func (s *serverStore) ceil(d time.Duration) time.Duration {
 
 // Stores with a clock of their own, which a test can set.
 func TestOwnClock(t *testing.T) {
-	for _, tick := range []time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond} {
+	for _, tick := range []time.Duration{time.Nanosecond, time.Millisecond} {
 		t.Run(tick.String(), func(t *testing.T) {
 			storetest.Run(t,
 				func(*testing.T) weir.Store { return &serverStore{tick: tick} },
 				storetest.OwnClock(tick, func(s weir.Store, now time.Time) { s.(*serverStore).now.Store(now.UnixNano()) }))
 		})
 	}
+}
+
+// A clientStore asks a serverStore as if across a network, which may lose replies, or carry nothing.
+type clientStore struct {
+	server *serverStore
+	lose   atomic.Int64
+	mu     sync.RWMutex // held for writing while the network carries nothing
+}
+
+func (s *clientStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	for !s.mu.TryRLock() {
+		select {
+		case <-ctx.Done():
+			return weir.Answer{}, ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	defer s.mu.RUnlock()
+	a, err := s.server.Do(ctx, r)
+	if s.lose.Add(-1) >= 0 {
+		return weir.Answer{}, errors.New("the reply got lost")
+	}
+	return a, err
+}
+
+// Clients of one server, which share its states.
+func TestClients(t *testing.T) {
+	const tick = time.Microsecond
+	storetest.Run(t,
+		func(*testing.T) weir.Store { return &clientStore{server: &serverStore{tick: tick}} },
+		storetest.OwnClock(tick, func(s weir.Store, now time.Time) { s.(*clientStore).server.now.Store(now.UnixNano()) }),
+		storetest.Shared(func(_ *testing.T, s weir.Store) weir.Store {
+			return &clientStore{server: s.(*clientStore).server}
+		}),
+		storetest.LostReplies(func(s weir.Store, n int) { s.(*clientStore).lose.Store(int64(n)) }),
+		storetest.Hangs(func(s weir.Store) func() {
+			s.(*clientStore).mu.Lock()
+			return s.(*clientStore).mu.Unlock
+		}))
 }
 
 // A store with a clock of its own that nobody can set.

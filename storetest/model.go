@@ -11,51 +11,92 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A model is what a store must look like from outside: it runs one policy, one step at a time, and
-// never forgets.
+// A model is what a store must look like from outside: it runs policies, one step at a time, and
+// never forgets unless it is told to.
 type model struct {
-	decider weir.Decider
-	states  map[string][]uint64
+	deciders []weir.Decider
+	states   map[string]modelState
 }
 
-func (e *env) model(p weir.Policy) *model {
-	d, err := p.Decider()
-	if err != nil {
-		e.Fatalf("Decider of %#v: %v", p, err)
+// A modelState is the words, and which of the deciders left them.
+type modelState struct {
+	words []uint64
+	by    int
+}
+
+func (e *env) model(ps ...weir.Policy) *model {
+	m := &model{states: map[string]modelState{}}
+	for _, p := range ps {
+		d, err := p.Decider()
+		if err != nil {
+			e.Fatalf("Decider of %#v: %v", p, err)
+		}
+		m.deciders = append(m.deciders, d)
 	}
-	return &model{d, map[string][]uint64{}}
+	return m
 }
 
+// do makes a step by the first policy.
 func (m *model) do(key string, now time.Time, ask weir.Ask) weir.Answer {
-	state, known := m.states[key]
-	if !known {
-		state = make([]uint64, m.decider.Words())
+	return m.doBy(0, key, now, ask)
+}
+
+// doBy makes a step by policy i. The state is kept as the contract of weir.Store says.
+func (m *model) doBy(i int, key string, now time.Time, ask weir.Ask) weir.Answer {
+	state, a, exact := m.step(i, key, now, ask)
+	if exact || a.Allowed && ask.N != 0 {
+		m.states[key] = state
 	}
-	next, a := m.decider.Decide(slices.Clone(state), now.UnixNano(), ask)
-	m.states[key] = next
 	return a
+}
+
+// look is the answer to a look by policy i, which leaves even a state that could be carried over.
+func (m *model) look(i int, key string, now time.Time) weir.Answer {
+	_, a, _ := m.step(i, key, now, weir.Ask{})
+	return a
+}
+
+func (m *model) step(i int, key string, now time.Time, ask weir.Ask) (s modelState, a weir.Answer, exact bool) {
+	d, exact := m.deciders[i], true
+	s, known := m.states[key]
+	switch {
+	case !known:
+		s.words = make([]uint64, d.Words())
+	case s.by != i:
+		s.words, exact = weir.Carry(m.deciders[s.by], d, slices.Clone(s.words), now.UnixNano())
+	}
+	words, a := d.Decide(slices.Clone(s.words), now.UnixNano(), ask)
+	return modelState{words, i}, a, exact
 }
 
 // A walk makes random requests of a store and of a model, and compares all that they answer.
 type walk struct {
 	*env
 	rule     string
-	limiters []limiter // one is chosen for each request
+	limiters []limiter    // one is chosen for each request
+	by       []int        // the policies of limiters, in the model; nil if all have the first
+	stores   []weir.Store // one is chosen for each request; nil if each limiter has its own
 	model    *model
 	keys     int
 	random   *rand.Rand
-	granted  map[string]int // what was granted last, and can be given back
+	granted  map[string][]grant // what was granted last, and can be given back
 
 	// canAllow tells whether to use Allow beside Do. They come from two limiters, the states of
 	// which are known to be exchanged exactly only if the policies can be compared.
 	canAllow bool
 }
 
+// A grant is how many events were granted at an instant.
+type grant struct {
+	n  int
+	at int64
+}
+
 func (e *env) walk(rule string, p weir.Policy, keys int, ls ...limiter) *walk {
 	return &walk{
 		env: e, rule: rule, limiters: ls, model: e.model(p), keys: keys,
 		random:   rand.New(rand.NewPCG(1, 2)),
-		granted:  map[string]int{},
+		granted:  map[string][]grant{},
 		canAllow: reflect.TypeOf(p).Comparable(),
 	}
 }
@@ -64,27 +105,63 @@ func (w *walk) run(steps int) {
 	w.Helper()
 	for i := range steps {
 		key := "key " + strconv.Itoa(w.random.IntN(w.keys))
-		w.advance(w.pause(w.model.do(key, w.clock.Now(), weir.Ask{})))
-		ask := w.ask(key, w.model.do(key, w.clock.Now(), weir.Ask{}))
-
-		want := w.model.do(key, w.clock.Now(), ask)
-		if want.Allowed {
-			w.granted[key] = max(ask.N, 0)
+		l, by := w.choose()
+		w.advance(w.pause(w.model.look(by, key, w.clock.Now())))
+		if w.random.IntN(50) == 0 {
+			w.forget(l, key)
+			delete(w.model.states, key)
 		}
-		l := w.limiters[w.random.IntN(len(w.limiters))]
-		if ask == (weir.Ask{N: 1}) && w.canAllow && i%2 == 0 {
+		now := w.clock.Now()
+		ask := w.ask(key, w.model.look(by, key, now))
+		if ask == (weir.Ask{N: 1}) && w.canAllow && w.stores == nil && i%2 == 0 {
+			want := w.model.doBy(by, key, now, ask)
 			if got := l.Allow(key); got != want.Allowed {
 				w.Fatalf("%s: %#v, request %d, for %s after %v: Allow returned %v, where Take answers %+v",
-					w.rule, l.scope.Policy, i, key, w.clock.Now().Sub(start), got, want.Result)
+					w.rule, l.scope.Policy, i, key, now.Sub(start), got, want.Result)
 			}
 			continue
 		}
-		got := w.do(l, key, ask)
-		if w.seen(got, ask) != w.seen(want, ask) {
-			w.Fatalf("%s: %#v, request %d, for %s after %v, of %+v:\n got %+v\nwant %+v, as the policy decides on the state it left",
-				w.rule, l.scope.Policy, i, key, w.clock.Now().Sub(start), ask, got, want)
-		}
+		w.compare(l, by, key, ask, i)
 	}
+}
+
+func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
+	w.Helper()
+	now := w.clock.Now()
+	gotParts, wantParts := []weir.Result{{Limit: -1}}, []weir.Result{{Limit: -1}}
+	if w.random.IntN(4) == 0 {
+		ask.Parts = &wantParts
+	}
+	want := w.model.doBy(by, key, now, ask)
+	if ask.Parts != nil {
+		ask.Parts = &gotParts
+	}
+	got := w.do(l, key, ask)
+	noParts := wantParts[0].Limit < 0 // then what is in their place does not matter
+	if w.seen(got, ask) != w.seen(want, ask) || !noParts && !w.sameParts(gotParts, wantParts) {
+		w.Fatalf("%s: %#v, request %d, for %s after %v, of %+v:\n got %+v %+v\nwant %+v %+v, as the policy decides on the state it left",
+			w.rule, l.scope.Policy, i, key, now.Sub(start), ask, got, gotParts, want, wantParts)
+	}
+	n := ask.N
+	if ask.How == weir.UpTo {
+		n = got.Granted
+	}
+	if got.Allowed && n > 0 {
+		w.granted[key] = append(w.granted[key], grant{n, got.At})
+	}
+}
+
+// choose is by which limiter to ask, and which policy of the model that has.
+func (w *walk) choose() (limiter, int) {
+	i := w.random.IntN(len(w.limiters))
+	l, by := w.limiters[i], 0
+	if w.by != nil {
+		by = w.by[i]
+	}
+	if w.stores != nil {
+		l.store = w.stores[w.random.IntN(len(w.stores))]
+	}
+	return l, by
 }
 
 // pause is how long to let pass before the next request for a key that looks like a. The instants
@@ -114,13 +191,11 @@ func (w *walk) pause(a weir.Answer) time.Duration {
 func (w *walk) ask(key string, a weir.Answer) weir.Ask {
 	var ask weir.Ask
 	few := min(a.Limit, 10)
-	switch w.random.IntN(16) {
+	switch w.random.IntN(18) {
 	case 0:
 		return ask
 	case 1, 2:
-		ask.N = -w.granted[key]
-		w.granted[key] = 0
-		return ask
+		return w.back(key)
 	case 3:
 		ask.N = few
 	case 4:
@@ -137,6 +212,10 @@ func (w *walk) ask(key string, a weir.Answer) weir.Ask {
 		if a.Limit == most {
 			ask.N = 2 * few
 		}
+	case 8:
+		return weir.Ask{N: 1 + w.random.IntN(few+1), How: weir.UpTo}
+	case 9:
+		return weir.Ask{N: 1 + w.random.IntN(few), How: weir.Regardless}
 	default:
 		ask.N = 1
 	}
@@ -145,6 +224,24 @@ func (w *walk) ask(key string, a weir.Answer) weir.Ask {
 		ask.MaxWait = weir.Never
 	case 1, 2:
 		ask.MaxWait = w.up(1 + time.Duration(w.random.Int64N(int64(max(a.ResetAfter, 1)))))
+	}
+	return ask
+}
+
+// back gives back what was granted for a key, the latest or not, and knowing when or not; or more than that.
+func (w *walk) back(key string) weir.Ask {
+	all := w.granted[key]
+	if len(all) == 0 {
+		return weir.Ask{N: -1}
+	}
+	i := len(all) - 1 - w.random.IntN(min(len(all), 3))
+	g := all[i]
+	if w.random.IntN(8) > 0 {
+		w.granted[key] = slices.Delete(all, i, i+1)
+	}
+	ask := weir.Ask{N: -g.n}
+	if w.random.IntN(2) == 0 {
+		ask.GrantedAt = g.at
 	}
 	return ask
 }

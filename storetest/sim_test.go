@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -40,13 +39,30 @@ type sim struct {
 	repeats  int
 	fails    int
 	unit     time.Duration // of its clock, which it rounds down
+
+	forgets  func(s *sim, r weir.Request, id string) error // nil deletes id
+	at       func(now int64) int64                         // what it tells of the instant
+	keeps    func(ask weir.Ask, a weir.Answer, exact bool) bool
+	caches   bool // what it has seen itself
+	cached   map[string]simState
+	resends  bool // what it got no reply to
+	deaf     bool // to the end of a context
+	dies     bool // when the backend hangs
+	theirs   bool // decides by the limiter's clock
+	readsNow bool // although it has a clock of its own
 }
 
+// simStates are the backend.
 type simStates struct {
 	mu    sync.Mutex
 	all   map[string]simState
 	order []string
 	steps int
+
+	clock int64         // its own, if it is set
+	lose  int           // how many replies get lost
+	hung  chan struct{} // closed when it answers again; nil if it does
+	dead  bool
 }
 
 type simState struct {
@@ -59,7 +75,7 @@ type simState struct {
 }
 
 func (s *sim) ready() *sim {
-	s.simStates = &simStates{all: map[string]simState{}}
+	s.simStates, s.cached = &simStates{all: map[string]simState{}}, map[string]simState{}
 	if s.id == nil {
 		s.id = func(name, key string) string { return fmt.Sprintf("%q %q", name, key) }
 	}
@@ -69,8 +85,55 @@ func (s *sim) ready() *sim {
 	return s
 }
 
-func (s *sim) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
+// second is a store on the same backend.
+func (s *sim) second() *sim {
+	t := *s
+	t.cached = map[string]simState{}
+	return &t
+}
+
+func (s *sim) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	s.mu.Lock()
+	hung := s.hung
+	s.dead = s.dead || hung != nil && s.dies
+	s.mu.Unlock()
+	if hung != nil {
+		if s.deaf {
+			ctx = context.Background()
+		}
+		select {
+		case <-hung:
+		case <-ctx.Done():
+			return weir.Answer{}, ctx.Err()
+		}
+	}
+	for {
+		a, err := s.step(r)
+		s.mu.Lock()
+		lost := s.lose > 0
+		if lost {
+			s.lose--
+		}
+		s.mu.Unlock()
+		switch {
+		case !lost:
+			return a, err
+		case !s.resends:
+			return weir.Answer{}, errors.New("no reply")
+		}
+	}
+}
+
+func (s *sim) step(r weir.Request) (weir.Answer, error) {
 	read := r.Now
+	if s.clock != 0 && !s.theirs {
+		read = func() int64 {
+			if s.readsNow {
+				r.Now()
+			}
+			return s.clock
+		}
+	}
 	if s.now != nil {
 		read = s.now
 	}
@@ -88,7 +151,7 @@ func (s *sim) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 		now -= now % int64(s.unit)
 	}
 	s.steps++
-	if s.fails > 0 && s.steps%s.fails == 0 {
+	if s.dead || s.fails > 0 && s.steps%s.fails == 0 {
 		return weir.Answer{}, errors.New("no connection")
 	}
 	if s.ask != nil {
@@ -96,6 +159,9 @@ func (s *sim) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 	}
 	id := s.id(r.Name, r.Key)
 	if r.Forget {
+		if s.forgets != nil {
+			return weir.Answer{}, s.forgets(s, r, id)
+		}
 		delete(s.all, id)
 		return weir.Answer{}, nil
 	}
@@ -107,7 +173,14 @@ func (s *sim) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 	}
 	a := s.decide(&st, r, now)
 	a.At = now
-	if (s.loses == 0 || s.steps%s.loses != 0) && (!st.rounded || r.N != 0 && a.Allowed) {
+	if s.at != nil {
+		a.At = s.at(now)
+	}
+	keep := !st.rounded || r.N != 0 && a.Allowed
+	if s.keeps != nil {
+		keep = s.keeps(r.Ask, a, !st.rounded)
+	}
+	if keep && (s.loses == 0 || s.steps%s.loses != 0) {
 		s.write(id, st)
 	}
 	if s.answer != nil {
@@ -119,6 +192,11 @@ func (s *sim) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 // read returns the state of id, as the policy of r sees it. It requires that s.mu is held.
 func (s *sim) read(id string, r weir.Request, now int64) simState {
 	st, ok := s.all[id]
+	if s.caches {
+		if c, known := s.cached[id]; known {
+			st, ok = c, true
+		}
+	}
 	decider := r.Decider
 	if s.policy != nil && reflect.TypeOf(s.policy) == reflect.TypeOf(r.Policy) {
 		decider, _ = s.policy.Decider()
@@ -144,7 +222,7 @@ func (s *sim) decide(st *simState, r weir.Request, now int64) weir.Answer {
 		st.words, _ = st.decider.Decide(st.words, now, r.Ask)
 	case s.partly && !a.Allowed && a.Remaining > 0:
 		st.words, _ = st.decider.Decide(st.words, now, weir.Ask{N: a.Remaining})
-	case s.debt && !a.Allowed:
+	case s.debt && !a.Allowed && r.N > 0:
 		st.words, _ = st.decider.Decide(st.words, now, weir.Ask{N: 1, MaxWait: time.Hour})
 	}
 	st.until = st.decider.Expiry(st.words)
@@ -166,76 +244,18 @@ func (s *sim) write(id string, st simState) {
 		s.order = append(s.order, id)
 	}
 	s.all[id] = st
+	if s.caches {
+		s.cached[id] = st
+	}
 	if s.most > 0 && len(s.order) > s.most {
 		delete(s.all, s.order[0])
 		s.order = s.order[1:]
 	}
 }
 
-// A recorder is a testing.TB that can fail without failing anything else.
-type recorder struct {
-	testing.TB // nil: what is not here must not be called
-
-	mu       sync.Mutex
-	failure  string // the first
-	cleanups []func()
-}
-
-func (r *recorder) Helper()             {}
-func (r *recorder) Logf(string, ...any) {}
-
-func (r *recorder) Cleanup(f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cleanups = append(r.cleanups, f)
-}
-
-func (r *recorder) Errorf(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failure == "" {
-		r.failure = fmt.Sprintf(format, args...)
-	}
-}
-
-func (r *recorder) Fatalf(format string, args ...any) {
-	r.Errorf(format, args...)
-	runtime.Goexit()
-}
-
-// sub runs f in a goroutine, which a failure or a panic ends, unless there was a failure before.
-func (r *recorder) sub(_ testing.TB, _ string, f func(testing.TB)) {
-	if r.failure != "" {
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if p := recover(); p != nil {
-				r.Errorf("panic: %v", p)
-			}
-		}()
-		f(r)
-	}()
-	<-done
-}
-
-// impatient is how long the cases wait in vain that are meant to fail.
-const impatient = 300 * time.Millisecond
-
-// runAlone runs one case and returns its first failure.
-func runAlone(t *testing.T, name string, patience time.Duration, newStore func() weir.Store) string {
-	t.Helper()
-	r := &recorder{}
-	s := &suite{newStore: func(testing.TB) weir.Store { return newStore() }, sub: r.sub, tick: 1, patience: patience}
-	i := slices.IndexFunc(testCases(), func(c testCase) bool { return c.name == name })
-	if i < 0 {
-		t.Fatalf("there is no case %q", name)
-	}
-	s.runCase(r, testCases()[i])
-	for _, f := range r.cleanups {
-		f()
-	}
-	return r.failure
+// set changes something of the backend.
+func (s *sim) set(f func(*simStates)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.simStates)
 }

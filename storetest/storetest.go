@@ -26,6 +26,22 @@
 //	Policy   any policy is run as it is, on the state that it left
 //	Booking  events can be booked ahead and given back
 //	Errors   an error counts nothing
+//
+// for the rest that limiters ask of a store,
+//
+//	UpTo        as many are granted as there are
+//	Regardless  what happened already is charged, even into debt
+//	GivingBack  of what was granted at an instant, what still counts is given back
+//	Forgetting  a key that is forgotten is as new, and no other is
+//	Parts       a composed policy tells the results of its parts
+//	At          the answer tells the instant of the decision
+//	MemStore    a limiter answers as one in memory
+//
+// and for stores of a backend or a server,
+//
+//	Backend   two stores on it are as one
+//	Clocks    a store with a clock of its own decides by it alone
+//	Failures  no request counts twice, or is held when its context has ended
 package storetest
 
 import (
@@ -36,12 +52,13 @@ import (
 )
 
 // Run checks the stores that newStore makes. It is to return an empty store, or one that shares no
-// state with those before, and is called for each of some 350 subtests, one after another; t.Cleanup
+// state with those before, and is called for each of some 400 subtests, one after another; t.Cleanup
 // is the place to close it.
 //
 // Without options the store is taken to read the time by [weir.Scope.Now], as a store in memory
 // does, and is driven by a clock of Run's own, which may step in either direction. [OwnClock] and
-// [RealTime] are for stores that have a clock of their own.
+// [RealTime] are for stores that have a clock of their own; [Shared], [LostReplies] and [Hangs] for those
+// whose states lie on a backend.
 //
 // With -short the cases that need many requests make a tenth of them.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
@@ -82,10 +99,10 @@ func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option 
 }
 
 // RealTime is for a store that decides by a clock of its own that tests can't set. The cases for
-// which time must move or stand still are skipped: Vectors, R2, R4, R7, R8, R9, the forgetting of
-// R6, the comparison of all answers with the policies' own (Policy, Sharing is exact), and the
-// waiting of those whose turn comes (Booking). The rest runs with periods of decades, and compares
-// no durations.
+// which time must move or stand still are skipped: Vectors, R2, R4, R7, R8, R9, most of the forgetting
+// of R6, the comparison of all answers with the policies' own (Policy, Sharing and Change are exact,
+// MemStore), GivingBack, and the waiting of those whose turn comes (Booking). The rest runs with periods of
+// decades, and compares no durations.
 //
 // Such a store should be given a clock that tests can set, see [OwnClock], where that is at all
 // possible.
@@ -99,46 +116,86 @@ func RoundTrips() Option {
 	return func(s *suite) { s.isFar = true }
 }
 
+// Shared is for a store whose states lie on a backend that stores in other processes use, too. another returns
+// one more such store on the backend of s, with nothing of s in it: a client of its own, and no cache
+// that s fills. With [OwnClock], set is called for it as well.
+func Shared(another func(t *testing.T, s weir.Store) weir.Store) Option {
+	return func(st *suite) {
+		st.another = func(tb testing.TB, s weir.Store) weir.Store { return another(tb.(*testing.T), s) }
+	}
+}
+
+// LostReplies is for a store whose backend carries out requests that it may get no reply to, such as one
+// across a network. lose makes it so for the next n requests of s that may count events; n = 0 ends
+// it. A proxy that cuts the connection in place of the reply does.
+func LostReplies(lose func(s weir.Store, n int)) Option {
+	return func(st *suite) { st.loseReplies = lose }
+}
+
+// Hangs is for a store whose backend may give no answer at all, and not even refuse. hang makes it so for s,
+// until resume is called, whether requests under way are then carried out or not.
+func Hangs(hang func(s weir.Store) (resume func())) Option {
+	return func(st *suite) { st.hang = hang }
+}
+
 // A testCase is one rule, or one aspect of it.
 type testCase struct {
-	name   string
-	driven bool // needs a clock that can be set
-	run    func(*env)
+	name  string
+	needs need
+	run   func(*env)
 }
 
 func testCases() []testCase {
 	return []testCase{
-		{"Vectors", true, vectors},
-		{"R1 all or nothing", false, allOrNothing},
-		{"R2 denials consume nothing", true, denialsConsumeNothing},
-		{"R3 looking and asking too much", false, looksAndTooMuch},
-		{"R4 RetryAfter is tight", true, retryAfterIsTight},
-		{"R5 Remaining is exact", false, remainingIsExact},
-		{"R6 forgotten at the instant and not before", true, forgottenNotBefore},
-		{"R6 forgetting many keys", true, forgettingManyKeys},
-		{"R6 time to live is never zero", false, timeToLiveNeverZero},
-		{"R7 an older instant earns nothing", true, olderEarnsNothing},
-		{"R7 a step back delays by the step at most", true, stepBackDelays},
-		{"R8 no drift", true, noDrift},
-		{"R9 nothing wraps around", true, nothingWraps},
-		{"R10 takes of one key", false, concurrentTakes},
-		{"R10 no update is lost", false, concurrentChain},
-		{"R10 takes and returns", false, concurrentReturns},
-		{"R10 many keys", false, concurrentKeys},
-		{"R10 while time moves", true, concurrentWhileTimeMoves},
-		{"R11 keys are told apart", false, keysApart},
-		{"R11 keys are copied", false, keysCopied},
-		{"R11 names are told apart", false, namesApart},
-		{"Sharing a name", false, sharedName},
-		{"Sharing is exact", true, sharingIsExact},
-		{"Change of policy", false, changedPolicy},
-		{"Change to and fro", false, changedToAndFro},
-		{"Policy is run as it is", true, policyAsIs},
-		{"Policy that can't be compared", false, uncomparablePolicy},
-		{"Booking and giving up", false, bookingGivenUp},
-		{"Booking in a line", true, bookingInLine},
-		{"Booking too late", true, bookingTooLate},
-		{"Waiting for every policy", true, waitingIsServed},
-		{"Errors count nothing", false, errorsCountNothing},
+		{"Vectors", aClock, vectors},
+		{"R1 all or nothing", nothing, allOrNothing},
+		{"R2 denials consume nothing", aClock, denialsConsumeNothing},
+		{"R3 looking and asking too much", nothing, looksAndTooMuch},
+		{"R4 RetryAfter is tight", aClock, retryAfterIsTight},
+		{"R5 Remaining is exact", nothing, remainingIsExact},
+		{"R6 forgotten at the instant and not before", aClock, forgottenNotBefore},
+		{"R6 forgetting many keys", aClock, forgettingManyKeys},
+		{"R6 time to live is never zero", nothing, timeToLiveNeverZero},
+		{"R7 an older instant earns nothing", aClock, olderEarnsNothing},
+		{"R7 a step back delays by the step at most", aClock, stepBackDelays},
+		{"R8 no drift", aClock, noDrift},
+		{"R9 nothing wraps around", aClock, nothingWraps},
+		{"R10 takes of one key", nothing, concurrentTakes},
+		{"R10 no update is lost", nothing, concurrentChain},
+		{"R10 takes and returns", nothing, concurrentReturns},
+		{"R10 many keys", nothing, concurrentKeys},
+		{"R10 while time moves", aClock, concurrentWhileTimeMoves},
+		{"R11 keys are told apart", nothing, keysApart},
+		{"R11 keys are copied", nothing, keysCopied},
+		{"R11 names are told apart", nothing, namesApart},
+		{"Sharing a name", nothing, sharedName},
+		{"Sharing is exact", aClock, sharingIsExact},
+		{"Change of policy", nothing, changedPolicy},
+		{"Change to and fro", nothing, changedToAndFro},
+		{"Change is exact", aClock, changeIsExact},
+		{"Change by denials", aClock, changeByDenials},
+		{"Policy is run as it is", aClock, policyAsIs},
+		{"Policy that can't be compared", nothing, uncomparablePolicy},
+		{"Booking and giving up", nothing, bookingGivenUp},
+		{"Booking in a line", aClock, bookingInLine},
+		{"Booking too late", aClock, bookingTooLate},
+		{"Waiting for every policy", aClock, waitingIsServed},
+		{"Errors count nothing", nothing, errorsCountNothing},
+		{"UpTo", nothing, asManyAsThereAre},
+		{"UpTo at once", nothing, concurrentUpTo},
+		{"Regardless", nothing, chargedRegardless},
+		{"Regardless at once", nothing, concurrentRegardless},
+		{"GivingBack by instant", aClock, givenBackByInstant},
+		{"Forgetting", nothing, forgottenOnRequest},
+		{"Forgetting at once", nothing, concurrentForgetting},
+		{"Parts", nothing, resultsOfParts},
+		{"At", nothing, tellsTheInstant},
+		{"MemStore", aClock, asInMemory},
+		{"R6 forgotten in real time", byRealTime, expiresInRealTime},
+		{"Clocks of clients", ownClock, clocksOfClients},
+		{"Backend of two stores", sharing, sharedBackend},
+		{"Backend of two stores at once", sharing, sharedBackendAtOnce},
+		{"Failures: lost replies", lostReply, lostReplies},
+		{"Failures: a hanging backend", aHang, hangingBackend},
 	}
 }

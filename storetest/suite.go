@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -20,6 +18,10 @@ type suite struct {
 	setClock func(weir.Store, time.Time) // nil unless the store has a clock of its own
 	realTime bool
 	isFar    bool
+
+	another     func(testing.TB, weir.Store) weir.Store // nil unless the store shares a backend
+	loseReplies func(weir.Store, int)                   // nil unless replies can get lost
+	hang        func(weir.Store) (resume func())        // nil unless the backend can hang
 }
 
 func (s *suite) run(tb testing.TB) {
@@ -30,11 +32,43 @@ func (s *suite) run(tb testing.TB) {
 
 func (s *suite) runCase(tb testing.TB, c testCase) {
 	s.sub(tb, c.name, func(tb testing.TB) {
-		if c.driven && s.realTime {
-			tb.Skip("the store's clock can't be set")
+		if reason := s.lacks(c.needs); reason != "" {
+			tb.Skip(reason)
 		}
 		c.run(s.env(tb))
 	})
+}
+
+// A need is what a case needs of the suite.
+type need int
+
+const (
+	nothing    need = iota
+	aClock          // that can be set
+	ownClock        // of the store, set or not
+	byRealTime      // of the store
+	sharing         // of the backend, by another store
+	lostReply       // when asked for
+	aHang           // likewise
+)
+
+// lacks says why there is not what a case needs.
+func (s *suite) lacks(n need) string {
+	switch {
+	case n == aClock && s.realTime:
+		return "the store's clock can't be set"
+	case n == ownClock && !s.realTime && s.setClock == nil:
+		return "the store has no clock of its own"
+	case n == byRealTime && !s.realTime:
+		return "the store's clock can be set"
+	case n == sharing && s.another == nil:
+		return "Run was not told how: Shared"
+	case n == lostReply && s.loseReplies == nil:
+		return "Run was not told how: LostReplies"
+	case n == aHang && s.hang == nil:
+		return "Run was not told how: Hangs"
+	}
+	return ""
 }
 
 // start is where the clock stands at first: some way into a second, and into a day, of 2023.
@@ -44,14 +78,23 @@ var start = time.Unix(1_700_006_400, 0).Add(3*time.Hour + 123_457*time.Microseco
 type env struct {
 	testing.TB
 	*suite
-	store weir.Store
-	clock *manualClock
+	store  weir.Store
+	others []weir.Store // on the backend of store
+	clock  *manualClock
 }
 
 func (s *suite) env(tb testing.TB) *env {
-	e := &env{tb, s, s.newStore(tb), newManualClock()}
+	e := &env{TB: tb, suite: s, store: s.newStore(tb), clock: newManualClock()}
 	e.at(0)
 	return e
+}
+
+// alsoOn makes another store on the backend.
+func (e *env) alsoOn() weir.Store {
+	s := e.another(e.TB, e.store)
+	e.others = append(e.others, s)
+	e.set(e.clock.Now())
+	return s
 }
 
 // each runs f as a subtest for every policy, each with a new store.
@@ -74,6 +117,9 @@ func (e *env) set(now time.Time) {
 	now = time.Unix(0, int64(e.up(time.Duration(now.UnixNano()))))
 	if e.setClock != nil {
 		e.setClock(e.store, now) // first, for those whom the other clock wakes ask the store at once
+		for _, s := range e.others {
+			e.setClock(s, now)
+		}
 	}
 	e.clock.set(now)
 }
@@ -119,75 +165,6 @@ func (e *env) long() time.Duration {
 		return 50 * 365 * 24 * time.Hour // its windows began at the end of 2019
 	}
 	return 24 * time.Hour
-}
-
-// A limiter is a weir.Keyed, and lets cases make requests that it doesn't.
-type limiter struct {
-	*weir.Keyed
-	scope *weir.Scope
-}
-
-func (e *env) limiter(p weir.Policy, name string) limiter {
-	return e.limiterOn(e.store, e.clock, p, name)
-}
-
-func (e *env) limiterOn(s weir.Store, c weir.Clock, p weir.Policy, name string) limiter {
-	e.Helper()
-	with := func(s weir.Store) *weir.Keyed {
-		opts := []weir.Option{weir.WithStore(s), weir.WithName(name)}
-		if !e.realTime {
-			opts = append(opts, weir.WithClock(c))
-		}
-		l, err := weir.New(p, opts...)
-		if err != nil {
-			e.Fatalf("New(%#v): %v", p, err)
-		}
-		return l
-	}
-	var catch scopeCatcher
-	with(&catch).Allow("")
-	return limiter{with(s), catch.scope}
-}
-
-// A scopeCatcher is a Store that keeps the Scope of the limiter that asks it.
-type scopeCatcher struct{ scope *weir.Scope }
-
-func (c *scopeCatcher) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
-	c.scope = r.Scope
-	return weir.Answer{}, errors.New("no decision")
-}
-
-// do makes a request of the store that Take can't make: to give back, or to book ahead.
-func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
-	e.Helper()
-	a, err := e.store.Do(context.Background(), weir.Request{Scope: l.scope, Key: key, Ask: ask})
-	if err != nil {
-		e.Fatalf("%s: Do(%s, %+v) failed: %v", errorsRule, short(key), ask, err)
-	}
-	if now := e.clock.Now(); a.At <= 0 || !e.realTime && a.At != now.UnixNano() {
-		e.Fatalf("%s: Do(%s, %+v) at %d told At %d", atRule, short(key), ask, now.UnixNano(), a.At)
-	}
-	return a
-}
-
-// take is Take, and checks what holds for every answer.
-func (e *env) take(l limiter, key string, n int) weir.Result {
-	e.Helper()
-	r, err := l.Take(context.Background(), key, n)
-	if err != nil {
-		e.Fatalf("%s: Take(%s, %d) failed: %v", errorsRule, short(key), n, err)
-	}
-	switch {
-	case n == 0 && !r.Allowed:
-		e.Fatalf("%s: a look at %s was denied: %+v", r3, short(key), r)
-	case r.Allowed != (r.RetryAfter == 0):
-		e.Fatalf("%s: RetryAfter must be zero exactly if allowed: %+v", r4, r)
-	case r.Remaining < 0 || r.Remaining > r.Limit:
-		e.Fatalf("%s: Remaining must be from 0 to Limit: %+v", r5, r)
-	case r.ResetAfter < 0:
-		e.Fatalf("%s: ResetAfter is negative: %+v", r6, r)
-	}
-	return r
 }
 
 // exhaust takes single events until one is denied. It returns how many were granted, and the denial;

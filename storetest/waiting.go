@@ -67,7 +67,7 @@ func receive[T any](e *env, c <-chan T, what string) T {
 // watch is a limiter whose steps can be followed.
 func (e *env) watch(p weir.Policy) (limiter, <-chan step) {
 	w := &watched{e.store, make(chan step, 1000)}
-	return e.limiterOn(w, e.clock, p, ""), w.steps
+	return e.limiterOn(w, p, ""), w.steps
 }
 
 // Booking: an ask with MaxWait is granted ahead by the policies that can, and giving it back undoes

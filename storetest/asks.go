@@ -1,0 +1,212 @@
+package storetest
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// UpTo: as many as there are of what is asked for are granted, and the answer tells how many. Where
+// there is none, it is a denial, which changes nothing. A queue has room for all or for none.
+func asManyAsThereAre(e *env) {
+	const limit = 10
+	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+		l := e.limiter(p, "")
+		granted := []int{4, 6, 0, 0}
+		if isQueue(p) {
+			granted = []int{4, 0, 0, 0}
+		}
+		for i, n := range []int{4, limit, 1, limit + 5} {
+			before := e.take(l, "k", 0)
+			a := e.do(l, "k", weir.Ask{N: n, How: weir.UpTo})
+			if a.Granted != granted[i] || a.Allowed != (granted[i] > 0) {
+				e.Fatalf("%s: up to %d with %d left: %+v, want %d granted", upToRule, n, before.Remaining, a, granted[i])
+			}
+			after := e.take(l, "k", 0)
+			switch {
+			case a.Remaining != after.Remaining:
+				e.Fatalf("%s: up to %d told %d Remaining, and a look then %d", upToRule, n, a.Remaining, after.Remaining)
+			case a.Allowed:
+			case a.RetryAfter <= 0 || a.RetryAfter == weir.Never:
+				e.Fatalf("%s: up to %d of none: %+v, want the time until there is one", upToRule, n, a)
+			case !e.same(before, after):
+				e.Fatalf("%s: up to %d of none changed %+v to %+v", upToRule, n, before, after)
+			}
+		}
+	})
+}
+
+// UpTo by many goroutines: together they are granted exactly what there is.
+func concurrentUpTo(e *env) {
+	limit := e.few(5000)
+	if e.realTime {
+		limit = e.few(1000) // the log keeps an entry for each instant
+	}
+	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+		if isQueue(p) {
+			e.Skip("a queue grants them all to the first")
+		}
+		l := e.limiter(p, "")
+		var granted atomic.Int64
+		parallel(goroutines, func(g int) {
+			for i := range limit {
+				a := e.ask(l, "k", weir.Ask{N: 1 + (g+i)%3, How: weir.UpTo})
+				granted.Add(int64(a.Granted))
+				if !a.Allowed {
+					return
+				}
+			}
+		})
+		if int(granted.Load()) != limit {
+			e.Fatalf("%s: asking for as many as there are, %d goroutines were granted %d, want exactly %d",
+				r10, goroutines, granted.Load(), limit)
+		}
+	})
+}
+
+// Regardless: all events are granted, and what goes beyond the allowance is a debt. While it lasts the
+// key is shut, and nothing remains. It is paid by giving back, or by time, as the policy says.
+func chargedRegardless(e *env) {
+	const limit = 10
+	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+		l := e.limiter(p, "")
+		e.take(l, "k", 3)
+		before := e.take(l, "k", 0)
+		for _, n := range []int{1, limit, 3 * limit} {
+			if a := e.do(l, "k", weir.Ask{N: n, How: weir.Regardless}); !a.Allowed || a.RetryAfter != 0 {
+				e.Fatalf("%s: %d regardless: %+v", regardlessRule, n, a)
+			}
+		}
+		if r := e.take(l, "k", 1); r.Allowed || r.Remaining != 0 {
+			e.Fatalf("%s: with a debt of %d, one event: %+v", regardlessRule, 3+4*limit+1-limit, r)
+		}
+		if a := e.do(l, "k", weir.Ask{N: limit, How: weir.UpTo}); a.Allowed || a.Granted != 0 {
+			e.Fatalf("%s: in debt, as many as there are: %+v", regardlessRule, a)
+		}
+		e.do(l, "k", weir.Ask{N: -4 * limit})
+		e.do(l, "k", weir.Ask{N: -1})
+		if after := e.take(l, "k", 0); !e.same(before, after) {
+			e.Fatalf("%s: what was charged was given back, which changed %+v to %+v", regardlessRule, before, after)
+		}
+	})
+}
+
+// Regardless by many goroutines: none of it is lost, and none counted twice.
+func concurrentRegardless(e *env) {
+	charges := e.few(300)
+	limit := charges * goroutines // so that what is charged is twice as much
+	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+		l := e.limiter(p, "")
+		e.take(l, "k", 3)
+		before := e.take(l, "k", 0)
+		parallel(goroutines, func(g int) {
+			for range charges {
+				e.ask(l, "k", weir.Ask{N: 1 + g%3, How: weir.Regardless})
+			}
+		})
+		for g := range goroutines {
+			for _, n := range []int{charges - 1, 1} { // if one charge was lost, the last is not there to give back
+				e.do(l, "k", weir.Ask{N: -n * (1 + g%3)})
+			}
+		}
+		after := e.take(l, "k", 0)
+		e.do(l, "k", weir.Ask{N: 1, How: weir.Regardless})
+		e.do(l, "k", weir.Ask{N: -1})
+		if again := e.take(l, "k", 0); !e.same(before, after) || !e.same(before, again) {
+			e.Fatalf("%s: %d charges of as many goroutines, and giving all of it back, changed %+v to %+v, and then %+v",
+				r10, charges*goroutines, before, after, again)
+		}
+	})
+}
+
+// Giving back: what was granted at an instant that the policy does not count any more is not given back
+// to what it counts now. The instant is the At of the answer that granted it.
+func givenBackByInstant(e *env) {
+	const limit, per = 10, time.Second
+	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
+		if books(p) {
+			e.Skip("a bucket counts no instants")
+		}
+		l := e.limiter(p, "")
+		first := e.do(l, "k", weir.Ask{N: 6}).At
+		e.advance(3 * per)
+		second := e.do(l, "k", weir.Ask{N: 5}).At
+		for _, back := range []struct {
+			n    int
+			at   int64
+			left int
+		}{
+			{6, first, limit - 5},
+			{2, second, limit - 3},
+			{1, 0, limit - 2},
+			{6, second, limit}, // more than there are
+			{6, first, limit},
+		} {
+			e.do(l, "k", weir.Ask{N: -back.n, GrantedAt: back.at})
+			if r := e.take(l, "k", 0); r.Remaining != back.left {
+				e.Fatalf("%s: 6 of an instant that is not counted any more, and 5 of another: after giving back %d of %d, Remaining is %d, want %d",
+					givingBackRule, back.n, back.at, r.Remaining, back.left)
+			}
+		}
+	})
+}
+
+// At: every answer tells the instant of its decision, to a look and in a denial, too.
+func tellsTheInstant(e *env) {
+	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
+		l := e.limiter(p, "")
+		for i := range 20 { // do checks At
+			for _, ask := range []weir.Ask{{N: 1}, {}, {N: 11}, {N: 2, How: weir.UpTo}, {N: -1}, {N: 1, MaxWait: time.Second}} {
+				e.do(l, "k", ask)
+			}
+			e.advance(e.up(time.Duration(i*i) * time.Millisecond / 3))
+		}
+	})
+}
+
+// Parts: a store hands a policy that is composed of others the place for its parts' results, and leaves there,
+// in place of what was there, what the policy decided on last, even if it had to decide more than once.
+func resultsOfParts(e *env) {
+	slow := weir.FixedWindow{Limit: 20, Per: e.long()}
+	for _, p := range []struct {
+		named
+		parts int
+	}{
+		{named{"All", weir.All(weir.TokenBucket{Limit: 10, Per: e.long()}, slow, weir.SlidingLog{Limit: 30, Per: e.long()})}, 3},
+		{named{"Tiers", weir.Tiers(weir.TokenBucket{Limit: 10, Per: e.long()}, slow)}, 2},
+	} {
+		e.sub(e.TB, p.name, func(tb testing.TB) { e.suite.env(tb).parts(p.Policy, p.parts) })
+	}
+}
+
+func (e *env) parts(p weir.Policy, n int) {
+	l, m := e.limiter(p, ""), e.model(p)
+	for i, ask := range []weir.Ask{{N: 1}, {N: 8}, {N: 5}, {}, {N: 100}, {N: 4, How: weir.UpTo}, {N: -2}} {
+		junk := []weir.Result{{Limit: -1}}
+		got, want := junk, junk
+		ask.Parts = &got
+		e.do(l, "k", ask)
+		ask.Parts = &want
+		m.do("k", e.clock.Now(), ask)
+		if len(want) != n {
+			e.Fatalf("storetest: %#v told %d parts", p, len(want))
+		}
+		if !e.sameParts(got, want) {
+			e.Fatalf("%s: the parts of ask %d are %+v, want %+v", partsRule, i, got, want)
+		}
+	}
+}
+
+func (e *env) sameParts(a, b []weir.Result) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !e.same(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weir-go/weir"
+)
+
+// A limiter is a weir.Keyed, and lets cases make requests that it doesn't.
+type limiter struct {
+	*weir.Keyed
+	scope *weir.Scope
+	store weir.Store
+}
+
+func (e *env) limiter(p weir.Policy, name string) limiter { return e.limiterOn(e.store, p, name) }
+
+func (e *env) limiterOn(s weir.Store, p weir.Policy, name string) limiter {
+	if e.realTime {
+		return e.limiterWith(s, nil, p, name)
+	}
+	return e.limiterWith(s, e.clock, p, name)
+}
+
+// limiterWith makes a limiter. Its clock is the system's if c is nil.
+func (e *env) limiterWith(s weir.Store, c weir.Clock, p weir.Policy, name string) limiter {
+	e.Helper()
+	with := func(s weir.Store) *weir.Keyed {
+		opts := []weir.Option{weir.WithStore(s), weir.WithName(name)}
+		if c != nil {
+			opts = append(opts, weir.WithClock(c))
+		}
+		l, err := weir.New(p, opts...)
+		if err != nil {
+			e.Fatalf("New(%#v): %v", p, err)
+		}
+		return l
+	}
+	var catch scopeCatcher
+	with(&catch).Allow("")
+	return limiter{with(s), catch.scope, s}
+}
+
+// A scopeCatcher is a Store that keeps the Scope of the limiter that asks it.
+type scopeCatcher struct{ scope *weir.Scope }
+
+func (c *scopeCatcher) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
+	c.scope = r.Scope
+	return weir.Answer{}, errors.New("no decision")
+}
+
+// do makes a request of the store that Take can't make, and checks At, which Take doesn't tell.
+func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
+	e.Helper()
+	a, err := l.store.Do(context.Background(), weir.Request{Scope: l.scope, Key: key, Ask: ask})
+	if err != nil {
+		e.Fatalf("%s: Do(%s, %+v) failed: %v", errorsRule, short(key), ask, err)
+	}
+	if now := e.clock.Now(); a.At <= 0 || !e.realTime && a.At != now.UnixNano() {
+		e.Fatalf("%s: Do(%s, %+v) at %d told At %d", atRule, short(key), ask, now.UnixNano(), a.At)
+	}
+	return a
+}
+
+// take is Take, and checks what holds for every answer.
+func (e *env) take(l limiter, key string, n int) weir.Result {
+	e.Helper()
+	r, err := l.Take(context.Background(), key, n)
+	if err != nil {
+		e.Fatalf("%s: Take(%s, %d) failed: %v", errorsRule, short(key), n, err)
+	}
+	switch {
+	case n == 0 && !r.Allowed:
+		e.Fatalf("%s: a look at %s was denied: %+v", r3, short(key), r)
+	case r.Allowed != (r.RetryAfter == 0):
+		e.Fatalf("%s: RetryAfter must be zero exactly if allowed: %+v", r4, r)
+	case r.Remaining < 0 || r.Remaining > r.Limit:
+		e.Fatalf("%s: Remaining must be from 0 to Limit: %+v", r5, r)
+	case r.ResetAfter < 0:
+		e.Fatalf("%s: ResetAfter is negative: %+v", r6, r)
+	}
+	return r
+}

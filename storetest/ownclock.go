@@ -1,0 +1,111 @@
+package storetest
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Clocks: a store with a clock of its own decides by it alone. Two limiters whose clocks differ, by a
+// second or by an hour, get the answers that one gets; and the store does not read their clocks.
+func clocksOfClients(e *env) {
+	for _, skew := range []time.Duration{time.Second, -time.Second, time.Hour} {
+		for _, p := range append(shapes(10, e.long()), custom(e.long())...) {
+			if p.name == "composed" {
+				continue // which counts as another policy, in general, for each limiter
+			}
+			name := p.name + skew.String()
+			clock := &skewedClock{Clock: e.clock, by: skew}
+			if e.realTime {
+				clock.Clock = realClock{}
+			}
+			ls := []limiter{e.limiter(p.Policy, name), e.limiterWith(e.store, clock, p.Policy, name)}
+			reads := clock.reads.Load()
+			for i := range 30 {
+				e.do(ls[i%2], "k", weir.Ask{N: 1})
+			}
+			a, b := e.do(ls[0], "k", weir.Ask{}), e.do(ls[1], "k", weir.Ask{})
+			if e.seen(a, weir.Ask{}) != e.seen(b, weir.Ask{}) {
+				e.Fatalf("%s: %s: %+v, and to a limiter whose clock differs by %v: %+v", clockRule, p.name, a, skew, b)
+			}
+			if clock.reads.Load() != reads {
+				e.Fatalf("%s: %s: the store read the clock of a limiter", clockRule, p.name)
+			}
+			if e.realTime {
+				continue
+			}
+			e.walk(clockRule, p.Policy, 2, ls...).run(e.few(200))
+		}
+	}
+}
+
+// A skewedClock is one that goes before another, or after it, and counts how often it is read.
+type skewedClock struct {
+	weir.Clock
+	by    time.Duration
+	reads atomic.Int64
+}
+
+func (c *skewedClock) Now() time.Time {
+	c.reads.Add(1)
+	return c.Clock.Now().Add(c.by)
+}
+
+type realClock struct{}
+
+func (realClock) Now() time.Time                         { return time.Now() }
+func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// Expiry: by a clock that nobody can set, a state is kept as long as it matters, and then the key is as new.
+// The instants are those that the answers tell.
+func expiresInRealTime(e *env) {
+	const per = 300 * time.Millisecond
+	type used struct {
+		named
+		limiter
+		fresh weir.Result
+		first weir.Answer
+	}
+	var all []used
+	for _, p := range shapes(1, per) {
+		l := e.limiter(p.Policy, p.name)
+		all = append(all, used{p, l, e.take(l, "never seen", 0), e.do(l, "k", weir.Ask{N: 1})})
+	}
+	give := time.Now().Add(e.patience)
+	for _, u := range all {
+		next := e.do(u.limiter, "k", weir.Ask{N: 1})
+		for ; !next.Allowed; next = e.do(u.limiter, "k", weir.Ask{N: 1}) {
+			if time.Now().After(give) {
+				e.Fatalf("%s: %s: 1 per %v was used, and denied ever since: %+v", r6, u.name, per, next)
+			}
+			time.Sleep(per / 20)
+		}
+		if next.At-u.first.At < int64(least(u.Policy)) {
+			e.Fatalf("%s: %s: 1 per %v was used at %d, and again at %d", r6, u.name, per, u.first.At, next.At)
+		}
+	}
+	time.Sleep(2*per + per/2)
+	for _, u := range all {
+		if r := e.take(u.limiter, "k", 0); !e.same(r, u.fresh) {
+			e.Fatalf("%s: %s: long after its reset: %+v; a key never seen: %+v", r6, u.name, r, u.fresh)
+		}
+	}
+}
+
+// least is the least time between two events of a policy that grants one at once.
+func least(p weir.Policy) time.Duration {
+	switch p := p.(type) {
+	case weir.TokenBucket:
+		return p.Per / time.Duration(p.Limit)
+	case weir.LeakyBucket:
+		return p.Per / time.Duration(p.Limit)
+	case weir.FixedWindow:
+		if p.FromFirst {
+			return p.Per
+		}
+	case weir.SlidingLog:
+		return p.Per
+	}
+	return 0 // the ends of windows
+}

@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Sharing a backend: two stores on it, as two processes have them, are as one. What the one has decided the
+// other knows at its next request. A store that answers from what it has seen itself, or writes
+// what it had read before, shows here.
+func sharedBackend(e *env) {
+	another := e.alsoOn()
+	if !e.realTime {
+		for _, p := range append(shapes(10, time.Second), custom(time.Second)...) {
+			w := e.walk(backendRule, p.Policy, 2, e.limiter(p.Policy, p.name))
+			w.stores = []weir.Store{e.store, another}
+			w.run(e.few(500))
+		}
+	}
+	const limit = 10
+	for _, p := range shapes(limit, e.long()) {
+		l := [2]limiter{e.limiter(p.Policy, p.name+" shared"), e.limiterOn(another, p.Policy, p.name+" shared")}
+		for round := range 3 {
+			for i := 0; e.take(l[i%2], "k", 1).Allowed; i++ {
+				if i > limit {
+					e.Fatalf("%s: %s: two stores granted more than %d", backendRule, p.name, limit)
+				}
+			}
+			for i := range l {
+				if r := e.take(l[i], "k", 1); r.Allowed {
+					e.Fatalf("%s: %s: what one store had used up, another granted: %+v", backendRule, p.name, r)
+				}
+			}
+			e.forget(l[round%2], "k")
+		}
+	}
+}
+
+// Sharing a backend by many goroutines: two stores together grant exactly Limit.
+func sharedBackendAtOnce(e *env) {
+	limit := e.few(2000)
+	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+		ls := [2]limiter{e.limiter(p, ""), e.limiterOn(e.alsoOn(), p, "")}
+		want := limit
+		if isQueue(p) {
+			want = 1
+		}
+		var granted atomic.Int64
+		parallel(goroutines, func(g int) {
+			for range limit / goroutines * 2 {
+				if e.allowed(ls[g%2], "k", 1) {
+					granted.Add(1)
+				}
+			}
+		})
+		if int(granted.Load()) != want {
+			e.Fatalf("%s: two stores at once granted %d, want exactly %d", backendRule, granted.Load(), want)
+		}
+	})
+}
+
+// Lost replies: a request that was carried out, and of which the answer got lost, is an error, and counts
+// once. A store that sends it again counts it again, unless it knows how not to.
+func lostReplies(e *env) {
+	const limit = 30
+	for _, p := range append(shapes(limit, e.long()), named{"composed", composed(3 * e.long())}) {
+		if isQueue(p.Policy) {
+			continue // of which nothing is left to count
+		}
+		l := e.limiter(p.Policy, p.name)
+		full := e.take(l, "k", 0).Remaining
+		e.take(l, "k", 1)
+		asked, granted := 1, 1
+		for _, losses := range []int{1, 3} {
+			e.loseReplies(e.store, losses)
+			for range losses {
+				asked++
+				if r, err := l.Take(context.Background(), "k", 1); err == nil && r.Allowed {
+					granted++
+				}
+			}
+			e.loseReplies(e.store, 0)
+		}
+		if used := full - e.take(l, "k", 0).Remaining; used < granted || used > asked {
+			e.Fatalf("%s: %s: of %d asks, the replies of some got lost, %d are known to be granted; counted were %d",
+				failureRule, p.name, asked, granted, used)
+		}
+	}
+}
+
+// Hanging: while the backend gives no answer, each caller gets an error when its context ends, by a deadline
+// or by being cancelled. When the backend answers again, the store does; and no request has been
+// counted more than once.
+func hangingBackend(e *env) {
+	const limit, callers = 1000, 8
+	l := e.limiter(weir.TokenBucket{Limit: limit, Per: e.long()}, "")
+	e.take(l, "k", 1)
+	resume := e.hang(e.store)
+	resumed := sync.OnceFunc(resume)
+	defer resumed()
+
+	ended := make(chan error, 2*callers)
+	for range callers {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), e.patience/100)
+			defer cancel()
+			_, err := l.Take(ctx, "k", 1)
+			ended <- err
+		}()
+		go func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			time.AfterFunc(e.patience/100, cancel)
+			ended <- l.Wait(ctx, "k", 1)
+		}()
+	}
+	for range cap(ended) {
+		select {
+		case err := <-ended:
+			if err == nil {
+				e.Fatalf("%s: a backend that hangs granted an event", failureRule)
+			}
+		case <-time.After(e.patience / 4):
+			e.Fatalf("%s: while the backend hangs, a caller is held for %v after its context has ended",
+				failureRule, e.patience/4-e.patience/100)
+		}
+	}
+	resumed()
+
+	var r weir.Result
+	err := errors.New("not asked")
+	for give := time.Now().Add(e.patience); err != nil && time.Now().Before(give); {
+		if r, err = l.Take(context.Background(), "k", 0); err != nil {
+			time.Sleep(e.patience / 1000)
+		}
+	}
+	if err != nil {
+		e.Fatalf("%s: the backend answers again, and %v later the store does not: %v", failureRule, e.patience, err)
+	}
+	if used := limit - r.Remaining; used < 1 || used > 1+2*callers {
+		e.Fatalf("%s: %d asks while the backend hung, after one before, counted as %d", failureRule, 2*callers, used)
+	}
+}
