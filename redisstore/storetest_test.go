@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,8 +18,9 @@ import (
 // A drivenStore decides by a clock that the test sets.
 type drivenStore struct {
 	*Store
-	now  atomic.Int64
-	skew time.Duration
+	now    atomic.Int64
+	skew   time.Duration
+	prefix string
 }
 
 // anySkew lets the clock step back as far as a test likes to.
@@ -33,13 +35,13 @@ func newClient(tb testing.TB, addr string) *redis.Client {
 }
 
 func newDriven(tb testing.TB, client Client, skew time.Duration, opts ...Option) *drivenStore {
-	s := &drivenStore{skew: skew}
+	s := &drivenStore{skew: skew, prefix: fmt.Sprintf("test%d", drivenStores.Add(1))}
 	opts = append([]Option{
 		func(c *config) error {
 			c.clock = func() any { return script.Driven(s.now.Load(), s.skew) }
 			return nil
 		},
-		WithPrefix(fmt.Sprintf("test%d", drivenStores.Add(1))),
+		WithPrefix(s.prefix),
 		WithTimeout(time.Minute),
 	}, opts...)
 	store, err := New(client, opts...)
@@ -52,12 +54,27 @@ func newDriven(tb testing.TB, client Client, skew time.Duration, opts ...Option)
 
 func (s *drivenStore) set(now time.Time) { s.now.Store(now.UnixNano()) }
 
+// another is a store on the same keys, by a client of its own, as another process has it.
+func (s *drivenStore) another(tb testing.TB, addr string) *drivenStore {
+	return newDriven(tb, newClient(tb, addr), s.skew, WithPrefix(s.prefix))
+}
+
 func TestStore(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, redistest.Single(t).Addr())
+	server := redistest.Single(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	client := newClient(t, proxy.Addr())
 	storetest.Run(t,
 		func(t *testing.T) weir.Store { return newDriven(t, client, anySkew) },
 		storetest.OwnClock(time.Microsecond, func(s weir.Store, now time.Time) { s.(*drivenStore).set(now) }),
+		storetest.Shared(func(t *testing.T, s weir.Store) weir.Store { return s.(*drivenStore).another(t, server.Addr()) }),
+		storetest.LostReplies(func(_ weir.Store, n int) {
+			proxy.LoseReplies(n, func(command []string) bool { return strings.HasPrefix(strings.ToLower(command[0]), "eval") })
+		}),
+		storetest.Hangs(func(weir.Store) func() {
+			proxy.Stall()
+			return proxy.Forward
+		}),
 		storetest.RoundTrips())
 }
 
