@@ -74,7 +74,7 @@ func TestP8_TimeToLiveIsNeverZero(t *testing.T) {
 			for range 20 {
 				take(t, l, key, 1)
 			}
-			ttl := client.PTTL(context.Background(), s.engine.Keys.Key("P8", key)).Val()
+			ttl := client.PTTL(context.Background(), s.remote.Engine().Keys.Key("P8", key)).Val()
 			assert.Less(t, ttl, 10*time.Millisecond, "%T of %v", p, per)
 			assert.NotEqual(t, time.Duration(-1), ttl, "%T of %v lives for ever", p, per)
 		}
@@ -97,7 +97,7 @@ func TestP12_LooksAndDenialsWriteNothing(t *testing.T) {
 	for name, p := range policies {
 		l := newLimiter(t, s, p, name)
 		take(t, l, "k", 3)
-		key := s.engine.Keys.Key(name, "k")
+		key := s.remote.Engine().Keys.Key(name, "k")
 		before := client.Get(context.Background(), key).Val()
 		for range 10 {
 			assert.False(t, l.Allow("k"))
@@ -106,7 +106,7 @@ func TestP12_LooksAndDenialsWriteNothing(t *testing.T) {
 			take(t, l, "new", 0)
 		}
 		assert.Equal(t, before, client.Get(context.Background(), key).Val(), name)
-		assert.Zero(t, client.Exists(context.Background(), s.engine.Keys.Key(name, "new")).Val(), name)
+		assert.Zero(t, client.Exists(context.Background(), s.remote.Engine().Keys.Key(name, "new")).Val(), name)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/script"
 )
 
@@ -48,6 +49,8 @@ func (g *gate) pass(n int) {
 	defer g.mu.Unlock()
 }
 
+const maxFlights, maxCalls = remote.MaxFlights, remote.MaxCalls
+
 // together calls f for 0 to n - 1 at once, such that the commands of all but the first maxFlights of them
 // are sent in one flight. Meanwhile is called before that.
 func together(t *testing.T, client *redis.Client, s *Store, n int, meanwhile func(), f func(i int)) {
@@ -62,7 +65,7 @@ func together(t *testing.T, client *redis.Client, s *Store, n int, meanwhile fun
 	}
 	for i := maxFlights; i < n; i++ {
 		callers.Go(func() { f(i) })
-		require.Eventually(t, func() bool { return s.queue.length() == i-maxFlights+1 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return s.remote.Waiting() == i-maxFlights+1 }, 20*time.Second, time.Millisecond)
 	}
 	meanwhile()
 	g.mu.Unlock()
@@ -72,15 +75,6 @@ func together(t *testing.T, client *redis.Client, s *Store, n int, meanwhile fun
 		sizes = append(sizes, <-g.flights) // a new connection sends commands, too
 	}
 	assert.Contains(t, sizes, n-maxFlights, "those who waited go together")
-}
-
-func (q *queue) length() (n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for c := q.waiting.next; c != &q.waiting; c = c.next {
-		n++
-	}
-	return n
 }
 
 // Callers who come while others' commands are under way share a round trip, and each gets its own answer.
@@ -98,7 +92,7 @@ func TestPipeline(t *testing.T) {
 			take(t, tokens, "script", 1)
 			take(t, window, "script", 1)
 			take(t, window, "forgotten", 1)
-			server.MustDo("LPUSH", s.engine.Keys.Key("", "list"), "x")
+			server.MustDo("LPUSH", s.remote.Engine().Keys.Key("", "list"), "x")
 			var mu sync.Mutex
 			var left []int
 			meanwhile := func() {
@@ -115,7 +109,7 @@ func TestPipeline(t *testing.T) {
 					_, err := tokens.Take(context.Background(), "list", 1)
 					assert.ErrorContains(t, err, "WRONGTYPE")
 				case 2:
-					_, err := s.send(context.Background(), script.Call{Key: s.engine.Keys.Key("w", "forgotten")})
+					_, err := s.remote.Engine().Send(context.Background(), script.Call{Key: s.remote.Engine().Keys.Key("w", "forgotten")})
 					assert.NoError(t, err)
 				default:
 					r, err := tokens.Take(context.Background(), "k", 1)
@@ -155,7 +149,7 @@ func TestPipelineWhoseRepliesAreLost(t *testing.T) {
 	var mu sync.Mutex
 	meanwhile := func() {
 		proxy.LoseReplies(10, func(command []string) bool {
-			if !strings.EqualFold(command[0], "evalsha") || command[3] != s.engine.Keys.Key("", "k") {
+			if !strings.EqualFold(command[0], "evalsha") || command[3] != s.remote.Engine().Keys.Key("", "k") {
 				return false
 			}
 			seen++

@@ -22,17 +22,11 @@ package redisstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"reflect"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/script"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 )
 
 // A Client sends commands. Those of go-redis are Clients: *[redis.Client], also one for a failover with
@@ -45,11 +39,11 @@ type Client interface {
 var (
 	// ErrNoReply means that there was no reply within the time allowed. Whether the events were counted is
 	// not known.
-	ErrNoReply = errors.New("no reply from Redis in time")
+	ErrNoReply = remote.ErrNoReply
 
 	// ErrBusy means that this command was not sent, because those before it were still under way when its
 	// time was over. Nothing was counted.
-	ErrBusy = errors.New("commands before this one are still under way to Redis")
+	ErrBusy = remote.ErrBusy
 )
 
 // A Store is a [weir.Store] in Redis. It is made by [New], and safe for concurrent use, by any number of
@@ -68,58 +62,27 @@ var (
 // the command is sent alone. A cluster or a ring is sent each command alone: with others, it would wait
 // for their servers, too.
 type Store struct {
-	client   Client
-	pipeline func() redis.Pipeliner // nil if each command is sent alone
-	engine   *script.Engine
-	timeout  time.Duration
-	queue    *queue
-	calls    sync.Pool // of *call
-
-	reload   func(context.Context) // asks a cluster for its topology; nil for other clients
-	reloaded atomic.Int64          // when it was last called
+	remote *remote.Store
 }
 
 var _ weir.Store = (*Store)(nil)
 
 // New returns a Store that sends its commands by client. An error names every fault of the options.
 func New(client Client, opts ...Option) (*Store, error) {
-	c := config{
-		prefix: script.DefaultPrefix, maxKeyLen: script.DefaultMaxKeyLen,
-		timeout: time.Second, maxInFlight: 1024,
-	}
-	var err error
-	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		err = errors.New("weir: redisstore.New without a client")
-	}
-	for _, opt := range opts {
-		if opt == nil {
-			opt = func(*config) error { return errors.New("weir: redisstore.New with a nil Option") }
-		}
-		err = errors.Join(err, opt(&c))
-	}
-	keys, keyErr := script.NewKeys(c.prefix, c.maxKeyLen)
-	if err = errors.Join(err, keyErr); err != nil {
-		return nil, err
-	}
-	s := &Store{client: client, timeout: c.timeout, queue: newQueue(c.maxInFlight)}
-	s.queue.process = s.process
-	if client, ok := client.(*redis.Client); ok {
-		s.pipeline = client.Pipeline
-		s.queue.maxFlights, s.queue.maxCalls = maxFlights, maxCalls
-	}
-	s.engine = script.NewEngine(script.Config{Keys: keys, Send: s.send, Budget: c.timeout, Clock: c.clock})
-	s.calls.New = func() any { return newCall(s.timeout) }
+	s := &sender{client: client}
+	d := remote.Driver{Package: "redisstore", Client: client, Send: s.send, NoReply: s.reloadTopology}
+	_, d.Pipelines = client.(*redis.Client)
 	if cluster, ok := client.(interface{ ReloadState(context.Context) }); ok {
 		s.reload = cluster.ReloadState
 	}
-	return s, nil
+	r, err := remote.New(d, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{r}, nil
 }
 
 // Do implements [weir.Store].
 func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
-	a, err := s.engine.Do(ctx, r)
-	if err != nil {
-		return weir.Answer{}, fmt.Errorf("redisstore: %w", err)
-	}
-	return a, nil
+	return s.remote.Do(ctx, r)
 }

@@ -15,7 +15,7 @@ import (
 const reloadEvery = 200 * time.Millisecond
 
 // notice has the topology asked for after an error that another master may mend.
-func (s *Store) notice(err error) {
+func (s *sender) notice(err error) {
 	var reply redis.Error
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -37,7 +37,7 @@ func isClusterState(reply string) bool {
 	return false
 }
 
-func (s *Store) reloadTopology() {
+func (s *sender) reloadTopology() {
 	if s.reload == nil {
 		return
 	}

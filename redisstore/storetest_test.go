@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/script"
 	"github.com/weir-go/weir/storetest"
 )
@@ -37,9 +38,8 @@ func newClient(tb testing.TB, addr string) *redis.Client {
 func newDriven(tb testing.TB, client Client, skew time.Duration, opts ...Option) *drivenStore {
 	s := &drivenStore{skew: skew, prefix: fmt.Sprintf("test%d", drivenStores.Add(1))}
 	opts = append([]Option{
-		func(c *config) error {
-			c.clock = func() any { return script.Driven(s.now.Load(), s.skew) }
-			return nil
+		func(c *remote.Config) {
+			c.Clock = func() any { return script.Driven(s.now.Load(), s.skew) }
 		},
 		WithPrefix(s.prefix),
 		WithTimeout(time.Minute),

@@ -49,14 +49,14 @@ func TestForeignValues(t *testing.T) {
 	} {
 		l := newLimiter(t, s, p, name)
 		for _, value := range []string{"hello", "\x00", "\x7f123", "\x01", "\x01\x01\x01\x01", "\x01\x05\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01", strings.Repeat("\x80", 40)} {
-			client.Set(ctx, s.engine.Keys.Key(name, "k"), value, 0)
+			client.Set(ctx, s.remote.Engine().Keys.Key(name, "k"), value, 0)
 			_, err := l.Take(ctx, "k", 1)
 			assert.ErrorContains(t, err, "the value of the key is not one of a limiter", "%s: %q", name, value)
 			assert.ErrorIs(t, err, weir.ErrRequest)
-			assert.Equal(t, value, client.Get(ctx, s.engine.Keys.Key(name, "k")).Val())
+			assert.Equal(t, value, client.Get(ctx, s.remote.Engine().Keys.Key(name, "k")).Val())
 		}
-		client.Del(ctx, s.engine.Keys.Key(name, "k"))
-		client.LPush(ctx, s.engine.Keys.Key(name, "k"), "x")
+		client.Del(ctx, s.remote.Engine().Keys.Key(name, "k"))
+		client.LPush(ctx, s.remote.Engine().Keys.Key(name, "k"), "x")
 		_, err := l.Take(ctx, "k", 1)
 		assert.ErrorContains(t, err, "WRONGTYPE", name)
 		assert.ErrorIs(t, err, weir.ErrRequest, "no outage: %s", name)
@@ -80,7 +80,7 @@ func TestValuesAreSmall(t *testing.T) {
 	} {
 		name := fmt.Sprintf("%T", c.p)
 		take(t, newLimiter(t, s, c.p, name), "k", 1)
-		key := s.engine.Keys.Key(name, "k")
+		key := s.remote.Engine().Keys.Key(name, "k")
 		assert.Equal(t, "string", client.Type(context.Background(), key).Val(), "%v", c.p)
 		assert.LessOrEqual(t, client.StrLen(context.Background(), key).Val(), c.most, "%v", c.p)
 	}
@@ -93,7 +93,9 @@ func TestLogIsSmall(t *testing.T) {
 	s := newDriven(t, client, anySkew)
 	s.set(time.Unix(1_700_000_000, 0))
 	l := newLimiter(t, s, weir.SlidingLog{Limit: 10_000, Per: 100 * time.Hour}, "")
-	size := func() int64 { return client.MemoryUsage(context.Background(), s.engine.Keys.Key("", "k")).Val() }
+	size := func() int64 {
+		return client.MemoryUsage(context.Background(), s.remote.Engine().Keys.Key("", "k")).Val()
+	}
 	at := int64(1_700_000_000_000_000)
 	for i := range 10_000 {
 		s.set(time.UnixMicro(at + int64(i)))

@@ -6,8 +6,8 @@ import "sync"
 // next one is written. More at once are smaller, and so each call costs more. A flight is bounded
 // because other clients of the server wait for it.
 const (
-	maxFlights = 2
-	maxCalls   = 64
+	MaxFlights = 2
+	MaxCalls   = 64
 )
 
 // A queue has calls wait for a flight, and bounds what is under way. While as many flights as are
@@ -138,4 +138,14 @@ func (q *queue) depart() *flight {
 	q.flights++
 	q.underWay += len(f.calls)
 	return f
+}
+
+// length is how many wait.
+func (q *queue) length() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for c := q.waiting.next; c != &q.waiting; c = c.next {
+		n++
+	}
+	return n
 }

@@ -40,16 +40,6 @@ func (x *flightTest) join(n int) (calls []*call) {
 	return calls
 }
 
-// length is how many wait.
-func (x *flightTest) length() (n int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for c := x.waiting.next; c != &x.waiting; c = c.next {
-		n++
-	}
-	return n
-}
-
 func (x *flightTest) land(i int) {
 	close(x.lands[x.began[i]])
 	synctest.Wait()

@@ -103,7 +103,7 @@ func New[Option ~func(*Config)](d Driver, opts []Option) (*Store, error) {
 	s := &Store{driver: d, timeout: c.Timeout, queue: newQueue(c.MaxInFlight)}
 	s.queue.process = s.process
 	if d.Pipelines {
-		s.queue.maxFlights, s.queue.maxCalls = maxFlights, maxCalls
+		s.queue.maxFlights, s.queue.maxCalls = MaxFlights, MaxCalls
 	}
 	s.engine = script.NewEngine(script.Config{Keys: keys, Send: s.send, Budget: c.Timeout, Clock: c.Clock})
 	s.calls.New = func() any { return newCall(s.timeout) }
@@ -118,3 +118,11 @@ func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	}
 	return a, nil
 }
+
+// What follows is for tests.
+
+// Waiting is how many commands wait to be sent.
+func (s *Store) Waiting() int { return s.queue.length() }
+
+// Engine is what makes the commands.
+func (s *Store) Engine() *script.Engine { return s.engine }

@@ -1,0 +1,77 @@
+package redisstore
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/redisstore/internal/remote"
+)
+
+// A sender sends commands by a client of go-redis.
+type sender struct {
+	client   Client
+	reload   func(context.Context) // asks a cluster for its topology; nil for other clients
+	reloaded atomic.Int64          // when it was last called
+}
+
+// once is a command that go-redis does not send again: a reply that was lost does not tell whether the
+// command was executed. A pipeline that has such a command is not sent again either.
+type once struct{ *redis.StringCmd }
+
+// NoRetry is what go-redis asks before a retry.
+func (once) NoRetry() bool { return true }
+
+func (s *sender) send(ctx context.Context, cmds []*remote.Command) {
+	if len(cmds) == 1 {
+		cmd := newCommand(ctx, cmds[0])
+		cmd.SetErr(s.client.Process(ctx, cmd))
+		s.set(cmds[0], cmd)
+		return
+	}
+	pipe := s.client.(*redis.Client).Pipeline() // other clients are sent each command alone
+	all := make([]once, len(cmds))
+	for i, c := range cmds {
+		all[i] = newCommand(ctx, c)
+		_ = pipe.Process(ctx, all[i]) // keeps it
+	}
+	_, err := pipe.Exec(ctx)
+	for i, cmd := range all {
+		// Where there is no connection because the server has refused it, go-redis leaves the commands alone.
+		if err != nil && cmd.Err() == nil && cmd.Val() == "" {
+			cmd.SetErr(err)
+		}
+		s.set(cmds[i], cmd)
+	}
+}
+
+// set tells what a command came to.
+func (s *sender) set(c *remote.Command, cmd once) {
+	c.Reply, c.Err = cmd.Val(), cmd.Err()
+	c.Unknown = c.Err != nil && redis.HasErrorPrefix(c.Err, "NOSCRIPT")
+	if c.Err != nil {
+		s.notice(c.Err)
+	}
+}
+
+func newCommand(ctx context.Context, c *remote.Command) once {
+	if c.Script == nil {
+		cmd := once{redis.NewStringCmd(ctx, "del", c.Key)}
+		cmd.SetFirstKeyPos(1)
+		return cmd
+	}
+	args := make([]any, 4, 4+len(c.Args))
+	args[0], args[1], args[2], args[3] = "evalsha", c.Script.SHAArg, "1", c.Key
+	if c.InFull {
+		args[0], args[1] = "eval", c.Script.SourceArg
+	}
+	for _, arg := range c.Args {
+		if arg != nil { // none after it
+			args = append(args, arg)
+		}
+	}
+	cmd := once{redis.NewStringCmd(ctx, args...)}
+	cmd.SetFirstKeyPos(3)
+	return cmd
+}
