@@ -18,7 +18,7 @@ var (
 	_ Client = redis.UniversalClient(nil)
 )
 
-// five are the policies that have a script, for limit events in an hour or so.
+// five are the policies that have a script, for limit events in an hour, or more where one could end meanwhile.
 func five(limit int) map[string]weir.Policy {
 	return map[string]weir.Policy{
 		"TokenBucket":   weir.TokenBucket{Limit: limit, Per: 50 * 365 * 24 * time.Hour},

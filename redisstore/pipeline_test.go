@@ -52,8 +52,8 @@ func (g *gate) pass(n int) {
 const maxFlights, maxCalls = remote.MaxFlights, remote.MaxCalls
 
 // together calls f for 0 to n - 1 at once, such that the commands of all but the first maxFlights of them
-// are sent in one flight. Meanwhile is called before that.
-func together(t *testing.T, client *redis.Client, s *Store, n int, meanwhile func(), f func(i int)) {
+// are sent in one flight, of so many commands. Meanwhile is called before that.
+func together(t *testing.T, client *redis.Client, s *Store, n, commands int, meanwhile func(), f func(i int)) {
 	t.Helper()
 	g := &gate{flights: make(chan int, 1000)}
 	client.AddHook(g)
@@ -74,7 +74,7 @@ func together(t *testing.T, client *redis.Client, s *Store, n int, meanwhile fun
 	for len(g.flights) > 0 {
 		sizes = append(sizes, <-g.flights) // a new connection sends commands, too
 	}
-	assert.Contains(t, sizes, n-maxFlights, "those who waited go together")
+	assert.Contains(t, sizes, commands, "those who waited go together")
 }
 
 // Callers who come while others' commands are under way share a round trip, and each gets its own answer.
@@ -101,7 +101,7 @@ func TestPipeline(t *testing.T) {
 					server.MustDo("SCRIPT", "FLUSH")
 				}
 			}
-			together(t, client, s, n, meanwhile, func(i int) {
+			together(t, client, s, n, maxCalls/2+2, meanwhile, func(i int) {
 				switch i % 4 {
 				case 0:
 					assert.True(t, window.Allow(fmt.Sprint(i)))
@@ -128,7 +128,54 @@ func TestPipeline(t *testing.T) {
 			if !flush {
 				calls := fmt.Sprint(server.MustDo("INFO", "commandstats"))
 				assert.NotContains(t, calls, "cmdstat_eval:")
-				assert.Contains(t, calls, fmt.Sprintf("cmdstat_evalsha:calls=%d,", n*3/4+2))
+				assert.Contains(t, calls, fmt.Sprintf("cmdstat_evalsha:calls=%d,", maxFlights+maxCalls/4+2+1))
+			}
+		})
+	}
+}
+
+// Callers who wait to ask for one event of the same key share a command, and each gets the answer that it would
+// have got alone, in the order in which they came.
+func TestCallersOfAKeyShareACommand(t *testing.T) {
+	t.Parallel()
+	policies := five(20)
+	policies["LeakyBucket"] = weir.LeakyBucket{Limit: 20, Per: 50 * 365 * 24 * time.Hour}
+	for name, p := range policies {
+		t.Run(name, func(t *testing.T) {
+			client := newClient(t, redistest.Single(t).Addr())
+			s := newStore(t, client, WithTimeout(time.Minute))
+			l := newLimiter(t, s, p, "")
+			take(t, l, "script", 1)
+			other := newLimiter(t, s, p, "other")
+			results := make([]weir.Result, maxFlights+maxCalls)
+			const commands = 3 // for k, for k of the other limiter, and for two events of k
+			together(t, client, s, len(results), commands, func() {}, func(i int) {
+				switch {
+				case i < maxFlights:
+					take(t, l, fmt.Sprint("first", i), 0)
+				case i == maxFlights+5:
+					assert.True(t, other.Allow("k"))
+				case i == maxFlights+9:
+					results[i] = take(t, l, "k", 2)
+				default:
+					results[i] = take(t, l, "k", 1)
+				}
+			})
+			_, spaced := p.(weir.LeakyBucket)
+			asked := append(results[maxFlights:maxFlights+5:maxFlights+5], results[maxFlights+6:]...)
+			left := 20
+			for i, r := range asked {
+				if i == 8 { // the one that asks for two, which is a command of its own, after all others
+					assert.False(t, r.Allowed)
+					continue
+				}
+				allowed := left > 0
+				if left = max(left-1, 0); spaced {
+					left = 0
+				}
+				require.Equal(t, allowed, r.Allowed, "the ask number %d", i)
+				require.Equal(t, left, r.Remaining)
+				require.Equal(t, !allowed, r.RetryAfter > 0)
 			}
 		})
 	}
@@ -149,24 +196,24 @@ func TestPipelineWhoseRepliesAreLost(t *testing.T) {
 	var mu sync.Mutex
 	meanwhile := func() {
 		proxy.LoseReplies(10, func(command []string) bool {
-			if !strings.EqualFold(command[0], "evalsha") || command[3] != s.remote.Engine().Keys.Key("", "k") {
+			if !strings.EqualFold(command[0], "evalsha") || !strings.Contains(command[3], "k") {
 				return false
 			}
 			seen++
 			return seen >= executed
 		})
 	}
-	together(t, client, s, n, meanwhile, func(i int) {
-		key := "k"
+	key := func(i int) string { return fmt.Sprint("k", i) }
+	together(t, client, s, n, n-maxFlights, meanwhile, func(i int) {
 		if i < maxFlights {
-			key = "alone"
+			_, err := l.Take(context.Background(), "alone", 1)
+			assert.NoError(t, err)
+			return
 		}
-		r, err := l.Take(context.Background(), key, 1)
+		r, err := l.Take(context.Background(), key(i), 1)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case key == "alone":
-			assert.NoError(t, err)
 		case err != nil:
 			failed++
 			assert.Zero(t, r)
@@ -178,7 +225,11 @@ func TestPipelineWhoseRepliesAreLost(t *testing.T) {
 	assert.GreaterOrEqual(t, failed, n-maxFlights-executed+1)
 	assert.Equal(t, 1, proxy.Lost(), "the pipeline is sent once")
 	proxy.LoseReplies(0, nil)
-	assert.Equal(t, 100-executed, take(t, l, "k", 0).Remaining)
+	counted := 0
+	for i := range n {
+		counted += 100 - take(t, l, key(i), 0).Remaining
+	}
+	assert.Equal(t, executed, counted)
 }
 
 // A pipeline for which there is no connection, because the server refuses one by an error of its own, is
@@ -198,8 +249,8 @@ func TestPipelineThatIsRefused(t *testing.T) {
 		require.NoError(t, admin.ConfigSet(ctx, "requirepass", "new").Err())
 		require.NoError(t, admin.ClientKillByFilter(ctx, "TYPE", "normal").Err())
 	}
-	together(t, client, s, 10, meanwhile, func(int) {
-		_, err := l.Take(ctx, "k", 1)
+	together(t, client, s, 10, 10-maxFlights, meanwhile, func(i int) {
+		_, err := l.Take(ctx, fmt.Sprint(i), 1)
 		assert.ErrorContains(t, err, "WRONGPASS")
 	})
 }

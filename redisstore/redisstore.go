@@ -9,7 +9,7 @@
 // the data: a decision is one command for one key. Any other policy, CalendarWindow, those that are composed
 // and those of other packages, is decided on in the process, by reading the state and replacing it if no one
 // else has; that is two commands for a grant, and one for a denial. So are limits whose numbers Lua
-// would round, such as a SlidingWindow of more than 50,000 a day.
+// would round, such as a window of so many nanoseconds that are no whole number of microseconds.
 //
 // Time is that of the Redis server, in microseconds. The answers are those that the policy gives at that
 // instant, exactly; the clocks of the processes don't matter. If a server takes over whose clock is
@@ -58,9 +58,11 @@ var (
 // at the latest; see [WithTimeout].
 //
 // With a *[redis.Client], commands of callers who come while others' are under way are sent together, as a
-// pipeline. A hook of the client sees that, and a context that has the values of a caller only where
-// the command is sent alone. A cluster or a ring is sent each command alone: with others, it would wait
-// for their servers, too.
+// pipeline; and where several of them ask for one event of the same key, they are one command, so that a
+// hot key costs the server little. Each gets the answer that it would have got alone. A hook of the
+// client sees that, and a context that has the values of a caller only where the command is sent
+// alone. A cluster or a ring is sent each command alone: with others, it would wait for their
+// servers, too.
 type Store struct {
 	remote *remote.Store
 }

@@ -16,9 +16,7 @@ func (s *Store) process(f *flight) {
 	if len(f.calls) == 1 {
 		ctx.Context = f.calls[0].ctx
 	}
-	for _, c := range f.calls {
-		f.cmds = append(f.cmds, &c.cmd)
-	}
+	f.board()
 	s.driver.Send(ctx, f.cmds)
 	again := f.cmds[:0]
 	for _, cmd := range f.cmds {
@@ -30,8 +28,34 @@ func (s *Store) process(f *flight) {
 	if len(again) > 0 {
 		s.driver.Send(ctx, again)
 	}
+	for _, c := range f.calls {
+		if c.first != nil {
+			c.cmd.Reply, c.cmd.Err = c.first.cmd.Reply, c.first.cmd.Err
+		}
+	}
 	clear(f.cmds)
 	f.cmds, f.ctx.Context = f.cmds[:0], context.Background()
+}
+
+// board makes the commands of the calls: one for all that it can stand for, see [script.Group].
+func (f *flight) board() {
+	for _, c := range f.calls {
+		if group, ok := c.cmd.Group(); ok && len(f.calls) > 1 {
+			if c.first = f.firsts[group]; c.first != nil {
+				c.first.after++
+				c.before = c.first.after
+				continue
+			}
+			f.firsts[group] = c
+		}
+		f.cmds = append(f.cmds, &c.cmd)
+	}
+	for _, c := range f.firsts {
+		if c.after > 0 {
+			c.cmd.Times(1 + c.after)
+		}
+	}
+	clear(f.firsts)
 }
 
 // A flightContext is the one that [Driver] speaks of.

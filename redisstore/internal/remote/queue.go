@@ -1,6 +1,10 @@
 package remote
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/weir-go/weir/redisstore/internal/script"
+)
 
 // Two flights keep both sides busy: while the server works on one, replies of the other are read and the
 // next one is written. More at once are smaller, and so each call costs more. A flight is bounded
@@ -31,7 +35,8 @@ type queue struct {
 type flight struct {
 	fly       func()
 	calls     []*call
-	cmds      []*Command    // of the calls
+	cmds      []*Command // of the calls
+	firsts    map[script.Group]*call
 	ctx       flightContext // for drivers that are Endless
 	gone      chan struct{} // closed when nobody waits for it any more
 	waitedFor int           // by how many callers. Guarded by the queue's mutex.
@@ -42,7 +47,7 @@ func newQueue(maxUnderWay int) *queue {
 	q := &queue{maxUnderWay: maxUnderWay, maxFlights: maxUnderWay, maxCalls: 1}
 	q.waiting.next, q.waiting.prev = &q.waiting, &q.waiting
 	q.spare.New = func() any {
-		f := &flight{gone: make(chan struct{})}
+		f := &flight{gone: make(chan struct{}), firsts: make(map[script.Group]*call)}
 		f.ctx.gone = f.gone
 		f.fly = func() {
 			for f := f; f != nil; {

@@ -77,6 +77,13 @@ func (b bucket) ask(ask weir.Ask) (string, bool) {
 	return numbers(int64(b.den), int64(cost), room, int64(each)), true
 }
 
+func (b bucket) times(n int) weir.Ask {
+	if b.spaced { // after the first, the outlet is not free
+		n = min(n, 1)
+	}
+	return timesUpTo(n)
+}
+
 // cost is what n events cost, or a number above maxHalf.
 func (b bucket) cost(n uint64) uint64 {
 	hi, lo := bits.Mul64(n, b.each)

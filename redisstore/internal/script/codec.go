@@ -27,6 +27,9 @@ type codec interface {
 	// decode returns the state that a value holds, and an instant that it is not older than.
 	decode(value reader) (state []uint64, latest int64, ok bool)
 
+	// times is an ask that does what so many asks for one event do, one after the other at the same instant.
+	times(n int) weir.Ask
+
 	// first is the value after one event at the instant now.
 	first(now int64) []byte
 }
@@ -35,6 +38,9 @@ type codec interface {
 func lookOnly(ask weir.Ask, limit uint64) bool {
 	return ask.N == 0 || ask.N > 0 && uint64(ask.N) > limit && ask.How == weir.AllOrNone
 }
+
+// timesUpTo is the times of policies that grant one event after the other as long as there is room.
+func timesUpTo(n int) weir.Ask { return weir.Ask{N: n, How: weir.UpTo} }
 
 // clampN is n, within what a script can compute with. It is for numbers of events that are bounded by
 // a limit anyway.

@@ -12,19 +12,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A Call is a command for one key: a script, or, without one, DEL. The client sends it once, and not
-// again if it may have been executed. EVALSHA is tried first, and EVAL if the server does not know
-// the script.
-type Call struct {
-	Script *Script
-	Key    string
-	Args   [4]any // strings; those from the first nil on are none
-}
-
 // Config is what an engine needs of a store.
 type Config struct {
 	Keys   Keys
-	Send   func(context.Context, Call) (string, error)
+	Send   func(context.Context, Call) (Reply, error)
 	Budget time.Duration // how long a decision may take that needs several calls
 
 	// Clock is for tests, which decide by their own time: the last argument of scripts. See Driven.
@@ -75,14 +66,17 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	if p.codec == nil {
 		return e.decideHere(ctx, p, key, r, nil)
 	}
-	args, ok := p.one, true // made into an any once
-	if r.N != 1 || r.MaxWait != 0 || r.How != weir.AllOrNone {
-		args, ok = p.codec.ask(r.Ask)
+	c := Call{Script: p.codec.script(e.scripts), Key: key, Args: [4]any{p.headArg, p.one}}
+	if r.N == 1 && r.MaxWait == 0 && r.How == weir.AllOrNone {
+		c.one = p
+	} else {
+		args, ok := p.codec.ask(r.Ask)
+		if !ok {
+			return e.decideHere(ctx, p, key, r, nil)
+		}
+		c.Args[1] = args
 	}
-	if !ok {
-		return e.decideHere(ctx, p, key, r, nil)
-	}
-	reply, err := e.run(ctx, p.codec.script(e.scripts), key, p.headArg, args)
+	reply, err := e.run(ctx, c)
 	if err != nil {
 		return weir.Answer{}, err
 	}
@@ -91,45 +85,63 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	}
 	buf := e.bufs.Get().(*stateBuf)
 	defer e.bufs.Put(buf)
-	state, now, ask, ok := p.codec.seen(buf[:0], reply.rest, reply.now, r.Ask)
-	if !ok {
-		return weir.Answer{}, errReply
+	a, agreed, err := p.answer(buf[:0], reply, r.Ask)
+	switch {
+	case err != nil || agreed:
+		return a, err
+	case reply.what == done:
+		return weir.Answer{}, fmt.Errorf("%w: the script granted %+v, and the policy %+v would not", weir.ErrRequest, r.Ask, r.Policy)
 	}
-	_, a := p.decider.Decide(state, now*micro, ask)
-	a.At = reply.now * micro
-	if r.N > 0 && a.Allowed != (reply.what == done) {
-		if reply.what == done {
-			return weir.Answer{}, fmt.Errorf("%w: the script granted %+v, and the policy %+v would not", weir.ErrRequest, r.Ask, r.Policy)
-		}
-		return e.decideHere(ctx, p, key, r, nil) // what is owed would not be exact in the script
-	}
-	return a, nil
+	return e.decideHere(ctx, p, key, r, nil) // what is owed would not be exact in the script
 }
 
-// A reply is what a script returned: what it did, when, and more.
+// answer is what follows from a reply, by deciding once more on the state that it tells; and whether the script
+// agrees. The state is appended to buf, which is empty.
+func (p *plan) answer(buf []uint64, r reply, asked weir.Ask) (a weir.Answer, agreed bool, err error) {
+	state, now, ask, ok := p.codec.seen(buf, r.rest, r.now, asked)
+	if !ok {
+		return a, false, errReply
+	}
+	if r.before > 0 {
+		state, a = p.decider.Decide(state, now*micro, p.codec.times(r.before))
+		agreed = a.Allowed == (r.what == done)
+	}
+	_, a = p.decider.Decide(state, now*micro, ask)
+	if r.before == 0 {
+		agreed = asked.N <= 0 || a.Allowed == (r.what == done)
+	}
+	a.At = r.now * micro
+	return a, agreed, nil
+}
+
+// A reply is what a script returned: what it did, when, and more; and how many asks for one event it decided
+// on before this one.
 type reply struct {
-	what byte
-	now  int64
-	rest reader
+	what   byte
+	now    int64
+	rest   reader
+	before int
 }
 
 var errReply = errors.New("the reply to a script is not one that it gives")
 
-func (e *Engine) run(ctx context.Context, s *Script, key string, args ...any) (reply, error) {
-	c := Call{Script: s, Key: key}
-	n := copy(c.Args[:], args)
+func (e *Engine) run(ctx context.Context, c Call) (reply, error) {
 	if e.Clock != nil {
+		n := 0
+		for c.Args[n] != nil {
+			n++
+		}
 		c.Args[n] = e.Clock()
 	}
-	text, err := e.Send(ctx, c)
+	got, err := e.Send(ctx, c)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "WRONGTYPE"):
 		return reply{}, fmt.Errorf("%w: %w", errValue, err)
 	case err != nil:
 		return reply{}, err
 	}
-	r := read(text)
-	out := reply{what: byte(r.uint(1)), now: int64(r.uint(7))}
+	r := read(got.Text)
+	out := reply{what: byte(r.uint(1)), now: int64(r.uint(7)), before: got.Before}
 	if out.rest = r; !r.ok || out.what > other {
 		return reply{}, errReply
 	}

@@ -39,7 +39,7 @@ func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Req
 	}
 	for attempt := 1; ; attempt++ {
 		if found == nil {
-			reply, err := e.run(ctx, e.scripts.read, key)
+			reply, err := e.run(ctx, Call{Script: e.scripts.read, Key: key})
 			if err != nil {
 				return weir.Answer{}, err
 			}
@@ -49,7 +49,10 @@ func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Req
 		if err != nil || next == found.rest.s {
 			return a, err
 		}
-		reply, err := e.run(ctx, e.scripts.swap, key, found.rest.s, next, strconv.FormatInt(life, 10))
+		reply, err := e.run(ctx, Call{
+			Script: e.scripts.swap, Key: key,
+			Args: [4]any{found.rest.s, next, strconv.FormatInt(life, 10)},
+		})
 		switch {
 		case err != nil:
 			return weir.Answer{}, err

@@ -29,6 +29,8 @@ func (l log) ask(ask weir.Ask) (string, bool) {
 	return format(l.size) + numbers(micros(l.per), int64(l.limit), int64(l.size), 1<<(8*l.size), n, how, at), ok
 }
 
+func (l log) times(n int) weir.Ask { return timesUpTo(n) }
+
 // seen makes up a log that answers as the one in Redis does: what counts of it is how many events are
 // in the window, the latest, and the one that has to leave for the ask to be granted. After giving
 // back, the reply tells of the log as it is then, and in place of that the instant at which it was
@@ -43,7 +45,7 @@ func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64
 		if ask.How == weir.UpTo {
 			n = 1
 		}
-		first := count + n - l.limit
+		first := max(count+n, l.limit+1) - l.limit // one, if some were granted
 		state = appendEvents(state, leaving, first)
 		count -= first
 	}

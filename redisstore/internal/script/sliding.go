@@ -23,7 +23,7 @@ func newSliding(p weir.SlidingWindow, words int) (sliding, bool) {
 		return s, false
 	}
 	s.size = sizeOf(2 * s.limit)
-	s.most = min(1<<(8*s.size)-1, maxHalf/(s.width/micro)-1, maxHalf/(k+2))
+	s.most = min(1<<(8*s.size)-1, maxHalf/(k+2))
 	if words == 1 {
 		s.countBits = (63 - bits.Len64(math.MaxInt64/s.width)) / 2
 		s.most = min(s.most, 1<<s.countBits-2)
@@ -37,6 +37,8 @@ func (s sliding) ask(ask weir.Ask) (string, bool) {
 	n, how, at, ok := countAsk(ask, s.limit)
 	return format(s.size) + numbers(int64(s.width/micro), int64(s.buckets), int64(s.limit), int64(s.size), int64(s.most), n, how, at), ok
 }
+
+func (s sliding) times(n int) weir.Ask { return timesUpTo(n) }
 
 func (s sliding) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
 	start := reply.uint(7)

@@ -37,6 +37,8 @@ func (w window) ask(ask weir.Ask) (string, bool) {
 	return numbers(micros(w.per), int64(w.limit), int64(w.most), aligned, n, how, at), ok
 }
 
+func (w window) times(n int) weir.Ask { return timesUpTo(n) }
+
 func (w window) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
 	start, count := reply.uint(7), reply.uint(6)
 	return w.state(buf, start*micro, count), now, ask, reply.ok

@@ -130,10 +130,11 @@ if n < 0 then
 	end
 	before, newest, leaving = count, base + latest, base + clock
 elseif n > 0 then
-	local want = n
-	if how == 1 then
-		want = 1
-		n = math.min(n, limit - count)
+	if how == 1 and n > limit - count then -- the reply tells when there is room for another one
+		n = limit - count
+		if count > 0 then
+			leaving = base + instant(0)
+		end
 	end
 	if n > 0 and count + n <= limit then
 		done, latest = 1, clock
@@ -153,8 +154,8 @@ elseif n > 0 then
 		end
 	elseif how == 2 then
 		return struct.pack('>BI7', 2, now) .. (redis.call('GET', key) or '')
-	elseif want <= limit then
-		leaving = base + instant(count + want - limit - 1)
+	elseif how == 0 and n <= limit then
+		leaving = base + instant(count + n - limit - 1)
 	end
 end
 

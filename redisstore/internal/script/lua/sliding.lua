@@ -7,6 +7,27 @@
 local head = ARGV[1]
 local format, width, buckets, limit, size, most, n, how, at = struct.unpack('>c3dddddddd', ARGV[2])
 
+-- share is count * covered / width, rounded down. Where the product would not be exact it is divided as on
+-- paper, digit by digit: with digits below base, (2 * base - 1) * width is exact.
+local function share(count, covered)
+	if count * covered <= 4503599627370496 then
+		return math.floor(count * covered / width)
+	end
+	local base = math.floor((9007199254740992 / width + 1) / 2)
+	local unit, sum, rest = 1, 0, 0
+	while unit * base <= count do
+		unit = unit * base
+	end
+	while unit >= 1 do
+		local digit = math.floor(count / unit)
+		count = count - digit * unit
+		rest = rest * base + digit * covered
+		sum = sum * base + math.floor(rest / width)
+		rest, unit = rest % width, unit / base
+	end
+	return sum
+end
+
 local current = now - now % width
 local start, whole, counts, done, changed = current, 0, '', 0, false
 local value = redis.call('GET', KEYS[1])
@@ -61,7 +82,7 @@ elseif n > 0 then
 			if now > start then
 				covered = width - now + start
 			end
-			room = room - math.floor(leaving * covered / width)
+			room = room - share(leaving, covered)
 		end
 	end
 	if how == 1 and n > room then
