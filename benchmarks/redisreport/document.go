@@ -60,8 +60,8 @@ measure the time that passes, which on a machine with other work is more than th
 %s`, some, r.denials())
 	put(`## The policies of weir
 
-Microseconds in which Redis executes the script, by INFO commandstats, for a hot key with %d goroutines; and bytes of a
-key as above.
+Microseconds in which Redis executes the script once, by INFO commandstats, with %d goroutines and as many keys; and
+bytes of a key as above. For a hot key, one script decides for all callers that wait.
 
 %s
 A SlidingLog that holds 10,000 events takes %s bytes.

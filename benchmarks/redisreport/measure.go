@@ -26,6 +26,7 @@ type figure struct {
 	own      float64 // seconds of this process' processor time
 	cpu      float64 // seconds of Redis' processor time
 	executed float64 // of that, seconds to execute commands; scripts, if there are any
+	script   float64 // seconds to execute a script once, however many decisions that makes
 	allowed  float64
 	failed   float64
 }
@@ -61,6 +62,7 @@ func measure(s *server, l limiter, keys []string, goroutines int, d time.Duratio
 		failed:  float64(t.failed) / n,
 	}
 	f.executed = (used.scripts - usedBefore.scripts) / n
+	f.script = (used.scripts - usedBefore.scripts) / max(used.runs-usedBefore.runs, 1)
 	if f.executed == 0 {
 		f.executed = (used.commands - usedBefore.commands) / n
 	}

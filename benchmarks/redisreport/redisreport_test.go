@@ -93,9 +93,11 @@ func TestRatioIsThatOfRounds(t *testing.T) {
 	}
 }
 
-func TestMicroseconds(t *testing.T) {
-	if got := microseconds("calls=3,usec=1500000,usec_per_call=500000.00"); got != 1.5 {
-		t.Errorf("%v seconds", got)
+func TestStat(t *testing.T) {
+	for name, want := range map[string]float64{"calls=": 3, "usec=": 1500000, "failed_calls=": 7} {
+		if got := stat("calls=3,usec=1500000,usec_per_call=500000.00,failed_calls=7", name); got != want {
+			t.Errorf("%s%v, must be %v", name, got, want)
+		}
 	}
 }
 

@@ -72,7 +72,8 @@ func ignoreExit(err error) error {
 // usage is the processor time that a server has used, in seconds.
 type usage struct {
 	process  float64 // by the whole process
-	scripts  float64 // to execute scripts
+	scripts  float64 // to execute scripts,
+	runs     float64 // so many of them
 	commands float64 // to execute commands, be it in scripts
 }
 
@@ -92,21 +93,22 @@ func (s *server) usage() (u usage, err error) {
 				}
 				u.process += seconds
 			case strings.HasPrefix(name, "cmdstat_eval"):
-				u.scripts += microseconds(value)
+				u.scripts += stat(value, "usec=") / 1e6
+				u.runs += stat(value, "calls=")
 			case strings.HasPrefix(name, "cmdstat_") && name != "cmdstat_info":
-				u.commands += microseconds(value)
+				u.commands += stat(value, "usec=") / 1e6
 			}
 		}
 	}
 	return u, nil
 }
 
-// microseconds takes the time, in seconds, from a line of commandstats: calls=1,usec=2,…
-func microseconds(line string) float64 {
-	_, usec, _ := strings.Cut(line, "usec=")
-	usec, _, _ = strings.Cut(usec, ",")
-	v, _ := strconv.ParseFloat(usec, 64)
-	return v / 1e6
+// stat takes a number from a line of commandstats: calls=1,usec=2,…
+func stat(line, name string) float64 {
+	_, n, _ := strings.Cut(line, name)
+	n, _, _ = strings.Cut(n, ",")
+	v, _ := strconv.ParseFloat(n, 64)
+	return v
 }
 
 // bytes is the memory of all keys.
