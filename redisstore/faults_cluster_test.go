@@ -1,9 +1,6 @@
 package redisstore_test
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
 )
 
 // failoverBound is by when callers must be served again after a replica was promoted. It is short of the
@@ -32,11 +30,11 @@ func TestFaults_Cluster(t *testing.T) {
 			Dialer: redistest.DialThrough(proxies...),
 		})
 		t.Cleanup(func() { _ = client.Close() })
-		checkLostReplies(t, client, proxies)
+		checks.LostReplies(t, newStore(t, client), proxies...)
 	})
 
 	t.Run("many processes and keys", func(t *testing.T) {
-		j := job{Cluster: true, Addrs: nodes.Addrs(), Callers: 8, Keys: 10_000, Rounds: 1, Policy: spacious}
+		j := job{Cluster: true, Addrs: nodes.Addrs(), Callers: 8, Keys: 10_000, Rounds: 1, Policy: checks.Spacious}
 		if testing.Short() {
 			j.Keys = 1000
 		}
@@ -47,27 +45,8 @@ func TestFaults_Cluster(t *testing.T) {
 	t.Run("slot moved", func(t *testing.T) {
 		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes.Addrs()})
 		t.Cleanup(func() { _ = client.Close() })
-		tr := drive(t, limiterOn(t, newStore(t, client), spacious), 16, 1, patience)
-		masters := nodes.Masters()
-		from := masters[slices.IndexFunc(masters, func(s *redistest.Server) bool { return keyOf(s, t.Name()) != "" })]
-		key := keyOf(from, t.Name())
-		slot := fmt.Sprint(from.MustDo("CLUSTER", "KEYSLOT", key))
-		for _, to := range masters {
-			if to == from {
-				continue
-			}
-			toID, fromID := to.MustDo("CLUSTER", "MYID").(string), from.MustDo("CLUSTER", "MYID").(string)
-			to.MustDo("CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
-			from.MustDo("CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
-			tr.awaitServed(t)
-			host, port, _ := strings.Cut(to.Addr(), ":")
-			from.MustDo("MIGRATE", host, port, key, "0", "5000")
-			tr.awaitServed(t) // by the new node, to which the old one points
-			to.MustDo("CLUSTER", "SETSLOT", slot, "NODE", toID)
-			from.MustDo("CLUSTER", "SETSLOT", slot, "NODE", toID)
-			tr.awaitServed(t)
-			from = to
-		}
+		tr := drive(t, checks.LimiterOn(t, newStore(t, client), checks.Spacious), 16, 1, checks.Patience)
+		nodes.MoveSlot(t, "weir:1:{"+t.Name()+":key 0}", func() { tr.awaitServed(t) })
 		tr.check(t, false)
 		_, failed := tr.sum()
 		assert.Zero(t, failed, "no caller sees it")
@@ -82,7 +61,7 @@ func TestFaults_Cluster(t *testing.T) {
 			ReadTimeout: 500 * time.Millisecond,
 		})
 		t.Cleanup(func() { _ = client.Close() })
-		tr := drive(t, limiterOn(t, newStore(t, client), spacious), 16, 30, 500*time.Millisecond)
+		tr := drive(t, checks.LimiterOn(t, newStore(t, client), checks.Spacious), 16, 30, 500*time.Millisecond)
 		for _, fault := range []struct {
 			name       string
 			begin, end func(*redistest.Server)
@@ -105,16 +84,6 @@ func TestFaults_Cluster(t *testing.T) {
 	})
 }
 
-// keyOf is the key in Redis that has the name of a limiter in it; or none.
-func keyOf(s *redistest.Server, name string) string {
-	for _, key := range s.MustDo("KEYS", "*").([]any) {
-		if strings.Contains(key.(string), name) {
-			return key.(string)
-		}
-	}
-	return ""
-}
-
 func TestFaults_SentinelFailover(t *testing.T) {
 	t.Parallel()
 	watched := redistest.Sentinel(t)
@@ -123,7 +92,7 @@ func TestFaults_SentinelFailover(t *testing.T) {
 		SentinelAddrs: watched.Sentinels.Addrs(),
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	tr := drive(t, limiterOn(t, newStore(t, client), spacious), 16, 4, 500*time.Millisecond)
+	tr := drive(t, checks.LimiterOn(t, newStore(t, client), checks.Spacious), 16, 4, 500*time.Millisecond)
 
 	lost := watched.Master()
 	lost.Kill()
@@ -145,7 +114,7 @@ func TestFaults_SentinelFailoverKeepsWhatWasReplicated(t *testing.T) {
 		SentinelAddrs: watched.Sentinels.Addrs(),
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	l := limiterOn(t, newStore(t, client), spacious)
+	l := checks.LimiterOn(t, newStore(t, client), checks.Spacious)
 	for range 7 {
 		_, err := l.Take(t.Context(), "k", 1)
 		assert.NoError(t, err)
@@ -154,5 +123,5 @@ func TestFaults_SentinelFailoverKeepsWhatWasReplicated(t *testing.T) {
 	lost.AwaitReplicated(2)
 	lost.Kill()
 	watched.AwaitPromoted(lost)
-	assert.Equal(t, 7, counted(t, l, "k"))
+	assert.Equal(t, 7, checks.Counted(t, l, "k"))
 }

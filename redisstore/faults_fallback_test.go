@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
 )
 
 // outages is how often a Fallback reported that the first store has failed, and that it is well again.
@@ -23,14 +24,36 @@ func (o *outages) report(err error) {
 	}
 }
 
-// With a store in memory to fall back on, no fault of Redis fails a caller, or keeps it waiting for much
-// longer than the budget.
+// lateness is by how much, at most, goroutines that slept were late to go on, since it was called.
+func lateness(t *testing.T) (most *atomic.Int64) {
+	most = new(atomic.Int64)
+	for range 4 {
+		go func() {
+			for t.Context().Err() == nil {
+				begun := time.Now()
+				time.Sleep(time.Millisecond)
+				for late := int64(time.Since(begun) - time.Millisecond); ; {
+					if m := most.Load(); m >= late || most.CompareAndSwap(m, late) {
+						break
+					}
+				}
+			}
+		}()
+	}
+	return most
+}
+
+// With a store in memory to fall back on, no fault of Redis fails a caller, or keeps it waiting for
+// longer than the budget. That is exactly so where only the store takes time, as a test of Fallback itself shows. Here
+// there is a machine, too, whose processors may be busy: from the first timer to the caller, four goroutines
+// have to be run one after the other, each of which may be as late as others were.
 func TestFaults_Fallback(t *testing.T) {
 	t.Parallel()
 	const (
 		budget = 100 * time.Millisecond
 		outage = 2500 * time.Millisecond
-		bound  = 2 * time.Second // the budget, and what a machine under load adds
+		more   = 20 * time.Millisecond
+		hops   = 4
 	)
 	for _, fault := range []struct {
 		name       string
@@ -79,7 +102,8 @@ func TestFaults_Fallback(t *testing.T) {
 				CoolDown: 200 * time.Millisecond,
 				Report:   seen.report,
 			})
-			tr := drive(t, limiterOn(t, store, spacious), 16, 4, patience)
+			late := lateness(t)
+			tr := drive(t, checks.LimiterOn(t, store, checks.Spacious), 16, 4, checks.Patience)
 			tr.awaitShared(t)
 			before := tr.degraded.Load()
 			ends := seen.ends.Load()
@@ -87,16 +111,16 @@ func TestFaults_Fallback(t *testing.T) {
 			time.Sleep(outage)
 			fault.end(server, proxy)
 			assert.Greater(t, tr.degraded.Load(), before)
-			eventually(t, "the end of the outage to be reported", func() bool { return seen.ends.Load() > ends })
+			checks.Eventually(t, "the end of the outage to be reported", func() bool { return seen.ends.Load() > ends })
 			tr.awaitShared(t)
 			tr.halt()
 			granted, failed := tr.sum()
 			slowest := time.Duration(tr.slowest.Load())
-			t.Logf("%d granted, %d of them degraded; %d failures and %d ends were reported; the slowest took %v of a budget of %v",
-				granted, tr.degraded.Load(), seen.failures.Load(), seen.ends.Load(), slowest, budget)
+			t.Logf("%d granted, %d of them degraded; %d failures and %d ends were reported; the slowest took %v of a budget of %v, with timers up to %v late",
+				granted, tr.degraded.Load(), seen.failures.Load(), seen.ends.Load(), slowest, budget, time.Duration(late.Load()))
 			assert.Zero(t, failed, "the last: %v", tr.err())
 			assert.NotZero(t, seen.failures.Load())
-			assert.Less(t, slowest, bound, "no caller waits the fault out")
+			assert.LessOrEqual(t, slowest, budget+more+hops*time.Duration(late.Load()))
 		})
 	}
 }
@@ -104,7 +128,7 @@ func TestFaults_Fallback(t *testing.T) {
 // awaitShared waits until Redis decides again: for a while no answer is degraded.
 func (tr *traffic) awaitShared(t testing.TB) {
 	t.Helper()
-	eventually(t, "answers of the shared store", func() bool {
+	checks.Eventually(t, "answers of the shared store", func() bool {
 		before := tr.degraded.Load()
 		tr.awaitServed(t)
 		return tr.degraded.Load() == before

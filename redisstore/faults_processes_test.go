@@ -19,6 +19,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
 )
 
 // jobEnv makes TestProcess a process of its own, that does the job which it holds.
@@ -51,7 +52,7 @@ func (j job) limiter(t *testing.T) *weir.Keyed {
 func TestFaults_ManyProcessesOnOneKey(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	j := job{Addrs: []string{server.Addr()}, Callers: 8, Keys: 1, Rounds: 400, Policy: spacious}
+	j := job{Addrs: []string{server.Addr()}, Callers: 8, Keys: 1, Rounds: 400, Policy: checks.Spacious}
 	j.Policy.Limit = 100
 	checkProcesses(t, 8, j)
 }
@@ -95,7 +96,7 @@ func checkProcesses(t *testing.T, n int, j job) {
 	for i, got := range granted {
 		require.Equal(t, j.Policy.Limit, got, "granted of %s", key(i))
 	}
-	assert.Equal(t, j.Policy.Limit, counted(t, j.limiter(t), key(0)))
+	assert.Equal(t, j.Policy.Limit, checks.Counted(t, j.limiter(t), key(0)))
 }
 
 // TestProcess does a job: it says that it is ready, begins when its input ends, and says how often each

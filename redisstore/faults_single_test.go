@@ -12,12 +12,13 @@ import (
 
 	"github.com/weir-go/weir/redisstore"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
 )
 
 func TestFaults_KilledAndRestartedWithAppendOnly(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t, redistest.AppendOnly)
-	tr := drive(t, limiterOn(t, newStore(t, newClient(t, server.Addr())), spacious), 16, 4, 500*time.Millisecond)
+	tr := drive(t, checks.LimiterOn(t, newStore(t, newClient(t, server.Addr())), checks.Spacious), 16, 4, 500*time.Millisecond)
 	for range 3 {
 		server.Kill()
 		tr.awaitFailed(t)
@@ -31,19 +32,19 @@ func TestFaults_KilledAndRestartedWithAppendOnly(t *testing.T) {
 func TestFaults_RestartedWithoutPersistenceForgets(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	l := limiterOn(t, newStore(t, newClient(t, server.Addr())), spacious)
+	l := checks.LimiterOn(t, newStore(t, newClient(t, server.Addr())), checks.Spacious)
 	_, err := l.Take(t.Context(), "k", 7)
 	require.NoError(t, err)
-	require.Equal(t, 7, counted(t, l, "k"))
+	require.Equal(t, 7, checks.Counted(t, l, "k"))
 	server.Kill()
 	server.Restart()
-	assert.Equal(t, 0, counted(t, l, "k"))
+	assert.Equal(t, 0, checks.Counted(t, l, "k"))
 }
 
 func TestFaults_ScriptsFlushed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	tr := drive(t, limiterOn(t, newStore(t, newClient(t, server.Addr())), spacious), 16, 4, patience)
+	tr := drive(t, checks.LimiterOn(t, newStore(t, newClient(t, server.Addr())), checks.Spacious), 16, 4, checks.Patience)
 	for range 30 {
 		server.MustDo("SCRIPT", "FLUSH")
 		tr.awaitServed(t)
@@ -56,7 +57,7 @@ func TestFaults_ScriptsFlushed(t *testing.T) {
 func TestFaults_ClientsPaused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	tr := drive(t, limiterOn(t, newStore(t, newClient(t, server.Addr())), spacious), 16, 4, 200*time.Millisecond)
+	tr := drive(t, checks.LimiterOn(t, newStore(t, newClient(t, server.Addr())), checks.Spacious), 16, 4, 200*time.Millisecond)
 	begun := time.Now()
 	server.MustDo("CLIENT", "PAUSE", "2500")
 	tr.awaitFailed(t)
@@ -69,7 +70,7 @@ func TestFaults_ClientsPaused(t *testing.T) {
 func TestFaults_ServerStopped(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	tr := drive(t, limiterOn(t, newStore(t, newClient(t, server.Addr())), spacious), 16, 4, 200*time.Millisecond)
+	tr := drive(t, checks.LimiterOn(t, newStore(t, newClient(t, server.Addr())), checks.Spacious), 16, 4, 200*time.Millisecond)
 	server.Pause()
 	time.Sleep(2500 * time.Millisecond) // the fault lasts longer than any caller is to wait
 	server.Resume()
@@ -86,14 +87,14 @@ func TestFaults_ServerStoppedAndNoDeadline(t *testing.T) {
 	server := redistest.Single(t)
 	store, err := redisstore.New(newClient(t, server.Addr()), redisstore.WithTimeout(200*time.Millisecond))
 	require.NoError(t, err)
-	l := limiterOn(t, store, spacious)
+	l := checks.LimiterOn(t, store, checks.Spacious)
 	require.True(t, l.Allow("k"))
 	server.Pause()
 	_, err = l.Take(t.Context(), "k", 1)
 	require.ErrorIs(t, err, redisstore.ErrNoReply)
 	require.False(t, l.Allow("k"))
 	server.Resume()
-	n := counted(t, l, "k")
+	n := checks.Counted(t, l, "k")
 	assert.GreaterOrEqual(t, n, 1)
 	assert.LessOrEqual(t, n, 3)
 }
@@ -108,7 +109,7 @@ func TestFaults_PoolExhausted(t *testing.T) {
 			proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
 			client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), PoolSize: 2, ContextTimeoutEnabled: heeds})
 			t.Cleanup(func() { _ = client.Close() })
-			tr := drive(t, limiterOn(t, newStore(t, client), spacious), 64, 4, 200*time.Millisecond)
+			tr := drive(t, checks.LimiterOn(t, newStore(t, client), checks.Spacious), 64, 4, 200*time.Millisecond)
 			proxy.Stall()
 			time.Sleep(2500 * time.Millisecond)
 			proxy.Forward()
@@ -129,18 +130,18 @@ func TestFaults_CommandsUnderWayAreBounded(t *testing.T) {
 	const bound = 8
 	store, err := redisstore.New(client, redisstore.WithMaxInFlight(bound))
 	require.NoError(t, err)
-	tr := drive(t, limiterOn(t, store, spacious), 64, 4, 100*time.Millisecond)
+	tr := drive(t, checks.LimiterOn(t, store, checks.Spacious), 64, 4, 100*time.Millisecond)
 	proxy.Stall()
-	eventually(t, "all that may be under way", func() bool { return client.now.Load() == bound })
+	checks.Eventually(t, "all that may be under way", func() bool { return client.now.Load() == bound })
 	_, before := tr.sum()
-	eventually(t, "each caller to fail, and twice", func() bool {
+	checks.Eventually(t, "each caller to fail, and twice", func() bool {
 		_, now := tr.sum()
 		return now >= before+2*64
 	})
 	proxy.Forward()
 	tr.awaitServed(t)
 	tr.check(t, false)
-	eventually(t, "the last command to end", func() bool { return client.now.Load() == 0 })
+	checks.Eventually(t, "the last command to end", func() bool { return client.now.Load() == 0 })
 	assert.Equal(t, int64(bound), client.most.Load())
 }
 

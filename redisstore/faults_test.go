@@ -13,15 +13,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore"
+	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
 )
-
-// spacious is never used up in a test, and its window doesn't end in one. So what Redis has counted
-// is Limit - Remaining, whatever the callers were told.
-var spacious = weir.FixedWindow{Limit: 1_000_000, Per: 365 * 24 * time.Hour, FromFirst: true}
-
-// patience is how long the tests wait for what must happen soon. Where a fault would take longer to be
-// noticed than this, it is not handled.
-const patience = 20 * time.Second
 
 // newStore leaves it to the contexts to end a call: a machine under load is no fault.
 func newStore(t testing.TB, client redisstore.Client) *redisstore.Store {
@@ -38,33 +31,10 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return c
 }
 
-// limiterOn is a limiter that has its state in store. Each has a name of its own.
-func limiterOn(t testing.TB, store weir.Store, p weir.Policy) *weir.Keyed {
-	return weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(t.Name())))
-}
-
-// counted is how many events Redis has counted for the key. It is asked for until there is an answer.
-func counted(t testing.TB, l *weir.Keyed, key string) int {
-	t.Helper()
-	var r weir.Result
-	eventually(t, "an answer", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		var err error
-		r, err = l.Take(ctx, key, 0)
-		return err == nil
-	})
-	return r.Limit - r.Remaining
-}
-
-// eventually waits until done.
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v for %s", patience, what)
-		}
-	}
+func made(t testing.TB, addrs []string, opts ...checks.Option) weir.Store {
+	s, err := redisstore.New(newClient(t, addrs[0]), checks.Options[redisstore.Option](opts)...)
+	require.NoError(t, err)
+	return s
 }
 
 // traffic is callers that keep asking for one event, and what they are told.
@@ -154,7 +124,7 @@ func (tr *traffic) awaitServed(t testing.TB) time.Duration {
 	for i := range tr.keys {
 		k := &tr.keys[i]
 		before := k.granted.Load()
-		eventually(t, "a grant for "+k.name, func() bool { return k.granted.Load() > before })
+		checks.Eventually(t, "a grant for "+k.name, func() bool { return k.granted.Load() > before })
 	}
 	return time.Since(begun)
 }
@@ -163,7 +133,7 @@ func (tr *traffic) awaitServed(t testing.TB) time.Duration {
 func (tr *traffic) awaitFailed(t testing.TB) {
 	t.Helper()
 	_, before := tr.sum()
-	eventually(t, "a call to fail", func() bool {
+	checks.Eventually(t, "a call to fail", func() bool {
 		_, now := tr.sum()
 		return now >= before+5
 	})
@@ -177,7 +147,7 @@ func (tr *traffic) check(t testing.TB, forgetful bool) {
 	tr.halt()
 	for i := range tr.keys {
 		k := &tr.keys[i]
-		n, granted, failed := counted(t, tr.limiter, k.name), int(k.granted.Load()), int(k.failed.Load())
+		n, granted, failed := checks.Counted(t, tr.limiter, k.name), int(k.granted.Load()), int(k.failed.Load())
 		require.LessOrEqual(t, n, granted+failed, "%s: counted of %d granted and %d failed", k.name, granted, failed)
 		if !forgetful {
 			require.GreaterOrEqual(t, n, granted, "%s: counted of those granted", k.name)

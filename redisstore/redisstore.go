@@ -17,7 +17,8 @@
 // used up just then.
 //
 // The server must be Redis 5 or later, or Valkey, and allow the client EVALSHA, EVAL, DEL, GET, SET, GETRANGE,
-// SETRANGE, PEXPIRE and TIME on the keys; see [WithPrefix].
+// SETRANGE, PEXPIRE and TIME on the keys, see [WithPrefix]; in a Cluster also ASKING, CLUSTER SLOTS and
+// COMMAND.
 package redisstore
 
 import (

@@ -44,7 +44,7 @@ func concurrentUpTo(e *env) {
 	if e.realTime {
 		limit = e.few(1000) // the log keeps an entry for each instant
 	}
-	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+	e.each(every(limit, e.long()), func(e *env, p weir.Policy) {
 		if isQueue(p) {
 			e.Skip("a queue grants them all to the first")
 		}
@@ -97,7 +97,7 @@ func chargedRegardless(e *env) {
 func concurrentRegardless(e *env) {
 	charges := e.few(300)
 	limit := charges * goroutines // so that what is charged is twice as much
-	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+	e.each(append(shapes(limit, e.long()), conserving(limit, e.long())...), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		e.take(l, "k", 3)
 		before := e.take(l, "k", 0)

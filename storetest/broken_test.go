@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +17,13 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		failsCase string
 		names     string // what the failure names
 	}{
-		{"reads and writes in two steps", sim{between: runtime.Gosched}, "R10 takes of one key", r10},
-		{"reads and writes in two steps", sim{between: runtime.Gosched}, "R10 no update is lost", r10},
-		{"reads and writes in two steps", sim{between: runtime.Gosched}, "R10 takes and returns", r10},
-		{"reads and writes in two steps", sim{between: runtime.Gosched}, "R10 many keys", r10},
+		{"reads and writes in two steps", sim{between: yields}, "R10 takes of one key", r10},
+		{"reads and writes in two steps", sim{between: yields}, "R10 no update is lost", r10},
+		{"reads and writes in two steps", sim{between: yields}, "R10 takes and returns", r10},
+		{"reads and writes in two steps", sim{between: yields}, "R10 many keys", r10},
+		{"reads and writes in two steps", sim{between: yields}, "R10 answers at once", r10},
+		{"tells some what it told the one before", sim{answer: asBefore()}, "R10 answers at once", r10},
+		{"has no place for parts", sim{ask: dropParts}, "R10 answers at once", r10},
 		{"loses an update in a hundred", sim{loses: 101}, "R10 no update is lost", r10},
 		{"retries what had succeeded", sim{repeats: 101}, "R10 no update is lost", r10},
 		{"retries what had succeeded", sim{repeats: 2}, "R1 all or nothing", r1},
@@ -78,11 +80,14 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"takes twice for who waits", sim{ask: bookTwice}, "Waiting for every policy", bookingRule},
 		{"starts anew with another policy", sim{carry: startAnew}, "Change is exact", changeRule},
 		{"keeps what was carried over when it grants", sim{keeps: whenGranted}, "Change is exact", changeRule},
+		{"starts anew with another policy", sim{carry: startAnew}, "Change of composed policies", changeRule},
+		{"keeps what was carried over when it grants", sim{keeps: whenGranted}, "Change of composed policies", changeRule},
+		{"keeps what was carried over, rounded or not", sim{keeps: always}, "Change of composed policies", changeRule},
 		{"keeps what was carried over, rounded or not", sim{keeps: always}, "Change by denials", changeRule},
 		{"grants all or none, as it always did", sim{ask: allOrNone}, "UpTo", upToRule},
 		{"grants all or none, as it always did", sim{ask: allOrNone}, "Regardless", regardlessRule},
 		{"doesn't tell how many it granted", sim{answer: grantedUntold}, "UpTo", upToRule},
-		{"reads and writes in two steps", sim{between: runtime.Gosched}, "UpTo at once", r10},
+		{"reads and writes in two steps", sim{between: yields}, "UpTo at once", r10},
 		{"charges what there is", sim{ask: noDebts}, "Regardless", regardlessRule},
 		{"loses an update in a hundred", sim{loses: 101}, "Regardless at once", r10},
 		{"gives back the latest", sim{ask: latestBack}, "GivingBack by instant", givingBackRule},
@@ -105,7 +110,7 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"decides by the clock of the limiter", sim{theirs: true}, "Clocks of clients", atRule},
 		{"reads the clock of the limiter", sim{readsNow: true}, "Clocks of clients", clockRule},
 		{"answers by what it saw itself", sim{caches: true}, "Backend of two stores", backendRule},
-		{"reads and writes in two steps", sim{between: runtime.Gosched}, "Backend of two stores at once", backendRule},
+		{"reads and writes in two steps", sim{between: yields}, "Backend of two stores at once", backendRule},
 		{"sends again what got no reply", sim{resends: true}, "Failures: lost replies", failureRule},
 		{"waits for as long as it takes", sim{deaf: true}, "Failures: a hanging backend", failureRule},
 		{"doesn't recover", sim{dies: true}, "Failures: a hanging backend", failureRule},

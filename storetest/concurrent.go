@@ -56,7 +56,7 @@ func concurrentTakes(e *env) {
 	if e.realTime {
 		limit = e.few(1000) // the log keeps an entry for each instant
 	}
-	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+	e.each(every(limit, e.long()), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		if isQueue(p) {
 			var places atomic.Int64
@@ -117,7 +117,7 @@ func concurrentChain(e *env) {
 // before is used up, and no more.
 func concurrentReturns(e *env) {
 	const used, limit = 500, 500 + 3*goroutines
-	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+	e.each(append(shapes(limit, e.long()), conserving(limit, e.long())...), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		e.take(l, "k", used)
 		before := e.take(l, "k", 0)
@@ -141,7 +141,7 @@ func concurrentReturns(e *env) {
 // R10: many keys at once get what each of them alone would get.
 func concurrentKeys(e *env) {
 	const keys, limit = 50, 20
-	for _, p := range shapes(limit, e.long()) {
+	for _, p := range every(limit, e.long()) {
 		l := e.limiter(p.Policy, p.name)
 		alone, _ := e.exhaust(l, "alone", limit)
 		var granted [keys]atomic.Int64

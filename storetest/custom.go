@@ -9,18 +9,16 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// custom are policies that no store can know. Each is awkward in one way that the contract of
-// weir.Decider allows.
+// custom are policies that no store can know, each awkward in one way that the contract of weir.Decider
+// allows, and those of package weir that are unscripted.
 func custom(per time.Duration) []named {
-	return []named{
+	return append(unscripted(10, per), []named{
 		{"three words", chain{Per: per}},
 		{"one word, never forgotten", tally{}},
 		{"no word at first", ledger{Limit: 10, Per: per}},
 		{"composed", composed(per)},
-		{"All", weir.All(weir.TokenBucket{Limit: 7, Per: per, Burst: 10}, weir.SlidingLog{Limit: 20, Per: 5 * per})},
-		{"Tiers", weir.Tiers(weir.SlidingLog{Limit: 5, Per: per}, weir.TokenBucket{Limit: 7, Per: 5 * per})},
-		{"CalendarWindow", weir.CalendarWindow{Limit: 10, Unit: weir.Minute}},
-	}
+		{"CalendarWindow in two words", weir.CalendarWindow{Limit: most + 1, Unit: weir.Month, Start: 15}},
+	}...)
 }
 
 // composed is three words of two policies.

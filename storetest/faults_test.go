@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +23,14 @@ func minuteMore(left int64) int64 { return left + int64(time.Minute) }
 
 func wholly(unit time.Duration) func(int64) int64 {
 	return func(left int64) int64 { return left / int64(unit) * int64(unit) }
+}
+
+// yields lets others run a few times, or not. If it always did so once, goroutines on a single processor
+// would go in step, and undo in the second step what the first has spoilt.
+func yields() {
+	for range rand.IntN(4) {
+		runtime.Gosched()
+	}
 }
 
 func realTime() int64 { return time.Now().UnixNano() }
@@ -157,6 +167,17 @@ func untold(int64) int64       { return 0 }
 // and what they answer.
 
 func grantedUntold(_ weir.Ask, a *weir.Answer) { a.Granted = 0 }
+
+func asBefore() func(weir.Ask, *weir.Answer) {
+	var before weir.Answer
+	steps := 0
+	return func(ask weir.Ask, a *weir.Answer) {
+		if steps++; steps%2 == 0 && ask.N == 1 && ask.How == weir.AllOrNone {
+			a.Remaining = before.Remaining
+		}
+		before = *a
+	}
+}
 
 func oneLess(_ weir.Ask, a *weir.Answer) { a.Remaining = max(a.Remaining-1, 0) }
 

@@ -44,7 +44,7 @@ func forgottenOnRequest(e *env) {
 // Forgetting while others decide: each time, an allowance is there anew, and never more.
 func concurrentForgetting(e *env) {
 	const limit, times = 20, 5
-	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+	e.each(every(limit, e.long()), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		alone, _ := e.exhaust(l, "alone", limit)
 		var granted atomic.Int64

@@ -119,7 +119,7 @@ func distinct(words []string) []string {
 // those of different names have each their own.
 func sharedName(e *env) {
 	const limit = 10
-	for _, p := range append(shapes(limit, e.long()), named{"composed", composed(e.long())}) {
+	for _, p := range append(every(limit, e.long()), named{"composed", composed(e.long())}) {
 		for _, name := range []string{"", "n"} {
 			a, b, other := e.limiter(p.Policy, p.name+name), e.limiter(p.Policy, p.name+name), e.limiter(p.Policy, p.name+name+"'")
 			alone, _ := e.exhaust(other, "k", limit)

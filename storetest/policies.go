@@ -31,6 +31,11 @@ func shapes(limit int, per time.Duration) []named {
 	}
 }
 
+// every is a policy of each form, with a script or not. For what they grant, see unscripted.
+func every(limit int, per time.Duration) []named {
+	return append(shapes(limit, per), unscripted(limit, per)...)
+}
+
 // extremes are policies at the ends of what New accepts.
 func extremes() []named {
 	const most, ever = math.MaxInt, math.MaxInt64

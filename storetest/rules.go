@@ -85,7 +85,7 @@ func denialsConsumeNothing(e *env) {
 // changes nothing.
 func looksAndTooMuch(e *env) {
 	const limit = 10
-	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+	e.each(every(limit, e.long()), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		for _, state := range []string{"new", "used", "exhausted"} {
 			switch state {
@@ -134,7 +134,7 @@ func retryAfterIsTight(e *env) {
 // R5: of Remaining + 1 events, all are denied; of Remaining events, all are granted.
 func remainingIsExact(e *env) {
 	const limit = 10
-	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+	e.each(every(limit, e.long()), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		for used := range limit + 1 {
 			key := string(rune('a' + used))

@@ -44,7 +44,7 @@ func sharedBackend(e *env) {
 // Sharing a backend by many goroutines: two stores together grant exactly Limit.
 func sharedBackendAtOnce(e *env) {
 	limit := e.few(2000)
-	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+	e.each(every(limit, e.long()), func(e *env, p weir.Policy) {
 		ls := [2]limiter{e.limiter(p, ""), e.limiterOn(e.alsoOn(), p, "")}
 		want := limit
 		if isQueue(p) {

@@ -52,7 +52,7 @@ import (
 )
 
 // Run checks the stores that newStore makes. It is to return an empty store, or one that shares no
-// state with those before, and is called for each of some 400 subtests, one after another; t.Cleanup
+// state with those before, and is called for each of some 500 subtests, one after another; t.Cleanup
 // is the place to close it.
 //
 // Without options the store is taken to read the time by [weir.Scope.Now], as a store in memory
@@ -164,6 +164,7 @@ func testCases() []testCase {
 		{"R10 no update is lost", nothing, concurrentChain},
 		{"R10 takes and returns", nothing, concurrentReturns},
 		{"R10 many keys", nothing, concurrentKeys},
+		{"R10 answers at once", nothing, concurrentAnswers},
 		{"R10 while time moves", aClock, concurrentWhileTimeMoves},
 		{"R11 keys are told apart", nothing, keysApart},
 		{"R11 keys are copied", nothing, keysCopied},
@@ -173,6 +174,7 @@ func testCases() []testCase {
 		{"Change of policy", nothing, changedPolicy},
 		{"Change to and fro", nothing, changedToAndFro},
 		{"Change is exact", aClock, changeIsExact},
+		{"Change of composed policies", aClock, changeOfComposed},
 		{"Change by denials", aClock, changeByDenials},
 		{"Policy is run as it is", aClock, policyAsIs},
 		{"Policy that can't be compared", nothing, uncomparablePolicy},

@@ -52,9 +52,9 @@ func forgettingManyKeys(e *env) {
 	for _, p := range append(shapes(10, time.Second), custom(time.Second)...) {
 		l := e.limiter(p.Policy, p.name)
 		w := e.walk(r6, p.Policy, e.few(1000), l)
-		w.run(e.few(8000))
+		w.run(e.few(6000))
 		e.advance(time.Minute)
-		w.run(e.few(2000))
+		w.run(e.few(1000))
 	}
 }
 

@@ -163,7 +163,7 @@ func (d deadlined) Deadline() (time.Time, bool) { return d.at, true }
 
 // Booking: a Wait whose turn would come after its deadline fails, and counts nothing.
 func bookingTooLate(e *env) {
-	e.each(shapes(10, 10*time.Second), func(e *env, p weir.Policy) {
+	e.each(every(10, 10*time.Second), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		e.exhaust(l, "k", 10)
 		before := e.take(l, "k", 0)
@@ -179,7 +179,7 @@ func bookingTooLate(e *env) {
 // Waiting: one who waits is granted its event at the RetryAfter of a denial, and counted once.
 func waitingIsServed(e *env) {
 	const limit = 10
-	e.each(shapes(limit, 10*time.Second), func(e *env, p weir.Policy) {
+	e.each(every(limit, 10*time.Second), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		for _, key := range []string{"waits", "asks again"} {
 			e.exhaust(l, key, limit)
@@ -204,7 +204,7 @@ func errorsCountNothing(e *env) {
 	cancel()
 	expired, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
 	defer cancel()
-	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
+	e.each(every(limit, e.long()), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		for _, used := range []int{0, 3} {
 			e.take(l, "k", used)

@@ -2,12 +2,9 @@ package valkeystore
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"sync"
-	"sync/atomic"
+	"crypto/tls"
+	"net"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
@@ -17,47 +14,31 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
-	"github.com/weir-go/weir/redisstore/internal/remote"
-	"github.com/weir-go/weir/redisstore/internal/script"
-	"github.com/weir-go/weir/storetest"
+	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
 )
 
-func newStore(t *testing.T, addr string, opts ...Option) *Store {
-	t.Helper()
-	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{addr}})
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+func newStore(tb testing.TB, options valkey.ClientOption, opts ...Option) *Store {
+	tb.Helper()
+	client, err := valkey.NewClient(options)
+	require.NoError(tb, err)
+	tb.Cleanup(client.Close)
 	s, err := New(client, opts...)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return s
 }
 
-func limiterOn(t *testing.T, s weir.Store) *weir.Keyed {
-	return weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: 365 * 24 * time.Hour}, weir.WithStore(s)))
-}
-
-// A drivenStore decides by a clock that the test sets.
-type drivenStore struct {
-	*Store
-	now atomic.Int64
+func made(tb testing.TB, addrs []string, opts ...checks.Option) weir.Store {
+	return newStore(tb, valkey.ClientOption{InitAddress: addrs}, checks.Options[Option](opts)...)
 }
 
 func TestStore(t *testing.T) {
-	const anySkew = 1 << 60 // lets the clock step back as far as a test likes to
-	addr, stores := redistest.Single(t).Addr(), 0
-	storetest.Run(t,
-		func(t *testing.T) weir.Store {
-			s := new(drivenStore)
-			stores++
-			s.Store = newStore(t, addr, WithPrefix(fmt.Sprint("test", stores)), WithTimeout(time.Minute), func(c *remote.Config) {
-				c.Clock = func() any { return script.Driven(s.now.Load(), anySkew) }
-			})
-			return s
-		},
-		storetest.OwnClock(time.Microsecond, func(s weir.Store, now time.Time) {
-			s.(*drivenStore).now.Store(now.UnixNano())
-		}),
-		storetest.RoundTrips())
+	t.Parallel()
+	checks.Store(t, made)
+}
+
+func TestStoreInRealTime(t *testing.T) {
+	t.Parallel()
+	checks.InRealTime(t, made)
 }
 
 // Processes with either client share their limits.
@@ -67,56 +48,79 @@ func TestP14_BothClientsGrantTheLimitTogether(t *testing.T) {
 	t.Cleanup(func() { goRedis.Close() })
 	other, err := redisstore.New(goRedis)
 	require.NoError(t, err)
-	var granted atomic.Int64
-	var callers sync.WaitGroup
-	for _, store := range []weir.Store{newStore(t, addr), other} {
-		l := limiterOn(t, store)
-		for range 8 {
-			callers.Go(func() {
-				for range 30 {
-					if l.Allow("k") {
-						granted.Add(1)
-					}
-				}
-			})
-		}
+	checks.GrantTogether(t, made(t, []string{addr}), other)
+}
+
+func TestForgottenScriptIsSentAgain(t *testing.T) { checks.ForgottenScripts(t, made) }
+
+// They are the key and the reply.
+func TestCallsAllocateTwice(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
 	}
-	callers.Wait()
-	assert.EqualValues(t, 100, granted.Load())
+	checks.Allocations(t, made, 2)
 }
 
-// A script that the server does not know is sent in full. A command whose reply is lost is sent once.
-func TestCommandsAreExecutedOnce(t *testing.T) {
-	server := redistest.Single(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	l := limiterOn(t, newStore(t, proxy.Addr()))
-	server.MustDo("SCRIPT", "FLUSH")
-	require.True(t, l.Allow("k"))
-
-	proxy.LoseReplies(10, func(command []string) bool { return strings.HasPrefix(strings.ToUpper(command[0]), "EVAL") })
-	r, err := l.Take(t.Context(), "k", 10)
-	proxy.Forward()
-	require.Error(t, err)
-	require.Zero(t, r)
-	assert.Equal(t, 1, proxy.Lost())
-	r, err = l.Take(t.Context(), "k", 0)
-	require.NoError(t, err)
-	assert.Equal(t, 100-11, r.Remaining)
-}
-
-func TestStallHoldsNobody(t *testing.T) {
+func TestRepliesLost(t *testing.T) {
+	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
-	l := limiterOn(t, newStore(t, proxy.Addr(), WithTimeout(300*time.Millisecond), WithMaxInFlight(2)))
-	require.True(t, l.Allow("k"))
-	proxy.Stall()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err := l.Take(ctx, "k", 1)
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = l.Take(t.Context(), "k", 1)
-	assert.ErrorIs(t, err, ErrNoReply)
-	_, err = l.Take(t.Context(), "k", 1)
-	assert.ErrorIs(t, err, ErrBusy, "two are under way")
+	checks.LostReplies(t, newStore(t, valkey.ClientOption{InitAddress: []string{proxy.Addr()}}, WithTimeout(checks.Patience)), proxy)
+}
+
+func TestRepliesLostOfAnUnknownScript(t *testing.T) {
+	t.Parallel()
+	checks.LostRepliesOfAnUnknownScript(t, made)
+}
+
+func TestFaultsInTraffic(t *testing.T) {
+	t.Parallel()
+	checks.FaultsInTraffic(t, made)
+}
+
+func TestP22_StallHoldsNobody(t *testing.T) {
+	t.Parallel()
+	checks.StallHoldsNobody(t, made)
+}
+
+// openAsUser makes a store by a client that docs/stores.md tells to make for a user of few permissions.
+func openAsUser(t *testing.T, addrs []string) weir.Store {
+	return newStore(t, valkey.ClientOption{
+		InitAddress: addrs, Username: "weir", Password: "password",
+		DisableCache:      true,            // else it asks for CLIENT TRACKING
+		ForceSingleClient: len(addrs) == 1, // else it asks whether there is a Cluster
+		ClientSetInfo:     valkey.DisableClientSetInfo,
+	})
+}
+
+func TestDocsPermissions(t *testing.T) {
+	t.Parallel()
+	checks.Permissions(t, openAsUser, redistest.Nodes{redistest.Single(t)}, checks.UserRules, checks.PingRule)
+}
+
+// TestCluster shares one Cluster, for it takes seconds to start. The last fault is the end of it.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.Cluster(t)
+
+	t.Run("replies lost", func(t *testing.T) {
+		var proxies []*redistest.Proxy
+		for _, addr := range nodes.Addrs() {
+			proxies = append(proxies, redistest.NewProxy(t, addr))
+		}
+		dial := redistest.DialThrough(proxies...)
+		store := newStore(t, valkey.ClientOption{
+			InitAddress: nodes.Addrs(),
+			DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+				return dial(ctx, "tcp", addr)
+			},
+		}, WithTimeout(checks.Patience))
+		checks.LostReplies(t, store, proxies...)
+	})
+	t.Run("many keys", func(t *testing.T) { checks.ManyKeys(t, made, nodes) })
+	t.Run("permissions", func(t *testing.T) {
+		checks.Permissions(t, openAsUser, nodes, checks.UserRules, checks.PingRule, checks.ClusterRules)
+	})
+	t.Run("master lost", func(t *testing.T) { checks.LostMaster(t, made, nodes) })
 }
 
 func TestFaultsOfNew(t *testing.T) {

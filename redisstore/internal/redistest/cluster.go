@@ -117,6 +117,38 @@ func (n Nodes) withRole(name string) Nodes {
 	})
 }
 
+// MoveSlot moves the slot of a key from the master that has it to each of the others in turn, and to the first
+// again. It calls during when the move has begun, when the keys are with the new master, which the old one then
+// points to, and when both know that the slot is.
+func (n Nodes) MoveSlot(tb testing.TB, key string, during func()) {
+	tb.Helper()
+	masters := n.Masters()
+	i := slices.IndexFunc(masters, func(s *Server) bool {
+		v, err := s.Do("EXISTS", key)
+		return err == nil && v == int64(1)
+	})
+	if i < 0 {
+		tb.Fatalf("no master has the key %q", key)
+	}
+	from := masters[i]
+	slot := fmt.Sprint(from.MustDo("CLUSTER", "KEYSLOT", key))
+	for _, to := range append(slices.DeleteFunc(masters, func(s *Server) bool { return s == from }), from) {
+		toID, fromID := to.MustDo("CLUSTER", "MYID").(string), from.MustDo("CLUSTER", "MYID").(string)
+		to.MustDo("CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
+		from.MustDo("CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
+		during()
+		host, port, _ := strings.Cut(to.Addr(), ":")
+		for _, key := range from.MustDo("CLUSTER", "GETKEYSINSLOT", slot, "1000").([]any) { // others share it, maybe
+			from.MustDo("MIGRATE", host, port, key.(string), "0", "5000")
+		}
+		during()
+		to.MustDo("CLUSTER", "SETSLOT", slot, "NODE", toID)
+		from.MustDo("CLUSTER", "SETSLOT", slot, "NODE", toID)
+		during()
+		from = to
+	}
+}
+
 // AwaitPromoted waits until a Cluster that lost a master has three again, and they serve all slots.
 func (n Nodes) AwaitPromoted(tb testing.TB) {
 	tb.Helper()

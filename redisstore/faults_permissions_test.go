@@ -1,0 +1,30 @@
+package redisstore_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
+)
+
+// A user who has the permissions of docs/stores.md, and no other, is refused nothing.
+func TestDocsPermissions(t *testing.T) {
+	t.Parallel()
+	checks.Permissions(t, func(t *testing.T, addrs []string) weir.Store {
+		c := redis.NewClient(&redis.Options{Addr: addrs[0], Username: "weir", Password: "password"})
+		t.Cleanup(func() { _ = c.Close() })
+		return newStore(t, c)
+	}, redistest.Nodes{redistest.Single(t)}, checks.UserRules)
+}
+
+func TestDocsPermissionsInCluster(t *testing.T) {
+	t.Parallel()
+	checks.Permissions(t, func(t *testing.T, addrs []string) weir.Store {
+		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Username: "weir", Password: "password"})
+		t.Cleanup(func() { _ = c.Close() })
+		return newStore(t, c)
+	}, redistest.Cluster(t), checks.UserRules, checks.ClusterRules, checks.CommandRule)
+}

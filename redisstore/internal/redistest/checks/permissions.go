@@ -1,0 +1,88 @@
+package checks
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+)
+
+// What a user may do who is made as docs/stores.md says.
+const (
+	UserRules    = "on >password ~weir:1:* -@all +evalsha +eval +del +get +set +getrange +setrange +pexpire +time"
+	PingRule     = "+ping"                  // rueidis and valkey-go ask if a connection is alive
+	ClusterRules = "+cluster|slots +asking" // in addition, in a Cluster
+	CommandRule  = "+command"               // go-redis asks where a command has its key
+)
+
+// Permissions checks that a user called weir with the password "password", who has those rules and no other, can
+// decide by every policy, and that the server refuses nothing. open makes a store for that user. The
+// documentation must have the rules in commands that make it so.
+func Permissions(t *testing.T, open func(t *testing.T, addrs []string) weir.Store, nodes redistest.Nodes, rules ...string) {
+	doc := docs(t)
+	for _, rule := range rules {
+		command := "ACL SETUSER weir " + rule
+		assert.True(t, strings.Contains(doc, command), "docs/stores.md must have %s", command)
+	}
+	for _, s := range nodes {
+		for i, rule := range rules {
+			command := []string{"ACL", "SETUSER", "weir"}
+			if i == 0 {
+				command = append(command, "reset")
+			}
+			s.MustDo(append(command, strings.Fields(rule)...)...)
+		}
+		s.MustDo("ACL", "LOG", "RESET")
+	}
+	store := open(t, nodes.Addrs())
+	policies := each(10)
+	policies["LeakyBucket"] = weir.LeakyBucket{Limit: 10, Per: year}
+	policies["SlidingWindow, Buckets"] = weir.SlidingWindow{Limit: 10, Per: year, Buckets: 5}
+	policies["All"] = weir.All(weir.TokenBucket{Limit: 10, Per: year}, weir.CalendarWindow{Limit: 20, Unit: weir.Year})
+	for name, p := range policies {
+		l := weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(name)))
+		decide := func(key string) {
+			for _, n := range []int{1, 2, 0, 20, 1} {
+				_, err := l.Take(t.Context(), key, n)
+				require.NoError(t, err)
+			}
+			_, _, err := l.TakeUpTo(t.Context(), key, 5)
+			require.NoError(t, err)
+			require.NoError(t, l.Return(t.Context(), key, 1))
+			_, err = l.Take(t.Context(), key, 1) // so that a state stays
+			require.NoError(t, err)
+		}
+		for i := range 20 { // on each node
+			key := fmt.Sprint(i)
+			decide(key)
+			require.NoError(t, l.Reset(t.Context(), key))
+		}
+		if len(nodes) > 1 {
+			decide("moved")
+			nodes.MoveSlot(t, "weir:1:{"+name+":moved}", func() { decide("moved") })
+		}
+	}
+	for _, s := range nodes {
+		assert.Empty(t, s.MustDo("ACL", "LOG"))
+	}
+}
+
+// docs is the text of docs/stores.md.
+func docs(t *testing.T) string {
+	for dir := "."; ; dir = filepath.Join(dir, "..") {
+		text, err := os.ReadFile(filepath.Join(dir, "docs", "stores.md"))
+		if err == nil {
+			return string(text)
+		}
+		if root, _ := filepath.Abs(dir); root == filepath.Dir(root) {
+			t.Fatal("docs/stores.md is not there")
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/remote"
+)
+
+// StallHoldsNobody checks that while nothing is answered callers are held up until their deadline, or for the
+// time allowed; and that no more commands than allowed are under way: one for each key.
+func StallHoldsNobody(t *testing.T, m Maker) {
+	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
+	const bound = 8
+	store := m.on(t, proxy.Addr(), withTimeout(time.Second), func(c *remote.Config) { c.MaxInFlight = bound })
+	l := LimiterOn(t, store, Spacious)
+	require.True(t, l.Allow("k"))
+	proxy.Stall()
+
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := l.Take(ctx, "k", 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	_, err = l.Take(ctx, "k", 1)
+	require.ErrorIs(t, err, context.Canceled)
+
+	const callers = 30
+	errs := make(chan error, callers)
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			_, err := l.Take(t.Context(), fmt.Sprint(i), 1)
+			errs <- err
+		})
+	}
+	all.Wait()
+	noReply, busy := 0, 0
+	for range callers {
+		switch err := <-errs; {
+		case errors.Is(err, remote.ErrNoReply):
+			noReply++
+		case errors.Is(err, remote.ErrBusy):
+			busy++
+		default:
+			t.Errorf("unexpected: %v", err)
+		}
+	}
+	assert.NotZero(t, noReply)
+	// The two of before may have ended just before the others, and two more been sent in their place.
+	const sent = bound + 2
+	assert.LessOrEqual(t, noReply, sent)
+	assert.Equal(t, callers-noReply, busy)
+	assert.False(t, l.Allow("k"), "a store that is down denies")
+
+	proxy.Forward()
+	Eventually(t, "a decision", func() bool { return l.Allow("k") })
+	n := 0
+	for i := range callers {
+		n += Counted(t, l, fmt.Sprint(i))
+	}
+	assert.LessOrEqual(t, n, noReply, "what was not sent is not counted")
+}

@@ -1,0 +1,63 @@
+package checks
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/remote"
+	"github.com/weir-go/weir/redisstore/internal/script"
+	"github.com/weir-go/weir/storetest"
+)
+
+var stores atomic.Int64
+
+// apart is a prefix for the keys of one store.
+func apart() string { return fmt.Sprintf("test%d", stores.Add(1)) }
+
+func withPrefix(prefix string) Option { return func(c *remote.Config) { c.Prefix = prefix } }
+
+// A driven store decides by a clock that the test sets.
+type driven struct {
+	weir.Store
+	now    atomic.Int64
+	prefix string
+}
+
+func newDriven(tb testing.TB, m Maker, addr, prefix string) *driven {
+	const anySkew = 1 << 60 // lets the clock step back as far as a test likes to
+	s := &driven{prefix: prefix}
+	s.Store = m.on(tb, addr, withPrefix(prefix), func(c *remote.Config) {
+		c.Clock = func() any { return script.Driven(s.now.Load(), anySkew) }
+	})
+	return s
+}
+
+// Store runs storetest, with a clock that it sets.
+func Store(t *testing.T, m Maker) {
+	server := redistest.Single(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	storetest.Run(t,
+		func(t *testing.T) weir.Store { return newDriven(t, m, proxy.Addr(), apart()) },
+		storetest.OwnClock(time.Microsecond, func(s weir.Store, now time.Time) { s.(*driven).now.Store(now.UnixNano()) }),
+		storetest.Shared(func(t *testing.T, s weir.Store) weir.Store {
+			return newDriven(t, m, server.Addr(), s.(*driven).prefix)
+		}),
+		storetest.LostReplies(func(_ weir.Store, n int) { loseReplies(n, 0, []*redistest.Proxy{proxy}) }),
+		storetest.Hangs(func(weir.Store) func() {
+			proxy.Stall()
+			return proxy.Forward
+		}),
+		storetest.RoundTrips())
+}
+
+// InRealTime runs storetest, with the clock of the server.
+func InRealTime(t *testing.T, m Maker) {
+	server := redistest.Single(t)
+	storetest.Run(t,
+		func(t *testing.T) weir.Store { return m.on(t, server.Addr(), withPrefix(apart())) },
+		storetest.RealTime(), storetest.RoundTrips())
+}
