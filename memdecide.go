@@ -1,7 +1,7 @@
 package weir
 
-// decide decides under a lock: on keys that are new, on states of more than a word, and where
-// another policy wrote the state.
+// decide decides under the lock of a segment: on keys that are new, where another policy wrote the
+// state, and where others use it.
 func (m *memory) decide(sc *memScope, h hash, r Request) Answer {
 	var inherited []uint64
 	for {
@@ -33,12 +33,12 @@ const (
 func (m *memory) tryDecide(sc *memScope, h hash, inherited []uint64, r Request) (Answer, outcome) {
 	s := m.lock(h)
 	defer s.mu.Unlock()
-	e := s.lookup(h)
+	e, former := s.lookup(h)
 	switch {
 	case e != nil && e.b.Load()&tagMask == sc.tag:
 		return m.decideKnown(sc, e, r), decided
-	case s.full():
-		m.replace(s)
+	case former == nil && s.full():
+		m.replace(s, min(2*len(s.entries), churnSlots))
 		return Answer{}, again
 	case e != nil:
 		return m.decideCarried(sc, s, e, h, r), decided
@@ -49,10 +49,10 @@ func (m *memory) tryDecide(sc *memScope, h hash, inherited []uint64, r Request) 
 	case inherited == nil && m.overflows.Load() > 0:
 		return Answer{}, mayInherit
 	}
-	m.sweep(s, sweepOnNew)
+	now := r.Now()
+	m.sweep(s, sweepOnNew, sc.clock, now)
 	state := s.newState(max(sc.words, len(inherited)))
 	copy(state, inherited)
-	now := r.Now()
 	state, a := sc.decider.Decide(state, now, r.Ask)
 	a.At = now
 	if !changed(r.Ask, a) {
@@ -61,7 +61,7 @@ func (m *memory) tryDecide(sc *memScope, h hash, inherited []uint64, r Request) 
 	if !m.reserve(h) {
 		return Answer{}, noRoom
 	}
-	s.insert(h, m.keep(sc, state))
+	s.insert(h, former, m.keep(sc, state))
 	sc.entries.Add(1)
 	return a, decided
 }
@@ -71,36 +71,45 @@ func changed(ask Ask, a Answer) bool { return ask.N != 0 && a.Allowed }
 
 // admit decides on one event for a key with a state of more than a word, if it is known.
 func (m *memory) admit(sc *memScope, h hash) (granted, known bool) {
-	s := m.lock(h)
-	defer s.mu.Unlock()
-	e := s.lookup(h)
-	if e == nil || e.b.Load()&tagMask != sc.tag {
+	e := m.find(h)
+	if e == nil {
 		return false, false
 	}
-	at := m.slab.withRoom(e.state.Load(), sc.words)
-	state, granted := sc.admit.admit(m.slab.get(at), sc.clock.now())
-	e.state.Store(m.slab.update(at, state))
+	now := sc.clock.now()
+	at, ok := e.tryHold()
+	if !ok {
+		return false, false
+	}
+	defer func() { e.release(at) }() // even if a policy panics, as part of a composed one may
+	at, block := m.slab.withRoom(at, sc.words)
+	state, granted := sc.admit.admit(block, now)
+	at = m.slab.update(at, block, state)
 	return granted, true
+}
+
+// decideHeld decides on a state in the slab whose entry is held, and releases it.
+func (m *memory) decideHeld(sc *memScope, e *entry, at ref, now int64, ask Ask) Answer {
+	defer func() { e.release(at) }() // even if the Decider panics
+	at, block := m.slab.withRoom(at, sc.words)
+	state, a := sc.decider.Decide(block, now, ask)
+	at = m.slab.update(at, block, state)
+	a.At = now
+	return a
 }
 
 // decideKnown decides on an entry that the scope, or one like it, wrote. It requires that the
 // segment is locked.
 func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
-	old, now := e.state.Load(), r.Now()
+	now := r.Now()
 	if sc.word == nil {
-		at := m.slab.withRoom(old, sc.words)
-		state, a := sc.decider.Decide(m.slab.get(at), now, r.Ask)
-		e.state.Store(m.slab.update(at, state))
-		a.At = now
-		return a
+		return m.decideHeld(sc, e, e.hold(), now, r.Ask)
 	}
-	for {
+	for old := e.state.Load(); ; old = e.state.Load() {
 		next, a := sc.word.DecideWord(old, now, r.Ask)
 		if next == old || e.state.CompareAndSwap(old, next) {
 			a.At = now
 			return a
 		}
-		old = e.state.Load()
 	}
 }
 
@@ -108,12 +117,13 @@ func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
 // by one of this policy. It requires that s is locked, and not full.
 func (m *memory) decideCarried(sc *memScope, s *segment, e *entry, h hash, r Request) Answer {
 	writer := m.writer(e)
-	old := e.state.Swap(moved) // no one else exchanges it from here on
+	old := e.takeOut(writer) // no one else exchanges it from here on
 	now := r.Now()
 	state, exact := Carry(writer.decider, sc.decider, m.words(writer, old), now)
 	state, a := sc.decider.Decide(state, now, r.Ask)
 	a.At = now
 	if !exact && !changed(r.Ask, a) {
+		a.Rounded = true
 		e.state.Store(old)
 		return a
 	}
@@ -121,7 +131,7 @@ func (m *memory) decideCarried(sc *memScope, s *segment, e *entry, h hash, r Req
 		m.slab.remove(old)
 	}
 	s.live--
-	s.insert(h, m.keep(sc, state))
+	s.insert(h, nil, m.keep(sc, state))
 	sc.entries.Add(1)
 	m.lost(writer)
 	return a
@@ -132,9 +142,15 @@ func (m *memory) peek(sc *memScope, h hash) []uint64 {
 	s := m.lock(h)
 	defer s.mu.Unlock()
 	state := make([]uint64, sc.words)
-	if e := s.lookup(h); e != nil {
+	if e, _ := s.lookup(h); e != nil {
 		writer := m.writer(e)
-		state = m.words(writer, e.state.Load())
+		if writer.word != nil {
+			state = m.words(writer, e.state.Load())
+		} else {
+			at := e.hold()
+			state = m.words(writer, at)
+			e.release(at)
+		}
 		if writer.tag != sc.tag {
 			state, _ = Carry(writer.decider, sc.decider, state, sc.clock.now())
 		}
@@ -168,7 +184,7 @@ func (m *memory) hasRoom(s *segment) bool {
 	if m.firstDepth == 0 {
 		n = sweepFirst
 	}
-	m.sweep(s, n)
+	m.sweep(s, n, nil, 0)
 	return m.keys.Load() < m.maxKeys
 }
 
@@ -189,9 +205,8 @@ func (m *memory) reserve(h hash) bool {
 func (m *memory) forget(h hash) {
 	s := m.lock(h)
 	defer s.mu.Unlock()
-	if e := s.lookup(h); e != nil {
-		if state := e.state.Swap(moved); state != moved {
-			m.dropped(s, e, m.writer(e), state)
-		}
+	if e, _ := s.lookup(h); e != nil {
+		writer := m.writer(e)
+		m.dropped(s, e, writer, e.takeOut(writer))
 	}
 }

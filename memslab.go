@@ -10,8 +10,8 @@ import (
 // where the garbage collector has nothing to follow, and a block that is freed serves the next
 // state of its size; a page whose blocks are all free is given back.
 //
-// A block is used under the lock of the segment whose entry refers to it. The slab's own lock is
-// for getting and freeing blocks.
+// A block is used by whoever holds the entry that refers to it. The slab's own lock is for getting and
+// freeing blocks.
 type slab struct {
 	pages atomic.Pointer[[]*page] // by number; nil where one was given back
 
@@ -40,7 +40,7 @@ const (
 )
 
 // A ref tells where a block is: the number of its page, that of the block in it, and how many of
-// its words are in use.
+// its words are in use. The first bit is left to the entry.
 type ref = uint64
 
 const (
@@ -80,7 +80,7 @@ func (s *slab) add(state []uint64, grows bool) ref {
 	if grows {
 		n += n/4 + 2
 	}
-	s.mu.Lock()
+	lock(&s.mu)
 	defer s.mu.Unlock()
 	number, size := class(n)
 	c := &s.classes[number]
@@ -129,7 +129,7 @@ func (s *slab) newPage(c *slabClass, size int) uint64 {
 
 // remove frees the block at r.
 func (s *slab) remove(r ref) {
-	s.mu.Lock()
+	lock(&s.mu)
 	defer s.mu.Unlock()
 	id := r >> (refLen + refBlock)
 	p := (*s.pages.Load())[id]
@@ -163,23 +163,22 @@ func (s *slab) giveBack(c *slabClass, id uint64) {
 	s.free = append(s.free, id)
 }
 
-// withRoom returns where the state at r is after it has been given room to grow, if it needs that: if
-// it fills its block, and is no longer of the size that it started with. A policy that appends to it
-// then does so in place.
-func (s *slab) withRoom(r ref, started int) ref {
+// withRoom is get after the state at r has been given room to grow, if it needs that: if it fills its
+// block, and is no longer of the size that it started with. It returns where it is then. A policy that
+// appends to it does so in place.
+func (s *slab) withRoom(r ref, started int) (ref, []uint64) {
 	state := s.get(r)
 	if len(state) == started || len(state)+1 < cap(state) {
-		return r
+		return r, state
 	}
 	moved := s.add(state, true)
 	s.remove(r)
-	return moved
+	return moved, s.get(moved)
 }
 
 // update makes state, which a decision made of the block at r, that block's content. It returns
 // where it is now, for it moves where it has outgrown the block or uses little of it.
-func (s *slab) update(r ref, state []uint64) ref {
-	block := s.get(r)
+func (s *slab) update(r ref, block, state []uint64) ref {
 	n, size := len(state), cap(block)
 	if n > 0 && &state[0] == &block[:1][0] && (n > size/4 || size <= 8) {
 		switch {

@@ -69,7 +69,7 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 				state = append(state, content()...)
 			}
 			words = append([]uint64(nil), state...)
-			moved := s.update(r, state)
+			moved := s.update(r, s.get(r), state)
 			delete(kept, r)
 			require.NotContains(t, kept, moved)
 			kept[moved] = words

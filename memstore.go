@@ -58,15 +58,19 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	// else has in the meantime. The slot is looked up before the clock is read: reading the clock
 	// waits for all loads before it, so that a slot that is not in the cache is not waited for
 	// twice.
-	if sc.word != nil {
-		if e := sc.memory.find(h); e != nil {
-			now := r.Now()
-			for old := e.state.Load(); old != moved; old = e.state.Load() {
-				next, a := sc.word.DecideWord(old, now, r.Ask)
-				if next == old || e.exchange(sc, old, next) {
-					a.At = now
-					return a, nil
-				}
+	if e := sc.memory.find(h); e != nil {
+		now := r.Now()
+		if sc.word == nil {
+			if at, ok := e.tryHold(); ok {
+				return sc.memory.decideHeld(sc, e, at, now, r.Ask), nil
+			}
+			return sc.memory.decide(sc, h, r), nil
+		}
+		for old := e.state.Load(); old != moved; old = e.state.Load() {
+			next, a := sc.word.DecideWord(old, now, r.Ask)
+			if next == old || e.exchange(sc, old, next) {
+				a.At = now
+				return a, nil
 			}
 		}
 	}

@@ -13,13 +13,9 @@ const (
 	sweepNow      = 16            // after one of 1024 changes, in any segment
 )
 
-// sweep looks at the next n slots of s, and drops entries that are as good as new. It requires that
-// s.mu is held.
-func (m *memory) sweep(s *segment, n int) {
-	var (
-		clock *nanoClock
-		now   int64
-	)
+// sweep looks at the next n slots of s, and drops entries that are as good as new; now is what clock
+// tells, if it was read. It requires that s.mu is held.
+func (m *memory) sweep(s *segment, n int, clock *nanoClock, now int64) {
 	for range min(n, len(s.entries)) {
 		e := &s.entries[s.hand]
 		if s.hand++; s.hand == len(s.entries) {
@@ -33,8 +29,20 @@ func (m *memory) sweep(s *segment, n int) {
 		if writer.clock != clock {
 			clock, now = writer.clock, writer.clock.now()
 		}
-		if writer.expired(m, s, state, now) && e.state.CompareAndSwap(state, moved) {
+		if writer.word != nil {
+			if writer.expired(m, s, state, now) && e.state.CompareAndSwap(state, moved) {
+				m.dropped(s, e, writer, state)
+			}
+			continue
+		}
+		if state&busy != 0 || !e.state.CompareAndSwap(state, state|busy) {
+			continue // somebody needs it
+		}
+		if writer.expired(m, s, state, now) {
+			e.release(moved)
 			m.dropped(s, e, writer, state)
+		} else {
+			e.release(state)
 		}
 	}
 }
@@ -77,21 +85,25 @@ func (m *memory) sweepSome() {
 	if s.replaced {
 		return
 	}
-	m.sweep(s, sweepNow)
+	m.sweep(s, sweepNow, nil, 0)
 	if len(s.entries) > minSlots && s.live < len(s.entries)/8 {
-		m.replace(s)
+		m.replace(s, 0)
 	}
 }
 
 // replace puts one segment, or two, in the place of s: with room for more, and without the entries
-// that are as good as new. It requires that s.mu is held.
-func (m *memory) replace(s *segment) {
-	m.sweep(s, len(s.entries))
+// that are as good as new. If few are left it has as many slots as churn, at least. It requires that
+// s.mu is held.
+func (m *memory) replace(s *segment, churn int) {
+	m.sweep(s, len(s.entries), nil, 0)
 	var heirs []segment
-	if s.live > maxSlots*5/8 {
+	switch slots := 2 * s.live; {
+	case s.live > maxSlots*5/8:
 		heirs = newSegments(2, s.live, s.prefix<<1, s.depth+1)
-	} else {
-		heirs = newSegments(1, 2*s.live, s.prefix, s.depth)
+	case slots < len(s.entries):
+		heirs = newSegments(1, max(slots, churn), s.prefix, s.depth)
+	default:
+		heirs = newSegments(1, slots, s.prefix, s.depth)
 	}
 	for i := range s.entries {
 		e := &s.entries[i]
@@ -99,7 +111,7 @@ func (m *memory) replace(s *segment) {
 		if h.a == 0 {
 			continue
 		}
-		if state := e.state.Swap(moved); state != moved {
+		if state := e.takeOut(m.writer(e)); state != moved {
 			heir := &heirs[0]
 			if len(heirs) == 2 {
 				heir = &heirs[h.a>>(63-s.depth)&1]
@@ -108,7 +120,7 @@ func (m *memory) replace(s *segment) {
 		}
 	}
 	s.replaced = true
-	m.mu.Lock()
+	lock(&m.mu)
 	defer m.mu.Unlock()
 	for i := range heirs {
 		m.put(&heirs[i])

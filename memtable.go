@@ -7,7 +7,8 @@ import (
 
 // An entry is a slot of a segment. Its fields are written under the segment's lock, hash.a last,
 // and read by anyone. Once set, the hash never changes, so that whoever found an entry may go on
-// with it; when the entry is dropped or copied elsewhere its state becomes moved for good.
+// with it. When the entry is dropped or copied elsewhere its state becomes moved; it stays that unless
+// the same key comes again while the slot is there.
 type entry struct {
 	a, b  word64 // a hash; a is zero in an empty slot
 	state word64 // a word, or where the words are in the slab
@@ -31,7 +32,11 @@ const moved = 1<<64 - 1
 const (
 	firstKeys = 128     // of each of the first segments, at least, if MaxKeys is small
 	minSlots  = 16      // of a segment
-	maxSlots  = 1 << 12 // 100 kB: to divide one takes some 200 µs, most of it page faults
+	maxSlots  = 6 << 10 // 150 kB: to divide one takes some 300 µs, most of it page faults
+
+	// churnSlots is what a segment grows to that fills up with keys which do not stay. The fewer slots it
+	// has, the more often it is replaced: with 16, that was every 13th call.
+	churnSlots = 256
 )
 
 // A segment is a hash table with open addressing. It never grows: it is replaced.
@@ -103,17 +108,22 @@ func (m *memory) find(h hash) *entry {
 	}
 }
 
-// lookup returns the live entry of h, whoever wrote it, or nil. It requires that s.mu is held.
-func (s *segment) lookup(h hash) *entry {
+// lookup returns the live entry of h, whoever wrote it, or nil. If there is none it returns the entry
+// that had just this h, if it is still there. It requires that s.mu is held.
+func (s *segment) lookup(h hash) (live, former *entry) {
 	for i := s.start(h.a); ; {
 		e := &s.entries[i]
 		switch e.a.Load() {
 		case h.a:
-			if (e.b.Load()^h.b)&^tagMask == 0 && e.state.Load() != moved {
-				return e
+			switch b := e.b.Load(); {
+			case (b^h.b)&^tagMask != 0:
+			case e.state.Load() != moved:
+				return e, nil
+			case b == h.b:
+				former = e
 			}
 		case 0:
-			return nil
+			return nil, former
 		}
 		if i++; i == len(s.entries) {
 			i = 0
@@ -121,9 +131,15 @@ func (s *segment) lookup(h hash) *entry {
 	}
 }
 
-// insert puts in an entry, for which there must be no live one, and a slot. It requires that s.mu
-// is held.
-func (s *segment) insert(h hash, state uint64) {
+// insert puts in an entry, for which there must be no live one, and a slot, or a former one, as
+// lookup returns it: keys that are dropped and come again take no further slots. It requires that
+// s.mu is held.
+func (s *segment) insert(h hash, former *entry, state uint64) {
+	s.live++
+	if former != nil {
+		former.state.Store(state)
+		return
+	}
 	i := s.start(h.a)
 	for s.entries[i].a.Load() != 0 {
 		if i++; i == len(s.entries) {
@@ -135,7 +151,6 @@ func (s *segment) insert(h hash, state uint64) {
 	e.state.Store(state)
 	e.a.Store(h.a)
 	s.used++
-	s.live++
 }
 
 // fill is insert into a segment that no one else knows of yet. Plain writes are several times as fast,
@@ -181,7 +196,7 @@ func (m *memory) lock(h hash) *segment {
 			m.mu.Unlock()
 			continue
 		}
-		s.mu.Lock()
+		lock(&s.mu)
 		if !s.replaced {
 			return s
 		}

@@ -59,7 +59,8 @@ const (
 func (d eventLog) Words() int { return logEntries }
 
 func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	l := d.view(state, now)
+	var l logView
+	d.view(&l, state, now)
 	if ask.N < 0 {
 		l.giveBack(magnitude(ask.N), uint64(ask.GrantedAt))
 	}
@@ -88,7 +89,8 @@ func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 }
 
 func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
-	l := d.view(state, now)
+	var l logView
+	d.view(&l, state, now)
 	granted := l.take(1, AllOrNone)
 	return l.state, granted
 }
@@ -97,7 +99,8 @@ func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
 func (d eventLog) succeed(from Decider, state, fresh []uint64, now int64) (_ []uint64, exact, ok bool) {
 	f, ok := from.(eventLog)
 	if ok {
-		l := f.view(state, now)
+		var l logView
+		f.view(&l, state, now)
 		fresh = append(fresh, l.state[l.head:]...)
 		fresh[logHead], fresh[logTotal] = logEntries, l.total
 	}
@@ -105,22 +108,25 @@ func (d eventLog) succeed(from Decider, state, fresh []uint64, now int64) (_ []u
 }
 
 func (d eventLog) used(state []uint64, now int64) uint64 {
-	l := d.view(state, now)
+	var l logView
+	d.view(&l, state, now)
 	return l.total
 }
 
-// view is the log at now, without the entries that have left the window.
-func (d eventLog) view(state []uint64, now int64) logView {
-	l := logView{d, state, max(state[logHead], logEntries), state[logTotal], uint64(now)}
-	if l.total > 0 {
+// view makes l the log at now, without the entries that have left the window. (Returned by value, it
+// would be copied, which takes longer than all else here.)
+func (d eventLog) view(l *logView, state []uint64, now int64) {
+	l.eventLog, l.state, l.now = d, state, uint64(now)
+	head, total := max(state[logHead], logEntries), state[logTotal]
+	if total > 0 {
 		l.now = max(l.now, l.instant(l.last())) // an older instant counts as the latest known
 	}
-	for l.total > 0 && l.instant(l.head)+l.per <= l.now {
-		words, events := l.size(l.head)
-		l.head += words
-		l.total -= events
+	for total > 0 && l.instant(head)+d.per <= l.now {
+		words, events := l.size(head)
+		head += words
+		total -= events
 	}
-	return l
+	l.head, l.total = head, total
 }
 
 // Expiry is when the latest event leaves the window.

@@ -1,0 +1,141 @@
+package weir
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// theEntry is that of a key of a limiter on a MemStore.
+func theEntry(t *testing.T, l *Keyed, key string) *entry {
+	t.Helper()
+	sc, err := l.mem.scope(l.plans.usual.Load())
+	require.NoError(t, err)
+	e := sc.memory.find(sc.hash(key))
+	require.NotNil(t, e)
+	return e
+}
+
+// An entry that someone holds is not swept, and its key has to wait; other keys have not.
+func TestHeldEntry(t *testing.T) {
+	l := Must(New(SlidingLog{Limit: 3, Per: time.Nanosecond})) // as good as new at once
+	l.Allow("held")
+	e := theEntry(t, l, "held")
+	at, ok := e.tryHold()
+	require.True(t, ok)
+	_, ok = e.tryHold()
+	require.False(t, ok, "held twice")
+
+	m := l.mem.memory.Load()
+	for i := range m.dir.Load().segments {
+		if s := m.dir.Load().segments[i].Load(); s != nil {
+			s.mu.Lock()
+			m.sweep(s, len(s.entries), nil, 0)
+			s.mu.Unlock()
+		}
+	}
+	require.Equal(t, 1, l.mem.Len(), "swept")
+
+	var decided atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		l.Allow("held")
+		decided.Store(true)
+	})
+	for range 1000 {
+		runtime.Gosched()
+	}
+	assert.False(t, decided.Load(), "decided while held")
+	e.release(at)
+	wg.Wait()
+	l.mem.Do(context.Background(), Request{Scope: l.plans.usual.Load(), Key: "held", Forget: true})
+	_, ok = e.tryHold()
+	assert.False(t, ok, "held after it was dropped")
+}
+
+// A key that was forgotten and comes again finds its slot.
+func TestFormerSlotServesAgain(t *testing.T) {
+	for _, p := range []Policy{TokenBucket{Limit: 1, Per: time.Hour}, SlidingLog{Limit: 1, Per: time.Hour}} {
+		l := Must(New(p))
+		require.True(t, l.Allow("k"))
+		e := theEntry(t, l, "k")
+		for range 1000 {
+			require.False(t, l.Allow("k"))
+			require.NoError(t, l.Reset(context.Background(), "k"))
+			require.Zero(t, l.mem.Len())
+			require.True(t, l.Allow("k"))
+			require.Same(t, e, theEntry(t, l, "k"), "or the segment would have filled up")
+		}
+	}
+}
+
+// growing is a policy of someone else's, whose states grow, and which panics if it is asked for 13.
+type growing struct{}
+
+func (growing) Decider() (Decider, error) { return growing{}, nil }
+func (growing) Words() int                { return 1 }
+func (growing) Expiry([]uint64) int64     { return maxInstant }
+func (growing) Decide(state []uint64, _ int64, ask Ask) ([]uint64, Answer) {
+	if ask.N == 13 {
+		panic("13")
+	}
+	if len(state) > 1 && state[0] != 13 {
+		panic("not the state that was left")
+	}
+	for i, word := range state[1:] {
+		if word != uint64(i+1)*7 {
+			panic("not the state that was left")
+		}
+	}
+	for range ask.N {
+		state[0] = 13
+		state = append(state, 7*uint64(len(state)))
+	}
+	return state, Answer{Result: Result{Allowed: true, Remaining: len(state)}}
+}
+
+// A Decider that panics leaves the key as it was, and usable: an HTTP server survives it.
+func TestPanickingDecider(t *testing.T) {
+	l := Must(New(growing{}))
+	for i := range 100 {
+		r, err := l.Take(context.Background(), "k", 1)
+		require.NoError(t, err)
+		require.Equal(t, i+2, r.Remaining)
+		require.PanicsWithValue(t, "13", func() { _, _ = l.Take(context.Background(), "k", 13) })
+		l.Allow("another")
+	}
+}
+
+// Many use few keys whose states are in the slab, while these are forgotten, given to another policy, and
+// their segment is replaced: nothing is lost and nothing counted twice.
+func TestHeldEntriesUnderChange(t *testing.T) {
+	const limit, per = 1000, 365 * 24 * time.Hour
+	store := new(MemStore)
+	log := Must(New(SlidingLog{Limit: limit, Per: per}, WithStore(store)))
+	var granted atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 3000 {
+				if log.Allow("k") {
+					granted.Add(1)
+				}
+				if g == 0 { // new keys, so that segments are replaced
+					log.Allow(fmt.Sprint("new ", i))
+				}
+				if g == 1 && i%100 == 0 {
+					_ = log.SetPolicy(context.Background(), SlidingLog{Limit: limit, Per: per + time.Duration(i)})
+				}
+			}
+		})
+	}
+	wg.Wait()
+	assert.EqualValues(t, limit, granted.Load())
+}
