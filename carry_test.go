@@ -48,8 +48,10 @@ func (x *carryTrial) ask(i int, now int64, ask weir.Ask) weir.Answer {
 	want, left := m.ask(now, ask)
 	state, got := x.deciders[i].Decide(state, now, ask)
 	require.Equal(x.t, want, got, "%#v after %#v, asked for %+v at %d", x.policies[i], x.policies[1-i], ask, now)
+	kept := exact || got.Allowed && ask.N != 0
+	want.Rounded = !kept
 	require.Equal(x.t, want, x.take(i, now, ask), "%#v after %#v in a store, asked for %+v at %d", x.policies[i], x.policies[1-i], ask, now)
-	if exact || got.Allowed && ask.N != 0 {
+	if kept {
 		x.state, x.model, x.writer = state, left, i
 	}
 	return got

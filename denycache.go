@@ -33,7 +33,7 @@ type DenyCacheOptions struct {
 // for as many events or more. It ends with the RetryAfter that s told, counted from before s was
 // asked, and so not after s would grant; and at once when events of the key are granted, given back
 // or reset through this DenyCache. It is not remembered if it is [Result.Degraded] or will never
-// end. Looks, the first ask of a [Keyed.Wait], and asks for the parts of a composed policy always
+// end, or is an answer that is Rounded. Looks, the first ask of a [Keyed.Wait], and asks for the parts of a composed policy always
 // go to s.
 //
 // What it trades: it does not see what other processes do. If one of them gives back events of a
@@ -116,7 +116,7 @@ func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
 	switch {
 	case r.Forget || r.N < 0 || r.N > 0 && err == nil && a.Allowed:
 		s.changed(id, r.Scope)
-	case n > 0 && err == nil && !a.Degraded && a.RetryAfter != Never:
+	case n > 0 && err == nil && !a.Degraded && !a.Rounded && a.RetryAfter != Never:
 		s.remember(&denial{
 			denialID: id, scope: r.Scope, n: n, result: a.Result,
 			at:    r.Scope.Now(),

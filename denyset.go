@@ -49,11 +49,11 @@ func (s *denySet) find(id denialID, scope *Scope) *denial {
 }
 
 // covers tells whether an ask for n events is denied, too, and if exact, whether all of its answer
-// is known: where Remaining + 1 events were denied, Remaining stays as it is until they are
-// granted.
+// is known: where Remaining + 1 events were denied, Remaining stays as it is until they are granted.
+// More events may have to wait for longer, or be denied by another part of a composed policy.
 func (d *denial) covers(n int, exact bool) bool {
-	if exact && (d.n != d.result.Remaining+1 || n > d.n && n <= d.result.Limit) {
-		return false
+	if exact {
+		return n == d.n && n == d.result.Remaining+1
 	}
 	return n >= d.n
 }

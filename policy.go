@@ -135,8 +135,13 @@ type Answer struct {
 	// Granted is how many events were granted, if the ask was for UpTo.
 	Granted int
 
-	// At is the instant of the decision, by the clock that decided. It is the Store that sets it.
+	// At is the instant of the decision, by the clock that decided. It is the Store that sets it, as
+	// well as the next.
 	At int64
+
+	// Rounded tells that the state which was decided on is another policy's, carried over and rounded (see
+	// [Carry]), and was not kept. The same ask may then be granted before RetryAfter is over.
+	Rounded bool
 }
 
 // never is the answer to an ask for more than can ever fit, on top of what a look at the state

@@ -20,7 +20,8 @@ import (
 //   - It forgets a state when [Decider.Expiry] has passed, and not before. If it cannot
 //     keep a state, it denies.
 //   - If the state was left by another policy, under the same name, what was used up
-//     of that allowance is carried over; [Carry] does it.
+//     of that allowance is carried over; [Carry] does it. If that is not exact, and nothing
+//     was granted on it, the state stays as it was left, and the Answer is Rounded.
 //   - If r.Forget is set it forgets the state of the key, and runs no Decider.
 //   - An error means that there is no decision, and that the Answer is to be ignored. One that is about the
 //     request, while the store is well, wraps [ErrRequest]. A Store that can block

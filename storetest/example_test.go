@@ -58,6 +58,8 @@ func (m *MapStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 	words, answer := r.Decider.Decide(s.words, now, r.Ask)
 	if exact || answer.Allowed && r.N != 0 {
 		m.states[id] = state{words, r.Policy, r.Decider}
+	} else {
+		answer.Rounded = true
 	}
 	answer.At = now
 	return answer, nil

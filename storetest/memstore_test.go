@@ -58,6 +58,8 @@ func (s *serverStore) Do(_ context.Context, r weir.Request) (weir.Answer, error)
 	words, a := r.Decider.Decide(st.words, now, r.Ask)
 	if exact || a.Allowed && r.N != 0 {
 		s.states[id] = state{words, r.Policy, r.Decider}
+	} else {
+		a.Rounded = true
 	}
 	a.At = now
 	a.RetryAfter, a.ResetAfter = s.ceil(a.RetryAfter), s.ceil(a.ResetAfter)

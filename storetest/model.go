@@ -46,13 +46,16 @@ func (m *model) doBy(i int, key string, now time.Time, ask weir.Ask) weir.Answer
 	state, a, exact := m.step(i, key, now, ask)
 	if exact || a.Allowed && ask.N != 0 {
 		m.states[key] = state
+	} else {
+		a.Rounded = true
 	}
 	return a
 }
 
 // look is the answer to a look by policy i, which leaves even a state that could be carried over.
 func (m *model) look(i int, key string, now time.Time) weir.Answer {
-	_, a, _ := m.step(i, key, now, weir.Ask{})
+	_, a, exact := m.step(i, key, now, weir.Ask{})
+	a.Rounded = !exact
 	return a
 }
 

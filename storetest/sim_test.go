@@ -177,6 +177,7 @@ func (s *sim) step(r weir.Request) (weir.Answer, error) {
 		a.At = s.at(now)
 	}
 	keep := !st.rounded || r.N != 0 && a.Allowed
+	a.Rounded = !keep
 	if s.keeps != nil {
 		keep = s.keeps(r.Ask, a, !st.rounded)
 	}

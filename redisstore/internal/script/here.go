@@ -114,6 +114,7 @@ func (e *Engine) decide(p *plan, found reply, r weir.Request) (a weir.Answer, ne
 		write = false
 	}
 	if !changed && !write {
+		a.Rounded = !exact
 		return a, found.rest.s, 0, nil
 	}
 	switch expiry := p.decider.Expiry(h.state); {
