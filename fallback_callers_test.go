@@ -129,7 +129,7 @@ func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 					time.Sleep(50 * time.Millisecond)
 					synctest.Wait()
 					require.Zero(t, degraded.Load(), "before the fault")
-					for range 10 {
+					for range shorter(10, 3) {
 						fault(first, random)
 						time.Sleep(coolDown / 2)
 					}

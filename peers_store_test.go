@@ -53,16 +53,17 @@ func hammer(l *weir.Keyed, c *movingClock, step, end time.Duration, keys int) []
 // same, and the key starts afresh. Here each key expires, is swept, and is used again all
 // the time, and is never granted more than its rate.
 func TestP5_ALiveEntryIsNeverDropped(t *testing.T) {
-	const end = 200 * time.Millisecond
+	end := shorter(200*time.Millisecond, 40*time.Millisecond)
+	ms := int64(end / time.Millisecond)
 	for _, test := range []struct {
 		policy weir.Policy
 		most   int64 // limit * end/per + limit
 	}{
-		{weir.TokenBucket{Limit: 1, Per: time.Millisecond}, 201},     // a word, exchanged without a lock
-		{weir.TokenBucket{Limit: 3, Per: 4 * time.Millisecond}, 153}, // two words
-		{weir.FixedWindow{Limit: 1, Per: time.Millisecond}, 201},
-		{weir.FixedWindow{Limit: 1, Per: time.Millisecond, FromFirst: true}, 201},
-		{weir.SlidingLog{Limit: 1, Per: time.Millisecond}, 201},
+		{weir.TokenBucket{Limit: 1, Per: time.Millisecond}, ms + 1},         // a word, exchanged without a lock
+		{weir.TokenBucket{Limit: 3, Per: 4 * time.Millisecond}, 3*ms/4 + 3}, // two words
+		{weir.FixedWindow{Limit: 1, Per: time.Millisecond}, ms + 1},
+		{weir.FixedWindow{Limit: 1, Per: time.Millisecond, FromFirst: true}, ms + 1},
+		{weir.SlidingLog{Limit: 1, Per: time.Millisecond}, ms + 1},
 	} {
 		t.Run(fmt.Sprintf("%T%+v", test.policy, test.policy), func(t *testing.T) {
 			c := new(movingClock)
@@ -103,7 +104,7 @@ func TestP8_ShortPeriodsAreKept(t *testing.T) {
 // P9: elsewhere the window is found out before the lock is taken, and an event that comes late to it
 // clears the counts of the next. Here 100 in 50 ms are at most 100 in every window, on each key.
 func TestP9_ALateEventDoesNotClearTheWindow(t *testing.T) {
-	const end = 2 * time.Second
+	end := shorter(2*time.Second, 400*time.Millisecond)
 	for _, p := range []weir.Policy{
 		weir.FixedWindow{Limit: 100, Per: 50 * time.Millisecond},
 		weir.SlidingWindow{Limit: 100, Per: 50 * time.Millisecond},

@@ -107,7 +107,7 @@ func TestP6_IdleKeysKeepTheirCount(t *testing.T) {
 			clock := &handClock{time.Unix(0, t0)}
 			l := weir.Must(weir.New(p, weir.WithClock(clock), weir.WithStore(&weir.MemStore{MaxKeys: 200})))
 			alone := newKey(t, p)
-			for minute := range 180 {
+			for minute := range shorter(180, 40) {
 				clock.Time = time.Unix(0, t0).Add(time.Duration(minute) * time.Minute)
 				want := alone.take(clock.UnixNano(), 1)
 				got, err := l.Take(context.Background(), "key", 1)

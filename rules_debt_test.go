@@ -102,7 +102,10 @@ func TestR9_DebtsSaturate(t *testing.T) {
 			weir.TokenBucket{Limit: 1, Per: math.MaxInt64, Burst: 3},
 			weir.LeakyBucket{Limit: 1, Per: math.MaxInt64, Capacity: 3},
 		})
-	for _, p := range policies {
+	for i, p := range policies {
+		if i%shorter(1, 4) != 0 {
+			continue
+		}
 		limit, per := rateOf(p)
 		debts := [][]int{
 			{math.MaxInt},

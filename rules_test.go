@@ -30,6 +30,15 @@ func allPolicies(limit int, per time.Duration) []weir.Policy {
 	}
 }
 
+// shorter is all of something, or a part of it with -short, as for the race detector: more of the same
+// would find no other race.
+func shorter[T any](all, part T) T {
+	if testing.Short() {
+		return part
+	}
+	return all
+}
+
 // eachPolicy runs a test of every policy, once with events of whole nanoseconds and once with fractions.
 func eachPolicy(t *testing.T, test func(t *testing.T, p weir.Policy)) {
 	for _, p := range append(allPolicies(10, 10*time.Second), allPolicies(7, time.Second)...) {

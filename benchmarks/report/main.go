@@ -110,6 +110,9 @@ func want(names []string) (map[string]bool, error) {
 }
 
 func (o options) run() error {
+	if err := os.MkdirAll(o.out, 0o755); err != nil { // now, and not when all is measured
+		return err
+	}
 	var r results
 	if o.render {
 		data, err := os.ReadFile(o.samples)
