@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/remote"
@@ -99,8 +96,8 @@ func ForgottenScripts(t *testing.T, m Maker) {
 	l := LimiterOn(t, m.on(t, server.Addr()), Spacious)
 	for i := range 3 {
 		server.MustDo("SCRIPT", "FLUSH")
-		require.True(t, l.Allow("k"))
-		assert.Equal(t, i+1, Counted(t, l, "k"))
+		must(t, l.Allow("k"), "denied")
+		equal(t, i+1, Counted(t, l, "k"), "counted")
 	}
 }
 
@@ -120,11 +117,11 @@ func Allocations(t *testing.T, m Maker, most float64) {
 		defer cancel()
 		allocs := allocsPerRun(func() {
 			_, err := l.Take(ctx, key, 1)
-			require.NoError(t, err)
+			noError(t, err)
 		})
-		assert.LessOrEqual(t, allocs, most, "Take: %s", key)
+		atMost(t, most, allocs, "Take: %s", key)
 		allocs = allocsPerRun(func() { l.Allow(key) })
-		assert.LessOrEqual(t, allocs, most, "Allow: %s", key)
+		atMost(t, most, allocs, "Allow: %s", key)
 	}
 }
 

@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 )
@@ -50,16 +47,16 @@ func LostReplies(t *testing.T, store weir.Store, proxies ...*redistest.Proxy) {
 			for i, losses := range []int{1, 3, 10} {
 				key := fmt.Sprint("k", i)
 				r, err := l.Take(t.Context(), key, 1) // so that the script is there
-				require.NoError(t, err)
-				require.True(t, r.Allowed)
+				noError(t, err)
+				must(t, r.Allowed, "denied")
 				had := lost(proxies)
 				loseReplies(losses, before, proxies)
 				r, err = l.Take(t.Context(), key, 10)
 				loseReplies(0, 0, proxies)
-				require.Error(t, err)
-				require.Zero(t, r, "an error comes with the Result that denies")
-				assert.Equal(t, 1, lost(proxies)-had, "the command is sent once, with %d replies lost", losses)
-				assert.Equal(t, 11, Counted(t, l, key), "and counted once")
+				must(t, err != nil, "no error")
+				must(t, r == (weir.Result{}), "an error comes with %+v, must be the Result that denies", r)
+				equal(t, 1, lost(proxies)-had, "the command is sent once, with %d replies lost", losses)
+				equal(t, 11, Counted(t, l, key), "and counted once")
 			}
 		})
 	}
@@ -67,19 +64,19 @@ func LostReplies(t *testing.T, store weir.Store, proxies ...*redistest.Proxy) {
 	t.Run("LeakyBucket", func(t *testing.T) {
 		l := LimiterOn(t, store, weir.LeakyBucket{Limit: 1, Per: time.Hour})
 		_, err := l.Take(t.Context(), "script", 1)
-		require.NoError(t, err)
+		noError(t, err)
 		had := lost(proxies)
 		loseReplies(10, 0, proxies)
 		r, err := l.Take(t.Context(), "k", 1)
 		loseReplies(0, 0, proxies)
-		require.Error(t, err)
-		require.Zero(t, r)
-		assert.Equal(t, 1, lost(proxies)-had)
+		must(t, err != nil, "no error")
+		must(t, r == (weir.Result{}), "an error comes with %+v, must be the Result that denies", r)
+		equal(t, 1, lost(proxies)-had, "the command is sent once")
 		Counted(t, l, "k")
 		r, err = l.Take(t.Context(), "k", 0)
-		require.NoError(t, err)
-		assert.Greater(t, r.ResetAfter, time.Duration(0))
-		assert.LessOrEqual(t, r.ResetAfter, time.Hour)
+		noError(t, err)
+		check(t, r.ResetAfter > 0, "ResetAfter is %v", r.ResetAfter)
+		atMost(t, time.Hour, r.ResetAfter, "ResetAfter")
 	})
 }
 
@@ -95,9 +92,9 @@ func LostRepliesOfAnUnknownScript(t *testing.T, m Maker) {
 		loseReplies(10, after, proxies)
 		_, err := l.Take(t.Context(), key, 1)
 		loseReplies(0, 0, proxies)
-		require.Error(t, err)
-		assert.Equal(t, after+1, lost(proxies))
-		assert.Equal(t, want, Counted(t, l, key))
+		must(t, err != nil, "no error")
+		equal(t, after+1, lost(proxies), "replies lost")
+		equal(t, want, Counted(t, l, key), "counted")
 	}
 }
 
@@ -146,14 +143,14 @@ func FaultsInTraffic(t *testing.T, m Maker) {
 				n := Counted(t, l, fmt.Sprint(i))
 				switch {
 				case granted[i]:
-					assert.Equal(t, 1, n)
+					equal(t, 1, n, "counted")
 				default:
-					assert.LessOrEqual(t, n, 1)
-					assert.True(t, failed[i], "denied")
+					atMost(t, 1, n, "counted")
+					check(t, failed[i], "denied")
 					failures++
 				}
 			}
-			assert.Equal(t, c.mayErr, failures > 0, "%d failures", failures)
+			equal(t, c.mayErr, failures > 0, "%d failures", failures)
 		})
 	}
 }

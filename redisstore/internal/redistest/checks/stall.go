@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/remote"
 )
@@ -22,18 +19,18 @@ func StallHoldsNobody(t *testing.T, m Maker) {
 	const bound = 8
 	store := m.on(t, proxy.Addr(), withTimeout(time.Second), func(c *remote.Config) { c.MaxInFlight = bound })
 	l := LimiterOn(t, store, Spacious)
-	require.True(t, l.Allow("k"))
+	must(t, l.Allow("k"), "denied")
 	proxy.Stall()
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := l.Take(ctx, "k", 1)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	must(t, errors.Is(err, context.DeadlineExceeded), "%v, want %v", err, context.DeadlineExceeded)
 
 	ctx, cancel = context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err = l.Take(ctx, "k", 1)
-	require.ErrorIs(t, err, context.Canceled)
+	must(t, errors.Is(err, context.Canceled), "%v, want %v", err, context.Canceled)
 
 	const callers = 30
 	errs := make(chan error, callers)
@@ -56,12 +53,12 @@ func StallHoldsNobody(t *testing.T, m Maker) {
 			t.Errorf("unexpected: %v", err)
 		}
 	}
-	assert.NotZero(t, noReply)
+	check(t, noReply != 0, "each got a reply, or was not sent")
 	// The two of before may have ended just before the others, and two more been sent in their place.
 	const sent = bound + 2
-	assert.LessOrEqual(t, noReply, sent)
-	assert.Equal(t, callers-noReply, busy)
-	assert.False(t, l.Allow("k"), "a store that is down denies")
+	atMost(t, sent, noReply, "callers without a reply")
+	equal(t, callers-noReply, busy, "callers whose command was not sent")
+	check(t, !l.Allow("k"), "a store that is down denies")
 
 	proxy.Forward()
 	Eventually(t, "a decision", func() bool { return l.Allow("k") })
@@ -69,5 +66,5 @@ func StallHoldsNobody(t *testing.T, m Maker) {
 	for i := range callers {
 		n += Counted(t, l, fmt.Sprint(i))
 	}
-	assert.LessOrEqual(t, n, noReply, "what was not sent is not counted")
+	atMost(t, noReply, n, "what was not sent is not counted")
 }

@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 )
@@ -27,7 +24,7 @@ func GrantTogether(t *testing.T, stores ...weir.Store) {
 					callers.Go(func() {
 						for range 30 {
 							r, err := l.Take(t.Context(), "k", 1)
-							assert.NoError(t, err)
+							check(t, err == nil, "%v", err)
 							if r.Allowed {
 								granted.Add(1)
 							}
@@ -36,7 +33,7 @@ func GrantTogether(t *testing.T, stores ...weir.Store) {
 				}
 			}
 			callers.Wait()
-			assert.EqualValues(t, limit, granted.Load())
+			equal(t, limit, granted.Load(), "granted")
 		})
 	}
 }
@@ -51,7 +48,7 @@ func ManyKeys(t *testing.T, m Maker, nodes redistest.Nodes) {
 		callers.Go(func() {
 			for i := range keys {
 				r, err := l.Take(t.Context(), fmt.Sprintf("{key} %d", i), 1)
-				assert.NoError(t, err)
+				check(t, err == nil, "%v", err)
 				if r.Allowed {
 					granted[i].Add(1)
 				}
@@ -60,7 +57,7 @@ func ManyKeys(t *testing.T, m Maker, nodes redistest.Nodes) {
 	}
 	callers.Wait()
 	for i := range granted {
-		assert.EqualValues(t, limit, granted[i].Load())
+		equal(t, limit, granted[i].Load(), "granted of key %d", i)
 	}
 }
 
@@ -70,7 +67,7 @@ func LostMaster(t *testing.T, m Maker, nodes redistest.Nodes) {
 	l := LimiterOn(t, m(t, nodes.Addrs()), Spacious)
 	const keys = 30 // some of them on each master
 	for i := range keys {
-		require.True(t, l.Allow(fmt.Sprint("key ", i)))
+		must(t, l.Allow(fmt.Sprint("key ", i)), "denied")
 	}
 	lost := nodes.Masters()[0]
 	lost.Kill()

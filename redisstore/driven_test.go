@@ -1,0 +1,49 @@
+package redisstore
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/redisstore/internal/remote"
+	"github.com/weir-go/weir/redisstore/internal/script"
+)
+
+// A drivenStore decides by a clock that the test sets.
+type drivenStore struct {
+	*Store
+	now atomic.Int64
+}
+
+// anySkew lets the clock step back as far as a test likes to.
+const anySkew = 1 << 60
+
+var drivenStores atomic.Int64
+
+func newClient(tb testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	tb.Cleanup(func() { client.Close() })
+	return client
+}
+
+func newDriven(tb testing.TB, client Client, skew time.Duration, opts ...Option) *drivenStore {
+	s := new(drivenStore)
+	opts = append([]Option{
+		func(c *remote.Config) {
+			c.Clock = func() any { return script.Driven(s.now.Load(), skew) }
+		},
+		WithPrefix(fmt.Sprintf("test%d", drivenStores.Add(1))),
+		WithTimeout(time.Minute),
+	}, opts...)
+	store, err := New(client, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.Store = store
+	return s
+}
+
+func (s *drivenStore) set(now time.Time) { s.now.Store(now.UnixNano()) }
