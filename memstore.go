@@ -55,7 +55,7 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	}
 
 	// A known key whose state is a word is decided without a lock: the word is exchanged if no one
-	// else has in the meantime. The slot is looked up before the clock is read: reading the clock
+	// else has in the meantime. One whose state is in the slab has a lock of its own. The slot is looked up before the clock is read: reading the clock
 	// waits for all loads before it, so that a slot that is not in the cache is not waited for
 	// twice.
 	if e := sc.memory.find(h); e != nil {
