@@ -45,6 +45,10 @@ type FallbackOptions struct {
 // caller ends: the caller gets that error at once, and the call of first is given its budget all
 // the same. So callers in a hurry can neither keep others from first, nor hide that it hangs.
 //
+// Calls of Wait, Reserve, Return and Reset for one key take turns in a limiter. The time that one of
+// them waits for others is part of its budget. When that is spent it is answered by second, and
+// first is given its budget all the same: it has not failed, and nothing is reported.
+//
 // What it trades: first never hears what second has granted, nor second what first has. The answers
 // of second have [Result.Degraded] set. The bound: over any time, however often first comes and
 // goes, a key is granted what its policy allows by first, and as much again by the second of each
@@ -110,6 +114,7 @@ func (f *fallback) check() error { return f.fault }
 var (
 	errResting = errors.New("weir: the first store has failed, and is not asked for a while")
 	errCrowded = errors.New("weir: too many calls of the first store are under way")
+	errNoTurn  = errors.New("weir: the budget was spent on waiting for other requests of the key")
 )
 
 // Do implements [Store].
@@ -135,6 +140,10 @@ func (f *fallback) Do(ctx context.Context, r Request) (Answer, error) {
 
 // ask asks first, if it is to be asked now.
 func (f *fallback) ask(ctx context.Context, r Request) (Answer, error) {
+	spent, hurry := waited(ctx)
+	if hurry && spent >= f.budget {
+		return Answer{}, errNoTurn
+	}
 	if f.inFlight.Add(1) > f.maxInFlight {
 		f.inFlight.Add(-1)
 		return Answer{}, errCrowded
@@ -145,7 +154,13 @@ func (f *fallback) ask(ctx context.Context, r Request) (Answer, error) {
 		f.inFlight.Add(-1)
 		return Answer{}, errResting
 	}
-	return f.call(ctx, now, r, try).wait(ctx, r)
+	c := f.call(ctx, now, r, try)
+	if !hurry {
+		return c.wait(ctx, r, nil)
+	}
+	timer := time.NewTimer(f.budget - spent)
+	defer timer.Stop()
+	return c.wait(ctx, r, timer.C)
 }
 
 // admit tells whether first may be asked at now, and whether that is to try if it is back.

@@ -104,16 +104,25 @@ func (c *firstCall) judge(err error) bool {
 	return first
 }
 
-// wait returns the answer for r, or an error when the budget is spent or ctx ends.
-func (c *firstCall) wait(ctx context.Context, r Request) (Answer, error) {
+// judgeLater judges a call that nobody waits for any more.
+func (c *firstCall) judgeLater() {
+	context.AfterFunc(c.over, func() { c.judge(c.f.late) })
+}
+
+// wait returns the answer for r, or an error when the budget is spent, ctx ends, or hurry comes: the
+// budget of one who has spent some of it before.
+func (c *firstCall) wait(ctx context.Context, r Request, hurry <-chan time.Time) (Answer, error) {
 	select {
 	case <-c.done:
 	case <-c.over.Done():
 		if c.judge(c.f.late) {
 			return Answer{}, c.f.late
 		} // else it returned just in time
+	case <-hurry:
+		c.judgeLater()
+		return Answer{}, errNoTurn
 	case <-ctx.Done():
-		context.AfterFunc(c.over, func() { c.judge(c.f.late) })
+		c.judgeLater()
 		return Answer{}, ctx.Err()
 	}
 	if r.Parts != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 )
 
 // An activity is something that is under way for a key with those who wait for it. Those of one
@@ -32,10 +33,16 @@ type batch struct {
 	kind  activity
 	n     int
 	start chan struct{} // closed when they start
+	since time.Time     // the first of them has waited
 }
 
 // start waits until an activity of the kind may start, and end ends it. It fails if ctx ends before.
-func (ls *lines) start(ctx context.Context, key string, kind activity) error {
+// What is under way asks the store with the context that start returns, which is ctx, and tells
+// [Fallback] since when its caller has waited.
+//
+// All of a batch are taken to have waited since its first came. So whoever comes after him, and
+// waits in the batch behind, need not wait for those longer who have joined his later.
+func (ls *lines) start(ctx context.Context, key string, kind activity) (context.Context, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	g := ls.gates[key]
@@ -44,30 +51,30 @@ func (ls *lines) start(ctx context.Context, key string, kind activity) error {
 			ls.gates = make(map[string]*gate)
 		}
 		ls.gates[strings.Clone(key)] = &gate{batch: batch{kind: kind, n: 1}}
-		return nil
+		return ctx, nil
 	}
 	if len(g.next) == 0 && g.kind == kind && kind != retiming {
 		g.n++
-		return nil
+		return ctx, nil
 	}
 	b := g.join(kind)
 	ls.mu.Unlock()
 	select {
 	case <-b.start:
 		ls.mu.Lock()
-		return nil
+		return waitingSince(ctx, b.since), nil
 	case <-ctx.Done():
 	}
 	ls.mu.Lock()
 	select {
 	case <-b.start:
-		return nil // it has started all the same
+		return waitingSince(ctx, b.since), nil // it has started all the same
 	default:
 	}
 	if b.n--; b.n == 0 {
 		g.next = slices.DeleteFunc(g.next, func(other *batch) bool { return other == b })
 	}
-	return ctx.Err()
+	return nil, ctx.Err()
 }
 
 // join adds one to the batch of the kind that waits.
@@ -78,7 +85,7 @@ func (g *gate) join(kind activity) *batch {
 			return b
 		}
 	}
-	b := &batch{kind: kind, n: 1, start: make(chan struct{})}
+	b := &batch{kind: kind, n: 1, start: make(chan struct{}), since: time.Now()}
 	g.next = append(g.next, b)
 	return b
 }
@@ -97,4 +104,24 @@ func (ls *lines) end(key string) {
 	b := g.next[0]
 	g.batch, g.next = *b, g.next[1:]
 	close(b.start)
+}
+
+type sinceKey struct{}
+
+// waitingSince is ctx with the instant since which the caller has waited for its turn, or for other
+// requests that are part of its own. If ctx has an instant already, that is earlier.
+func waitingSince(ctx context.Context, t time.Time) context.Context {
+	if ctx.Value(sinceKey{}) != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, sinceKey{}, t)
+}
+
+// waited is for how long the caller has waited before it came to ask.
+func waited(ctx context.Context) (d time.Duration, has bool) {
+	since, has := ctx.Value(sinceKey{}).(time.Time)
+	if !has {
+		return 0, false
+	}
+	return time.Since(since), true
 }

@@ -62,7 +62,7 @@ func TestGate(t *testing.T) {
 					var ctx context.Context
 					ctx, leave[who] = context.WithCancel(t.Context())
 					go func() {
-						if ls.start(ctx, "k", kind) == nil {
+						if _, err := ls.start(ctx, "k", kind); err == nil {
 							mu.Lock()
 							defer mu.Unlock()
 							inside[who] = true

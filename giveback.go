@@ -66,7 +66,8 @@ func unended(ctx context.Context) (context.Context, context.CancelFunc) {
 // giveBack gives back n events that were granted at an instant, zero if it is not known, and moves up
 // those who wait behind the spot. It reports false if it did not come to ask the store.
 func (k *Keyed) giveBack(ctx context.Context, key string, n int, grantedAt int64, p spot) (asked bool, err error) {
-	if err := k.lines.start(ctx, key, returning); err != nil {
+	ctx, err = k.lines.start(ctx, key, returning)
+	if err != nil {
 		return false, err
 	}
 	defer k.lines.end(key)

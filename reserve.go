@@ -43,7 +43,8 @@ func (k *Keyed) Reserve(ctx context.Context, key string, n int) (*Reservation, e
 // reserve keeps out those who join the line meanwhile. So those who are in it then have
 // booked before, and those who join later, after.
 func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, error) {
-	if err := k.lines.start(ctx, key, returning); err != nil {
+	ctx, err := k.lines.start(ctx, key, returning)
+	if err != nil {
 		return nil, err
 	}
 	defer k.lines.end(key)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 )
 
 // A turnAt is the new turn of one who waits, after the policy has changed.
@@ -22,7 +23,8 @@ func (k *Keyed) retime(ctx context.Context, key string) error { return k.renew(c
 
 // renew is retime, or if the key is to be forgotten, the same with all that it has used.
 func (k *Keyed) renew(ctx context.Context, key string, forget bool) error {
-	if err := k.lines.start(ctx, key, retiming); err != nil {
+	ctx, err := k.lines.start(waitingSince(ctx, time.Now()), key, retiming)
+	if err != nil {
 		return err
 	}
 	defer k.lines.end(key)

@@ -49,11 +49,12 @@ func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
 		return nil, err
 	}
 	if k.plans.forKey != nil && k.lines.outdated(scope, key) {
+		ctx = waitingSince(ctx, time.Now()) // of one call are all the requests that it takes
 		if err := k.retime(ctx, key); err != nil {
 			return nil, err
 		}
 	}
-	if err := k.lines.start(ctx, key, booking); err != nil {
+	if ctx, err = k.lines.start(ctx, key, booking); err != nil {
 		return nil, err
 	}
 	defer k.lines.end(key)
@@ -186,7 +187,7 @@ func (k *Keyed) leave(ctx context.Context, key string, w *waiter) error {
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	defer cancel()
 	back := time.Duration(0)
-	if k.lines.start(soon, key, returning) == nil {
+	if soon, err := k.lines.start(soon, key, returning); err == nil {
 		defer k.lines.end(key)
 		if k.lines.remove(w) { // the policy has changed meanwhile, and what it had booked is given back
 			return ctx.Err()
