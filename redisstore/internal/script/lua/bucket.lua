@@ -17,7 +17,12 @@ if value then
 	if seen - now > skew then -- what is owed is kept, and paid by the new clock
 		seen, write = now, true
 	end
-	owed = math.min(math.max(left - (now - seen) * den, 0), 9007199254740991)
+	owed = left - (now - seen) * den
+	if owed < 0 then
+		owed = 0
+	elseif owed > 9007199254740991 then
+		owed = 9007199254740991
+	end
 end
 
 local before = owed
@@ -37,7 +42,8 @@ if owed == 0 then
 		redis.call('DEL', KEYS[1])
 	end
 elseif write or owed ~= before then
-	redis.call('SET', KEYS[1], head .. struct.pack('>I7I7', now, owed),
-		'PX', math.floor(owed / den / 1000) + keep)
+	local life = owed / den / 1000 + keep
+	redis.call('SET', KEYS[1], struct.pack('>c0I7I7', head, now, owed),
+		'PX', life < long and string.format('%d', life) or math.floor(life))
 end
 return struct.pack('>BI7I7', done, now, before)

@@ -76,7 +76,8 @@ local function header()
 	return head .. struct.pack('>I7I7I3I3I3', base, latest, first, count, all)
 end
 local function life()
-	return math.floor((base + latest + per - now) / 1000) + keep
+	local life = (base + latest + per - now) / 1000 + keep
+	return life < long and string.format('%d', life) or math.floor(life)
 end
 
 -- rewrite makes the slots in use be bytes, and puts them first.

@@ -4,3 +4,6 @@
 local seconds = redis.call('TIME')
 local now = seconds[1] * 1000000 + seconds[2]
 local skew, keep = 100000, 1
+-- Redis writes an argument that is a number with %.17g, which costs more than most of a script. To write
+-- it with %d is cheap, but for a server of 32 bits it must be below this.
+local long = 2147483648

@@ -98,8 +98,9 @@ elseif n > 0 then
 end
 
 if changed and left then
-	redis.call('SET', KEYS[1], head .. struct.pack('>I7I7', start, whole) .. counts,
-		'PX', math.floor((start + (buckets + 1) * width - now) / 1000) + keep)
+	local life = (start + (buckets + 1) * width - now) / 1000 + keep
+	redis.call('SET', KEYS[1], struct.pack('>c0I7I7c0', head, start, whole, counts),
+		'PX', life < long and string.format('%d', life) or math.floor(life))
 elseif changed then
 	redis.call('DEL', KEYS[1])
 end

@@ -48,7 +48,8 @@ if count == 0 then
 		redis.call('DEL', KEYS[1])
 	end
 elseif write or count ~= before then
-	redis.call('SET', KEYS[1], head .. struct.pack('>I7I6', start, count),
-		'PX', math.floor((start + per - now) / 1000) + keep)
+	local life = (start + per - now) / 1000 + keep
+	redis.call('SET', KEYS[1], struct.pack('>c0I7I6', head, start, count),
+		'PX', life < long and string.format('%d', life) or math.floor(life))
 end
 return struct.pack('>BI7I7I6', done, now, start, before)
