@@ -79,12 +79,36 @@ func TestP8_TimeToLiveIsNeverZero(t *testing.T) {
 			assert.NotEqual(t, time.Duration(-1), ttl, "%T of %v lives for ever", p, per)
 		}
 	}
-	// and the value lives for as long as it is needed
-	l := newLimiter(t, s, weir.TokenBucket{Limit: 1, Per: 900 * time.Millisecond}, "")
-	require.True(t, l.Allow("k"))
-	require.False(t, l.Allow("k"))
-	ttl := client.PTTL(context.Background(), "weir:1:{:k}").Val()
-	assert.InDelta(t, 900*time.Millisecond, ttl, float64(500*time.Millisecond))
+}
+
+// A value lives for as long as it is needed: of milliseconds, more than 32 bits of them too.
+func TestTimeToLive(t *testing.T) {
+	server := redistest.Single(t)
+	client := newClient(t, server.Addr())
+	s := newStore(t, client)
+	const short, slack = 10 * time.Second, 2 * time.Second
+	for _, per := range []time.Duration{short, 1<<31*time.Millisecond - slack, 1<<31*time.Millisecond + slack, 400 * 24 * time.Hour} {
+		for _, p := range []weir.Policy{
+			weir.TokenBucket{Limit: 1, Per: per},
+			weir.LeakyBucket{Limit: 1, Per: per},
+			weir.FixedWindow{Limit: 1, Per: per, FromFirst: true},
+			weir.SlidingLog{Limit: 1, Per: per},
+			inGo{weir.TokenBucket{Limit: 1, Per: per}},
+			inGo{weir.SlidingLog{Limit: 1, Per: per}},
+		} {
+			key := fmt.Sprintf("%T%[1]v", p)
+			l := newLimiter(t, s, p, "T")
+			require.True(t, l.Allow(key))
+			require.False(t, l.Allow(key))
+			ttl := client.PTTL(context.Background(), s.remote.Engine().Keys.Key("T", key)).Val()
+			assert.InDelta(t, per, ttl, float64(slack), "%T of %v", p, per)
+		}
+		key := fmt.Sprint(per)
+		require.True(t, newLimiter(t, s, weir.SlidingWindow{Limit: 1, Per: per}, "T").Allow(key))
+		ttl := client.PTTL(context.Background(), s.remote.Engine().Keys.Key("T", key)).Val()
+		assert.Greater(t, ttl, per-slack, "SlidingWindow of %v", per)
+		assert.LessOrEqual(t, ttl, 2*per+slack, "SlidingWindow of %v", per)
+	}
 }
 
 // P12: looks and denials write nothing, so that none can lose against a grant and consume.
