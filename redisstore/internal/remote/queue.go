@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"runtime"
 	"sync"
 
 	"github.com/weir-go/weir/redisstore/internal/script"
@@ -25,8 +26,10 @@ type queue struct {
 
 	mu       sync.Mutex
 	underWay int
-	flights  int
+	flights  int  // those that board among them
+	boarding int  // flights
 	waiting  call // the head of a ring
+	waits    int  // how many do
 
 	spare sync.Pool // of *flight that have landed
 }
@@ -51,7 +54,10 @@ func newQueue(maxUnderWay int) *queue {
 		f.ctx.gone = f.gone
 		f.fly = func() {
 			for f := f; f != nil; {
-				q.process(f)
+				q.board(f)
+				if len(f.calls) > 0 {
+					q.process(f)
+				}
 				f = q.land(f)
 			}
 		}
@@ -65,7 +71,8 @@ func (q *queue) join(c *call) {
 	q.mu.Lock()
 	c.next, c.prev = &q.waiting, q.waiting.prev
 	c.prev.next, c.next.prev = c, c
-	f := q.depart()
+	q.waits++
+	f := q.open()
 	q.mu.Unlock()
 	if f != nil {
 		go f.fly()
@@ -88,11 +95,12 @@ func (q *queue) leave(c *call) callState {
 	switch f := c.flight; c.state {
 	case notSent:
 		c.prev.next, c.next.prev = c.next, c.prev
+		q.waits--
 	case maybeSent:
 		if f.waitedFor--; f.waitedFor == 0 {
 			close(f.gone)
 			q.flights-- // it may last for long, and must not hold up the others
-			next = q.depart()
+			next = q.open()
 		}
 	}
 	state := c.state
@@ -103,6 +111,42 @@ func (q *queue) leave(c *call) callState {
 	return state
 }
 
+// open returns a flight for those who wait, if there may be one more, and those that board have no room for
+// them. It requires that mu is held.
+func (q *queue) open() *flight {
+	if q.flights == q.maxFlights || q.underWay >= q.maxUnderWay || q.waits <= q.boarding*q.maxCalls {
+		return nil
+	}
+	q.flights++
+	q.boarding++
+	return q.spare.Get().(*flight)
+}
+
+// board takes those who wait on a flight.
+func (q *queue) board(f *flight) {
+	if q.maxCalls > 1 {
+		// Those who are about to ask come along: others have landed together just now, and all run before this
+		// goroutine does again. If there are none, it goes on at once.
+		runtime.Gosched()
+	}
+	q.mu.Lock()
+	n := min(q.maxCalls, q.maxUnderWay-q.underWay)
+	for c := q.waiting.next; c != &q.waiting && len(f.calls) < n; c = c.next {
+		c.state, c.flight = maybeSent, f
+		f.calls = append(f.calls, c)
+		q.waiting.next, c.next.prev = c.next, &q.waiting
+	}
+	f.waitedFor = len(f.calls)
+	q.underWay += len(f.calls)
+	q.waits -= len(f.calls)
+	q.boarding--
+	next := q.open()
+	q.mu.Unlock()
+	if next != nil {
+		go next.fly()
+	}
+}
+
 // land ends a flight, tells those who wait for it, and returns the next one, if any.
 func (q *queue) land(f *flight) *flight {
 	q.mu.Lock()
@@ -110,11 +154,11 @@ func (q *queue) land(f *flight) *flight {
 		c.state = hasLanded
 	}
 	q.underWay -= len(f.calls)
-	wanted := f.waitedFor > 0
+	wanted := f.waitedFor > 0 || len(f.calls) == 0 // else its end has been counted before
 	if wanted {
 		q.flights--
 	}
-	next := q.depart()
+	next := q.open()
 	q.mu.Unlock()
 	for _, c := range f.calls {
 		c.done <- struct{}{}
@@ -127,30 +171,9 @@ func (q *queue) land(f *flight) *flight {
 	return next
 }
 
-// depart returns a flight with those who wait, if one may depart. It requires that mu is held.
-func (q *queue) depart() *flight {
-	n := min(q.maxCalls, q.maxUnderWay-q.underWay)
-	if q.flights == q.maxFlights || n <= 0 || q.waiting.next == &q.waiting {
-		return nil
-	}
-	f := q.spare.Get().(*flight)
-	for c := q.waiting.next; c != &q.waiting && len(f.calls) < n; c = c.next {
-		c.state, c.flight = maybeSent, f
-		f.calls = append(f.calls, c)
-		q.waiting.next, c.next.prev = c.next, &q.waiting
-	}
-	f.waitedFor = len(f.calls)
-	q.flights++
-	q.underWay += len(f.calls)
-	return f
-}
-
 // length is how many wait.
-func (q *queue) length() (n int) {
+func (q *queue) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for c := q.waiting.next; c != &q.waiting; c = c.next {
-		n++
-	}
-	return n
+	return q.waits
 }

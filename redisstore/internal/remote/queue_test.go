@@ -1,9 +1,13 @@
 package remote
 
 import (
+	"math/rand/v2"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,4 +115,44 @@ func TestQueueLeavesWhatNobodyWaitsFor(t *testing.T) {
 		assert.Zero(t, x.flights)
 		assert.Zero(t, x.underWay)
 	})
+}
+
+// Callers come, give up, and are served at any time: whatever happens, those who stay are served, no bound is
+// passed, and all comes to rest.
+func TestQueueComesToRest(t *testing.T) {
+	for _, bounds := range [][3]int{{1000, 2, 64}, {5, 2, 3}, {1, 2, 64}, {4, 4, 1}} {
+		q := newQueue(bounds[0])
+		q.maxFlights, q.maxCalls = bounds[1], bounds[2]
+		var under atomic.Int64
+		q.process = func(f *flight) {
+			assert.LessOrEqual(t, len(f.calls), bounds[2])
+			assert.LessOrEqual(t, under.Add(int64(len(f.calls))), int64(bounds[0]))
+			for range rand.IntN(5) {
+				runtime.Gosched()
+			}
+			under.Add(-int64(len(f.calls)))
+		}
+		var callers sync.WaitGroup
+		for range 50 {
+			callers.Go(func() {
+				for range 200 {
+					c := newCall(time.Hour)
+					q.join(c)
+					if rand.IntN(3) > 0 || q.leave(c) == hasLanded {
+						<-c.done
+					}
+				}
+			})
+		}
+		callers.Wait()
+		atRest := func() bool {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			return q.flights == 0 && q.boarding == 0 && q.underWay == 0
+		}
+		require.Eventually(t, atRest, 10*time.Second, time.Millisecond, "%v: flights that nobody waits for end as well", bounds)
+		assert.Zero(t, q.waits)
+		assert.Same(t, &q.waiting, q.waiting.next)
+		assert.Same(t, &q.waiting, q.waiting.prev)
+	}
 }
