@@ -17,7 +17,8 @@ type DenyCacheOptions struct {
 
 	// MaxAge is how long a denial is remembered at most; 0 means until its RetryAfter. It bounds
 	// how long a reset or a give-back by another process goes unnoticed. With one second, a key
-	// costs the store one call a second at most.
+	// that is denied costs the store one call a second from each process, or as many as come at
+	// the instant at which the denial is forgotten.
 	MaxAge time.Duration
 
 	// Exact makes it answer only what the store would answer, to the last field. Then asks for
@@ -48,6 +49,8 @@ type DenyCacheOptions struct {
 //
 // Where this matters set Exact. Put a DenyCache in front of a [Fallback], not behind it: so an
 // outage leaves it what it knows.
+//
+// A store that is nil, and an option below 0, is an error of [New] and of each Do. The store is safe for concurrent use.
 func DenyCache(s Store, opts DenyCacheOptions) Store {
 	c := &denyCache{
 		store:  s,

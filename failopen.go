@@ -26,6 +26,8 @@ var ErrRequest = errors.New("the request cannot be decided")
 //
 // report, if not nil, is called with each error that it grants for, before it does: in an outage
 // once per request, and concurrently. Let it count, or log now and then.
+//
+// A store that is nil is an error of [New] and of each Do. The store is safe for concurrent use.
 func FailOpen(s Store, report func(error)) Store {
 	return &failOpen{store: s, report: report, fault: checkStore("FailOpen", "store", s)}
 }

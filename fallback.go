@@ -64,6 +64,8 @@ type FallbackOptions struct {
 // of its own, for there is no other way to be on time if first does not return. First gets a
 // context with the values of the caller's that ends somewhat before the budget does. If first
 // panics, it has failed.
+//
+// A store that is nil, and an option below 0, is an error of [New] and of each Do. The store is safe for concurrent use.
 func Fallback(first, second Store, opts FallbackOptions) Store {
 	f := &fallback{
 		first:       first,

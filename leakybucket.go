@@ -14,7 +14,7 @@ import "time"
 // one gives up, those behind it move up.
 //
 // Choose it to protect something that bears no bursts: a provider that counts every second, a
-// printer, a mail relay. It never lets more than 1 + Limit*s/Per asks go in a span of length s; an
+// printer, a mail relay. It never lets more than 1 + Limit*s/Per asks go in a span of length s with both ends; an
 // ask for n events counts as one, so ask for one at a time to space events evenly. Where bursts are
 // harmless, [TokenBucket] makes callers wait less. It costs one word of memory per key, or two where
 // Per is not a multiple of Limit nanoseconds.

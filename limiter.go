@@ -15,8 +15,8 @@
 // and [Keyed.Reserve] for costs that show only afterwards. Policies can be read from text
 // ([ParsePolicy]), chosen by key ([WithPolicyFor]), and changed in use ([Keyed.SetPolicy]).
 //
-// Every answer is exact, to the event and to the nanosecond, and a denial consumes nothing. A
-// limiter has no goroutine and needs no closing.
+// Every answer is what the policy says, to the event and to the nanosecond (in Redis, to the
+// microsecond), and a denial consumes nothing. A limiter has no goroutine and needs no closing.
 package weir
 
 import (
@@ -43,10 +43,12 @@ type Limiter interface {
 	Take(ctx context.Context, key string, n int) (Result, error)
 
 	// Wait waits until n events for key may happen, and counts them. It returns nil when they may;
-	// with n = 0, at once. It fails at once, and nothing is counted, with an error that wraps
-	// ErrTooLate if they could not happen before the deadline of ctx, ErrNeverFits if never, and
-	// ErrQueueFull if the policy's queue has no room. If ctx ends while it waits it returns the
-	// error of ctx, and nothing is counted.
+	// with n = 0, at once. It fails, and nothing is counted, with an error that wraps ErrTooLate if
+	// they could not happen before the deadline of ctx, ErrNeverFits if never, and ErrQueueFull if
+	// the policy's queue has no room: at once, unless that depends on others who wait. If ctx ends
+	// while it waits it returns the error of ctx; what it had booked is given back, if the store
+	// takes it within a second. An n below 0, a ctx that has ended, and a failure of the store
+	// are errors.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -54,10 +56,10 @@ type Limiter interface {
 type Result struct {
 	Allowed    bool          // whether the events may happen
 	Limit      int           // the most events that can be granted at once
-	Remaining  int           // how many more would be granted now
+	Remaining  int           // the most events that one ask would be granted now
 	RetryAfter time.Duration // until the same ask is granted, if nobody else asks; 0 if allowed, Never if it never fits
 	ResetAfter time.Duration // until the key, left alone, is as if never seen; not when to ask again
-	Part       int           // of a composed policy, the part that decided: see All and Tiers; else 0
+	Part       int           // the part that decided: see All, Tiers and the markers; else 0
 	Degraded   bool          // decided without the shared store: see Fallback and FailOpen
 }
 
@@ -138,7 +140,8 @@ func WithStore(s Store) Option {
 }
 
 // WithClock sets the clock, for tests. A store that has a clock of its own does not use it for its
-// decisions.
+// decisions. [Keyed.Wait] and [Keyed.Reserve] compare the deadline of their context with this clock, so
+// contexts of package context fit one that is near the real time, as in a testing/synctest bubble.
 func WithClock(c Clock) Option {
 	return func(k *Keyed) error {
 		if c == nil {
@@ -150,8 +153,8 @@ func WithClock(c Clock) Option {
 }
 
 // WithName sets the name that tells limiters on one store apart. Those with the same name share the
-// allowance of each key, even across processes where the store does. If their policies differ, the
-// share of the allowance that a key has used up counts for all.
+// allowance of each key, even across processes where the store does. If their policies differ, what
+// a key has used up by one still counts for the others, as [Carry] tells.
 func WithName(name string) Option {
 	return func(k *Keyed) error {
 		k.plans.name = name
@@ -162,7 +165,10 @@ func WithName(name string) Option {
 // errNotMade fails a nil or zero Keyed closed: it denies, and says why where it can.
 var errNotMade = errors.New("weir: this Keyed is nil or zero, must be made by New")
 
-// Allow implements [Limiter].
+// Allow implements [Limiter]: it reports whether one event for key may happen now, and counts it if
+// so. It is false, too, if the store fails, or a policy of [WithPolicyFor] is at fault. It has no context:
+// over a network it takes as long as the store allows itself, which [Fallback] bounds, and the
+// context of [Keyed.Take]. It is safe for concurrent use.
 func (k *Keyed) Allow(key string) bool {
 	if k == nil || k.store == nil {
 		return false
@@ -178,7 +184,11 @@ func (k *Keyed) Allow(key string) bool {
 	return err == nil && a.Allowed
 }
 
-// Take implements [Limiter].
+// Take implements [Limiter]: it asks for n events of key at once, all or none. With n = 0 it looks,
+// and counts nothing. A denial is no error. On an error there is no decision, and the Result is zero, which
+// denies: an n below 0, a ctx that has ended, a policy of [WithPolicyFor] at fault, or a failure of
+// the store, after which it is not known whether the events were counted. It is safe for concurrent
+// use.
 func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
 	if k == nil || k.store == nil {
 		return Result{}, errNotMade

@@ -42,7 +42,7 @@ func (s *MemStore) Len() int {
 }
 
 // Do implements [Store]. It does not block, and fails only where more than a million different
-// policies are used on the store.
+// policies are in use on the store at a time.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	sc, err := s.scope(r.Scope)
 	if err != nil {

@@ -24,10 +24,11 @@ type plans struct {
 const maxKnown = 1024
 
 // WithPolicyFor sets a function that chooses the policy of each key: customers have plans. If it returns
-// nil, the policy is the one given to New. It is called once for each decision, concurrently, with
-// the context of the call (of [Keyed.Allow], the background); so it should look the policy up, and not
-// fetch it. A policy that it returned before costs a map's lookup, and no allocation if it was
-// stored as a Policy; one that is not comparable is made ready each time.
+// nil, the policy is the one given to New, or to SetPolicy since. It is called once for each decision,
+// and several times by [Keyed.Wait], concurrently, with the context of the call (of [Keyed.Allow],
+// the background); so it should look the policy up, and not fetch it. A policy that it returned before
+// costs a map's lookup, and no allocation if it was stored as a Policy; beyond 1024 different
+// ones, and if it is not comparable, it is made ready again.
 //
 // A key whose policy changes keeps what it has used up, as [Carry] tells. A policy at fault is an
 // error of the call.

@@ -13,10 +13,11 @@ import (
 // only in the doing, as tokens of a language model or bytes of an answer do, and for callers who
 // want to know their turn and not to be held up until it comes, as [Keyed.Wait] does.
 //
-// With [TokenBucket] and [LeakyBucket] it books ahead, as Wait does: as far as the deadline of ctx,
-// or however far if ctx has none. The work may go ahead after [Reservation.Delay]. Other policies
-// grant what they can grant now. If the events cannot be booked, the Reservation is denied, which
-// is no error; its RetryAfter tells when they could be.
+// With [TokenBucket], [LeakyBucket] and [All] of such it books ahead, as Wait does: as far as the
+// deadline of ctx, or however far if ctx has none; a LeakyBucket no further than its Capacity. The work
+// may go ahead after [Reservation.Delay]. Other policies grant what they can grant now. If the
+// events cannot be booked, the Reservation is denied, which is no error; its RetryAfter tells when
+// they could be.
 //
 // A Reservation that is neither settled nor cancelled keeps what it has booked. It costs nothing
 // while it is open, and needs no closing.
@@ -68,8 +69,8 @@ func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, e
 // A Reservation is events that [Keyed.Reserve] has booked, or was denied. All methods are safe for
 // concurrent use.
 //
-// Of the calls of Settle and Cancel, the first counts. All others wait for it, do nothing, and
-// return what it returned. So it is good practice to defer a Cancel, and to settle when the cost is
+// Of the calls of Settle and Cancel, the first counts. All others wait for it as long as their ctx
+// lets them, do nothing, and return what it returned. So it is good practice to defer a Cancel, and to settle when the cost is
 // known.
 //
 // If the store fails in that call it is not known whether it counted, and it is not tried again:
@@ -92,7 +93,7 @@ type Reservation struct {
 	err      error // what the call that counted returned
 }
 
-// Delay is how long from now the events may go ahead: zero if at once, [Never] if they were
+// Delay is the time from now until the events may go ahead: zero if at once, [Never] if they were
 // denied. They may also go ahead later. If those before it give their places back, this stays as it
 // is: it is for those who wait, and for those who come, to use them.
 func (r *Reservation) Delay() time.Duration {
@@ -107,8 +108,8 @@ var (
 	errPanicked    = errors.New("the store panicked")
 )
 
-// Cancel gives back all that was booked, and returns nil if the reservation has been settled. It is
-// Settle for 0 events.
+// Cancel gives back all that was booked. If the reservation has been settled, it does nothing, and
+// returns what Settle returned. It is Settle for 0 events.
 //
 // What is given back after Delay has passed can be used at once. So those behind it in the queue of
 // a [LeakyBucket] may then follow on each other closer, once.

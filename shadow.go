@@ -31,6 +31,7 @@ type Refusal struct {
 // An event that l denied is granted, and not counted by l; so what observe hears of is what would have
 // been refused if the clients had gone on as they did. An error of l is told to observe and
 // is a grant, but for an ended context and an n below 0. Wait does not wait: it asks as Take does.
+// For the keys that are enforced all is as with l: its answers, its errors, and its Wait.
 //
 // Observe is called in the course of the call, concurrently; nil stands for nobody. Shadow panics if l
 // is nil.
@@ -65,8 +66,8 @@ func (s *Shadowed) Allow(key string) bool {
 	return !enforced
 }
 
-// Take implements [Limiter]. A Result of what would have been refused is allowed, with nothing
-// remaining; it is zero but for that if there was an error.
+// Take implements [Limiter]. The Result of what would have been refused is that of the limiter, but
+// allowed, with a RetryAfter of 0; if there was an error, it is zero but for that.
 func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) {
 	r, err := s.limiter.Take(ctx, key, n)
 	if err == nil && r.Allowed {

@@ -22,10 +22,12 @@ const (
 //	all(300/1m, 15750/1h)           All(TokenBucket{Limit: 300, …}, TokenBucket{Limit: 15750, …})
 //	tiers(300/1m, sliding-log 9/1h) Tiers(TokenBucket{Limit: 300, …}, SlidingLog{Limit: 9, …})
 //
+// and of the markers single-rate-marker 10/s burst=20 excess=40 and two-rate-marker(10/s, 20/s).
+//
 // The String and MarshalText methods of the policies write it, and MarshalText only what ParsePolicy
 // reads as the same policy. In full:
 //
-//	policy   = [ kind ] rate { option }         without a kind it is a token-bucket
+//	policy   = [ kind ] rate { option }         without a kind, one of those above, a token-bucket
 //	           | ( "all" | "tiers" | "two-rate-marker" ) "(" policy { "," policy } ")"
 //	rate     = count "/" ( duration | unit )    a unit such as month for a calendar-window
 //	option   = "burst=" count | "capacity=" count | "buckets=" count | "from-first"
@@ -38,8 +40,8 @@ const (
 // the option out. A day is 24 hours and a week 7 days, whatever the calendar says. The 1 of one unit
 // may be left out: 10/s is 10/1s.
 //
-// A text has at most 4096 bytes. An error is one line, with the place in the text and what is
-// allowed there. What [New] refuses is an error too.
+// A text has at most 4096 bytes, and policies in it lie within at most 8 others. An error is one line, with
+// the place in the text and what is allowed there. What [New] refuses is an error too.
 func ParsePolicy(text string) (Policy, error) {
 	return parsePolicy(text, textKinds())
 }

@@ -14,7 +14,7 @@ import (
 //
 // It is the one to start with: it tolerates bursts, has no boundaries in time, and costs a single
 // word of memory per key, or two where Per is not a multiple of Limit nanoseconds. In the worst
-// case a span of length s sees Burst + Limit*s/Per events. To space events evenly, use
+// case a span of length s, with both of its ends, sees Burst + Limit*s/Per events. To space events evenly, use
 // [LeakyBucket]; for "no more than Limit in any Per", [SlidingLog].
 //
 // The token bucket goes back to J. Turner, "New Directions in Communications",

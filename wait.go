@@ -11,7 +11,7 @@ import (
 // Wait implements [Limiter]. Those who wait for a key in one process are granted in the order in
 // which they arrived, whatever the policy. They share one timer.
 //
-// With [TokenBucket] and [LeakyBucket] a waiter has a place in the policy's own queue, so that later
+// With [TokenBucket], [LeakyBucket] and [All] of such a waiter has a place in the policy's own queue, so that later
 // calls of Allow and Take can't overtake it. One whose context ends gives its place back, and those
 // behind it move up. They are those of this limiter: where limiters share a name, or processes a
 // store, a place given back goes to whoever books next, and may so come at the same time as the last

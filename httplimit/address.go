@@ -16,6 +16,7 @@ import (
 // address give the same key: IPv4 mapped to IPv6 is IPv4, and zones are left out.
 //
 // The functions [RemoteIP], [ForwardedIP] and [ForwardedHeader] are the methods of the zero value.
+// A number of bits that is not allowed is an error of the KeyFunc, at every request.
 type Subnet struct {
 	IPv4Bits int // from 8 to 32; 0 means 32
 	IPv6Bits int // from 32 to 128; 0 means 64

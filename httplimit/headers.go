@@ -56,7 +56,7 @@ func (whole) partNames() []string { return nil }
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
 type RateLimit struct {
 	Name   string      // of the policy, in printable ASCII; "" means "default"
-	Policy weir.Policy // the limiter's, from which w and the parts follow; if nil, there are none
+	Policy weir.Policy // the limiter's, from which w and the parts follow; nil for none, and where policies differ by key or change
 }
 
 // LegacyRateLimit is the fields of the revisions of the same draft up to 06, which many clients know:

@@ -31,7 +31,8 @@ type Middleware struct {
 	Cost func(*http.Request) int
 
 	// MaxWait is how long a request may be held back until it is granted, instead of being refused at
-	// once. A request whose turn would come later is refused at once.
+	// once. A request whose turn would come later is refused: at once, unless that depends on
+	// others who wait.
 	//
 	// A client that hangs up leaves the queue, as soon as net/http notices it: over HTTP/1 that is
 	// when the request has no body. Every request held back costs a goroutine and a connection. So

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -235,5 +236,45 @@ func TestStrangeReplies(t *testing.T) {
 		require.NoError(t, err)
 		_, err = limiterOn(t, s).Take(context.Background(), "k", 1)
 		assert.ErrorContains(t, err, "not one that it gives", "%q", reply)
+	}
+}
+
+// A decision that takes several commands has the time of one for all of them together, and for its turn.
+func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
+	const timeout = 300 * time.Millisecond
+	for _, test := range []struct {
+		command time.Duration // a command takes
+		want    []error       // of callers of one key that come at the same time, and of one that comes when they are done
+	}{
+		{100 * time.Millisecond, []error{nil, ErrNoReply}}, // the second has its turn after 200 ms, and reads
+		{140 * time.Millisecond, []error{nil, ErrNoReply}},
+		{200 * time.Millisecond, []error{ErrNoReply, ErrNoReply}}, // the first while its state is being replaced
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
+				time.Sleep(test.command)
+				// Of reading, and of replacing, the reply that all is done at the instant 1.
+				cmd.(once).SetVal("\x01\x00\x00\x00\x00\x00\x00\x01")
+				return nil
+			}}
+			s, err := New(client, WithTimeout(timeout))
+			require.NoError(t, err)
+			l, err := weir.New(weir.All(weir.SlidingLog{Limit: 5, Per: time.Hour}), weir.WithStore(s))
+			require.NoError(t, err)
+			began := time.Now()
+			var callers sync.WaitGroup
+			errs := make([]error, len(test.want))
+			for i := range errs {
+				callers.Go(func() {
+					time.Sleep(time.Duration(i)) // in order
+					_, errs[i] = l.Take(context.Background(), "k", 1)
+					assert.LessOrEqual(t, time.Since(began), timeout+time.Duration(i))
+				})
+			}
+			callers.Wait()
+			for i, want := range test.want {
+				assert.ErrorIs(t, errs[i], want, "%v, caller %d", test.command, i)
+			}
+		})
 	}
 }

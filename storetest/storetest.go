@@ -9,9 +9,9 @@
 //
 //	R1   n events are granted together or not at all
 //	R2   a denial consumes nothing and extends nothing
-//	R3   n = 0 looks; n < 0 is an error; an n that never fits is denied with Never
+//	R3   n = 0 looks; an n that never fits is denied with Never
 //	R4   RetryAfter is tight: denied before it, allowed at it
-//	R5   Remaining = k: k events would pass now, and k+1 would not
+//	R5   Remaining = k: an ask for k would be granted now, and one for k+1 would not
 //	R6   a state is forgotten when that can't be observed, and not before
 //	R7   an older instant earns nothing, and delays by its step at most
 //	R8   nothing drifts: no remainder is dropped

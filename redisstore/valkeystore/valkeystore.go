@@ -119,27 +119,28 @@ type Option func(*remote.Config)
 // have a meaning there, or in a pattern, are written as % and two hexadecimal digits. The 1 changes
 // when a release of this package can't read what those before have left.
 //
-// The prefix must have no spaces, and none of the characters * ? [ ] { } % \.
+// The prefix must be of printable ASCII, without spaces and the characters * ? [ ] { } % \, and the same for
+// all who share limits.
 func WithPrefix(prefix string) Option {
 	return func(c *remote.Config) { c.Prefix = prefix }
 }
 
-// WithMaxKeyLen sets how many bytes of a key are kept; 128 if not given. In place of longer ones, and of
-// longer names, stands their SHA-256.
+// WithMaxKeyLen sets how long a key is kept as it is, in bytes, at least 1; 128 if not given. In place of
+// a longer one, or of a longer name, stands its SHA-256. It must be the same for all who share limits.
 func WithMaxKeyLen(n int) Option {
 	return func(c *remote.Config) { c.MaxKeyLen = n }
 }
 
-// WithTimeout sets how long a decision may take; a second if not given. A deadline of the context that
+// WithTimeout sets how long a decision may take, above 0; a second if not given. A deadline of the context that
 // comes earlier counts. One that is over returns [ErrNoReply] while the client may still wait, or
 // [ErrBusy] if the command was not even sent.
 func WithTimeout(d time.Duration) Option {
 	return func(c *remote.Config) { c.Timeout = d }
 }
 
-// WithMaxInFlight sets how many commands may be under way; 1024 if not given. Those for which nobody waits any
-// more are among them. Who comes when there are as many waits, and gets [ErrBusy] when its time is
-// over. So a server that does not reply costs no more than that.
+// WithMaxInFlight sets how many commands may be under way, at least 1; 1024 if not given. Those for which nobody waits any
+// more are among them. A caller that comes when there are as many waits for a place, and gets [ErrBusy] if
+// there is none in time. So a server that does not reply costs no more than that.
 func WithMaxInFlight(n int) Option {
 	return func(c *remote.Config) { c.MaxInFlight = n }
 }

@@ -39,7 +39,10 @@ func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error)
 	}
 	c := s.calls.Get().(*call)
 	c.ctx, c.cmd = ctx, Command{Call: cmd}
-	c.timer.Reset(s.timeout)
+	if cmd.Within == 0 {
+		cmd.Within = s.timeout
+	}
+	c.timer.Reset(cmd.Within)
 	s.queue.join(c)
 	var err error
 	select {

@@ -18,7 +18,7 @@ import (
 // Errors of decisions that were not made. They are wrapped.
 var (
 	ErrNoReply = errors.New("no reply from Redis in time")
-	ErrBusy    = errors.New("commands before this one are still under way to Redis")
+	ErrBusy    = script.ErrBusy
 )
 
 // Config is what options set.

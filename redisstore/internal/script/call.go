@@ -1,5 +1,7 @@
 package script
 
+import "time"
+
 // A Call is a command for one key: a script, or, without one, DEL. The client sends it once, and not
 // again if it may have been executed. EVALSHA is tried first, and EVAL if the server does not know
 // the script.
@@ -7,6 +9,8 @@ type Call struct {
 	Script *Script
 	Key    string
 	Args   [4]any // strings; those from the first nil on are none
+
+	Within time.Duration // it is waited for; 0 for the whole time that a decision may take
 
 	one *plan // not nil if the call asks for one event, by that plan
 }

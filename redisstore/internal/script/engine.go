@@ -12,11 +12,14 @@ import (
 	"github.com/weir-go/weir"
 )
 
+// ErrBusy is the error of decisions that were not made, and of which no command was sent.
+var ErrBusy = errors.New("commands before this one are still under way to Redis")
+
 // Config is what an engine needs of a store.
 type Config struct {
 	Keys   Keys
 	Send   func(context.Context, Call) (Reply, error)
-	Budget time.Duration // how long a decision may take that needs several calls
+	Budget time.Duration // how long a decision may take
 
 	// Clock is for tests, which decide by their own time: the last argument of scripts. See Driven.
 	Clock func() any
@@ -57,6 +60,7 @@ func NewEngine(c Config) *Engine {
 
 // Do is the Do of a [weir.Store].
 func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	deadline := time.Now().Add(e.Budget)
 	key := e.Keys.Key(r.Name, r.Key)
 	if r.Forget {
 		_, err := e.Send(ctx, Call{Key: key})
@@ -64,7 +68,7 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	}
 	p := e.planOf(r.Scope)
 	if p.codec == nil {
-		return e.decideHere(ctx, p, key, r, nil)
+		return e.decideHere(ctx, p, key, r, nil, deadline)
 	}
 	c := Call{Script: p.codec.script(e.scripts), Key: key, Args: [4]any{p.headArg, p.one}}
 	if r.N == 1 && r.MaxWait == 0 && r.How == weir.AllOrNone {
@@ -72,7 +76,7 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	} else {
 		args, ok := p.codec.ask(r.Ask)
 		if !ok {
-			return e.decideHere(ctx, p, key, r, nil)
+			return e.decideHere(ctx, p, key, r, nil, deadline)
 		}
 		c.Args[1] = args
 	}
@@ -81,7 +85,7 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		return weir.Answer{}, err
 	}
 	if reply.what == other {
-		return e.decideHere(ctx, p, key, r, &reply)
+		return e.decideHere(ctx, p, key, r, &reply, deadline)
 	}
 	buf := e.bufs.Get().(*stateBuf)
 	defer e.bufs.Put(buf)
@@ -92,7 +96,7 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	case reply.what == done:
 		return weir.Answer{}, fmt.Errorf("%w: the script granted %+v, and the policy %+v would not", weir.ErrRequest, r.Ask, r.Policy)
 	}
-	return e.decideHere(ctx, p, key, r, nil) // what is owed would not be exact in the script
+	return e.decideHere(ctx, p, key, r, nil, deadline) // what is owed would not be exact in the script
 }
 
 // answer is what follows from a reply, by deciding once more on the state that it tells; and whether the script

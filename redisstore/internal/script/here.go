@@ -24,10 +24,12 @@ var seed = maphash.MakeSeed()
 // decideHere decides in this process: it reads the state, and replaces it if it is still the same. The
 // callers of one key take turns, because only one of them could succeed. found is the state if it
 // was read already, and nothing was done with it.
-func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Request, found *reply) (weir.Answer, error) {
-	deadline := time.Now().Add(e.Budget)
+//
+// All of it is to be done by the deadline, what has been waited for before included.
+func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Request, found *reply, deadline time.Time) (weir.Answer, error) {
+	left := func() time.Duration { return max(time.Until(deadline), 1) }
 	line := e.lines[maphash.String(seed, key)%uint64(len(e.lines))]
-	timer := time.NewTimer(e.Budget)
+	timer := time.NewTimer(left())
 	defer timer.Stop()
 	select {
 	case line <- struct{}{}:
@@ -35,11 +37,11 @@ func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Req
 	case <-ctx.Done():
 		return weir.Answer{}, ctx.Err()
 	case <-timer.C:
-		return weir.Answer{}, fmt.Errorf("others decided on the same key for %v", e.Budget)
+		return weir.Answer{}, fmt.Errorf("%w: others decided on keys of the same line for %v", ErrBusy, e.Budget)
 	}
 	for attempt := 1; ; attempt++ {
 		if found == nil {
-			reply, err := e.run(ctx, Call{Script: e.scripts.read, Key: key})
+			reply, err := e.run(ctx, Call{Script: e.scripts.read, Key: key, Within: left()})
 			if err != nil {
 				return weir.Answer{}, err
 			}
@@ -51,7 +53,8 @@ func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Req
 		}
 		reply, err := e.run(ctx, Call{
 			Script: e.scripts.swap, Key: key,
-			Args: [4]any{found.rest.s, next, strconv.FormatInt(life, 10)},
+			Args:   [4]any{found.rest.s, next, strconv.FormatInt(life, 10)},
+			Within: left(),
 		})
 		switch {
 		case err != nil:

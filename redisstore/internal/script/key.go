@@ -30,7 +30,7 @@ const (
 // maxLen bytes.
 func NewKeys(prefix string, maxLen int) (Keys, error) {
 	if i := strings.IndexFunc(prefix, func(c rune) bool { return c <= ' ' || c > '~' || isSpecial(byte(c)) }); i >= 0 {
-		return Keys{}, fmt.Errorf("weir: the prefix %q of a redisstore has a %q, must have none of %s and no spaces",
+		return Keys{}, fmt.Errorf("weir: the prefix %q of a redisstore has a %q, must be printable ASCII without spaces and %s",
 			prefix, prefix[i], "* ? [ ] { } % \\")
 	}
 	if maxLen < 1 {
