@@ -272,6 +272,7 @@ func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
 				})
 			}
 			callers.Wait()
+			time.Sleep(test.command) // until what was abandoned has ended
 			for i, want := range test.want {
 				assert.ErrorIs(t, errs[i], want, "%v, caller %d", test.command, i)
 			}
