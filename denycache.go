@@ -108,7 +108,8 @@ func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 	if n > 0 {
 		if d := s.find(id, r.Scope); d != nil && d.covers(n, c.exact) {
-			if now := r.Now(); now < d.until {
+			if now := r.Scope.Now(); now < d.until {
+				r.tell(now)
 				return d.answer(n, now), nil
 			}
 		}

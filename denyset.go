@@ -135,7 +135,7 @@ func (s *denySet) drop(id denialID, which func(*denial) bool) {
 
 // equals tells whether the requests of s and t are answered alike, at all times.
 func (s *Scope) equals(t *Scope) bool {
-	return s == t || s.Name == t.Name && s.clock == t.clock && samePolicy(s, t)
+	return s == t || s != nil && t != nil && s.Name == t.Name && s.clock == t.clock && samePolicy(s, t)
 }
 
 func samePolicy(s, t *Scope) bool { return s == t || reflect.DeepEqual(s.Policy, t.Policy) }

@@ -130,8 +130,11 @@ func (f *fallback) Do(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, errors.Join(first, err)
 	}
 	a, err := f.ask(ctx, r)
-	if err == nil || ctx.Err() != nil || errors.Is(err, ErrRequest) {
+	switch {
+	case err == nil || errors.Is(err, ErrRequest):
 		return a, err
+	case ctx.Err() != nil:
+		return Answer{}, ctx.Err()
 	}
 	a, second := f.second.Do(ctx, r)
 	if second != nil {

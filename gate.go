@@ -43,6 +43,22 @@ type batch struct {
 // All of a batch are taken to have waited since its first came. So whoever comes after him, and
 // waits in the batch behind, need not wait for those longer who have joined his later.
 func (ls *lines) start(ctx context.Context, key string, kind activity) (context.Context, error) {
+	b := ls.enter(key, kind)
+	if b == nil {
+		return ctx, nil
+	}
+	select {
+	case <-b.start:
+	case <-ctx.Done():
+		if ls.giveUp(key, b) {
+			return nil, ctx.Err()
+		}
+	}
+	return context.WithValue(ctx, sinceKey{}, b.since), nil
+}
+
+// enter returns the batch to wait in, or nil if one of the kind may start now.
+func (ls *lines) enter(key string, kind activity) *batch {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	g := ls.gates[key]
@@ -51,30 +67,29 @@ func (ls *lines) start(ctx context.Context, key string, kind activity) (context.
 			ls.gates = make(map[string]*gate)
 		}
 		ls.gates[strings.Clone(key)] = &gate{batch: batch{kind: kind, n: 1}}
-		return ctx, nil
+		return nil
 	}
 	if len(g.next) == 0 && g.kind == kind && kind != retiming {
 		g.n++
-		return ctx, nil
+		return nil
 	}
-	b := g.join(kind)
-	ls.mu.Unlock()
-	select {
-	case <-b.start:
-		ls.mu.Lock()
-		return waitingSince(ctx, b.since), nil
-	case <-ctx.Done():
-	}
+	return g.join(kind)
+}
+
+// giveUp takes one out of a batch that waits. It reports false if that has started all the same.
+func (ls *lines) giveUp(key string, b *batch) bool {
 	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	select {
 	case <-b.start:
-		return waitingSince(ctx, b.since), nil // it has started all the same
+		return false
 	default:
 	}
 	if b.n--; b.n == 0 {
+		g := ls.gates[key]
 		g.next = slices.DeleteFunc(g.next, func(other *batch) bool { return other == b })
 	}
-	return nil, ctx.Err()
+	return true
 }
 
 // join adds one to the batch of the kind that waits.
@@ -106,16 +121,8 @@ func (ls *lines) end(key string) {
 	close(b.start)
 }
 
+// sinceKey is of the instant since which the caller has waited for its turn.
 type sinceKey struct{}
-
-// waitingSince is ctx with the instant since which the caller has waited for its turn, or for other
-// requests that are part of its own. If ctx has an instant already, that is earlier.
-func waitingSince(ctx context.Context, t time.Time) context.Context {
-	if ctx.Value(sinceKey{}) != nil {
-		return ctx
-	}
-	return context.WithValue(ctx, sinceKey{}, t)
-}
 
 // waited is for how long the caller has waited before it came to ask.
 func waited(ctx context.Context) (d time.Duration, has bool) {

@@ -126,7 +126,7 @@ func (ls *lines) givenBack(s *Scope, key string, p spot, d time.Duration) {
 		ln.first.signal()
 	}
 	ln := ls.all[lineID{key, true}]
-	if ln == nil || ln.scope != s {
+	if ln == nil || !ln.scope.equals(s) {
 		return // nobody, or they have yet to be given new turns by the policy that told d
 	}
 	switch w := p.next(ln); {
@@ -135,10 +135,10 @@ func (ls *lines) givenBack(s *Scope, key string, p spot, d time.Duration) {
 		up := min(int64(d), max(ln.at, 0))
 		ln.at -= up
 		ln.lastAt -= up
-		w.signal()
 	default:
 		up := min(int64(d), w.gap)
 		w.gap -= up
 		ln.lastAt -= up
 	}
+	ln.signalFirst()
 }

@@ -31,7 +31,7 @@ type line struct {
 	lastAt      int64 // the instant of last, if booked
 	limit       int   // the most events that are ever granted at once, if not booked
 
-	scope     *Scope // by which they have been told their turns
+	scope     *Scope // by which they have been told their turns; nil if not all by the same
 	retimings int    // how often the policy has changed
 	frozen    bool   // it is changing: nobody has his turn until all have a new one
 }
@@ -45,7 +45,8 @@ type waiter struct {
 	err        error         // why it is denied its turn, once it is gone
 	gap        int64         // booked: how long its instant is after that of prev
 	gone       bool          // has left the line
-	wake       chan struct{} // signals that it was granted, became the first, or moved up as such
+	leaving    bool          // booked: is about to, and does not watch the time any more
+	wake       chan struct{} // signals that it was granted, is to watch the time, or moved up as the one who does
 }
 
 func (w *waiter) signal() {
@@ -60,7 +61,7 @@ type turn int
 
 const (
 	behind  turn = iota // another is first
-	first               // the first, whose instant is yet to come
+	first               // the first, or behind none but those who leave; its instant is yet to come
 	mayAsk              // the first of a line that has not booked, whose instant has come
 	granted             // booked, and its instant has come
 	failed              // denied its turn by w.err
@@ -83,13 +84,29 @@ func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 		return failed, 0
 	case w.gone:
 		return granted, 0
-	case ln.first != w || ln.frozen:
+	case ln.frozen:
 		return behind, 0
-	case ln.at <= now:
+	}
+	at, watches := ln.watches(w)
+	switch {
+	case !watches:
+		return behind, 0
+	case at <= now:
 		w.asking = true
 		return mayAsk, 0
 	default:
-		return first, time.Duration(ln.at - now)
+		return first, time.Duration(at - now)
+	}
+}
+
+// leaves tells that w, which has booked, is about to leave. That may take a while, in which somebody else is to
+// watch the time.
+func (ls *lines) leaves(w *waiter) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	w.leaving = true
+	if !w.gone {
+		w.line.signalFirst()
 	}
 }
 
@@ -121,7 +138,7 @@ func (ls *lines) open(s *Scope, key string, n int, at int64, limit int) *waiter 
 	defer ls.mu.Unlock()
 	w := newWaiter(n)
 	ls.append(key, w, at, limit)
-	w.line.scope = s
+	w.line.toldBy(s)
 	return w
 }
 
@@ -142,7 +159,7 @@ func (ls *lines) joinBooked(s *Scope, key string, n int, at int64) *waiter {
 	defer ls.mu.Unlock()
 	w := newWaiter(n)
 	ls.insertAt(ls.line(lineID{key, true}), w, at)
-	w.line.scope = s
+	w.line.toldBy(s)
 	return w
 }
 
@@ -194,7 +211,7 @@ func (ls *lines) moveUp(w *waiter, d time.Duration) {
 		if ln = ls.all[ln.lineID]; ln != nil {
 			ln.at -= int64(d)
 			ln.lastAt -= int64(d)
-			ln.first.signal()
+			ln.signalFirst()
 		}
 		return
 	}
@@ -203,6 +220,7 @@ func (ls *lines) moveUp(w *waiter, d time.Duration) {
 		ln.lastAt -= int64(d)
 	}
 	ls.unlink(w)
+	ln.signalFirst()
 }
 
 // line is the line of that name, made if there is none.
@@ -217,74 +235,4 @@ func (ls *lines) line(id lineID) *line {
 		ls.all[id] = ln
 	}
 	return ln
-}
-
-// insertAt inserts a waiter by its instant, after those of the same.
-func (ls *lines) insertAt(ln *line, w *waiter, at int64) {
-	prev, prevAt := ln.last, ln.lastAt
-	for prev != nil && prevAt > at {
-		prevAt -= prev.gap
-		prev = prev.prev
-	}
-	if prev == ln.last {
-		ln.lastAt = at
-	}
-	ls.insert(ln, prev, w)
-	if prev == nil {
-		if w.next != nil {
-			w.next.gap = ln.at - at
-		}
-		ln.at = at
-		return
-	}
-	w.gap = at - prevAt
-	if w.next != nil {
-		w.next.gap -= w.gap
-	}
-}
-
-func newWaiter(n int) *waiter { return &waiter{n: n, wake: make(chan struct{}, 1)} }
-
-// insert inserts a waiter after prev, or as the first.
-func (ls *lines) insert(ln *line, prev, w *waiter) {
-	w.line, w.prev, w.next, w.gap = ln, prev, nil, 0
-	if prev == nil {
-		w.next, ln.first = ln.first, w
-	} else {
-		w.next, prev.next = prev.next, w
-	}
-	if w.next == nil {
-		ln.last = w
-	} else {
-		w.next.prev = w
-	}
-}
-
-// unlink takes w out of its line, leaves all others' instants as they are, and wakes a new first.
-// The line ends with its last waiter.
-func (ls *lines) unlink(w *waiter) {
-	ln := w.line
-	w.gone = true
-	if w.next == nil {
-		ln.last = w.prev
-		ln.lastAt -= w.gap
-	} else {
-		w.next.prev = w.prev
-		w.next.gap += w.gap
-	}
-	if w.prev != nil {
-		w.prev.next = w.next
-		return
-	}
-	ln.first = w.next
-	switch {
-	case ln.first == nil:
-		delete(ls.all, ln.lineID)
-	case ln.booked:
-		ln.at += ln.first.gap
-		ln.first.gap = 0
-		ln.first.signal()
-	default:
-		ln.first.signal()
-	}
 }

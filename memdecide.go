@@ -76,6 +76,7 @@ func (m *memory) admit(sc *memScope, h hash) (granted, known bool) {
 		return false, false
 	}
 	now := sc.clock.now()
+	m.sweepOften(uint64(now))
 	at, ok := e.tryHold()
 	if !ok {
 		return false, false
@@ -118,15 +119,21 @@ func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
 func (m *memory) decideCarried(sc *memScope, s *segment, e *entry, h hash, r Request) Answer {
 	writer := m.writer(e)
 	old := e.takeOut(writer) // no one else exchanges it from here on
+	stays := true
+	defer func() { // even if a policy panics
+		if stays {
+			e.state.Store(old)
+		}
+	}()
 	now := r.Now()
 	state, exact := Carry(writer.decider, sc.decider, m.words(writer, old), now)
 	state, a := sc.decider.Decide(state, now, r.Ask)
 	a.At = now
 	if !exact && !changed(r.Ask, a) {
 		a.Rounded = true
-		e.state.Store(old)
 		return a
 	}
+	stays = false
 	if writer.word == nil {
 		m.slab.remove(old)
 	}

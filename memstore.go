@@ -55,12 +55,13 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	}
 
 	// A known key whose state is a word is decided without a lock: the word is exchanged if no one
-	// else has in the meantime. One whose state is in the slab has a lock of its own. The slot is looked up before the clock is read: reading the clock
-	// waits for all loads before it, so that a slot that is not in the cache is not waited for
-	// twice.
+	// else has in the meantime. One whose state is in the slab has a lock of its own. The slot is
+	// looked up before the clock is read: reading the clock waits for all loads before it, so that a
+	// slot that is not in the cache is not waited for twice.
 	if e := sc.memory.find(h); e != nil {
 		now := r.Now()
 		if sc.word == nil {
+			sc.memory.sweepOften(uint64(now))
 			if at, ok := e.tryHold(); ok {
 				return sc.memory.decideHeld(sc, e, at, now, r.Ask), nil
 			}
@@ -150,14 +151,11 @@ func (s *MemStore) check() error {
 	return nil
 }
 
-// exchange makes next the state if it is still old. Now and then it also does a bit of sweeping:
-// for one in 1024 of the states that follow each other, however they differ.
+// exchange makes next the state if it is still old. Now and then it also does a bit of sweeping.
 func (e *entry) exchange(sc *memScope, old, next uint64) bool {
 	if !e.state.CompareAndSwap(old, next) {
 		return false
 	}
-	if next*0x9e3779b97f4a7c15>>54 == 0 {
-		sc.memory.sweepSome()
-	}
+	sc.memory.sweepOften(next)
 	return true
 }

@@ -38,13 +38,20 @@ func (m *memory) sweep(s *segment, n int, clock *nanoClock, now int64) {
 		if state&busy != 0 || !e.state.CompareAndSwap(state, state|busy) {
 			continue // somebody needs it
 		}
-		if writer.expired(m, s, state, now) {
-			e.release(moved)
+		if m.expiredHeld(s, e, writer, state, now) {
 			m.dropped(s, e, writer, state)
-		} else {
-			e.release(state)
 		}
 	}
+}
+
+// expiredHeld is expired for an entry that is held, and releases it: as one that counts no more if it has.
+func (m *memory) expiredHeld(s *segment, e *entry, writer *writer, state uint64, now int64) (expired bool) {
+	left := state
+	defer func() { e.release(left) }() // even if the Decider panics
+	if expired = writer.expired(m, s, state, now); expired {
+		left = moved
+	}
+	return expired
 }
 
 // expired tells whether the state of an entry is as good as new at now.
@@ -70,6 +77,14 @@ func (m *memory) dropped(s *segment, e *entry, writer *writer, state uint64) {
 		m.overflows.Add(-1)
 	} else {
 		m.keys.Add(-1)
+	}
+}
+
+// sweepOften is called with each change of a state, by someone who holds nothing. For one of 1024 numbers that
+// follow each other, however they differ, it sweeps.
+func (m *memory) sweepOften(x uint64) {
+	if x*0x9e3779b97f4a7c15>>54 == 0 {
+		m.sweepSome()
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"time"
 )
 
 // A turnAt is the new turn of one who waits, after the policy has changed.
@@ -23,7 +22,7 @@ func (k *Keyed) retime(ctx context.Context, key string) error { return k.renew(c
 
 // renew is retime, or if the key is to be forgotten, the same with all that it has used.
 func (k *Keyed) renew(ctx context.Context, key string, forget bool) error {
-	ctx, err := k.lines.start(waitingSince(ctx, time.Now()), key, retiming)
+	waited, err := k.lines.start(ctx, key, retiming)
 	if err != nil {
 		return err
 	}
@@ -37,7 +36,11 @@ func (k *Keyed) renew(ctx context.Context, key string, forget bool) error {
 	defer func() { k.lines.thaw(scope, key, turns) }()
 	if booked > 0 || forget {
 		r := Request{Scope: scope, Key: key, Ask: Ask{N: -booked}, Forget: forget}
-		if _, err := k.store.Do(ctx, r); err != nil {
+		asking := ctx // for those who wait: for whatever has been waited here, they are to stay in one store
+		if forget {
+			asking = waited
+		}
+		if _, err := k.store.Do(asking, r); err != nil {
 			return err
 		}
 	}
@@ -50,6 +53,8 @@ func (k *Keyed) renew(ctx context.Context, key string, forget bool) error {
 		t := turnAt{waiter: w, limit: math.MaxInt}
 		a, now, err := k.ask(ctx, scope, key, Ask{N: w.n, MaxWait: math.MaxInt64})
 		switch {
+		case err != nil && ctx.Err() != nil: // which is not that of w: it asks when it is first
+			faults = errors.Join(faults, err)
 		case err != nil:
 			t.err = err
 			faults = errors.Join(faults, err)
@@ -82,7 +87,7 @@ func (ls *lines) outdated(s *Scope, key string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, isBooked := range []bool{false, true} {
-		if ln := ls.all[lineID{key, isBooked}]; ln != nil && ln.scope != s {
+		if ln := ls.all[lineID{key, isBooked}]; ln != nil && !ln.scope.equals(s) {
 			return true
 		}
 	}
@@ -145,7 +150,7 @@ func (ls *lines) thaw(s *Scope, key string, turns []turnAt) {
 	for _, isBooked := range []bool{false, true} {
 		if ln := ls.all[lineID{key, isBooked}]; ln != nil {
 			ln.frozen = false
-			ln.first.signal()
+			ln.signalFirst()
 		}
 	}
 }

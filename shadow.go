@@ -69,12 +69,12 @@ func (s *Shadowed) Allow(key string) bool {
 // Take implements [Limiter]. The Result of what would have been refused is that of the limiter, but
 // allowed, with a RetryAfter of 0; if there was an error, it is zero but for that.
 func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) {
+	return s.take(ctx, key, n, s.enforces(key))
+}
+
+func (s *Shadowed) take(ctx context.Context, key string, n int, enforced bool) (Result, error) {
 	r, err := s.limiter.Take(ctx, key, n)
-	if err == nil && r.Allowed {
-		return r, nil
-	}
-	enforced := s.enforces(key)
-	if n < 0 || ctx.Err() != nil {
+	if err == nil && r.Allowed || err != nil && (n < 0 || ctx.Err() != nil) {
 		return r, err
 	}
 	s.observe(Refusal{Key: key, N: n, Result: r, Err: err, Enforced: enforced})
@@ -88,7 +88,7 @@ func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) 
 // Wait implements [Limiter].
 func (s *Shadowed) Wait(ctx context.Context, key string, n int) error {
 	if !s.enforces(key) {
-		_, err := s.Take(ctx, key, n)
+		_, err := s.take(ctx, key, n, false)
 		return err
 	}
 	err := s.limiter.Wait(ctx, key, n)

@@ -50,10 +50,15 @@ type Request struct {
 // of the decision.
 func (r Request) Now() int64 {
 	now := r.Scope.Now()
+	r.tell(now)
+	return now
+}
+
+// tell tells the limiter, if it wants to know, that the decision is made at the instant now.
+func (r Request) tell(now int64) {
 	if r.read != nil {
 		r.read.Store(now)
 	}
-	return now
 }
 
 // A Scope is what the requests of one limiter have in common. It is immutable, and safe for

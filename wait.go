@@ -38,6 +38,11 @@ func (k *Keyed) wait(ctx context.Context, key string, n int) error {
 	if w == nil {
 		return err
 	}
+	// If the policy has changed meanwhile, whoever changed it may have looked for those who wait before w
+	// was one of them. An error is that of w, too, or that of ctx.
+	if scope, err := k.plans.scope(ctx, key); err == nil && k.lines.outdated(scope, key) {
+		_ = k.retime(ctx, key)
+	}
 	return k.await(ctx, key, w)
 }
 
@@ -49,7 +54,6 @@ func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
 		return nil, err
 	}
 	if k.plans.forKey != nil && k.lines.outdated(scope, key) {
-		ctx = waitingSince(ctx, time.Now()) // of one call are all the requests that it takes
 		if err := k.retime(ctx, key); err != nil {
 			return nil, err
 		}
@@ -156,6 +160,12 @@ func (k *Keyed) await(ctx context.Context, key string, w *waiter) error {
 
 // askAgain asks the store for w, the first of a line that has not booked.
 func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter, patience time.Duration) error {
+	stays := false
+	defer func() { // even if the store panics, the next is to have its turn
+		if !stays {
+			k.lines.remove(w)
+		}
+	}()
 	retimings := k.lines.retimings(w)
 	scope, err := k.plans.scope(ctx, key)
 	if err == nil {
@@ -166,11 +176,11 @@ func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter, patience ti
 			if err = refused(a, w.n, patience); err == nil {
 				// A store that denies and says "now" must not keep w from seeing that ctx has ended.
 				k.lines.postpone(w, saturatingAdd(now, max(a.RetryAfter, 1)), a.Limit, retimings)
+				stays = true
 				return errNotYet
 			}
 		}
 	}
-	k.lines.remove(w)
 	return err
 }
 
@@ -184,6 +194,7 @@ func (k *Keyed) leave(ctx context.Context, key string, w *waiter) error {
 	if k.lines.remove(w) {
 		return ctx.Err()
 	}
+	k.lines.leaves(w)
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	defer cancel()
 	back := time.Duration(0)
