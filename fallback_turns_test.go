@@ -55,3 +55,19 @@ func TestFallback_BudgetHoldsForTurns(t *testing.T) {
 		assert.Zero(t, first.under.Load())
 	})
 }
+
+// Whose context ends at the very instant at which the budget is over gets the error of the context: middleware
+// tells by it that nobody waits for the answer.
+func TestFallback_ContextThatEndsWithTheBudget(t *testing.T) {
+	for range 50 {
+		inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, _ *news) {
+			first.hang()
+			ctx, cancel := context.WithTimeout(background, 100*time.Millisecond)
+			defer cancel()
+			_, err := l.Take(ctx, "k", 1)
+			if ctx.Err() != nil && err != nil {
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+		})
+	}
+}

@@ -9,6 +9,33 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Those who were told their turns by different policies are told new ones by the next who looks.
+func TestLines_KnowWhoseTurnsTheyHave(t *testing.T) {
+	a, b := Must(New(TokenBucket{Limit: 1, Per: 1})), Must(New(TokenBucket{Limit: 2, Per: 1}))
+	s, other := a.plans.usual.Load(), b.plans.usual.Load()
+	equal := *s
+	for name, join := range map[string]func(ls *lines, s *Scope){
+		"booked":     func(ls *lines, s *Scope) { ls.joinBooked(s, "k", 1, 1) },
+		"not booked": func(ls *lines, s *Scope) { ls.open(s, "k", 1, 1, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ls lines
+			require.False(t, ls.outdated(s, "k"), "nobody waits")
+			join(&ls, s)
+			require.False(t, ls.outdated(s, "k"))
+			require.False(t, ls.outdated(&equal, "k"))
+			require.True(t, ls.outdated(other, "k"))
+			join(&ls, &equal)
+			require.False(t, ls.outdated(s, "k"))
+			join(&ls, other)
+			require.True(t, ls.outdated(s, "k"))
+			require.True(t, ls.outdated(other, "k"))
+			join(&ls, other)
+			require.True(t, ls.outdated(other, "k"))
+		})
+	}
+}
+
 // A place is a waiter in a naive line, a slice with the instants written out.
 type place struct {
 	*waiter

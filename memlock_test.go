@@ -113,6 +113,71 @@ func TestPanickingDecider(t *testing.T) {
 	}
 }
 
+// fragile is a policy of someone else's that panics where it is told to.
+type fragile struct {
+	TokenBucket
+	where *string
+}
+
+type fragileDecider struct {
+	Decider
+	where *string
+}
+
+func (f fragile) Decider() (Decider, error) {
+	d, err := f.TokenBucket.Decider()
+	return fragileDecider{d, f.where}, err
+}
+
+func (f fragileDecider) Expiry(state []uint64) int64 {
+	if *f.where == "Expiry" {
+		panic("Expiry")
+	}
+	return f.Decider.Expiry(state)
+}
+
+func (f fragileDecider) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	if *f.where == "Decide" {
+		panic("Decide")
+	}
+	return f.Decider.Decide(state, now, ask)
+}
+
+// A policy that panics where the store sweeps, or where a key's policy changes, leaves all as it was, too.
+func TestPanickingPolicy(t *testing.T) {
+	where := ""
+	store := new(MemStore)
+	limiter := func(limit int) *Keyed {
+		return Must(New(fragile{TokenBucket{Limit: limit, Per: time.Hour}, &where}, WithStore(store)))
+	}
+	l := limiter(7) // two words
+	ctx := context.Background()
+	take := func(l *Keyed, n int) (r Result) {
+		r, err := l.Take(ctx, "k", n)
+		require.NoError(t, err)
+		return r
+	}
+	require.Equal(t, 6, take(l, 1).Remaining)
+
+	where = "Expiry"
+	m := store.memory.Load()
+	sc, err := l.mem.scope(l.plans.usual.Load())
+	require.NoError(t, err)
+	s := m.lock(sc.hash("k"))
+	require.PanicsWithValue(t, "Expiry", func() { m.sweep(s, len(s.entries), nil, 0) })
+	s.mu.Unlock()
+	where = ""
+	require.Equal(t, 5, take(l, 1).Remaining, "the key is held by nobody")
+
+	where = "Decide"
+	changed := limiter(14)
+	require.PanicsWithValue(t, "Decide", func() { _, _ = changed.Take(ctx, "k", 1) })
+	where = ""
+	require.Equal(t, 1, store.Len())
+	require.Equal(t, 4, take(l, 1).Remaining, "what was used up is not forgotten")
+	require.Equal(t, 4*2-1, take(changed, 1).Remaining)
+}
+
 // Many use few keys whose states are in the slab, while these are forgotten, given to another policy, and
 // their segment is replaced: nothing is lost and nothing counted twice.
 func TestHeldEntriesUnderChange(t *testing.T) {

@@ -82,20 +82,43 @@ func TestR6_MemStoreForgets(t *testing.T) {
 	})
 }
 
-// Known keys alone also make the store forget the others.
+// Known keys alone also make the store forget the others, whether their states are words or in the slab, and
+// whatever they are asked by.
 func TestMemStoreForgetsWithoutNewKeys(t *testing.T) {
-	mock := clock.NewMock()
-	store := new(weir.MemStore)
-	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 1e6}, weir.WithClock(mock), weir.WithStore(store)))
-	for i := range 10000 {
-		l.Allow(key(i))
+	ask := map[string]func(l *weir.Keyed){
+		"Allow":    func(l *weir.Keyed) { l.Allow("the one in use") },
+		"Take":     func(l *weir.Keyed) { _, _ = l.Take(background, "the one in use", 1) },
+		"TakeUpTo": func(l *weir.Keyed) { _, _, _ = l.TakeUpTo(background, "the one in use", 1) },
 	}
-	mock.Add(time.Hour)
-	for range 2_000_000 {
-		l.Allow("the one in use")
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 1e6},
+		weir.TokenBucket{Limit: 999, Per: time.Second, Burst: 1e6},
+		weir.SlidingLog{Limit: 1000, Per: time.Second},
+		weir.All(weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 1e6}, weir.FixedWindow{Limit: 1e6, Per: time.Second}),
+	} {
+		for name, ask := range ask {
+			t.Run(fmt.Sprintf("%v by %s", p, name), func(t *testing.T) {
+				c := new(ticking)
+				store := new(weir.MemStore)
+				l := weir.Must(weir.New(p, weir.WithClock(c), weir.WithStore(store)))
+				for i := range 3000 {
+					l.Allow(key(i))
+				}
+				c.now.Add(int64(time.Hour))
+				for range 600_000 {
+					ask(l)
+				}
+				assert.Less(t, store.Len(), 500)
+			})
+		}
 	}
-	assert.Less(t, store.Len(), 500)
 }
+
+// A ticking clock is a microsecond later each time that it is read.
+type ticking struct{ now atomic.Int64 }
+
+func (c *ticking) Now() time.Time                       { return time.Unix(0, c.now.Add(int64(time.Microsecond))) }
+func (*ticking) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // R11: whatever bytes a key holds, and however long it is, it is a key of its own.
 func TestR11_KeysAndNames(t *testing.T) {

@@ -146,3 +146,29 @@ func TestShadow_AllocatesNothing(t *testing.T) {
 	}))
 	assert.Greater(t, refused, 1000)
 }
+
+// A key that is not enforced is granted, even if the context ends, or the share changes, while the limiter is asked.
+func TestShadow_WhatHappensMeanwhile(t *testing.T) {
+	var told []weir.Refusal
+	var meanwhile func()
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(storeFunc(
+		func(_ context.Context, r weir.Request) (weir.Answer, error) {
+			if meanwhile != nil {
+				meanwhile()
+			}
+			return weir.Answer{Result: weir.Result{Limit: 1, RetryAfter: time.Hour}}, nil
+		}))))
+	s := weir.Shadow(l, func(r weir.Refusal) { told = append(told, r) })
+	ctx, cancel := context.WithCancel(background)
+	meanwhile = cancel
+	r, err := s.Take(ctx, "k", 1)
+	assert.NoError(t, err)
+	assert.True(t, r.Allowed)
+	require.Len(t, told, 1, "observe is told")
+
+	meanwhile = func() { require.NoError(t, s.Enforce(1)) }
+	require.NoError(t, s.Wait(background, "k", 1))
+	require.Len(t, told, 2)
+	assert.False(t, told[1].Enforced, "as it was granted")
+	assert.False(t, s.Allow("k"), "from now on")
+}
