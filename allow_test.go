@@ -40,3 +40,16 @@ func TestAllowAtTheRetryInstant(t *testing.T) {
 		}
 	})
 }
+
+// A count that is too large to be told leaves as a whole: until then Allow grants no more than Take does.
+func TestR9_AllowInALargeDebt(t *testing.T) {
+	x := newTrial(t, weir.SlidingWindow{Limit: 100_000, Per: time.Minute})
+	start := t0 / int64(time.Minute) * int64(time.Minute)
+	x.ask(start, weir.Ask{N: 200_000, How: weir.Regardless}) // half a word counts to 131,071
+	x.ask(start+int64(time.Minute), weir.Ask{N: 1, How: weir.Regardless})
+	for _, second := range []int64{61, 80, 119, 120, 150} {
+		x.allows = 0
+		a := x.ask(start+second*int64(time.Second), weir.Ask{N: 1})
+		require.Equal(t, second >= 120, a.Allowed, "after %d s", second)
+	}
+}

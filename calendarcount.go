@@ -139,7 +139,7 @@ func (d calendarPair) Expiry(state []uint64) int64 { return d.expiry(state[0], s
 // What follows lets calendar windows take over the counts of other windows, and those theirs.
 
 func (d calendarWord) running(state []uint64, now int64) (start, count uint64) {
-	return d.runningAt(state[0]>>calendarBits, state[0]&calendarMask, now)
+	return d.runningAt(state[0]>>calendarBits, unbounded(state[0]&calendarMask, d.most), now)
 }
 
 func (d calendarPair) running(state []uint64, now int64) (start, count uint64) {
@@ -151,7 +151,9 @@ func (d *calendarCount) runningAt(start, count uint64, now int64) (startNow, cou
 	return start * nanosPerSec, count
 }
 
-func (d calendarWord) used(state []uint64, now int64) uint64 { return count(d.running(state, now)) }
+func (d calendarWord) used(state []uint64, now int64) uint64 {
+	return min(count(d.running(state, now)), d.most)
+}
 
 func (d calendarPair) used(state []uint64, now int64) uint64 { return count(d.running(state, now)) }
 

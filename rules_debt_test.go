@@ -127,6 +127,8 @@ func TestR9_DebtsSaturate(t *testing.T) {
 					x.ask(now, weir.Ask{N: -n, GrantedAt: saturated(t0, int64(min(i, 1))*step)})
 					x.ask(now, weir.Ask{N: -n / 2})
 					x.ask(now, weir.Ask{N: 1, How: weir.UpTo})
+					x.allows = 0 // the short way of Allow
+					x.ask(now, weir.Ask{N: 1})
 					x.ask(now, weir.Ask{N: 1, MaxWait: math.MaxInt64})
 					now = saturated(now, step/2)
 				}

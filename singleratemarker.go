@@ -34,18 +34,20 @@ func (p SingleRateMarker) Decider() (Decider, error) {
 		return nil, err
 	}
 	r := newRate(p.Committed.Limit, p.Committed.Per)
-	size := func(n int) bucket {
-		return bucket{rate: r, limit: n, full: r.cost(uint64(n)), most: uint128{3 << 62, 0}}
+	size := func(n int, most uint64) bucket {
+		return bucket{rate: r, limit: n, full: r.cost(uint64(n)), most: uint128{most, 0}}
 	}
 	burst := p.Committed.Burst
 	if burst == 0 {
 		burst = p.Committed.Limit
 	}
-	return &singleRate{rate: r, green: size(burst), yellow: size(p.Excess)}, nil
+	return &singleRate{rate: r, green: size(burst, 2<<62), yellow: size(p.Excess, 3<<62)}, nil
 }
 
 // singleRate keeps two instants, in units of the rate, in two words each: when the bucket for green
-// will be full, and when that for yellow will be, which fills only after the first.
+// will be full, and when that for yellow will be, which fills only after the first. So the latest that
+// the first can be lies before the latest that the second can be: a debt of both, which only a change of policy
+// leaves, stays in the second.
 type singleRate struct {
 	rate
 	green, yellow bucket
@@ -63,11 +65,12 @@ func (d *singleRate) owed(state []uint64, now int64) markerOwed {
 
 // set makes the state of what the buckets lack, and returns what they lack by it: a debt has an end.
 func (d *singleRate) set(state []uint64, now int64, o markerOwed) markerOwed {
-	greenFull := d.units(now).add(o.green)
-	yellowFull := min128(greenFull.add(o.yellow), d.yellow.most)
+	at := d.units(now)
+	greenFull := min128(at.add(o.green), d.green.most)
+	yellowFull := greenFull.add(min128(o.yellow, d.yellow.most.sub(greenFull)))
 	state[0], state[1] = greenFull.hi, greenFull.lo
 	state[2], state[3] = yellowFull.hi, yellowFull.lo
-	return markerOwed{o.green, yellowFull.sub(greenFull)}
+	return markerOwed{greenFull.sub(at), yellowFull.sub(greenFull)}
 }
 
 // Words implements [Decider].
@@ -160,12 +163,15 @@ func (d *singleRate) Expiry(state []uint64) int64 {
 
 // split and join take the marker for two buckets, so that a change of it is carried as that of two.
 func (d *singleRate) split(state []uint64, now int64) []splitPart {
-	owed := d.owed(state, now)
-	part := func(b bucket, owed uint128) splitPart {
-		paidAt := d.units(now).add(owed)
+	at, owed := d.units(now), d.owed(state, now)
+	part := func(b bucket, paidAt uint128) splitPart {
 		return splitPart{nil, bucketPair{&b}, []uint64{paidAt.hi, paidAt.lo}}
 	}
-	return []splitPart{part(d.green, owed.green), part(d.yellow, owed.yellow)}
+	yellow := at.add(owed.yellow)
+	if !(uint128{state[2], state[3]}).less(d.yellow.most) {
+		yellow = d.yellow.most // it stands for all from it on in the other policy, too
+	}
+	return []splitPart{part(d.green, at.add(owed.green)), part(d.yellow, yellow)}
 }
 
 func (d *singleRate) join(words [][]uint64, now int64) []uint64 {

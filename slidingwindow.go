@@ -305,7 +305,7 @@ func (d slidingWord) succeed(from Decider, state, fresh []uint64, _ int64) (_ []
 }
 
 // admitWord needs no division while the sub-window lasts: current + floor(x/width) < limit is x <
-// (limit-current)*width.
+// (limit-current)*width. A previous count that has saturated leaves as a whole, and is above any limit until then.
 func (d slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 	index := state >> (2 * d.countBits)
 	passed := uint64(0) // of the sub-window index, with an older instant counting as its start
@@ -318,7 +318,7 @@ func (d slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 	mask := uint64(1)<<d.countBits - 1
 	currentAt := d.countBits * int(1-index&1) // its place in the word
 	current, previous := state>>currentAt&mask, state>>(d.countBits-currentAt)&mask
-	if current >= d.limit || !mul64(previous, d.width-passed).less(mul64(d.limit-current, d.width)) {
+	if current >= d.limit || previous == d.most || !mul64(previous, d.width-passed).less(mul64(d.limit-current, d.width)) {
 		return state, false
 	}
 	return state + 1<<currentAt, true
