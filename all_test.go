@@ -21,6 +21,7 @@ func TestAllNamesEachFaultOfEachPart(t *testing.T) {
 		{weir.All(), "weir: All of no policies, must be at least 1"},
 		{weir.Tiers(), "weir: Tiers of no policies, must be at least 1"},
 		{weir.All(weir.SlidingLog{Limit: 1, Per: 1}, nil), "weir: part 1 of All is nil, must be a Policy"},
+		{weir.All((*weir.SlidingLog)(nil)), "weir: part 0 of All is a nil *weir.SlidingLog, must be a Policy"},
 		{
 			weir.All(weir.TokenBucket{Limit: 0, Per: -1}, nil, weir.Tiers(weir.FixedWindow{Limit: 1}, weir.SlidingLog{Per: -1})),
 			"weir: part 0 of All: weir.TokenBucket.Limit is 0, must be at least 1\n" +

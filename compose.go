@@ -44,8 +44,8 @@ func newComposed(kind string, policies []Policy) (*composed, error) {
 	for i, policy := range policies {
 		p := &c.parts[i]
 		p.policy, p.index, p.length = policy, i, -1
-		if policy == nil {
-			errs = append(errs, fmt.Errorf("weir: part %d of %s is nil, must be a Policy", i, kind))
+		if nilPolicy(policy) {
+			errs = append(errs, fmt.Errorf("weir: part %d of %s is %s, must be a Policy", i, kind, nilText(policy)))
 			continue
 		}
 		var err error

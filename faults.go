@@ -3,8 +3,27 @@ package weir
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 )
+
+// nilPolicy tells whether p is nil, or a nil pointer, as a map of pointers gives for a plan that it lacks. The
+// methods of a policy that is a plain value panic on that.
+func nilPolicy(p Policy) bool {
+	if p == nil {
+		return true
+	}
+	v := reflect.ValueOf(p)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// nilText is what p is, of which nilPolicy is true.
+func nilText(p Policy) string {
+	if p == nil {
+		return "nil"
+	}
+	return fmt.Sprintf("a nil %T", p)
+}
 
 // faults collects what is wrong with a policy, so that all of it is told at once.
 type faults struct {

@@ -85,11 +85,9 @@ type Keyed struct {
 var _ Limiter = (*Keyed)(nil)
 
 // New returns a limiter for the policy. Without options it keeps its state in memory, in a
-// [MemStore] of its own. An error names every fault of the policy and of the options.
+// [MemStore] of its own. An error names every fault of the policy, which may not be nil or a nil pointer, and of
+// the options.
 func New(p Policy, opts ...Option) (*Keyed, error) {
-	if p == nil {
-		return nil, errors.New("weir: New without a Policy")
-	}
 	k := &Keyed{plans: plans{clock: new(nanoClock)}}
 	var err error
 	for _, opt := range opts {

@@ -24,7 +24,7 @@ type plans struct {
 const maxKnown = 1024
 
 // WithPolicyFor sets a function that chooses the policy of each key: customers have plans. If it returns
-// nil, the policy is the one given to New, or to SetPolicy since. It is called once for each decision,
+// nil, or a nil pointer, the policy is the one given to New, or to SetPolicy since. It is called once for each decision,
 // and several times by [Keyed.Wait], concurrently, with the context of the call (of [Keyed.Allow],
 // the background); so it should look the policy up, and not fetch it. A policy that it returned before
 // costs a map's lookup, and no allocation if it was stored as a Policy; beyond 1024 different
@@ -72,8 +72,8 @@ func (k *Keyed) SetPolicy(ctx context.Context, p Policy) error {
 
 // newScope makes a policy ready.
 func (p *plans) newScope(policy Policy) (*Scope, error) {
-	if policy == nil {
-		return nil, errors.New("weir: the Policy is nil, must be one")
+	if nilPolicy(policy) {
+		return nil, fmt.Errorf("weir: the Policy is %s, must be one", nilText(policy))
 	}
 	decider, err := policy.Decider()
 	if err != nil {
@@ -97,6 +97,9 @@ func (p *plans) chosen(ctx context.Context, key string) (*Scope, error) {
 	}
 	if s := find(*p.known.Load(), policy); s != nil {
 		return s, nil
+	}
+	if nilPolicy(policy) { // asked this late, it costs the others nothing
+		return p.usual.Load(), nil
 	}
 	if !comparable(policy) {
 		return p.newScope(policy)

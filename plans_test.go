@@ -74,6 +74,7 @@ func TestP10_SetPolicy(t *testing.T) {
 func TestSetPolicy_RefusesWhatNewRefuses(t *testing.T) {
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 2, Per: time.Hour}))
 	assert.EqualError(t, l.SetPolicy(background, nil), "weir: the Policy is nil, must be one")
+	assert.EqualError(t, l.SetPolicy(background, (*weir.SlidingLog)(nil)), "weir: the Policy is a nil *weir.SlidingLog, must be one")
 	assert.EqualError(t, l.SetPolicy(background, weir.SlidingLog{Per: 1}), "weir: weir.SlidingLog.Limit is 0, must be at least 1")
 	assert.Equal(t, 2, take(t, l, "k", 0).Limit, "as before")
 	assert.Error(t, (*weir.Keyed)(nil).SetPolicy(background, weir.TokenBucket{Limit: 2, Per: time.Hour}))
@@ -109,6 +110,19 @@ func TestWithPolicyFor(t *testing.T) {
 
 	_, err = weir.New(weir.TokenBucket{Limit: 10, Per: time.Minute}, weir.WithPolicyFor(nil))
 	assert.EqualError(t, err, "weir: WithPolicyFor(nil), must be a function")
+}
+
+// A map of pointers gives a nil pointer for a plan that it lacks, which is not the nil Policy.
+func TestWithPolicyFor_ANilPointerIsNoPlan(t *testing.T) {
+	plans := map[string]*weir.TokenBucket{"pro": {Limit: 1000, Per: time.Minute}}
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Minute}, weir.WithClock(clock.NewMock()),
+		weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy { return plans[key] })))
+	assert.Equal(t, 1000, take(t, l, "pro", 1).Limit)
+	assert.Equal(t, 10, take(t, l, "anybody", 1).Limit)
+	assert.True(t, l.Allow("anybody"))
+	assert.NoError(t, l.Wait(background, "anybody", 1))
+	require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: 20, Per: time.Minute}))
+	assert.Equal(t, 20, take(t, l, "anybody", 0).Limit)
 }
 
 // weightless is a policy that cannot be compared and grants everything.

@@ -75,9 +75,13 @@ func TestR12_NewNamesFaultyOptionsToo(t *testing.T) {
 weir: WithStore(nil), must be a Store
 weir: WithClock(nil), must be a Clock`)
 
-	l, err = weir.New(nil)
-	assert.Nil(t, l)
-	assert.ErrorContains(t, err, "weir: ")
+	for policy, what := range map[weir.Policy]string{nil: "nil", (*weir.TokenBucket)(nil): "a nil *weir.TokenBucket"} {
+		l, err = weir.New(policy, weir.WithStore(nil), nil)
+		assert.Nil(t, l)
+		assert.EqualError(t, err, "weir: the Policy is "+what+`, must be one
+weir: WithStore(nil), must be a Store
+weir: New with a nil Option`)
+	}
 }
 
 func TestR12_TheLeastAndTheMostAreAccepted(t *testing.T) {

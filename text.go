@@ -18,7 +18,8 @@ import (
 //	limit := weir.AnyPolicy{Policy: weir.TokenBucket{Limit: 100, Per: time.Minute}}
 //	flag.TextVar(&limit, "limit", limit, "requests of a client")
 //
-// The zero AnyPolicy holds none. Its text is empty, and [New] refuses its nil Policy.
+// The zero AnyPolicy holds none. Its text is empty, and [New] refuses its nil Policy. A pointer to a policy has the
+// text of what it points to, and a nil pointer the empty one.
 type AnyPolicy struct{ Policy Policy }
 
 var (
@@ -28,16 +29,17 @@ var (
 
 // String returns the text form of a.Policy.
 func (a AnyPolicy) String() string {
-	if a.Policy == nil {
+	if nilPolicy(a.Policy) {
 		return ""
 	}
 	return policyText(a.Policy)
 }
 
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses a.Policy, and if that
-// has no text form, because it is not of this package.
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses a.Policy, if that or a part of it
+// has no text form, because it is not of this package, and if [ParsePolicy] would refuse the text, because the
+// policies lie within more than 8 others or the text is longer than 4096 bytes.
 func (a AnyPolicy) MarshalText() ([]byte, error) {
-	if a.Policy == nil {
+	if nilPolicy(a.Policy) {
 		return nil, nil
 	}
 	return marshalPolicy(a.Policy)
@@ -104,9 +106,9 @@ func (p SlidingLog) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 func (p *SlidingLog) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
 // policyText is the text form of p. textKinds reads what stands here. A policy of another package
-// gives the name of its type, which ParsePolicy refuses.
+// gives the name of its type, which ParsePolicy refuses, even if it has the methods of one of these embedded.
 func policyText(p Policy) string {
-	switch p := p.(type) {
+	switch p := pointedTo(p).(type) {
 	case TokenBucket:
 		if p.Burst == 0 {
 			return rateText(p.Limit, p.Per)
@@ -120,8 +122,8 @@ func policyText(p Policy) string {
 		return "sliding-window " + rateText(p.Limit, p.Per) + countText(" buckets=", p.Buckets)
 	case SlidingLog:
 		return "sliding-log " + rateText(p.Limit, p.Per)
-	case interface{ text() string }:
-		return p.text()
+	case CalendarWindow, all, tiers, SingleRateMarker, TwoRateMarker:
+		return p.(interface{ text() string }).text()
 	default:
 		return fmt.Sprintf("%T", p)
 	}
@@ -205,27 +207,4 @@ func wordText(word string, set bool) string {
 		return ""
 	}
 	return word
-}
-
-// marshalPolicy returns a text only if ParsePolicy reads it again.
-func marshalPolicy(p Policy) ([]byte, error) {
-	text := policyText(p)
-	if _, err := ParsePolicy(text); err != nil {
-		return nil, err
-	}
-	return []byte(text), nil
-}
-
-// unmarshalPolicy sets *into to the policy that text says, if it is of that type.
-func unmarshalPolicy[P Policy](text []byte, into *P) error {
-	parsed, err := ParsePolicy(string(text))
-	if err != nil {
-		return err
-	}
-	p, ok := parsed.(P)
-	if !ok {
-		return fmt.Errorf("weir: policy %q is a %T, must be a %T", text, parsed, *into)
-	}
-	*into = p
-	return nil
 }

@@ -40,7 +40,8 @@ const (
 // the option out. A day is 24 hours and a week 7 days, whatever the calendar says. The 1 of one unit
 // may be left out: 10/s is 10/1s.
 //
-// A text has at most 4096 bytes, and policies in it lie within at most 8 others. An error is one line, with
+// A text has at most 4096 bytes, and policies in it lie within at most 8 others; where they do not, MarshalText
+// fails. An error is one line, with
 // the place in the text and what is allowed there. What [New] refuses is an error too.
 func ParsePolicy(text string) (Policy, error) {
 	return parsePolicy(text, textKinds())
