@@ -50,6 +50,27 @@ func TestComposed_ListsEveryPart(t *testing.T) {
 	}
 }
 
+// w of a part is that of the policy alone, and w of a part that has parts the longest of those that pay q.
+func TestComposed_Windows(t *testing.T) {
+	month := weir.CalendarWindow{Limit: 50, Unit: weir.Month}
+	minute := &weir.SlidingWindow{Limit: 5, Per: time.Minute}
+	for _, c := range []struct {
+		policy weir.Policy
+		want   string
+	}{
+		{weir.All(month, minute), `"calendar-window 50/month";q=50;w=2678400, "sliding-window 5/1m";q=5;w=60`},
+		{weir.Tiers(minute, month), `"sliding-window 5/1m";q=5;w=60, "calendar-window 50/month";q=50;w=2678400`},
+		{weir.All(weir.All(minute, per(9, time.Second))), `"all(sliding-window 5/1m, sliding-log 9/1s)";q=5;w=60`},
+		{weir.All(weir.All(minute, month)), `"all(sliding-window 5/1m, calendar-window 50/month)";q=5;w=2678400`},
+		{weir.All(weir.Tiers(minute, per(9, time.Second))), `"tiers(sliding-window 5/1m, sliding-log 9/1s)";q=9;w=1`},
+		{weir.Tiers(weir.All(weir.Tiers(minute))), `"all(tiers(sliding-window 5/1m))";q=5;w=60`},
+	} {
+		l, _ := frozen(c.policy)
+		h := middleware(l, httplimit.RateLimit{Policy: c.policy}).Wrap(ok)
+		assert.Equal(t, c.want, serve(h, request()).Header.Get("RateLimit-Policy"), "%v", c.policy)
+	}
+}
+
 func TestComposed_NamesAreTellApart(t *testing.T) {
 	l, _ := frozen(twoLimits)
 	outer, _ := frozen(per(9, time.Minute))

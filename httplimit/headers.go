@@ -43,7 +43,9 @@ func (whole) partNames() []string { return nil }
 //
 // q is the Limit and r the Remaining of the [weir.Result], t the effective window, and w the time
 // in which the whole of q comes back: Per for windows, and for a [weir.TokenBucket] the time in
-// which Burst tokens are earned. It is rounded up to whole seconds, too.
+// which Burst tokens are earned. It is rounded up to whole seconds, too. For a [weir.CalendarWindow] it is the
+// length of the longest unit of its kind, a month of 31 days or a year of 366, so that no client that
+// spreads q over w is too fast. A day has 24 hours there, although one on which clocks are put back has more.
 //
 // Where several limits apply to a request, one handler in another, each adds its own to the lists. A
 // denied answer tells in RateLimit of the limit that denied it, only.
@@ -127,7 +129,7 @@ func newRateLimit(name string, policy weir.Policy) (*rateLimit, error) {
 	}
 	p := &rateLimit{plain: name, quoted: string(append(quoted, '"'))}
 	quota := 0
-	if policy != nil {
+	if policy = pointedTo(policy); policy != nil {
 		var window time.Duration
 		var err error
 		if quota, window, err = fullQuota(policy); err != nil {
@@ -220,20 +222,4 @@ func (f *threeFields) set(h http.Header, res weir.Result, _ []weir.Result) {
 	h[f.limit] = values[0:1:1]
 	h[f.remaining] = values[1:2:2]
 	h[f.reset] = values[2:3:3]
-}
-
-// fullQuota is the most that p grants at once to a key never seen, and the time in which a key that
-// used all of it has it back.
-func fullQuota(p weir.Policy) (int, time.Duration, error) {
-	d, err := p.Decider()
-	if err != nil {
-		return 0, 0, err
-	}
-	state, look := d.Decide(make([]uint64, d.Words()), 0, weir.Ask{})
-	if p, ok := p.(weir.SlidingWindow); ok {
-		// The last of a full window is gone after up to two of them; but they come back over one.
-		return look.Limit, p.Per, nil
-	}
-	_, all := d.Decide(state, 0, weir.Ask{N: look.Limit})
-	return look.Limit, all.ResetAfter, nil
 }

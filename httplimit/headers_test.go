@@ -75,6 +75,14 @@ func TestRateLimit_Window(t *testing.T) {
 		{weir.FixedWindow{Limit: 5, Per: time.Hour, FromFirst: true}, `"default";q=5;w=3600`},
 		{weir.SlidingWindow{Limit: 5, Per: time.Hour}, `"default";q=5;w=3600`},
 		{weir.SlidingWindow{Limit: 5, Per: time.Hour, Buckets: 60}, `"default";q=5;w=3600`},
+		{&weir.SlidingWindow{Limit: 5, Per: time.Hour}, `"default";q=5;w=3600`},
+		{weir.CalendarWindow{Limit: 5, Unit: weir.Minute}, `"default";q=5;w=60`},
+		{weir.CalendarWindow{Limit: 5, Unit: weir.Hour}, `"default";q=5;w=3600`},
+		{weir.CalendarWindow{Limit: 5, Unit: weir.Day, Location: "Asia/Kolkata"}, `"default";q=5;w=86400`},
+		{weir.CalendarWindow{Limit: 5, Unit: weir.Week}, `"default";q=5;w=604800`},
+		{weir.CalendarWindow{Limit: 5, Unit: weir.Month, Start: 15}, `"default";q=5;w=2678400`},
+		{&weir.CalendarWindow{Limit: 5, Unit: weir.Year, Start: 7}, `"default";q=5;w=31622400`},
+		{weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 5}, Excess: 9}, `"default";q=9;w=9`},
 		{weir.SlidingLog{Limit: 5, Per: time.Hour}, `"default";q=5;w=3600`},
 		{weir.SlidingLog{Limit: 5, Per: time.Millisecond}, `"default";q=5;w=1`}, // no fractions, never 0
 		{weir.SlidingLog{Limit: 1, Per: math.MaxInt64}, `"default";q=1;w=9223372037`},
@@ -86,6 +94,29 @@ func TestRateLimit_Window(t *testing.T) {
 	l, _ := frozen(per(5, time.Hour))
 	h := middleware(l, httplimit.RateLimit{}).Wrap(ok)
 	assert.Equal(t, `"default";q=5`, serve(h, request()).Header.Get("RateLimit-Policy"), "no policy, no w")
+}
+
+// A client that spreads q evenly over w is never refused, whenever it starts.
+func TestRateLimit_SpreadOverTheWindow(t *testing.T) {
+	start := time.Date(2027, time.December, 13, 11, 47, 0, 0, time.UTC)
+	for _, unit := range []weir.Unit{weir.Minute, weir.Hour, weir.Day, weir.Week, weir.Month, weir.Year} {
+		p := weir.CalendarWindow{Limit: 20, Unit: unit}
+		l, clock := frozen(p)
+		clock.Set(start)
+		h := middleware(l, httplimit.RateLimit{Policy: p}).Wrap(ok)
+		for range 70 {
+			resp := serve(h, request())
+			require.Equal(t, 200, resp.StatusCode, "%v", p)
+			policy, _ := fieldsOf(t, resp.Header)
+			clock.Add(time.Duration(policy[0].params["w"]) * time.Second / time.Duration(policy[0].params["q"]))
+		}
+	}
+}
+
+// A nil pointer is as no policy.
+func TestRateLimit_NilPointer(t *testing.T) {
+	h := middleware(answering(weir.Result{Allowed: true, Limit: 5}), httplimit.RateLimit{Policy: (*weir.TokenBucket)(nil)}).Wrap(ok)
+	assert.Equal(t, `"default";q=5`, serve(h, request()).Header.Get("RateLimit-Policy"))
 }
 
 // If the limiter's limit is not that of the policy, because it has been changed, q is the limiter's.
