@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -24,10 +23,12 @@ type Subnet struct {
 
 // RemoteIP is a KeyFunc whose key is the address at the other end of the connection. It cannot be
 // forged. Behind a proxy or load balancer it is the address of that, the same for all clients;
-// there, use [ForwardedIP] or [ForwardedHeader].
+// there, use [ForwardedIP] or [ForwardedHeader]. It fails if RemoteAddr of the request is no IP address, as
+// over a Unix socket.
 func RemoteIP(r *http.Request) (string, error) { return Subnet{}.RemoteIP(r) }
 
-// RemoteIP is like [RemoteIP], with the key made as s says.
+// RemoteIP is like [RemoteIP], with the key made as s says. It fails, too, if s has a number of bits that is not
+// allowed.
 func (s Subnet) RemoteIP(r *http.Request) (string, error) {
 	s, err := s.checked()
 	if err != nil {
@@ -38,12 +39,14 @@ func (s Subnet) RemoteIP(r *http.Request) (string, error) {
 	}
 	hop, ok := parseHop(r.RemoteAddr)
 	if !ok {
-		return "", errRemoteAddr
+		return "", remoteAddrError(r)
 	}
 	return s.key(hop), nil
 }
 
-var errRemoteAddr = errors.New("weir: Request.RemoteAddr is not an IP address")
+func remoteAddrError(r *http.Request) error {
+	return fmt.Errorf("weir: Request.RemoteAddr is %q, must be an IP address, with or without a port", r.RemoteAddr)
+}
 
 // checked is s with the defaults filled in.
 func (s Subnet) checked() (Subnet, error) {

@@ -21,9 +21,13 @@ import (
 //
 // Trust the addresses of your proxies, not a whole network that clients are in, too. Every trusted
 // proxy must append to the field: one that passes on what clients wrote lets them choose their key.
+//
+// The KeyFunc fails if RemoteAddr of the request is no IP address, as over a Unix socket; and at every request if
+// one of the prefixes is not valid. Whatever is in the field is no error.
 func ForwardedIP(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedIP(trusted...) }
 
-// ForwardedIP is like [ForwardedIP], with the key made as s says.
+// ForwardedIP is like [ForwardedIP], with the key made as s says. The KeyFunc fails, too, if s has a number of bits
+// that is not allowed.
 func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
 	return newWalk(s, trusted, "X-Forwarded-For", func(line string) (string, string, bool) {
 		comma := strings.LastIndexByte(line, ',')
@@ -32,10 +36,12 @@ func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
 }
 
 // ForwardedHeader is like [ForwardedIP] for proxies that append to the Forwarded field of RFC 7239.
-// The names that it has for hidden and unknown clients are no addresses.
+// The names that it has for hidden and unknown clients are no addresses. The KeyFunc fails when that of ForwardedIP
+// does.
 func ForwardedHeader(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedHeader(trusted...) }
 
-// ForwardedHeader is like [ForwardedHeader], with the key made as s says.
+// ForwardedHeader is like [ForwardedHeader], with the key made as s says. The KeyFunc fails, too, if s has a number
+// of bits that is not allowed.
 func (s Subnet) ForwardedHeader(trusted ...netip.Prefix) KeyFunc {
 	return newWalk(s, trusted, "Forwarded", func(line string) (string, string, bool) {
 		element, rest, more := cutLastElement(line)
@@ -55,7 +61,8 @@ func newWalk(s Subnet, trusted []netip.Prefix, field string, cut cutHop) KeyFunc
 	for i, p := range trusted {
 		proxies[i] = unmapped(p)
 		if !p.IsValid() {
-			err = errors.Join(err, fmt.Errorf("weir: trusted prefix %d is not valid", i))
+			err = errors.Join(err, fmt.Errorf("weir: trusted prefix %d is of %v and %d bits, must be an address and as many bits as it has at most, such as 10.0.0.0/8",
+				i, p.Addr(), p.Bits()))
 		}
 	}
 	if err != nil {
@@ -72,7 +79,7 @@ func newWalk(s Subnet, trusted []netip.Prefix, field string, cut cutHop) KeyFunc
 	return func(r *http.Request) (string, error) {
 		at, ok := parseHop(r.RemoteAddr)
 		if !ok {
-			return "", errRemoteAddr
+			return "", remoteAddrError(r)
 		}
 		lines := r.Header[field]
 		for i := len(lines) - 1; i >= 0; i-- {
@@ -130,7 +137,11 @@ func escaped(s string, i int) bool {
 // than one, or is not valid.
 func forParameter(element string) string {
 	found := ""
-	for element = strings.Trim(element, " \t"); element != ""; {
+	for {
+		element = strings.Trim(element, " \t;") // a pair may be empty
+		if element == "" {
+			return found
+		}
 		name, value, ok := strings.Cut(element, "=")
 		if !ok {
 			return ""
@@ -144,7 +155,6 @@ func forParameter(element string) string {
 			if element != "" && element[0] != ';' {
 				return ""
 			}
-			element = strings.TrimPrefix(element, ";")
 		} else {
 			value, element, _ = strings.Cut(value, ";")
 			value = strings.TrimRight(value, " \t")
@@ -156,7 +166,6 @@ func forParameter(element string) string {
 			found = value
 		}
 	}
-	return found
 }
 
 // closingQuote is where the quoted string that s starts with ends.

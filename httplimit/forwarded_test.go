@@ -76,6 +76,10 @@ func TestForwardedHeader(t *testing.T) {
 		{"quoted comma", proxy, []string{`for=203.0.113.9, for=10.0.0.2;host="a,for=6.6.6.6"`}, "203.0.113.9"},
 		{"quoted quote", proxy, []string{`for=203.0.113.9;host="a\",for=6.6.6.6;\\"`}, "203.0.113.9"},
 		{"spaces", proxy, []string{"\tfor=203.0.113.9 ; proto=http , for=10.0.0.2"}, "203.0.113.9"},
+		{"empty pairs", proxy, []string{"proto=https;;for=203.0.113.9"}, "203.0.113.9"},
+		{"empty pairs and spaces", proxy, []string{`;; ;for="203.0.113.9";;proto=https ; ;`}, "203.0.113.9"},
+		{"empty pairs, and two for", proxy, []string{"for=203.0.113.9;;for=203.0.113.9"}, "10.0.0.1"},
+		{"empty pairs alone", proxy, []string{"for=203.0.113.9, ;;"}, "10.0.0.1"},
 		{"spaces and quotes", proxy, []string{`host="a" ; for="203.0.113.9" ;`}, "203.0.113.9"},
 
 		{"unknown", proxy, []string{"for=203.0.113.9, for=unknown"}, "10.0.0.1"},
@@ -170,6 +174,27 @@ func TestP15_SpoofingThroughARealServer(t *testing.T) {
 	} {
 		resp, _ := do(t, client, "GET", url, "Client", c.client, "X-Forwarded-For", c.writes)
 		assert.Equal(t, c.want, resp.StatusCode, "%+v", c)
+	}
+}
+
+// An error shows what was given, and what is allowed.
+func TestForwarded_Errors(t *testing.T) {
+	for _, c := range []struct {
+		key  httplimit.KeyFunc
+		peer string
+		want string
+	}{
+		{httplimit.ForwardedIP(proxies...), "@", `weir: Request.RemoteAddr is "@", must be an IP address, with or without a port`},
+		{httplimit.ForwardedHeader(proxies...), "", `weir: Request.RemoteAddr is "", must be an IP address, with or without a port`},
+		{httplimit.RemoteIP, "a.example:80", `weir: Request.RemoteAddr is "a.example:80", must be an IP address, with or without a port`},
+		{
+			httplimit.ForwardedIP(proxies[0], netip.Prefix{}, netip.PrefixFrom(netip.MustParseAddr("10.0.0.1"), 33)), proxy,
+			"weir: trusted prefix 1 is of invalid IP and -1 bits, must be an address and as many bits as it has at most, such as 10.0.0.0/8\n" +
+				"weir: trusted prefix 2 is of 10.0.0.1 and -1 bits, must be an address and as many bits as it has at most, such as 10.0.0.0/8",
+		},
+	} {
+		_, err := c.key(from(c.peer))
+		assert.EqualError(t, err, c.want)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -34,6 +33,7 @@ type Transport struct {
 	Base http.RoundTripper
 
 	// MaxHold bounds how long Retry-After can hold requests back; 0 means as long as the server says.
+	// If it is below 0 every RoundTrip fails.
 	MaxHold time.Duration
 
 	held holds
@@ -82,8 +82,8 @@ func (t *Transport) base() http.RoundTripper {
 }
 
 func (t *Transport) key(req *http.Request) (string, error) {
-	if t.Limiter == nil {
-		return "", errors.New("weir: Transport.Limiter is nil, must be a Limiter")
+	if t.Limiter == nil || t.MaxHold < 0 {
+		return "", t.faults()
 	}
 	find := t.Key
 	if find == nil {
@@ -94,6 +94,17 @@ func (t *Transport) key(req *http.Request) (string, error) {
 		err = fmt.Errorf("weir: Transport.Key returned an empty key: %w", ErrNoKey)
 	}
 	return key, err
+}
+
+func (t *Transport) faults() error {
+	var errs []error
+	if t.Limiter == nil {
+		errs = append(errs, errors.New("weir: Transport.Limiter is nil, must be a Limiter"))
+	}
+	if t.MaxHold < 0 {
+		errs = append(errs, fmt.Errorf("weir: Transport.MaxHold is %v, must be at least 0", t.MaxHold))
+	}
+	return errors.Join(errs...)
 }
 
 // turn returns when req may go. A turn that comes while the key is held back is forfeited: if all
@@ -111,21 +122,3 @@ func (t *Transport) turn(req *http.Request, key string) error {
 		}
 	}
 }
-
-// TargetHost is a KeyFunc for a [Transport]. Its key is the host that the request goes to, in lower
-// case, and its port if it is not the default of the scheme.
-func TargetHost(req *http.Request) (string, error) {
-	if req.URL == nil || req.URL.Host == "" {
-		return "", errNoHost
-	}
-	host := req.URL.Host
-	switch req.URL.Scheme {
-	case "http":
-		host = strings.TrimSuffix(host, ":80")
-	case "https":
-		host = strings.TrimSuffix(host, ":443")
-	}
-	return strings.ToLower(strings.TrimSuffix(host, ".")), nil
-}
-
-var errNoHost = fmt.Errorf("weir: the request's URL has no host: %w", ErrNoKey)

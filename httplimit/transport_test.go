@@ -178,6 +178,7 @@ func TestTransport_RoundTripperContract(t *testing.T) {
 		{"no key", &httplimit.Transport{Limiter: l, Base: base, Key: is("")}, "http://b.example/", httplimit.ErrNoKey},
 		{"failed key", &httplimit.Transport{Limiter: l, Base: base, Key: fails(errStore)}, "http://b.example/", nil},
 		{"skipped", &httplimit.Transport{Limiter: l, Base: base, Key: fails(httplimit.ErrSkip)}, "http://full.example/", nil},
+		{"no such hold", &httplimit.Transport{Limiter: l, Base: base, MaxHold: -1}, "http://b.example/", nil},
 		{"no limiter", &httplimit.Transport{Base: base}, "http://b.example/", nil},
 	} {
 		b := &body{Reader: strings.NewReader("x")}
@@ -196,6 +197,8 @@ func TestTransport_RoundTripperContract(t *testing.T) {
 	}
 	_, err := (&httplimit.Transport{}).RoundTrip(httptest.NewRequest("GET", "http://a.example/", nil))
 	assert.EqualError(t, err, "weir: Transport.Limiter is nil, must be a Limiter")
+	_, err = (&httplimit.Transport{MaxHold: -time.Second}).RoundTrip(httptest.NewRequest("GET", "http://a.example/", nil))
+	assert.EqualError(t, err, "weir: Transport.Limiter is nil, must be a Limiter\nweir: Transport.MaxHold is -1s, must be at least 0")
 }
 
 func TestTransport_ErrorsOfBaseArePassedOn(t *testing.T) {
@@ -254,6 +257,19 @@ func TestTargetHost(t *testing.T) {
 		"https://a.example:80/":         "a.example:80",
 		"http://user:pw@a.example/":     "a.example",
 		"http://[2001:DB8::1]:8080/":    "[2001:db8::1]:8080",
+		"http://[2001:db8:0::1]:80/":    "[2001:db8::1]",
+		"https://[2001:db8::1]":         "[2001:db8::1]",
+		"https://[2001:db8::1]:/":       "[2001:db8::1]",
+		"http://[fe80::1%25eth0]:81/":   "[fe80::1%eth0]:81",
+		"http://[::ffff:192.0.2.1]/":    "192.0.2.1",
+		"http://192.0.2.1:8080/":        "192.0.2.1:8080",
+		"http://a.example:/":            "a.example",
+		"https://a.example.:8443/":      "a.example:8443",
+		"http://a.example:0080/":        "a.example",
+		"http://a.example:08080/":       "a.example:8080",
+		"ftp://a.example:80/":           "a.example:80",
+		"http://:80/":                   "no key",
+		"http://./":                     "no key",
 		"http://a.example:8080/":        "a.example:8080",
 		"/only/a/path":                  "no key",
 		"https://xn--bcher-kva.example": "xn--bcher-kva.example",
