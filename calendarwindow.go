@@ -23,6 +23,8 @@ import (
 // As with [FixedWindow], Limit events just before the boundary and Limit just after make 2*Limit in
 // a short span. A [TokenBucket] beside it spreads a quota. It costs one word of memory per key, or two
 // where Limit is beyond a billion (2^30 - 2).
+//
+// Gateways in front of APIs have such quotas: Apigee's Quota policy has them as the type "calendar", in UTC.
 type CalendarWindow struct {
 	Limit int  // events allowed in a window; at least 1
 	Unit  Unit // of the calendar: Minute to Year

@@ -17,6 +17,9 @@ import (
 // around it. Where that matters use [SlidingWindow] or [SlidingLog]. It costs one word of memory per
 // key, or two with FromFirst and where the limit is too large for the window (beyond 500 million a
 // second or 500,000 a millisecond).
+//
+// Both forms are those that the Redis documentation of INCR has as patterns for a rate limiter: a counter
+// for each second, and one that expires a second after its first event.
 type FixedWindow struct {
 	Limit     int           // events allowed in a window; at least 1
 	Per       time.Duration // length of a window; at least 1ns

@@ -17,7 +17,7 @@ import "time"
 // printer, a mail relay. It never lets more than 1 + Limit*s/Per asks go in a span of length s with both ends; an
 // ask for n events counts as one, so ask for one at a time to space events evenly. Where bursts are
 // harmless, [TokenBucket] makes callers wait less. It costs one word of memory per key, or two where
-// Per is not a multiple of Limit nanoseconds.
+// Per is not a multiple of Limit nanoseconds, or a full queue takes 146 years (2^62 ns) or more.
 //
 // The leaky bucket as a queue is described in A. Tanenbaum, "Computer Networks", and is what
 // nginx's limit_req does.

@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Shadowed is a [Limiter] that is tried out on live traffic, made by [Shadow].
+// Shadowed is a [Limiter] that is tried out on live traffic, made by [Shadow]. It is safe for concurrent use, as
+// the limiter that it asks is.
 type Shadowed struct {
 	limiter Limiter
 	observe func(Refusal)

@@ -19,8 +19,8 @@ import (
 // Its memory grows with what a key used: one word for an instant remembered, or two if several
 // events share it, and two more; never beyond Limit instants. It shrinks again.
 //
-// It is the sliding window in its literal form; the name "log" follows the usual classification of
-// rate limiting algorithms.
+// It is the sliding window in its literal form. N. Mahdi, "An alternative approach to rate limiting", Figma, 2017,
+// describes it under the name "sliding window log", beside others.
 type SlidingLog struct {
 	Limit int           // events allowed in any window; at least 1
 	Per   time.Duration // length of the window; at least 1ns

@@ -12,7 +12,11 @@ import (
 // With All, Allowed of a part tells whether it alone would have granted. With Tiers it is so up to the
 // tier that paid; of those after it the Result is a look.
 //
-// A slice that is used again and again costs no allocation. parts may be nil.
+// The errors are those of Take: an n below 0, a ctx that has ended, a policy of [WithPolicyFor] at fault, or a
+// failure of the store. The Result is then zero, which denies.
+//
+// A slice that is used again and again costs no allocation. parts may be nil. TakeParts is safe for concurrent
+// use, each call with a slice of its own.
 func (k *Keyed) TakeParts(ctx context.Context, key string, n int, parts *[]Result) (Result, error) {
 	if parts != nil {
 		*parts = (*parts)[:0]

@@ -13,9 +13,10 @@ import (
 // later calls.
 //
 // It is the one to start with: it tolerates bursts, has no boundaries in time, and costs a single
-// word of memory per key, or two where Per is not a multiple of Limit nanoseconds. In the worst
-// case a span of length s, with both of its ends, sees Burst + Limit*s/Per events. To space events evenly, use
-// [LeakyBucket]; for "no more than Limit in any Per", [SlidingLog].
+// word of memory per key, or two where Per is not a multiple of Limit nanoseconds, or a full bucket takes
+// 146 years (2^62 ns) or more to earn. In the worst case a span of length s, with both of its ends, sees
+// Burst + Limit*s/Per events. To space events evenly, use [LeakyBucket]; for "no more than Limit in any
+// Per", [SlidingLog].
 //
 // The token bucket goes back to J. Turner, "New Directions in Communications",
 // 1986. The form here is the virtual scheduling algorithm of ITU-T I.371, known as GCRA, on exact

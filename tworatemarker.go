@@ -22,9 +22,9 @@ type TwoRateMarker struct {
 // Decider implements [Policy].
 func (p TwoRateMarker) Decider() (Decider, error) {
 	f := faults{policy: p}
-	_, err := p.Committed.Decider()
+	committed, err := p.Committed.Decider()
 	f.errs = within("Committed of a TwoRateMarker", err)
-	_, err = p.Peak.Decider()
+	peak, err := p.Peak.Decider()
 	f.errs = append(f.errs, within("Peak of a TwoRateMarker", err)...)
 	slow, fast := mul64(uint64(p.Committed.Limit), uint64(p.Peak.Per)), mul64(uint64(p.Peak.Limit), uint64(p.Committed.Per))
 	if f.errs == nil && fast.less(slow) {
@@ -33,11 +33,12 @@ func (p TwoRateMarker) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	c, err := newComposed("TwoRateMarker", []Policy{p.Committed, p.Peak})
-	if err != nil {
-		return nil, err
-	}
-	return &twoRate{*c}, nil
+	d := &twoRate{composed{parts: []part{
+		committedPart: {Decider: committed, policy: p.Committed, index: committedPart, length: -1},
+		peakPart:      {Decider: peak, policy: p.Peak, index: peakPart, length: -1},
+	}}}
+	d.layOut()
+	return d, nil
 }
 
 // twoRate is composed of the two buckets.

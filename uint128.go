@@ -12,7 +12,7 @@ func mul64(a, b uint64) uint128 {
 	return uint128{hi, lo}
 }
 
-// add returns a + b. Callers keep both below 2^127; rate.go shows why.
+// add returns a + b. Callers keep the sum below 2^128; rate.go tells how.
 func (a uint128) add(b uint128) uint128 {
 	lo, carry := bits.Add64(a.lo, b.lo, 0)
 	hi, _ := bits.Add64(a.hi, b.hi, carry)
