@@ -2,6 +2,7 @@ package weir_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +25,7 @@ func (c *movingClock) After(time.Duration) <-chan time.Time { return nil }
 func hammer(l *weir.Keyed, c *movingClock, step, end time.Duration, keys int) []int64 {
 	granted := make([]atomic.Int64, keys)
 	var over atomic.Bool
+	var turns atomic.Int64
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {
@@ -31,11 +33,18 @@ func hammer(l *weir.Keyed, c *movingClock, step, end time.Duration, keys int) []
 				if l.Allow(key(i % keys)) {
 					granted[i%keys].Add(1)
 				}
+				turns.Add(1)
 			}
 		})
 	}
-	for at := time.Duration(0); at < end; at += step {
+	for at, stop := time.Duration(0), time.Duration(0); at < end; at += step {
 		c.ns.Store(int64(at))
+		if at >= stop { // some times all keys are asked, however few processors there are
+			stop += end / 4
+			for enough := turns.Load() + int64(8*keys); turns.Load() < enough; {
+				runtime.Gosched()
+			}
+		}
 		for i := range 20 { // new keys, so that the store sweeps, copies and divides meanwhile
 			l.Allow(fmt.Sprintf("%v-%d", at, i))
 		}
