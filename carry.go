@@ -10,7 +10,7 @@ import "math"
 //   - From window to window, and from log to log, what was counted is kept, as far as it counts still;
 //     in a window that began after the one that counted, as if counted now.
 //   - Policies that are composed are carried part by part: equal parts keep what they have, and the others
-//     take over from those in their place.
+//     take over from those in their place. Another kind takes a SingleRateMarker for one bucket of both sizes.
 //   - Else the key keeps the share of its allowance that it has used up, rounded up to whole events,
 //     and what goes beyond it in events.
 //

@@ -54,7 +54,8 @@ func asCompound(d Decider) compound {
 //
 // If any part may grant, it is the same if from and to are of one kind and have as many. Else each
 // part of to gets what leaves it the least: a part that comes and goes would be an allowance that comes
-// back.
+// back. Of a SingleRateMarker, where one bucket earns after the other, that would be what the one that does not
+// earn has left, and to and fro neither would ever earn; so it is taken for a single bucket.
 func carryParts(from, to Decider, state []uint64, now int64) (carried []uint64, exact, ok bool) {
 	if !several(from) && !several(to) {
 		return nil, false, false
@@ -71,6 +72,9 @@ func carryParts(from, to Decider, state []uint64, now int64) (carried []uint64, 
 	neu := t.split(make([]uint64, to.Words()), now)
 	words, exact := make([][]uint64, len(neu)), true
 	byPlace := every || reflect.TypeOf(from) == reflect.TypeOf(to) && len(old) == len(neu)
+	if d, ok := f.(*singleRate); ok && !byPlace {
+		old = []splitPart{d.sum(state)}
+	}
 	for i, sources := range carrySources(old, neu, byPlace) {
 		var same bool
 		words[i], same = sources.carry(neu[i], now)

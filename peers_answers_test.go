@@ -22,14 +22,17 @@ func TestP11_RefillEndsAtTheBurst(t *testing.T) {
 	assert.Equal(t, 0, k.look(t0+int64(100*time.Millisecond)).Remaining)
 	assert.Equal(t, 5, k.fill(t0+int64(time.Second)))
 
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
-		k := newKey(t, p)
-		limit := k.fill(t0)
-		for range 10 {
-			k.ask(t0, weir.Ask{N: limit, MaxWait: year})
+	eachKind(t, func(t *testing.T, p weir.Policy) {
+		for _, debt := range []weir.Ask{{MaxWait: year}, {How: weir.Regardless}} {
+			k := newKey(t, p)
+			limit := k.fill(t0)
+			debt.N = limit
+			for range 10 {
+				k.ask(t0, debt)
+			}
+			assert.Equal(t, limit, k.fill(t0+int64(year)))
+			assert.Zero(t, k.fill(t0+int64(year)))
 		}
-		assert.Equal(t, limit, k.fill(t0+int64(year)))
-		assert.Zero(t, k.fill(t0+int64(year)))
 	})
 }
 
@@ -93,7 +96,7 @@ func TestP25_RemainingIsNeverNegative(t *testing.T) {
 			require.LessOrEqual(t, r.Remaining, r.Limit)
 		}
 	})
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	eachKind(t, func(t *testing.T, p weir.Policy) {
 		k := newKey(t, p)
 		limit := k.fill(t0)
 		for _, back := range []int{-1, -limit, -limit - 7, math.MinInt} {
@@ -119,6 +122,13 @@ func TestP25_AWindowThatSlidesResetsWhenItHasSlid(t *testing.T) {
 		{weir.SlidingLog{Limit: 10, Per: 10 * s}, 10 * s},
 		{weir.TokenBucket{Limit: 10, Per: 10 * s}, 10 * s},
 		{weir.LeakyBucket{Limit: 10, Per: 10 * s}, 10 * s},
+		{weir.CalendarWindow{Limit: 10, Unit: weir.Minute}, 56 * s},
+		{weir.CalendarWindow{Limit: 10, Unit: weir.Hour, Location: "Asia/Kolkata"}, 30*60*s - 4*s}, // five hours and a half ahead
+		{weir.All(weir.FixedWindow{Limit: 10, Per: 10 * s}, weir.SlidingLog{Limit: 10, Per: 8 * s}), 8 * s},
+		{weir.All(weir.SlidingWindow{Limit: 10, Per: 10 * s}, weir.SlidingLog{Limit: 10, Per: 8 * s}), 6*s + 9*s + 1},
+		{weir.Tiers(weir.TokenBucket{Limit: 4, Per: 10 * s}, weir.CalendarWindow{Limit: 6, Unit: weir.Minute}), 56 * s},
+		{weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 4, Per: 10 * s}, Excess: 6}, 25 * s},
+		{weir.TwoRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: 10 * s}, Peak: weir.TokenBucket{Limit: 10, Per: 10 * s}}, 10 * s},
 	} {
 		k, now := newKey(t, test.policy), start+int64(4*s)
 		require.Equal(t, 10, k.fill(now))
@@ -130,7 +140,7 @@ func TestP25_AWindowThatSlidesResetsWhenItHasSlid(t *testing.T) {
 
 // More than ever fits was told to come back later, for nothing.
 func TestP25_WhatNeverFitsIsToldSo(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	eachKind(t, func(t *testing.T, p weir.Policy) {
 		l := weir.Must(weir.New(p))
 		r, err := l.Take(context.Background(), "key", 11)
 		require.NoError(t, err)

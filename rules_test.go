@@ -46,6 +46,35 @@ func eachPolicy(t *testing.T, test func(t *testing.T, p weir.Policy)) {
 	}
 }
 
+// morePolicies are those that count by the calendar, are composed of others, or mark. So that they can stand in the
+// tables of the others, each grants limit events at one instant, in whatever parts.
+func morePolicies(limit int, per time.Duration) []weir.Policy {
+	unit := weir.Minute
+	if per >= time.Hour {
+		unit = weir.Hour
+	}
+	bucket, log := weir.TokenBucket{Limit: limit, Per: per}, weir.SlidingLog{Limit: limit, Per: per}
+	half, rest := bucket, weir.SlidingLog{Limit: limit / 2, Per: per}
+	half.Burst = limit - rest.Limit
+	return []weir.Policy{
+		weir.CalendarWindow{Limit: limit, Unit: unit},
+		weir.CalendarWindow{Limit: limit, Unit: unit, Location: "Australia/Lord_Howe"},
+		weir.All(bucket, weir.FixedWindow{Limit: 2 * limit, Per: 2 * per}, log),
+		weir.All(weir.CalendarWindow{Limit: limit, Unit: unit}, bucket),
+		weir.Tiers(half, rest),
+		weir.SingleRateMarker{Committed: half, Excess: rest.Limit},
+		weir.TwoRateMarker{Committed: half, Peak: bucket},
+	}
+}
+
+// eachKind is eachPolicy, with morePolicies.
+func eachKind(t *testing.T, test func(t *testing.T, p weir.Policy)) {
+	eachPolicy(t, test)
+	for _, p := range append(morePolicies(10, 10*time.Second), morePolicies(7, time.Second)...) {
+		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) { test(t, p) })
+	}
+}
+
 // A pureKey is a policy as a pure function: one key's state, asked at instants.
 type pureKey struct {
 	weir.Decider
@@ -67,13 +96,16 @@ func (k *pureKey) ask(now int64, ask weir.Ask) weir.Answer {
 func (k *pureKey) take(now int64, n int) weir.Result { return k.ask(now, weir.Ask{N: n}).Result }
 func (k *pureKey) look(now int64) weir.Result        { return k.take(now, 0) }
 
-// fill takes all that there is, and tells how much that was.
+// fill takes all that there is, of one part after the other if each has its own, and tells how much that was.
 func (k *pureKey) fill(now int64) int {
-	n := k.look(now).Remaining
-	if n > 0 && !k.take(now, n).Allowed {
-		return -1
+	sum := 0
+	for n := k.look(now).Remaining; n > 0; n = k.look(now).Remaining {
+		if !k.take(now, n).Allowed {
+			return -1
+		}
+		sum += n
 	}
-	return n
+	return sum
 }
 
 // copy is a key of its own in the same state.

@@ -1,5 +1,10 @@
 package weir
 
+import (
+	"math"
+	"slices"
+)
+
 // SingleRateMarker marks events as the single rate three color marker of RFC 2697 marks packets: green while
 // the committed burst lasts, yellow while the excess burst lasts, and red, which is denied. Part of
 // a granted Result is 0 for green and 1 for yellow.
@@ -18,7 +23,8 @@ package weir
 // Limit and Remaining are those of the bucket that has more. Part of a denial tells which color the
 // same ask will have after RetryAfter. A debt is charged to the second bucket. Events that are given
 // back go to the second bucket as far as it lacks tokens, and then to the first: so what was
-// yellow does not become green. The state is four words.
+// yellow does not become green. Where the policy changes to one of another kind, both buckets count as one (see
+// [Carry]). The state is four words.
 type SingleRateMarker struct {
 	Committed TokenBucket // rate, and size of the bucket for green
 	Excess    int         // tokens that the bucket for yellow holds; at least 0
@@ -172,6 +178,14 @@ func (d *singleRate) split(state []uint64, now int64) []splitPart {
 		yellow = d.yellow.most // it stands for all from it on in the other policy, too
 	}
 	return []splitPart{part(d.green, at.add(owed.green)), part(d.yellow, yellow)}
+}
+
+// sum is both buckets as one, which earns at the rate that they share.
+func (d *singleRate) sum(state []uint64) splitPart {
+	b := d.yellow
+	b.limit = d.green.limit + min(d.yellow.limit, math.MaxInt-d.green.limit)
+	b.full = min128(d.green.full.add(d.yellow.full), uint128{1<<62 - 1, math.MaxUint64}) // as mulShare asks for; less leaves less
+	return splitPart{nil, bucketPair{&b}, slices.Clone(state[2:])}
 }
 
 func (d *singleRate) join(words [][]uint64, now int64) []uint64 {
