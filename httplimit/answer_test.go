@@ -116,22 +116,56 @@ func TestP24_RetryAfter(t *testing.T) {
 // A client that waits exactly as long as Retry-After says is served, one that waits a second less
 // is not.
 func TestP24_RetryAfterIsTight(t *testing.T) {
-	for _, elapsed := range []time.Duration{0, time.Second, 7300 * time.Millisecond, 59*time.Second + 999*time.Millisecond} {
-		retry := func(less time.Duration) int {
-			l, clock := frozen(per(1, time.Minute))
-			url, client := loopback(t, middleware(l, nil).Wrap(ok))
-			do(t, client, "GET", url)
-			clock.Add(elapsed)
-			resp, _ := do(t, client, "GET", url)
-			require.Equal(t, 429, resp.StatusCode)
-			s, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-			require.NoError(t, err)
-			clock.Add(time.Duration(s)*time.Second - less)
-			resp, _ = do(t, client, "GET", url)
-			return resp.StatusCode
+	bucket, calendar := weir.TokenBucket{Limit: 1, Per: time.Minute}, weir.CalendarWindow{Limit: 1, Unit: weir.Minute}
+	for _, policy := range []weir.Policy{
+		per(1, time.Minute),
+		calendar,
+		weir.All(bucket, calendar, per(9, time.Hour)),
+		weir.Tiers(bucket, calendar),
+		weir.SingleRateMarker{Committed: bucket, Excess: 1},
+		weir.TwoRateMarker{Committed: bucket, Peak: weir.TokenBucket{Limit: 1, Per: time.Minute, Burst: 2}},
+	} {
+		for _, elapsed := range []time.Duration{0, time.Second, 7300 * time.Millisecond, 59*time.Second + 999*time.Millisecond} {
+			retry := func(less time.Duration) int {
+				l, clock := frozen(policy)
+				url, client := loopback(t, middleware(l, httplimit.RateLimit{Policy: policy}).Wrap(ok))
+				for l.Allow("one") { // as many as there are
+				}
+				clock.Add(elapsed)
+				resp, _ := do(t, client, "GET", url)
+				require.Equal(t, 429, resp.StatusCode)
+				s, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+				require.NoError(t, err)
+				_, limits := fieldsOf(t, resp.Header)
+				require.Len(t, limits, 1)
+				assert.EqualValues(t, s, limits[0].params["t"], "%v", policy)
+				clock.Add(time.Duration(s)*time.Second - less)
+				resp, _ = do(t, client, "GET", url)
+				return resp.StatusCode
+			}
+			assert.Equal(t, 200, retry(0), "%v after %v", policy, elapsed)
+			assert.Equal(t, 429, retry(time.Second), "%v after %v", policy, elapsed)
 		}
-		assert.Equal(t, 200, retry(0), "after %v", elapsed)
-		assert.Equal(t, 429, retry(time.Second), "after %v", elapsed)
+	}
+}
+
+// A part that can never grant says so for the whole, although others could.
+func TestP24_APartThatNeverFitsSaysSo(t *testing.T) {
+	for _, c := range []struct {
+		policy weir.Policy
+		want   string
+	}{
+		{weir.CalendarWindow{Limit: 5, Unit: weir.Month}, `"default";r=5;t=0`},
+		{weir.All(weir.TokenBucket{Limit: 9, Per: time.Minute}, weir.CalendarWindow{Limit: 5, Unit: weir.Month}), `"calendar-window 5/month";r=5;t=0`},
+		{weir.Tiers(weir.TokenBucket{Limit: 5, Per: time.Minute}, per(4, time.Minute)), `"5/1m";r=5;t=0`},
+	} {
+		l, _ := frozen(c.policy)
+		m := middleware(l, httplimit.RateLimit{Policy: c.policy})
+		m.Cost = func(*http.Request) int { return 6 }
+		resp := serve(m.Wrap(ok), request())
+		assert.Equal(t, 429, resp.StatusCode)
+		assert.NotContains(t, resp.Header, "Retry-After")
+		assert.Equal(t, c.want, resp.Header.Get("RateLimit"), "%v", c.policy)
 	}
 }
 

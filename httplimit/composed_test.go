@@ -71,6 +71,33 @@ func TestComposed_Windows(t *testing.T) {
 	}
 }
 
+// r of a part is never below 0, not in debt and not after a limit was lowered; and t is when that part is as new: the
+// end of the hour, or when the last event leaves the window.
+func TestP25_PartsTellWhatIsLeft(t *testing.T) {
+	policy := func(limit int) weir.Policy {
+		return weir.All(weir.CalendarWindow{Limit: limit, Unit: weir.Hour}, per(limit+1, time.Minute))
+	}
+	l, mock := frozen(policy(2))
+	mock.Set(time.Date(2027, time.March, 4, 12, 50, 10, 0, time.UTC))
+	h := middleware(l, httplimit.RateLimit{Policy: policy(2)}).Wrap(ok)
+	assert.Equal(t, `"calendar-window 2/hour";r=1;t=590, "sliding-log 3/1m";r=2;t=60`, serve(h, request()).Header.Get("RateLimit"))
+	mock.Add(20 * time.Second)
+	assert.Equal(t, `"calendar-window 2/hour";r=0;t=570, "sliding-log 3/1m";r=1;t=60`, serve(h, request()).Header.Get("RateLimit"))
+	resp := serve(h, request())
+	assert.Equal(t, `"calendar-window 2/hour";r=0;t=570`, resp.Header.Get("RateLimit"))
+	assert.Equal(t, "570", resp.Header.Get("Retry-After"))
+
+	booked, err := l.Reserve(context.Background(), "one", 0)
+	assert.NoError(t, err)
+	assert.NoError(t, booked.Settle(context.Background(), 100))
+	assert.NoError(t, l.SetPolicy(context.Background(), policy(1)))
+	h = middleware(l, httplimit.RateLimit{Policy: policy(1)}).Wrap(ok)
+	resp = serve(h, request())
+	assert.Equal(t, `"calendar-window 1/hour";r=0;t=570`, resp.Header.Get("RateLimit"))
+	mock.Add(570 * time.Second)
+	assert.Equal(t, `"calendar-window 1/hour";r=0;t=3600, "sliding-log 2/1m";r=1;t=60`, serve(h, request()).Header.Get("RateLimit"))
+}
+
 func TestComposed_NamesAreTellApart(t *testing.T) {
 	l, _ := frozen(twoLimits)
 	outer, _ := frozen(per(9, time.Minute))

@@ -12,7 +12,7 @@ import (
 )
 
 // Keys are forgotten after their hold, also those that nobody asks for again.
-func TestHolds_ForgetsWhatIsPast(t *testing.T) {
+func TestP23_HoldsThatArePastAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h holds
 		for i := range 100_000 {
@@ -28,7 +28,7 @@ func TestHolds_ForgetsWhatIsPast(t *testing.T) {
 }
 
 // A flood of keys that are held back for long can't take more memory than maxHeld of them do.
-func TestHolds_AreBounded(t *testing.T) {
+func TestP23_HoldsAreBounded(t *testing.T) {
 	var h holds
 	now := time.Now()
 	h.hold("long", now, 1000*time.Hour)
