@@ -13,7 +13,7 @@ import (
 func TestLines_KnowWhoseTurnsTheyHave(t *testing.T) {
 	a, b := Must(New(TokenBucket{Limit: 1, Per: 1})), Must(New(TokenBucket{Limit: 2, Per: 1}))
 	s, other := a.plans.usual.Load(), b.plans.usual.Load()
-	equal := *s
+	equal := &Scope{Name: s.Name, Policy: s.Policy, Decider: s.Decider, clock: s.clock}
 	for name, join := range map[string]func(ls *lines, s *Scope){
 		"booked":     func(ls *lines, s *Scope) { ls.joinBooked(s, "k", 1, 1) },
 		"not booked": func(ls *lines, s *Scope) { ls.open(s, "k", 1, 1, 1) },
@@ -23,9 +23,9 @@ func TestLines_KnowWhoseTurnsTheyHave(t *testing.T) {
 			require.False(t, ls.outdated(s, "k"), "nobody waits")
 			join(&ls, s)
 			require.False(t, ls.outdated(s, "k"))
-			require.False(t, ls.outdated(&equal, "k"))
+			require.False(t, ls.outdated(equal, "k"))
 			require.True(t, ls.outdated(other, "k"))
-			join(&ls, &equal)
+			join(&ls, equal)
 			require.False(t, ls.outdated(s, "k"))
 			join(&ls, other)
 			require.True(t, ls.outdated(s, "k"))
