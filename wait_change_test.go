@@ -67,9 +67,10 @@ func TestSetPolicy_StaysInOneStore(t *testing.T) {
 func TestWithPolicyFor_JoinerInAHurry(t *testing.T) {
 	var plan atomic.Value
 	plan.Store(weir.LeakyBucket{Limit: 1, Per: time.Hour, Capacity: 99})
-	mem, late := new(weir.MemStore), false
+	var late atomic.Bool
+	mem := new(weir.MemStore)
 	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		if late {
+		if late.Load() {
 			select {
 			case <-time.After(ms):
 			case <-ctx.Done():
@@ -83,10 +84,10 @@ func TestWithPolicyFor_JoinerInAHurry(t *testing.T) {
 			c.come(strconv.Itoa(i), 1)
 		}
 		plan.Store(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 99})
-		late = true
+		late.Store(true)
 		hasty := c.comeUntil(5*ms+ms/2, "hasty", 1)
 		c.until(10 * ms)
-		late = false
+		late.Store(false)
 		assert.ErrorIs(t, hasty.err, context.DeadlineExceeded)
 		c.end()
 		for i, w := range c.callers[1:20] {
@@ -127,10 +128,10 @@ func TestCancel_DoesNotHoldUpThoseBehind(t *testing.T) {
 
 // The store panics when the first of a line asks again. An HTTP server survives that, and so does the line.
 func TestWait_StoreThatPanics(t *testing.T) {
-	mem, panics := new(weir.MemStore), false
+	var panics atomic.Bool
+	mem := new(weir.MemStore)
 	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		if panics {
-			panics = false
+		if panics.CompareAndSwap(true, false) {
 			panic("the store panics")
 		}
 		return mem.Do(ctx, r)
@@ -142,7 +143,7 @@ func TestWait_StoreThatPanics(t *testing.T) {
 		})
 		synctest.Wait()
 		c.come("c", 1)
-		panics = true
+		panics.Store(true)
 		c.end()
 		c.want("a 0s", "c 1s")
 	}, weir.WithStore(store))
