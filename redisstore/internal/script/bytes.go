@@ -34,6 +34,15 @@ func (r *reader) uint(size int) uint64 {
 	return v
 }
 
+// skip takes so many bytes.
+func (r *reader) skip(size uint64) {
+	if uint64(len(r.s)) < size {
+		r.ok, r.s = false, ""
+		return
+	}
+	r.s = r.s[size:]
+}
+
 // varint takes a number that binary.AppendUvarint appended.
 func (r *reader) varint() uint64 {
 	n := min(len(r.s), binary.MaxVarintLen64)

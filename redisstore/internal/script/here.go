@@ -147,7 +147,7 @@ func (p *plan) value(h held, a weir.Answer) string {
 		}
 	}
 	b := appendUint(appendUint([]byte(p.words), uint64(h.latest), 7), uint64(h.ahead), 7)
-	if p.foreign { // whoever does not know the policy goes by what was used up
+	if p.hasUsed {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(a.Limit)), uint64(a.Remaining))
 	}
 	for _, w := range h.state {
@@ -170,22 +170,14 @@ func (e *Engine) load(p *plan, value string) (held, *plan, error) {
 	case strings.HasPrefix(value, p.words):
 		r.s, isWords = value[len(p.words):], true
 	default:
-		policy, inWords, err := readHead(&r)
-		if err != nil {
-			return held{}, nil, fmt.Errorf("%w: it begins with %w", errValue, err)
+		var head string
+		head, isWords = takeHead(&r)
+		if !r.ok {
+			return held{}, nil, errValue
 		}
-		if from, isWords = nil, inWords; policy == nil {
-			if len(value) < foreignSize {
-				return held{}, nil, errValue
-			}
-			from, _ = e.knownBy(value[:foreignSize])
-			r.s = value[foreignSize:]
-		} else {
-			d, err := policy.Decider()
-			if err != nil {
-				return held{}, nil, fmt.Errorf("%w: %w", errValue, err)
-			}
-			from = e.plan(policy, d)
+		var err error
+		if from, err = e.planBy(head); err != nil {
+			return held{}, nil, err
 		}
 	}
 	if !isWords {
@@ -199,7 +191,7 @@ func (e *Engine) load(p *plan, value string) (held, *plan, error) {
 		return held{state: state, latest: latest}, from, nil
 	}
 	h := held{latest: int64(r.uint(7)), ahead: int64(r.uint(7))}
-	if from == nil || from.foreign {
+	if from == nil || from.hasUsed {
 		limit, remaining := r.varint(), r.varint()
 		if from == nil {
 			h.state, r.s = []uint64{limit, remaining}, ""
