@@ -36,6 +36,30 @@ func TestUnknownPolicyIsCarriedOver(t *testing.T) {
 	assert.Equal(t, 5, take(t, old, "k", 0).Remaining)
 }
 
+// made is a policy of which only a function knows what it allows.
+type made struct{ policy func() weir.Policy }
+
+func (m made) Decider() (weir.Decider, error) { return m.policy().Decider() }
+
+// Policies that can't be told apart are decided on by their own deciders all the same.
+func TestPoliciesOfFunctions(t *testing.T) {
+	client := newClient(t, redistest.Single(t).Addr())
+	s := newStore(t, client)
+	of := func(limit int) weir.Policy {
+		return made{func() weir.Policy { return weir.FixedWindow{Limit: limit, Per: 1000 * time.Hour, FromFirst: true} }}
+	}
+	for limit := 1; limit <= 3; limit++ {
+		l := newLimiter(t, s, of(limit), fmt.Sprint(limit))
+		assert.Equal(t, limit, take(t, l, "k", 1).Remaining+1)
+		assert.Equal(t, limit == 1, !l.Allow("k"))
+	}
+	// One is replaced: a store that has seen others like it does not take their state for theirs.
+	take(t, newLimiter(t, s, of(100), "changed"), "k", 50)
+	newLimiter(t, s, of(1000), "other").Allow("k")
+	changed := newLimiter(t, s, weir.SlidingLog{Limit: 10, Per: 1000 * time.Hour}, "changed")
+	assert.Equal(t, 5, take(t, changed, "k", 0).Remaining)
+}
+
 // What stands at a limiter's key and is none of its states is an error, and stays there.
 func TestForeignValues(t *testing.T) {
 	server := redistest.Single(t)

@@ -100,7 +100,8 @@ func newDrive(t *testing.T, client *redis.Client, p weir.Policy, seed uint64) *d
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &drive{T: t, client: client, policy: p, plan: newPlan(p, decider, policyHead(p)), random: rand.New(rand.NewPCG(seed, 1)), now: 1_700_000_000_123_457}
+	head, _ := policyHead(p)
+	d := &drive{T: t, client: client, policy: p, plan: newPlan(p, decider, head), random: rand.New(rand.NewPCG(seed, 1)), now: 1_700_000_000_123_457}
 	if d.plan.codec == nil {
 		t.Fatal("there is no script for it")
 	}

@@ -11,17 +11,35 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// fingerprint is a text that is equal for equal policies, in whatever process: the text form of those
-// that have one. Of others, pointers are followed, and functions taken for equal.
-func fingerprint(p weir.Policy) string {
-	var b strings.Builder
+// A fingerprint is a text that is equal for equal policies, in whatever process.
+type fingerprint struct {
+	strings.Builder
+	partial bool // it does not tell all that the policy has
+}
+
+// fingerprintOf is that of a policy whose text, if any, ParsePolicy does not read: a text that is its own,
+// or else all that it is made of. Pointers are followed, and functions taken for equal.
+func fingerprintOf(p weir.Policy) (text string, partial bool) {
+	var f fingerprint
+	f.policy(p)
+	return f.String(), f.partial
+}
+
+func (f *fingerprint) policy(p weir.Policy) {
+	if parts := weir.Parts(p); parts != nil { // their text tells of what parts embed, not of the parts
+		fmt.Fprintf(f, "%T %d,", p, len(parts))
+		for _, part := range parts {
+			f.policy(part)
+		}
+		return
+	}
 	if m, ok := p.(encoding.TextMarshaler); ok && !mayBePromoted(reflect.TypeOf(p)) {
 		if text, err := m.MarshalText(); err == nil {
-			return fmt.Sprintf("%T %s", p, text)
+			fmt.Fprintf(f, "%T %d,%s", p, len(text), text)
+			return
 		}
 	}
-	writeValue(&b, reflect.ValueOf(p), 0)
-	return b.String()
+	f.value(reflect.ValueOf(p), 0)
 }
 
 // mayBePromoted tells whether the text form may be that of an embedded policy, which tells nothing of the
@@ -44,43 +62,56 @@ func mayBePromoted(t reflect.Type) bool {
 // deepest is how far a policy is looked into, so that one that contains itself comes to an end.
 const deepest = 32
 
-var locationType = reflect.TypeFor[*time.Location]()
+var locationType = reflect.TypeFor[time.Location]()
 
-func writeValue(b *strings.Builder, v reflect.Value, depth int) {
+func (f *fingerprint) value(v reflect.Value, depth int) {
 	if !v.IsValid() || depth > deepest {
-		b.WriteString("nil;")
+		f.partial = f.partial || v.IsValid()
+		f.WriteString("nil;")
 		return
 	}
 	t := v.Type()
-	fmt.Fprintf(b, "%s.%s:", t.PkgPath(), t)
-	if t == locationType { // holds what the process has looked up
-		fmt.Fprintf(b, "%v;", v)
+	fmt.Fprintf(f, "%s.%s:", t.PkgPath(), t)
+	if t == locationType {
+		f.location(v)
 		return
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		writeValue(b, v.Elem(), depth+1)
+		f.value(v.Elem(), depth+1)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			writeValue(b, v.Field(i), depth+1)
+			f.value(v.Field(i), depth+1)
 		}
 	case reflect.Slice, reflect.Array:
-		fmt.Fprintf(b, "%d,", v.Len())
+		fmt.Fprintf(f, "%d,", v.Len())
 		for i := range v.Len() {
-			writeValue(b, v.Index(i), depth+1)
+			f.value(v.Index(i), depth+1)
 		}
 	case reflect.Map:
 		var entries []string
 		for iter := v.MapRange(); iter.Next(); {
-			var e strings.Builder
-			writeValue(&e, iter.Key(), depth+1)
-			writeValue(&e, iter.Value(), depth+1)
+			var e fingerprint
+			e.value(iter.Key(), depth+1)
+			e.value(iter.Value(), depth+1)
+			f.partial = f.partial || e.partial
 			entries = append(entries, e.String())
 		}
 		slices.Sort(entries)
-		fmt.Fprintf(b, "%d,%s", len(entries), strings.Join(entries, ""))
+		fmt.Fprintf(f, "%d,%s", len(entries), strings.Join(entries, ""))
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		f.partial = f.partial || !v.IsZero()
 	default:
-		fmt.Fprintf(b, "%#v;", v)
+		fmt.Fprintf(f, "%#v;", v)
 	}
+}
+
+// location is the name of a time zone: what else is in it is what this process has read, and looked up
+// last. It may lie in a field that is not exported, so its methods can't be called.
+func (f *fingerprint) location(v reflect.Value) {
+	name := v.FieldByName("name").String()
+	if v.CanAddr() && v.Addr().Pointer() == reflect.ValueOf(time.Local).Pointer() {
+		name = time.Local.String() // has none before it is used
+	}
+	fmt.Fprintf(f, "%q;", name)
 }

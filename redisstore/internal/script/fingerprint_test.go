@@ -5,9 +5,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
 )
+
+func fingerprintText(p weir.Policy) string {
+	text, _ := fingerprintOf(p)
+	return text
+}
 
 // embedding has the text form of the policy that it embeds, which does not tell of its other fields.
 type embedding struct {
@@ -18,9 +24,15 @@ type embedding struct {
 func TestFingerprintsTellPoliciesApart(t *testing.T) {
 	bucket, seven := weir.TokenBucket{Limit: 10, Per: time.Second}, 7
 	utc := *time.UTC
+	counts, pointer := embedding{bucket, map[string]int{"a": 1, "b": 2}}, embedding{bucket, &seven}
 	policies := []weir.Policy{
 		weir.All(bucket, weir.FixedWindow{Limit: 1, Per: time.Second}),
 		weir.All(weir.FixedWindow{Limit: 1, Per: time.Second}, bucket),
+		weir.All(embedding{bucket, 1}),
+		weir.All(embedding{bucket, 2}),
+		weir.All(bucket),
+		weir.All(weir.All(bucket), bucket),
+		weir.All(weir.All(bucket, bucket)),
 		weir.Tiers(bucket, weir.FixedWindow{Limit: 1, Per: time.Second}),
 		embedding{bucket, nil},
 		embedding{bucket, 1},
@@ -29,24 +41,69 @@ func TestFingerprintsTellPoliciesApart(t *testing.T) {
 		&embedding{bucket, 1},
 		embedding{bucket, []string{"a", "b"}},
 		embedding{bucket, []string{"ab"}},
-		embedding{bucket, map[string]int{"a": 1, "b": 2}},
+		counts,
 		embedding{bucket, map[string]int{"a": 2, "b": 1}},
-		embedding{bucket, &seven},
+		pointer,
 		embedding{bucket, &utc},
 	}
 	for i, p := range policies {
 		for j, q := range policies {
-			assert.Equal(t, i == j, fingerprint(p) == fingerprint(q), "%#v and %#v", p, q)
+			assert.Equal(t, i == j, fingerprintText(p) == fingerprintText(q), "%#v and %#v", p, q)
 		}
 	}
 	// those that are made in the same way are the same
 	another := 7
 	for i := range 20 { // in whatever order maps are run through
-		assert.Equal(t, fingerprint(policies[10]), fingerprint(embedding{bucket, map[string]int{"b": 2, "a": 1}}), i)
+		assert.Equal(t, fingerprintText(counts), fingerprintText(embedding{bucket, map[string]int{"b": 2, "a": 1}}), i)
 	}
-	assert.Equal(t, fingerprint(policies[12]), fingerprint(embedding{bucket, &another}))
-	assert.Equal(t, fingerprint(policies[0]), fingerprint(weir.All(bucket, weir.FixedWindow{Limit: 1, Per: time.Second})))
+	assert.Equal(t, fingerprintText(pointer), fingerprintText(embedding{bucket, &another}))
+	assert.Equal(t, fingerprintText(policies[0]), fingerprintText(weir.All(bucket, weir.FixedWindow{Limit: 1, Per: time.Second})))
 	self := &embedding{TokenBucket: bucket}
 	self.other = self
-	assert.NotEmpty(t, fingerprint(self))
+	assert.NotEmpty(t, fingerprintText(self))
+}
+
+// at is a policy with a time zone. Where that is exported, and where not, it is told by its name: the rest
+// is what a process has looked up, and where it lies in its memory.
+type at struct {
+	weir.TokenBucket
+	Zone *time.Location
+	zone *time.Location
+}
+
+func TestFingerprintsOfTimeZones(t *testing.T) {
+	in := func(name string) weir.Policy {
+		zone, err := time.LoadLocation(name)
+		require.NoError(t, err)
+		require.NotEmpty(t, time.Now().In(zone).String()) // it remembers what was looked up
+		return at{Zone: zone, zone: zone}
+	}
+	assert.Equal(t, fingerprintText(in("Europe/Berlin")), fingerprintText(in("Europe/Berlin")))
+	assert.NotEqual(t, fingerprintText(in("Europe/Berlin")), fingerprintText(in("Europe/Paris")))
+	assert.NotEqual(t, fingerprintText(at{zone: time.Local}), fingerprintText(at{zone: time.UTC}))
+	assert.NotEqual(t, fingerprintText(at{zone: time.UTC}), fingerprintText(at{}))
+	assert.Contains(t, fingerprintText(at{zone: time.Local}), `"Local"`)
+}
+
+func TestFingerprintsThatDoNotTellAll(t *testing.T) {
+	bucket := weir.TokenBucket{Limit: 10, Per: time.Second}
+	var long []weir.Policy
+	for range 50 {
+		long = append(long, embedding{bucket, nil})
+	}
+	for want, policies := range map[bool][]weir.Policy{
+		false: {embedding{bucket, 1}, embedding{bucket, (func())(nil)}, weir.All(long...)},
+		true: {
+			embedding{bucket, func() {}},
+			embedding{bucket, make(chan int)},
+			embedding{bucket, map[string]any{"a": func() {}}},
+			weir.All(embedding{bucket, func() {}}),
+			embedding{bucket, weir.All(long...)},
+		},
+	} {
+		for _, p := range policies {
+			_, partial := fingerprintOf(p)
+			assert.Equal(t, want, partial, "%#v", p)
+		}
+	}
 }

@@ -59,11 +59,11 @@ func newPlan(p weir.Policy, d weir.Decider, head string) *plan {
 func wordsHead(head string) string { return string([]byte{head[0] | inWords}) + head[1:] }
 
 // policyHead tells policies apart: by kind and parameters, by their text, or, of those that are not of package
-// weir, by a hash. No head is the beginning of another one.
-func policyHead(p weir.Policy) string {
-	h := func(kind byte, limit int, per time.Duration, third int) string {
+// weir, by a hash, which is partial if it may be that of others, too. No head is the beginning of another one.
+func policyHead(p weir.Policy) (head string, partial bool) {
+	h := func(kind byte, limit int, per time.Duration, third int) (string, bool) {
 		b := binary.AppendUvarint([]byte{kind}, uint64(limit))
-		return string(binary.AppendUvarint(binary.AppendUvarint(b, uint64(per)), uint64(third)))
+		return string(binary.AppendUvarint(binary.AppendUvarint(b, uint64(per)), uint64(third))), false
 	}
 	switch p := p.(type) {
 	case weir.TokenBucket:
@@ -81,10 +81,11 @@ func policyHead(p weir.Policy) string {
 		return h(kindSlidingLog, p.Limit, p.Per, 0)
 	}
 	if text, ok := textOf(p); ok {
-		return string(append(binary.AppendUvarint([]byte{kindText}, uint64(len(text))), text...))
+		return string(append(binary.AppendUvarint([]byte{kindText}, uint64(len(text))), text...)), false
 	}
-	sum := sha256.Sum256([]byte(fingerprint(p)))
-	return string(append([]byte{kindForeign}, sum[:hashSize]...))
+	text, partial := fingerprintOf(p)
+	sum := sha256.Sum256([]byte(text))
+	return string(append([]byte{kindForeign}, sum[:hashSize]...)), partial
 }
 
 // textOf is the text by which whoever reads it knows the policy. A policy that embeds one of package weir

@@ -44,14 +44,17 @@ func (e *Engine) planOf(s *weir.Scope) *plan {
 	return p
 }
 
-// plan is the one for a policy, the same for all that are equal.
+// plan is the one for a policy, the same for all of package weir that are equal. One of another package is
+// decided on by its own decider: of functions that it holds, say, the head tells nothing.
 func (e *Engine) plan(p weir.Policy, d weir.Decider) *plan {
-	head := policyHead(p)
-	if pl, ok := e.remembered(wordsHead(head)); ok {
+	head, partial := policyHead(p)
+	if pl, ok := e.remembered(wordsHead(head)); ok && head[0] != kindForeign {
 		return pl
 	}
 	pl := newPlan(p, d, head)
-	e.remember(pl.words, pl)
+	if !partial {
+		e.remember(pl.words, pl)
+	}
 	return pl
 }
 
