@@ -244,19 +244,15 @@ func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	for _, test := range []struct {
 		command time.Duration // a command takes
-		want    []error       // of callers of one key that come at the same time, and of one that comes when they are done
+		want    []error       // of callers of one key that come at the same time
 	}{
-		{100 * time.Millisecond, []error{nil, ErrNoReply}}, // the second has its turn after 200 ms, and reads
-		{140 * time.Millisecond, []error{nil, ErrNoReply}},
-		{200 * time.Millisecond, []error{ErrNoReply, ErrNoReply}}, // the first while its state is being replaced
+		{90 * time.Millisecond, []error{nil, nil, ErrBusy}}, // all read, and then replace what the one before has left
+		{110 * time.Millisecond, []error{nil, ErrNoReply, ErrBusy}},
+		{200 * time.Millisecond, []error{ErrNoReply, ErrBusy, ErrBusy}}, // the first while its state is being replaced
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
-				time.Sleep(test.command)
-				// Of reading, and of replacing, the reply that all is done at the instant 1.
-				cmd.(once).SetVal("\x01\x00\x00\x00\x00\x00\x00\x01")
-				return nil
-			}}
+			client := newFakeServer()
+			client.takes.Store(int64(test.command))
 			s, err := New(client, WithTimeout(timeout))
 			require.NoError(t, err)
 			l, err := weir.New(weir.All(weir.SlidingLog{Limit: 5, Per: time.Hour}), weir.WithStore(s))
@@ -276,6 +272,7 @@ func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
 			for i, want := range test.want {
 				assert.ErrorIs(t, errs[i], want, "%v, caller %d", test.command, i)
 			}
+			time.Sleep(time.Second)
 		})
 	}
 }

@@ -28,7 +28,8 @@ var (
 	ErrNoReply = remote.ErrNoReply
 
 	// ErrBusy means that this command was not sent, because those before it were still under way when its
-	// time was over. Nothing was counted.
+	// time was over. Nothing was counted. It comes with [weir.ErrRequest] where others of this process were
+	// deciding on the same key for so long, by a policy without a script.
 	ErrBusy = remote.ErrBusy
 )
 

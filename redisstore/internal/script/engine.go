@@ -37,8 +37,8 @@ type Engine struct {
 	scripts *scripts
 
 	plans atomic.Pointer[plans]
-	bufs  sync.Pool          // of *stateBuf
-	lines [256]chan struct{} // see decideHere
+	bufs  sync.Pool // of *stateBuf
+	lines lines
 }
 
 // A stateBuf has room for the states of most policies, so that they need not be allocated.
@@ -52,9 +52,6 @@ func NewEngine(c Config) *Engine {
 	}
 	e.plans.Store(new(plans))
 	e.bufs.New = func() any { return new(stateBuf) }
-	for i := range e.lines {
-		e.lines[i] = make(chan struct{}, 1)
-	}
 	return e
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -19,29 +18,18 @@ import (
 // is no decision. Those of one process queue up, so it was another process each time.
 const maxAttempts = 100
 
-var seed = maphash.MakeSeed()
-
-// decideHere decides in this process: it reads the state, and replaces it if it is still the same. The
-// callers of one key take turns, because only one of them could succeed. found is the state if it
-// was read already, and nothing was done with it.
+// decideHere decides in this process: it reads the state, and replaces it if it is still the same. found is
+// the state if it was read already, and nothing was done with it.
 //
-// All of it is to be done by the deadline, what has been waited for before included.
+// All of it is to be done by the deadline. From three quarters of the time that is left after reading on,
+// nothing more is begun: the rest is for the last reply. Otherwise those who lost their time to others of the
+// same key would take a server for dead whose reply they could not wait for.
 func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Request, found *reply, deadline time.Time) (weir.Answer, error) {
-	left := func() time.Duration { return max(time.Until(deadline), 1) }
-	line := e.lines[maphash.String(seed, key)%uint64(len(e.lines))]
-	timer := time.NewTimer(left())
-	defer timer.Stop()
-	select {
-	case line <- struct{}{}:
-		defer func() { <-line }()
-	case <-ctx.Done():
-		return weir.Answer{}, ctx.Err()
-	case <-timer.C:
-		return weir.Answer{}, fmt.Errorf("%w: others decided on keys of the same line for %v", ErrBusy, e.Budget)
-	}
-	for attempt := 1; ; attempt++ {
+	var l *line
+	var until time.Time
+	for attempt := 1; ; {
 		if found == nil {
-			reply, err := e.run(ctx, Call{Script: e.scripts.read, Key: key, Within: left()})
+			reply, err := e.run(ctx, Call{Script: e.scripts.read, Key: key, Within: timeTo(deadline)})
 			if err != nil {
 				return weir.Answer{}, err
 			}
@@ -51,17 +39,33 @@ func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Req
 		if err != nil || next == found.rest.s {
 			return a, err
 		}
+		if l == nil {
+			until = lastStart(ctx, deadline)
+			if l, err = e.lines.enter(ctx, key, until); err != nil {
+				return weir.Answer{}, err
+			}
+			defer e.lines.leave(l)
+			if l.state.now > found.now { // others have replaced what was read, and left what they know
+				state := l.state
+				found = &state
+				continue
+			}
+		}
 		reply, err := e.run(ctx, Call{
 			Script: e.scripts.swap, Key: key,
 			Args:   [4]any{found.rest.s, next, strconv.FormatInt(life, 10)},
-			Within: left(),
+			Within: timeTo(deadline),
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return weir.Answer{}, err
-		case reply.what == done:
+		}
+		if reply.what == done {
+			reply.rest = read(next)
+			l.heard(reply)
 			return a, nil
-		case attempt == maxAttempts || time.Now().After(deadline):
+		}
+		l.heard(reply)
+		if attempt == maxAttempts || time.Now().After(until) {
 			return weir.Answer{}, fmt.Errorf("%w: others changed the state of the key under each of %d attempts", weir.ErrRequest, attempt)
 		}
 		found = &reply
@@ -69,12 +73,25 @@ func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Req
 		select {
 		case <-time.After(rand.N(longest)):
 		case <-ctx.Done():
-			return weir.Answer{}, ctx.Err()
+			return weir.Answer{}, fmt.Errorf("%w: %w", weir.ErrRequest, ctx.Err())
 		}
 		if longest > time.Millisecond {
 			found = nil // too old by now to be still the same
 		}
+		attempt++
 	}
+}
+
+// timeTo is how long it is to a deadline, and above 0.
+func timeTo(deadline time.Time) time.Duration { return max(time.Until(deadline), 1) }
+
+// lastStart is when three quarters are over of the time to the deadline, or to that of ctx. One that is over
+// while ctx has not ended is by another clock.
+func lastStart(ctx context.Context, deadline time.Time) time.Time {
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) && time.Until(d) > 0 {
+		deadline = d
+	}
+	return deadline.Add(-time.Until(deadline) / 4)
 }
 
 // A held is a state as it is kept in words.
