@@ -239,6 +239,23 @@ func TestStrangeReplies(t *testing.T) {
 	}
 }
 
+// A server whose scripts cut off numbers at 32 bits would limit nothing: its clock would always have stepped back.
+func TestServerOf32Bits(t *testing.T) {
+	for _, now := range []string{"\x00\x00\x00\x00\x00\x00\x01", "\x00\x00\x00\xff\xff\xff\xff"} {
+		client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
+			cmd.(once).SetVal("\x01" + now + "\x00\x00\x00\x00\x00\x00\x00")
+			return nil
+		}}
+		s := newStore(t, client)
+		for _, l := range []*weir.Keyed{limiterOn(t, s), newLimiter(t, s, unscripted, "")} {
+			r, err := l.Take(context.Background(), "k", 1)
+			assert.ErrorContains(t, err, "a 64-bit Redis is needed")
+			assert.NotErrorIs(t, err, weir.ErrRequest)
+			assert.False(t, r.Allowed)
+		}
+	}
+}
+
 // A decision that takes several commands has the time of one for all of them together, and for its turn.
 func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
 	const timeout = 300 * time.Millisecond

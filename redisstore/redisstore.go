@@ -18,7 +18,8 @@
 //
 // The server must be Redis 5 or later, or Valkey, and allow the client EVALSHA, EVAL, DEL, GET, SET, GETRANGE,
 // SETRANGE, PEXPIRE and TIME on the keys, see [WithPrefix]; in a Cluster also ASKING, CLUSTER SLOTS and
-// COMMAND.
+// COMMAND. Its C type long must have 64 bits, or each decision is an error: it has not in builds for 32-bit
+// processors, nor in old ones for Windows.
 package redisstore
 
 import (

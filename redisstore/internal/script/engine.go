@@ -126,6 +126,11 @@ type reply struct {
 
 var errReply = errors.New("the reply to a script is not one that it gives")
 
+// errLong is the error of a server whose C type long has 32 bits, as those for 32-bit processors and old ones
+// for Windows have. Its Lua cuts off all larger numbers, instants among them, so that no state would be
+// what it was. The instant in the reply tells: it is below 2^32 there, and nowhere else.
+var errLong = errors.New("a 64-bit Redis is needed: the scripts of this one cut off numbers at 32 bits")
+
 func (e *Engine) run(ctx context.Context, c Call) (reply, error) {
 	if e.Clock != nil {
 		n := 0
@@ -143,8 +148,11 @@ func (e *Engine) run(ctx context.Context, c Call) (reply, error) {
 	}
 	r := read(got.Text)
 	out := reply{what: byte(r.uint(1)), now: int64(r.uint(7)), before: got.Before}
-	if out.rest = r; !r.ok || out.what > other {
+	switch out.rest = r; {
+	case !r.ok || out.what > other:
 		return reply{}, errReply
+	case e.Clock == nil && out.now < 1<<32:
+		return reply{}, errLong
 	}
 	return out, nil
 }

@@ -44,6 +44,6 @@ if owed == 0 then
 elseif write or owed ~= before then
 	local life = owed / den / 1000 + keep
 	redis.call('SET', KEYS[1], struct.pack('>c0I7I7', head, now, owed),
-		'PX', life < long and string.format('%d', life) or math.floor(life))
+		'PX', string.format('%d', life))
 end
 return struct.pack('>BI7I7', done, now, before)

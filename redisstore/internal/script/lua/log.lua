@@ -76,8 +76,7 @@ local function header()
 	return head .. struct.pack('>I7I7I3I3I3', base, latest, first, count, all)
 end
 local function life()
-	local life = (base + latest + per - now) / 1000 + keep
-	return life < long and string.format('%d', life) or math.floor(life)
+	return string.format('%d', (base + latest + per - now) / 1000 + keep)
 end
 
 -- rewrite makes the slots in use be bytes, and puts them first.

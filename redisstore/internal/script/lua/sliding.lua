@@ -100,7 +100,7 @@ end
 if changed and left then
 	local life = (start + (buckets + 1) * width - now) / 1000 + keep
 	redis.call('SET', KEYS[1], struct.pack('>c0I7I7c0', head, start, whole, counts),
-		'PX', life < long and string.format('%d', life) or math.floor(life))
+		'PX', string.format('%d', life))
 elseif changed then
 	redis.call('DEL', KEYS[1])
 end

@@ -50,6 +50,6 @@ if count == 0 then
 elseif write or count ~= before then
 	local life = (start + per - now) / 1000 + keep
 	redis.call('SET', KEYS[1], struct.pack('>c0I7I6', head, start, count),
-		'PX', life < long and string.format('%d', life) or math.floor(life))
+		'PX', string.format('%d', life))
 end
 return struct.pack('>BI7I7I6', done, now, start, before)
