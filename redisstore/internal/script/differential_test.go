@@ -237,6 +237,9 @@ func (d *drive) ask(k int, look weir.Answer) weir.Ask {
 			ask = weir.Ask{N: -g.n}
 			if d.random.IntN(2) == 0 {
 				ask.GrantedAt = g.at
+				if d.random.IntN(10) == 0 {
+					ask.GrantedAt += 1 + d.random.Int64N(micro-1) // no instant of the server's
+				}
 			}
 			return ask
 		}

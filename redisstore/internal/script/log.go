@@ -39,7 +39,9 @@ func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64
 	count, latest, leaving := reply.uint(7), reply.uint(7)*micro, reply.uint(7)*micro
 	state := append(buf, 0, 0)
 	if ask.N < 0 {
-		ask, now = weir.Ask{}, int64(leaving/micro)
+		if ask = (weir.Ask{}); leaving > 0 { // else the script was not asked to give back
+			now = int64(leaving / micro)
+		}
 	} else if leaving > 0 && leaving < latest {
 		n := uint64(ask.N)
 		if ask.How == weir.UpTo {
