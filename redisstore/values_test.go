@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,64 @@ func TestForeignValues(t *testing.T) {
 		assert.ErrorContains(t, err, "WRONGTYPE", name)
 		assert.ErrorIs(t, err, weir.ErrRequest, "no outage: %s", name)
 	}
+}
+
+// A value that was cut off is none of a limiter. If what is left is one all the same, as some are that scripts
+// write, it is decided on as that.
+func TestBrokenValues(t *testing.T) {
+	client := newClient(t, redistest.Single(t).Addr())
+	ctx := context.Background()
+	s := newStore(t, client)
+	hour := weir.TokenBucket{Limit: 5, Per: time.Hour}
+	for name, p := range map[string]weir.Policy{
+		"tokens":  hour,
+		"queue":   weir.LeakyBucket{Limit: 1, Per: time.Hour},
+		"window":  weir.FixedWindow{Limit: 5, Per: time.Hour},
+		"sliding": weir.SlidingWindow{Limit: 5, Per: time.Hour, Buckets: 6},
+		"log":     weir.SlidingLog{Limit: 500, Per: time.Hour},
+		"all":     weir.All(hour, weir.SlidingLog{Limit: 5, Per: time.Hour}, weir.SlidingLog{Limit: 6, Per: time.Hour}),
+		"tiers":   weir.Tiers(hour, weir.CalendarWindow{Limit: 5, Unit: weir.Month}),
+		"marker":  weir.TwoRateMarker{Committed: hour, Peak: weir.TokenBucket{Limit: 7, Per: time.Hour}},
+		"two":     weir.TokenBucket{Limit: 299_993, Per: 24 * time.Hour},
+		"foreign": inGo{weir.SlidingLog{Limit: 5, Per: time.Hour}},
+	} {
+		key := s.remote.Engine().Keys.Key(name, "k")
+		l := newLimiter(t, s, p, name)
+		changed := newLimiter(t, s, weir.All(hour, weir.FixedWindow{Limit: 9, Per: time.Hour}), name)
+		take(t, l, "k", 1)
+		whole := client.Get(ctx, key).Val()
+		hasScript := slices.Contains([]string{"tokens", "queue", "window", "sliding", "log"}, name)
+		var values []string
+		for i := 1; i < len(whole); i++ {
+			values = append(values, whole[:i])
+		}
+		if !hasScript {
+			values = append(values, whole+"\x00", whole+"12345678")
+		}
+		for _, value := range values {
+			client.Set(ctx, key, value, 0)
+			for _, l := range []*weir.Keyed{l, changed} {
+				_, err := l.Take(ctx, "k", 1)
+				switch {
+				case err != nil:
+					require.ErrorContains(t, err, "the value of the key is not one of a limiter", "%s: %q", name, value)
+					require.ErrorIs(t, err, weir.ErrRequest)
+					require.Equal(t, value, client.Get(ctx, key).Val())
+				default:
+					require.True(t, hasScript, "%s: %q of %q", name, value, whole)
+					client.Set(ctx, key, value, 0)
+				}
+			}
+		}
+	}
+	// A value that says how short it is, as none was left.
+	l := newLimiter(t, s, weir.CalendarWindow{Limit: 100, Unit: weir.Month}, "month")
+	take(t, l, "k", 1)
+	key := s.remote.Engine().Keys.Key("month", "k")
+	whole := client.Get(ctx, key).Val()
+	client.Set(ctx, key, whole[:len(whole)-9]+"\x00", 0)
+	_, err := l.Take(ctx, "k", 1)
+	assert.ErrorIs(t, err, weir.ErrRequest)
 }
 
 // A value takes a few bytes for the policy, and those that the state needs.

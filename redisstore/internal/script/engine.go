@@ -126,6 +126,12 @@ type reply struct {
 
 var errReply = errors.New("the reply to a script is not one that it gives")
 
+// isOfValue tells whether an error of a script is that of a value which is none of a limiter: a list, say, or
+// one that ends too early for struct.unpack.
+func isOfValue(err string) bool {
+	return strings.Contains(err, "WRONGTYPE") || strings.Contains(err, "data string too short")
+}
+
 // errLong is the error of a server whose C type long has 32 bits, as those for 32-bit processors and old ones
 // for Windows have. Its Lua cuts off all larger numbers, instants among them, so that no state would be
 // what it was. The instant in the reply tells: it is below 2^32 there, and nowhere else.
@@ -141,7 +147,7 @@ func (e *Engine) run(ctx context.Context, c Call) (reply, error) {
 	}
 	got, err := e.Send(ctx, c)
 	switch {
-	case err != nil && strings.Contains(err.Error(), "WRONGTYPE"):
+	case err != nil && isOfValue(err.Error()):
 		return reply{}, fmt.Errorf("%w: %w", errValue, err)
 	case err != nil:
 		return reply{}, err

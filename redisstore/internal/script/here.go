@@ -167,6 +167,7 @@ func (p *plan) value(h held, a weir.Answer) string {
 	if p.hasUsed {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(a.Limit)), uint64(a.Remaining))
 	}
+	b = binary.AppendUvarint(b, uint64(len(h.state)))
 	for _, w := range h.state {
 		b = binary.BigEndian.AppendUint64(b, w)
 	}
@@ -211,14 +212,21 @@ func (e *Engine) load(p *plan, value string) (held, *plan, error) {
 	if from == nil || from.hasUsed {
 		limit, remaining := r.varint(), r.varint()
 		if from == nil {
-			h.state, r.s = []uint64{limit, remaining}, ""
+			h.state = []uint64{limit, remaining}
 		}
+	}
+	// A decider takes what it is given for a state that it has left, and may panic on another one.
+	words := r.varint()
+	switch {
+	case !r.ok || len(r.s)%8 != 0 || uint64(len(r.s)/8) != words:
+		return held{}, nil, errValue
+	case from == nil:
+		return h, nil, nil
+	case from.head[0] != kindForeign && words < uint64(from.decider.Words()): // those of others may shrink so far
+		return held{}, nil, errValue
 	}
 	for len(r.s) > 0 {
 		h.state = append(h.state, r.uint(8))
-	}
-	if !r.ok {
-		return held{}, nil, errValue
 	}
 	return h, from, nil
 }
