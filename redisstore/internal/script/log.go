@@ -24,7 +24,7 @@ func (l log) script(s *scripts) *Script { return s.log }
 func (l log) ask(ask weir.Ask) (string, bool) {
 	n, how, at, ok := countAsk(ask, l.limit)
 	if ask.GrantedAt%micro != 0 {
-		n = 0 // nothing was granted at such an instant
+		at = -1 // nothing was granted at such an instant
 	}
 	return format(l.size) + numbers(micros(l.per), int64(l.limit), int64(l.size), 1<<(8*l.size), n, how, at), ok
 }
@@ -39,9 +39,7 @@ func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64
 	count, latest, leaving := reply.uint(7), reply.uint(7)*micro, reply.uint(7)*micro
 	state := append(buf, 0, 0)
 	if ask.N < 0 {
-		if ask = (weir.Ask{}); leaving > 0 { // else the script was not asked to give back
-			now = int64(leaving / micro)
-		}
+		ask, now = weir.Ask{}, int64(leaving/micro)
 	} else if leaving > 0 && leaving < latest {
 		n := uint64(ask.N)
 		if ask.How == weir.UpTo {
