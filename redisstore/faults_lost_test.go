@@ -27,6 +27,11 @@ func TestFaults_InTrafficOnManyKeys(t *testing.T) {
 	checks.FaultsInTraffic(t, made)
 }
 
+func TestFaults_StallHoldsNobody(t *testing.T) {
+	t.Parallel()
+	checks.StallHoldsNobody(t, made)
+}
+
 func TestFaults_RepliesLostOfARing(t *testing.T) {
 	t.Parallel()
 	var proxies []*redistest.Proxy
