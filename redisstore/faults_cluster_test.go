@@ -1,12 +1,14 @@
 package redisstore_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
 )
@@ -73,6 +75,7 @@ func TestFaults_Cluster(t *testing.T) {
 			fault.begin(lost)
 			tr.awaitFailed(t)
 			nodes.AwaitPromoted(t)
+			checkFollows(t, tr, nodes)
 			took := tr.awaitServed(t)
 			t.Logf("%s: served again %v after the promotion", fault.name, took)
 			assert.Less(t, took, failoverBound)
@@ -82,6 +85,31 @@ func TestFaults_Cluster(t *testing.T) {
 		}
 		tr.check(t, true)
 	})
+}
+
+// checkFollows checks that callers are served soon after a client that begins now, and so knows the new master. How
+// soon is counted in looks, a fifth of a second apart, in which the store may ask for the topology once. go-redis
+// by itself would ask within a minute.
+func checkFollows(t *testing.T, tr *traffic, nodes redistest.Nodes) {
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes.Addrs(), ReadTimeout: 500 * time.Millisecond})
+	defer client.Close()
+	fresh := weir.Must(weir.New(checks.Spacious, weir.WithStore(newStore(t, client)), weir.WithName("fresh")))
+	const most = 10
+	looks := 0
+	for i := range tr.keys {
+		served := func(l *weir.Keyed) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), tr.deadline)
+			defer cancel()
+			_, err := l.Take(ctx, tr.keys[i].name, 0)
+			return err == nil
+		}
+		checks.Eventually(t, "a client that has just begun to be served", func() bool { return served(fresh) })
+		for ; !served(tr.limiter) && looks <= most; looks++ {
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	t.Logf("%d looks failed after a client that has just begun was served", looks)
+	assert.LessOrEqual(t, looks, most)
 }
 
 func TestFaults_SentinelFailover(t *testing.T) {
