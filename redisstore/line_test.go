@@ -205,3 +205,40 @@ func TestP22_KeysHaveLinesOfTheirOwn(t *testing.T) {
 		assert.Equal(t, 2*command, time.Since(began), "each reads, and replaces what it has read")
 	})
 }
+
+// A decision that takes several commands has the time of one for all of them together, and for its turn.
+func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
+	const timeout = 300 * time.Millisecond
+	for _, test := range []struct {
+		command time.Duration // a command takes
+		want    []error       // of callers of one key that come at the same time
+	}{
+		{90 * time.Millisecond, []error{nil, nil, ErrBusy}}, // all read, and then replace what the one before has left
+		{110 * time.Millisecond, []error{nil, ErrNoReply, ErrBusy}},
+		{200 * time.Millisecond, []error{ErrNoReply, ErrBusy, ErrBusy}}, // the first while its state is being replaced
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := newFakeServer()
+			client.takes.Store(int64(test.command))
+			s, err := New(client, WithTimeout(timeout))
+			require.NoError(t, err)
+			l, err := weir.New(weir.All(weir.SlidingLog{Limit: 5, Per: time.Hour}), weir.WithStore(s))
+			require.NoError(t, err)
+			began := time.Now()
+			var callers sync.WaitGroup
+			errs := make([]error, len(test.want))
+			for i := range errs {
+				callers.Go(func() {
+					time.Sleep(time.Duration(i)) // in order
+					_, errs[i] = l.Take(context.Background(), "k", 1)
+					assert.LessOrEqual(t, time.Since(began), timeout+time.Duration(i))
+				})
+			}
+			callers.Wait()
+			for i, want := range test.want {
+				assert.ErrorIs(t, errs[i], want, "%v, caller %d", test.command, i)
+			}
+			time.Sleep(time.Second)
+		})
+	}
+}
