@@ -129,8 +129,10 @@ func (ls *lines) givenBack(s *Scope, key string, p spot, d time.Duration) {
 	if ln == nil || !ln.scope.equals(s) {
 		return // nobody, or they have yet to be given new turns by the policy that told d
 	}
-	switch w := p.next(ln); {
+	w := p.next(ln)
+	switch {
 	case w == nil:
+		return
 	case w == ln.first:
 		up := min(int64(d), max(ln.at, 0))
 		ln.at -= up
@@ -140,5 +142,5 @@ func (ls *lines) givenBack(s *Scope, key string, p spot, d time.Duration) {
 		w.gap -= up
 		ln.lastAt -= up
 	}
-	ln.signalFirst()
+	ln.changed(w)
 }

@@ -24,6 +24,14 @@ func (ln *line) signalFirst() {
 	}
 }
 
+// changed has the one who watches the time look at it, if it is behind none but those who leave and w, which leaves
+// or moves up. Others have nothing to look at.
+func (ln *line) changed(w *waiter) {
+	if _, watches := ln.watches(w); watches {
+		ln.signalFirst()
+	}
+}
+
 // toldBy notes by which scope one who has joined was told its turn.
 func (ln *line) toldBy(s *Scope) {
 	switch {

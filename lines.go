@@ -104,9 +104,8 @@ func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 func (ls *lines) leaves(w *waiter) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	w.leaving = true
-	if !w.gone {
-		w.line.signalFirst()
+	if w.leaving = true; !w.gone {
+		w.line.changed(w)
 	}
 }
 
@@ -218,9 +217,9 @@ func (ls *lines) moveUp(w *waiter, d time.Duration) {
 	if w.next != nil {
 		w.next.gap -= int64(d)
 		ln.lastAt -= int64(d)
+		ln.changed(w)
 	}
 	ls.unlink(w)
-	ln.signalFirst()
 }
 
 // line is the line of that name, made if there is none.
