@@ -192,7 +192,7 @@ func eachTwin(t *testing.T, opts weir.DenyCacheOptions, test func(w *twin)) {
 // field.
 func TestDenyCache_ExactlyAsTheStoreAlone(t *testing.T) {
 	eachTwin(t, weir.DenyCacheOptions{Exact: true, MaxKeys: 50}, func(w *twin) {
-		w.run(10_000, func(r weir.Request, got, want weir.Answer) {
+		w.run(shorter(10_000, 2000), func(r weir.Request, got, want weir.Answer) {
 			require.Equal(w.t, want, got, "%+v", r.Ask)
 		})
 	})
@@ -202,7 +202,7 @@ func TestDenyCache_ExactlyAsTheStoreAlone(t *testing.T) {
 // asks for several events, which may be too low.
 func TestDenyCache_AsTheStoreAlone(t *testing.T) {
 	eachTwin(t, weir.DenyCacheOptions{MaxKeys: 50}, func(w *twin) {
-		w.run(10_000, func(r weir.Request, got, want weir.Answer) {
+		w.run(shorter(10_000, 2000), func(r weir.Request, got, want weir.Answer) {
 			if r.N > 1 && !want.Allowed {
 				require.LessOrEqual(w.t, got.RetryAfter, want.RetryAfter)
 				require.Positive(w.t, got.RetryAfter)
