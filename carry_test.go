@@ -140,7 +140,7 @@ func TestR4_RetryAfterIsTightAfterAChange(t *testing.T) {
 			}
 		}
 	})
-	require.Greater(t, checked, 100)
+	require.Greater(t, checked, shorter(100, 10))
 }
 
 // Denials by two limiters in turn do not keep a key shut: it opens when the slower one alone would open it.
