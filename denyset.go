@@ -1,7 +1,6 @@
 package weir
 
 import (
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,10 +131,3 @@ func (s *denySet) drop(id denialID, which func(*denial) bool) {
 		}
 	}
 }
-
-// equals tells whether the requests of s and t are answered alike, at all times.
-func (s *Scope) equals(t *Scope) bool {
-	return s == t || s != nil && t != nil && s.Name == t.Name && s.clock == t.clock && samePolicy(s, t)
-}
-
-func samePolicy(s, t *Scope) bool { return s == t || reflect.DeepEqual(s.Policy, t.Policy) }

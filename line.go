@@ -100,14 +100,13 @@ func (ls *lines) unlink(w *waiter) {
 		return
 	}
 	ln.first = w.next
-	switch {
-	case ln.first == nil:
+	if ln.first == nil {
 		delete(ls.all, ln.lineID)
-	case ln.booked:
+		return
+	}
+	if ln.booked {
 		ln.at += ln.first.gap
 		ln.first.gap = 0
-		ln.signalFirst()
-	default:
-		ln.signalFirst()
 	}
+	ln.signalFirst()
 }

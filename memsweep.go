@@ -80,7 +80,7 @@ func (m *memory) dropped(s *segment, e *entry, writer *writer, state uint64) {
 	}
 }
 
-// sweepOften is called with each change of a state, by someone who holds nothing. For one of 1024 numbers that
+// sweepOften is called with each change of a word, and each decision on a state in the slab, by someone who holds nothing. For one of 1024 numbers that
 // follow each other, however they differ, it sweeps.
 func (m *memory) sweepOften(x uint64) {
 	if x*0x9e3779b97f4a7c15>>54 == 0 {

@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"reflect"
 	"sync/atomic"
 )
 
@@ -73,3 +74,10 @@ type Scope struct {
 
 // Now is the time by the limiter's clock, in nanoseconds since the Unix epoch. It never steps back.
 func (s *Scope) Now() int64 { return s.clock.now() }
+
+// equals tells whether the requests of s and t are answered alike, at all times.
+func (s *Scope) equals(t *Scope) bool {
+	return s == t || s != nil && t != nil && s.Name == t.Name && s.clock == t.clock && samePolicy(s, t)
+}
+
+func samePolicy(s, t *Scope) bool { return s == t || reflect.DeepEqual(s.Policy, t.Policy) }
