@@ -41,8 +41,15 @@ type contender struct {
 	how    string // it is used, and what sets it apart
 	only   bool   // takes part in nothing but what is denied
 
-	// open connects to a server. The limiters for different quotas are to be asked for different keys.
-	open func(addr string) (io.Closer, func(quota) (limiter, error), error)
+	// open connects to a database. The limiters for different quotas are to be asked for different keys.
+	open func(database) (io.Closer, func(quota) (limiter, error), error)
+}
+
+// A database is one of those in a server, which have their keys apart. Each contender has its own, so that
+// its keys are looked up among as many as there are said to be.
+type database struct {
+	addr   string
+	number int
 }
 
 // The leader is the contender that the others are compared with.
@@ -64,8 +71,8 @@ func contenders() []contender {
 		{name: "httprate-redis", module: "github.com/go-chi/httprate-redis", how: "sliding window by reading and adding, under a lock as in its middleware; without its counter in memory", open: openHTTPRate},
 		{name: "go-redisstore", module: "github.com/sethvargo/go-redisstore", how: "token bucket as a script, by redigo, with as many connections as the others", open: openSethvargo},
 		{name: weirGoRedis, module: "github.com/weir-go/weir/redisstore", how: "TokenBucket, by go-redis", open: openGoRedis},
-		{name: weirRueidis, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "TokenBucket, by rueidis", open: openRueidis("w2", nil)},
-		{name: weirRueidis + ", DenyCache", module: "github.com/weir-go/weir", how: "the same behind a weir.DenyCache", only: true, open: openRueidis("w3", denyCache)},
+		{name: weirRueidis, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "TokenBucket, by rueidis", open: openRueidis(nil)},
+		{name: weirRueidis + ", DenyCache", module: "github.com/weir-go/weir", how: "the same behind a weir.DenyCache", only: true, open: openRueidis(denyCache)},
 	}
 }
 
@@ -73,8 +80,8 @@ func contenders() []contender {
 func connections() int { return 10 * runtime.GOMAXPROCS(0) }
 
 // newGoRedis is the client of all that use go-redis.
-func newGoRedis(addr string) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: connections()})
+func newGoRedis(db database) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: db.addr, DB: db.number, PoolSize: connections()})
 }
 
 // timeout of weir's stores is long, so that no error comes of a machine that stands still for a moment.
@@ -93,9 +100,9 @@ func onWeir(p weir.Policy, s weir.Store) (limiter, error) {
 	}, nil
 }
 
-func openGoRedis(addr string) (io.Closer, func(quota) (limiter, error), error) {
-	client := newGoRedis(addr)
-	s, err := redisstore.New(client, redisstore.WithPrefix("w1"), redisstore.WithTimeout(timeout))
+func openGoRedis(db database) (io.Closer, func(quota) (limiter, error), error) {
+	client := newGoRedis(db)
+	s, err := redisstore.New(client, redisstore.WithTimeout(timeout))
 	return client, func(q quota) (limiter, error) { return onWeir(tokenBucket(q), s) }, err
 }
 
@@ -106,19 +113,19 @@ func (c rueidisCloser) Close() error {
 	return nil
 }
 
-func newRueidis(addr, prefix string) (io.Closer, weir.Store, error) {
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}})
+func newRueidis(db database) (io.Closer, weir.Store, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{db.addr}, SelectDB: db.number})
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := rueidisstore.New(client, rueidisstore.WithPrefix(prefix), rueidisstore.WithTimeout(timeout))
+	s, err := rueidisstore.New(client, rueidisstore.WithTimeout(timeout))
 	return rueidisCloser{client}, s, err
 }
 
-// openRueidis is for a store with that prefix, in front of which another may stand.
-func openRueidis(prefix string, front func(weir.Store) weir.Store) func(string) (io.Closer, func(quota) (limiter, error), error) {
-	return func(addr string) (io.Closer, func(quota) (limiter, error), error) {
-		client, s, err := newRueidis(addr, prefix)
+// openRueidis is for a store in front of which another may stand.
+func openRueidis(front func(weir.Store) weir.Store) func(database) (io.Closer, func(quota) (limiter, error), error) {
+	return func(db database) (io.Closer, func(quota) (limiter, error), error) {
+		client, s, err := newRueidis(db)
 		if front != nil && err == nil {
 			s = front(s)
 		}
@@ -126,8 +133,8 @@ func openRueidis(prefix string, front func(weir.Store) weir.Store) func(string) 
 	}
 }
 
-func openNothing(addr string) (io.Closer, func(quota) (limiter, error), error) {
-	client := newGoRedis(addr)
+func openNothing(db database) (io.Closer, func(quota) (limiter, error), error) {
+	client := newGoRedis(db)
 	return client, func(quota) (limiter, error) {
 		return func(ctx context.Context, key string) (bool, error) {
 			return true, client.Incr(ctx, "incr:"+key).Err() // the others have a prefix, too
@@ -135,8 +142,8 @@ func openNothing(addr string) (io.Closer, func(quota) (limiter, error), error) {
 	}, nil
 }
 
-func openRedisRate(addr string) (io.Closer, func(quota) (limiter, error), error) {
-	client := newGoRedis(addr)
+func openRedisRate(db database) (io.Closer, func(quota) (limiter, error), error) {
+	client := newGoRedis(db)
 	l := redis_rate.NewLimiter(client)
 	return client, func(q quota) (limiter, error) {
 		limit := redis_rate.Limit{Rate: q.limit, Burst: q.limit, Period: q.per}
@@ -147,8 +154,8 @@ func openRedisRate(addr string) (io.Closer, func(quota) (limiter, error), error)
 	}, nil
 }
 
-func openUlule(addr string) (io.Closer, func(quota) (limiter, error), error) {
-	client := newGoRedis(addr)
+func openUlule(db database) (io.Closer, func(quota) (limiter, error), error) {
+	client := newGoRedis(db)
 	store, err := ululestore.NewStore(client)
 	return client, func(q quota) (limiter, error) {
 		l := ulule.New(store, ulule.Rate{Period: q.per, Limit: int64(q.limit)})
@@ -159,8 +166,8 @@ func openUlule(addr string) (io.Closer, func(quota) (limiter, error), error) {
 	}, err
 }
 
-func openThrottled(addr string) (io.Closer, func(quota) (limiter, error), error) {
-	client := newGoRedis(addr)
+func openThrottled(db database) (io.Closer, func(quota) (limiter, error), error) {
+	client := newGoRedis(db)
 	store, err := throttledstore.NewCtx(client, "throttled:")
 	return client, func(q quota) (limiter, error) {
 		rate := throttled.RateQuota{MaxRate: throttled.PerDuration(q.limit, q.per), MaxBurst: q.limit - 1}
@@ -176,8 +183,8 @@ func openThrottled(addr string) (io.Closer, func(quota) (limiter, error), error)
 	}, err
 }
 
-func openHTTPRate(addr string) (io.Closer, func(quota) (limiter, error), error) {
-	client := newGoRedis(addr)
+func openHTTPRate(db database) (io.Closer, func(quota) (limiter, error), error) {
+	client := newGoRedis(db)
 	return client, func(q quota) (limiter, error) {
 		counter, err := httprateredis.NewRedisLimitCounter(&httprateredis.Config{
 			Client: client, FallbackDisabled: true, WindowLength: q.per,
@@ -200,9 +207,9 @@ func openHTTPRate(addr string) (io.Closer, func(quota) (limiter, error), error) 
 	}, nil
 }
 
-func openSethvargo(addr string) (io.Closer, func(quota) (limiter, error), error) {
+func openSethvargo(db database) (io.Closer, func(quota) (limiter, error), error) {
 	pool := &redigo.Pool{
-		Dial:    func() (redigo.Conn, error) { return redigo.Dial("tcp", addr) },
+		Dial:    func() (redigo.Conn, error) { return redigo.Dial("tcp", db.addr, redigo.DialDatabase(db.number)) },
 		MaxIdle: connections(), MaxActive: connections(), Wait: true,
 	}
 	return pool, func(q quota) (limiter, error) {

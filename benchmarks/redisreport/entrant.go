@@ -26,9 +26,10 @@ func (e *entrant) takesPart(w workload) bool {
 	return w.denied && e.name != floor || !w.denied && !e.only
 }
 
-// enter connects a contender, and checks that it limits. It leaves the server empty.
-func enter(s *server, c contender) (*entrant, error) {
-	client, limit, err := c.open(s.addr)
+// enter connects a contender to its database, and checks that it limits. It leaves the server empty.
+func enter(s *server, number int, c contender) (*entrant, error) {
+	db := database{s.addr, number}
+	client, limit, err := c.open(db)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +48,14 @@ func enter(s *server, c contender) (*entrant, error) {
 		}
 		e.granted, e.failed = together(hundred, "together")
 	}
-	if e.bytes, err = bytesPerKey(s, hundred); err != nil {
+	if e.bytes, err = bytesPerKey(s, db, hundred); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
 // bytesPerKey is the memory that Redis has for each key that the limiter was asked for once.
-func bytesPerKey(s *server, l limiter) (int64, error) {
+func bytesPerKey(s *server, db database, l limiter) (int64, error) {
 	if err := s.flush(); err != nil {
 		return 0, err
 	}
@@ -62,7 +63,7 @@ func bytesPerKey(s *server, l limiter) (int64, error) {
 	if err := populate(l, keys(n)); err != nil {
 		return 0, err
 	}
-	all, err := s.bytes()
+	all, err := s.bytes(db)
 	return all / n, errors.Join(err, s.flush())
 }
 

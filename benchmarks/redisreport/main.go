@@ -104,8 +104,8 @@ func (s settings) run() (r report, err error) {
 	r = report{settings: s, environment: newEnvironment(began, server.version())}
 	progress := func(what any) { log.Printf("%v, after %v", what, time.Since(began).Round(time.Second)) }
 
-	for _, c := range contenders() {
-		e, err := enter(server, c)
+	for i, c := range contenders() {
+		e, err := enter(server, 1+i, c)
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", c.name, err)
 		}

@@ -46,7 +46,8 @@ func trials() []trial {
 
 // measurePolicies leaves the server empty.
 func measurePolicies(s *server, set settings) ([]policyFigures, error) {
-	client, store, err := newRueidis(s.addr, "w4")
+	db := database{addr: s.addr}
+	client, store, err := newRueidis(db)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func measurePolicies(s *server, set settings) ([]policyFigures, error) {
 			return nil, err
 		}
 		f := policyFigures{policy: t.name}
-		if f.bytes, err = bytesPerKey(s, usual); err != nil {
+		if f.bytes, err = bytesPerKey(s, db, usual); err != nil {
 			return nil, err
 		}
 		var granted, denied []float64
@@ -80,7 +81,8 @@ func measurePolicies(s *server, set settings) ([]policyFigures, error) {
 
 // measureFullLog is the memory of a log that holds 10,000 events. It leaves the server empty.
 func measureFullLog(s *server) (int64, error) {
-	client, store, err := newRueidis(s.addr, "w4")
+	db := database{addr: s.addr}
+	client, store, err := newRueidis(db)
 	if err != nil {
 		return 0, err
 	}
@@ -102,6 +104,6 @@ func measureFullLog(s *server) (int64, error) {
 	if ok, err := l(context.Background(), "full"); ok || err != nil {
 		return 0, fmt.Errorf("a log of %d events is not full after as many: %w", limit, err)
 	}
-	bytes, err := s.bytes()
+	bytes, err := s.bytes(db)
 	return bytes, errors.Join(err, s.flush())
 }

@@ -111,12 +111,14 @@ func stat(line, name string) float64 {
 	return v
 }
 
-// bytes is the memory of all keys.
-func (s *server) bytes() (all int64, err error) {
+// bytes is the memory of all keys of a database.
+func (s *server) bytes(db database) (all int64, err error) {
 	ctx := context.Background()
-	keys := s.admin.Scan(ctx, 0, "", 1000).Iterator()
+	client := newGoRedis(db)
+	defer client.Close()
+	keys := client.Scan(ctx, 0, "", 1000).Iterator()
 	for keys.Next(ctx) {
-		n, err := s.admin.MemoryUsage(ctx, keys.Val(), 0).Result()
+		n, err := client.MemoryUsage(ctx, keys.Val(), 0).Result()
 		if err != nil && !errors.Is(err, redis.Nil) { // nil: the key has expired by now
 			return 0, err
 		}
