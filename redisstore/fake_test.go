@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -223,6 +224,10 @@ func TestFaultsOfNew(t *testing.T) {
 	assert.ErrorContains(t, err, "without a client")
 	_, err = New(&fakeClient{}, WithMaxKeyLen(0))
 	assert.ErrorContains(t, err, "0 bytes, must be at least 1")
+	for _, c := range []Client{redis.NewClusterClient(&redis.ClusterOptions{}), redis.NewRing(&redis.RingOptions{})} {
+		_, err := New(c, WithSingleServer())
+		assert.EqualError(t, err, fmt.Sprintf("weir: redisstore.WithSingleServer with a %T, must be the client of a single server", c))
+	}
 }
 
 func TestStrangeReplies(t *testing.T) {

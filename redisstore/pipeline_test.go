@@ -78,14 +78,24 @@ func together(t *testing.T, client *redis.Client, s *Store, n, commands int, mea
 }
 
 // Callers who come while others' commands are under way share a round trip, and each gets its own answer.
-// Scripts that the server does not know are sent again, and nothing else is.
+// Scripts that the server does not know are sent again, and nothing else is. On a single server those who
+// ask for the same of different keys share a command, too.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
-	for name, flush := range map[string]bool{"scripts known": false, "scripts forgotten": true} {
+	for name, c := range map[string]struct {
+		flush   bool
+		options []Option
+		scripts int // that are sent together
+	}{
+		"scripts known":                    {false, nil, maxCalls/4 + 2},
+		"scripts forgotten":                {true, nil, maxCalls/4 + 2},
+		"scripts known, single server":     {false, []Option{WithSingleServer()}, 2},
+		"scripts forgotten, single server": {true, []Option{WithSingleServer()}, 2},
+	} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Single(t)
 			client := newClient(t, server.Addr())
-			s := newStore(t, client, WithTimeout(time.Minute))
+			s := newStore(t, client, append(c.options, WithTimeout(time.Minute))...)
 			const n = maxFlights + maxCalls
 			tokens := newLimiter(t, s, weir.TokenBucket{Limit: n, Per: 1000 * time.Hour}, "")
 			window := newLimiter(t, s, weir.FixedWindow{Limit: 1, Per: 50 * 365 * 24 * time.Hour}, "w")
@@ -97,11 +107,11 @@ func TestPipeline(t *testing.T) {
 			var left []int
 			meanwhile := func() {
 				server.MustDo("CONFIG", "RESETSTAT")
-				if flush {
+				if c.flush {
 					server.MustDo("SCRIPT", "FLUSH")
 				}
 			}
-			together(t, client, s, n, maxCalls/2+2, meanwhile, func(i int) {
+			together(t, client, s, n, maxCalls/4+c.scripts, meanwhile, func(i int) {
 				switch i % 4 {
 				case 0:
 					assert.True(t, window.Allow(fmt.Sprint(i)))
@@ -125,10 +135,14 @@ func TestPipeline(t *testing.T) {
 			}
 			assert.ElementsMatch(t, want, left, "each is counted once")
 			assert.True(t, window.Allow("forgotten"))
-			if !flush {
+			if !c.flush {
 				calls := fmt.Sprint(server.MustDo("INFO", "commandstats"))
-				assert.NotContains(t, calls, "cmdstat_eval:")
-				assert.Contains(t, calls, fmt.Sprintf("cmdstat_evalsha:calls=%d,", maxFlights+maxCalls/4+2+1))
+				assert.Contains(t, calls, fmt.Sprintf("cmdstat_evalsha:calls=%d,", maxFlights+c.scripts+1))
+				if c.options == nil {
+					assert.NotContains(t, calls, "cmdstat_eval:")
+				} else {
+					assert.Contains(t, calls, "cmdstat_eval:calls=2,", "the scripts for many keys are new to the server")
+				}
 			}
 		})
 	}

@@ -61,10 +61,14 @@ func newCommand(ctx context.Context, c *remote.Command) once {
 		cmd.SetFirstKeyPos(1)
 		return cmd
 	}
-	args := make([]any, 4, 4+len(c.Args))
-	args[0], args[1], args[2], args[3] = "evalsha", c.Script.SHAArg, "1", c.Key
+	keys := c.Keys()
+	args := make([]any, 3, 3+len(keys)+len(c.Args))
+	args[0], args[1], args[2] = "evalsha", c.Script.SHAArg, len(keys)
 	if c.InFull {
 		args[0], args[1] = "eval", c.Script.SourceArg
+	}
+	for _, key := range keys {
+		args = append(args, key)
 	}
 	for _, arg := range c.Args {
 		if arg != nil { // none after it

@@ -15,3 +15,8 @@ func TestStoreInRealTime(t *testing.T) {
 	t.Parallel()
 	checks.InRealTime(t, made)
 }
+
+func TestSingleServer(t *testing.T) {
+	t.Parallel()
+	checks.SingleServer(t, made)
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
@@ -17,6 +18,10 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t)
 
+	t.Run("no single server", func(t *testing.T) {
+		_, err := New(newClient(t, at(nodes.Addrs()...)), WithSingleServer())
+		assert.ErrorContains(t, err, "must be the client of a single server")
+	})
 	t.Run("replies lost", func(t *testing.T) {
 		var proxies []*redistest.Proxy
 		for _, addr := range nodes.Addrs() {

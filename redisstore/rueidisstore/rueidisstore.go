@@ -26,6 +26,7 @@ package rueidisstore
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -102,11 +103,12 @@ func build(client rueidis.Client, c *remote.Command) rueidis.Completed {
 	if c.Script == nil {
 		return client.B().Arbitrary("DEL").Keys(c.Key).Build()
 	}
-	b := client.B().Arbitrary("EVALSHA", c.Script.SHA, "1")
+	keys := c.Keys()
+	b := client.B().Arbitrary("EVALSHA", c.Script.SHA, strconv.Itoa(len(keys)))
 	if c.InFull {
-		b = client.B().Arbitrary("EVAL", c.Script.Source, "1")
+		b = client.B().Arbitrary("EVAL", c.Script.Source, strconv.Itoa(len(keys)))
 	}
-	b = b.Keys(c.Key)
+	b = b.Keys(keys...)
 	for _, arg := range c.Args {
 		if s, ok := arg.(string); ok { // none after the first nil
 			b = b.Args(s)
@@ -157,4 +159,15 @@ func WithTimeout(d time.Duration) Option {
 // there is none in time. So a server that does not reply costs no more than that.
 func WithMaxInFlight(n int) Option {
 	return func(c *remote.Config) { c.MaxInFlight = n }
+}
+
+// WithSingleServer tells that one server has all keys, and that the client, which must not be one of a Cluster,
+// speaks to that: itself, by Sentinel, or through a proxy. Where others' commands are under way, callers who ask for
+// different keys then share a script call, too; how much that saves is in docs/stores.md. Each gets the
+// answer that it would have got alone, or the error.
+//
+// Don't set it where a proxy divides keys between servers: one that goes by the first key of a command would have
+// the others counted on a server that is not theirs, and so more granted than their limit.
+func WithSingleServer() Option {
+	return func(c *remote.Config) { c.SingleServer = true }
 }

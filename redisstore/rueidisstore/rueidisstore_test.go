@@ -52,6 +52,11 @@ func TestStoreInRealTime(t *testing.T) {
 	checks.InRealTime(t, made)
 }
 
+func TestSingleServer(t *testing.T) {
+	t.Parallel()
+	checks.SingleServer(t, made)
+}
+
 // Processes with either client share their limits.
 func TestP14_BothClientsGrantTheLimitTogether(t *testing.T) {
 	addr := redistest.Single(t).Addr()

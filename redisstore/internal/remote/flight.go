@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// process sends the commands of a flight. A script is sent by its hash first; if the server answers that it
-// does not know it, nothing was executed, and the script is sent itself.
+// process sends the commands of a flight.
 func (s *Store) process(f *flight) {
 	ctx := &f.ctx
 	if !s.driver.Endless { // the client may go on with it in the background
@@ -17,16 +16,11 @@ func (s *Store) process(f *flight) {
 		ctx.Context = f.calls[0].ctx
 	}
 	f.board()
-	s.driver.Send(ctx, f.cmds)
-	again := f.cmds[:0]
-	for _, cmd := range f.cmds {
-		if cmd.Unknown {
-			cmd.InFull = true
-			again = append(again, cmd)
-		}
+	if s.merges {
+		f.merge()
 	}
-	if len(again) > 0 {
-		s.driver.Send(ctx, again)
+	for cmds := f.cmds; len(cmds) > 0; cmds = again(cmds) {
+		s.driver.Send(ctx, cmds)
 	}
 	for _, c := range f.calls {
 		if c.first != nil {
@@ -35,6 +29,23 @@ func (s *Store) process(f *flight) {
 	}
 	clear(f.cmds)
 	f.cmds, f.ctx.Context = f.cmds[:0], context.Background()
+}
+
+// again returns what is to be sent once more of what was sent, since the server has said that it did not execute
+// it: a script that it does not know by its hash is sent itself.
+func again(sent []*Command) (cmds []*Command) {
+	for _, c := range sent {
+		switch {
+		case c.Unknown && !c.InFull:
+			c.InFull = true
+			cmds = append(cmds, c)
+		case c.others != nil && c.refused():
+			cmds = append(cmds, c.part()...)
+		case c.others != nil:
+			c.divide()
+		}
+	}
+	return cmds
 }
 
 // board makes the commands of the calls: one for all that it can stand for, see [script.Group].

@@ -40,6 +40,7 @@ type flight struct {
 	calls     []*call
 	cmds      []*Command // of the calls
 	firsts    map[script.Group]*call
+	kinds     map[kind]*Command
 	ctx       flightContext // for drivers that are Endless
 	gone      chan struct{} // closed when nobody waits for it any more
 	waitedFor int           // by how many callers. Guarded by the queue's mutex.
@@ -50,7 +51,7 @@ func newQueue(maxUnderWay int) *queue {
 	q := &queue{maxUnderWay: maxUnderWay, maxFlights: maxUnderWay, maxCalls: 1}
 	q.waiting.next, q.waiting.prev = &q.waiting, &q.waiting
 	q.spare.New = func() any {
-		f := &flight{gone: make(chan struct{}), firsts: make(map[script.Group]*call)}
+		f := &flight{gone: make(chan struct{}), firsts: make(map[script.Group]*call), kinds: make(map[kind]*Command)}
 		f.ctx.gone = f.gone
 		f.fly = func() {
 			for f := f; f != nil; {

@@ -23,11 +23,12 @@ var (
 
 // Config is what options set.
 type Config struct {
-	Prefix      string
-	MaxKeyLen   int
-	Timeout     time.Duration
-	MaxInFlight int
-	Clock       func() any // of tests, see script.Config
+	Prefix       string
+	MaxKeyLen    int
+	Timeout      time.Duration
+	MaxInFlight  int
+	SingleServer bool
+	Clock        func() any // of tests, see script.Config
 }
 
 // A Driver is a client.
@@ -62,6 +63,8 @@ type Command struct {
 	Reply   string
 	Err     error
 	Unknown bool // Err is that the server doesn't know the script
+
+	merged
 }
 
 // A Store is a [weir.Store]. It is safe for concurrent use.
@@ -69,6 +72,7 @@ type Store struct {
 	driver  Driver
 	engine  *script.Engine
 	timeout time.Duration
+	merges  bool // commands that differ in their key alone are sent as one
 	queue   *queue
 	calls   sync.Pool // of *call
 }
@@ -96,11 +100,14 @@ func New[Option ~func(*Config)](d Driver, opts []Option) (*Store, error) {
 	if c.MaxInFlight < 1 {
 		fault("WithMaxInFlight is %d, must be at least 1", c.MaxInFlight)
 	}
+	if c.SingleServer && !d.Pipelines {
+		fault("WithSingleServer with a %T, must be the client of a single server", d.Client)
+	}
 	keys, keyErr := script.NewKeys(c.Prefix, c.MaxKeyLen)
 	if err = errors.Join(err, keyErr); err != nil {
 		return nil, err
 	}
-	s := &Store{driver: d, timeout: c.Timeout, queue: newQueue(c.MaxInFlight)}
+	s := &Store{driver: d, timeout: c.Timeout, merges: c.SingleServer, queue: newQueue(c.MaxInFlight)}
 	s.queue.process = s.process
 	if d.Pipelines {
 		s.queue.maxFlights, s.queue.maxCalls = MaxFlights, MaxCalls

@@ -83,6 +83,7 @@ type drive struct {
 
 	granted, denied, back int
 	compared, beyond      int // steps
+	rounds                int
 }
 
 type grant struct {
@@ -96,6 +97,7 @@ type step struct {
 	ask     weir.Ask
 	want    []weir.Answer // several, if so many asks are sent as one
 	command *redis.Cmd
+	part    int // of the reply, if that is one for many keys
 }
 
 func newDrive(t *testing.T, client *redis.Client, p weir.Policy, seed uint64) *drive {
@@ -115,8 +117,14 @@ func newDrive(t *testing.T, client *redis.Client, p weir.Policy, seed uint64) *d
 	return d
 }
 
-// round makes steps that are sent together.
+// round makes steps that are sent together. In every other round they are made by the script for many keys, with
+// other keys beside the one that is compared.
 func (d *drive) round(n int) {
+	script := d.plan.codec.script(driven)
+	many := d.rounds%2 == 1
+	if d.rounds++; many {
+		script = script.Many
+	}
 	pipe := d.client.Pipeline()
 	var steps []step
 	for range n {
@@ -155,11 +163,17 @@ func (d *drive) round(n int) {
 			d.count(k, ask, a)
 		}
 		s := step{key: k, now: d.now, ask: ask, want: want}
-		s.command = pipe.EvalSha(context.Background(), d.plan.codec.script(driven).SHA, []string{d.keys[k]},
-			c.Args[0], c.Args[1], numbers(d.now, 1<<50))
+		keys := []string{d.keys[k]}
+		if many {
+			for range d.random.IntN(3) {
+				keys = slices.Insert(keys, d.random.IntN(len(keys)+1), d.keys[k]+" and others")
+			}
+			s.part = slices.Index(keys, d.keys[k])
+		}
+		s.command = pipe.EvalSha(context.Background(), script.SHA, keys, c.Args[0], c.Args[1], numbers(d.now, 1<<50))
 		steps = append(steps, s)
 	}
-	if err := d.client.ScriptLoad(context.Background(), d.plan.codec.script(driven).Source).Err(); err != nil {
+	if err := d.client.ScriptLoad(context.Background(), script.Source).Err(); err != nil {
 		d.Fatal(err)
 	}
 	if _, err := pipe.Exec(context.Background()); err != nil {
@@ -169,6 +183,9 @@ func (d *drive) round(n int) {
 		text, err := s.command.Text()
 		if err != nil {
 			d.Fatal(err)
+		}
+		if many {
+			text = d.nth(text, s.part)
 		}
 		r := read(text)
 		what, now := r.uint(1), int64(r.uint(7))
@@ -185,6 +202,20 @@ func (d *drive) round(n int) {
 		}
 		d.compared++
 	}
+}
+
+// nth is a part of a reply. No part is an error.
+func (d *drive) nth(reply string, n int) (text string) {
+	for i := 0; reply != ""; i++ {
+		part, rest, err := Part(reply)
+		if err != nil {
+			d.Fatal(err)
+		}
+		if reply = rest; i == n {
+			text = part
+		}
+	}
+	return text
 }
 
 func (d *drive) count(k int, ask weir.Ask, a weir.Answer) {

@@ -14,12 +14,14 @@ import (
 	"encoding/hex"
 )
 
-// A Script is a Lua script for one key.
+// A Script is a Lua script for one key, or for many.
 type Script struct {
 	Source string
 	SHA    string // by which Redis knows it once it has seen it
 
 	SourceArg, SHAArg any // the same, as arguments of a command
+
+	Many *Script // does the same for many keys, see [Part]; nil if there is none
 }
 
 func newScript(clock, body string) *Script {
@@ -48,19 +50,27 @@ var (
 	readBody string
 	//go:embed lua/swap.lua
 	swapBody string
+
+	//go:embed lua/many.lua
+	manyEnd string
 )
 
 // scripts are all that there are, for one kind of clock.
 type scripts struct{ bucket, window, sliding, log, read, swap *Script }
 
 func newScripts(clock string) *scripts {
+	both := func(body string) *Script {
+		s := newScript(clock, body)
+		s.Many = newMany(clock, body)
+		return s
+	}
 	return &scripts{
-		bucket:  newScript(clock, bucketBody),
-		window:  newScript(clock, windowBody),
-		sliding: newScript(clock, slidingBody),
-		log:     newScript(clock, logBody),
-		read:    newScript(clock, readBody),
-		swap:    newScript(clock, swapBody),
+		bucket:  both(bucketBody),
+		window:  both(windowBody),
+		sliding: both(slidingBody),
+		log:     both(logBody),
+		read:    both(readBody),
+		swap:    newScript(clock, swapBody), // what it writes is of one key
 	}
 }
 

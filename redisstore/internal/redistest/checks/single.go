@@ -1,0 +1,98 @@
+package checks
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/remote"
+)
+
+// SingleServer checks a store that was told that there is one server.
+func SingleServer(t *testing.T, m Maker) {
+	single := func(tb testing.TB, addrs []string, opts ...Option) weir.Store {
+		return m(tb, addrs, append(opts, func(c *remote.Config) { c.SingleServer = true })...)
+	}
+	t.Run("each key has its own limit", func(t *testing.T) { ownLimits(t, single) })
+	t.Run("what fails for a key fails for no other", func(t *testing.T) { foreignKeys(t, single) })
+	t.Run("forgotten scripts", func(t *testing.T) { ForgottenScripts(t, single) })
+	t.Run("faults in traffic", func(t *testing.T) { FaultsInTraffic(t, single) })
+}
+
+// ownLimits checks that each of many keys is granted its limit by two stores, and that keys share commands.
+func ownLimits(t *testing.T, m Maker) {
+	const limit, keys, callers = 3, 100, 64
+	server := redistest.Single(t)
+	for name, p := range each(limit) {
+		var granted [keys]atomic.Int64
+		var all sync.WaitGroup
+		server.MustDo("CONFIG", "RESETSTAT")
+		for _, store := range []weir.Store{m.on(t, server.Addr()), m.on(t, server.Addr())} {
+			l := weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(name)))
+			for caller := range callers / 2 {
+				all.Go(func() {
+					for i := range keys {
+						key := (i + caller) % keys
+						r, err := l.Take(t.Context(), fmt.Sprint(key), 1)
+						check(t, err == nil, "%s: %v", name, err)
+						if r.Allowed {
+							granted[key].Add(1)
+						}
+					}
+				})
+			}
+		}
+		all.Wait()
+		for key := range granted {
+			equal(t, limit, granted[key].Load(), "%s: granted of key %d", name, key)
+		}
+		if name != "none" { // which takes more commands than one, and some of them again
+			atMost(t, keys*callers/2, scriptsOf(t, server), "%s: scripts for %d decisions", name, keys*callers)
+		}
+	}
+}
+
+// scriptsOf is how many scripts the server has executed.
+func scriptsOf(tb testing.TB, server *redistest.Server) (n int) {
+	_, stat, _ := strings.Cut(server.MustDo("INFO", "commandstats").(string), "cmdstat_evalsha:")
+	_, err := fmt.Sscanf(stat, "calls=%d,", &n)
+	noError(tb, err)
+	return n
+}
+
+// foreignKeys checks that keys which hold something else, or which the user may not use, don't concern those that
+// are asked for together with them.
+func foreignKeys(t *testing.T, m Maker) {
+	server := redistest.Single(t)
+	server.MustDo("ACL", "SETUSER", "default", "resetkeys", "~weir:1:{mine:*")
+	store := m.on(t, server.Addr())
+	mine := weir.Must(weir.New(Spacious, weir.WithStore(store), weir.WithName("mine")))
+	others := weir.Must(weir.New(Spacious, weir.WithStore(store), weir.WithName("others")))
+	server.MustDo("LPUSH", "weir:1:{mine:list}", "x")
+	var all sync.WaitGroup
+	const callers, rounds = 64, 50
+	for caller := range callers {
+		all.Go(func() {
+			for i := range rounds {
+				l, key, want := mine, fmt.Sprintf("%d-%d", caller, i), ""
+				switch caller % 8 {
+				case 0:
+					l, want = others, "NOPERM"
+				case 1:
+					key, want = "list", "WRONGTYPE"
+				}
+				switch r, err := l.Take(t.Context(), key, 1); {
+				case want == "":
+					check(t, err == nil && r.Allowed && r.Remaining == r.Limit-1, "%s: %+v, %v", key, r, err)
+				default:
+					check(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %s", key, err, want)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
