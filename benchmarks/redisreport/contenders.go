@@ -59,6 +59,7 @@ const (
 	floor       = "(INCR alone)"
 	weirGoRedis = "weir, go-redis"
 	weirRueidis = "weir, rueidis"
+	weirSingle  = "weir, rueidis, single server"
 )
 
 func contenders() []contender {
@@ -72,6 +73,7 @@ func contenders() []contender {
 		{name: "go-redisstore", module: "github.com/sethvargo/go-redisstore", how: "token bucket as a script, by redigo, with as many connections as the others", open: openSethvargo},
 		{name: weirGoRedis, module: "github.com/weir-go/weir/redisstore", how: "TokenBucket, by go-redis", open: openGoRedis},
 		{name: weirRueidis, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "TokenBucket, by rueidis", open: openRueidis(nil)},
+		{name: weirSingle, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "the same, WithSingleServer", open: openRueidis(nil, rueidisstore.WithSingleServer())},
 		{name: weirRueidis + ", DenyCache", module: "github.com/weir-go/weir", how: "the same behind a weir.DenyCache", only: true, open: openRueidis(denyCache)},
 	}
 }
@@ -113,19 +115,19 @@ func (c rueidisCloser) Close() error {
 	return nil
 }
 
-func newRueidis(db database) (io.Closer, weir.Store, error) {
+func newRueidis(db database, opts ...rueidisstore.Option) (io.Closer, weir.Store, error) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{db.addr}, SelectDB: db.number})
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := rueidisstore.New(client, rueidisstore.WithTimeout(timeout))
+	s, err := rueidisstore.New(client, append(opts, rueidisstore.WithTimeout(timeout))...)
 	return rueidisCloser{client}, s, err
 }
 
 // openRueidis is for a store in front of which another may stand.
-func openRueidis(front func(weir.Store) weir.Store) func(database) (io.Closer, func(quota) (limiter, error), error) {
+func openRueidis(front func(weir.Store) weir.Store, opts ...rueidisstore.Option) func(database) (io.Closer, func(quota) (limiter, error), error) {
 	return func(db database) (io.Closer, func(quota) (limiter, error), error) {
-		client, s, err := newRueidis(db)
+		client, s, err := newRueidis(db, opts...)
 		if front != nil && err == nil {
 			s = front(s)
 		}

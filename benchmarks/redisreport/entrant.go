@@ -13,12 +13,13 @@ import (
 // An entrant is a contender that was found to limit, and what was measured of it.
 type entrant struct {
 	contender
-	client       io.Closer
-	roomy, tight limiter // for the quotas of that name
-	granted      int     // of 100 events, to goroutines that ask at once
-	failed       int     // of their asks
-	bytes        int64   // of a key
-	figures      map[workload][]figure
+	client  io.Closer
+	granted int   // of 100 events, to goroutines that ask at once
+	failed  int   // of their asks
+	bytes   int64 // of a key
+	figures map[workload][]figure
+
+	roomy, slow, tight limiter // for the quotas of that name
 }
 
 // takesPart tells whether the entrant is measured in a workload.
@@ -36,10 +37,11 @@ func enter(s *server, number int, c contender) (*entrant, error) {
 	e := &entrant{contender: c, client: client, figures: map[workload][]figure{}}
 	few, err1 := limit(quota{3, time.Hour})
 	hundred, err2 := limit(quota{100, time.Hour})
-	var err3, err4 error
+	var err3, err4, err5 error
 	e.roomy, err3 = limit(roomy)
-	e.tight, err4 = limit(tight)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	e.slow, err4 = limit(slow)
+	e.tight, err5 = limit(tight)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
 	if c.name != floor {

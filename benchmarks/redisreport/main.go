@@ -121,7 +121,7 @@ func (s settings) run() (r report, err error) {
 	progress("contenders and policies")
 	names := keys(s.keys)
 	for _, e := range r.entrants {
-		if err := populate(e.roomy, names); err != nil {
+		if err := populate(e.slow, names); err != nil {
 			return r, fmt.Errorf("%s: %w", e.name, err)
 		}
 	}
@@ -147,9 +147,12 @@ func measureRound(s *server, entrants []*entrant, round int, w workload, names [
 		if !e.takesPart(w) {
 			continue
 		}
-		l, of := e.roomy, names[:w.keys]
-		if w.denied {
+		l, of := e.slow, names
+		switch {
+		case w.denied:
 			l, of = e.tight, []string{"denied"}
+		case w.keys == 1:
+			l, of = e.roomy, []string{"hot"}
 		}
 		f, err := measure(s, l, of, w.goroutines, d)
 		if err != nil {

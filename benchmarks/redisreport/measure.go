@@ -12,9 +12,11 @@ import (
 	"time"
 )
 
-// roomy denies nothing that is asked for here. tight denies all but the first event.
+// roomy denies nothing that is asked for here; slow is the same for many keys, each of which is asked for seldom,
+// and has to be remembered until then. tight denies all but the first event.
 var (
 	roomy = quota{100_000_000, 24 * time.Hour}
+	slow  = quota{1_000_000, 100_000 * time.Hour}
 	tight = quota{1, time.Hour}
 )
 

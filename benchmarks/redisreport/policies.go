@@ -35,7 +35,7 @@ func trials() []trial {
 	log := func(limit int, per time.Duration) weir.Policy { return weir.SlidingLog{Limit: limit, Per: per} }
 	const hour, day, million = time.Hour, 24 * time.Hour, 1_000_000
 	return []trial{
-		{"TokenBucket", bucket(million, time.Second), bucket(1, day), bucket(100, hour)},
+		{"TokenBucket", bucket(million, hour), bucket(1, day), bucket(100, hour)},
 		{"LeakyBucket", queue(million, time.Second), queue(1, day), queue(100, hour)},
 		{"FixedWindow", fixed(million, hour), fixed(1, day), fixed(100, hour)},
 		{"SlidingWindow", sliding(million, hour), sliding(1, day), sliding(100, hour)},
