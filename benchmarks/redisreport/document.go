@@ -33,8 +33,8 @@ func (r report) document() string {
 	put(`## How to read it
 
 Clients and server share the cores, so the ratios tell more than the figures. All contenders are asked for one event
-at a time, of keys of 16 bytes, and nothing is denied but where it says so. Each has its own connections, %d where it
-uses go-redis, which is the default; rueidis sends the commands of all goroutines on one.
+at a time, of keys of 16 bytes, and nothing is denied but where it says so. Each has a database of its own, and its own
+connections, %d where it uses go-redis, which is the default; rueidis sends the commands of all goroutines on one.
 
 The rounds are interleaved: each contender is measured once before any is measured again. A figure is the median of its
 rounds. Behind it stands how many times as fast as %s it is: the median of the ratios within a round.
@@ -42,7 +42,7 @@ rounds. Behind it stands how many times as fast as %s it is: the median of the r
 `, connections(), leader, floor)
 
 	put("## One hot key\n\nThousands of decisions a second, by goroutines that ask at once.\n\n%s", r.rates(1))
-	put("## %s keys\n\nThe same, of keys at random, all seen before.\n\n%s", thousands(r.keys), r.rates(r.keys))
+	put("## %s keys\n\nThe same, of keys at random, all of which Redis has to remember.\n\n%s", thousands(r.keys), r.rates(r.keys))
 	put("## How long a caller waits\n\nMicroseconds, the median and the 99th percentile, one hot key.\n\n%s", r.waits())
 	put(`## What a decision costs
 

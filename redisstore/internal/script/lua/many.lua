@@ -7,6 +7,6 @@ for i = 1, #KEYS do
 	if not ok then
 		reply = '\3' .. (type(reply) == 'table' and reply.err or reply) -- Redis 7 raises tables
 	end
-	replies[i] = struct.pack('>I4', #reply) .. reply
+	replies[2 * i - 1], replies[2 * i] = struct.pack('>I4', #reply), reply
 end
 return table.concat(replies)
