@@ -65,7 +65,7 @@ var (
 // hot key costs the server little. Each gets the answer that it would have got alone. A hook of the
 // client sees that, and a context that has the values of a caller only where the command is sent
 // alone. A cluster or a ring is sent each command alone: with others, it would wait for their
-// servers, too.
+// servers, too. See also [WithSingleServer].
 type Store struct {
 	remote *remote.Store
 }
