@@ -44,9 +44,9 @@ func WithMaxInFlight(n int) Option {
 }
 
 // WithSingleServer tells that one server has all keys, and that the client, which must be a *[redis.Client], speaks
-// to that: itself, by Sentinel, or through a proxy. Where others' commands are under way, callers who ask for
+// to it: directly, by Sentinel, or through a proxy. Where others' commands are under way, callers who ask for
 // different keys then share a script call, too; how much that saves is in docs/stores.md. Each gets the
-// answer that it would have got alone, or the error.
+// answer or the error that it would have got alone.
 //
 // Don't set it where a proxy divides keys between servers: one that goes by the first key of a command would have
 // the others counted on a server that is not theirs, and so more granted than their limit.

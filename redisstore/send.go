@@ -48,8 +48,7 @@ func (s *sender) send(ctx context.Context, cmds []*remote.Command) {
 
 // set tells what a command came to.
 func (s *sender) set(c *remote.Command, cmd once) {
-	c.Reply, c.Err = cmd.Val(), cmd.Err()
-	c.Unknown = c.Err != nil && redis.HasErrorPrefix(c.Err, "NOSCRIPT")
+	c.Set(cmd.Val(), cmd.Err(), func(word string) bool { return redis.HasErrorPrefix(cmd.Err(), word) })
 	if c.Err != nil {
 		s.notice(c.Err)
 	}

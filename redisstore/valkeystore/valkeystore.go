@@ -14,6 +14,7 @@ package valkeystore
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
@@ -105,10 +106,11 @@ func build(client valkey.Client, c *remote.Command) valkey.Completed {
 }
 
 func set(c *remote.Command, result valkey.ValkeyResult) {
-	c.Reply, _ = result.ToString() // or an error, or the number of a DEL
-	c.Err = result.Error()
-	e, ok := valkey.IsValkeyErr(c.Err)
-	c.Unknown = ok && e.IsNoScript()
+	reply, _ := result.ToString() // or an error, or the number of a DEL
+	c.Set(reply, result.Error(), func(word string) bool {
+		e, ok := valkey.IsValkeyErr(result.Error())
+		return ok && strings.HasPrefix(e.Error(), word)
+	})
 }
 
 // An Option changes a store that [New] makes.
@@ -149,9 +151,9 @@ func WithMaxInFlight(n int) Option {
 }
 
 // WithSingleServer tells that one server has all keys, and that the client, which must not be one of a Cluster,
-// speaks to that: itself, by Sentinel, or through a proxy. Where others' commands are under way, callers who ask for
+// speaks to it: directly, by Sentinel, or through a proxy. Where others' commands are under way, callers who ask for
 // different keys then share a script call, too; how much that saves is in docs/stores.md. Each gets the
-// answer that it would have got alone, or the error.
+// answer or the error that it would have got alone.
 //
 // Don't set it where a proxy divides keys between servers: one that goes by the first key of a command would have
 // the others counted on a server that is not theirs, and so more granted than their limit.

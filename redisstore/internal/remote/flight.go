@@ -31,18 +31,20 @@ func (s *Store) process(f *flight) {
 	f.cmds, f.ctx.Context = f.cmds[:0], context.Background()
 }
 
-// again returns what is to be sent once more of what was sent, since the server has said that it did not execute
-// it: a script that it does not know by its hash is sent itself.
+// again returns what is to be sent once more of what was sent, since it is known that nothing was counted. A script
+// that the server does not know by its hash is sent itself. A command for many keys is sent for each alone that
+// it failed for; it may be refused because of one of them.
 func again(sent []*Command) (cmds []*Command) {
 	for _, c := range sent {
 		switch {
 		case c.Unknown && !c.InFull:
 			c.InFull = true
 			cmds = append(cmds, c)
-		case c.others != nil && c.refused():
+		case c.others == nil:
+		case c.Refused:
 			cmds = append(cmds, c.part()...)
-		case c.others != nil:
-			c.divide()
+		default:
+			cmds = append(cmds, c.divide()...)
 		}
 	}
 	return cmds

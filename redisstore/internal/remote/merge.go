@@ -1,10 +1,6 @@
 package remote
 
-import (
-	"strings"
-
-	"github.com/weir-go/weir/redisstore/internal/script"
-)
+import "github.com/weir-go/weir/redisstore/internal/script"
 
 // merged is what a command has in addition that stands for others of the same script and arguments.
 type merged struct {
@@ -56,32 +52,27 @@ func (c *Command) add(other *Command) {
 	c.others, c.keys = append(c.others, other), append(c.keys, other.Key)
 }
 
-// divide gives each of the commands what it came to.
-func (c *Command) divide() {
-	reply, err := c.Reply, c.Err
-	if err == nil {
-		c.Reply, reply, c.Err = script.Part(reply)
-	}
-	for _, other := range c.others {
-		if other.Err = err; err == nil {
-			other.Reply, reply, other.Err = script.Part(reply)
-		}
-	}
-}
-
-// refused tells whether the server has refused the command for its keys, which it looks at before it begins. One
-// of them may be the reason: the user may not use it, or it belongs to another node.
-func (c *Command) refused() bool {
-	if c.Err == nil {
-		return false
-	}
-	text := c.Err.Error()
-	return strings.HasPrefix(text, "NOPERM") || strings.HasPrefix(text, "CROSSSLOT")
-}
-
-// part returns the commands that it stands for, to be sent each alone.
+// part makes each of the commands one of its own again, and returns them.
 func (c *Command) part() []*Command {
 	all := append([]*Command{c}, c.others...)
 	c.Script, c.InFull, c.merged = c.alone, false, merged{}
 	return all
+}
+
+// divide gives each of the commands what it came to, and returns those that failed, to be sent again: so they come
+// to the same as if they had been sent alone, and the client sees what it must know, such as that the server
+// is no master any more.
+func (c *Command) divide() (failed []*Command) {
+	reply, err := c.Reply, c.Err
+	for _, cmd := range c.part() {
+		cmd.Err = err
+		if err != nil {
+			continue
+		}
+		var ok bool
+		if cmd.Reply, reply, ok = script.Part(reply); !ok {
+			failed = append(failed, cmd)
+		}
+	}
+	return failed
 }

@@ -44,7 +44,7 @@ func (x *mergeTest) send(_ context.Context, cmds []*Command) {
 			name += " in full"
 		}
 		all = append(all, name+": "+strings.Join(c.Keys(), " "))
-		c.Reply, c.Err, c.Unknown = "", nil, false
+		c.Reply, c.Err, c.Unknown, c.Refused = "", nil, false, false
 		for _, key := range c.Keys() {
 			if len(c.Keys()) > 1 {
 				c.Reply += string(binary.BigEndian.AppendUint32(nil, uint32(len(key))))
@@ -86,6 +86,11 @@ func (x *mergeTest) run(calls ...script.Call) (got []string) {
 	return got
 }
 
+// fail has a command come to an error of the server.
+func (x *mergeTest) fail(c *Command, text string) {
+	c.Set("", errors.New(text), func(word string) bool { return strings.HasPrefix(text, word) })
+}
+
 func callOf(s *script.Script, key string, args ...any) script.Call {
 	c := script.Call{Script: s, Key: key}
 	copy(c.Args[:], args)
@@ -112,7 +117,7 @@ func TestMergedCommandIsSentInFull(t *testing.T) {
 	x := &mergeTest{T: t}
 	x.answer = func(c *Command) {
 		if !c.InFull && c.Script == red.Many {
-			c.Reply, c.Err, c.Unknown = "", errors.New("NOSCRIPT"), true
+			x.fail(c, "NOSCRIPT No matching script")
 		}
 	}
 	got := x.run(callOf(red, "a"), callOf(blue, "b"), callOf(red, "c"))
@@ -132,9 +137,9 @@ func TestRefusedCommandIsParted(t *testing.T) {
 			x.answer = func(c *Command) {
 				switch {
 				case slices.Contains(c.Keys(), "foreign"):
-					c.Reply, c.Err = "", errors.New(refusal)
+					x.fail(c, refusal)
 				case !known && !c.InFull && c.Script != one:
-					c.Reply, c.Err, c.Unknown = "", errors.New("NOSCRIPT"), true
+					x.fail(c, "NOSCRIPT No matching script")
 				}
 			}
 			got := x.run(callOf(red, "a"), callOf(red, "foreign"), callOf(red, "b"), callOf(blue, "foreign"), callOf(blue, "c"))
@@ -155,19 +160,58 @@ func TestRefusedCommandIsParted(t *testing.T) {
 func TestErrorOfAMergedCommandIsThatOfAll(t *testing.T) {
 	for _, text := range []string{"EOF", "LOADING Redis is loading the dataset in memory", "OOM NOPERM"} {
 		x := &mergeTest{T: t}
-		x.answer = func(c *Command) { c.Reply, c.Err = "", errors.New(text) }
+		x.answer = func(c *Command) { x.fail(c, text) }
 		got := x.run(callOf(red, "a"), callOf(red, "b"), callOf(red, "c"))
 		assert.Equal(t, []string{text, text, text}, got)
 		assert.Len(t, x.sent, 1, "it is not sent again")
 	}
 }
 
-func TestPartOfAReply(t *testing.T) {
+// What fails for a key is sent alone for that key: nothing was counted, and its caller gets the error that it would have
+// got alone. What is missing may have been counted, and is not sent again.
+func TestFailedPartIsSentAlone(t *testing.T) {
+	for _, failing := range []string{"a", "b"} {
+		x := &mergeTest{T: t}
+		x.answer = func(c *Command) {
+			switch {
+			case len(c.Keys()) > 1:
+				c.Reply = strings.Replace("\x00\x00\x00\x01a\x00\x00\x00\x01b\x00\x00\x00\x09", failing, "\x03", 1)
+			case c.Key == failing:
+				x.fail(c, "WRONGTYPE")
+			}
+		}
+		got := x.run(callOf(red, "a"), callOf(red, "b"), callOf(red, "c"))
+		want := map[string][]string{"a": {"WRONGTYPE", "b", ""}, "b": {"a", "WRONGTYPE", ""}}[failing]
+		assert.Equal(t, want, got)
+		assert.Equal(t, [][]string{{"many red: a b c"}, {"red: " + failing}}, x.sent)
+	}
+}
+
+// A command that was sent in full has parts that are sent by their hash, for the client may not be allowed more.
+func TestPartsAreSentByHash(t *testing.T) {
 	x := &mergeTest{T: t}
-	x.answer = func(c *Command) { c.Reply = "\x00\x00\x00\x01a\x00\x00\x00\x06\x03wrong\x00\x00\x00\x09" }
-	got := x.run(callOf(red, "a"), callOf(red, "b"), callOf(red, "c"))
-	assert.Equal(t, []string{"a", "wrong"}, got[:2])
-	assert.Contains(t, got[2], "not one that it gives")
+	x.answer = func(c *Command) {
+		switch {
+		case c.InFull:
+			x.fail(c, "NOPERM this user has no permissions to run the 'eval' command")
+		case c.Script == red.Many:
+			x.fail(c, "NOSCRIPT No matching script")
+		}
+	}
+	assert.Equal(t, []string{"a", "b"}, x.run(callOf(red, "a"), callOf(red, "b")))
+	assert.Equal(t, [][]string{{"many red: a b"}, {"many red in full: a b"}, {"red: a", "red: b"}}, x.sent)
+}
+
+// Each flight is merged by itself.
+func TestFlightsAreMergedByThemselves(t *testing.T) {
+	x := &mergeTest{T: t, answer: usual}
+	var calls []script.Call
+	for i := range MaxCalls + 2 {
+		calls = append(calls, callOf(red, fmt.Sprint(i)))
+	}
+	x.run(calls...)
+	require.Len(t, x.sent, 2)
+	assert.Equal(t, []string{fmt.Sprintf("many red: %d %d", MaxCalls, MaxCalls+1)}, x.sent[1])
 }
 
 // As many are sent as one as there may be in a flight.

@@ -63,8 +63,16 @@ type Command struct {
 	Reply   string
 	Err     error
 	Unknown bool // Err is that the server doesn't know the script
+	Refused bool // Err is that the client may not use a key, or must use it elsewhere
 
 	merged
+}
+
+// Set tells what a command came to. is tells whether err is an error of the server's that begins with a word.
+func (c *Command) Set(reply string, err error, is func(word string) bool) {
+	c.Reply, c.Err = reply, err
+	c.Unknown = err != nil && is("NOSCRIPT")
+	c.Refused = err != nil && (is("NOPERM") || is("CROSSSLOT"))
 }
 
 // A Store is a [weir.Store]. It is safe for concurrent use.

@@ -204,12 +204,12 @@ func (d *drive) round(n int) {
 	}
 }
 
-// nth is a part of a reply. No part is an error.
+// nth is a part of a reply.
 func (d *drive) nth(reply string, n int) (text string) {
 	for i := 0; reply != ""; i++ {
-		part, rest, err := Part(reply)
-		if err != nil {
-			d.Fatal(err)
+		part, rest, ok := Part(reply)
+		if !ok || part == "" {
+			d.Fatalf("there is no part %d in %q", i, reply)
 		}
 		if reply = rest; i == n {
 			text = part

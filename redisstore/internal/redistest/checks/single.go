@@ -50,9 +50,7 @@ func ownLimits(t *testing.T, m Maker) {
 		for key := range granted {
 			equal(t, limit, granted[key].Load(), "%s: granted of key %d", name, key)
 		}
-		if name != "none" { // which takes more commands than one, and some of them again
-			atMost(t, keys*callers/2, scriptsOf(t, server), "%s: scripts for %d decisions", name, keys*callers)
-		}
+		atMost(t, keys*callers/2, scriptsOf(t, server), "%s: scripts for %d decisions", name, keys*callers)
 	}
 }
 

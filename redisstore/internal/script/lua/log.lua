@@ -163,8 +163,8 @@ if write and count > 0 then
 	if slots + count * size <= short then
 		rewrite(range(0, count))
 	else
-		redis.call('SETRANGE', key, 0, header())
 		redis.call('PEXPIRE', key, life())
+		redis.call('SETRANGE', key, 0, header())
 	end
 end
 return struct.pack('>BI7I7I7I7', done, now, before, newest, leaving)
