@@ -205,10 +205,10 @@ func TestAllDoesNotAllocate(t *testing.T) {
 	} {
 		k, ctx := known(p, 100), context.Background()
 		for _, n := range []int{0, 1, 3, math.MaxInt} {
-			assert.Zero(t, allocations(func() { k.askAll(n) }), "%#v asked for %d", p, n)
+			assert.Zero(t, allocationsEachTime(func() { k.askAll(n) }), "%#v asked for %d", p, n)
 		}
 		parts := make([]weir.Result, 0, 5)
-		assert.Zero(t, allocations(func() {
+		assert.Zero(t, allocationsEachTime(func() {
 			for i := range 1000 {
 				_, _ = k.TakeParts(ctx, k.keys.at(i%100), i%3, &parts)
 			}
