@@ -1,0 +1,195 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// much is a limit that is never reached.
+const much = 1e8
+
+// A mirror is a leaf that was never changed: it has another store, and a limit that is never reached, and is told
+// all that was granted and given back. So it knows what counts still, and until when.
+type mirror struct {
+	leaf tree
+	l    *weir.Keyed
+	held map[int]*weir.Reservation
+	off  bool // something happened of which the rules do not say enough
+}
+
+// mirrors are those of a trial in which only numbers change, or parts of All come and go.
+func (w *world) newMirrors() []*mirror {
+	var leaves []tree
+	for i, p := range w.Policies {
+		switch {
+		case len(p.parts) == 0 && p.form == leaf && !isMarker(p.leaf):
+			if i > 0 && !(alike(p, w.Policies[0]) && samePer(p, w.Policies[0])) {
+				return nil
+			}
+			leaves = append(leaves[:0], p)
+		case p.form == all && w.Policies[0].form == all:
+			for _, q := range p.parts {
+				if q.form != leaf || isMarker(q.leaf) {
+					return nil
+				}
+				leaves = append(leaves, q)
+			}
+		default:
+			return nil
+		}
+	}
+	var ms []*mirror
+	for i, p := range leaves {
+		first := true
+		for _, q := range leaves[:i] {
+			first = first && !alike(p, q)
+		}
+		if first {
+			ms = append(ms, w.newMirror(p))
+		}
+	}
+	return ms
+}
+
+func samePer(p, q tree) bool {
+	switch p := p.leaf.(type) {
+	case weir.TokenBucket:
+		return p.Limit == q.leaf.(weir.TokenBucket).Limit
+	case weir.LeakyBucket:
+		return p.Limit == q.leaf.(weir.LeakyBucket).Limit
+	}
+	return true
+}
+
+func (w *world) newMirror(p tree) *mirror {
+	m := &mirror{leaf: p, held: map[int]*weir.Reservation{}}
+	var large weir.Policy
+	switch p := p.leaf.(type) {
+	case weir.TokenBucket:
+		p.Burst = much
+		large = p
+	case weir.LeakyBucket:
+		p.Capacity = much
+		large = p
+	case weir.FixedWindow:
+		p.Limit = much
+		large = p
+	case weir.SlidingWindow:
+		p.Limit = much
+		large = p
+	case weir.SlidingLog:
+		p.Limit = much
+		large = p
+	case weir.CalendarWindow:
+		p.Limit = much
+		large = p
+	}
+	m.l = weir.Must(weir.New(large, weir.WithClock(w.clock), weir.WithStore(w.suite.New(w.clock)), weir.WithName(w.suite.name())))
+	return m
+}
+
+// has tells at which place p has the part that m is the mirror of, and its limit. There is one such part, or -1.
+func (m *mirror) has(p tree) (place, limit int) {
+	if p.form == leaf {
+		return 0, p.most(1, 1, plenty, 0)
+	}
+	place = -1
+	for i, q := range p.parts {
+		if alike(q, m.leaf) {
+			if place >= 0 || !samePer(q, m.leaf) {
+				return -1, 0
+			}
+			place, limit = i, q.most(1, 1, plenty, 0)
+		}
+	}
+	return place, limit
+}
+
+// follow does to the mirror what was done to the key.
+func (m *mirror) follow(w *world, a *answer) {
+	place, _ := m.has(w.Policies[a.By])
+	bg, bucket := context.Background(), isBucket(m.leaf.leaf)
+	m.off = m.off || w.ledger(a.Step).lost
+	switch {
+	case a.skipped || a.err != nil:
+	case a.granted > 0 && (place < 0 || a.delay > 0), a.Op == opOverrun, a.Op == opAllBack:
+		m.off = true
+	case a.Op == opReserve:
+		m.held[a.ID], _ = m.l.Reserve(bg, "key", a.granted)
+	case a.granted > 0:
+		r, err := m.l.Take(bg, "key", a.granted)
+		m.off = m.off || err != nil || !r.Allowed && !bucket
+	case a.Op == opSettle && m.held[a.Of] != nil:
+		h := w.held[a.Of]
+		indebted := w.ledger(a.Step).debts // a bucket then frees nothing, and the mirror knows no debt
+		m.off = m.off || bucket && a.returned > 0 && (w.Policies[0].form == all || indebted) || a.N > h.n && (a.By != h.by || place < 0)
+		_ = m.held[a.Of].Settle(bg, a.N)
+	case a.Op == opReturn: // more than was granted says nothing of debts
+		m.off = m.off || bucket && w.Policies[0].form == all || a.over || w.ledger(a.Step).debts
+		_ = m.l.Return(bg, "key", a.N)
+	case a.Op == opReset:
+		_ = m.l.Reset(bg, "key")
+	}
+}
+
+// Only the numbers change, or other parts of All: what was counted stays counted, to the event and the instant.
+func r15WhatStaysIsExact(w *world, a *answer) string {
+	if w.Bubble || a.Key != 0 || a.Op == opAdvance || a.Op == opRetry {
+		return ""
+	}
+	if w.mirrors == nil && !w.mirrored {
+		w.mirrors, w.mirrored = w.newMirrors(), true
+	}
+	for _, m := range w.mirrors {
+		if m.follow(w, a); m.off {
+			continue
+		}
+		place, limit := m.has(w.Policies[a.By])
+		if place < 0 {
+			continue
+		}
+		counted, err := m.l.Take(context.Background(), "key", 0)
+		s := Step{By: a.By}
+		var parts []weir.Result
+		look, err2 := w.limiter(a.By).TakeParts(w.ctx(s), key(s), 0, &parts)
+		if err != nil || err2 != nil {
+			return fmt.Sprint(err, err2)
+		}
+		if w.Policies[a.By].form == all {
+			look = parts[place]
+		}
+		if used := much - counted.Remaining; narrow(m.leaf, used) {
+			continue
+		}
+		want := max(0, limit-(much-counted.Remaining))
+		if isQueue(m.leaf) {
+			want = limit * (counted.Remaining / much)
+		}
+		if look.Remaining != want || look.ResetAfter != counted.ResetAfter {
+			return fmt.Sprintf("%#v tells %d remaining and is reset after %v, want %d and %v, as what was counted is",
+				m.leaf.leaf, look.Remaining, look.ResetAfter, want, counted.ResetAfter)
+		}
+	}
+	return ""
+}
+
+// narrow tells whether a window may pack its count so tightly that another limit's does not fit: R9, it then errs
+// towards denying.
+func narrow(p tree, used int) bool {
+	per := time.Hour
+	switch p := p.leaf.(type) {
+	case weir.FixedWindow:
+		per = p.Per
+	case weir.SlidingWindow:
+		per = p.Per
+	}
+	return per < time.Millisecond || used > 1000 && per < time.Hour
+}
+
+// mayBeNarrow tells whether any window of p may be, whatever it has counted.
+func mayBeNarrow(p tree) bool {
+	return p.any(func(q weirPolicy) bool { return narrow(one(q), 0) })
+}

@@ -1,0 +1,190 @@
+package change
+
+import (
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A form tells what a tree of policies is.
+type form int
+
+const (
+	leaf form = iota // a policy that is not composed, or a marker
+	all
+	tiers
+)
+
+// A tree is a policy that knows its parts.
+type tree struct {
+	form  form
+	leaf  weir.Policy
+	parts []tree
+}
+
+func one(p weir.Policy) tree     { return tree{leaf: p} }
+func allOf(parts ...tree) tree   { return tree{form: all, parts: parts} }
+func tiersOf(parts ...tree) tree { return tree{form: tiers, parts: parts} }
+func several(p ...tree) []tree   { return p }
+func (t tree) policy() weir.Policy {
+	if t.form == leaf {
+		return t.leaf
+	}
+	parts := make([]weir.Policy, len(t.parts))
+	for i, p := range t.parts {
+		parts[i] = p.policy()
+	}
+	if t.form == all {
+		return weir.All(parts...)
+	}
+	return weir.Tiers(parts...)
+}
+
+// any tells whether f holds for one of the leaves.
+func (t tree) any(f func(weir.Policy) bool) bool {
+	if t.form == leaf {
+		return f(t.leaf)
+	}
+	for _, p := range t.parts {
+		if p.any(f) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBucket(p weir.Policy) bool {
+	switch p.(type) {
+	case weir.TokenBucket, weir.LeakyBucket:
+		return true
+	}
+	return false
+}
+
+func isMarker(p weir.Policy) bool {
+	switch p.(type) {
+	case weir.SingleRateMarker, weir.TwoRateMarker:
+		return true
+	}
+	return false
+}
+
+// burst is what a bucket holds at most.
+func burst(p weir.TokenBucket) int { return or(p.Burst, p.Limit) }
+
+// room is the most that a queue takes at once.
+func room(p weir.LeakyBucket) int { return max(or(p.Capacity, p.Limit), 1) }
+
+func or(n, instead int) int {
+	if n == 0 {
+		return instead
+	}
+	return n
+}
+
+// alike tells whether the policies count alike: R15, row 1, and for composed ones part by part. A bucket of
+// tokens and a queue are not taken for alike, even if they have one rate: the bound is then looser.
+func alike(p, q tree) bool {
+	if p.form != q.form || len(p.parts) != len(q.parts) {
+		return false
+	}
+	if p.form != leaf {
+		for i := range p.parts {
+			if !alike(p.parts[i], q.parts[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	switch p := p.leaf.(type) {
+	case weir.TokenBucket:
+		q, ok := q.leaf.(weir.TokenBucket)
+		return ok && sameRate(p.Limit, p.Per, q.Limit, q.Per)
+	case weir.LeakyBucket:
+		q, ok := q.leaf.(weir.LeakyBucket)
+		return ok && sameRate(p.Limit, p.Per, q.Limit, q.Per)
+	case weir.FixedWindow:
+		q, ok := q.leaf.(weir.FixedWindow)
+		return ok && p.Per == q.Per && p.FromFirst == q.FromFirst
+	case weir.SlidingWindow:
+		q, ok := q.leaf.(weir.SlidingWindow)
+		return ok && p.Per == q.Per && or(p.Buckets, 1) == or(q.Buckets, 1)
+	case weir.SlidingLog:
+		q, ok := q.leaf.(weir.SlidingLog)
+		return ok && p.Per == q.Per
+	case weir.CalendarWindow:
+		q, ok := q.leaf.(weir.CalendarWindow)
+		return ok && p.Unit == q.Unit && p.Location == q.Location && p.Start == q.Start
+	case weir.SingleRateMarker:
+		q, ok := q.leaf.(weir.SingleRateMarker)
+		return ok && sameRate(p.Committed.Limit, p.Committed.Per, q.Committed.Limit, q.Committed.Per)
+	case weir.TwoRateMarker:
+		q, ok := q.leaf.(weir.TwoRateMarker)
+		return ok && sameRate(p.Committed.Limit, p.Committed.Per, q.Committed.Limit, q.Committed.Per) &&
+			sameRate(p.Peak.Limit, p.Peak.Per, q.Peak.Limit, q.Peak.Per)
+	}
+	return false
+}
+
+// sameRate compares fractions. The numbers of trials are small, so nothing wraps around.
+func sameRate(l int, per time.Duration, m int, qer time.Duration) bool {
+	return int64(l)*int64(qer) == int64(m)*int64(per)
+}
+
+// join is the policy with the larger numbers of two that count alike: what both grant together, it may
+// have granted alone.
+func join(p, q tree) tree {
+	if p.form != leaf {
+		parts := make([]tree, len(p.parts))
+		for i := range parts {
+			parts[i] = join(p.parts[i], q.parts[i])
+		}
+		return tree{form: p.form, parts: parts}
+	}
+	switch p := p.leaf.(type) {
+	case weir.TokenBucket:
+		p.Burst = max(burst(p), burst(q.leaf.(weir.TokenBucket)))
+		return one(p)
+	case weir.LeakyBucket:
+		p.Capacity = max(room(p), room(q.leaf.(weir.LeakyBucket)))
+		return one(p)
+	case weir.FixedWindow:
+		p.Limit = max(p.Limit, q.leaf.(weir.FixedWindow).Limit)
+		return one(p)
+	case weir.SlidingWindow:
+		p.Limit = max(p.Limit, q.leaf.(weir.SlidingWindow).Limit)
+		return one(p)
+	case weir.SlidingLog:
+		p.Limit = max(p.Limit, q.leaf.(weir.SlidingLog).Limit)
+		return one(p)
+	case weir.CalendarWindow:
+		p.Limit = max(p.Limit, q.leaf.(weir.CalendarWindow).Limit)
+		return one(p)
+	case weir.SingleRateMarker:
+		q := q.leaf.(weir.SingleRateMarker)
+		p.Committed.Burst = max(burst(p.Committed), burst(q.Committed))
+		p.Excess = max(p.Excess, q.Excess)
+		return one(p)
+	case weir.TwoRateMarker:
+		q := q.leaf.(weir.TwoRateMarker)
+		p.Committed.Burst = max(burst(p.Committed), burst(q.Committed))
+		p.Peak.Burst = max(burst(p.Peak), burst(q.Peak))
+		return one(p)
+	}
+	return p
+}
+
+// classes tells for each policy the first that counts like it, and for each first one the join.
+func classes(policies []tree) (of []int, joined []tree) {
+	of, joined = make([]int, len(policies)), make([]tree, len(policies))
+	for i, p := range policies {
+		of[i], joined[i] = i, p
+		for j := range i {
+			if of[j] == j && alike(policies[j], p) {
+				of[i], joined[j] = j, join(joined[j], p)
+				break
+			}
+		}
+	}
+	return of, joined
+}

@@ -1,0 +1,80 @@
+package change
+
+import (
+	"fmt"
+)
+
+// A reservation frees nothing once the state that its grant left is over, or the key was reset: later events are
+// not its own.
+func r16StillCounts(_ *world, a *answer) string {
+	if a.freed > 0 {
+		return fmt.Sprintf("%d are free since, and none of the reservation's counted any more", a.freed)
+	}
+	return ""
+}
+
+// When all that one policy granted is given back, nothing of it counts: each event is freed as long as it counts, in
+// whatever order. A cancelled booking on which others stood may free nothing, markers do not know which were
+// green, and Return names no tier. Of a queue it frees the last event alone: the others may lie ahead.
+func r16AllBack(w *world, a *answer) string {
+	l := w.ledger(a.Step)
+	p := w.Policies[a.By]
+	if a.Op != opAllBack || l.kinds() != 1 || !l.asked[a.By] || l.debts || l.ahead || l.doubled || l.era > 1 || hasTiers(p) || isQueue(p) || p.any(isMarker) {
+		return ""
+	}
+	look := w.look(a.By, a.Key)
+	fresh, err := w.limiter(a.By).Take(w.ctx(a.Step), "fresh", 0)
+	if err != nil {
+		return err.Error()
+	}
+	if look.Remaining != fresh.Remaining || look.ResetAfter != 0 {
+		return fmt.Sprintf("all is given back, and %d of %d remain, reset after %v", look.Remaining, fresh.Remaining, look.ResetAfter)
+	}
+	return ""
+}
+
+func hasTiers(p tree) bool {
+	for _, q := range p.parts {
+		if hasTiers(q) {
+			return true
+		}
+	}
+	return p.form == tiers
+}
+
+// Buckets grant nothing while they owe more than they have together: what was charged, with the grant and before it is
+// settled, is at most what they hold and earn. So "reserve 1, settle 1000" charges the rate in the long run.
+func r19ADebtBinds(w *world, a *answer) string {
+	l := w.ledger(a.Step)
+	if w.Bubble || a.granted == 0 || a.delay > 0 || l.kinds() != 1 || l.nameless || l.era > 1 {
+		return ""
+	}
+	charged := l.charged
+	if a.Op == opOverrun {
+		charged -= a.N - 1
+	}
+	if most := w.Policies[a.By].owes(l.began, a.at); charged > most {
+		return fmt.Sprintf("granted when %d were charged, and all buckets together have had %d", charged, most)
+	}
+	return ""
+}
+
+// owes is what the buckets of a policy have held and earned together from s to t; plenty if a window, which forgets,
+// may grant.
+func (p tree) owes(s, t int64) int {
+	n := plenty
+	switch {
+	case p.form == all:
+		for _, q := range p.parts {
+			n = min(n, q.owes(s, t))
+		}
+	case p.form == tiers:
+		n = 0
+		for _, q := range p.parts {
+			n = min(n+q.owes(s, t), plenty)
+		}
+	case isMarker(p.leaf), isBucket(p.leaf):
+		n = p.most(s, t, plenty, 0)
+	}
+	return min(n, plenty)
+}
