@@ -101,8 +101,8 @@ func TestP10_ChangedMarkersAndTiers(t *testing.T) {
 			// as in memory, where one store knows both
 			inMemory := new(weir.MemStore)
 			clock := weir.WithClock(stoppedClock(now))
-			first := weir.Must(weir.New(c.old, weir.WithStore(inMemory), clock))
-			second := weir.Must(weir.New(c.changed, weir.WithStore(inMemory), clock))
+			first := weir.Must(weir.New(c.old, weir.WithStore(inMemory), weir.WithName("shared"), clock))
+			second := weir.Must(weir.New(c.changed, weir.WithStore(inMemory), weir.WithName("shared"), clock))
 			for range 15 {
 				require.True(t, first.Allow("k"))
 			}

@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weir-go/weir/redisstore/internal/remote"
-	"github.com/weir-go/weir/redisstore/internal/script"
 )
 
 // A drivenStore decides by a clock that the test sets.
@@ -33,7 +32,7 @@ func newDriven(tb testing.TB, client Client, skew time.Duration, opts ...Option)
 	s := new(drivenStore)
 	opts = append([]Option{
 		func(c *remote.Config) {
-			c.Clock = func() any { return script.Driven(s.now.Load(), skew) }
+			c.Clock, c.Skew = s.now.Load, skew
 		},
 		WithPrefix(fmt.Sprintf("test%d", drivenStores.Add(1))),
 		WithTimeout(time.Minute),

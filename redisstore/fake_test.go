@@ -230,6 +230,18 @@ func TestFaultsOfNew(t *testing.T) {
 	}
 }
 
+// A pipeline keeps what it is given until others send it, so that each decision failed.
+func TestPipelineIsNoClient(t *testing.T) {
+	client := redis.NewClient(&redis.Options{})
+	defer client.Close()
+	for _, c := range []Client{client.Pipeline(), client.TxPipeline()} {
+		_, err := New(c, WithTimeout(0))
+		assert.ErrorContains(t, err, "weir: redisstore.New with a *redis.Pipeline, must be a client that sends each command at once, "+
+			"such as a *redis.Client, a *redis.ClusterClient or a *redis.Ring")
+		assert.ErrorContains(t, err, "WithTimeout is 0s")
+	}
+}
+
 func TestStrangeReplies(t *testing.T) {
 	for _, reply := range []string{"", "\x01", "\x07xxxxxxx", "\x01xxxxxxx"} {
 		client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {

@@ -51,8 +51,11 @@ func (g *gate) pass(n int) {
 
 const maxFlights, maxCalls = remote.MaxFlights, remote.MaxCalls
 
+// patiently has a flight that is held hold up others, however long it is out.
+func patiently(c *remote.Config) { c.Patience = time.Hour }
+
 // together calls f for 0 to n - 1 at once, such that the commands of all but the first maxFlights of them
-// are sent in one flight, of so many commands. Meanwhile is called before that.
+// are sent in one flight, of so many commands. Meanwhile is called before that. The store must be made patiently.
 func together(t *testing.T, client *redis.Client, s *Store, n, commands int, meanwhile func(), f func(i int)) {
 	t.Helper()
 	g := &gate{flights: make(chan int, 1000)}
@@ -95,7 +98,7 @@ func TestPipeline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Single(t)
 			client := newClient(t, server.Addr())
-			s := newStore(t, client, append(c.options, WithTimeout(time.Minute))...)
+			s := newStore(t, client, append(c.options, WithTimeout(time.Minute), patiently)...)
 			const n = maxFlights + maxCalls
 			tokens := newLimiter(t, s, weir.TokenBucket{Limit: n, Per: 1000 * time.Hour}, "")
 			window := newLimiter(t, s, weir.FixedWindow{Limit: 1, Per: 50 * 365 * 24 * time.Hour}, "w")
@@ -158,7 +161,7 @@ func TestCallersOfAKeyShareACommand(t *testing.T) {
 	for name, p := range policies {
 		t.Run(name, func(t *testing.T) {
 			client := newClient(t, redistest.Single(t).Addr())
-			s := newStore(t, client, WithTimeout(time.Minute))
+			s := newStore(t, client, WithTimeout(time.Minute), patiently)
 			l := newLimiter(t, s, p, "")
 			take(t, l, "script", 1)
 			other := newLimiter(t, s, p, "other")
@@ -203,7 +206,7 @@ func TestPipelineWhoseRepliesAreLost(t *testing.T) {
 	server := redistest.Single(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	client := newClient(t, proxy.Addr())
-	s := newStore(t, client, WithTimeout(time.Minute))
+	s := newStore(t, client, WithTimeout(time.Minute), patiently)
 	const n, executed = maxFlights + 20, 7 // of the pipeline
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	take(t, l, "script", 1)
@@ -257,7 +260,7 @@ func TestPipelineThatIsRefused(t *testing.T) {
 	require.NoError(t, admin.ConfigSet(ctx, "requirepass", "old").Err())
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "old"})
 	t.Cleanup(func() { client.Close() })
-	s := newStore(t, client, WithTimeout(time.Minute))
+	s := newStore(t, client, WithTimeout(time.Minute), patiently)
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	take(t, l, "k", 1)
 	meanwhile := func() {

@@ -24,6 +24,8 @@ package redisstore
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/redis/go-redis/v9"
 
@@ -32,7 +34,8 @@ import (
 )
 
 // A Client sends commands. Those of go-redis are Clients: *[redis.Client], also one for a failover with
-// Sentinel, *[redis.ClusterClient], *[redis.Ring] and [redis.UniversalClient].
+// Sentinel, *[redis.ClusterClient], *[redis.Ring] and [redis.UniversalClient]. A [redis.Pipeliner] is none, for it
+// keeps commands until others send them.
 type Client interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
@@ -62,30 +65,44 @@ var (
 //
 // With a *[redis.Client], commands of callers who come while others' are under way are sent together, as a
 // pipeline; and where several of them ask for one event of the same key, they are one command, so that a
-// hot key costs the server little. Each gets the answer that it would have got alone. A hook of the
-// client sees that, and a context that has the values of a caller only where the command is sent
-// alone. A cluster or a ring is sent each command alone: with others, it would wait for their
-// servers, too. See also [WithSingleServer].
+// hot key costs the server little. Each gets the answer that it would have got alone. A pipeline that is
+// out for more than a millisecond, because Redis is far away or a connection hangs, holds up no other: the
+// next one leaves, by another connection. If a pipeline gets no reply, all its callers get the error.
+//
+// A hook of the client sees pipelines, and a context that has the values of a caller only where the
+// command is sent alone. If a hook panics, those decisions fail with an error that says so. A cluster
+// or a ring is sent each command alone: with others, it would wait for their servers, too. See also
+// [WithSingleServer].
 type Store struct {
-	remote *remote.Store
+	remote   *remote.Store
+	limiters weir.Limiters
 }
 
-var _ weir.Store = (*Store)(nil)
+var _ weir.Acceptor = (*Store)(nil)
 
 // New returns a Store that sends its commands by client. An error names every fault of the options.
 func New(client Client, opts ...Option) (*Store, error) {
 	s := &sender{client: client}
 	d := remote.Driver{Package: "redisstore", Client: client, Send: s.send, NoReply: s.reloadTopology}
-	_, d.Pipelines = client.(*redis.Client)
+	if c, ok := client.(*redis.Client); ok && c != nil {
+		d.Pipelines, d.MaxOut = true, c.Options().PoolSize
+	}
 	if cluster, ok := client.(interface{ ReloadState(context.Context) }); ok {
 		s.reload = cluster.ReloadState
 	}
 	r, err := remote.New(d, opts)
+	if _, ok := client.(redis.Pipeliner); ok {
+		err = errors.Join(fmt.Errorf("weir: redisstore.New with a %T, must be a client that sends each command at once, such as "+
+			"a *redis.Client, a *redis.ClusterClient or a *redis.Ring", client), err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Store{r}, nil
+	return &Store{remote: r}, nil
 }
+
+// Accept implements [weir.Acceptor].
+func (s *Store) Accept(l *weir.Keyed) error { return s.limiters.Accept(l) }
 
 // Do implements [weir.Store].
 func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,27 +15,16 @@ import (
 // to a master that is dead.
 const reloadEvery = 200 * time.Millisecond
 
+// ofCluster are the errors with which Redis replies that are about the cluster, and not about the command.
+var ofCluster = []string{"CLUSTERDOWN", "MASTERDOWN", "READONLY", "LOADING", "MOVED", "ASK", "TRYAGAIN"}
+
 // notice has the topology asked for after an error that another master may mend.
 func (s *sender) notice(err error) {
 	var reply redis.Error
-	switch {
-	case errors.Is(err, context.Canceled):
-		return
-	case errors.As(err, &reply) && !isClusterState(reply.Error()):
-		return
+	begins := func(word string) bool { return strings.HasPrefix(reply.Error(), word) }
+	if !errors.Is(err, context.Canceled) && (!errors.As(err, &reply) || slices.ContainsFunc(ofCluster, begins)) {
+		s.reloadTopology()
 	}
-	s.reloadTopology()
-}
-
-// isClusterState tells whether an error that Redis replied with is about the cluster, and not about the
-// command.
-func isClusterState(reply string) bool {
-	for _, prefix := range []string{"CLUSTERDOWN", "MASTERDOWN", "READONLY", "LOADING", "MOVED", "ASK", "TRYAGAIN"} {
-		if strings.HasPrefix(reply, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *sender) reloadTopology() {

@@ -15,9 +15,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 )
 
-// A policy that a process does not know, because another one wrote it, is carried over by what was used
-// up of it.
-func TestUnknownPolicyIsCarriedOver(t *testing.T) {
+// What was used up by a policy that a process does not know, because another one wrote it, is charged.
+func TestUnknownPolicyIsCharged(t *testing.T) {
 	server := redistest.Single(t)
 	client := newClient(t, server.Addr())
 	old := newLimiter(t, newStore(t, client), inGo{weir.TokenBucket{Limit: 10, Per: 1000 * time.Hour}}, "")
@@ -31,7 +30,7 @@ func TestUnknownPolicyIsCarriedOver(t *testing.T) {
 		assert.Equal(t, 60, take(t, other, "k", 0).Remaining)
 		assert.False(t, other.Allow("all"))
 	}
-	assert.Equal(t, 6, take(t, old, "k", 0).Remaining, "looks and denials have kept nothing")
+	assert.Equal(t, 6, take(t, old, "k", 0).Remaining, "looks have kept nothing")
 	other := newLimiter(t, newStore(t, client), inGo{weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}}, "")
 	assert.Equal(t, 50, take(t, other, "k", 10).Remaining)
 	assert.Equal(t, 5, take(t, old, "k", 0).Remaining)
@@ -161,7 +160,7 @@ func TestValuesAreSmall(t *testing.T) {
 		{weir.SlidingWindow{Limit: 100, Per: time.Minute, Buckets: 60}, 9 + 14 + 61},
 		{weir.SlidingLog{Limit: 100, Per: time.Minute}, 9 + 23 + 8},
 	} {
-		name := fmt.Sprintf("%T", c.p)
+		name := fmt.Sprint(c.p)
 		take(t, newLimiter(t, s, c.p, name), "k", 1)
 		key := s.remote.Engine().Keys.Key(name, "k")
 		assert.Equal(t, "string", client.Type(context.Background(), key).Val(), "%v", c.p)

@@ -1,12 +1,10 @@
 package redistest
 
 import (
-	"bufio"
 	"context"
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -26,13 +24,8 @@ type Proxy struct {
 	lose     int                         // how many replies to lose
 	loses    func(command []string) bool // which
 	lost     int
+	hang     int // how many connections are to hang
 	running  sync.WaitGroup
-}
-
-// A proxied is a client's connection, and the one to the server that belongs to it.
-type proxied struct {
-	client, server *net.TCPConn
-	losing         atomic.Bool // nothing is passed back to the client any more
 }
 
 // NewProxy starts a proxy before the server with the address.
@@ -126,6 +119,31 @@ func (p *Proxy) Lost() int {
 	return p.lost
 }
 
+// Hang has each of the next n connections on which a command comes hang, until the client closes it.
+func (p *Proxy) Hang(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hang = n
+}
+
+// ToHang is how many connections are still to hang.
+func (p *Proxy) ToHang() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hang
+}
+
+// hangs reports whether a connection is to hang, and counts it.
+func (p *Proxy) hangs() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hang == 0 {
+		return false
+	}
+	p.hang--
+	return true
+}
+
 // DialThrough is a dialer that goes through the proxy that stands before the address, if one does. It is for
 // clients that are told the addresses of servers by servers.
 func DialThrough(proxies ...*Proxy) func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -155,106 +173,4 @@ func (p *Proxy) listen() error {
 		}
 	})
 	return nil
-}
-
-func (p *Proxy) serve(l net.Listener, client *net.TCPConn) {
-	server, err := net.Dial("tcp4", p.target)
-	if err != nil {
-		client.Close()
-		return
-	}
-	c := &proxied{client: client, server: server.(*net.TCPConn)}
-	defer c.close()
-	p.mu.Lock()
-	refused := p.listener != l
-	if !refused {
-		p.conns[c] = struct{}{}
-	}
-	p.mu.Unlock()
-	if refused {
-		return
-	}
-	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.conns, c)
-	}()
-	p.running.Go(func() { p.passCommands(c) })
-	p.passReplies(c)
-}
-
-// passCommands passes on what the client sends, command by command.
-func (p *Proxy) passCommands(c *proxied) {
-	r := bufio.NewReader(c.client)
-	for {
-		command, err := readCommand(r)
-		if err != nil {
-			c.close()
-			return
-		}
-		p.pass()
-		if p.isLost(command) {
-			c.losing.Store(true)
-		}
-		if _, err := c.server.Write(appendCommand(nil, command)); err != nil {
-			c.close()
-			return
-		}
-		if c.losing.Load() {
-			// The server reads the end of the stream after the command, and so has executed it when it
-			// closes the connection, which ends passReplies.
-			_ = c.server.CloseWrite()
-			return
-		}
-	}
-}
-
-// passReplies passes on what the server sends, in pieces as they come.
-func (p *Proxy) passReplies(c *proxied) {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := c.server.Read(buf)
-		if err != nil {
-			return
-		}
-		if c.losing.Load() {
-			continue
-		}
-		time.Sleep(p.pass())
-		if _, err := c.client.Write(buf[:n]); err != nil {
-			return
-		}
-	}
-}
-
-// pass returns when nothing stalls, with how long a reply is to be delayed.
-func (p *Proxy) pass() time.Duration {
-	for {
-		p.mu.Lock()
-		stalled, delay := p.stalled, p.delay
-		p.mu.Unlock()
-		if stalled == nil {
-			return delay
-		}
-		<-stalled
-	}
-}
-
-// isLost reports whether the reply to the command is to be lost, and counts it.
-func (p *Proxy) isLost(command []string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.lose == 0 || !p.loses(command) {
-		return false
-	}
-	p.lose--
-	p.lost++
-	return true
-}
-
-// close cuts both connections. The client sees a reset.
-func (c *proxied) close() {
-	_ = c.client.SetLinger(0) // an error: it is closed
-	c.client.Close()
-	c.server.Close()
 }

@@ -181,6 +181,7 @@ func TestWithoutRedis(t *testing.T) {
 
 func TestFailureShowsTheLogAndLeavesNothing(t *testing.T) {
 	t.Parallel()
+	executable(t)
 	r := &recorder{TB: t}
 	var s *Server
 	r.in(func(tb testing.TB) {
@@ -194,6 +195,7 @@ func TestFailureShowsTheLogAndLeavesNothing(t *testing.T) {
 
 func TestBadConfigurationIsTold(t *testing.T) {
 	t.Parallel()
+	executable(t)
 	r := &recorder{TB: t}
 	r.in(func(tb testing.TB) { Single(tb, "nonsense 1") })
 	assert.True(t, r.failed)

@@ -2,6 +2,9 @@ package remote
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 )
 
@@ -9,7 +12,7 @@ import (
 func (s *Store) process(f *flight) {
 	ctx := &f.ctx
 	if !s.driver.Endless { // the client may go on with it in the background
-		ctx = &flightContext{gone: f.gone, deadline: time.Now().Add(s.timeout)}
+		ctx = &flightContext{gone: f.gone, done: f.gone, deadline: time.Now().Add(s.timeout)}
 	}
 	ctx.Context = context.Background()
 	if len(f.calls) == 1 {
@@ -29,6 +32,19 @@ func (s *Store) process(f *flight) {
 	}
 	clear(f.cmds)
 	f.cmds, f.ctx.Context = f.cmds[:0], context.Background()
+}
+
+// fail has all calls come to an error, because a hook of the client's did not return. Whether it sent anything is
+// not known. The flight is not used again.
+func (f *flight) fail(panicked any) {
+	err := errors.New("a hook of the client ended its goroutine")
+	if panicked != nil {
+		err = fmt.Errorf("a hook of the client panicked: %v\n%s", panicked, debug.Stack())
+	}
+	for _, c := range f.calls {
+		c.cmd.Reply, c.cmd.Err = "", err
+	}
+	f.failed = true
 }
 
 // again returns what is to be sent once more of what was sent, since it is known that nothing was counted. A script
@@ -75,17 +91,13 @@ func (f *flight) board() {
 type flightContext struct {
 	context.Context
 	gone     <-chan struct{} // closed when nobody waits for the flight any more
-	deadline time.Time       // zero if there is none, and it is never done
+	done     <-chan struct{} // the same, or nil if it is never done
+	deadline time.Time       // zero if there is none
 }
 
 func (c *flightContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
 
-func (c *flightContext) Done() <-chan struct{} {
-	if c.deadline.IsZero() {
-		return nil
-	}
-	return c.gone
-}
+func (c *flightContext) Done() <-chan struct{} { return c.done }
 
 func (c *flightContext) Err() error {
 	select {

@@ -6,17 +6,17 @@ import "github.com/weir-go/weir/redisstore/internal/script"
 type merged struct {
 	others []*Command
 	alone  *script.Script // the script for its own key
-	keys   []string
 	key    [1]string
 }
 
 // Keys are all that the command is for.
 func (c *Command) Keys() []string {
-	if c.others != nil {
-		return c.keys
-	}
 	c.key[0] = c.Key
-	return c.key[:]
+	keys := c.key[:]
+	for _, other := range c.others {
+		keys = append(keys, other.Key)
+	}
+	return keys
 }
 
 // A kind is what commands have in common that can be sent as one.
@@ -32,7 +32,8 @@ func (f *flight) merge() {
 		if c.Script != nil && c.Script.Many != nil {
 			k := kind{c.Script, c.Args}
 			if first := f.kinds[k]; first != nil {
-				first.add(c)
+				first.alone, first.Script = k.script, k.script.Many
+				first.others = append(first.others, c)
 				continue
 			}
 			f.kinds[k] = c
@@ -42,14 +43,6 @@ func (f *flight) merge() {
 	clear(f.kinds)
 	clear(f.cmds[len(rest):])
 	f.cmds = rest
-}
-
-func (c *Command) add(other *Command) {
-	if c.others == nil {
-		c.alone, c.Script = c.Script, c.Script.Many
-		c.others, c.keys = make([]*Command, 0, MaxCalls), append(make([]string, 0, MaxCalls), c.Key)
-	}
-	c.others, c.keys = append(c.others, other), append(c.keys, other.Key)
 }
 
 // part makes each of the commands one of its own again, and returns them.

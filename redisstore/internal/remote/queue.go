@@ -2,34 +2,49 @@ package remote
 
 import (
 	"runtime"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/weir-go/weir/redisstore/internal/script"
 )
 
-// Two flights keep both sides busy: while the server works on one, replies of the other are read and the
-// next one is written. More at once are smaller, and so each call costs more. A flight is bounded
-// because other clients of the server wait for it.
+// Two flights keep both sides of a near server busy: while it works on one, replies of the other are
+// read and the next one is written. More at once are smaller, and so each call costs more. But a flight
+// that is out for longer than patience is on a long way, or stuck, and it is no use to wait for
+// it. So what is in flight follows the round trip. A flight is bounded because other clients of the
+// server wait for it.
 const (
 	MaxFlights = 2
 	MaxCalls   = 64
+	patience   = time.Millisecond
 )
 
+// After a rest flights start small, and each two have twice as many seats as the two before. A connection
+// that was lost meanwhile then fails one call, as it would if there were no flights.
+const grown = 6 * MaxFlights
+
 // A queue has calls wait for a flight, and bounds what is under way. While as many flights as are
-// useful are under way, those who come wait; when one lands, the next takes all who wait, in one round
-// trip. So nobody waits for company, and the more come, the less each costs.
+// useful left just now, those who come wait; when one lands, or has been out for long, the next takes all
+// who wait, in one round trip. So nobody waits for company, and the more come, the less each costs.
 type queue struct {
 	process     func(*flight) // sends its calls, and sets what they come to
 	maxUnderWay int           // calls in flights
-	maxFlights  int           // that someone waits for
+	maxOut      int           // flights
+	maxFlights  int           // that left just now
 	maxCalls    int           // in a flight
+	patience    time.Duration // 0 if flights hold up no others
 
 	mu       sync.Mutex
 	underWay int
-	flights  int  // those that board among them
-	boarding int  // flights
-	waiting  call // the head of a ring
-	waits    int  // how many do
+	out      int       // flights, those that board among them
+	seats    int       // in those that board
+	recent   []*flight // those that left just now, in order
+	grown    int       // for how many flights calls have come without a rest
+	landed   time.Time // when the last flight did that was out
+	waiting  call      // the head of a ring
+	waits    int       // how many do
+	armed    bool      // they will try again when the first of recent is that no longer
 
 	spare sync.Pool // of *flight that have landed
 }
@@ -37,6 +52,8 @@ type queue struct {
 // A flight is commands that are sent together. It has a goroutine, and that has the next flight after it.
 type flight struct {
 	fly       func()
+	left      time.Time
+	seats     int
 	calls     []*call
 	cmds      []*Command // of the calls
 	firsts    map[script.Group]*call
@@ -44,27 +61,41 @@ type flight struct {
 	ctx       flightContext // for drivers that are Endless
 	gone      chan struct{} // closed when nobody waits for it any more
 	waitedFor int           // by how many callers. Guarded by the queue's mutex.
+	failed    bool          // and not to be used again
 }
 
 // newQueue returns a queue that sends each call alone.
 func newQueue(maxUnderWay int) *queue {
-	q := &queue{maxUnderWay: maxUnderWay, maxFlights: maxUnderWay, maxCalls: 1}
+	q := &queue{maxUnderWay: maxUnderWay, maxOut: maxUnderWay, maxFlights: 1, maxCalls: 1, grown: grown, landed: time.Now()}
 	q.waiting.next, q.waiting.prev = &q.waiting, &q.waiting
 	q.spare.New = func() any {
 		f := &flight{gone: make(chan struct{}), firsts: make(map[script.Group]*call), kinds: make(map[kind]*Command)}
 		f.ctx.gone = f.gone
-		f.fly = func() {
-			for f := f; f != nil; {
-				q.board(f)
-				if len(f.calls) > 0 {
-					q.process(f)
-				}
-				f = q.land(f)
-			}
-		}
+		f.fly = func() { q.fly(f) }
 		return f
 	}
 	return q
+}
+
+// fly has a flight take place, and those after it.
+func (q *queue) fly(f *flight) {
+	defer func() {
+		if f == nil {
+			return
+		}
+		// A hook of the client's has panicked, or ended the goroutine.
+		f.fail(recover())
+		if next := q.land(f); next != nil {
+			go next.fly()
+		}
+	}()
+	for f != nil {
+		q.board(f)
+		if len(f.calls) > 0 {
+			q.process(f)
+		}
+		f = q.land(f)
+	}
 }
 
 // join has c wait for a flight.
@@ -92,7 +123,7 @@ const (
 // leave is for a caller that gives up.
 func (q *queue) leave(c *call) callState {
 	q.mu.Lock()
-	var next *flight
+	defer q.mu.Unlock()
 	switch f := c.flight; c.state {
 	case notSent:
 		c.prev.next, c.next.prev = c.next, c.prev
@@ -100,27 +131,52 @@ func (q *queue) leave(c *call) callState {
 	case maybeSent:
 		if f.waitedFor--; f.waitedFor == 0 {
 			close(f.gone)
-			q.flights-- // it may last for long, and must not hold up the others
-			next = q.open()
 		}
 	}
-	state := c.state
-	q.mu.Unlock()
-	if next != nil {
-		go next.fly()
-	}
-	return state
+	return c.state
 }
 
 // open returns a flight for those who wait, if there may be one more, and those that board have no room for
 // them. It requires that mu is held.
 func (q *queue) open() *flight {
-	if q.flights == q.maxFlights || q.underWay >= q.maxUnderWay || q.waits <= q.boarding*q.maxCalls {
+	if q.out == q.maxOut || q.underWay >= q.maxUnderWay || q.waits <= q.seats {
 		return nil
 	}
-	q.flights++
-	q.boarding++
-	return q.spare.Get().(*flight)
+	now := time.Now()
+	if len(q.recent) == q.maxFlights {
+		if rest := q.patience - now.Sub(q.recent[0].left); rest > 0 {
+			q.wake(rest)
+			return nil
+		}
+		q.recent = slices.Delete(q.recent, 0, 1)
+	}
+	if q.out == 0 && now.Sub(q.landed) > q.patience {
+		q.grown = 0
+	}
+	f := q.spare.Get().(*flight)
+	f.left, f.seats = now, min(q.maxCalls, 1<<(q.grown/MaxFlights))
+	q.grown = min(q.grown+1, grown)
+	q.recent = append(q.recent, f)
+	q.out++
+	q.seats += f.seats
+	return f
+}
+
+// wake has those who wait try again after d. It requires that mu is held.
+func (q *queue) wake(d time.Duration) {
+	if q.armed {
+		return
+	}
+	q.armed = true
+	time.AfterFunc(d, func() {
+		q.mu.Lock()
+		q.armed = false
+		f := q.open()
+		q.mu.Unlock()
+		if f != nil {
+			f.fly()
+		}
+	})
 }
 
 // board takes those who wait on a flight.
@@ -131,7 +187,7 @@ func (q *queue) board(f *flight) {
 		runtime.Gosched()
 	}
 	q.mu.Lock()
-	n := min(q.maxCalls, q.maxUnderWay-q.underWay)
+	n := min(f.seats, q.maxUnderWay-q.underWay)
 	for c := q.waiting.next; c != &q.waiting && len(f.calls) < n; c = c.next {
 		c.state, c.flight = maybeSent, f
 		f.calls = append(f.calls, c)
@@ -140,7 +196,7 @@ func (q *queue) board(f *flight) {
 	f.waitedFor = len(f.calls)
 	q.underWay += len(f.calls)
 	q.waits -= len(f.calls)
-	q.boarding--
+	q.seats -= f.seats
 	next := q.open()
 	q.mu.Unlock()
 	if next != nil {
@@ -155,16 +211,19 @@ func (q *queue) land(f *flight) *flight {
 		c.state = hasLanded
 	}
 	q.underWay -= len(f.calls)
-	wanted := f.waitedFor > 0 || len(f.calls) == 0 // else its end has been counted before
-	if wanted {
-		q.flights--
+	if q.out--; q.out == 0 {
+		q.landed = time.Now()
 	}
+	if i := slices.Index(q.recent, f); i >= 0 {
+		q.recent = slices.Delete(q.recent, i, i+1)
+	}
+	again := !f.failed && (f.waitedFor > 0 || len(f.calls) == 0) // else gone is closed
 	next := q.open()
 	q.mu.Unlock()
 	for _, c := range f.calls {
 		c.done <- struct{}{}
 	}
-	if wanted {
+	if again {
 		clear(f.calls)
 		f.calls = f.calls[:0]
 		q.spare.Put(f)

@@ -28,7 +28,10 @@ type Config struct {
 	Timeout      time.Duration
 	MaxInFlight  int
 	SingleServer bool
-	Clock        func() any // of tests, see script.Config
+
+	Clock    func() int64  // of tests, see script.Config
+	Skew     time.Duration // of tests, likewise
+	Patience time.Duration // of tests: for how long a flight holds up others
 }
 
 // A Driver is a client.
@@ -45,6 +48,9 @@ type Driver struct {
 	// Pipelines tells that it is useful to send several commands in one go: they all go to one server, or the
 	// client sends them on one by one.
 	Pipelines bool
+
+	// MaxOut, if above 0, is how often Send can be under way at once before one waits for another.
+	MaxOut int
 
 	// Endless tells that commands that were sent take up room in the client until their end, even if it stops
 	// waiting for them. So that they count as under way as long, it is to wait: the context has no
@@ -87,7 +93,7 @@ type Store struct {
 
 // New returns a Store. An error names every fault of the options.
 func New[Option ~func(*Config)](d Driver, opts []Option) (*Store, error) {
-	c := Config{Prefix: script.DefaultPrefix, MaxKeyLen: script.DefaultMaxKeyLen, Timeout: time.Second, MaxInFlight: 1024}
+	c := Config{Prefix: script.DefaultPrefix, MaxKeyLen: script.DefaultMaxKeyLen, Timeout: time.Second, MaxInFlight: 1024, Patience: patience}
 	var err error
 	fault := func(format string, args ...any) {
 		err = errors.Join(err, fmt.Errorf("weir: "+d.Package+"."+format, args...))
@@ -118,9 +124,12 @@ func New[Option ~func(*Config)](d Driver, opts []Option) (*Store, error) {
 	s := &Store{driver: d, timeout: c.Timeout, merges: c.SingleServer, queue: newQueue(c.MaxInFlight)}
 	s.queue.process = s.process
 	if d.Pipelines {
-		s.queue.maxFlights, s.queue.maxCalls = MaxFlights, MaxCalls
+		s.queue.maxFlights, s.queue.maxCalls, s.queue.patience = MaxFlights, MaxCalls, c.Patience
+		if d.MaxOut > 0 {
+			s.queue.maxOut = min(c.MaxInFlight, d.MaxOut)
+		}
 	}
-	s.engine = script.NewEngine(script.Config{Keys: keys, Send: s.send, Budget: c.Timeout, Clock: c.Clock})
+	s.engine = script.NewEngine(script.Config{Keys: keys, Send: s.send, Budget: c.Timeout, Clock: c.Clock, Skew: c.Skew})
 	s.calls.New = func() any { return newCall(s.timeout) }
 	return s, nil
 }

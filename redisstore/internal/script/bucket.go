@@ -47,15 +47,12 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
-func (b bucket) script(s *scripts) *Script { return s.bucket }
-
 func (b bucket) ask(ask weir.Ask) (string, bool) {
 	cost, room, each := uint64(0), int64(-1), uint64(0)
 	switch n := uint64(ask.N); {
 	case lookOnly(ask, b.limit):
 	case ask.N < 0:
-		back := b.cost(-n)
-		return numbers(int64(b.den), -int64(back), -1, 0), true
+		return "", false // which is undone exactly, to the nanosecond, or not at all
 	case ask.How == weir.Regardless:
 		if cost = b.cost(n); cost > maxHalf {
 			return "", false
@@ -77,13 +74,6 @@ func (b bucket) ask(ask weir.Ask) (string, bool) {
 	return numbers(int64(b.den), int64(cost), room, int64(each)), true
 }
 
-func (b bucket) times(n int) weir.Ask {
-	if b.spaced { // after the first, the outlet is not free
-		n = min(n, 1)
-	}
-	return timesUpTo(n)
-}
-
 // cost is what n events cost, or a number above maxHalf.
 func (b bucket) cost(n uint64) uint64 {
 	hi, lo := bits.Mul64(n, b.each)
@@ -103,30 +93,20 @@ func (b bucket) ahead(d time.Duration) uint64 {
 	return min(units, maxExact)
 }
 
-func (b bucket) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
-	state := b.state(buf, uint64(now), reply.uint(7))
-	return state, now, ask, reply.ok
-}
-
-func (b bucket) decode(value reader) ([]uint64, int64, bool) {
-	at, owed := value.uint(7), value.uint(7)
-	return b.state(nil, at, owed), int64(at), value.ok
-}
-
-// state is the decider's, of a key that owes owed at the instant at: when it will have paid, in the
-// decider's units. It is appended to buf, which is empty.
-func (b bucket) state(buf []uint64, at, owed uint64) []uint64 {
-	hi, lo := bits.Mul64(at*micro, b.nsDen)
+// decode makes of what a key owes at an instant when it will have paid, in the decider's units.
+func (b bucket) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
+	at, owed := value.micros(), value.uint(7)
+	hi, lo := bits.Mul64(uint64(at)*micro, b.nsDen)
 	owedHi, owedLo := bits.Mul64(owed, b.scale)
 	lo, carry := bits.Add64(lo, owedLo, 0)
 	hi, _ = bits.Add64(hi, owedHi, carry)
 	switch {
 	case b.words == 2:
-		return append(buf, hi, lo)
+		buf = append(buf, hi)
 	case hi != 0:
-		return append(buf, math.MaxUint64-1)
+		lo = math.MaxUint64 - 1
 	}
-	return append(buf, lo)
+	return append(buf, lo), at, value.ok
 }
 
 func (b bucket) encode(state []uint64, now int64) ([]byte, bool) {
@@ -147,11 +127,5 @@ func (b bucket) encode(state []uint64, now int64) ([]byte, bool) {
 	if rest > 0 {
 		owed++ // only after a change of the rate
 	}
-	return b.value(now, owed), owed <= maxExact
+	return appendUint(appendUint(nil, uint64(now), 7), owed, 7), owed <= maxExact
 }
-
-func (b bucket) value(now int64, owed uint64) []byte {
-	return appendUint(appendUint(nil, uint64(now), 7), owed, 7)
-}
-
-func (b bucket) first(now int64) []byte { return b.value(now, b.each) }

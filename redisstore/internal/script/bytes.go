@@ -21,38 +21,62 @@ type reader struct {
 
 func read(s string) reader { return reader{s, true} }
 
-func (r *reader) uint(size int) uint64 {
-	if len(r.s) < size {
+// take takes so many bytes.
+func (r *reader) take(size uint64) string {
+	if uint64(len(r.s)) < size {
 		r.ok, r.s = false, ""
-		return 0
+		return ""
 	}
+	taken := r.s[:size]
+	r.s = r.s[size:]
+	return taken
+}
+
+func (r *reader) uint(size int) uint64 {
 	v := uint64(0)
-	for _, c := range []byte(r.s[:size]) {
+	for _, c := range []byte(r.take(uint64(size))) {
 		v = v<<8 | uint64(c)
 	}
-	r.s = r.s[size:]
 	return v
 }
 
-// skip takes so many bytes.
-func (r *reader) skip(size uint64) {
-	if uint64(len(r.s)) < size {
-		r.ok, r.s = false, ""
-		return
-	}
-	r.s = r.s[size:]
+// micros takes an instant in microseconds. One that is no instant in nanoseconds is none.
+func (r *reader) micros() int64 {
+	v := r.uint(7)
+	r.ok = r.ok && v <= math.MaxInt64/micro
+	return int64(v)
 }
 
 // varint takes a number that binary.AppendUvarint appended.
 func (r *reader) varint() uint64 {
-	n := min(len(r.s), binary.MaxVarintLen64)
-	v, size := binary.Uvarint([]byte(r.s[:n]))
+	v, size := binary.Uvarint([]byte(r.s[:min(len(r.s), binary.MaxVarintLen64)]))
 	if size <= 0 {
-		r.ok, r.s = false, ""
-		return 0
+		size = len(r.s) + 1 // more than there is
 	}
-	r.s = r.s[size:]
+	r.take(uint64(size))
 	return v
+}
+
+// words takes what appendWords has appended, which is the last.
+func (r *reader) words() []uint64 {
+	n := r.varint()
+	if len(r.s)%8 != 0 || uint64(len(r.s)/8) != n {
+		r.ok = false
+		return nil
+	}
+	words := make([]uint64, 0, n)
+	for len(r.s) > 0 {
+		words = append(words, r.uint(8))
+	}
+	return words
+}
+
+func appendWords(b []byte, words []uint64) []byte {
+	b = binary.AppendUvarint(b, uint64(len(words)))
+	for _, w := range words {
+		b = binary.BigEndian.AppendUint64(b, w)
+	}
+	return b
 }
 
 // numbers are arguments of a script, as struct.unpack('>d...') takes them. They must be exact as floats.

@@ -1,6 +1,10 @@
 package script
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir"
+)
 
 // A Call is a command for one key: a script, or, without one, DEL. The client sends it once, and not
 // again if it may have been executed. EVALSHA is tried first, and EVAL if the server does not know
@@ -37,6 +41,28 @@ func (c *Call) Group() (Group, bool) { return Group{c.Key, c.one}, c.one != nil 
 
 // Times has the command of a call stand for n of its group.
 func (c *Call) Times(n int) {
-	args, _ := c.one.codec.ask(c.one.codec.times(n)) // scripts can always grant up to a number
+	args, _ := c.one.codec.ask(c.one.times(n)) // scripts can always grant up to a number
 	c.Args[1] = args
+}
+
+// times is an ask that does what n asks for one event do, one after the other at the same instant.
+func (p *plan) times(n int) weir.Ask {
+	if p.head[0] == kindLeakyBucket { // after the first, the outlet is not free
+		n = min(n, 1)
+	}
+	return weir.Ask{N: n, How: weir.UpTo}
+}
+
+// Part takes the reply for the next key from one for many. ok is false if there was an error instead, and so nothing
+// was counted. A part that is missing is empty.
+func Part(reply string) (part, rest string, ok bool) {
+	r := read(reply)
+	part = r.take(r.uint(4))
+	switch {
+	case !r.ok:
+		return "", "", true
+	case part != "" && part[0] == failed:
+		return "", r.s, false
+	}
+	return part, r.s, true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,22 +22,22 @@ type Config struct {
 	Send   func(context.Context, Call) (Reply, error)
 	Budget time.Duration // how long a decision may take
 
-	// Clock is for tests, which decide by their own time: the last argument of scripts. See Driven.
-	Clock func() any
-}
-
-// Driven is what a Clock returns at an instant of now nanoseconds, where states may be ahead of that
-// by skew.
-func Driven(now int64, skew time.Duration) any {
-	return numbers(now/micro, int64(skew/time.Microsecond))
+	// Of tests, which decide by their own time, in nanoseconds, and where states may be ahead of that by Skew.
+	Clock func() int64
+	Skew  time.Duration
 }
 
 // An Engine decides on requests. It is safe for concurrent use.
 type Engine struct {
 	Config
 	scripts *scripts
+	skew    int64 // see the constant
 
-	plans atomic.Pointer[plans]
+	// plans are those of the policies that were seen: of limiters, by their *weir.Scope, and of limiters and
+	// values, by their heads.
+	plans   sync.Map // → *plan
+	planned atomic.Int64
+
 	bufs  sync.Pool // of *stateBuf
 	lines lines
 }
@@ -46,11 +47,10 @@ type stateBuf [8]uint64
 
 // NewEngine returns an Engine.
 func NewEngine(c Config) *Engine {
-	e := &Engine{Config: c, scripts: real}
+	e := &Engine{Config: c, scripts: real, skew: skew}
 	if c.Clock != nil {
-		e.scripts = driven
+		e.scripts, e.skew = driven, int64(c.Skew/time.Microsecond)
 	}
-	e.plans.Store(new(plans))
 	e.bufs.New = func() any { return new(stateBuf) }
 	return e
 }
@@ -67,7 +67,7 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	if p.codec == nil {
 		return e.decideHere(ctx, p, key, r, nil, deadline)
 	}
-	c := Call{Script: p.codec.script(e.scripts), Key: key, Args: [4]any{p.headArg, p.one}}
+	c := Call{Script: e.scripts.of[p.head[0]], Key: key, Args: [4]any{p.headArg, p.one}}
 	if r.N == 1 && r.MaxWait == 0 && r.How == weir.AllOrNone {
 		c.one = p
 	} else {
@@ -99,12 +99,22 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 // answer is what follows from a reply, by deciding once more on the state that it tells; and whether the script
 // agrees. The state is appended to buf, which is empty.
 func (p *plan) answer(buf []uint64, r reply, asked weir.Ask) (a weir.Answer, agreed bool, err error) {
-	state, now, ask, ok := p.codec.seen(buf, r.rest, r.now, asked)
+	var state []uint64
+	now, ask, ok := r.now, asked, false
+	switch c := p.codec.(type) {
+	case log:
+		state, now, ask, ok = c.seen(buf, r.rest, now, ask)
+	default:
+		state, _, ok = c.decode(buf, r.rest)
+	}
 	if !ok {
 		return a, false, errReply
 	}
+	if weir.CheckState(p.decider, state) != nil {
+		return a, false, errValue
+	}
 	if r.before > 0 {
-		state, a = p.decider.Decide(state, now*micro, p.codec.times(r.before))
+		state, a = p.decider.Decide(state, now*micro, p.times(r.before))
 		agreed = a.Allowed == (r.what == done)
 	}
 	_, a = p.decider.Decide(state, now*micro, ask)
@@ -126,10 +136,13 @@ type reply struct {
 
 var errReply = errors.New("the reply to a script is not one that it gives")
 
-// isOfValue tells whether an error of a script is that of a value which is none of a limiter: a list, say, or
-// one that ends too early for struct.unpack.
+// isOfValue tells whether an error of a script is that of a value which is none of a limiter: a list, say,
+// or one that ends too early for struct.unpack, or numbers that none has left.
 func isOfValue(err string) bool {
-	return strings.Contains(err, "WRONGTYPE") || strings.Contains(err, "data string too short")
+	return slices.ContainsFunc([]string{
+		"WRONGTYPE", "data string too short", "bad argument", "attempt to", "invalid expire time",
+		"not an integer", "out of range", "exceeds maximum",
+	}, func(part string) bool { return strings.Contains(err, part) })
 }
 
 // errLong is the error of a server whose C type long has 32 bits, as those for 32-bit processors and old ones
@@ -139,11 +152,7 @@ var errLong = errors.New("a 64-bit Redis is needed: the scripts of this one cut 
 
 func (e *Engine) run(ctx context.Context, c Call) (reply, error) {
 	if e.Clock != nil {
-		n := 0
-		for c.Args[n] != nil {
-			n++
-		}
-		c.Args[n] = e.Clock()
+		c.Args[slices.Index(c.Args[:], nil)] = numbers(e.Clock()/micro, e.skew)
 	}
 	got, err := e.Send(ctx, c)
 	switch {

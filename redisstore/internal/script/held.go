@@ -3,110 +3,155 @@ package script
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
-	"strings"
+	"math"
+	"slices"
+	"time"
 
 	"github.com/weir-go/weir"
 )
 
-// A held is a state as it is kept in words.
+// A held is what a value holds. Unless a script can go on from that, the value is its kind, latest and ahead, how
+// many policies there are if it is a ledger, each of them, and the words.
 type held struct {
-	state  []uint64
-	latest int64 // when it was left, by its own clock, in microseconds
-	ahead  int64 // by how much that clock is ahead of the server's
+	ledger weir.Ledger
+	plans  []*plan // of its policies; a rule's tag is the place here, counted from one
+	latest int64   // when it was left, by its own clock, in microseconds
+	ahead  int64   // by how much that clock is ahead of the server's
 }
 
-// value is how a state is kept: as the script does if that can go on from it, or in words.
-func (p *plan) value(h held, a weir.Answer) string {
-	if p.codec != nil && h.ahead == 0 {
-		if v, ok := p.codec.encode(h.state, h.latest); ok {
-			return p.head + string(v)
+// rule is how p decides on what is held.
+func (h *held) rule(p *plan) weir.Rule {
+	i := slices.Index(h.plans, p)
+	if i < 0 {
+		i = len(h.plans)
+		h.plans = append(h.plans, p)
+	}
+	return weir.Rule{Policy: p.policy, Decider: p.decider, Tag: uint64(i + 1)}
+}
+
+// value is how it is kept: as the script does if that can go on from it, or in words.
+func (h *held) value(now int64) string {
+	l := h.ledger
+	b := []byte{kindLedger}
+	if l.Plain {
+		b[0] = kindWords
+		if p := h.plans[l.By[0].Tag-1]; p.codec != nil && h.ahead == 0 {
+			if v, ok := p.codec.encode(l.Words, h.latest); ok {
+				return p.head + string(v)
+			}
 		}
 	}
-	b := appendUint(appendUint([]byte(p.words), uint64(h.latest), 7), uint64(h.ahead), 7)
-	if p.hasUsed {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(a.Limit)), uint64(a.Remaining))
+	b = appendUint(appendUint(b, uint64(h.latest), 7), uint64(h.ahead), 7)
+	if !l.Plain {
+		b = binary.AppendUvarint(b, uint64(len(l.By)))
 	}
-	b = binary.AppendUvarint(b, uint64(len(h.state)))
-	for _, w := range h.state {
-		b = binary.BigEndian.AppendUint64(b, w)
+	for _, by := range l.By {
+		b = h.appendPolicy(b, by, now)
 	}
-	return string(b)
+	return string(appendWords(b, l.Words))
 }
 
-// load returns the state that a value holds, and the plan of the policy that left it; nil for one
-// that is not known, in which case the state is Limit and Remaining.
-func (e *Engine) load(p *plan, value string) (held, *plan, error) {
+// appendPolicy tells of a policy, and, for those who can't know it, what was used up by it, and for how many
+// seconds that counts at most.
+func (h *held) appendPolicy(b []byte, by weir.Rule, now int64) []byte {
+	p, at := h.plans[by.Tag-1], len(b)
+	b = append(b, p.head...)
+	if !hasUsed(p.head) {
+		return b
+	}
+	u, ok := p.decider.(*unknown)
+	if ok {
+		b[at] |= strange
+	} else {
+		used, limit := h.ledger.Usage(by, now)
+		u = newUnknown(limit, limit-min(used, limit), h.ledger.Expiry())
+	}
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(u.Limit)), uint64(u.Remaining))
+	return binary.AppendUvarint(b, uint64(max(u.until-now, 0)/int64(time.Second))+1)
+}
+
+// load takes a value apart that was found by own. The value may be any; its words are checked when they are
+// decided on.
+func (e *Engine) load(own *plan, value string) (h held, err error) {
 	if value == "" {
-		return held{state: make([]uint64, p.decider.Words())}, p, nil
+		return h, nil
 	}
-	r := read(value)
-	from, isWords := p, false
+	r, n := read(value), uint64(1)
+	inWords := value[0] == kindWords || value[0] == kindLedger
+	if inWords {
+		r.take(1)
+		h.latest, h.ahead = r.micros(), r.micros()
+	}
+	if value[0] == kindLedger {
+		n = r.varint()
+	}
+	h.ledger.Plain = value[0] != kindLedger
+	var p *plan
+	for ; n > 0; n-- {
+		if p, err = e.takePolicy(&r, own, h.latest); err != nil {
+			return held{}, err
+		}
+		h.ledger.By = append(h.ledger.By, h.rule(p))
+	}
 	switch {
-	case p.codec != nil && strings.HasPrefix(value, p.head):
-		r.s = value[len(p.head):]
-	case strings.HasPrefix(value, p.words):
-		r.s, isWords = value[len(p.words):], true
+	case inWords:
+		h.ledger.Words = r.words()
+	case p.codec == nil:
+		r.ok = false
 	default:
-		var head string
-		head, isWords = takeHead(&r)
-		if !r.ok {
-			return held{}, nil, errValue
-		}
-		var err error
-		if from, err = e.planBy(head); err != nil {
-			return held{}, nil, err
-		}
+		h.ledger.Words, h.latest, r.ok = p.codec.decode(nil, r)
 	}
-	if !isWords {
-		if from == nil || from.codec == nil {
-			return held{}, nil, errValue
-		}
-		state, latest, ok := from.codec.decode(r)
-		if !ok {
-			return held{}, nil, errValue
-		}
-		return held{state: state, latest: latest}, from, nil
+	if !r.ok {
+		return held{}, errValue
 	}
-	h := held{latest: int64(r.uint(7)), ahead: int64(r.uint(7))}
-	if from == nil || from.hasUsed {
-		limit, remaining := r.varint(), r.varint()
-		if from == nil {
-			h.state = []uint64{limit, remaining}
-		}
-	}
-	// A decider takes what it is given for a state that it has left, and may panic on another one.
-	words := r.varint()
+	return h, nil
+}
+
+// takePolicy takes what appendPolicy has appended to what was left at the instant latest.
+func (e *Engine) takePolicy(r *reader, own *plan, latest int64) (p *plan, err error) {
+	head, isStrange := r.head()
 	switch {
-	case !r.ok || len(r.s)%8 != 0 || uint64(len(r.s)/8) != words:
-		return held{}, nil, errValue
-	case from == nil:
-		return h, nil, nil
-	case from.head[0] != kindForeign && words < uint64(from.decider.Words()): // those of others may shrink so far
-		return held{}, nil, errValue
+	case !r.ok || isStrange && !hasUsed(head):
+		return nil, errValue
+	case head == own.head:
+		p = own
+	default:
+		if p, err = e.planBy(head); err != nil {
+			return nil, err
+		}
 	}
-	for len(r.s) > 0 {
-		h.state = append(h.state, r.uint(8))
+	if hasUsed(head) {
+		u := newUnknown(r.varint(), r.varint(), math.MaxInt64)
+		if seconds := r.varint(); seconds < uint64(math.MaxInt64-latest*micro)/uint64(time.Second) {
+			u.until = latest*micro + int64(seconds)*int64(time.Second)
+		}
+		if p == nil || isStrange {
+			p = &plan{decider: u, head: head}
+		}
 	}
-	return h, from, nil
+	return p, nil
 }
 
 var errValue = fmt.Errorf("%w: the value of the key is not one of a limiter", weir.ErrRequest)
 
-// carryUsed is [weir.Carry] for a state of which only Limit and Remaining are known: the share that was
-// used up then is used up, rounded up.
-func (h held) carryUsed(to weir.Decider, now int64) []uint64 {
-	fresh := make([]uint64, to.Words())
-	limit, remaining := h.state[0], h.state[1]
-	if remaining >= limit {
-		return fresh
-	}
-	_, a := to.Decide(fresh, now, weir.Ask{})
-	hi, lo := bits.Mul64(limit-remaining, uint64(a.Limit))
-	share, rest := bits.Div64(hi, lo, limit)
-	if rest > 0 {
-		share++
-	}
-	fresh, _ = to.Decide(fresh, now, weir.Ask{N: int(share), How: weir.Regardless})
-	return fresh
+// An unknown is the decider of a policy that this process can't know: of another package, of a later
+// release, or in a time zone that is not known here. It tells what was used up, and until when.
+type unknown struct {
+	weir.Result
+	until int64
 }
+
+func newUnknown(limit, remaining uint64, until int64) *unknown {
+	u := &unknown{until: until}
+	u.Limit = int(min(limit, math.MaxInt))
+	u.Remaining = int(min(remaining, uint64(u.Limit)))
+	return u
+}
+
+func (u *unknown) Words() int { return 0 }
+
+func (u *unknown) Decide(state []uint64, _ int64, _ weir.Ask) ([]uint64, weir.Answer) {
+	return state, weir.Answer{Result: u.Result}
+}
+
+func (u *unknown) Expiry([]uint64) int64 { return u.until }

@@ -94,40 +94,35 @@ func lastStart(ctx context.Context, deadline time.Time) time.Time {
 // decide decides on the value that was found. It returns the value to keep, and for how many
 // milliseconds; an empty one for none.
 func (e *Engine) decide(p *plan, found reply, r weir.Request) (a weir.Answer, next string, life int64, err error) {
-	h, from, err := e.load(p, found.rest.s)
+	h, err := e.load(p, found.rest.s)
 	if err != nil {
 		return a, "", 0, err
 	}
+	rule := h.rule(p)
 	// A state that is ahead of the clock was left by a server whose clock was. It goes on by that one, so
 	// that it recovers as it would have there.
 	write := false
-	if h.latest-(found.now+h.ahead) > skewOf(e) {
-		h.ahead, write = h.latest-found.now, true
+	if h.latest-(found.now+h.ahead) > e.skew {
+		h.ahead = h.latest - found.now
+		write = h.ledger.Plain && h.ledger.By[0].Tag == rule.Tag
+	}
+	if h.ahead > math.MaxInt64/micro-found.now {
+		return a, "", 0, errValue
 	}
 	now := (found.now + h.ahead) * micro
-	exact := true
-	switch {
-	case from == nil:
-		h.state, exact = h.carryUsed(p.decider, now), false
-	case from != p:
-		h.state, exact = weir.Carry(from.decider, p.decider, h.state, now)
-		write = write || exact
-	}
 	ask := r.Ask
 	if ask.GrantedAt != 0 {
 		ask.GrantedAt += h.ahead * micro
 	}
-	h.state, a = p.decider.Decide(h.state, now, ask)
-	a.At = found.now * micro
-	changed := ask.N != 0 && a.Allowed
-	if !exact {
-		write = false
+	var changed bool
+	if h.ledger, a, changed, err = h.ledger.Decide(rule, now, ask); err != nil {
+		return weir.Answer{}, "", 0, fmt.Errorf("%w: %w", errValue, err)
 	}
+	a.At = found.now * micro
 	if !changed && !write {
-		a.Rounded = !exact
 		return a, found.rest.s, 0, nil
 	}
-	switch expiry := p.decider.Expiry(h.state); {
+	switch expiry := h.ledger.Expiry(); {
 	case expiry == math.MaxInt64:
 	case expiry <= now:
 		return a, "", 0, nil
@@ -135,13 +130,5 @@ func (e *Engine) decide(p *plan, found reply, r weir.Request) (a weir.Answer, ne
 		life = (expiry-now)/int64(time.Millisecond) + 1
 	}
 	h.latest = max(h.latest, now/micro)
-	return a, p.value(h, a), life, nil
-}
-
-func skewOf(e *Engine) int64 {
-	if e.Clock != nil {
-		r := read(e.Clock().(string)[8:])
-		return int64(math.Float64frombits(r.uint(8)))
-	}
-	return skew
+	return a, h.value(now), life, nil
 }

@@ -19,6 +19,9 @@ type Keys struct {
 	maxLen int
 }
 
+// special are the bytes that have a meaning, and so does a colon in a name.
+const special = `{}%*?[]\`
+
 // What the stores of all clients have in common where nothing else is given, so that they find each
 // other's keys.
 const (
@@ -29,7 +32,7 @@ const (
 // NewKeys returns the Keys for a prefix, and for names and keys that are hashed if they are longer than
 // maxLen bytes.
 func NewKeys(prefix string, maxLen int) (Keys, error) {
-	if i := strings.IndexFunc(prefix, func(c rune) bool { return c <= ' ' || c > '~' || isSpecial(byte(c)) }); i >= 0 {
+	if i := strings.IndexFunc(prefix, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(special, c) }); i >= 0 {
 		return Keys{}, fmt.Errorf("weir: the prefix %q of a redisstore has a %q, must be printable ASCII without spaces and %s",
 			prefix, prefix[i], "* ? [ ] { } % \\")
 	}
@@ -39,37 +42,22 @@ func NewKeys(prefix string, maxLen int) (Keys, error) {
 	return Keys{prefix + ":1:{", maxLen}, nil
 }
 
-func isSpecial(c byte) bool {
-	switch c {
-	case '{', '}', '%', '*', '?', '[', ']', '\\':
-		return true
-	}
-	return false
-}
-
 // Key is where the state of a key of the limiter name is kept.
 func (k Keys) Key(name, key string) string {
-	name = k.part(name, true)
-	return k.before + name + ":" + k.part(key, false) + "}"
+	return k.before + k.part(name, special+":") + ":" + k.part(key, special) + "}"
 }
 
-func (k Keys) part(s string, isName bool) string {
+func (k Keys) part(s, special string) string {
 	if len(s) > k.maxLen {
 		sum := sha256.Sum256([]byte(s))
 		return "%~" + base64.RawURLEncoding.EncodeToString(sum[:])
 	}
-	special := 0
-	for i := range len(s) {
-		if isSpecial(s[i]) || isName && s[i] == ':' {
-			special++
-		}
-	}
-	if special == 0 {
+	if !strings.ContainsAny(s, special) {
 		return s
 	}
-	b := make([]byte, 0, len(s)+2*special)
-	for i := range len(s) {
-		if c := s[i]; isSpecial(c) || isName && c == ':' {
+	var b []byte
+	for _, c := range []byte(s) {
+		if strings.IndexByte(special, c) >= 0 {
 			const hex = "0123456789ABCDEF"
 			b = append(b, '%', hex[c>>4], hex[c&15])
 		} else {

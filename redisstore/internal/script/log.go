@@ -1,6 +1,8 @@
 package script
 
 import (
+	"math"
+
 	"github.com/weir-go/weir"
 )
 
@@ -19,24 +21,17 @@ func newLog(p weir.SlidingLog) (log, bool) {
 	return l, l.limit <= maxSlots && micros(l.per) <= maxHalf
 }
 
-func (l log) script(s *scripts) *Script { return s.log }
-
 func (l log) ask(ask weir.Ask) (string, bool) {
 	n, how, at, ok := countAsk(ask, l.limit)
-	if ask.GrantedAt%micro != 0 {
-		at = -1 // nothing was granted at such an instant
-	}
 	return format(l.size) + numbers(micros(l.per), int64(l.limit), int64(l.size), 1<<(8*l.size), n, how, at), ok
 }
 
-func (l log) times(n int) weir.Ask { return timesUpTo(n) }
-
-// seen makes up a log that answers as the one in Redis does: what counts of it is how many events are
-// in the window, the latest, and the one that has to leave for the ask to be granted. After giving
-// back, the reply tells of the log as it is then, and in place of that the instant at which it was
-// done: an older instant counts as the latest that the log knew before.
+// seen makes up a log that answers as the one in Redis does, and returns what is to be asked of it, and when. What
+// counts of it is how many events are in the window, the latest, and the one that has to leave for the ask to be
+// granted. After giving back, the reply tells of the log as it is then, and in place of that the instant at which it
+// was done: an older instant counts as the latest that the log knew before.
 func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
-	count, latest, leaving := reply.uint(7), reply.uint(7)*micro, reply.uint(7)*micro
+	count, latest, leaving := reply.uint(7), uint64(reply.micros())*micro, uint64(reply.micros())*micro
 	state := append(buf, 0, 0)
 	if ask.N < 0 {
 		ask, now = weir.Ask{}, int64(leaving/micro)
@@ -79,32 +74,12 @@ func appendEvents(state []uint64, at, n uint64) []uint64 {
 	return state
 }
 
-// events calls f for each instant in the window that state remembers.
-func (l log) events(state []uint64, f func(at, n uint64)) {
-	if state[1] == 0 {
-		return
-	}
-	latest := state[len(state)-1]
-	if latest&1 == 1 {
-		latest = state[len(state)-2]
-	}
-	for i := max(state[0], logHeader); i < uint64(len(state)); {
-		at, n := state[i]>>1, uint64(1)
-		if i++; i < uint64(len(state)) && state[i]&1 == 1 {
-			n = state[i] >> 1
-			i++
-		}
-		if at+l.per > latest>>1 {
-			f(at, n)
-		}
-	}
-}
-
-func (l log) decode(value reader) ([]uint64, int64, bool) {
-	base, latest := value.uint(7), value.uint(7)
+func (l log) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
+	base, latest := uint64(value.micros()), uint64(value.micros())
 	first, count, all := value.uint(3), value.uint(3), value.uint(3)
-	state := []uint64{0, 0}
-	if first >= all && count > 0 || count > all || uint64(len(value.s)) != all*uint64(l.size) {
+	state := append(buf, 0, 0)
+	if first >= all && count > 0 || count > all || uint64(len(value.s)) != all*uint64(l.size) ||
+		!value.ok || base+latest > math.MaxInt64/micro {
 		return state, 0, false
 	}
 	mask := uint64(1)<<(8*l.size) - 1
@@ -112,38 +87,40 @@ func (l log) decode(value reader) ([]uint64, int64, bool) {
 		p := (first + i) % all * uint64(l.size)
 		r := read(value.s[p:])
 		age := (latest - r.uint(l.size)) & mask
+		if age > base+latest {
+			return state, 0, false
+		}
 		state = appendEvents(state, (base+latest-age)*micro, 1)
 	}
 	return state, int64(base + latest), value.ok
 }
 
 func (l log) encode(state []uint64, now int64) ([]byte, bool) {
-	base, latest, total, whole := uint64(0), uint64(now)*micro, uint64(0), true
-	l.events(state, func(at, n uint64) {
-		if total == 0 {
+	base, latest, count, slots := uint64(0), uint64(now), uint64(0), []byte(nil)
+	newest := state[len(state)-1]
+	if newest&1 == 1 {
+		newest = state[len(state)-2]
+	}
+	for i := max(state[0], logHeader); state[1] > 0 && i < uint64(len(state)); {
+		at, n := state[i]>>1, uint64(1)
+		if i++; i < uint64(len(state)) && state[i]&1 == 1 {
+			n = state[i] >> 1
+			i++
+		}
+		switch {
+		case at+l.per <= newest>>1: // has left the window
+			continue
+		case at%micro != 0 || n > l.limit-count:
+			return nil, false
+		case count == 0:
 			base = at / micro
 		}
-		latest, whole = at, whole && at%micro == 0
-		total = min(total+min(n, maxSlots+1), maxSlots+1)
-	})
-	if !whole || total > l.limit {
-		return nil, false
-	}
-	var slots []byte
-	l.events(state, func(at, n uint64) {
+		latest, count = at/micro, count+n
 		for range n {
-			slots = appendUint(slots, at/micro-base, l.size)
+			slots = appendUint(slots, latest-base, l.size)
 		}
-	})
-	return l.value(base, latest/micro-base, total, slots), true
-}
-
-func (l log) value(base, latest, count uint64, slots []byte) []byte {
-	b := appendUint(appendUint(nil, base, 7), latest, 7)
+	}
+	b := appendUint(appendUint(nil, base, 7), latest-base, 7)
 	b = appendUint(appendUint(appendUint(b, 0, 3), count, 3), count, 3)
-	return append(b, slots...)
-}
-
-func (l log) first(now int64) []byte {
-	return l.value(uint64(now), 0, 1, make([]byte, l.size))
+	return append(b, slots...), true
 }

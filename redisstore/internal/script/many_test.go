@@ -28,7 +28,7 @@ func TestManyKeysDoNotConcernEachOther(t *testing.T) {
 		require.NoError(t, err)
 		head, _ := policyHead(p)
 		plan := newPlan(p, decider, head)
-		script := plan.codec.script(real)
+		script := real.of[head[0]]
 		args := []any{plan.headArg, plan.one}
 		require.NoError(t, client.FlushAll(ctx).Err())
 		require.NoError(t, client.LPush(ctx, "list", "x").Err())

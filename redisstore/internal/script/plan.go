@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding"
 	"encoding/binary"
@@ -13,18 +14,20 @@ import (
 
 // A plan is what an engine knows of a policy. It is immutable.
 type plan struct {
+	policy  weir.Policy // nil for one that is not known
 	decider weir.Decider
 	codec   codec  // nil if there is no script for it
-	head    string // what values begin with that the script writes
-	words   string // what values begin with that hold the decider's words
-	hasUsed bool   // the latter tell what was used up, for those who can't know the policy from them
+	head    string // tells the policy in values
 
 	headArg any // head, as an argument
 	one     any // the arguments for one event
 }
 
-// Kinds of policies, the first byte of a value. A value in words has another bit in it. There is a hash
-// after the first, a text after the last, and numbers after the others.
+// The first byte of a head, and of a value, is the kind of a policy. There is a hash after the first, a text
+// after the kind for that, and three numbers after the others.
+//
+// A value that a script writes is a head, and what the codec knows. The others begin with one of the last
+// two, see held.
 const (
 	kindForeign = iota
 	kindTokenBucket
@@ -34,29 +37,22 @@ const (
 	kindSlidingWindow
 	kindSlidingLog
 	kindText
+	kindWords  // the state of a policy, as its decider keeps it
+	kindLedger // of several policies
 
-	inWords = 0x80
+	strange = 0x80 // in the kind of a policy that was not known to the one who wrote the value
 )
 
 // hashSize is how long the hash is of a policy that is not of package weir.
 const hashSize = 16
 
 func newPlan(p weir.Policy, d weir.Decider, head string) *plan {
-	pl := &plan{decider: d, head: head, words: wordsHead(head), headArg: head}
-	switch head[0] {
-	case kindForeign, kindText:
-		pl.hasUsed = true
-	default:
-		pl.codec = newCodec(p, d)
-	}
+	pl := &plan{policy: p, decider: d, codec: newCodec(p, d), head: head, headArg: head}
 	if pl.codec != nil {
 		pl.one, _ = pl.codec.ask(weir.Ask{N: 1})
 	}
 	return pl
 }
-
-// wordsHead is the head for a state in words of the same policy.
-func wordsHead(head string) string { return string([]byte{head[0] | inWords}) + head[1:] }
 
 // policyHead tells policies apart: by kind and parameters, by their text, or, of those that are not of package
 // weir, by a hash, which is partial if it may be that of others, too. No head is the beginning of another one.
@@ -67,9 +63,9 @@ func policyHead(p weir.Policy) (head string, partial bool) {
 	}
 	switch p := p.(type) {
 	case weir.TokenBucket:
-		return h(kindTokenBucket, p.Limit, p.Per, orLimit(p.Burst, p.Limit))
+		return h(kindTokenBucket, p.Limit, p.Per, cmp.Or(p.Burst, p.Limit))
 	case weir.LeakyBucket:
-		return h(kindLeakyBucket, p.Limit, p.Per, orLimit(p.Capacity, p.Limit))
+		return h(kindLeakyBucket, p.Limit, p.Per, cmp.Or(p.Capacity, p.Limit))
 	case weir.FixedWindow:
 		if p.FromFirst {
 			return h(kindFromFirst, p.Limit, p.Per, 0)
@@ -103,27 +99,32 @@ func textOf(p weir.Policy) ([]byte, bool) {
 	return text, err == nil && reflect.DeepEqual(again, p)
 }
 
-// takeHead takes the head from the beginning of a value.
-func takeHead(r *reader) (head string, isWords bool) {
-	value := r.s
+// head takes a head, and tells whether the policy was strange to the one who wrote it.
+func (r *reader) head() (head string, isStrange bool) {
+	all := r.s
 	kind := byte(r.uint(1))
-	isWords = kind&inWords != 0
-	switch kind &^ inWords {
+	switch kind &^ strange {
 	case kindForeign:
-		r.skip(hashSize)
+		r.take(hashSize)
 	case kindText:
-		r.skip(r.varint())
+		r.take(r.varint())
 	default:
 		for range 3 {
 			r.varint()
 		}
 	}
-	head = value[:len(value)-len(r.s)]
-	if isWords {
-		head = string([]byte{kind &^ inWords}) + head[1:]
+	if !r.ok {
+		return "", false
 	}
-	return head, isWords
+	head = all[:len(all)-len(r.s)]
+	if kind&strange != 0 {
+		return string([]byte{kind &^ strange}) + head[1:], true
+	}
+	return head, false
 }
+
+// hasUsed tells whether values tell what was used up by a policy, for those who can't know it from its head.
+func hasUsed(head string) bool { return head[0] == kindForeign || head[0] == kindText }
 
 // policyOf is the policy of a head. It is nil if this process can't know it: one that is not of package weir,
 // or of a later release, or in a time zone that is not known here.

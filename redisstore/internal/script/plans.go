@@ -2,45 +2,34 @@ package script
 
 import (
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/weir-go/weir"
 )
-
-// plans are those of the policies that were seen: of limiters, by their *weir.Scope, and of limiters and
-// values, by what values in words begin with.
-type plans struct {
-	sync.Map // → *plan
-	n        atomic.Int64
-}
 
 // maxPlans bounds how many are remembered, for programs that make ever new limiters.
 const maxPlans = 100_000
 
 func (e *Engine) remember(by any, p *plan) {
-	ps := e.plans.Load()
-	if ps.n.Add(1) > maxPlans {
-		ps = new(plans)
-		e.plans.Store(ps)
+	if e.planned.Add(1) > maxPlans {
+		e.plans.Clear()
+		e.planned.Store(1)
 	}
-	ps.Store(by, p)
+	e.plans.Store(by, p)
 }
 
-func (e *Engine) remembered(by any) (*plan, bool) {
-	p, ok := e.plans.Load().Load(by)
-	if !ok {
-		return nil, false
-	}
-	return p.(*plan), true
+// remembered is nil if there is none.
+func (e *Engine) remembered(by any) *plan {
+	found, _ := e.plans.Load(by)
+	p, _ := found.(*plan)
+	return p
 }
 
 func (e *Engine) planOf(s *weir.Scope) *plan {
-	if p, ok := e.remembered(s); ok {
-		return p
+	p := e.remembered(s)
+	if p == nil {
+		p = e.plan(s.Policy, s.Decider)
+		e.remember(s, p)
 	}
-	p := e.plan(s.Policy, s.Decider)
-	e.remember(s, p)
 	return p
 }
 
@@ -48,19 +37,19 @@ func (e *Engine) planOf(s *weir.Scope) *plan {
 // decided on by its own decider: of functions that it holds, say, the head tells nothing.
 func (e *Engine) plan(p weir.Policy, d weir.Decider) *plan {
 	head, partial := policyHead(p)
-	if pl, ok := e.remembered(wordsHead(head)); ok && head[0] != kindForeign {
+	if pl := e.remembered(head); pl != nil && head[0] != kindForeign {
 		return pl
 	}
 	pl := newPlan(p, d, head)
 	if !partial {
-		e.remember(pl.words, pl)
+		e.remember(head, pl)
 	}
 	return pl
 }
 
 // planBy is the plan of the policy whose head a value has, or nil if it is not known.
 func (e *Engine) planBy(head string) (*plan, error) {
-	if pl, ok := e.remembered(wordsHead(head)); ok {
+	if pl := e.remembered(head); pl != nil {
 		return pl, nil
 	}
 	p, err := policyOf(head)

@@ -10,7 +10,7 @@ package script
 
 import (
 	"crypto/sha1"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 )
 
@@ -21,62 +21,56 @@ type Script struct {
 
 	SourceArg, SHAArg any // the same, as arguments of a command
 
-	Many *Script // does the same for many keys, see [Part]; nil if there is none
+	Many *Script // does the same for many keys, by the same arguments, see [Part]; nil if there is none
 }
 
-func newScript(clock, body string) *Script {
-	s := &Script{Source: clock + body}
+func newScript(source string) *Script {
+	s := &Script{Source: source, SourceArg: source}
 	sum := sha1.Sum([]byte(s.Source))
 	s.SHA = hex.EncodeToString(sum[:])
-	s.SourceArg, s.SHAArg = s.Source, s.SHA
+	s.SHAArg = s.SHA
 	return s
 }
 
-var (
-	//go:embed lua/real.lua
-	realClock string
-	//go:embed lua/driven.lua
-	drivenClock string
-
-	//go:embed lua/bucket.lua
-	bucketBody string
-	//go:embed lua/window.lua
-	windowBody string
-	//go:embed lua/sliding.lua
-	slidingBody string
-	//go:embed lua/log.lua
-	logBody string
-	//go:embed lua/read.lua
-	readBody string
-	//go:embed lua/swap.lua
-	swapBody string
-
-	//go:embed lua/many.lua
-	manyEnd string
-)
+//go:embed lua
+var lua embed.FS
 
 // scripts are all that there are, for one kind of clock.
-type scripts struct{ bucket, window, sliding, log, read, swap *Script }
+type scripts struct {
+	of         [kindText]*Script // by the kind of a policy
+	read, swap *Script
+}
 
 func newScripts(clock string) *scripts {
-	both := func(body string) *Script {
-		s := newScript(clock, body)
-		s.Many = newMany(clock, body)
+	source := func(names ...string) (all string) {
+		for _, name := range names {
+			text, _ := lua.ReadFile("lua/" + name + ".lua")
+			all += string(text)
+		}
+		return all
+	}
+	script := func(names ...string) *Script {
+		s := newScript(source(clock) + source(names...))
+		// Redis is called once for all of many keys, and reads its clock once.
+		s.Many = newScript(source(clock) + "local function decide(KEYS)\n" + source(names...) + "end\n" + source("many"))
 		return s
 	}
+	bucket, window := script("value", "bucket"), script("value", "window")
 	return &scripts{
-		bucket:  both(bucketBody),
-		window:  both(windowBody),
-		sliding: both(slidingBody),
-		log:     both(logBody),
-		read:    both(readBody),
-		swap:    newScript(clock, swapBody), // what it writes is of one key
+		of: [...]*Script{
+			kindTokenBucket: bucket, kindLeakyBucket: bucket,
+			kindFixedWindow: window, kindFromFirst: window,
+			kindSlidingWindow: script("value", "sliding"),
+			kindSlidingLog:    script("log"),
+		},
+		read: script("read"),
+		swap: newScript(source(clock, "swap")), // what it writes is of one key
 	}
 }
 
 var (
-	real   = newScripts(realClock)
-	driven = newScripts(drivenClock)
+	real   = newScripts("real")
+	driven = newScripts("driven")
 )
 
 // skew is by how much a state may be ahead of the clock before it is taken to have been left by a
@@ -95,4 +89,5 @@ const (
 	notDone = 0 // nothing was granted, or asked for
 	done    = 1
 	other   = 2 // the value is not one that the script can go on from; it follows the time
+	failed  = 3 // in a part of a reply: there was an error, and nothing was counted
 )

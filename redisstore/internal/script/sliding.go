@@ -31,39 +31,25 @@ func newSliding(p weir.SlidingWindow, words int) (sliding, bool) {
 	return s, s.limit <= s.most && s.size <= 6
 }
 
-func (s sliding) script(all *scripts) *Script { return all.sliding }
-
 func (s sliding) ask(ask weir.Ask) (string, bool) {
 	n, how, at, ok := countAsk(ask, s.limit)
 	return format(s.size) + numbers(int64(s.width/micro), int64(s.buckets), int64(s.limit), int64(s.size), int64(s.most), n, how, at), ok
 }
 
-func (s sliding) times(n int) weir.Ask { return timesUpTo(n) }
-
-func (s sliding) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
-	start := reply.uint(7)
-	return s.state(buf, start*micro, reply), now, ask, reply.ok
-}
-
-func (s sliding) decode(value reader) ([]uint64, int64, bool) {
-	start, _ := value.uint(7), value.uint(7)
-	return s.state(nil, start*micro, value), int64(start), value.ok
-}
-
-// state is the decider's, of counts that are read from r. It is appended to buf, which is empty.
-func (s sliding) state(buf []uint64, start uint64, r reader) []uint64 {
-	latest := start / s.width
+func (s sliding) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
+	start, _ := value.micros(), value.uint(7)
+	latest := uint64(start) * micro / s.width
 	words := append(buf, latest)
 	for range s.buckets + 1 {
 		words = append(words, 0)
 	}
-	for i := uint64(0); i <= s.buckets && len(r.s) >= s.size; i++ {
-		words[s.slot(latest-i)] = r.uint(s.size)
+	for i := uint64(0); i <= s.buckets && len(value.s) >= s.size; i++ {
+		words[s.slot(latest-i)] = value.uint(s.size)
 	}
 	if s.countBits > 0 {
-		return append(buf, words[0]<<(2*s.countBits)|words[1]<<s.countBits|words[2])
+		words = append(buf, words[0]<<(2*s.countBits)|words[1]<<s.countBits|words[2])
 	}
-	return words
+	return words, start, value.ok
 }
 
 // slot is where the decider keeps the count of a sub-window.
@@ -89,14 +75,5 @@ func (s sliding) encode(state []uint64, _ int64) ([]byte, bool) {
 			used = len(counts)
 		}
 	}
-	return s.value(latest*s.width, whole, counts[:used]), true
-}
-
-func (s sliding) value(start, whole uint64, counts []byte) []byte {
-	return append(appendUint(appendUint(nil, start/micro, 7), whole, 7), counts...)
-}
-
-func (s sliding) first(now int64) []byte {
-	start := uint64(now) * micro
-	return s.value(start-start%s.width, 1, appendUint(nil, 1, s.size))
+	return append(appendUint(appendUint(nil, latest*s.width/micro, 7), whole, 7), counts[:used]...), true
 }

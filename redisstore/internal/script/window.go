@@ -26,8 +26,6 @@ func newWindow(p weir.FixedWindow, words int) (window, bool) {
 	return w, fits
 }
 
-func (w window) script(s *scripts) *Script { return s.window }
-
 func (w window) ask(ask weir.Ask) (string, bool) {
 	aligned := int64(0)
 	if w.aligned {
@@ -37,27 +35,18 @@ func (w window) ask(ask weir.Ask) (string, bool) {
 	return numbers(micros(w.per), int64(w.limit), int64(w.most), aligned, n, how, at), ok
 }
 
-func (w window) times(n int) weir.Ask { return timesUpTo(n) }
-
-func (w window) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
-	start, count := reply.uint(7), reply.uint(6)
-	return w.state(buf, start*micro, count), now, ask, reply.ok
-}
-
-func (w window) decode(value reader) ([]uint64, int64, bool) {
-	start, count := value.uint(7), value.uint(6)
-	return w.state(nil, start*micro, count), int64(start), value.ok
-}
-
-// state is the decider's. It is appended to buf, which is empty.
-func (w window) state(buf []uint64, start, count uint64) []uint64 {
+func (w window) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
+	latest, count := value.micros(), value.uint(6)
+	start := uint64(latest) * micro
 	switch {
 	case !w.aligned:
-		return append(buf, start, count)
+		buf = append(buf, start, count)
 	case w.countBits > 0:
-		return append(buf, start/w.per<<w.countBits|count)
+		buf = append(buf, start/w.per<<w.countBits|count)
+	default:
+		buf = append(buf, start/w.per, count)
 	}
-	return append(buf, start/w.per, count)
+	return buf, latest, value.ok
 }
 
 func (w window) encode(state []uint64, _ int64) ([]byte, bool) {
@@ -70,17 +59,5 @@ func (w window) encode(state []uint64, _ int64) ([]byte, bool) {
 	default:
 		start, count = state[0]*w.per, state[1]
 	}
-	return w.value(start, count), start%micro == 0 && count <= w.most
-}
-
-func (w window) value(start, count uint64) []byte {
-	return appendUint(appendUint(nil, start/micro, 7), count, 6)
-}
-
-func (w window) first(now int64) []byte {
-	start := uint64(now) * micro
-	if w.aligned {
-		start -= start % w.per
-	}
-	return w.value(start, 1)
+	return appendUint(appendUint(nil, start/micro, 7), count, 6), start%micro == 0 && count <= w.most
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/remote"
-	"github.com/weir-go/weir/redisstore/internal/script"
 	"github.com/weir-go/weir/storetest"
 )
 
@@ -31,7 +30,7 @@ func newDriven(tb testing.TB, m Maker, addr, prefix string) *driven {
 	const anySkew = 1 << 60 // lets the clock step back as far as a test likes to
 	s := &driven{prefix: prefix}
 	s.Store = m.on(tb, addr, withPrefix(prefix), func(c *remote.Config) {
-		c.Clock = func() any { return script.Driven(s.now.Load(), anySkew) }
+		c.Clock, c.Skew = s.now.Load, anySkew
 	})
 	return s
 }

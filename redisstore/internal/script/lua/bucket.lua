@@ -3,16 +3,11 @@
 -- of an event is a whole number.
 --
 -- A step that costs something is made if no more than room is owed before it; if each is above zero,
--- then for as many times each, up to cost, as fit in room. A cost below zero is given back.
-local head = ARGV[1]
+-- then for as many times each, up to cost, as fit in room.
 local den, cost, room, each = struct.unpack('>dddd', ARGV[2])
 
 local owed, done, write = 0, 0, false
-local value = redis.call('GET', KEYS[1])
 if value then
-	if string.sub(value, 1, #head) ~= head then
-		return struct.pack('>BI7', 2, now) .. value
-	end
 	local seen, left = struct.unpack('>I7I7', value, #head + 1)
 	if seen - now > skew then -- what is owed is kept, and paid by the new clock
 		seen, write = now, true
@@ -26,9 +21,7 @@ if value then
 end
 
 local before = owed
-if cost < 0 then
-	owed, done = math.max(owed + cost, 0), 1
-elseif each > 0 then
+if each > 0 then
 	cost = math.min(cost, math.floor((room - owed) / each) * each)
 	if cost > 0 then
 		owed, done = owed + cost, 1
@@ -46,4 +39,4 @@ elseif write or owed ~= before then
 	redis.call('SET', KEYS[1], struct.pack('>c0I7I7', head, now, owed),
 		'PX', string.format('%d', life))
 end
-return struct.pack('>BI7I7', done, now, before)
+return struct.pack('>BI7I7I7', done, now, now, before) -- as in the value, from now on

@@ -7,7 +7,7 @@
 -- and has no slot that is not in use. Of a long one a step reads and writes the slots it needs: how
 -- many have left the window is searched for in growing steps.
 --
--- n, how and at are as in the script of the fixed window, but at is the very instant.
+-- n, how and at are as in the script of the fixed window.
 local head = ARGV[1]
 local format, per, limit, size, modulus, n, how, at = struct.unpack('>c3ddddddd', ARGV[2])
 local key, short = KEYS[1], 512
@@ -33,22 +33,13 @@ end
 local function search(low, high, t)
 	local step = 1
 	while low < high do
-		local i = math.min(low + step, high) - 1
+		local i = low + step - 1
 		if instant(i) < t then
 			low, step = i + 1, step * 2
-		elseif step == 1 then
-			return low
 		else
-			high, step = i, 1
-			while low < high do
-				i = math.floor((low + high) / 2)
-				if instant(i) < t then
-					low = i + 1
-				else
-					high = i
-				end
-			end
+			high, step = i, high
 		end
+		step = math.min(step, math.ceil((high - low) / 2)) -- half of what is left, if not less
 	end
 	return low
 end
@@ -94,6 +85,9 @@ if value ~= '' then
 		return struct.pack('>BI7', 2, now) .. redis.call('GET', key)
 	end
 	base, latest, first, count, all = struct.unpack('>I7I7I3I3I3', value, #head + 1)
+	if count > all or first >= all then
+		return struct.pack('>BI7', 2, now) .. redis.call('GET', key) -- no log's
+	end
 	if base + latest - now > skew then -- the events keep their distance from each other and from now
 		base, write = now - latest, true
 	end
@@ -111,11 +105,11 @@ end
 local before, newest, leaving = count, base + latest, 0
 if n < 0 then
 	done = 1
-	local low, high = math.max(count + n, 0), count
+	local high = count -- nothing is taken that was granted after at
 	if at ~= 0 then
-		low = search(0, count, at - base)
-		high = math.min(search(low, count, at - base + 1), low - n)
+		high = search(0, count, at - base + 1)
 	end
+	local low = math.max(high + n, 0)
 	if low < high then
 		if high < count then
 			rewrite(range(0, low) .. range(high, count))

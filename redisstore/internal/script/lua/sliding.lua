@@ -4,7 +4,6 @@
 -- missing at the end are zero.
 --
 -- n, how and at are as in the script of the fixed window. A count above most does not fit.
-local head = ARGV[1]
 local format, width, buckets, limit, size, most, n, how, at = struct.unpack('>c3dddddddd', ARGV[2])
 
 -- share is count * covered / width, rounded down. Where the product would not be exact it is divided as on
@@ -30,11 +29,7 @@ end
 
 local current = now - now % width
 local start, whole, counts, done, changed = current, 0, '', 0, false
-local value = redis.call('GET', KEYS[1])
 if value then
-	if string.sub(value, 1, #head) ~= head then
-		return struct.pack('>BI7', 2, now) .. value
-	end
 	start, whole = struct.unpack('>I7I7', value, #head + 1)
 	counts = string.sub(value, #head + 15)
 	local passed = (current - start) / width
@@ -54,12 +49,11 @@ end
 local before, left = counts, true -- left: whether anything is left in the counts
 if n < 0 then
 	done = 1
-	local first, last = 0, #counts / size - 1
+	local first = 0 -- nothing is taken that was granted after at
 	if at > 0 then
-		first = (start - (at - at % width)) / width
-		last = math.min(first, last)
+		first = math.max((start - (at - at % width)) / width, 0)
 	end
-	for i = math.max(first, 0), last do
+	for i = first, #counts / size - 1 do
 		local old = struct.unpack(format, counts, i * size + 1)
 		local back = math.min(old, -n)
 		if back > 0 then
@@ -104,4 +98,4 @@ if changed and left then
 elseif changed then
 	redis.call('DEL', KEYS[1])
 end
-return struct.pack('>BI7I7', done, now, start) .. before
+return struct.pack('>BI7I7I7', done, now, start, 0) .. before -- as in the value, but for the sum

@@ -4,7 +4,6 @@
 -- n events are counted if they fit; with how = 1 as many of them as do; with how = 2 regardless. An
 -- n below zero gives back what was granted at an instant no earlier than the window's start. A count
 -- above most does not fit.
-local head = ARGV[1]
 local per, limit, most, aligned, n, how, at = struct.unpack('>ddddddd', ARGV[2])
 
 local current = now
@@ -12,11 +11,7 @@ if aligned == 1 then
 	current = now - now % per
 end
 local start, count, done, write = current, 0, 0, false
-local value = redis.call('GET', KEYS[1])
 if value then
-	if string.sub(value, 1, #head) ~= head then
-		return struct.pack('>BI7', 2, now) .. value
-	end
 	start, count = struct.unpack('>I7I6', value, #head + 1)
 	if start - now > skew then -- the count is kept, for the new clock's window
 		start, write = current, true

@@ -1,0 +1,28 @@
+package redisstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/change"
+	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/remote"
+)
+
+// R13 to R20 hold in Redis as they do in memory, whatever is combined. WEIR_MODEL_TIME says for how long to search.
+func TestRulesWhenFeaturesMeet(t *testing.T) {
+	client := newClient(t, redistest.Single(t).Addr())
+	change.Suite{
+		New: func(clock weir.Clock) weir.Store {
+			s := newDriven(t, client, anySkew, func(c *remote.Config) {
+				c.Clock = func() int64 { return clock.Now().UnixNano() }
+			})
+			return s.Store
+		},
+		Grain: time.Microsecond,
+	}.Run(t)
+	require.NoError(t, client.FlushAll(t.Context()).Err())
+}
