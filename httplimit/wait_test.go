@@ -195,18 +195,6 @@ func TestMaxWait_BrokenLimiterFails(t *testing.T) {
 	assert.Equal(t, 503, serve(m.Wrap(ok), request()).StatusCode)
 }
 
-// What Wait denied may be free when it is asked for again.
-func TestMaxWait_GrantedAfterAll(t *testing.T) {
-	asked := 0
-	l := limiterFunc(func(n int) (weir.Result, error) {
-		asked++
-		return weir.Result{Allowed: asked > 1}, nil
-	})
-	m := httplimit.Middleware{Limiter: l, Key: one, MaxWait: time.Second}
-	assert.Equal(t, 200, serve(m.Wrap(ok), request()).StatusCode)
-	assert.Equal(t, 2, asked)
-}
-
 // A look that fails after the request was granted does not take the grant away.
 func TestMaxWait_LookThatFails(t *testing.T) {
 	l := limiterFunc(func(n int) (weir.Result, error) {

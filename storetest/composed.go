@@ -23,6 +23,8 @@ func unscripted(limit int, per time.Duration) []named {
 		}})
 }
 
+const allOfBuckets = "All of buckets"
+
 // conserving are those of them that undo by giving back. The others may lose what comes back, or charge it to
 // another part: nobody tells them which part had paid.
 func conserving(limit int, per time.Duration) []named {
@@ -35,7 +37,7 @@ func conserving(limit int, per time.Duration) []named {
 			weir.FixedWindow{Limit: 2 * limit, Per: 5 * per},
 			weir.SlidingLog{Limit: limit, Per: per}, // grows, and so is kept last
 			weir.TokenBucket{Limit: limit, Per: 2 * per, Burst: 3 * limit})},
-		{"All of buckets", weir.All( // books ahead, as one bucket does
+		{allOfBuckets, weir.All(
 			weir.TokenBucket{Limit: limit, Per: per},
 			weir.TokenBucket{Limit: limit, Per: 5 * per, Burst: 2 * limit})},
 		{"All of Tiers", weir.All(
@@ -102,8 +104,8 @@ func (e *env) whole(ask weir.Ask, do func(weir.Ask) weir.Answer) string {
 	return fmt.Sprintf("%+v, and of the parts %+v", a, parts)
 }
 
-// Change of composed policies: what is carried over between them, or between one of them and another, is what
-// weir.Carry makes of the state, and is kept at once only if it is exact.
+// Change of composed policies: two limiters of one name with policies that are composed, or one of them
+// and another, get, request by request, what a Ledger decides.
 func changeOfComposed(e *env) {
 	const per = 10 * 7 * time.Second
 	olds, news := unscripted(7, per), unscripted(14, per/2)
@@ -111,9 +113,6 @@ func changeOfComposed(e *env) {
 		// One of its kind, one of another, and one that a store may have a way of its own for, in turn.
 		shape := shapes(14, per/2)[i%len(shapes(14, per/2))]
 		for _, q := range []named{news[i], news[(i+3)%len(news)], shape} {
-			if e.tick > 1 && q == shape && (isQueue(q.Policy) || books(q.Policy)) {
-				continue // which a store that keeps its states in ticks may round up
-			}
 			name := p.name + " and " + q.name
 			w := e.walk(changeRule, p.Policy, 3, e.limiter(p.Policy, name), e.limiter(q.Policy, name))
 			w.model, w.by = e.model(p.Policy, q.Policy), []int{0, 1}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -18,25 +17,18 @@ import (
 // of each request.
 type MapStore struct {
 	mu     sync.Mutex
-	states map[stateID]state
+	states map[stateID]weir.Ledger
 }
 
 // A stateID is two fields, and not name and key joined: "a" and "b:c" are not "a:b" and "c".
 type stateID struct{ name, key string }
-
-// A state is the words, and the policy that left them.
-type state struct {
-	words   []uint64
-	policy  weir.Policy
-	decider weir.Decider
-}
 
 // Do implements [weir.Store]. It never blocks for long, and so needs no ctx.
 func (m *MapStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.states == nil {
-		m.states = make(map[stateID]state)
+		m.states = make(map[stateID]weir.Ledger)
 	}
 	now := r.Now() // under the lock: of two steps, the later one does not have the older time
 	m.forgetSome(now)
@@ -46,23 +38,13 @@ func (m *MapStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 		delete(m.states, id)
 		return weir.Answer{}, nil
 	}
-	s, ok := m.states[id]
-	exact := true
-	switch {
-	case !ok:
-		id = stateID{strings.Clone(r.Name), strings.Clone(r.Key)} // they are valid during Do only
-		s.words = make([]uint64, r.Decider.Words())
-	case !reflect.DeepEqual(s.policy, r.Policy): // not !=, which panics for policies that hold slices
-		s.words, exact = weir.Carry(s.decider, r.Decider, s.words, now)
-	}
-	words, answer := r.Decider.Decide(s.words, now, r.Ask)
-	if exact || answer.Allowed && r.N != 0 {
-		m.states[id] = state{words, r.Policy, r.Decider}
-	} else {
-		answer.Rounded = true
+	next, answer, changed, err := m.states[id].Decide(weir.Rule{Policy: r.Policy, Decider: r.Decider}, now, r.Ask)
+	if changed {
+		// The name and the key are valid during Do only.
+		m.states[stateID{strings.Clone(r.Name), strings.Clone(r.Key)}] = next
 	}
 	answer.At = now
-	return answer, nil
+	return answer, err
 }
 
 // forgetSome looks at two states, in the random order of maps, and drops those that have expired. As
@@ -70,7 +52,7 @@ func (m *MapStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 func (m *MapStore) forgetSome(now int64) {
 	looked := 0
 	for id, s := range m.states {
-		if at := s.decider.Expiry(s.words); at <= now && at != math.MaxInt64 { // which stands for never
+		if at := s.Expiry(); at <= now && at != math.MaxInt64 { // which stands for never
 			delete(m.states, id)
 		}
 		if looked++; looked == 2 {

@@ -140,7 +140,7 @@ func forgetKnown(s *sim, _ weir.Request, id string) error {
 }
 
 func forgetOwn(s *sim, r weir.Request, id string) error {
-	if reflect.DeepEqual(s.all[id].policy, r.Policy) {
+	if by := s.all[id].By; len(by) == 1 && reflect.DeepEqual(by[0].Policy, r.Policy) {
 		delete(s.all, id)
 	}
 	return nil
@@ -148,16 +148,15 @@ func forgetOwn(s *sim, r weir.Request, id string) error {
 
 func forgetAndTake(s *sim, r weir.Request, id string) error {
 	delete(s.all, id)
-	st := s.read(id, r, 0)
-	s.decide(&st, r, 0)
+	st := s.read(id, 0)
+	_, _, err := s.decide(&st, r, 0)
 	s.write(id, st)
-	return nil
+	return err
 }
 
-// when they keep a state that was carried over,
+// when they keep what a Ledger has changed,
 
-func whenGranted(ask weir.Ask, a weir.Answer, _ bool) bool { return ask.N != 0 && a.Allowed }
-func always(weir.Ask, weir.Answer, bool) bool              { return true }
+func whenGranted(ask weir.Ask, a weir.Answer) bool { return ask.N != 0 && a.Allowed }
 
 // what they tell of the instant,
 

@@ -3,7 +3,6 @@ package storetest_test
 import (
 	"context"
 	"errors"
-	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,7 +28,7 @@ type serverStore struct {
 	tick time.Duration
 
 	mu     sync.Mutex
-	states map[stateID]state
+	states map[stateID]weir.Ledger
 }
 
 func (s *serverStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
@@ -40,26 +39,20 @@ func (s *serverStore) Do(_ context.Context, r weir.Request) (weir.Answer, error)
 		now = time.Now().Truncate(s.tick).UnixNano()
 	}
 	if s.states == nil {
-		s.states = make(map[stateID]state)
+		s.states = make(map[stateID]weir.Ledger)
 	}
 	id := stateID{r.Name, strings.Clone(r.Key)}
 	if r.Forget {
 		delete(s.states, id)
 		return weir.Answer{}, nil
 	}
-	st, ok := s.states[id]
-	exact := true
-	switch {
-	case !ok || st.decider.Expiry(st.words) <= now && st.decider.Expiry(st.words) != weir.Never.Nanoseconds():
-		st.words = make([]uint64, r.Decider.Words())
-	case !reflect.DeepEqual(st.policy, r.Policy):
-		st.words, exact = weir.Carry(st.decider, r.Decider, st.words, now)
+	st := s.states[id]
+	if at := st.Expiry(); at <= now && at != weir.Never.Nanoseconds() {
+		st = weir.Ledger{}
 	}
-	words, a := r.Decider.Decide(st.words, now, r.Ask)
-	if exact || a.Allowed && r.N != 0 {
-		s.states[id] = state{words, r.Policy, r.Decider}
-	} else {
-		a.Rounded = true
+	next, a, changed, err := st.Decide(weir.Rule{Policy: r.Policy, Decider: r.Decider}, now, r.Ask)
+	if changed {
+		s.states[id] = next
 	}
 	a.At = now
 	a.RetryAfter, a.ResetAfter = s.ceil(a.RetryAfter), s.ceil(a.ResetAfter)
@@ -68,7 +61,7 @@ func (s *serverStore) Do(_ context.Context, r weir.Request) (weir.Answer, error)
 	} else {
 		a.Delay = s.ceil(a.Delay)
 	}
-	return a, nil
+	return a, err
 }
 
 func (s *serverStore) ceil(d time.Duration) time.Duration {

@@ -14,26 +14,32 @@ import (
 // A model is what a store must look like from outside: it runs policies, one step at a time, and
 // never forgets unless it is told to.
 type model struct {
-	deciders []weir.Decider
-	states   map[string]modelState
-}
-
-// A modelState is the words, and which of the deciders left them.
-type modelState struct {
-	words []uint64
-	by    int
+	rules  []weir.Rule
+	states map[string]weir.Ledger
 }
 
 func (e *env) model(ps ...weir.Policy) *model {
-	m := &model{states: map[string]modelState{}}
+	m := &model{states: map[string]weir.Ledger{}}
 	for _, p := range ps {
 		d, err := p.Decider()
 		if err != nil {
 			e.Fatalf("Decider of %#v: %v", p, err)
 		}
-		m.deciders = append(m.deciders, d)
+		m.rules = append(m.rules, weir.Rule{Policy: p, Decider: d})
 	}
 	return m
+}
+
+// doBy makes a step by policy i. The state is kept as the contract of weir.Store says.
+func (m *model) doBy(i int, key string, now time.Time, ask weir.Ask) weir.Answer {
+	next, a, changed, err := m.states[key].Decide(m.rules[i], now.UnixNano(), ask)
+	if err != nil {
+		panic("storetest: " + err.Error()) // of a state that a Ledger left
+	}
+	if changed {
+		m.states[key] = next
+	}
+	return a
 }
 
 // do makes a step by the first policy.
@@ -41,35 +47,9 @@ func (m *model) do(key string, now time.Time, ask weir.Ask) weir.Answer {
 	return m.doBy(0, key, now, ask)
 }
 
-// doBy makes a step by policy i. The state is kept as the contract of weir.Store says.
-func (m *model) doBy(i int, key string, now time.Time, ask weir.Ask) weir.Answer {
-	state, a, exact := m.step(i, key, now, ask)
-	if exact || a.Allowed && ask.N != 0 {
-		m.states[key] = state
-	} else {
-		a.Rounded = true
-	}
-	return a
-}
-
-// look is the answer to a look by policy i, which leaves even a state that could be carried over.
+// look is the answer to a look by policy i, which leaves all as it is.
 func (m *model) look(i int, key string, now time.Time) weir.Answer {
-	_, a, exact := m.step(i, key, now, weir.Ask{})
-	a.Rounded = !exact
-	return a
-}
-
-func (m *model) step(i int, key string, now time.Time, ask weir.Ask) (s modelState, a weir.Answer, exact bool) {
-	d, exact := m.deciders[i], true
-	s, known := m.states[key]
-	switch {
-	case !known:
-		s.words = make([]uint64, d.Words())
-	case s.by != i:
-		s.words, exact = weir.Carry(m.deciders[s.by], d, slices.Clone(s.words), now.UnixNano())
-	}
-	words, a := d.Decide(slices.Clone(s.words), now.UnixNano(), ask)
-	return modelState{words, i}, a, exact
+	return m.doBy(i, key, now, weir.Ask{})
 }
 
 // A walk makes random requests of a store and of a model, and compares all that they answer.
@@ -89,10 +69,11 @@ type walk struct {
 	canAllow bool
 }
 
-// A grant is how many events were granted at an instant.
+// A grant is how many events were granted at an instant, and what they were charged.
 type grant struct {
-	n  int
-	at int64
+	n       int
+	at      int64
+	charges []weir.Charge
 }
 
 func (e *env) walk(rule string, p weir.Policy, keys int, ls ...limiter) *walk {
@@ -135,9 +116,16 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 	if w.random.IntN(4) == 0 {
 		ask.Parts = &wantParts
 	}
+	var wantCharges, charges []weir.Charge
+	if ask.N > 0 && w.random.IntN(2) == 0 {
+		ask.Charges = &wantCharges
+	}
 	want := w.model.doBy(by, key, now, ask)
 	if ask.Parts != nil {
 		ask.Parts = &gotParts
+	}
+	if ask.N > 0 && ask.Charges != nil {
+		ask.Charges = &charges
 	}
 	got := w.do(l, key, ask)
 	noParts := wantParts[0].Limit < 0 // then what is in their place does not matter
@@ -150,7 +138,10 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 		n = got.Granted
 	}
 	if got.Allowed && n > 0 {
-		w.granted[key] = append(w.granted[key], grant{n, got.At})
+		if len(charges) == 0 {
+			charges = []weir.Charge{{N: n, For: got.ResetAfter}}
+		}
+		w.granted[key] = append(w.granted[key], grant{n, got.At, charges})
 	}
 }
 
@@ -244,7 +235,7 @@ func (w *walk) back(key string) weir.Ask {
 	}
 	ask := weir.Ask{N: -g.n}
 	if w.random.IntN(2) == 0 {
-		ask.GrantedAt = g.at
+		ask.GrantedAt, ask.Charges = g.at, &g.charges
 	}
 	return ask
 }

@@ -13,6 +13,8 @@ type named struct {
 	weir.Policy
 }
 
+const withBurst = "TokenBucket with Burst"
+
 // shapes are the policies of package weir, in every form that their states take: a word, two,
 // several, and a number that changes. All of them grant limit events at once. per must be a multiple
 // of 5 ns, and of limit ns.
@@ -20,7 +22,7 @@ func shapes(limit int, per time.Duration) []named {
 	return []named{
 		{"TokenBucket in a word", weir.TokenBucket{Limit: limit, Per: per}},
 		{"TokenBucket in two words", weir.TokenBucket{Limit: limit, Per: per + 1}},
-		{"TokenBucket with Burst", weir.TokenBucket{Limit: 3, Per: per, Burst: limit}},
+		{withBurst, weir.TokenBucket{Limit: 3, Per: per, Burst: limit}},
 		{"LeakyBucket in a word", weir.LeakyBucket{Limit: limit, Per: per}},
 		{"LeakyBucket in two words", weir.LeakyBucket{Limit: limit, Per: per + 1}},
 		{"FixedWindow", weir.FixedWindow{Limit: limit, Per: per}},

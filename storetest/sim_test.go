@@ -42,7 +42,7 @@ type sim struct {
 
 	forgets  func(s *sim, r weir.Request, id string) error // nil deletes id
 	at       func(now int64) int64                         // what it tells of the instant
-	keeps    func(ask weir.Ask, a weir.Answer, exact bool) bool
+	keeps    func(ask weir.Ask, a weir.Answer) bool
 	caches   bool // what it has seen itself
 	cached   map[string]simState
 	resends  bool // what it got no reply to
@@ -66,13 +66,13 @@ type simStates struct {
 }
 
 type simState struct {
-	words   []uint64
-	policy  weir.Policy
-	decider weir.Decider
-	until   int64
-	at      int64
-	rounded bool // carried over from another policy, and not exactly
+	weir.Ledger
+	until int64
+	at    int64
 }
+
+// A stranger is a decider of which nothing is known.
+type stranger struct{ weir.Decider }
 
 func (s *sim) ready() *sim {
 	s.simStates, s.cached = &simStates{all: map[string]simState{}}, map[string]simState{}
@@ -165,21 +165,22 @@ func (s *sim) step(r weir.Request) (weir.Answer, error) {
 		delete(s.all, id)
 		return weir.Answer{}, nil
 	}
-	st := s.read(id, r, now)
+	st := s.read(id, now)
 	if s.between != nil {
 		s.mu.Unlock()
 		s.between()
 		s.mu.Lock()
 	}
-	a := s.decide(&st, r, now)
+	a, keep, err := s.decide(&st, r, now)
+	if err != nil {
+		return weir.Answer{}, err
+	}
 	a.At = now
 	if s.at != nil {
 		a.At = s.at(now)
 	}
-	keep := !st.rounded || r.N != 0 && a.Allowed
-	a.Rounded = !keep
 	if s.keeps != nil {
-		keep = s.keeps(r.Ask, a, !st.rounded)
+		keep = s.keeps(r.Ask, a)
 	}
 	if keep && (s.loses == 0 || s.steps%s.loses != 0) {
 		s.write(id, st)
@@ -190,53 +191,68 @@ func (s *sim) step(r weir.Request) (weir.Answer, error) {
 	return a, nil
 }
 
-// read returns the state of id, as the policy of r sees it. It requires that s.mu is held.
-func (s *sim) read(id string, r weir.Request, now int64) simState {
+// read returns the state of id. It requires that s.mu is held.
+func (s *sim) read(id string, now int64) simState {
 	st, ok := s.all[id]
 	if s.caches {
 		if c, known := s.cached[id]; known {
 			st, ok = c, true
 		}
 	}
-	decider := r.Decider
-	if s.policy != nil && reflect.TypeOf(s.policy) == reflect.TypeOf(r.Policy) {
-		decider, _ = s.policy.Decider()
+	if !ok || st.until <= now && st.until != math.MaxInt64 || s.clears && now < st.at {
+		return simState{at: now}
 	}
-	words, exact := slices.Clone(st.words), true
-	switch {
-	case !ok || st.until <= now && st.until != math.MaxInt64 || s.clears && now < st.at:
-		words = make([]uint64, decider.Words())
-	case s.same(st.policy, r.Policy):
-	case s.carry != nil:
-		words = s.carry(decider, words)
-	default:
-		words, exact = weir.Carry(st.decider, decider, words, now)
-	}
-	return simState{words: words, policy: r.Policy, decider: decider, at: now, rounded: !exact}
+	st.at = now
+	return st
 }
 
-func (s *sim) decide(st *simState, r weir.Request, now int64) weir.Answer {
-	var a weir.Answer
-	st.words, a = st.decider.Decide(st.words, now, r.Ask)
+// rule is by what to decide for r on a state.
+func (s *sim) rule(st *simState, r weir.Request) weir.Rule {
+	rule := weir.Rule{Policy: r.Policy, Decider: r.Decider}
+	if s.policy != nil && reflect.TypeOf(s.policy) == reflect.TypeOf(r.Policy) {
+		rule.Decider, _ = s.policy.Decider()
+	}
+	if len(st.By) == 0 || s.same(st.By[0].Policy, r.Policy) {
+		return rule
+	}
+	switch {
+	case s.carry != nil:
+		st.Ledger = weir.Ledger{By: []weir.Rule{rule}, Plain: true, Words: s.carry(rule.Decider, st.Words)}
+	case reflect.DeepEqual(st.By[0].Policy, r.Policy):
+		rule = weir.Rule{Decider: stranger{rule.Decider}}
+	}
+	return rule
+}
+
+func (s *sim) decide(st *simState, r weir.Request, now int64) (weir.Answer, bool, error) {
+	rule := s.rule(st, r)
+	next, a, changed, err := st.Decide(rule, now, r.Ask)
+	if err != nil {
+		return a, false, err
+	}
+	more := func(ask weir.Ask) {
+		next, _, _, _ = next.Decide(rule, now, ask)
+		changed = true
+	}
 	switch {
 	case s.repeats > 0 && s.steps%s.repeats == 0:
-		st.words, _ = st.decider.Decide(st.words, now, r.Ask)
+		more(r.Ask)
 	case s.partly && !a.Allowed && a.Remaining > 0:
-		st.words, _ = st.decider.Decide(st.words, now, weir.Ask{N: a.Remaining})
+		more(weir.Ask{N: a.Remaining})
 	case s.debt && !a.Allowed && r.N > 0:
-		st.words, _ = st.decider.Decide(st.words, now, weir.Ask{N: 1, MaxWait: time.Hour})
+		more(weir.Ask{N: 1, MaxWait: time.Hour})
 	}
-	st.until = st.decider.Expiry(st.words)
+	st.Ledger, st.until = next, next.Expiry()
 	if s.live != nil {
 		st.until = now + s.live(st.until-now)
 	}
-	if s.keepsNew {
-		st.words = st.words[:min(st.decider.Words(), len(st.words))]
+	if s.keepsNew && st.Plain {
+		st.Words = st.Words[:min(rule.Decider.Words(), len(st.Words))]
 	}
-	if s.keep != nil && len(st.words) > 0 {
-		st.words = s.keep(st.words)
+	if s.keep != nil && len(st.Words) > 0 {
+		st.Words = s.keep(slices.Clone(st.Words))
 	}
-	return a
+	return a, changed || s.keep != nil, nil
 }
 
 // write requires that s.mu is held.

@@ -175,7 +175,6 @@ func testCases() []testCase {
 		{"Change to and fro", nothing, changedToAndFro},
 		{"Change is exact", aClock, changeIsExact},
 		{"Change of composed policies", aClock, changeOfComposed},
-		{"Change by denials", aClock, changeByDenials},
 		{"Policy is run as it is", aClock, policyAsIs},
 		{"Policy that can't be compared", nothing, uncomparablePolicy},
 		{"Booking and giving up", nothing, bookingGivenUp},

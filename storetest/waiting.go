@@ -79,12 +79,12 @@ func bookingGivenUp(e *env) {
 		e.exhaust(l, "k", 10)
 		before := e.take(l, "k", 0)
 		ask := weir.Ask{N: 3, MaxWait: weir.Never}
-		a := e.do(l, "k", ask)
+		a, undo := e.named(l, "k", ask)
 		if want := books(p); a.Allowed != want || (a.Delay > 0) != want {
 			e.Fatalf("%s: %+v of an exhausted key: %+v, want it to be granted ahead: %v", bookingRule, ask, a, want)
 		}
 		if a.Allowed {
-			e.do(l, "k", weir.Ask{N: -3})
+			e.do(l, "k", undo)
 		}
 		if after := e.take(l, "k", 0); !e.same(before, after) {
 			e.Fatalf("%s: booking and giving back changed %+v to %+v", bookingRule, before, after)
@@ -107,6 +107,18 @@ func bookingGivenUp(e *env) {
 			e.Fatalf("%s: giving back a place let those behind it move up by %v: %+v", bookingRule, s.Delay, s)
 		}
 	}
+}
+
+// named is do for events, and the ask that gives them back by name.
+func (e *env) named(l limiter, key string, ask weir.Ask) (a weir.Answer, undo weir.Ask) {
+	e.Helper()
+	charges := new([]weir.Charge)
+	ask.Charges = charges
+	a = e.do(l, key, ask)
+	if len(*charges) == 0 {
+		*charges = []weir.Charge{{N: ask.N, For: a.ResetAfter}}
+	}
+	return a, weir.Ask{N: -ask.N, GrantedAt: a.At, Charges: charges}
 }
 
 // books tells whether the policy grants events ahead.
