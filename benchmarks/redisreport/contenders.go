@@ -92,7 +92,7 @@ const timeout = 10 * time.Second
 func tokenBucket(q quota) weir.Policy { return weir.TokenBucket{Limit: q.limit, Per: q.per} }
 
 func onWeir(p weir.Policy, s weir.Store) (limiter, error) {
-	l, err := weir.New(p, weir.WithStore(s))
+	l, err := weir.New(p, weir.WithStore(s), weir.WithName(""))
 	if err != nil {
 		return nil, err
 	}
