@@ -71,8 +71,8 @@ func TestP16_LimitsInAnyOrderDoNotDeadlock(t *testing.T) {
 		a, b := weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 1}, weir.FixedWindow{Limit: 100, Per: time.Minute}
 		store := new(weir.MemStore)
 		ls := []*weir.Keyed{
-			weir.Must(weir.New(weir.All(a, b), weir.WithStore(store))),
-			weir.Must(weir.New(weir.All(b, a), weir.WithStore(store))),
+			weir.Must(weir.New(weir.All(a, b), weir.WithStore(store), weir.WithName("shared"))),
+			weir.Must(weir.New(weir.All(b, a), weir.WithStore(store), weir.WithName("shared"))),
 		}
 		var granted atomic.Int64
 		var all sync.WaitGroup
@@ -97,32 +97,25 @@ func TestP16_AllNeverFits(t *testing.T) {
 	require.ErrorIs(t, l.Wait(t.Context(), "key", 4), weir.ErrNeverFits)
 }
 
-// All of queues books ahead, and what gives up gives its place back to all of them.
-func TestAllOfQueuesBooksAhead(t *testing.T) {
+// R20: All books nothing ahead, be all its parts queues.
+func TestR20_AllOfQueuesBooksNothing(t *testing.T) {
 	k := newKey(t, weir.All(
 		weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 3},
 		weir.TokenBucket{Limit: 1, Per: 2 * time.Second, Burst: 2},
 	))
 	book := weir.Ask{N: 1, MaxWait: time.Hour}
-	for i, want := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
-		a := k.ask(t0, book)
+	for i, wait := range []time.Duration{time.Second, time.Second, 2 * time.Second} {
+		now := t0 + int64(i)*int64(time.Second)
+		a := k.ask(now, book)
 		require.True(t, a.Allowed)
-		require.Equal(t, want, a.Delay, "booking %d", i)
+		require.Zero(t, a.Delay)
+		before := k.copy()
+		a = k.ask(now, book)
+		require.Equal(t, wait, a.RetryAfter)
+		require.Zero(t, a.Delay)
+		require.False(t, a.QueueFull)
+		require.Equal(t, before.state, k.state, "booked by none")
 	}
-	before := k.copy()
-	a := k.ask(t0, book)
-	require.False(t, a.Allowed)
-	assert.True(t, a.QueueFull)
-	assert.Equal(t, 0, a.Part)
-	assert.Equal(t, time.Second, a.RetryAfter)
-	assert.Equal(t, 6*time.Second, a.Delay, "the longest, of the part that had room")
-	assert.Equal(t, before.state, k.state, "booked by none")
-
-	late := k.ask(t0, weir.Ask{N: 1, MaxWait: time.Second})
-	assert.Equal(t, 5*time.Second, late.RetryAfter)
-	assert.Equal(t, 1, late.Part)
-	assert.Equal(t, time.Second, k.ask(t0, weir.Ask{N: -1}).Delay, "the least: that of the first part")
-	assert.Equal(t, 4*time.Second, k.ask(t0, book).Delay)
 }
 
 // With a part that keeps no queue, nothing is booked for later: a window would count it in the wrong place.
@@ -168,12 +161,13 @@ func TestAllUpTo(t *testing.T) {
 // What happened already is charged to all parts, each of which delays those who come later.
 func TestAllRegardless(t *testing.T) {
 	k := newKey(t, weir.All(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.SlidingLog{Limit: 12, Per: time.Hour}))
-	a := k.ask(t0, weir.Ask{N: 15, How: weir.Regardless})
+	var charges []weir.Charge
+	a := k.ask(t0, weir.Ask{N: 15, How: weir.Regardless, Charges: &charges})
 	assert.True(t, a.Allowed)
 	r := k.take(t0, 1)
 	assert.Equal(t, time.Hour, r.RetryAfter)
 	assert.Equal(t, 1, r.Part)
-	k.ask(t0, weir.Ask{N: -4, GrantedAt: t0})
+	k.ask(t0, weir.Ask{N: -4, GrantedAt: t0, Charges: &charges})
 	assert.Equal(t, weir.Result{Limit: 10, Remaining: 0, RetryAfter: 200 * time.Millisecond, ResetAfter: time.Hour}, k.take(t0, 1))
 }
 

@@ -22,37 +22,21 @@ type bucket struct {
 	spaced bool
 	queue  uint128 // how far ahead an ask may be granted, however long it would wait
 	most   uint128 // a state, in debt, that stands for all from it on, and that nothing lowers
-
-	room uint64 // what may be owed for one more event to be granted, if the state is a word
 }
 
-func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
+func (b *bucket) decideAt(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
 	at := b.units(now)
 	owed := paidAt.sub(at)
+	granted := 0
 	switch {
 	case ask.N == 0:
 		return paidAt, b.answer(owed)
-	case ask.N < 0 && !paidAt.less(b.most):
-		return paidAt, b.answer(owed)
 	case ask.N < 0:
-		back := b.cost(magnitude(ask.N))
-		owed = owed.sub(back)
-		a := b.answer(owed)
-		a.Delay = b.floor(back)
-		return at.add(owed), a
-	case ask.How == Regardless:
-		paidAt = min128(at.add(owed).add(b.cost(uint64(ask.N))), b.most)
-		return paidAt, b.answer(paidAt.sub(at))
+		return b.giveBack(paidAt, now, ask)
 	case ask.How == UpTo:
-		n := min(ask.N, b.remaining(owed))
-		if n == 0 {
-			return b.decide(paidAt, now, Ask{N: 1})
-		}
-		owed = owed.add(b.cost(uint64(n)))
-		a := b.answer(owed)
-		a.Granted = n
-		return at.add(owed), a
-	case ask.N > b.limit:
+		granted = min(ask.N, b.remaining(owed))
+		ask.N, ask.MaxWait = max(granted, 1), 0
+	case ask.How != Regardless && ask.N > b.limit:
 		return paidAt, b.answer(owed).never()
 	}
 
@@ -61,31 +45,67 @@ func (b *bucket) decide(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
 	if b.spaced {
 		early = owed
 	}
-	if early.isZero() {
-		return at.add(owes), b.answer(owes)
+	if early.isZero() || ask.How == Regardless {
+		next := min128(at.add(owes), b.most)
+		owes = next.sub(at)
+		b.charged(ask, owed, owes)
+		a := b.answer(owes)
+		a.Granted = granted
+		return next, a
 	}
 
-	ahead := b.queue
-	if ask.MaxWait <= 0 {
-		ahead = uint128{}
-	} else {
-		ahead = min128(ahead, b.units(int64(ask.MaxWait)))
-	}
+	ahead := min128(b.queue, b.units(int64(max(ask.MaxWait, 0))))
 	tooEarly := early.sub(ahead)
-	granted := tooEarly.isZero()
-	if granted {
+	if tooEarly.isZero() {
 		next := at.add(owes)
 		if !next.less(b.most) {
 			return paidAt, b.answer(owed).never()
 		}
+		b.charged(ask, owed, owes)
 		paidAt, owed = next, owes
 	}
 	a := b.answer(owed)
-	a.Allowed, a.RetryAfter = granted, b.ceil(tooEarly)
+	a.Allowed, a.RetryAfter = tooEarly.isZero(), b.ceil(tooEarly)
 	if ask.MaxWait > 0 {
 		a.Delay, a.QueueFull = b.ceil(early), b.queue.less(early)
 	}
 	return paidAt, a
+}
+
+// charged tells what a grant is charged, if it is asked for.
+func (b *bucket) charged(ask Ask, before, after uint128) {
+	if ask.Charges != nil {
+		*ask.Charges = append((*ask.Charges)[:0], Charge{ask.N, b.ceil(before), b.ceil(after)})
+	}
+}
+
+// giveBack frees no more of a grant than it still counts. The last grant is undone exactly, whether
+// it lies ahead or not; those who wait behind it, and have no other grant between them, move up by
+// Delay. Nothing else is freed while a later grant lies ahead: its instant was told, and who came
+// next would get the same.
+func (b *bucket) giveBack(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
+	at := b.units(now)
+	owed := paidAt.sub(at)
+	back, up := min128(b.cost(magnitude(ask.N)), owed), time.Duration(0)
+	ahead := b.full
+	if b.spaced {
+		ahead = b.cost(1)
+	}
+	until := ask.until()
+	switch {
+	case !paidAt.less(b.most):
+		back = uint128{}
+	case until < math.MaxInt64 && until == int64(b.ceil(paidAt)):
+		up = b.floor(back)
+	case ahead.less(owed):
+		back = uint128{}
+	default:
+		back = min128(back, b.units(max(until-now, 0)))
+	}
+	owed = owed.sub(back)
+	a := b.answer(owed)
+	a.Delay = up
+	return at.add(owed), a
 }
 
 // answer is the answer of a granted ask after which the key owes owed.
@@ -109,104 +129,117 @@ func (b *bucket) remaining(owed uint128) int {
 	return 0
 }
 
+// newBucket is a bucket of tokens for a rate that is allowed. Its size is in events, and that of limit if it is zero.
+func newBucket(limit int, per time.Duration, size int) bucket {
+	if size == 0 {
+		size = limit
+	}
+	r := newRate(limit, per)
+	b := bucket{
+		rate:  r,
+		limit: size,
+		full:  r.cost(uint64(size)),
+		queue: uint128{math.MaxUint64, math.MaxUint64}, // bounded by MaxWait alone
+		most:  pairMost,
+	}
+	if b.fitsWord() {
+		b.most = wordMost
+	}
+	return b
+}
+
+// pairMost is above the sum of an instant, full and a MaxWait; an ask more does not wrap around.
+var pairMost = uint128{3 << 62, 0}
+
+var wordMost = uint128{0, math.MaxUint64 - 1} // in the year 2554
+
+func (b *bucket) fitsWord() bool { return b.den == 1 && b.full.hi == 0 && b.full.lo < 1<<62 }
+
 // decider keeps the state in one word if it is a whole number of nanoseconds, else in two.
-func (b *bucket) decider() Decider {
-	if b.den == 1 && b.full.hi == 0 && b.full.lo < 1<<62 {
-		if !b.spaced {
-			b.room = b.full.lo - b.num
-		}
-		b.most = uint128{0, math.MaxUint64 - 1} // in the year 2554
-		return bucketWord{b}
+func (b bucket) decider() Decider {
+	if !b.fitsWord() {
+		d := &bucketPair{bucket: b}
+		d.core = &d.bucket
+		return d
 	}
-	b.most = uint128{3 << 62, 0} // above the sum of an instant, full and a MaxWait; an ask more does not wrap around
-	return bucketPair{b}
+	d := &bucketWord{bucket: b}
+	d.stored = stored{&d.bucket, packing{bits: 64, n: 1}}
+	if !b.spaced {
+		d.room = b.full.lo - b.num
+	}
+	return d
 }
 
-type bucketWord struct{ *bucket }
+// What follows implements core. The words of a state are the high and the low one.
 
-func (d bucketWord) Words() int { return 1 }
-
-func (d bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
-	next, a := d.decide(uint128{0, state}, now, ask)
-	return next.lo, a
+func (b *bucket) decide(s words, now int64, ask Ask) (words, Answer) {
+	next, a := b.decideAt(uint128{s.first, s.second}, now, ask)
+	return words{first: next.hi, second: next.lo}, a
 }
 
-// admitWord does in 64 bits what decide does in 128: with whole nanoseconds, and full below 2^62,
-// they suffice.
-func (d bucketWord) admitWord(state uint64, now int64) (uint64, bool) {
-	at := uint64(now)
-	owed := max(state, at) - at
-	if owed > d.room {
-		return state, false
-	}
-	return at + owed + d.num, true
+func (b *bucket) expiry(s words) int64 { return int64(b.ceil(uint128{s.first, s.second})) }
+
+func (b *bucket) valid(s words) bool { return !b.most.less(uint128{s.first, s.second}) }
+
+type bucketCounts struct {
+	rate
+	spaced bool
 }
 
-// takeWord is the same for any number of events.
-func (d bucketWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
-	at := uint64(now)
-	owed := max(state, at) - at
-	if n > d.limit || owed > 1<<62 { // else n events cost no more than full, and nothing wraps around
-		next, a := d.DecideWord(state, now, Ask{N: n})
-		return next, a.short()
+func (b *bucket) counts() any       { return bucketCounts{b.rate, b.spaced} }
+func (b *bucket) allowance() uint64 { return uint64(b.limit) }
+
+// usage is how many events are owed, rounded up. A queue whose outlet is not free has used all.
+func (b *bucket) usage(s words, now int64) uint64 {
+	owed := (uint128{s.first, s.second}).sub(b.units(now))
+	if owed.isZero() {
+		return 0
 	}
-	early, owes := owed, owed+uint64(n)*d.num
-	if !d.spaced {
-		early = max(owes, d.full.lo) - d.full.lo
-	}
+	events, part, ok := owed.div(b.num)
 	switch {
-	case n == 0:
-		early = 0
-	case early > 0:
-		owes = owed
-	default:
-		state = at + owes
+	case !ok || events >= math.MaxInt64:
+		return math.MaxInt64
+	case part > 0:
+		events++
 	}
-	r := shortResult{retryAfter: time.Duration(early), resetAfter: time.Duration(owes)}
-	switch {
-	case !d.spaced:
-		r.remaining = int((max(d.full.lo, owes) - owes) / d.num)
-	case owes == 0:
-		r.remaining = d.limit
+	if b.spaced {
+		return max(events, uint64(b.limit))
 	}
-	return state, r
+	return events
 }
 
-func (d bucketWord) limitAtOnce() int { return d.limit }
-
-func (d bucketWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	next, a := d.DecideWord(state[0], now, ask)
-	state[0] = next
-	return state, a
+// admitTo is decideAt for one event. The high word of the state is first.
+func (b *bucket) admitTo(state []uint64, now int64) bool {
+	at := b.units(now)
+	owed := uint128{state[0], state[1]}.sub(at)
+	owes := owed.add(uint128{0, b.num})
+	early := owes.sub(b.full)
+	if b.spaced {
+		early = owed
+	}
+	if !early.isZero() {
+		return false
+	}
+	paidAt := at.add(owes)
+	state[0], state[1] = paidAt.hi, paidAt.lo
+	return true
 }
 
-func (d bucketWord) Expiry(state []uint64) int64 { return int64(d.ceil(uint128{0, state[0]})) }
+type bucketPair struct {
+	stored
+	bucket
+}
 
-// bucketPair keeps the high word first.
-type bucketPair struct{ *bucket }
-
-func (d bucketPair) Words() int { return 2 }
-
-func (d bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	next, a := d.decide(uint128{state[0], state[1]}, now, ask)
+// Decide implements [Decider].
+func (d *bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	if len(state) != 2 || !d.valid(pairOf(state)) {
+		return state, broken()
+	}
+	next, a := d.decideAt(uint128{state[0], state[1]}, now, ask)
 	state[0], state[1] = next.hi, next.lo
 	return state, a
 }
 
-func (d bucketPair) admit(state []uint64, now int64) ([]uint64, bool) {
-	at := d.units(now)
-	owed := uint128{state[0], state[1]}.sub(at)
-	owes := owed.add(uint128{0, d.num})
-	early := owes.sub(d.full)
-	if d.spaced {
-		early = owed
-	}
-	if !early.isZero() {
-		return state, false
-	}
-	paidAt := at.add(owes)
-	state[0], state[1] = paidAt.hi, paidAt.lo
-	return state, true
+func (d *bucketPair) admit(state []uint64, now int64) ([]uint64, bool) {
+	return state, d.admitTo(state, now)
 }
-
-func (d bucketPair) Expiry(state []uint64) int64 { return int64(d.ceil(uint128{state[0], state[1]})) }

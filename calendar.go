@@ -59,11 +59,10 @@ func (c calendar) around(at int64) (start, end int64) {
 		return c.shown(at, hourSeconds)
 	}
 	offset, _ := c.offset(at)
-	n := c.number(at + offset)
-	start, end = c.first(c.turn(n)), c.first(c.turn(n+1))
-	for at >= end { // the date shown has been passed before, and a later one seen
-		n++
-		start, end = end, c.first(c.turn(n+1))
+	shown := time.Unix(at+offset, 0).UTC()
+	start, end = c.first(c.turn(shown, 0)), c.first(c.turn(shown, 1))
+	for n := 2; at >= end; n++ { // the date shown has been passed before, and a later one seen
+		start, end = end, c.first(c.turn(shown, n))
 	}
 	return start, end
 }
@@ -72,7 +71,7 @@ func (c calendar) around(at int64) (start, end int64) {
 // So an hour that is shown twice is two windows.
 func (c calendar) shown(at, length int64) (start, end int64) {
 	offset, _ := c.offset(at)
-	start = at - modulo(at+offset, length)
+	start = at - (at+offset+maxOffset)%length
 	end = start + length
 	start = max(start, 0)
 	for t := start; t < end; {
@@ -118,41 +117,31 @@ func (c calendar) offset(at int64) (offset, until int64) {
 	return int64(east), until
 }
 
-// number is that of the day, week, month or year that a civil time lies in.
-func (c calendar) number(civil int64) int64 {
-	year, month, _ := time.Unix(civil, 0).UTC().Date()
-	n := int64(year) // Year
+// turn is the civil time at which the nth day, week, month or year starts from the one that contains a date.
+func (c calendar) turn(date time.Time, n int) int64 {
+	year, month, day := date.Date()
 	switch c.unit {
 	case Day:
-		return (civil - modulo(civil, daySeconds)) / daySeconds
+		day += n
 	case Week:
-		first := c.turn(0)
-		return (civil - first - modulo(civil-first, 7*daySeconds)) / (7 * daySeconds)
+		day += 7*n - (int(date.Weekday())-c.start+7)%7
 	case Month:
-		n = 12*n + int64(month-time.January)
-	}
-	if civil < c.turn(n) { // it has not turned yet
-		n--
-	}
-	return n
-}
-
-// turn is the civil time at which a day, week, month or year of that number starts.
-func (c calendar) turn(n int64) int64 {
-	switch c.unit {
-	case Day:
-		return n * daySeconds
-	case Week:
-		first := int64(c.start) - int64(time.Thursday) // the epoch was a Thursday
-		return (7*n + first) * daySeconds
-	case Month:
-		year, month := int(n/12), time.January+time.Month(n%12)
-		last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
-		return time.Date(year, month, min(c.start, last), 0, 0, 0, 0, time.UTC).Unix()
+		if day < c.startIn(year, month) {
+			n--
+		}
+		month += time.Month(n)
+		day = c.startIn(year, month)
 	default:
-		return time.Date(int(n), time.Month(c.start), 1, 0, 0, 0, 0, time.UTC).Unix()
+		if int(month) < c.start {
+			n--
+		}
+		year, month, day = year+n, time.Month(c.start), 1
 	}
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix()
 }
 
-// modulo is a mod b, from 0 to b-1 for a negative a, too.
-func modulo(a, b int64) int64 { return (a%b + b) % b }
+// startIn is the day on which a month starts.
+func (c calendar) startIn(year int, month time.Month) int {
+	last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	return min(c.start, last)
+}

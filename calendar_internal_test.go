@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func calendarDecider(t *testing.T, p CalendarWindow) calendarWord {
+func calendarDecider(t *testing.T, p CalendarWindow) *windowWord {
 	d, err := p.Decider()
 	require.NoError(t, err)
-	return d.(calendarWord)
+	return d.(*windowWord)
 }
 
 // Nobody asks the calendar again for the window of the latest decision; and sweeping over states
@@ -26,7 +26,7 @@ func TestCalendar_TheWindowOfTheLatestDecisionIsKept(t *testing.T) {
 	_, granted := d.admitWord(old, now)
 	require.True(t, granted)
 	assert.Equal(t, start.UnixNano(), d.Expiry([]uint64{old}))
-	latest := span(d.latest.Load())
+	latest := span(d.spans.(*calendarSpans).latest.Load())
 	assert.Equal(t, uint64(start.Unix()), latest.start())
 	assert.Equal(t, uint64(end.Unix()), latest.end())
 }

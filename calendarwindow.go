@@ -2,7 +2,6 @@ package weir
 
 import (
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -62,15 +61,8 @@ func (p CalendarWindow) Decider() (Decider, error) {
 	if p.Unit != Week {
 		start = max(start, 1)
 	}
-	d := &calendarCount{
-		window:   window{limit: uint64(p.Limit), most: math.MaxUint64},
-		calendar: calendar{p.Unit, start, zone},
-	}
-	if d.limit < calendarMask {
-		d.most = calendarMask
-		return calendarWord{d}, nil
-	}
-	return calendarPair{d}, nil
+	spans := &calendarSpans{calendar: calendar{p.Unit, start, zone}}
+	return window{uint64(p.Limit), nanosPerSec, spans}.decider(calendarBits), nil
 }
 
 // starts tells the largest Start that there is for the unit, and what is allowed in words.

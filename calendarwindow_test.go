@@ -162,57 +162,6 @@ func TestR9_CalendarWindowDebtsSaturate(t *testing.T) {
 	}
 }
 
-// Counts carry over from window to window, to the event, and to and fro.
-func TestP10_CalendarWindowKeepsWhatWasCounted(t *testing.T) {
-	month := weir.CalendarWindow{Limit: 1000, Unit: weir.Month, Location: "Europe/Berlin"}
-	large := month
-	large.Limit = 1 << 30
-	for _, test := range []struct {
-		policy      weir.Policy
-		there, back bool // exact: the window that counted began no earlier
-	}{
-		{weir.CalendarWindow{Limit: 10, Unit: weir.Day}, false, true},
-		{weir.CalendarWindow{Limit: math.MaxInt, Unit: weir.Year, Start: 4}, true, false},
-		{large, true, true},
-		{weir.FixedWindow{Limit: 70, Per: 24 * time.Hour}, false, true},
-		{weir.FixedWindow{Limit: 70, Per: 24 * time.Hour, FromFirst: true}, false, true},
-	} {
-		from, to := newKey(t, month), newKey(t, test.policy)
-		require.True(t, from.take(t0, 7).Allowed)
-		var exact bool
-		to.state, exact = weir.Carry(from.Decider, to.Decider, from.state, t0)
-		assert.Equal(t, test.there, exact, "%#v", test.policy)
-		assert.Equal(t, 7, to.look(t0).Limit-to.look(t0).Remaining, "%#v", test.policy)
-		require.True(t, to.take(t0, 2).Allowed)
-		from.state, exact = weir.Carry(to.Decider, from.Decider, to.state, t0)
-		assert.Equal(t, test.back, exact, "%#v", test.policy)
-		assert.Equal(t, 1000-9, from.look(t0).Remaining, "%#v", test.policy)
-	}
-	bucket, k := newKey(t, weir.TokenBucket{Limit: 100, Per: time.Hour}), newKey(t, month)
-	require.True(t, bucket.take(t0, 10).Allowed)
-	k.state, _ = weir.Carry(bucket.Decider, k.Decider, bucket.state, t0)
-	assert.Equal(t, 900, k.look(t0).Remaining, "the share of the allowance")
-}
-
-func TestP10_CalendarWindowKeepsDebts(t *testing.T) {
-	month := weir.CalendarWindow{Limit: 1000, Unit: weir.Month, Location: "Europe/Berlin"}
-	large := month
-	large.Limit = 1 << 30
-	debtor, k := newKey(t, large), newKey(t, month)
-	debtor.ask(t0, weir.Ask{N: math.MaxInt, How: weir.Regardless})
-	k.state, _ = weir.Carry(debtor.Decider, k.Decider, debtor.state, t0)
-	assert.Zero(t, k.look(t0).Remaining)
-	assert.Equal(t, debtor.Expiry(debtor.state), k.Expiry(k.state))
-
-	// To a policy that is not a window, too: five more than the limit are five more than its own.
-	for _, p := range []weir.CalendarWindow{month, large} {
-		debtor, k := newKey(t, p), newKey(t, weir.TokenBucket{Limit: 10, Per: 10 * time.Second})
-		debtor.ask(t0, weir.Ask{N: p.Limit + 5, How: weir.Regardless})
-		k.state, _ = weir.Carry(debtor.Decider, k.Decider, debtor.state, t0)
-		assert.Equal(t, 15*time.Second, k.look(t0).ResetAfter)
-	}
-}
-
 // Two processes on one store may have different versions of the time zone database. A state is read
 // by both. Here their boundaries are those of two zones.
 func TestCalendarWindow_StatesOutliveTheZoneDatabase(t *testing.T) {

@@ -73,11 +73,7 @@ func (c *nanoClock) now() int64 {
 	}
 }
 
-// time is the Clock's own time, in which the deadlines of contexts are told.
-func (c *nanoClock) time() time.Time { return c.orSystem().Now() }
-
-func (c *nanoClock) after(d time.Duration) <-chan time.Time { return c.orSystem().After(d) }
-
+// orSystem is the Clock. In its own time the deadlines of contexts are told.
 func (c *nanoClock) orSystem() Clock {
 	if c.Clock == nil {
 		return systemClock{}

@@ -7,27 +7,31 @@ import (
 	"strings"
 )
 
-// composed lays out the states of several parts as one. The words of parts that never grow come
-// first, each at its place. The parts that may grow follow, one after the other; their lengths stand
-// before them, but for that of the last, which has the rest.
+// composed is the Decider of [All] and of [Tiers]. It lays out the states of its parts as one. The
+// words of parts that never grow come first, each at its place. The parts that may grow follow, one
+// after the other; their lengths stand before them, but for that of the last, which has the rest.
 type composed struct {
-	parts []part
-	words int // of a new state
-	fixed int // words that come before the parts that may grow
+	parts  []part // in their order
+	tiers  bool   // else All
+	shape  string // equal for compositions of the same form, whatever their leaves are
+	leaves []Rule
+	order  []int // of the decisions; of those of All, the last part that may grow comes last
+	grows  bool
+	words  int // of a new state
+	fixed  int // words that come before the parts that may grow
 }
 
 type part struct {
 	Decider
 	policy    Policy
-	word      WordDecider  // Decider if it is one, else nil
-	admitWord wordAdmitter // likewise
+	admitWord wordAdmitter // Decider if it is one, else nil
 	limit     int          // of admitWord
 	admit     admitter     // likewise
 
-	index int // its number among those given
-	size  int // words of a new state
-	at    int // where its words start, if it does not grow
-	grows bool
+	leaf, leaves int // the first of its leaves, and how many it has
+	size         int // words of a new state
+	at           int // where its words start, if it does not grow
+	grows        bool
 
 	// length is where the length of a part that may grow stands, less its size, so that a new state
 	// is of zeros. It is -1 for the last of these.
@@ -35,15 +39,15 @@ type part struct {
 }
 
 // newComposed returns the composition of policies for a kind of composition, whose name stands in the errors.
-func newComposed(kind string, policies []Policy) (*composed, error) {
+func newComposed(kind string, policies []Policy) (Decider, error) {
 	if len(policies) == 0 {
 		return nil, fmt.Errorf("weir: %s of no policies, must be at least 1", kind)
 	}
-	c := &composed{parts: make([]part, len(policies))}
+	c := &composed{parts: make([]part, len(policies)), tiers: kind == "Tiers"}
 	var errs []error
 	for i, policy := range policies {
 		p := &c.parts[i]
-		p.policy, p.index, p.length = policy, i, -1
+		p.policy = policy
 		if nilPolicy(policy) {
 			errs = append(errs, fmt.Errorf("weir: part %d of %s is %s, must be a Policy", i, kind, nilText(policy)))
 			continue
@@ -56,21 +60,27 @@ func newComposed(kind string, policies []Policy) (*composed, error) {
 		return nil, errors.Join(errs...)
 	}
 	c.layOut()
+	if c.words > maxWords {
+		return nil, fmt.Errorf("weir: %s of %d policies takes %d words for a key, must be at most %d",
+			kind, len(policies), c.words, maxWords)
+	}
+	c.shape = kind
+	for _, p := range c.parts {
+		c.shape += "(" + shape(p.Decider) + ")"
+	}
 	return c, nil
 }
 
 // within tells of each of the faults in err where it is.
-func within(where string, err error) []error {
-	if err == nil {
-		return nil
-	}
+func within(where string, err error) (errs []error) {
 	faults := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		faults = joined.Unwrap()
 	}
-	var errs []error
 	for _, fault := range faults {
-		errs = append(errs, faultWithin{where, fault})
+		if fault != nil {
+			errs = append(errs, faultWithin{where, fault})
+		}
 	}
 	return errs
 }
@@ -87,32 +97,38 @@ func (f faultWithin) Error() string {
 func (f faultWithin) Unwrap() error { return f.fault }
 
 func (c *composed) layOut() {
-	var last *part // that may grow
+	last := len(c.parts) - 1
 	for i := range c.parts {
 		p := &c.parts[i]
 		p.size = p.Words()
-		p.word, _ = p.Decider.(WordDecider)
 		if p.admitWord, _ = p.Decider.(wordAdmitter); p.admitWord != nil {
 			p.limit = p.admitWord.limitAtOnce()
 		}
 		p.admit, _ = p.Decider.(admitter)
+		of := Rule{Policy: p.policy, Decider: p.Decider}.leaves()
+		p.leaf, p.leaves = len(c.leaves), len(of)
+		c.leaves = append(c.leaves, of...)
 		c.words += p.size
-		if p.grows = mayGrow(p.Decider); !p.grows {
+		if p.grows = mayGrow(p.Decider); p.grows {
+			c.grows, last = true, i
+		} else {
 			p.at = c.fixed
 			c.fixed += p.size
-			continue
 		}
-		if last != nil {
-			last.length = 0
-		}
-		last = p
 	}
 	for i := range c.parts {
-		if p := &c.parts[i]; p.length == 0 {
+		p := &c.parts[i]
+		if p.length = -1; p.grows && i != last {
 			p.length = c.fixed
 			c.fixed++
 			c.words++
 		}
+		if c.tiers || i != last {
+			c.order = append(c.order, i)
+		}
+	}
+	if !c.tiers {
+		c.order = append(c.order, last)
 	}
 }
 
@@ -120,28 +136,52 @@ func (c *composed) layOut() {
 // may be of any, unless they are words.
 func mayGrow(d Decider) bool {
 	switch d := d.(type) {
-	case WordDecider, bucketPair, windowCount, sliding, *singleRate:
+	case *composed:
+		return d.grows
+	case eventLog:
+		return true
+	case counter, WordDecider:
 		return false
-	case interface{ grows() bool }:
-		return d.grows()
 	}
 	return true
-}
-
-func (c *composed) grows() bool {
-	return slices.ContainsFunc(c.parts, func(p part) bool { return p.grows })
 }
 
 // Words implements [Decider].
 func (c *composed) Words() int { return c.words }
 
+// Decide implements [Decider].
+func (c *composed) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	if !c.laidOut(state) {
+		return state, broken()
+	}
+	var results []Result
+	if ask.Parts != nil {
+		*ask.Parts = slices.Grow((*ask.Parts)[:0], len(c.parts))[:len(c.parts)]
+		results = *ask.Parts
+	}
+	ask.Parts, ask.MaxWait = nil, 0
+	ask.Charges = c.charges(ask)
+	decide := (*composed).askAll
+	if c.tiers {
+		decide = (*composed).askTiers
+	}
+	if ask.How != UpTo || ask.N <= 0 {
+		return decide(c, state, now, ask, results)
+	}
+	state, look := decide(c, state, now, Ask{}, nil)
+	n := min(ask.N, look.Remaining)
+	ask.N, ask.How = max(n, 1), AllOrNone
+	state, a := decide(c, state, now, ask, results)
+	if a.Allowed {
+		a.Granted = n
+	}
+	return state, a
+}
+
 // Expiry implements [Decider]: when all parts are as new.
 func (c *composed) Expiry(state []uint64) int64 {
 	last := int64(0)
-	for i := range c.parts {
-		from, to := c.span(state, i)
-		last = max(last, c.parts[i].Expiry(state[from:to:to]))
-	}
+	walk(c, state, func(leaf Decider, words []uint64) { last = max(last, leaf.Expiry(words)) })
 	return last
 }
 
@@ -162,72 +202,3 @@ func (c *composed) span(state []uint64, i int) (from, to int) {
 	}
 	return from, from + p.size + int(state[p.length])
 }
-
-// spare is how many words a decision of a log adds. A part that is followed by others has room for so
-// many, so that it need not be copied to grow.
-const spare = 2
-
-// ask lets part i decide on its words, and returns the state with what it made of them. The answer
-// goes to *a: it is large, and copying it costs as much as making it.
-func (c *composed) ask(state []uint64, i int, now int64, ask Ask, a *Answer) []uint64 {
-	p := &c.parts[i]
-	switch {
-	case p.admitWord != nil && ask.N >= 0 && ask.How == AllOrNone && ask.MaxWait <= 0:
-		next, r := p.admitWord.takeWord(state[p.at], now, ask.N)
-		state[p.at] = next
-		*a = Answer{Result: Result{
-			Allowed: r.retryAfter == 0, Limit: p.limit,
-			Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
-		}}
-		return state
-	case p.word != nil:
-		state[p.at], *a = p.word.DecideWord(state[p.at], now, ask)
-		return state
-	}
-	from, to := c.span(state, i)
-	var words []uint64
-	switch {
-	case !p.grows:
-		_, *a = p.Decide(state[from:to:to], now, ask)
-		return state
-	case p.length < 0:
-		words, *a = p.Decide(state[from:], now, ask)
-		if len(words) > 0 && from < cap(state) && &words[0] == &state[:from+1][from] {
-			return state[:from+len(words)]
-		}
-		return append(state[:from], words...)
-	default:
-		var room [spare]uint64
-		state = slices.Insert(state, to, room[:]...)
-		words, *a = p.Decide(state[from:to:to+spare], now, ask)
-		return c.put(state, i, from, to+spare, words)
-	}
-}
-
-// put makes words those of part i, in place of state[from:to].
-func (c *composed) put(state []uint64, i, from, to int, words []uint64) []uint64 {
-	if p := &c.parts[i]; p.length >= 0 {
-		state[p.length] = uint64(len(words) - p.size)
-	}
-	return slices.Replace(state, from, to, words...)
-}
-
-// admit asks part i for one event.
-func (c *composed) admit(state []uint64, i int, now int64) ([]uint64, bool) {
-	switch p := &c.parts[i]; {
-	case p.admitWord != nil:
-		next, granted := p.admitWord.admitWord(state[p.at], now)
-		state[p.at] = next
-		return state, granted
-	case p.admit != nil && !p.grows:
-		_, granted := p.admit.admit(state[p.at:p.at+p.size:p.at+p.size], now)
-		return state, granted
-	default:
-		var a Answer
-		state = c.ask(state, i, now, Ask{N: 1}, &a)
-		return state, a.Allowed
-	}
-}
-
-// resized is a slice of n results, in the place of results if that is large enough.
-func resized(results []Result, n int) []Result { return slices.Grow(results[:0], n)[:n] }

@@ -82,7 +82,6 @@ func (tp *tape) composition(depth int) (weir.Policy, model, []course) {
 	var ps []weir.Policy
 	var ms []model
 	var cs []course
-	queue := true
 	for range 1 + tp.byte()%4 {
 		var p weir.Policy
 		var m model
@@ -100,14 +99,20 @@ func (tp *tape) composition(depth int) (weir.Policy, model, []course) {
 			part, one := tp.part()
 			p, m, c = part, newStateModel(part), []course{one}
 		}
-		inner, nested := m.(allModel)
-		queue = queue && (isBucket(p) || nested && inner.queue)
 		ps, ms, cs = append(ps, p), append(ms, m), append(cs, c...)
 	}
 	if tp.byte()%2 == 0 {
-		return weir.All(ps...), allModel{ms, queue}, cs
+		return weir.All(ps...), allModel{ms}, cs
 	}
 	return weir.Tiers(ps...), tiersModel{ms}, cs
+}
+
+func isBucket(p weir.Policy) bool {
+	switch p.(type) {
+	case weir.TokenBucket, weir.LeakyBucket:
+		return true
+	}
+	return false
 }
 
 // A stack is a policy of another package, which keeps the instants of its events, and starts without a word.

@@ -92,8 +92,9 @@ func (x *composedTrial) ask(at int64, ask weir.Ask) weir.Answer {
 	x.clock.Time = time.Unix(0, x.now)
 
 	want, left, wantParts := x.askModel(ask)
-	before := slices.Clone(x.state)
-	got, parts := x.askState(ask)
+	before, again := slices.Clone(x.state), anew(ask)
+	got, parts := x.askState(again)
+	require.Equal(x.t, ask.Charges, again.Charges, "what %+v charged when asked for %+v at %d", x.policy, ask, x.now)
 	require.Equal(x.t, want, got, "%+v asked for %+v at %d", x.policy, ask, x.now)
 	require.Equal(x.t, wantParts, parts, "the parts of %+v, asked for %+v at %d", x.policy, ask, x.now)
 	if ask.N == 0 || !got.Allowed {
@@ -103,18 +104,21 @@ func (x *composedTrial) ask(at int64, ask weir.Ask) weir.Answer {
 	}
 	x.model = left
 
-	require.Equal(x.t, want, x.do(&x.cas, ask), "by compare and set: %+v asked for %+v at %d", x.policy, ask, x.now)
+	require.Equal(x.t, want, x.do(&x.cas, anew(ask)), "by compare and set: %+v asked for %+v at %d", x.policy, ask, x.now)
 	if ask == (weir.Ask{N: 1}) && x.shortWay() {
 		require.Equal(x.t, want.Allowed, x.allowed.Allow("key"), "Allow of %+v at %d", x.policy, x.now)
 		look, _ := left.ask(x.now, weir.Ask{})
 		require.Equal(x.t, look, x.do(&x.mem, weir.Ask{}), "%+v after Allow at %d", x.policy, x.now)
 	} else {
-		require.Equal(x.t, want, x.do(&x.mem, ask), "in MemStore: %+v asked for %+v at %d", x.policy, ask, x.now)
+		again := anew(ask)
+		require.Equal(x.t, want, x.do(&x.mem, again), "in MemStore: %+v asked for %+v at %d", x.policy, ask, x.now)
+		require.Equal(x.t, ask.Charges, again.Charges, "in MemStore, by %+v when asked for %+v at %d", x.policy, ask, x.now)
 	}
 
 	if x.exact {
 		x.checkRemaining(got)
 		x.checkForgetting(got)
+		ask.Charges = nil
 		x.checkRetry(ask, got)
 	}
 	return got

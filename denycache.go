@@ -3,6 +3,7 @@ package weir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"time"
@@ -10,9 +11,9 @@ import (
 
 // DenyCacheOptions are how a [DenyCache] behaves. The zero value of every field is a good default.
 type DenyCacheOptions struct {
-	// MaxKeys is how many denials are remembered at most, one for each key of a limiter; 0 means
-	// 10,000. Each takes some 130 bytes. Where more keys
-	// are denied, some are asked of the store again.
+	// MaxKeys is how many denials are remembered at most, one for each key of a limiter: up to
+	// 10,000,000; 0 means 10,000. Each takes some 130 bytes, of which 3 are taken at once. If more
+	// keys are denied, the store is asked again for some of them.
 	MaxKeys int
 
 	// MaxAge is how long a denial is remembered at most; 0 means until its RetryAfter. It bounds
@@ -34,7 +35,7 @@ type DenyCacheOptions struct {
 // for as many events or more. It ends with the RetryAfter that s told, counted from before s was
 // asked, and so not after s would grant; and at once when events of the key are granted, given back
 // or reset through this DenyCache. It is not remembered if it is [Result.Degraded] or will never
-// end, or is an answer that is Rounded. Looks, the first ask of a [Keyed.Wait], and asks for the parts of a composed policy always
+// end. Looks, the first ask of a [Keyed.Wait], and asks for the parts of a composed policy always
 // go to s.
 //
 // What it trades: it does not see what other processes do. If one of them gives back events of a
@@ -50,7 +51,7 @@ type DenyCacheOptions struct {
 // Where this matters set Exact. Put a DenyCache in front of a [Fallback], not behind it: so an
 // outage leaves it what it knows.
 //
-// A store that is nil, and an option below 0, is an error of [New] and of each Do. The store is safe for concurrent use.
+// A store that is nil, and an option that is out of its range, is an error of [New] and of each Do. The store is safe for concurrent use.
 func DenyCache(s Store, opts DenyCacheOptions) Store {
 	c := &denyCache{
 		store:  s,
@@ -66,35 +67,42 @@ func DenyCache(s Store, opts DenyCacheOptions) Store {
 	if maxKeys == 0 {
 		maxKeys = 10_000
 	}
-	c.fault = errors.Join(
+	if fault := errors.Join(
 		checkStore("DenyCache", "store", s),
-		checkOption("DenyCacheOptions.MaxKeys", maxKeys),
+		checkMaxDenials(maxKeys),
 		checkOption("DenyCacheOptions.MaxAge", c.maxAge),
-	)
-	if c.fault == nil {
-		c.ways = min(maxKeys, denyWays)
-		c.sets = make([]denySet, maxKeys/c.ways)
+	); fault != nil {
+		return misused{fault}
 	}
+	c.ways = min(maxKeys, denyWays)
+	c.sets = make([]denySet, maxKeys/c.ways)
 	return c
+}
+
+// maxDenials bounds what a DenyCache allocates when it is made.
+const maxDenials = 10_000_000
+
+func checkMaxDenials(maxKeys int) error {
+	if maxKeys < 0 || maxKeys > maxDenials {
+		return fmt.Errorf("weir: DenyCacheOptions.MaxKeys is %d, must be from 0 to %d", maxKeys, maxDenials)
+	}
+	return nil
 }
 
 type denyCache struct {
 	store        Store
 	maxAge       time.Duration
 	exact        bool
-	fault        error // what is wrong with the options
 	seedA, seedB maphash.Seed
 	ways         int // denials in a set
 	sets         []denySet
 }
 
-func (c *denyCache) check() error { return c.fault }
+// Accept implements [Acceptor].
+func (c *denyCache) Accept(l *Keyed) error { return Accept(c.store, l) }
 
 // Do implements [Store].
 func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
-	if c.fault != nil {
-		return Answer{}, c.fault
-	}
 	id := denialID{maphash.String(c.seedA, r.Key) | 1, maphash.String(c.seedB, r.Key)}
 	i, _ := bits.Mul64(id.a, uint64(len(c.sets)))
 	s := &c.sets[i]
@@ -117,17 +125,15 @@ func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
 
 	seen, before := s.changes.Load(), r.Scope.Now()
 	a, err := c.store.Do(ctx, r)
-	switch {
-	case r.Forget || r.N < 0 || r.N > 0 && err == nil && a.Allowed:
-		s.changed(id, r.Scope)
-	case n > 0 && err == nil && !a.Degraded && !a.Rounded && a.RetryAfter != Never:
-		s.remember(&denial{
-			denialID: id, scope: r.Scope, n: n, result: a.Result,
+	changed := r.Forget || r.N < 0 || r.N > 0 && err == nil && a.Allowed
+	var d *denial
+	if !changed && n > 0 && err == nil && !a.Degraded && a.RetryAfter != Never {
+		d = &denial{
+			scope: r.Scope, n: n, result: a.Result,
 			at:    r.Scope.Now(),
 			until: saturatingAdd(before, min(a.RetryAfter, c.maxAge)),
-		}, c.ways, seen)
-	default:
-		s.asked(id, r.Scope)
+		}
 	}
+	s.note(id, r.Scope, changed, d, seen, c.ways)
 	return a, err
 }

@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -57,6 +58,19 @@ func (c *cached) ask(t *testing.T, s *weir.Scope, key string, ask weir.Ask) weir
 
 func (c *cached) scope(p weir.Policy, name string) *weir.Scope {
 	return scopeOf(p, weir.WithClock(c.clock), weir.WithName(name))
+}
+
+// R12: more denials than a process has memory for are refused, in place of a panic.
+func TestR12_DenyCacheMaxKeys(t *testing.T) {
+	for _, maxKeys := range []int{-1, 10_000_001, math.MaxInt} {
+		s := weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{MaxKeys: maxKeys})
+		_, err := weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(s))
+		assert.EqualError(t, err, fmt.Sprintf("weir: DenyCacheOptions.MaxKeys is %d, must be from 0 to 10000000", maxKeys))
+	}
+	s := weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{MaxKeys: 10_000_000})
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: century}, weir.WithStore(s)))
+	assert.True(t, l.Allow("k"))
+	assert.False(t, l.Allow("k"))
 }
 
 // A denial is answered from memory up to the instant at which the store grants, and not at it.

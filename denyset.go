@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,20 +11,23 @@ const denyWays = 8
 
 // A denySet holds the denials of some keys. It is read without its lock.
 type denySet struct {
-	tags    [denyWays]atomic.Uint64 // the a of each denial, so that others are not fetched; 0 for none
-	denials [denyWays]atomic.Pointer[denial]
+	denials atomic.Pointer[[]keyDenial] // the latest last; immutable, and nil until there is one
 
 	// changes counts what may have ended a denial of the set. A denial that was on its way
 	// meanwhile may be older than that, and is not remembered.
 	changes atomic.Uint64
 
-	mu   sync.Mutex // guards writes to all of the set
-	next int        // the denial to give up next
+	mu sync.Mutex // guards writes
+}
+
+// A keyDenial is a denial with its key, so that those of other keys are not fetched.
+type keyDenial struct {
+	id denialID
+	*denial
 }
 
 // A denial is what is remembered of one. It is immutable.
 type denial struct {
-	denialID
 	scope  *Scope
 	n      int // how many events were denied
 	result Result
@@ -34,14 +38,18 @@ type denial struct {
 // A denialID is a hash of a key under secret seeds, so that nobody can make two keys that share it.
 type denialID struct{ a, b uint64 }
 
+func (s *denySet) all() []keyDenial {
+	if all := s.denials.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
 // find returns the denial that holds for the key and scope, or nil.
 func (s *denySet) find(id denialID, scope *Scope) *denial {
-	for i := range s.tags {
-		if s.tags[i].Load() != id.a {
-			continue
-		}
-		if d := s.denials[i].Load(); d != nil && d.denialID == id && d.scope.equals(scope) {
-			return d
+	for _, d := range s.all() {
+		if d.id == id && d.scope.equals(scope) {
+			return d.denial
 		}
 	}
 	return nil
@@ -71,63 +79,34 @@ func (d *denial) answer(n int, now int64) Answer {
 	return a
 }
 
-// remember keeps d, unless there were changes since seen.
-func (s *denySet) remember(d *denial, ways int, seen uint64) {
+// note takes notice of what the store has answered for a key: of a change, which ends its denials, or of
+// a denial, d, or of neither. In any case the denials that other policies made are over: what they would
+// be answered may have changed with the request of scope. It does not remember d if there were changes
+// since seen. If there are as many denials as ways, d takes the place of one that has expired, or else
+// of the oldest.
+func (s *denySet) note(id denialID, scope *Scope, changed bool, d *denial, seen uint64, ways int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dropOfOthers(d.denialID, d.scope)
-	if d.until <= d.at || s.changes.Load() != seen {
+	if changed {
+		s.changes.Add(1)
+	}
+	if d != nil && (d.until <= d.at || s.changes.Load() != seen) {
+		d = nil
+	}
+	over := func(old keyDenial) bool {
+		sameClock := d != nil && old.scope.clock == scope.clock
+		if old.id == id && old.scope.Name == scope.Name {
+			return changed || sameClock || !samePolicy(old.scope, scope)
+		}
+		return sameClock && old.until <= d.at
+	}
+	all := s.all()
+	if d == nil && !slices.ContainsFunc(all, over) {
 		return
 	}
-	place, spare := -1, -1
-	for i := range ways {
-		switch old := s.denials[i].Load(); {
-		case old == nil:
-			spare = i
-		case old.denialID == d.denialID && old.scope.equals(d.scope):
-			place = i
-		case old.until <= d.at && old.scope.clock == d.scope.clock:
-			spare = i
-		}
+	left := slices.DeleteFunc(slices.Clone(all), over)
+	if d != nil {
+		left = append(left[max(len(left)+1-ways, 0):], keyDenial{id, d})
 	}
-	if place < 0 {
-		place = spare
-	}
-	if place < 0 {
-		place = s.next
-		s.next = (s.next + 1) % ways
-	}
-	s.denials[place].Store(d)
-	s.tags[place].Store(d.a)
-}
-
-// changed drops the denials of a key, and those of its set that are on their way.
-func (s *denySet) changed(id denialID, scope *Scope) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changes.Add(1)
-	s.drop(id, func(d *denial) bool { return d.scope.Name == scope.Name })
-}
-
-// asked drops the denials of a key that other policies made: the store may have carried its state
-// over to that of scope.
-func (s *denySet) asked(id denialID, scope *Scope) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropOfOthers(id, scope)
-}
-
-// dropOfOthers requires that s.mu is held.
-func (s *denySet) dropOfOthers(id denialID, scope *Scope) {
-	s.drop(id, func(d *denial) bool { return d.scope.Name == scope.Name && !samePolicy(d.scope, scope) })
-}
-
-// drop requires that s.mu is held.
-func (s *denySet) drop(id denialID, which func(*denial) bool) {
-	for i := range s.denials {
-		if d := s.denials[i].Load(); d != nil && d.denialID == id && which(d) {
-			s.tags[i].Store(0)
-			s.denials[i].Store(nil)
-		}
-	}
+	s.denials.Store(&left)
 }

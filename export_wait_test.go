@@ -8,7 +8,17 @@ func Lines(k *Keyed) int {
 }
 
 // PoliciesKnown is how many policies the limiter has ready that WithPolicyFor returned.
-func PoliciesKnown(k *Keyed) int { return len(*k.plans.known.Load()) }
+func PoliciesKnown(k *Keyed) int {
+	n := 0
+	for _, generation := range []*planTable{k.plans.known.young.Load(), k.plans.known.old.Load()} {
+		for i := range *generation {
+			if (*generation)[i].Load() != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
 
 // Writers is how many policies a store remembers that it has met.
 func Writers(s *MemStore) int {
@@ -16,4 +26,11 @@ func Writers(s *MemStore) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.scopes.byID)
+}
+
+// Unnamed is how many limiters without a name a store remembers, garbage among them.
+func Unnamed(s *MemStore) int {
+	s.limiters.mu.Lock()
+	defer s.limiters.mu.Unlock()
+	return len(s.limiters.unnamed)
 }

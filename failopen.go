@@ -29,22 +29,22 @@ var ErrRequest = errors.New("the request cannot be decided")
 //
 // A store that is nil is an error of [New] and of each Do. The store is safe for concurrent use.
 func FailOpen(s Store, report func(error)) Store {
-	return &failOpen{store: s, report: report, fault: checkStore("FailOpen", "store", s)}
+	if fault := checkStore("FailOpen", "store", s); fault != nil {
+		return misused{fault}
+	}
+	return &failOpen{store: s, report: report}
 }
 
 type failOpen struct {
 	store  Store
 	report func(error)
-	fault  error // what is wrong with store
 }
 
-func (f *failOpen) check() error { return f.fault }
+// Accept implements [Acceptor].
+func (f *failOpen) Accept(l *Keyed) error { return Accept(f.store, l) }
 
 // Do implements [Store].
 func (f *failOpen) Do(ctx context.Context, r Request) (Answer, error) {
-	if f.fault != nil {
-		return Answer{}, f.fault
-	}
 	a, err := f.store.Do(ctx, r)
 	switch {
 	case err == nil:
@@ -72,15 +72,21 @@ func degraded(a Answer, r Request) Answer {
 	return a
 }
 
+// misused is what a store is made of whose options are at fault.
+type misused struct{ fault error }
+
+// Accept implements [Acceptor].
+func (m misused) Accept(*Keyed) error { return m.fault }
+
+// Do implements [Store].
+func (m misused) Do(context.Context, Request) (Answer, error) { return Answer{}, m.fault }
+
 // checkStore tells what is wrong with a store that another stands in front of.
 func checkStore(wrapper, which string, s Store) error {
 	if s == nil {
 		return fmt.Errorf("weir: %s with a nil %s, must be a Store", wrapper, which)
 	}
-	if c, ok := s.(checker); ok {
-		return c.check()
-	}
-	return nil
+	return Accept(s, nil)
 }
 
 func checkOption[T ~int | ~int64](name string, value T) error {
@@ -89,6 +95,3 @@ func checkOption[T ~int | ~int64](name string, value T) error {
 	}
 	return nil
 }
-
-// A checker is a [Store] that can tell what is wrong with how it was made. [New] asks it.
-type checker interface{ check() error }

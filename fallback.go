@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 )
@@ -28,9 +30,9 @@ type FallbackOptions struct {
 	MaxInFlight int
 
 	// Report, if not nil, is called with the error when the first store has failed and will be left
-	// alone for a CoolDown, and with nil when it answers again: once at the start and at the end of
-	// an outage, and once per CoolDown in between. It should return soon, since a request waits for
-	// it. Calls can overlap.
+	// alone for a CoolDown, and with nil when it is back: once at the start and at the end of an
+	// outage, and once per CoolDown in between. It should return soon, since a request waits for it.
+	// Calls can overlap. If it panics, the request that waits for it gets an error that says so.
 	Report func(error)
 }
 
@@ -40,10 +42,15 @@ type FallbackOptions struct {
 //	store := weir.Fallback(redis, new(weir.MemStore), weir.FallbackOptions{Report: logOutage})
 //
 // When first has failed once, it is left alone for a cool-down, and no request waits for it. Then
-// one request at a time tries it. When that succeeds, first is asked by all again. An error that
-// wraps [ErrRequest] is returned, and is no failure of first. Nor is it one that the context of a
-// caller ends: the caller gets that error at once, and the call of first is given its budget all
-// the same. So callers in a hurry can neither keep others from first, nor hide that it hangs.
+// one request at a time tries it. An outage ends, and all ask first again, when first grants
+// something or resets a key: a denial or a look only reads, and proves nothing of a store that can
+// no longer write. Its answer counts all the same, and the next request tries first without another
+// cool-down.
+//
+// An error that wraps [ErrRequest] is returned, and is no failure of first. Nor is it one that the
+// context of a caller ends: the caller gets that error at once, and the call of first is given its
+// budget all the same. So callers in a hurry can neither keep others from first, nor hide that it
+// hangs.
 //
 // Calls of Wait, Reserve, Return and Reset for one key take turns in a limiter. The time that one of
 // them waits for others is part of its budget. When that is spent it is answered by second, and
@@ -84,13 +91,15 @@ func Fallback(first, second Store, opts FallbackOptions) Store {
 	if f.maxInFlight == 0 {
 		f.maxInFlight = 1000
 	}
-	f.fault = errors.Join(
+	if fault := errors.Join(
 		checkStore("Fallback", "first store", first),
 		checkStore("Fallback", "second store", second),
 		checkOption("FallbackOptions.Budget", f.budget),
 		checkOption("FallbackOptions.CoolDown", f.coolDown),
 		checkOption("FallbackOptions.MaxInFlight", f.maxInFlight),
-	)
+	); fault != nil {
+		return misused{fault}
+	}
 	f.late = fmt.Errorf("weir: the first store did not answer within %v", f.budget)
 	return f
 }
@@ -100,17 +109,22 @@ type fallback struct {
 	budget, coolDown time.Duration
 	maxInFlight      int64
 	report           func(error)
-	fault            error // what is wrong with the options
 	late             error // that the budget is spent
 
 	clock     nanoClock    // of the system: an outage happens in real time
-	restUntil atomic.Int64 // while first has failed, the instant from which on it may be tried; else 0
-	trying    atomic.Bool  // someone tries it
+	restUntil atomic.Int64 // 0, or the instant from which on first, which has failed, may be tried; the last one while it is
 	inFlight  atomic.Int64
 	term      atomic.Pointer[term]
 }
 
-func (f *fallback) check() error { return f.fault }
+// Accept implements [Acceptor]. If the first store does not accept l, the second is not asked, and does
+// not say the same again.
+func (f *fallback) Accept(l *Keyed) error {
+	if err := Accept(f.first, l); err != nil {
+		return err
+	}
+	return Accept(f.second, l)
+}
 
 // Why first was not asked.
 var (
@@ -119,19 +133,18 @@ var (
 	errNoTurn  = errors.New("weir: the budget was spent on waiting for other requests of the key")
 )
 
+var errReport = errors.New("weir: FallbackOptions.Report panicked")
+
 // Do implements [Store].
 func (f *fallback) Do(ctx context.Context, r Request) (Answer, error) {
-	switch {
-	case f.fault != nil:
-		return Answer{}, f.fault
-	case r.Forget:
+	if r.Forget {
 		_, err := f.second.Do(ctx, r)
 		_, first := f.ask(ctx, r)
 		return Answer{}, errors.Join(first, err)
 	}
 	a, err := f.ask(ctx, r)
 	switch {
-	case err == nil || errors.Is(err, ErrRequest):
+	case err == nil || errors.Is(err, ErrRequest) || errors.Is(err, errReport):
 		return a, err
 	case ctx.Err() != nil:
 		return Answer{}, ctx.Err()
@@ -174,38 +187,38 @@ func (f *fallback) admit(now int64) (try, ok bool) {
 	if until == 0 {
 		return false, true
 	}
-	if now < until || !f.trying.CompareAndSwap(false, true) {
-		return false, false
-	}
-	if f.restUntil.Load() != until { // another has tried since
-		f.trying.Store(false)
-		return false, false
-	}
-	return true, true
+	try = now >= until && f.restUntil.CompareAndSwap(until, math.MaxInt64)
+	return try, try
 }
 
-// judge draws the conclusion from a call of first that ended with err.
-func (f *fallback) judge(try bool, err error) {
-	news := try
+// judge draws the conclusion from a call of first that ended with err, or has written something. It
+// returns an error if Report panics.
+func (f *fallback) judge(try, wrote bool, err error) error {
+	news, until := try, int64(0)
 	switch {
-	case errors.Is(err, ErrRequest): // which tells nothing: it may not even have reached the server
-		news = false
-	case err == nil:
-		if try {
-			f.restUntil.Store(0)
-		}
-	default:
-		until := saturatingAdd(f.clock.now(), f.coolDown)
-		if try {
-			f.restUntil.Store(until)
-		} else {
-			news = f.restUntil.CompareAndSwap(0, until)
-		}
+	case errors.Is(err, ErrRequest) || err == nil && !wrote:
+		// This tells nothing: the request may not even have reached the server. Another may try at once.
+		news, until = false, 1
+	case err != nil:
+		until = saturatingAdd(f.clock.now(), f.coolDown)
+		news = try || f.restUntil.CompareAndSwap(0, until)
 	}
 	if try {
-		f.trying.Store(false)
+		f.restUntil.Store(until)
 	}
 	if news && f.report != nil {
-		f.report(err)
+		return f.tell(err)
 	}
+	return nil
+}
+
+// tell calls Report. It may be called in a goroutine in which nobody could recover.
+func (f *fallback) tell(news error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", errReport, p, debug.Stack())
+		}
+	}()
+	f.report(news)
+	return nil
 }

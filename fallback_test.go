@@ -35,7 +35,10 @@ func (s *shared) hang() { s.takes.Store(int64(time.Hour)); s.deaf.Store(true) }
 
 func (s *shared) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	s.calls.Add(1)
-	s.most.Store(max(s.most.Load(), s.under.Add(1)))
+	under := s.under.Add(1)
+	for most := s.most.Load(); under > most && !s.most.CompareAndSwap(most, under); {
+		most = s.most.Load()
+	}
 	defer s.under.Add(-1)
 	if d := time.Duration(s.takes.Load()); d > 0 {
 		ended := ctx.Done()

@@ -1,10 +1,12 @@
 package weir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -46,15 +48,17 @@ func (f *fallback) termAt(now int64) *term {
 // context that the store gets. It is not used again, for the store may keep that.
 type firstCall struct {
 	*term
-	values context.Context // the caller's
-	f      *fallback
-	r      Request
-	parts  []Result
-	try    bool // whether first is back
+	values  context.Context // the caller's
+	f       *fallback
+	r       Request
+	parts   []Result
+	charges []Charge
+	try     bool // whether first is back
 
 	judged atomic.Bool
 	answer Answer // set before it is judged to have returned
 	err    error  // likewise
+	fault  error  // that Report panicked; set before done is closed
 	done   chan struct{}
 }
 
@@ -65,6 +69,10 @@ func (f *fallback) call(ctx context.Context, now int64, r Request, try bool) *fi
 	c.r.Key = strings.Clone(r.Key)
 	if r.Parts != nil {
 		c.r.Parts = &c.parts
+	}
+	if r.Charges != nil {
+		c.charges = slices.Clone(*r.Charges)
+		c.r.Charges = &c.charges
 	}
 	go c.run()
 	return c
@@ -82,26 +90,28 @@ func (c *firstCall) Value(key any) any {
 var errNoReturn = errors.New("weir: the first store ended its goroutine")
 
 func (c *firstCall) run() {
+	defer close(c.done) // whatever Report does
 	c.err = errNoReturn
 	defer func() {
 		if p := recover(); p != nil {
 			c.err = fmt.Errorf("weir: the first store panicked: %v\n%s", p, debug.Stack())
 		}
 		c.f.inFlight.Add(-1)
-		c.judge(c.err)
-		close(c.done)
+		_, c.fault = c.judge(c.err)
 	}()
 	c.answer, c.err = c.f.first.Do(c, c.r)
 }
 
 // judge draws the conclusion from how the call went: that the store has returned, or that the
-// budget is spent, whichever comes first. It reports whether this one did.
-func (c *firstCall) judge(err error) bool {
-	first := c.judged.CompareAndSwap(false, true)
-	if first {
-		c.f.judge(c.try, err)
+// budget is spent, whichever comes first. It reports whether this one did, and an error if Report
+// panicked.
+func (c *firstCall) judge(err error) (first bool, fault error) {
+	if !c.judged.CompareAndSwap(false, true) {
+		return false, nil
 	}
-	return first
+	// A give-back may find nothing to write.
+	wrote := err == nil && (c.r.Forget || c.r.N > 0 && c.answer.Allowed)
+	return true, c.f.judge(c.try, wrote, err)
 }
 
 // judgeLater judges a call that nobody waits for any more.
@@ -114,9 +124,12 @@ func (c *firstCall) judgeLater() {
 func (c *firstCall) wait(ctx context.Context, r Request, hurry <-chan time.Time) (Answer, error) {
 	select {
 	case <-c.done:
+		if c.fault != nil {
+			return Answer{}, c.fault
+		}
 	case <-c.over.Done():
-		if c.judge(c.f.late) {
-			return Answer{}, c.f.late
+		if late, fault := c.judge(c.f.late); late {
+			return Answer{}, cmp.Or(fault, c.f.late)
 		} // else it returned just in time
 	case <-hurry:
 		c.judgeLater()
@@ -127,6 +140,9 @@ func (c *firstCall) wait(ctx context.Context, r Request, hurry <-chan time.Time)
 	}
 	if r.Parts != nil {
 		*r.Parts = append((*r.Parts)[:0], c.parts...)
+	}
+	if r.Charges != nil && r.N > 0 {
+		*r.Charges = append((*r.Charges)[:0], c.charges...)
 	}
 	return c.answer, c.err
 }

@@ -109,7 +109,7 @@ func TestFallback_ImpatientCallers(t *testing.T) {
 		n.told(t, late)
 		first.work()
 		time.Sleep(time.Second)
-		assert.False(t, take(t, l, "k", 0).Degraded)
+		assert.False(t, take(t, l, "other", 1).Degraded)
 		n.told(t, "<nil>")
 	})
 }

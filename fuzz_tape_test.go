@@ -73,10 +73,11 @@ type course struct {
 	grants []grant
 }
 
-// A grant is how many events were granted at an instant.
+// A grant is how many events were granted at an instant, and what they were charged, if that was asked.
 type grant struct {
-	n  int
-	at int64
+	n       int
+	at      int64
+	charges []weir.Charge
 }
 
 // origin is the instant at which a trial starts.
@@ -115,8 +116,11 @@ func (c *course) ask() weir.Ask {
 		ask.How = weir.Regardless
 		ask.N = pick(c.tape, ask.N, 1, 2, int(c.byte()), limit, int(saturated(int64(limit), int64(some))), some)
 	}
-	if ask.N < 0 {
+	switch {
+	case ask.N < 0:
 		ask = c.back(ask.N)
+	case ask.N > 0 && c.byte()%2 == 0:
+		ask.Charges = new([]weir.Charge)
 	}
 	return ask
 }
@@ -129,7 +133,11 @@ func (c *course) back(n int) weir.Ask {
 		some.n = pick(c.tape, -some.n, -some.n, -some.n/2, -1, n)
 		some.at = pick(c.tape, some.at, some.at, some.at, 0, 0, max(some.at-c.width, 0), saturated(some.at, c.width), saturated(some.at, 1))
 	}
-	return weir.Ask{N: some.n, GrantedAt: some.at}
+	ask := weir.Ask{N: some.n, GrantedAt: some.at}
+	if some.charges != nil && c.byte()%8 > 0 {
+		ask.Charges = &some.charges
+	}
+	return ask
 }
 
 // note remembers what the ask was granted.
@@ -139,7 +147,14 @@ func (c *course) note(now int64, ask weir.Ask, a weir.Answer) {
 		n = a.Granted
 	}
 	if a.Allowed && n > 0 {
-		c.grants = append(c.grants, grant{n, now})
+		g := grant{n: n, at: now}
+		if ask.Charges != nil {
+			g.charges = *ask.Charges
+			if len(g.charges) == 0 { // as one that is not told is taken for
+				g.charges = []weir.Charge{{N: n, For: a.ResetAfter}}
+			}
+		}
+		c.grants = append(c.grants, g)
 	}
 	c.last = a
 }

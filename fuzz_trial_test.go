@@ -76,9 +76,10 @@ func (x *trial) ask(at int64, ask weir.Ask) weir.Answer {
 	x.now = max(x.now, at)
 
 	want, left := x.model.ask(x.now, ask)
-	before := slices.Clone(x.state)
-	state, got := x.decide(x.state, x.now, ask)
+	before, again := slices.Clone(x.state), anew(ask)
+	state, got := x.decide(x.state, x.now, again)
 	require.Equal(x.t, want, got, "%#v asked for %+v at %d", x.policy, ask, x.now)
+	require.Equal(x.t, ask.Charges, again.Charges, "%#v asked for %+v at %d", x.policy, ask, x.now)
 	if ask == (weir.Ask{N: max(ask.N, 0)}) && at == x.now && x.shortWay() { // each limiter knows its own latest instant
 		if ask.N == 1 && x.allows%4 == 1 {
 			require.Equal(x.t, want.Allowed, x.direct.Allow("key"), "Allow of %#v at %d", x.policy, x.now)
@@ -90,7 +91,9 @@ func (x *trial) ask(at int64, ask weir.Ask) weir.Answer {
 		look, _ := left.ask(x.now, weir.Ask{})
 		require.Equal(x.t, look, x.take(weir.Ask{}), "%#v after Allow or Take at %d", x.policy, x.now)
 	} else {
-		require.Equal(x.t, want, x.take(ask), "%#v in a store, asked for %+v at %d", x.policy, ask, x.now)
+		again := anew(ask)
+		require.Equal(x.t, want, x.take(again), "%#v in a store, asked for %+v at %d", x.policy, ask, x.now)
+		require.Equal(x.t, ask.Charges, again.Charges, "%#v in a store, asked for %+v at %d", x.policy, ask, x.now)
 	}
 
 	if ask.N == 0 || !got.Allowed {
@@ -99,11 +102,20 @@ func (x *trial) ask(at int64, ask weir.Ask) weir.Answer {
 		x.granted = x.now
 	}
 	x.state, x.model = state, left
+	ask.Charges = nil
 	x.checkRetry(ask, got)
 	x.checkRemaining(got)
 	x.checkExpiry(got)
 	x.checkLate(ask)
 	return got
+}
+
+// anew is an ask, with a place of its own for what it is charged.
+func anew(ask weir.Ask) weir.Ask {
+	if ask.N > 0 && ask.Charges != nil {
+		ask.Charges = new([]weir.Charge)
+	}
+	return ask
 }
 
 // decide is the policy's answer to a copy of state.

@@ -8,7 +8,7 @@ import (
 )
 
 // An activity is something that is under way for a key with those who wait for it. Those of one
-// kind go on at the same time, but for retimings; they never overlap with those of another kind.
+// kind go on at the same time, but for renewals; they never overlap with those of another kind.
 //
 // Whether those who booked are to move up when a place is given back depends on which came
 // first, the booking or the return, and only the store knows that. So a return waits for the
@@ -16,19 +16,15 @@ import (
 type activity int
 
 const (
-	booking   activity = iota // one joins a line, with or without having booked
+	joining   activity = iota // one joins the line, with or without having booked, or asks again
 	returning                 // something is given back, or booked by one who does not join the line
-	retiming                  // all are given new turns, since the policy has changed
+	renewing                  // all are given new turns: the policy has changed, or the key was reset
 )
 
-// A gate keeps the activities of one key apart. Those that can't start yet wait in batches of one
-// kind, so that no kind waits for longer than it takes each of the others once, however many come.
-// All wait on channels, since a call of the store may take long.
-type gate struct {
-	batch          // those under way
-	next  []*batch // those who wait, at most one batch of bookings and one of returns
-}
-
+// A batch are activities of one kind that wait until those under way for a key have ended. Of those
+// that wait at most one is of bookings and one of returns, so that no kind waits for longer than it takes
+// each of the others once, however many come. All wait on channels, since a call of the store may take
+// long.
 type batch struct {
 	kind  activity
 	n     int
@@ -36,89 +32,92 @@ type batch struct {
 	since time.Time     // the first of them has waited
 }
 
-// start waits until an activity of the kind may start, and end ends it. It fails if ctx ends before.
-// What is under way asks the store with the context that start returns, which is ctx, and tells
-// [Fallback] since when its caller has waited.
+// start waits until an activity of the kind may start, and end ends it. In between the line of the key
+// is kept. It fails if ctx ends before. What is under way asks the store with the context that start
+// returns, which is ctx, and tells [Fallback] since when its caller has waited.
 //
 // All of a batch are taken to have waited since its first came. So whoever comes after him, and
 // waits in the batch behind, need not wait for those longer who have joined his later.
-func (ls *lines) start(ctx context.Context, key string, kind activity) (context.Context, error) {
-	b := ls.enter(key, kind)
+func (ls *lines) start(ctx context.Context, key string, kind activity) (*line, context.Context, error) {
+	ln, b := ls.enter(key, kind)
 	if b == nil {
-		return ctx, nil
+		return ln, ctx, nil
 	}
 	select {
 	case <-b.start:
 	case <-ctx.Done():
-		if ls.giveUp(key, b) {
-			return nil, ctx.Err()
+		if ls.giveUp(ln, b) {
+			return nil, nil, ctx.Err()
 		}
 	}
-	return context.WithValue(ctx, sinceKey{}, b.since), nil
+	return ln, context.WithValue(ctx, sinceKey{}, b.since), nil
 }
 
-// enter returns the batch to wait in, or nil if one of the kind may start now.
-func (ls *lines) enter(key string, kind activity) *batch {
+// enter returns the line of the key, and the batch to wait in, or nil if one of the kind may start now.
+func (ls *lines) enter(key string, kind activity) (*line, *batch) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	g := ls.gates[key]
-	if g == nil {
-		if ls.gates == nil {
-			ls.gates = make(map[string]*gate)
+	ln := ls.all[key]
+	if ln == nil {
+		if ls.all == nil {
+			ls.all = make(map[string]*line)
 		}
-		ls.gates[strings.Clone(key)] = &gate{batch: batch{kind: kind, n: 1}}
-		return nil
+		ln = &line{key: strings.Clone(key)}
+		ln.ends.prev, ln.ends.next, ln.booked, ln.watcher = &ln.ends, &ln.ends, &ln.ends, &ln.ends
+		ls.all[ln.key] = ln
 	}
-	if len(g.next) == 0 && g.kind == kind && kind != retiming {
-		g.n++
-		return nil
+	if ln.active == 0 || len(ln.next) == 0 && ln.kind == kind && kind != renewing {
+		ln.kind = kind
+		ln.active++
+		return ln, nil
 	}
-	return g.join(kind)
+	for _, b := range ln.next {
+		if b.kind == kind && kind != renewing {
+			b.n++
+			return ln, b
+		}
+	}
+	b := &batch{kind: kind, n: 1, start: make(chan struct{}), since: time.Now()}
+	ln.next = append(ln.next, b)
+	return ln, b
 }
 
 // giveUp takes one out of a batch that waits. It reports false if that has started all the same.
-func (ls *lines) giveUp(key string, b *batch) bool {
+func (ls *lines) giveUp(ln *line, b *batch) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	select {
-	case <-b.start:
+	i := slices.Index(ln.next, b)
+	if i < 0 {
 		return false
-	default:
 	}
 	if b.n--; b.n == 0 {
-		g := ls.gates[key]
-		g.next = slices.DeleteFunc(g.next, func(other *batch) bool { return other == b })
+		ln.next = slices.Delete(ln.next, i, i+1)
 	}
 	return true
 }
 
-// join adds one to the batch of the kind that waits.
-func (g *gate) join(kind activity) *batch {
-	for _, b := range g.next {
-		if b.kind == kind && kind != retiming {
-			b.n++
-			return b
-		}
-	}
-	b := &batch{kind: kind, n: 1, start: make(chan struct{}), since: time.Now()}
-	g.next = append(g.next, b)
-	return b
-}
-
-func (ls *lines) end(key string) {
+func (ls *lines) end(ln *line) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	g := ls.gates[key]
-	if g.n--; g.n > 0 {
+	if ln.active--; ln.active > 0 {
 		return
 	}
-	if len(g.next) == 0 {
-		delete(ls.gates, key)
-		return
+	if ln.kind == renewing {
+		ln.watcher.signal()
 	}
-	b := g.next[0]
-	g.batch, g.next = *b, g.next[1:]
-	close(b.start)
+	if len(ln.next) > 0 {
+		b := ln.next[0]
+		ln.kind, ln.active, ln.next = b.kind, b.n, ln.next[1:]
+		close(b.start)
+	}
+	ls.tidy(ln)
+}
+
+// tidy forgets a line in which nobody is, and for which nothing is under way.
+func (ls *lines) tidy(ln *line) {
+	if ln.empty() && ln.active == 0 {
+		delete(ls.all, ln.key)
+	}
 }
 
 // sinceKey is of the instant since which the caller has waited for its turn.

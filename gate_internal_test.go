@@ -2,20 +2,18 @@ package weir
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// A script of who comes to the gate of a key and who leaves, and who is inside then. Lower case are bookings,
-// upper case returns, digits retimings; "-x" leaves, and "!x" gives up waiting.
+// A script of who comes to the gate of a key and who leaves, and who is inside then. Lower case are those who join,
+// upper case returns, digits renewals; "-x" leaves, and "!x" gives up waiting.
 func TestGate(t *testing.T) {
 	for _, test := range []struct{ script, inside string }{
 		{"a b c", "abc"},
@@ -50,19 +48,19 @@ func TestGate(t *testing.T) {
 				case '-':
 					require.True(t, inside[who], "%s in %s", step, test.script)
 					delete(inside, who)
-					ls.end("k")
+					ls.end(ls.all["k"])
 				default:
-					kind := booking
+					kind := joining
 					if who < "a" {
 						kind = returning
 					}
 					if who < "A" {
-						kind = retiming
+						kind = renewing
 					}
 					var ctx context.Context
 					ctx, leave[who] = context.WithCancel(t.Context())
 					go func() {
-						if _, err := ls.start(ctx, "k", kind); err == nil {
+						if _, _, err := ls.start(ctx, "k", kind); err == nil {
 							mu.Lock()
 							defer mu.Unlock()
 							inside[who] = true
@@ -82,29 +80,9 @@ func TestGate(t *testing.T) {
 			}
 			synctest.Wait()
 			for range names {
-				ls.end("k")
+				ls.end(ls.all["k"])
 			}
-			assert.Empty(t, ls.gates, test.script)
+			assert.Empty(t, ls.all, test.script)
 		})
 	}
-}
-
-// However much is given back, and however often, those who wait do not move up to before time began,
-// nor past each other.
-func TestLines_GivenBackMoreThanThereIs(t *testing.T) {
-	var ls lines
-	a := ls.joinBooked(nil, "k", 1, 10)
-	behindA := ls.lastSpot("k")
-	b, c := ls.joinBooked(nil, "k", 1, 20), ls.joinBooked(nil, "k", 1, 35)
-	for range 3 {
-		ls.givenBack(nil, "k", behindA, math.MaxInt64)
-		requireLine(t, &ls, []place{{a, 10}, {b, 10}, {c, 25}})
-	}
-	for range 3 {
-		ls.givenBack(nil, "k", spot{}, math.MaxInt64)
-		requireLine(t, &ls, []place{{a, 0}, {b, 0}, {c, 15}})
-	}
-	ls.givenBack(nil, "k", ls.lastSpot("k"), time.Second) // nobody is behind
-	requireLine(t, &ls, []place{{a, 0}, {b, 0}, {c, 15}})
-	ls.givenBack(nil, "another", spot{}, time.Second)
 }

@@ -3,57 +3,63 @@ package weir
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 )
 
 // Return gives back n events of key that were granted before, because they are not to count after
-// all: of logins, only those that failed. Those who wait have them at once. It never makes more
-// than a full allowance.
+// all: of logins, only those that failed. Waiters that ask again have them at once. It never makes
+// more than a full allowance.
 //
-// Policies that count by time give back the latest events that they count: which ones are meant is
-// known only to a [Reservation].
+// Return does not name the grant; only a [Reservation] does. It gives back the latest events:
 //
-// It is for the caller to see that nothing is given back twice, or without having been granted. On
-// an error of the store it is not known whether it counted. An n below 0 is an error. Since who
-// gives back has often been cancelled before, a ctx that has ended is none: the store then gets a
-// second's time. It is safe for concurrent use.
+//   - Windows and [SlidingLog] free the latest events that they still count.
+//   - A [TokenBucket] frees nothing while bookings of [Keyed.Wait] or [Keyed.Reserve] lie ahead, or
+//     while the key is in debt.
+//   - A [LeakyBucket] frees the last event alone, while only that one occupies the outlet.
+//   - [All] frees them in every part, [Tiers] in the last tier that is not full.
+//   - After a change, they are those of the policy that was granted events last, at most as many as it
+//     was granted, and then those of the one before.
+//
+// The caller must not give back more than was granted, or anything twice. On an error of the store it
+// is not known whether the events were given back. An n below 0 is an error. A ctx that has ended is
+// none, because callers who give back have often been cancelled: the store then gets a second. It is
+// safe for concurrent use.
 func (k *Keyed) Return(ctx context.Context, key string, n int) error {
-	if k == nil || k.store == nil {
-		return errNotMade
-	}
-	if n < 0 {
-		return fmt.Errorf("weir: Return of %d events, must be at least 0", n)
-	}
-	if n == 0 {
-		return nil
-	}
 	ctx, cancel := unended(ctx)
 	defer cancel()
-	if _, err := k.giveBack(ctx, key, n, 0, spot{}); err != nil {
-		return fmt.Errorf("weir: Return of %d events: %w", n, err)
+	err := k.check(ctx, n)
+	if err == nil && n > 0 {
+		_, err = k.giveBack(ctx, key, false, func(*line) (g giveBack, err error) {
+			g.scope, err = k.plans.scope(ctx, key)
+			g.ask.N = -n
+			return g, err
+		})
 	}
-	return nil
+	return callError("Return of", n, err)
 }
 
-// Reset forgets a key: it has its full allowance again, as if never seen, and owes nothing. Those
-// who wait for it are given new turns, in the same order. What was reserved before is forgotten,
-// too; a [Reservation] that is settled later gives back, or charges, the difference all the same.
+// Reset forgets a key: it has its full allowance again, as if never seen, and owes nothing. Its
+// waiters are given new turns, in the same order. What was reserved before is forgotten, too: a
+// [Reservation] of this limiter that is settled later gives nothing back, and is charged only for the
+// events that are more. One of another limiter or process gives back what it then finds of as many events.
 //
 // On an error of the store it is not known whether the key was forgotten; it can be tried again. A
 // ctx that has ended is an error. It is safe for concurrent use.
 func (k *Keyed) Reset(ctx context.Context, key string) error {
-	if k == nil || k.store == nil {
-		return errNotMade
-	}
-	err := ctx.Err()
+	err := k.check(ctx, 0)
 	if err == nil {
 		err = k.renew(ctx, key, true)
 	}
-	if err != nil {
-		return fmt.Errorf("weir: Reset: %w", err)
+	if err == nil || err == errNotMade {
+		return err
 	}
-	return nil
+	return fmt.Errorf("weir: Reset: %w", err)
 }
+
+// returnWithin is how long one who has given up still waits for a store that is slow to take its
+// place back. After that the place stays booked.
+const returnWithin = time.Second
 
 // unended is ctx, or if that has ended already, one of its values that ends soon.
 func unended(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -63,84 +69,120 @@ func unended(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 }
 
-// giveBack gives back n events that were granted at an instant, zero if it is not known, and moves up
-// those who wait behind the spot. It reports false if it did not come to ask the store.
-func (k *Keyed) giveBack(ctx context.Context, key string, n int, grantedAt int64, p spot) (asked bool, err error) {
-	ctx, err = k.lines.start(ctx, key, returning)
+// A giveBack is events that are given back in one call: of a grant, of those who are about to leave, or
+// both.
+type giveBack struct {
+	scope *Scope // nil if there are none
+	ask   Ask
+	run   *run    // the last of the line, if its bookings are to move up
+	first *waiter // of those
+	start int64   // where it starts then
+}
+
+// giveBack gives back what name returns, while nobody books in the line of the key, and moves up those who
+// wait behind it; alone, if what is free depends on what others give back of their bookings. It reports false
+// if it came to neither: to ask the store, or to find that there is nothing.
+func (k *Keyed) giveBack(
+	ctx context.Context, key string, alone bool, name func(*line) (giveBack, error),
+) (asked bool, err error) {
+	ln, ctx, err := k.lines.start(ctx, key, returning)
 	if err != nil {
 		return false, err
 	}
-	defer k.lines.end(key)
-	scope, err := k.plans.scope(ctx, key)
-	if err != nil {
-		return false, err
+	defer k.lines.end(ln)
+	if alone && k.lines.booksIn(ln) {
+		select {
+		case ln.giving <- struct{}{}:
+			defer func() { <-ln.giving }()
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
 	}
-	a, err := k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: Ask{N: -n, GrantedAt: grantedAt}})
+	g, err := name(ln)
+	if err != nil || g.scope == nil {
+		return err == nil, err
+	}
+	a, err := k.store.Do(ctx, Request{Scope: g.scope, Key: key, Ask: g.ask})
 	if err == nil {
-		k.lines.givenBack(scope, key, p, a.Delay)
+		k.lines.givenBack(ln, g, a)
 	}
 	return true, err
 }
 
-// A spot is where one who has booked without joining the line stands among those in it. The zero spot
-// is ahead of all.
-type spot struct {
-	line  *line   // when all in it book anew they make another line, and are behind
-	ahead *waiter // the last who was in the line then, and so ahead
-}
-
-// lastSpot is the spot behind all those who have booked. It is called while nobody joins them.
-func (ls *lines) lastSpot(key string) spot {
+// booksIn tells whether somebody in the line has booked.
+func (ls *lines) booksIn(ln *line) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ln := ls.all[lineID{key, true}]
-	if ln == nil {
-		return spot{}
-	}
-	return spot{ln, ln.last}
+	return ln.booked != &ln.ends
 }
 
-// next is the first in the line of those behind the spot, or nil.
-func (p spot) next(ln *line) *waiter {
-	if p.line != ln {
-		return ln.first
-	}
-	w := p.ahead
-	for w != nil && w.gone { // then the one that was before it is the last who is ahead
-		w = w.prev
-	}
-	if w == nil {
-		return ln.first
-	}
-	return w.next
-}
-
-// givenBack moves up by d those who have booked behind the spot, and lets the first of those who
-// ask again do so at once. It is called while it is returning.
-func (ls *lines) givenBack(s *Scope, key string, p spot, d time.Duration) {
+// ofGrant gives back n events of a grant at the instant now of the store. If all that was booked since
+// are those of the last run of the line, these are to move up.
+func (ls *lines) ofGrant(ln *line, g *grant, n int, now int64) giveBack {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ln := ls.all[lineID{key, false}]; ln != nil {
-		ln.at = 0
-		ln.retimings++ // if it is asking just now, a denial is out of date
-		ln.first.signal()
+	if g.books() && ln.booked.run.follows(g.scope, g.end()) {
+		if counting := g.counting(n, now); counting > 0 {
+			back := ls.ofRun(ln, counting)
+			if back.start = 0; n == g.n { // else the run follows what the grant keeps
+				back.start = g.start()
+			}
+			return back
+		}
 	}
-	ln := ls.all[lineID{key, true}]
-	if ln == nil || !ln.scope.equals(s) {
-		return // nobody, or they have yet to be given new turns by the policy that told d
-	}
-	w := p.next(ln)
-	switch {
-	case w == nil:
-		return
-	case w == ln.first:
-		up := min(int64(d), max(ln.at, 0))
-		ln.at -= up
-		ln.lastAt -= up
+	return giveBack{scope: g.scope, ask: g.back(n)}
+}
+
+// ofWaiter gives back the place of w, who is about to leave, and with it those of all others of the last
+// run who are. What is booked behind a place of another run stays where it is.
+func (ls *lines) ofWaiter(w *waiter) (back giveBack) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	switch r := w.line.booked.run; {
+	case w.gone:
+	case w.run == nil || w.run != r || r.degraded:
+		ls.unlink(w)
 	default:
-		up := min(int64(d), w.gap)
-		w.gap -= up
-		ln.lastAt -= up
+		back = ls.ofRun(w.line, 0)
 	}
-	ln.changed(w)
+	return back
+}
+
+// ofRun takes those of the last run who are about to leave out of the line. It gives back their events,
+// and n that were booked before the run.
+func (ls *lines) ofRun(ln *line, n int) giveBack {
+	r, w, behind := ln.booked.run, ln.booked, 0
+	for ; w.run == r; w = w.prev {
+		if w.leaving {
+			behind += min(w.n, math.MaxInt-behind)
+			ls.unlink(w)
+		} else {
+			w.behind = behind
+		}
+	}
+	n += min(behind, math.MaxInt-n)
+	return giveBack{r.scope, r.back(n), r, w.next, r.start}
+}
+
+// givenBack moves those of the last run up by what the answer tells: each by the share of the events before
+// its own, but not past the one before it. It lets those who have not booked ask at once.
+func (ls *lines) givenBack(ln *line, g giveBack, a Answer) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	at := ln.watcher.at
+	if g.run != nil && a.Delay > 0 {
+		g.run.start, g.run.end = g.start, saturatingAdd(a.At, a.ResetAfter)
+		first, all := g.first, -g.ask.N
+		for first.gone { // meanwhile
+			first = first.next
+		}
+		for w := first; w.run == g.run; w = w.next {
+			up := int64(portion(uint64(a.Delay), uint64(all-w.behind), uint64(all)))
+			w.at = max(w.at-up, w.prev.at)
+		}
+		first.merge()
+	}
+	if ln.watcher.run == nil || ln.watcher.at < at {
+		ln.watch(ln.watcher)
+	}
 }

@@ -10,8 +10,8 @@ import "time"
 //
 // [Keyed.Allow] and [Keyed.Take] do not queue: they are granted if the outlet is free now.
 // [Keyed.Wait] joins the queue if its slot lies no more than Capacity slots ahead, and fails with
-// [ErrQueueFull] at once if not. Those who wait are served in the order in which they joined; when
-// one gives up, those behind it move up.
+// [ErrQueueFull] at once if not. Waiters are served in the order in which they joined. When one gives
+// up, the waiters behind it move up, as [Keyed.Wait] tells.
 //
 // Choose it to protect something that bears no bursts: a provider that counts every second, a
 // printer, a mail relay. It never lets more than 1 + Limit*s/Per asks go in a span of length s with both ends; an
@@ -35,11 +35,7 @@ func (p LeakyBucket) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	capacity := p.Capacity
-	if capacity == 0 {
-		capacity = p.Limit
-	}
-	r := newRate(p.Limit, p.Per)
-	full := r.cost(uint64(capacity))
-	return (&bucket{rate: r, limit: capacity, full: full, spaced: true, queue: full}).decider(), nil
+	b := newBucket(p.Limit, p.Per, p.Capacity)
+	b.spaced, b.queue = true, b.full
+	return b.decider(), nil
 }

@@ -98,16 +98,18 @@ func New(p Policy, opts ...Option) (*Keyed, error) {
 	}
 	scope, fault := k.plans.newScope(p)
 	k.plans.usual.Store(scope)
-	k.plans.known.Store(new(map[Policy]*Scope))
+	if k.plans.forKey != nil {
+		k.plans.known = newKnownPlans()
+	}
 	err = errors.Join(fault, err)
-	if k.store == nil {
+	if k.store != nil {
+		err = errors.Join(err, Accept(k.store, k))
+	} else {
 		k.store = new(MemStore)
 	}
 	k.mem, _ = k.store.(*MemStore)
-	if s, ok := k.store.(checker); ok {
-		err = errors.Join(err, s.check())
-	}
 	if err != nil {
+		k.plans.usual.Store(nil) // for a store that has accepted it
 		return nil, err
 	}
 	return k, nil
@@ -126,7 +128,8 @@ func Must(l *Keyed, err error) *Keyed {
 type Option func(*Keyed) error
 
 // WithStore sets where the limiter keeps its state. Several limiters can share a store; give each a
-// name by [WithName]. Those without one have the same, empty name, and share their keys.
+// name by [WithName]. Those without one have the same, empty name, and share their keys. If their policies
+// differ, [New] takes that for a mistake, and returns an error, as far as the store is an [Acceptor].
 func WithStore(s Store) Option {
 	return func(k *Keyed) error {
 		if s == nil {
@@ -152,10 +155,11 @@ func WithClock(c Clock) Option {
 
 // WithName sets the name that tells limiters on one store apart. Those with the same name share the
 // allowance of each key, even across processes where the store does. If their policies differ, what
-// a key has used up by one still counts for the others, as [Carry] tells.
+// a key has used up by one still counts for the others, as [Keyed.SetPolicy] tells. WithName("") is
+// the name of limiters without one, and says that they are meant to share.
 func WithName(name string) Option {
 	return func(k *Keyed) error {
-		k.plans.name = name
+		k.plans.name, k.plans.named = name, true
 		return nil
 	}
 }

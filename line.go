@@ -1,112 +1,138 @@
 package weir
 
-// watches tells whether w is the one of its line who watches the time, and its instant.
-func (ln *line) watches(w *waiter) (at int64, ok bool) {
-	at = ln.at
-	for w != ln.first {
-		if !ln.booked || !w.prev.leaving {
-			return 0, false
-		}
-		at += w.gap
-		w = w.prev
-	}
-	return at, true
+import (
+	"context"
+	"time"
+)
+
+// A line is those who wait for one key, in the order in which they came. Those who have booked their
+// instants come first, and go when these come. The others ask, one after the other, when nobody is
+// before them. Its fields are guarded by lines.mu, but for giving.
+type line struct {
+	key     string
+	ends    waiter  // nobody: its next is the first of the line, and its prev the last
+	booked  *waiter // the last of those who have booked, or &ends
+	watcher *waiter // the first who is not about to leave, or &ends: it watches the time
+	tickets uint64  // those who have come, and those who have joined, in their order
+
+	askAt   int64  // when the first of those who have not booked may ask
+	limit   int    // the most events that it was told are ever granted at once,
+	limitBy *Scope // by this policy
+
+	kind   activity // of those activities that are under way,
+	active int      // so many
+	next   []*batch // those that wait for these to end
+
+	// giving is held by the one who gives back, since what each can free depends on who did before. It
+	// is made when the first one books, and so not while something is given back.
+	giving chan struct{}
 }
 
-// signalFirst has the one who is to watch the time look at it.
-func (ln *line) signalFirst() {
-	w := ln.first
-	for ln.booked && w != nil && w.leaving {
-		w = w.next
-	}
-	if w != nil {
-		w.signal()
+// A waiter is one place in a line.
+type waiter struct {
+	line       *line
+	prev, next *waiter
+	ctx        context.Context // of its caller: the policy may depend on it
+	n          int
+	run        *run          // if it has booked, the bookings that it is one of
+	at         int64         // and when, by the limiter's clock
+	behind     int           // of the events that are being given back, those behind its own
+	in         uint64        // its ticket: when it came, and since it is in the line, when it joined
+	err        error         // why it is denied its turn, once it is gone
+	leaving    bool          // is about to leave, and does not watch the time any more
+	gone       bool          // has left the line
+	wake       chan struct{} // signals that it was granted, or is to look at the line again
+}
+
+// A run are bookings of those who wait for a key that follow each other in the store: by one policy,
+// and without a booking of anybody else between two of them. So if one of them is given back, and
+// nothing was booked behind the last, those behind it can move up; else an instant that was told to
+// somebody else would no longer be one at which it can go ahead.
+type run struct {
+	scope      *Scope
+	at         int64 // the instant at which one of them was granted
+	start, end int64 // the instants of the store between which it is paid for
+	degraded   bool  // not known to the store
+}
+
+// by tells whether the bookings of r, if there is one, are by the policy of s.
+func (r *run) by(s *Scope) bool { return r == nil || r.scope.equals(s) }
+
+// follows tells whether the bookings of r follow those by the policy of s that end at the instant end.
+func (r *run) follows(s *Scope, end int64) bool {
+	return r != nil && !r.degraded && r.start == end && r.by(s)
+}
+
+// back gives back n events of the run.
+func (r *run) back(n int) Ask {
+	return Ask{N: -n, GrantedAt: r.at, Charges: &[]Charge{{N: n, For: time.Duration(r.end - r.at)}}}
+}
+
+func (ln *line) empty() bool { return ln.ends.next == &ln.ends }
+
+// renews tells whether all are being given new turns. Until then nobody has his.
+func (ln *line) renews() bool { return ln.active > 0 && ln.kind == renewing }
+
+func (w *waiter) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it has a signal that it has not seen yet, or is nobody
 	}
 }
 
-// changed has the one who watches the time look at it, if it is behind none but those who leave and w, which leaves
-// or moves up. Others have nothing to look at.
-func (ln *line) changed(w *waiter) {
-	if _, watches := ln.watches(w); watches {
-		ln.signalFirst()
-	}
-}
-
-// toldBy notes by which scope one who has joined was told its turn.
-func (ln *line) toldBy(s *Scope) {
-	switch {
-	case ln.first == ln.last:
-		ln.scope = s
-	case !ln.scope.equals(s):
-		ln.scope = nil
-	}
-}
-
-// insertAt inserts a waiter by its instant, after those of the same.
-func (ls *lines) insertAt(ln *line, w *waiter, at int64) {
-	prev, prevAt := ln.last, ln.lastAt
-	for prev != nil && prevAt > at {
-		prevAt -= prev.gap
+// insert inserts w after prev.
+func (ln *line) insert(prev, w *waiter) {
+	ln.tickets++
+	w.in, w.wake = ln.tickets, make(chan struct{}, 1)
+	w.prev, w.next = prev, prev.next
+	w.prev.next, w.next.prev = w, w
+	for prev.leaving {
 		prev = prev.prev
 	}
-	if prev == ln.last {
-		ln.lastAt = at
-	}
-	ls.insert(ln, prev, w)
-	if prev == nil {
-		if w.next != nil {
-			w.next.gap = ln.at - at
-		}
-		ln.at = at
-		return
-	}
-	w.gap = at - prevAt
-	if w.next != nil {
-		w.next.gap -= w.gap
+	if prev == &ln.ends {
+		ln.watcher = w
 	}
 }
 
-func newWaiter(n int) *waiter { return &waiter{n: n, wake: make(chan struct{}, 1)} }
-
-// insert inserts a waiter after prev, or as the first.
-func (ls *lines) insert(ln *line, prev, w *waiter) {
-	w.line, w.prev, w.next, w.gap = ln, prev, nil, 0
-	if prev == nil {
-		w.next, ln.first = ln.first, w
-	} else {
-		w.next, prev.next = prev.next, w
+// watch lets the first from w on who is not about to leave watch the time. If that one has not booked,
+// it may ask at once.
+func (ln *line) watch(w *waiter) {
+	for w.leaving {
+		w = w.next
 	}
-	if w.next == nil {
-		ln.last = w
-	} else {
-		w.next.prev = w
+	ln.watcher = w
+	if w.run == nil {
+		ln.askAt = 0
 	}
+	w.signal()
 }
 
-// unlink takes w out of its line, leaves all others' instants as they are, and wakes a new first.
-// The line ends with its last waiter.
-func (ls *lines) unlink(w *waiter) {
-	ln := w.line
-	w.gone = true
-	if w.next == nil {
-		ln.last = w.prev
-		ln.lastAt -= w.gap
-	} else {
-		w.next.prev = w.prev
-		w.next.gap += w.gap
+// book makes w, which is in its place, one that has booked the instant at, or that of the one before it
+// if that is later.
+func (ln *line) book(w *waiter, g *grant, at int64) {
+	if ln.giving == nil {
+		ln.giving = make(chan struct{}, 1)
 	}
-	if w.prev != nil {
-		w.prev.next = w.next
+	if w.prev == ln.booked {
+		ln.booked = w
+	}
+	if r := w.prev.run; r != nil && r == w.next.run { // the store had forgotten them
+		r.degraded = true
+	}
+	w.at = max(at, w.prev.at)
+	w.run = &run{scope: g.scope, at: g.at, start: g.start(), end: g.end(), degraded: !g.books()}
+	w.merge()
+	w.next.merge()
+}
+
+// merge makes the run of w, its first, a part of the one before it, if it follows that.
+func (w *waiter) merge() {
+	r, before := w.run, w.prev.run
+	if before == nil || before.degraded || !r.follows(before.scope, before.end) {
 		return
 	}
-	ln.first = w.next
-	if ln.first == nil {
-		delete(ls.all, ln.lineID)
-		return
+	before.end = r.end
+	for ; w.run == r; w = w.next {
+		w.run = before
 	}
-	if ln.booked {
-		ln.at += ln.first.gap
-		ln.first.gap = 0
-	}
-	ln.signalFirst()
 }

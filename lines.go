@@ -1,59 +1,17 @@
 package weir
 
 import (
-	"errors"
-	"strings"
+	"math"
 	"sync"
 	"time"
 )
 
 // lines are the callers of a limiter that wait. The zero value is ready.
 type lines struct {
-	mu    sync.Mutex
-	all   map[lineID]*line // those that somebody waits in
-	gates map[string]*gate // of the keys for which something is under way
-}
+	mu  sync.Mutex
+	all map[string]*line // of the keys that somebody waits for, or for which something is under way
 
-type lineID struct {
-	key string
-
-	// booked tells that the policy has granted every waiter its instant ahead of time. Otherwise
-	// the first asks again when it may succeed, and the others ask when they are first.
-	booked bool
-}
-
-// A line is those who wait for one key, in the order in which they go. Its fields are guarded by
-// lines.mu, but for its lineID, which never changes.
-type line struct {
-	lineID
-	first, last *waiter
-	at          int64 // the instant of first: granted from then on, or asks again then
-	lastAt      int64 // the instant of last, if booked
-	limit       int   // the most events that are ever granted at once, if not booked
-
-	scope     *Scope // by which they have been told their turns; nil if not all by the same
-	retimings int    // how often the policy has changed
-	frozen    bool   // it is changing: nobody has his turn until all have a new one
-}
-
-// A waiter is one place in a line.
-type waiter struct {
-	line       *line
-	prev, next *waiter
-	n          int
-	asking     bool          // unbooked: is asking the store
-	err        error         // why it is denied its turn, once it is gone
-	gap        int64         // booked: how long its instant is after that of prev
-	gone       bool          // has left the line
-	leaving    bool          // booked: is about to, and does not watch the time any more
-	wake       chan struct{} // signals that it was granted, is to watch the time, or moved up as the one who does
-}
-
-func (w *waiter) signal() {
-	select {
-	case w.wake <- struct{}{}:
-	default: // it has a signal that it has not seen yet
-	}
+	resets resets
 }
 
 // A turn is how it stands with a waiter.
@@ -61,177 +19,173 @@ type turn int
 
 const (
 	behind  turn = iota // another is first
-	first               // the first, or behind none but those who leave; its instant is yet to come
-	mayAsk              // the first of a line that has not booked, whose instant has come
-	granted             // booked, and its instant has come
-	failed              // denied its turn by w.err
+	first               // none is before it but those who leave; its instant is yet to come
+	mayAsk              // the same, but it has not booked, and is to ask now
+	granted             // its instant has come
+	failed              // has none, because of w.err or of its own accord
 )
 
-var errNotYet = errors.New("denied again")
-
-// turn tells how it stands with w, and how long until its instant if it is the first. It sends off
-// all those whose booked instant has come.
+// turn tells how it stands with w, and how long until its instant if it is the first.
 func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := w.line
-	for ln.booked && !ln.frozen && ln.first != nil && ln.at <= now {
-		ln.first.signal()
-		ls.unlink(ln.first)
+	ls.pass(ln, now)
+	at := ln.askAt
+	if w.run != nil {
+		at = w.at
 	}
 	switch {
 	case w.err != nil:
 		return failed, 0
 	case w.gone:
 		return granted, 0
-	case ln.frozen:
+	case ln.renews() || w != ln.watcher:
 		return behind, 0
-	}
-	at, watches := ln.watches(w)
-	switch {
-	case !watches:
-		return behind, 0
-	case at <= now:
-		w.asking = true
-		return mayAsk, 0
-	default:
+	case at > now:
 		return first, time.Duration(at - now)
 	}
+	return mayAsk, 0
 }
 
-// leaves tells that w, which has booked, is about to leave. That may take a while, in which somebody else is to
-// watch the time.
-func (ls *lines) leaves(w *waiter) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if w.leaving = true; !w.gone {
-		w.line.changed(w)
+// pass sends off all those whose booked instants have come.
+func (ls *lines) pass(ln *line, now int64) {
+	for !ln.renews() && ln.watcher.run != nil && ln.watcher.at <= now {
+		ls.unlink(ln.watcher)
 	}
 }
 
-// joinUnbooked puts a waiter at the end of the key's line, if it has one that asks again. It
-// returns ErrTooLate if not even the first of it could be granted within patience, and
-// ErrNeverFits if n never could.
-func (ls *lines) joinUnbooked(key string, n int, now int64, patience time.Duration) (*waiter, error) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ln := ls.all[lineID{key, false}]
-	if ln == nil {
-		return nil, nil
+// unlink takes w out of its line, if it is in it yet, and tells it. The next is to watch the time, if w did.
+func (ls *lines) unlink(w *waiter) {
+	ln := w.line
+	w.gone = true
+	if w.next == nil {
+		return
 	}
-	if n > ln.limit {
-		return nil, ErrNeverFits
+	w.signal()
+	w.prev.next, w.next.prev = w.next, w.prev
+	if w == ln.booked {
+		ln.booked = w.prev
 	}
-	if ln.at > now && time.Duration(ln.at-now) > patience {
-		return nil, ErrTooLate
+	if w == ln.watcher {
+		ln.watch(w.next)
 	}
-	w := newWaiter(n)
-	ls.insert(ln, ln.last, w)
-	return w, nil
+	ls.tidy(ln)
 }
 
-// open puts a waiter that was denied until at at the end of the line of those who ask again. The
-// most that are granted at once is limit.
-func (ls *lines) open(s *Scope, key string, n int, at int64, limit int) *waiter {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	w := newWaiter(n)
-	ls.append(key, w, at, limit)
-	w.line.toldBy(s)
-	return w
-}
-
-// append puts w at the end of the key's line of those who ask again. If it has no other, it asks at the
-// instant at.
-func (ls *lines) append(key string, w *waiter, at int64, limit int) {
-	ln := ls.line(lineID{key, false})
-	if ln.first == nil {
-		ln.at, ln.limit = at, limit
-	}
-	ls.insert(ln, ln.last, w)
-}
-
-// joinBooked puts a waiter that has booked the instant at into the line, after all those whose
-// instant is not later.
-func (ls *lines) joinBooked(s *Scope, key string, n int, at int64) *waiter {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	w := newWaiter(n)
-	ls.insertAt(ls.line(lineID{key, true}), w, at)
-	w.line.toldBy(s)
-	return w
-}
-
-// postpone lets w, the first of its line, which was denied, ask again at the instant at. If the
-// policy has changed since w saw the line retimed so often, the denial is out of date.
-func (ls *lines) postpone(w *waiter, at int64, limit, retimings int) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	w.asking = false
-	if w.line.retimings == retimings {
-		w.line.at, w.line.limit = at, limit
-	}
-}
-
-// retimings is how often the policy has changed since the line of w was opened.
-func (ls *lines) retimings(w *waiter) int {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return w.line.retimings
-}
-
-// remove takes w out of a line that has not booked. If it was the first, the next may ask. It
-// reports false if w has booked, or is about to.
-func (ls *lines) remove(w *waiter) bool {
+// come puts w at the end of its line, if it has to ask behind others, and tells whether it waits there. It returns
+// ErrTooLate if not even the last of those who have booked goes within its patience, or the first
+// of the others asks, and ErrNeverFits if the events never could be granted.
+func (ls *lines) come(w *waiter, s *Scope, patience time.Duration, now int64) (waits bool, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := w.line
+	ln.tickets++
+	w.in = ln.tickets // those who joined before are ahead
+	ls.pass(ln, now)
+	if ln.booked == ln.ends.prev && ln.booked.run.by(s) {
+		return false, nil // it may book, too
+	}
+	earliest := ln.askAt
+	if ln.watcher.run != nil {
+		earliest = ln.booked.at
+	}
 	switch {
-	case w.err != nil:
-		return true
-	case ln.booked || ln.frozen && !w.asking:
+	case ln.booked != ln.ends.prev && w.n > ln.limit && ln.limitBy.equals(s):
+		return false, ErrNeverFits
+	case time.Duration(earliest-now) > patience:
+		return false, ErrTooLate
+	}
+	ln.asks(w, s, 0, math.MaxInt)
+	return true, nil
+}
+
+// asks lets w ask the store at the instant at, if it is the first then: at the end of the line, if it is
+// not in it yet. By the policy of s no more than limit are granted at once.
+func (ln *line) asks(w *waiter, s *Scope, at int64, limit int) {
+	if w.next == nil {
+		ln.insert(ln.ends.prev, w)
+	}
+	if w.prev == ln.booked || w == ln.watcher {
+		ln.askAt, ln.limit, ln.limitBy = at, limit, s
+	}
+}
+
+// place gives w, which has asked by the policy of s, its place in the line, unless it was refused, or
+// granted now, and nobody is ahead. It tells whether w waits. Whoever was in the line when w came
+// stays ahead; those who came at the same time go in the order of their instants.
+func (ls *lines) place(w *waiter, s *Scope, r *reply, patience time.Duration) (waits bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if w.gone { // it could not wait for the reply
 		return false
 	}
-	if ln.first == w {
-		ln.at = 0
+	ln, at := w.line, saturatingAdd(r.now, r.Delay)
+	ls.pass(ln, r.now)
+	if w.err = refused(r.Answer, w.n, patience); w.err != nil {
+		ls.unlink(w)
+		return false
 	}
-	ls.unlink(w)
+	if !r.Allowed {
+		// A store that denies and says "now" must not keep w from seeing that its context has ended.
+		ln.asks(w, s, saturatingAdd(r.now, max(r.RetryAfter, 1)), r.Limit)
+		return true
+	}
+	if w.next == nil && (at > r.now || ln.watcher != &ln.ends) {
+		prev := ln.booked
+		for prev.at > at && prev.in > w.in {
+			prev = prev.prev
+		}
+		ln.insert(prev, w)
+	}
+	if at <= r.now && (w.next == nil || w == ln.watcher) {
+		ls.unlink(w)
+		return false
+	}
+	ln.book(w, &r.grant, at)
 	return true
 }
 
-// moveUp takes w out of a line that has booked, and moves those behind it up by d. It is called
-// while it is returning.
-func (ls *lines) moveUp(w *waiter, d time.Duration) {
+// drop takes w out of its line because of err, if it is in it still.
+func (ls *lines) drop(w *waiter, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ln := w.line
-	if w.gone {
-		// Its instant came while it was given back. All who wait now were behind it, maybe in a new line.
-		if ln = ls.all[ln.lineID]; ln != nil {
-			ln.at -= int64(d)
-			ln.lastAt -= int64(d)
-			ln.signalFirst()
-		}
-		return
+	if !w.gone {
+		w.err = err
+		ls.unlink(w)
 	}
-	if w.next != nil {
-		w.next.gap -= int64(d)
-		ln.lastAt -= int64(d)
-		ln.changed(w)
-	}
-	ls.unlink(w)
 }
 
-// line is the line of that name, made if there is none.
-func (ls *lines) line(id lineID) *line {
-	ln := ls.all[id]
-	if ln == nil {
-		if ls.all == nil {
-			ls.all = make(map[lineID]*line)
-		}
-		id.key = strings.Clone(id.key)
-		ln = &line{lineID: id}
-		ls.all[id] = ln
+// leaves tells that w is about to leave. If it has booked that may take a while, in which somebody
+// else is to watch the time.
+func (ls *lines) leaves(w *waiter) turn {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	switch {
+	case w.err != nil:
+		return failed
+	case w.gone:
+		return granted
+	case w.run == nil && !w.line.renews():
+		ls.unlink(w)
+		return failed
 	}
-	return ln
+	w.leaving = true
+	if w == w.line.watcher {
+		w.line.watch(w)
+	}
+	return behind
+}
+
+// keys are those that somebody waits for.
+func (ls *lines) keys() []string {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	var keys []string
+	for key, ln := range ls.all {
+		if !ln.empty() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

@@ -37,6 +37,7 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		return look, m
 	case ask.N < 0:
 		n.Neg(n)
+		n = smaller(n, over(rat(max(countsUntil(ask)-now, 0)), m.perToken))
 		if m.full().Cmp(m.end) == 0 {
 			n = new(big.Rat)
 		}
@@ -50,11 +51,11 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		}
 		return a, m
 	case ask.How == weir.UpTo:
-		return upTo(m, now, look.Remaining, ask.N)
+		return upTo(m, now, look.Remaining, ask)
 	}
 	part := 0
 	switch {
-	case atMost(n, m.tc):
+	case atMost(n, m.tc) && (atMost(n, m.both()) || ask.How == weir.Regardless):
 		m.tc = minus(m.tc, n)
 	case atMost(n, m.te):
 		m.te, part = minus(m.te, n), 1
@@ -63,9 +64,9 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	default:
 		a := never(look)
 		a.Part = 0
-		untilCommitted := minus(n, m.tc)
 		if atMost(n, cbs) {
-			a.RetryAfter = time.Duration(ceil(times(untilCommitted, m.perToken)))
+			missing := larger(minus(n, m.tc), minus(n, m.both()))
+			a.RetryAfter = time.Duration(ceil(times(missing, m.perToken)))
 		} else if atMost(n, ebs) {
 			tokens := plus(minus(cbs, m.tc), minus(n, m.te)) // C fills before E earns
 			a.RetryAfter, a.Part = time.Duration(ceil(times(tokens, m.perToken))), 1
@@ -77,6 +78,9 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	}
 	a := m.look()
 	a.Part = part
+	if ask.Charges != nil {
+		*ask.Charges = []weir.Charge{{N: ask.N, For: a.ResetAfter}}
+	}
 	return a, m
 }
 
@@ -86,6 +90,9 @@ func (m singleRateModel) full() *big.Rat {
 	return plus(rat(m.seen), times(missing, m.perToken))
 }
 
+// both is what C and E have together: less than C has while E is in debt.
+func (m singleRateModel) both() *big.Rat { return plus(m.tc, m.te) }
+
 // earn puts tokens into C, and what overflows it into E.
 func (m *singleRateModel) earn(tokens *big.Rat) {
 	toC := smaller(tokens, minus(rat(int64(m.cbs)), m.tc))
@@ -94,7 +101,7 @@ func (m *singleRateModel) earn(tokens *big.Rat) {
 }
 
 func (m singleRateModel) look() weir.Answer {
-	tc, te := int(floor(m.tc)), int(floor(atLeastZero(m.te)))
+	tc, te := int(floor(smaller(m.tc, atLeastZero(m.both())))), int(floor(atLeastZero(m.te)))
 	a := weir.Answer{Result: weir.Result{
 		Allowed: true, Limit: max(m.cbs, m.ebs), Remaining: max(tc, te),
 		ResetAfter: time.Duration(ceil(minus(m.full(), rat(m.seen)))),
@@ -125,9 +132,12 @@ func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	}
 	if ask.How == weir.UpTo {
 		p, _ := m.p.ask(now, weir.Ask{})
-		return upTo(m, now, p.Remaining, ask.N)
+		return upTo(m, now, p.Remaining, ask)
 	}
 	p, left := m.p.ask(now, weir.Ask{N: ask.N})
+	if p.Allowed && ask.Charges != nil {
+		*ask.Charges = []weir.Charge{{N: ask.N, For: p.ResetAfter}}
+	}
 	taken, paid := m.c.ask(now, weir.Ask{N: ask.N})
 	switch {
 	case p.Allowed && taken.Allowed:

@@ -3,67 +3,67 @@ package weir
 // decide decides under the lock of a segment: on keys that are new, where another policy wrote the
 // state, and where others use it.
 func (m *memory) decide(sc *memScope, h hash, r Request) Answer {
-	var inherited []uint64
 	for {
-		a, next := m.tryDecide(sc, h, inherited, r)
-		switch next {
-		case decided:
+		var inherited Ledger // what is left of the state that new keys shared while memory was full
+		inherits := m.overflows.Load() > 0 && !h.isOverflow() && !m.full()
+		if inherits {
+			inherited = m.peek(sc.overflow(h))
+		}
+		if a, ok := m.tryDecide(sc, h, inherited, inherits, r); ok {
+			m.sweepOften(h, a.At)
 			return a
-		case mayInherit:
-			inherited = m.peek(sc, sc.overflow(h))
-		case noRoom:
-			m.sweepSome() // so that there is room soon
+		}
+		if m.full() {
+			m.sweepSome(0, slotsUsual, 0) // so that there is room soon
 			h = sc.overflow(h)
 		}
 	}
 }
 
-// What a try to decide came to.
-type outcome int
+// full tells whether there is no room for a new key.
+func (m *memory) full() bool { return m.keys.Load() >= m.maxKeys }
 
-const (
-	decided    outcome = iota
-	again              // the segment was replaced meanwhile
-	mayInherit         // the key is new, and others that are share a state
-	noRoom             // the key is new, and memory is full
-)
-
-// tryDecide decides on the entry h, and makes it if need be, from the inherited state if there is
-// one.
-func (m *memory) tryDecide(sc *memScope, h hash, inherited []uint64, r Request) (Answer, outcome) {
+// tryDecide decides on the entry h, and makes it if need be, from what it inherits. It fails if there
+// was no room for that, and if it is yet to be found out what it inherits.
+func (m *memory) tryDecide(sc *memScope, h hash, inherited Ledger, inherits bool, r Request) (a Answer, ok bool) {
 	s := m.lock(h)
 	defer s.mu.Unlock()
-	e, former := s.lookup(h)
+	e := s.lookup(h)
 	switch {
 	case e != nil && e.b.Load()&tagMask == sc.tag:
-		return m.decideKnown(sc, e, r), decided
-	case former == nil && s.full():
-		m.replace(s, min(2*len(s.entries), churnSlots))
-		return Answer{}, again
+		return m.decideKnown(sc, e, r), true
 	case e != nil:
-		return m.decideCarried(sc, s, e, h, r), decided
+		return m.decideChanged(sc, s, e, h, r), true
 	case h.isOverflow():
-		inherited = nil
-	case !m.hasRoom(s):
-		return Answer{}, noRoom
-	case inherited == nil && m.overflows.Load() > 0:
-		return Answer{}, mayInherit
+	case m.full():
+		n := sweepWhenFull
+		if m.firstDepth == 0 { // MaxKeys is so small that there is one segment
+			n = len(s.entries)
+		}
+		m.sweep(s, n, 0)
+		return a, false
+	case m.overflows.Load() > 0 && !inherits:
+		return a, false
 	}
 	now := r.Now()
-	m.sweep(s, sweepOnNew, sc.clock, now)
-	state := s.newState(max(sc.words, len(inherited)))
-	copy(state, inherited)
-	state, a := sc.decider.Decide(state, now, r.Ask)
+	if len(inherited.By) > 0 {
+		return m.decideInherited(sc, s, h, inherited, now, r.Ask)
+	}
+	state := s.newState(sc.words)
+	if sc.word != nil {
+		state[0], a = sc.word.DecideWord(0, now, r.Ask)
+	} else {
+		state, a = sc.decider.Decide(state, now, r.Ask)
+	}
 	a.At = now
 	if !changed(r.Ask, a) {
-		return a, decided
+		return a, true
 	}
 	if !m.reserve(h) {
-		return Answer{}, noRoom
+		return a, false
 	}
-	s.insert(h, former, m.keep(sc, state))
-	sc.entries.Add(1)
-	return a, decided
+	s.insert(h, m.keep(sc.writer, state))
+	return a, true
 }
 
 // changed tells whether an answer came with a new state.
@@ -76,7 +76,7 @@ func (m *memory) admit(sc *memScope, h hash) (granted, known bool) {
 		return false, false
 	}
 	now := sc.clock.now()
-	m.sweepOften(uint64(now))
+	m.sweepOften(h, now)
 	at, ok := e.tryHold()
 	if !ok {
 		return false, false
@@ -86,6 +86,23 @@ func (m *memory) admit(sc *memScope, h hash) (granted, known bool) {
 	state, granted := sc.admit.admit(block, now)
 	at = m.slab.update(at, block, state)
 	return granted, true
+}
+
+// decideKnown decides on an entry that the scope, or one like it, wrote. It requires that the
+// segment is locked.
+func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
+	now := r.Now()
+	if sc.word == nil {
+		return m.decideHeld(sc, e, e.hold(), now, r.Ask)
+	}
+	for {
+		old := e.state.Load()
+		next, a := sc.word.DecideWord(old, now, r.Ask)
+		if next == old || e.state.CompareAndSwap(old, next) {
+			a.At = now
+			return a
+		}
+	}
 }
 
 // decideHeld decides on a state in the slab whose entry is held, and releases it.
@@ -98,73 +115,6 @@ func (m *memory) decideHeld(sc *memScope, e *entry, at ref, now int64, ask Ask) 
 	return a
 }
 
-// decideKnown decides on an entry that the scope, or one like it, wrote. It requires that the
-// segment is locked.
-func (m *memory) decideKnown(sc *memScope, e *entry, r Request) Answer {
-	now := r.Now()
-	if sc.word == nil {
-		return m.decideHeld(sc, e, e.hold(), now, r.Ask)
-	}
-	for old := e.state.Load(); ; old = e.state.Load() {
-		next, a := sc.word.DecideWord(old, now, r.Ask)
-		if next == old || e.state.CompareAndSwap(old, next) {
-			a.At = now
-			return a
-		}
-	}
-}
-
-// decideCarried decides on an entry that another policy wrote, and if that changes it, replaces it
-// by one of this policy. It requires that s is locked, and not full.
-func (m *memory) decideCarried(sc *memScope, s *segment, e *entry, h hash, r Request) Answer {
-	writer := m.writer(e)
-	old := e.takeOut(writer) // no one else exchanges it from here on
-	stays := true
-	defer func() { // even if a policy panics
-		if stays {
-			e.state.Store(old)
-		}
-	}()
-	now := r.Now()
-	state, exact := Carry(writer.decider, sc.decider, m.words(writer, old), now)
-	state, a := sc.decider.Decide(state, now, r.Ask)
-	a.At = now
-	if !exact && !changed(r.Ask, a) {
-		a.Rounded = true
-		return a
-	}
-	stays = false
-	if writer.word == nil {
-		m.slab.remove(old)
-	}
-	s.live--
-	s.insert(h, nil, m.keep(sc, state))
-	sc.entries.Add(1)
-	m.lost(writer)
-	return a
-}
-
-// peek returns the state of the entry h as the scope sees it: a new one if there is none.
-func (m *memory) peek(sc *memScope, h hash) []uint64 {
-	s := m.lock(h)
-	defer s.mu.Unlock()
-	state := make([]uint64, sc.words)
-	if e, _ := s.lookup(h); e != nil {
-		writer := m.writer(e)
-		if writer.word != nil {
-			state = m.words(writer, e.state.Load())
-		} else {
-			at := e.hold()
-			state = m.words(writer, at)
-			e.release(at)
-		}
-		if writer.tag != sc.tag {
-			state, _ = Carry(writer.decider, sc.decider, state, sc.clock.now())
-		}
-	}
-	return state
-}
-
 // words is a copy of the state that an entry of the writer refers to.
 func (m *memory) words(writer *writer, state uint64) []uint64 {
 	if writer.word != nil {
@@ -173,26 +123,13 @@ func (m *memory) words(writer *writer, state uint64) []uint64 {
 	return append([]uint64(nil), m.slab.get(state)...)
 }
 
-// keep returns the word that stands for state in an entry of the scope.
-func (m *memory) keep(sc *memScope, state []uint64) uint64 {
-	if sc.word != nil {
+// keep returns the word that stands for state in a new entry of the writer.
+func (m *memory) keep(w *writer, state []uint64) uint64 {
+	w.uses.Add(1)
+	if w.word != nil {
 		return state[0]
 	}
-	return m.slab.add(state, false)
-}
-
-// hasRoom tells whether there is room for a new entry, after having dropped some that are as good as
-// new if need be. It requires that s is locked.
-func (m *memory) hasRoom(s *segment) bool {
-	if m.keys.Load() < m.maxKeys {
-		return true
-	}
-	n := sweepWhenFull
-	if m.firstDepth == 0 {
-		n = sweepFirst
-	}
-	m.sweep(s, n, nil, 0)
-	return m.keys.Load() < m.maxKeys
+	return m.slab.add(state)
 }
 
 // reserve counts a new entry, if there still is room for it.
@@ -212,7 +149,7 @@ func (m *memory) reserve(h hash) bool {
 func (m *memory) forget(h hash) {
 	s := m.lock(h)
 	defer s.mu.Unlock()
-	if e, _ := s.lookup(h); e != nil {
+	if e := s.lookup(h); e != nil {
 		writer := m.writer(e)
 		m.dropped(s, e, writer, e.takeOut(writer))
 	}

@@ -37,7 +37,7 @@ func TestHeldEntry(t *testing.T) {
 	for i := range m.dir.Load().segments {
 		if s := m.dir.Load().segments[i].Load(); s != nil {
 			s.mu.Lock()
-			m.sweep(s, len(s.entries), nil, 0)
+			m.sweep(s, len(s.entries), 0)
 			s.mu.Unlock()
 		}
 	}
@@ -148,7 +148,7 @@ func TestPanickingPolicy(t *testing.T) {
 	where := ""
 	store := new(MemStore)
 	limiter := func(limit int) *Keyed {
-		return Must(New(fragile{TokenBucket{Limit: limit, Per: time.Hour}, &where}, WithStore(store)))
+		return Must(New(fragile{TokenBucket{Limit: limit, Per: time.Hour}, &where}, WithStore(store), WithName("shared")))
 	}
 	l := limiter(7) // two words
 	ctx := context.Background()
@@ -164,7 +164,7 @@ func TestPanickingPolicy(t *testing.T) {
 	sc, err := l.mem.scope(l.plans.usual.Load())
 	require.NoError(t, err)
 	s := m.lock(sc.hash("k"))
-	require.PanicsWithValue(t, "Expiry", func() { m.sweep(s, len(s.entries), nil, 0) })
+	require.PanicsWithValue(t, "Expiry", func() { m.sweep(s, len(s.entries), 0) })
 	s.mu.Unlock()
 	where = ""
 	require.Equal(t, 5, take(l, 1).Remaining, "the key is held by nobody")

@@ -12,9 +12,9 @@ import (
 // memory is what a MemStore consists of once it is used.
 //
 // The entries of all limiters lie in one hash table, divided by the first bits of the hash into
-// segments with a lock each. A segment that fills up is divided in two, or copied without the
-// entries that are as good as new; so no call ever handles more than one segment, and memory comes
-// and goes with the keys. (The scheme is extendible hashing, R. Fagin and others, 1979.)
+// segments with a lock each. It starts with one, of a few slots. A segment that fills up is divided
+// in two, or copied without the entries that have expired; so no call ever handles more than one
+// segment, and memory comes and goes with the keys. (The scheme is extendible hashing, R. Fagin and others, 1979.)
 //
 // An entry is 24 bytes without a pointer, so that the garbage collector has nothing to follow,
 // however many keys there are. It holds the state where that is a single word, and else says where
@@ -22,14 +22,14 @@ import (
 type memory struct {
 	seedA, seedB maphash.Seed
 	maxKeys      int64
-	firstDepth   uint         // the depth of the first segments
+	firstDepth   uint         // up to it segments divide early, so that processors seldom meet
 	keys         atomic.Int64 // entries that count towards maxKeys
 	overflows    atomic.Int64 // entries that stand for all keys without one
 
-	dir    atomic.Pointer[directory]
-	swept  atomic.Uint64 // where sweepSome goes on, in the directory
-	slab   slab
-	scopes scopes
+	dir     atomic.Pointer[directory]
+	sweeper sweeper
+	slab    slab
+	scopes  scopes
 
 	mu sync.Mutex // guards changes of dir and of scopes
 }
@@ -57,8 +57,10 @@ func newMemory(maxKeys int) *memory {
 		m.maxKeys = int64(maxKeys)
 		m.firstDepth = min(m.firstDepth, uint(bits.Len(uint(maxKeys)/firstKeys)))
 	}
-	m.dir.Store(newDirectory(m.firstDepth))
-	m.scopes.init()
+	m.dir.Store(newDirectory(0))
+	m.put(&newSegments(1, 0, 0, 0)[0])
+	m.scopes.writers.Store(&[]*writer{ledgerTag: nil})
+	m.scopes.byID = make(map[any]*writer)
 	return m
 }
 

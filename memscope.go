@@ -24,13 +24,12 @@ type memScope struct {
 type writer struct {
 	tag     uint64     // its index in scopes.writers; entries bear it
 	clock   *nanoClock // tells when its entries expire
+	policy  Policy
 	decider Decider
 	words   int
 	word    WordDecider // decider if it is one, else nil
 
-	id      any
-	users   int          // scopes that are not yet garbage; guarded by memory.mu
-	entries atomic.Int64 // that are alive
+	uses atomic.Int64 // scopes that are not yet garbage, and entries that are alive
 }
 
 // scopes are those that use a memory. What is known of a scope is dropped when it is garbage, and a
@@ -40,39 +39,41 @@ type scopes struct {
 	writers atomic.Pointer[[]*writer] // by tag; out of use where the tag is free
 	free    []uint64                  // tags
 	byID    map[any]*writer
-	known   map[weak.Pointer[Scope]]*memScope
-}
-
-func (s *scopes) init() {
-	s.writers.Store(new([]*writer))
-	s.byID = make(map[any]*writer)
-	s.known = make(map[weak.Pointer[Scope]]*memScope)
+	shared  map[weak.Pointer[Scope]]*memScope // those that are used with another memory, too
 }
 
 var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies at a time")
 
-// scope returns what m knows of s, and notes it in s.
+// scope returns what m knows of s. A scope notes the memory that asked last, which is all that most
+// scopes ever see.
 func (m *memory) scope(s *Scope) (*memScope, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	self := weak.Make(s)
-	sc := m.scopes.known[self]
-	if sc == nil {
-		w, err := m.writerOf(s)
-		if err != nil {
-			return nil, err
+	self, last := weak.Make(s), s.mem.Load()
+	if last != nil && last.memory == m {
+		return last, nil
+	}
+	if sc := m.scopes.shared[self]; sc != nil {
+		s.mem.Store(sc)
+		return sc, nil
+	}
+	w, err := m.writerOf(s)
+	if err != nil {
+		return nil, err
+	}
+	sc := &memScope{memory: m, writer: w}
+	if sc.admitWord, _ = s.Decider.(wordAdmitter); sc.admitWord != nil {
+		sc.limit = sc.admitWord.limitAtOnce()
+	}
+	sc.admit, _ = s.Decider.(admitter)
+	sc.nameA, sc.nameB = maphash.String(m.seedB, s.Name), maphash.String(m.seedA, s.Name)
+	w.uses.Add(1)
+	runtime.AddCleanup(s, func(w *writer) { m.forgetScope(self, w) }, w)
+	if last != nil {
+		if m.scopes.shared == nil {
+			m.scopes.shared = make(map[weak.Pointer[Scope]]*memScope)
 		}
-		sc = &memScope{memory: m, writer: w}
-		if sc.admitWord, _ = s.Decider.(wordAdmitter); sc.admitWord != nil {
-			sc.limit = sc.admitWord.limitAtOnce()
-		}
-		sc.admit, _ = s.Decider.(admitter)
-		if s.Name != "" {
-			sc.nameA, sc.nameB = maphash.String(m.seedB, s.Name), maphash.String(m.seedA, s.Name)
-		}
-		w.users++
-		m.scopes.known[self] = sc
-		runtime.AddCleanup(s, m.forgetScope, self)
+		m.scopes.shared[self] = sc
 	}
 	s.mem.Store(sc)
 	return sc, nil
@@ -80,21 +81,17 @@ func (m *memory) scope(s *Scope) (*memScope, error) {
 
 // writerOf is the writer of the entries of s. It requires that m.mu is held.
 func (m *memory) writerOf(s *Scope) (*writer, error) {
-	w := &writer{clock: s.clock, decider: s.Decider, words: s.Decider.Words()}
+	w := &writer{clock: s.clock, policy: s.Policy, decider: s.Decider, words: s.Decider.Words()}
 	w.word, _ = s.Decider.(WordDecider)
-	w.id = w
-	if clock := s.clock.orSystem(); comparable(s.Policy) && comparable(clock) {
-		w.id = [2]any{s.Policy, clock}
-	}
-	if known := m.scopes.byID[w.id]; known != nil {
+	id := w.id()
+	if known := m.scopes.byID[id]; known != nil {
 		return known, nil
 	}
 	writers := *m.scopes.writers.Load()
 	if n := len(m.scopes.free); n > 0 {
 		w.tag = m.scopes.free[n-1]
 		m.scopes.free = m.scopes.free[:n-1]
-		writers = append([]*writer(nil), writers...)
-		writers[w.tag] = w
+		writers[w.tag] = w // nobody reads this place: no entry bears the tag
 	} else {
 		if len(writers) > tagMask {
 			return nil, errTooManyPolicies
@@ -103,39 +100,41 @@ func (m *memory) writerOf(s *Scope) (*writer, error) {
 		writers = append(writers, w)
 	}
 	m.scopes.writers.Store(&writers)
-	m.scopes.byID[w.id] = w
+	m.scopes.byID[id] = w
 	return w, nil
+}
+
+// id is equal for writers that may read each other's states.
+func (w *writer) id() any {
+	if clock := w.clock.orSystem(); comparable(w.policy) && comparable(clock) {
+		return [2]any{w.policy, clock}
+	}
+	return w
 }
 
 func comparable(v any) bool { return reflect.ValueOf(v).Comparable() }
 
-// forgetScope is called when a scope has become garbage.
-func (m *memory) forgetScope(s weak.Pointer[Scope]) {
+// forgetScope is called when a scope of w has become garbage.
+func (m *memory) forgetScope(s weak.Pointer[Scope], w *writer) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	w := m.scopes.known[s].writer
-	delete(m.scopes.known, s)
-	w.users--
-	m.forgetWriter(w)
+	delete(m.scopes.shared, s)
+	m.mu.Unlock()
+	m.lost(w)
 }
 
-// forgetWriter frees the tag of a writer that nobody needs any more. It requires that m.mu is held.
-func (m *memory) forgetWriter(w *writer) {
-	if w.users > 0 || w.entries.Load() > 0 || m.scopes.byID[w.id] != w {
-		return
-	}
-	delete(m.scopes.byID, w.id)
-	m.scopes.free = append(m.scopes.free, w.tag)
-}
-
-// lost accounts for an entry of w that is no more.
+// lost accounts for an entry or a scope of w that is no more. It frees the tag if that was the last.
 func (m *memory) lost(w *writer) {
-	if w.entries.Add(-1) > 0 {
+	if w.uses.Add(-1) > 0 {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.forgetWriter(w)
+	id := w.id()
+	if w.uses.Load() > 0 || m.scopes.byID[id] != w { // it serves again, or another call has freed it
+		return
+	}
+	delete(m.scopes.byID, id)
+	m.scopes.free = append(m.scopes.free, w.tag)
 }
 
 // writer is who wrote an entry.

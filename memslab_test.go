@@ -8,19 +8,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every size belongs to a class of blocks that hold it, with at most a quarter to spare.
-func TestSlabClass(t *testing.T) {
-	last, lastSize := 0, 0
+// Every state has a block that holds it, with at most a quarter to spare, and of few sizes.
+func TestSlabBlockSize(t *testing.T) {
+	last, sizes := 0, 0
 	for n := 1; n < 1<<17; n++ {
-		number, size := class(n)
+		size := blockSize(n)
 		require.GreaterOrEqual(t, size, n)
 		require.LessOrEqual(t, size, n+n/4, "for %d words", n)
-		require.GreaterOrEqual(t, number, last)
-		require.Equal(t, number == last, size == lastSize, "for %d words: one size for a class", n)
-		again, same := class(size)
-		require.Equal(t, [2]int{number, size}, [2]int{again, same})
-		last, lastSize = number, size
+		require.GreaterOrEqual(t, size, last)
+		require.Equal(t, size, blockSize(size))
+		if size > last {
+			sizes++
+		}
+		last = size
 	}
+	require.Equal(t, 8+4*(17-3), sizes)
 }
 
 // A slab is driven at random beside a map of slices: what it keeps stays as it was put.
@@ -49,7 +51,7 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 		switch r := anyRef(); {
 		case len(kept) < 10 || random.IntN(5) == 0 && len(kept) < 500:
 			words := content()
-			r := s.add(words, random.IntN(2) == 0)
+			r := s.add(words)
 			require.NotContains(t, kept, r)
 			kept[r] = words
 		case random.IntN(4) == 0:
@@ -82,10 +84,48 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 	left := map[int]int{}
 	for _, p := range *s.pages.Load() {
 		if p != nil {
-			assert.Zero(t, p.used)
+			assert.Zero(t, p.used.Load())
 			left[p.size]++
-			assert.LessOrEqual(t, p.size, wholePage, "a large block has a page of its own, which is given back")
+			assert.LessOrEqual(t, p.size, firstPage, "a page is given back, unless it is small")
 			assert.Equal(t, 1, left[p.size], "one page of a size is kept")
 		}
 	}
+}
+
+// R22: blocks that are spread over many pages come together when they are packed, and keep what they hold.
+func TestR22_SlabPacks(t *testing.T) {
+	const blocks, every = 100_000, 100
+	var s slab
+	words := func() (n int) {
+		for _, p := range *s.pages.Load() {
+			if p != nil {
+				n += len(p.words)
+			}
+		}
+		return n
+	}
+	refs := make([]ref, blocks)
+	for i := range refs {
+		refs[i] = s.add([]uint64{uint64(i), 1, 2})
+	}
+	kept := map[uint64]ref{}
+	for i, r := range refs {
+		if i%every == 0 {
+			kept[uint64(i)] = r
+		} else {
+			s.remove(r)
+		}
+	}
+	require.Greater(t, words(), 2*blocks, "all pages have a block that stays")
+	for range 2 {
+		for i, r := range kept {
+			kept[i] = s.pack(r)
+		}
+	}
+	require.Less(t, words(), 4*3*blocks/every)
+	for i, r := range kept {
+		require.Equal(t, []uint64{i, 1, 2}, s.get(r))
+		s.remove(r)
+	}
+	require.LessOrEqual(t, words(), firstPage)
 }

@@ -103,3 +103,19 @@ func TestMemStoreOverflowIsInherited(t *testing.T) {
 		assert.Equal(t, 4, take(t, login, "victim", 1).Remaining)
 	})
 }
+
+// A key that finds room again starts with what is left of the state that keys had shared. Where a give-back emptied
+// that, the store kept an entry of no policy, and the next sweep of it panicked.
+func TestR16_WhatAKeyInheritsIsGivenBack(t *testing.T) {
+	mock, store := clock.NewMock(), &weir.MemStore{MaxKeys: 1}
+	mock.Add(time.Second)
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store), weir.WithClock(mock)))
+	require.True(t, l.Allow("first"))
+	require.True(t, l.Allow("shares"))
+	require.NoError(t, l.Reset(background, "first"))
+	setPolicy(t, l, weir.FixedWindow{Limit: 10, Per: time.Hour})
+	require.NoError(t, l.Return(background, "shares", 1))
+	for i := range 100 {
+		assert.NotPanics(t, func() { l.Allow(key(i)) })
+	}
+}

@@ -180,26 +180,6 @@ func TestR10_MemStoreWhileItGrows(t *testing.T) {
 	})
 }
 
-// The events in a queue stay in it when its rate or capacity changes, in whatever number of words, and
-// go by its new rate from then on.
-func TestCarryTimesAQueueAnew(t *testing.T) {
-	mock := clock.NewMock()
-	store := new(weir.MemStore)
-	retry := func(limit, capacity int) time.Duration {
-		l := weir.Must(weir.New(weir.LeakyBucket{Limit: limit, Per: time.Second, Capacity: capacity},
-			weir.WithStore(store), weir.WithClock(mock)))
-		return take(t, l, "k", 1).RetryAfter
-	}
-	require.Zero(t, retry(4, 10), "one event goes, and occupies the outlet for 250 ms")
-	assert.Equal(t, 250*time.Millisecond, retry(4, 10))
-	assert.Equal(t, 250*time.Millisecond, retry(4, 1000))
-	assert.Equal(t, time.Second/7+1, retry(7, 3))
-	assert.Equal(t, time.Second, retry(1, 1))
-	synctest.Test(t, func(*testing.T) { mock.Add(400 * time.Millisecond) })
-	assert.Equal(t, 600*time.Millisecond, retry(1, 1))
-	assert.Equal(t, 150*time.Millisecond, retry(4, 10), "six tenths of an event")
-}
-
 func TestMemStoreOptions(t *testing.T) {
 	_, err := weir.New(weir.SlidingLog{Limit: 1, Per: 1}, weir.WithStore(&weir.MemStore{MaxKeys: -3}))
 	assert.EqualError(t, err, "weir: MemStore.MaxKeys is -3, must be at least 0")

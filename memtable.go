@@ -21,7 +21,6 @@ type word64 uint64
 func (w *word64) Load() uint64         { return atomic.LoadUint64((*uint64)(w)) }
 func (w *word64) Store(v uint64)       { atomic.StoreUint64((*uint64)(w), v) }
 func (w *word64) Swap(v uint64) uint64 { return atomic.SwapUint64((*uint64)(w), v) }
-func (w *word64) plain() uint64        { return uint64(*w) }
 func (w *word64) CompareAndSwap(old, new uint64) bool {
 	return atomic.CompareAndSwapUint64((*uint64)(w), old, new)
 }
@@ -30,13 +29,13 @@ func (w *word64) CompareAndSwap(old, new uint64) bool {
 const moved = 1<<64 - 1
 
 const (
-	firstKeys = 128     // of each of the first segments, at least, if MaxKeys is small
-	minSlots  = 16      // of a segment
+	firstKeys = 128     // for each segment of firstDepth, at least, if MaxKeys is small
+	minSlots  = 4       // of a segment
 	maxSlots  = 6 << 10 // 150 kB: to divide one takes some 300 µs, most of it page faults
 
-	// churnSlots is what a segment grows to that fills up with keys which do not stay. The fewer slots it
-	// has, the more often it is replaced: with 16, that was every 13th call.
-	churnSlots = 256
+	// churnSlots is what a segment grows to that fills up with keys which do not stay. With fewer slots
+	// it is replaced more often: with 16, every 13 calls. Half of it is a size that a growing segment has.
+	churnSlots = 224
 )
 
 // A segment is a hash table with open addressing. It never grows: it is replaced.
@@ -48,13 +47,11 @@ type segment struct {
 	_ [64]byte // what follows is written often, what precedes is read by all
 
 	mu       sync.Mutex
-	replaced bool      // look it up again in the directory
-	used     int       // slots that are not empty
-	live     int       // of these, entries that were not moved
-	hand     int       // where sweep goes on
-	large    []uint64  // for the state of a new key, until it is put in,
-	small    [4]uint64 // or this, if it fits
-	word     [1]uint64 // for a state that is asked for its expiry
+	replaced bool     // look it up again in the directory
+	used     int      // slots that are not empty
+	live     int      // of these, entries that were not moved
+	hand     int      // where sweep goes on
+	scratch  []uint64 // for a state that lies nowhere else
 }
 
 // newSegments makes n segments that follow each other, in two allocations.
@@ -70,13 +67,10 @@ func newSegments(n, slots int, prefix uint64, depth uint) []segment {
 
 // newState is a state of so many zero words, until the next one. It requires that s.mu is held.
 func (s *segment) newState(words int) []uint64 {
-	state := s.small[:min(words, len(s.small))]
-	if words > len(s.small) {
-		if words > cap(s.large) {
-			s.large = make([]uint64, words)
-		}
-		state = s.large[:words]
+	if words > cap(s.scratch) {
+		s.scratch = make([]uint64, max(words, 4)) // a log appends to its two
 	}
+	state := s.scratch[:words]
 	clear(state)
 	return state
 }
@@ -89,9 +83,6 @@ func (s *segment) start(a uint64) int {
 // find returns the live entry of h that a scope of the same tag wrote, or nil. It needs no lock.
 func (m *memory) find(h hash) *entry {
 	s := m.dir.Load().at(h.a).Load()
-	if s == nil {
-		return nil
-	}
 	for i := s.start(h.a); ; {
 		e := &s.entries[i]
 		switch e.a.Load() {
@@ -108,22 +99,17 @@ func (m *memory) find(h hash) *entry {
 	}
 }
 
-// lookup returns the live entry of h, whoever wrote it, or nil. If there is none it returns the entry
-// that had just this h, if it is still there. It requires that s.mu is held.
-func (s *segment) lookup(h hash) (live, former *entry) {
+// lookup returns the live entry of h, whoever wrote it, or nil. It requires that s.mu is held.
+func (s *segment) lookup(h hash) *entry {
 	for i := s.start(h.a); ; {
 		e := &s.entries[i]
 		switch e.a.Load() {
 		case h.a:
-			switch b := e.b.Load(); {
-			case (b^h.b)&^tagMask != 0:
-			case e.state.Load() != moved:
-				return e, nil
-			case b == h.b:
-				former = e
+			if (e.b.Load()^h.b)&^tagMask == 0 && e.state.Load() != moved {
+				return e
 			}
 		case 0:
-			return nil, former
+			return nil
 		}
 		if i++; i == len(s.entries) {
 			i = 0
@@ -131,38 +117,35 @@ func (s *segment) lookup(h hash) (live, former *entry) {
 	}
 }
 
-// insert puts in an entry, for which there must be no live one, and a slot, or a former one, as
-// lookup returns it: keys that are dropped and come again take no further slots. It requires that
-// s.mu is held.
-func (s *segment) insert(h hash, former *entry, state uint64) {
-	s.live++
-	if former != nil {
-		former.state.Store(state)
-		return
-	}
-	i := s.start(h.a)
-	for s.entries[i].a.Load() != 0 {
+// slot is where an entry goes, for which there is no live one: to one that had just this h, so that keys
+// which are dropped and come again take no further slots, or else to an empty one.
+func (s *segment) slot(h hash) *entry {
+	for i := s.start(h.a); ; {
+		e := &s.entries[i]
+		if a := e.a.Load(); a == 0 || a == h.a && e.b.Load() == h.b {
+			return e
+		}
 		if i++; i == len(s.entries) {
 			i = 0
 		}
 	}
-	e := &s.entries[i]
+}
+
+// insert puts in an entry, for which there must be no live one, and a slot. It requires that s.mu is held.
+func (s *segment) insert(h hash, state uint64) {
+	e := s.slot(h)
 	e.b.Store(h.b)
 	e.state.Store(state)
-	e.a.Store(h.a)
-	s.used++
+	if e.a.Swap(h.a) == 0 {
+		s.used++
+	}
+	s.live++
 }
 
 // fill is insert into a segment that no one else knows of yet. Plain writes are several times as fast,
 // and a segment that is divided has up to 3,300 entries to write.
 func (s *segment) fill(h hash, state uint64) {
-	i := s.start(h.a)
-	for s.entries[i].a.plain() != 0 {
-		if i++; i == len(s.entries) {
-			i = 0
-		}
-	}
-	s.entries[i] = entry{word64(h.a), word64(h.b), word64(state)}
+	*s.slot(h) = entry{word64(h.a), word64(h.b), word64(state)}
 	s.used++
 	s.live++
 }
@@ -184,23 +167,22 @@ func (d *directory) at(a uint64) *atomic.Pointer[segment] {
 	return &d.segments[a>>(64-d.depth)]
 }
 
-// lock returns the segment of h, locked. It makes one if there is none.
+// lock returns the segment of h, locked, and with a slot for another entry.
 func (m *memory) lock(h hash) *segment {
 	for {
 		s := m.dir.Load().at(h.a).Load()
-		if s == nil {
-			m.mu.Lock()
-			if at := m.dir.Load().at(h.a); at.Load() == nil {
-				m.put(&newSegments(1, minSlots, h.a>>(64-m.firstDepth), m.firstDepth)[0])
-			}
-			m.mu.Unlock()
-			continue
-		}
 		lock(&s.mu)
-		if !s.replaced {
+		if !s.replaced && !s.full() {
 			return s
 		}
-		s.mu.Unlock()
+		m.unlockFull(s)
+	}
+}
+
+func (m *memory) unlockFull(s *segment) {
+	defer s.mu.Unlock()
+	if !s.replaced {
+		m.replace(s, min(2*len(s.entries), churnSlots))
 	}
 }
 

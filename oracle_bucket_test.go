@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"math"
 	"math/big"
 	"time"
 
@@ -30,18 +31,21 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	case ask.N < 0 && m.full().Cmp(m.end) == 0:
 		return m.look(), m
 	case ask.N < 0:
-		m.tokens = smaller(rat(int64(m.size)), minus(m.tokens, n))
+		back, up := freed(ask, m.seen, m.owed(), times(n, m.perToken), times(rat(int64(m.size)), m.perToken))
+		m.tokens = plus(m.tokens, over(back, m.perToken))
 		a := m.look()
-		a.Delay = time.Duration(floor(times(minus(new(big.Rat), n), m.perToken)))
+		a.Delay = up
 		return a, m
 	case ask.How == weir.Regardless:
+		before := m.owed()
 		m.tokens = minus(m.tokens, n)
 		if late := minus(m.full(), m.end); late.Sign() > 0 {
 			m.tokens = plus(m.tokens, over(late, m.perToken))
 		}
+		charged(ask, before, m.owed())
 		return m.look(), m
 	case ask.How == weir.UpTo:
-		return upTo(m, m.seen, m.look().Remaining, ask.N)
+		return upTo(m, m.seen, m.look().Remaining, ask)
 	case ask.N > m.size:
 		return never(m.look()), m
 	}
@@ -52,7 +56,9 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		return never(m.look()), m
 	}
 	if granted {
+		before := m.owed()
 		m.tokens = minus(m.tokens, n)
+		charged(ask, before, m.owed())
 	}
 	a := m.look()
 	a.Allowed = granted
@@ -65,28 +71,57 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	return a, m
 }
 
+// owed is the time until the bucket will be full.
+func (m tokenModel) owed() *big.Rat { return times(minus(rat(int64(m.size)), m.tokens), m.perToken) }
+
 // full is the instant at which the bucket will be full, or the latest at which it was.
-func (m tokenModel) full() *big.Rat {
-	return plus(rat(m.seen), times(minus(rat(int64(m.size)), m.tokens), m.perToken))
-}
+func (m tokenModel) full() *big.Rat { return plus(rat(m.seen), m.owed()) }
 
 func (m tokenModel) look() weir.Answer {
-	missing := minus(rat(int64(m.size)), m.tokens)
 	return weir.Answer{Result: weir.Result{
 		Allowed:    true,
 		Limit:      m.size,
 		Remaining:  int(floor(atLeastZero(m.tokens))),
-		ResetAfter: time.Duration(ceil(times(missing, m.perToken))),
+		ResetAfter: time.Duration(ceil(m.owed())),
 	}}
 }
 
+// freed is how much a bucket that owes a time frees of what is given back, which took the time -given, and by
+// how much those behind move up. A later grant lies ahead where it owes more than ahead.
+func freed(ask weir.Ask, now int64, owed, given, ahead *big.Rat) (back *big.Rat, up time.Duration) {
+	back = smaller(minus(new(big.Rat), given), owed)
+	until := countsUntil(ask)
+	switch {
+	case until < math.MaxInt64 && until == ceil(plus(rat(now), owed)): // the last grant
+		return back, time.Duration(floor(back))
+	case !atMost(owed, ahead):
+		return new(big.Rat), 0
+	}
+	return smaller(back, rat(max(until-now, 0))), 0
+}
+
+// countsUntil is how long what is given back counts at most.
+func countsUntil(ask weir.Ask) int64 {
+	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 {
+		return math.MaxInt64
+	}
+	return saturated(ask.GrantedAt, int64((*ask.Charges)[0].For))
+}
+
+// charged tells what a grant is charged by a bucket that owed a time before it, and after it.
+func charged(ask weir.Ask, before, after *big.Rat) {
+	if ask.Charges != nil {
+		*ask.Charges = []weir.Charge{{N: ask.N, Before: time.Duration(ceil(before)), For: time.Duration(ceil(after))}}
+	}
+}
+
 // upTo asks for as many of n as there are, or, if there is none, for one.
-func upTo(m model, now int64, there, n int) (weir.Answer, model) {
+func upTo(m model, now int64, there int, ask weir.Ask) (weir.Answer, model) {
 	if there == 0 {
 		return m.ask(now, weir.Ask{N: 1})
 	}
-	n = min(n, there)
-	a, next := m.ask(now, weir.Ask{N: n})
+	n := min(ask.N, there)
+	a, next := m.ask(now, weir.Ask{N: n, Charges: ask.Charges})
 	a.Granted = n
 	return a, next
 }
@@ -111,15 +146,18 @@ func (m queueModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	case ask.N < 0 && m.slot.Cmp(m.end) == 0:
 		return m.look(), m
 	case ask.N < 0:
-		m.slot = larger(rat(m.seen), plus(m.slot, takes))
+		back, up := freed(ask, m.seen, minus(m.slot, rat(m.seen)), takes, m.perEvent)
+		m.slot = minus(m.slot, back)
 		a := m.look()
-		a.Delay = time.Duration(floor(minus(new(big.Rat), takes)))
+		a.Delay = up
 		return a, m
 	case ask.How == weir.Regardless:
+		before := minus(m.slot, rat(m.seen))
 		m.slot = smaller(plus(m.slot, takes), m.end)
+		charged(ask, before, minus(m.slot, rat(m.seen)))
 		return m.look(), m
 	case ask.How == weir.UpTo:
-		return upTo(m, m.seen, m.look().Remaining, ask.N)
+		return upTo(m, m.seen, m.look().Remaining, ask)
 	case ask.N > m.capacity:
 		return never(m.look()), m
 	}
@@ -132,6 +170,7 @@ func (m queueModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	}
 	if granted {
 		m.slot = plus(m.slot, takes)
+		charged(ask, delay, plus(delay, takes))
 	}
 	a := m.look()
 	a.Allowed = granted

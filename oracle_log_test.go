@@ -86,7 +86,7 @@ func (m logModel) giveBack(n *big.Int, grantedAt int64) countModel {
 		tally.most = new(big.Int).SetUint64(math.MaxUint64)
 	}
 	for i := len(m.events) - 1; i >= 0; i-- {
-		if e := &m.events[i]; grantedAt == 0 || grantedAt == e.at {
+		if e := &m.events[i]; grantedAt == 0 || e.at <= grantedAt {
 			e.n, n = tally.minus(e.n, n)
 		}
 	}

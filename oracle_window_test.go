@@ -124,14 +124,12 @@ func (m slidingModel) add(n int) countModel {
 }
 
 func (m slidingModel) giveBack(n *big.Int, grantedAt int64) countModel {
-	from := slices.Sorted(maps.Keys(m.counts))
-	if grantedAt != 0 {
-		from = []uint64{uint64(grantedAt / m.width)}
-	}
 	var less *big.Int
-	for _, i := range slices.Backward(from) {
-		less, n = m.minus(m.count(i), n)
-		m = m.in(i, less)
+	for _, i := range slices.Backward(slices.Sorted(maps.Keys(m.counts))) {
+		if grantedAt == 0 || i <= uint64(grantedAt/m.width) {
+			less, n = m.minus(m.count(i), n)
+			m = m.in(i, less)
+		}
 	}
 	return m
 }

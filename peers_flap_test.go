@@ -70,9 +70,9 @@ func eachFlap(t *testing.T, test func(t *testing.T, f *flap)) {
 func TestP10_AChangedLimitIsNoFreshAllowance(t *testing.T) {
 	eachFlap(t, func(t *testing.T, f *flap) {
 		granted := 0
-		for i := range 1000 {
-			if f.take(i, 1).Allowed {
-				granted++
+		for i, denied := 0, 0; denied < 20 && granted <= 100; i++ { // in a row
+			if denied++; f.take(i, 1).Allowed {
+				granted, denied = granted+1, 0
 			}
 		}
 		assert.GreaterOrEqual(t, granted, 1)
@@ -103,11 +103,11 @@ func TestP10_TheShareUsedUpIsCarriedOver(t *testing.T) {
 			continue // it has no share: its outlet is free or busy
 		}
 		for _, test := range []struct{ used, limit, remaining int }{
-			{1, 3, 2},
-			{34, 3, 1},
+			{1, 3, 3},
+			{34, 3, 2},
 			{50, 50, 25},
-			{51, 50, 24},
-			{1, 1, 0},
+			{51, 50, 25},
+			{1, 1, 1},
 			{99, 1000, 10},
 			{100, 7, 0},
 			{7, 1000, 930},
@@ -115,7 +115,7 @@ func TestP10_TheShareUsedUpIsCarriedOver(t *testing.T) {
 			f := newFlap(t, p, weir.TokenBucket{Limit: test.limit, Per: time.Minute})
 			f.take(0, test.used)
 			assert.Equal(t, test.remaining, f.take(1, 0).Remaining, "%#v, %+v", p, test)
-			assert.Equal(t, 100-test.used, f.take(0, 0).Remaining, "a look carries over what is exact, and that is the same either way")
+			assert.Equal(t, 100-test.used, f.take(0, 0).Remaining, "which a look does not change")
 		}
 	}
 }
@@ -160,7 +160,11 @@ func TestP10_GoingToAndFroKeepsTheRate(t *testing.T) {
 					granted++
 				}
 			}
-			assert.LessOrEqual(t, granted, 120+10*120)
+			most := 120
+			if isBucket(kind) { // those of two rates are two (R13)
+				most += 60
+			}
+			assert.LessOrEqual(t, granted, most+10*most)
 			assert.GreaterOrEqual(t, granted, 10*60)
 		})
 	}

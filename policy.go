@@ -1,6 +1,9 @@
 package weir
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Policy says what a limiter allows. Those of this package are [TokenBucket], [LeakyBucket],
 // [FixedWindow], [SlidingWindow], [SlidingLog] and [CalendarWindow], which count events,
@@ -94,13 +97,38 @@ type Ask struct {
 	How How
 
 	// GrantedAt, for an N below zero, is the instant at which the events were granted: the At of
-	// that answer. A policy that counts by time then gives back only what it still counts of that
-	// instant. Zero stands for an instant that is not known, and then the latest are given back.
+	// that answer, or 1 if that is zero. The policy then gives back only what it still counts of
+	// what was granted until that instant. Zero means that the grant is not known; the latest
+	// events are given back.
 	GrantedAt int64
+
+	// Charges, if not nil, names the grant. For an N above zero, it is where the policy puts what
+	// it charges, in place of what is there. For an N below zero, with a GrantedAt, it is what the
+	// grant was charged.
+	Charges *[]Charge
 
 	// Parts, if not nil, is where a policy that is composed of others puts the results of its
 	// parts, in place of what is there. Other policies leave it alone.
 	Parts *[]Result
+}
+
+// A Charge is what a grant was charged by one policy. A policy that is composed of others has a
+// Charge for each of those that are not composed, in their order.
+type Charge struct {
+	N      int           // events; zero for a tier that did not pay
+	Before time.Duration // ResetAfter as it was before
+	For    time.Duration // ResetAfter since: for so long the events count at most
+}
+
+// until is the instant until which the events of a charge that was made at the instant at count.
+func (c Charge) until(at int64) int64 { return saturatingAdd(at, c.For) }
+
+// until is the instant until which what is given back counts, or math.MaxInt64 if that is not known.
+func (a Ask) until() int64 {
+	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) != 1 {
+		return math.MaxInt64
+	}
+	return (*a.Charges)[0].until(a.GrantedAt)
 }
 
 // How says what is to be done if not all the events of an [Ask] can be granted.
@@ -138,10 +166,6 @@ type Answer struct {
 	// At is the instant of the decision, by the clock that decided. It is the Store that sets it, as
 	// well as the next.
 	At int64
-
-	// Rounded tells that the state which was decided on is another policy's, carried over and rounded (see
-	// [Carry]), and was not kept. The same ask may then be granted before RetryAfter is over.
-	Rounded bool
 }
 
 // never is the answer to an ask for more than can ever fit, on top of what a look at the state

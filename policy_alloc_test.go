@@ -32,11 +32,15 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 					k.take(now, 1)
 					now += step
 				}
-				assert.Zero(t, testing.AllocsPerRun(1000, func() {
-					k.take(now, 1)
-					k.ask(now, ask)
-					now += step
-				}))
+				allocs := 1.0
+				for try := 0; try < 5 && allocs > 0; try++ { // the runtime may make some by itself meanwhile
+					allocs = testing.AllocsPerRun(1000, func() {
+						k.take(now, 1)
+						k.ask(now, ask)
+						now += step
+					})
+				}
+				assert.Zero(t, allocs)
 
 				word, ok := k.Decider.(weir.WordDecider)
 				if !ok {

@@ -10,11 +10,11 @@ import (
 //
 // Times are counted in units of 1/den ns, in which the time of an event (num) and the instant now
 // (now*den) are both whole. num, den and now are below 2^63, and so is the number of events that an ask takes:
-// their products are below 2^126. A state is at most 3*2^126, where debts saturate (see bucket.decider), and no
+// their products are below 2^126. A state is at most 3*2^126, where debts saturate (see pairMost), and no
 // more than one such product is ever added to the later of it and now: the sum is below 2^128, and the arithmetic
 // of a bucket cannot wrap around. Two asks go to the ends of that. One gives back 2^63 events, which are
-// only subtracted. A state that is carried over may owe up to 2^64 events, below 2^127, on top of now and of a
-// full bucket, below 2^126 each.
+// only subtracted. A policy that is charged what others have used may owe up to 2^64 events, below 2^127, on top of
+// now and of a full bucket, below 2^126 each.
 type rate struct{ num, den uint64 }
 
 func newRate(limit int, per time.Duration) rate {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -13,11 +12,14 @@ import (
 // only in the doing, as tokens of a language model or bytes of an answer do, and for callers who
 // want to know their turn and not to be held up until it comes, as [Keyed.Wait] does.
 //
-// With [TokenBucket], [LeakyBucket] and [All] of such it books ahead, as Wait does: as far as the
-// deadline of ctx, or however far if ctx has none; a LeakyBucket no further than its Capacity. The work
+// With [TokenBucket] and [LeakyBucket] it books ahead, as Wait does: as far as the deadline of ctx, or
+// however far if ctx has none; a LeakyBucket no further than its Capacity. The work
 // may go ahead after [Reservation.Delay]. Other policies grant what they can grant now. If the
 // events cannot be booked, the Reservation is denied, which is no error; its RetryAfter tells when
 // they could be.
+//
+// [All] books nothing ahead. Nor does a bucket while events that another policy granted still count,
+// after a change.
 //
 // A Reservation that is neither settled nor cancelled keeps what it has booked. It costs nothing
 // while it is open, and needs no closing.
@@ -25,45 +27,35 @@ import (
 // An error means that there is no decision; the Reservation is then nil. An n below 0 and a ctx
 // that has ended are errors. With n = 0 it books nothing: all is charged when it is settled.
 func (k *Keyed) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
-	if k == nil || k.store == nil {
-		return nil, errNotMade
-	}
-	if n < 0 {
-		return nil, fmt.Errorf("weir: Reserve of %d events, must be at least 0", n)
-	}
-	err := ctx.Err()
-	if err == nil {
-		var r *Reservation
-		if r, err = k.reserve(ctx, key, n); err == nil {
-			return r, nil
-		}
-	}
-	return nil, fmt.Errorf("weir: Reserve of %d events: %w", n, err)
+	r, err := k.reserve(ctx, key, n)
+	return r, callError("Reserve of", n, err)
 }
 
-// reserve keeps out those who join the line meanwhile. So those who are in it then have
-// booked before, and those who join later, after.
+// reserve takes its turn with those who join the line, so that nobody books ahead of those who are
+// given new turns.
 func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, error) {
-	ctx, err := k.lines.start(ctx, key, returning)
+	if err := k.check(ctx, n); err != nil {
+		return nil, err
+	}
+	ln, ctx, err := k.lines.start(ctx, key, returning)
 	if err != nil {
 		return nil, err
 	}
-	defer k.lines.end(key)
+	defer k.lines.end(ln)
 	scope, err := k.plans.scope(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	a, now, err := k.ask(ctx, scope, key, Ask{N: n, MaxWait: k.patience(ctx)})
+	a, err := k.ask(ctx, scope, key, Ask{N: n, MaxWait: k.patience(ctx)})
 	if err != nil {
 		return nil, err
 	}
-	r := &Reservation{Result: a.Result, limiter: k, key: key}
-	if a.Allowed {
-		r.n, r.grantedAt = n, a.At
-		r.at = saturatingAdd(now, a.Delay)
-		r.spot = k.lines.lastSpot(key)
-	}
-	return r, nil
+	a.grant.scope = scope // of a denial, too
+	return &Reservation{
+		Result: a.Result, limiter: k, key: key, settling: make(chan struct{}, 1),
+		grant: a.grant, at: saturatingAdd(a.now, a.Delay), ahead: a.grant.at - a.now,
+		reset: k.lines.reserved(a.now, a.grant.charges),
+	}, nil
 }
 
 // A Reservation is events that [Keyed.Reserve] has booked, or was denied. All methods are safe for
@@ -80,22 +72,21 @@ type Reservation struct {
 	// Result is the answer when it was made: whether the events are booked, and what is left.
 	Result
 
-	limiter   *Keyed
-	key       string
-	n         int   // events booked; 0 if denied
-	at        int64 // when they may go ahead, by the limiter's clock
-	grantedAt int64 // when they were granted, by the store's
-	spot      spot  // in the line of those who wait
+	limiter *Keyed
+	key     string
+	grant   grant  // of no events if it is denied
+	at      int64  // when they may go ahead, by the limiter's clock
+	ahead   int64  // of which the store's is ahead
+	reset   uint64 // the last of the limiter before it was made
 
-	mu       sync.Mutex
-	settling chan struct{} // closed when the call that is under way ends; nil if there is none
+	settling chan struct{} // held by the call that is under way, and guards the others
 	settled  bool
 	err      error // what the call that counted returned
 }
 
 // Delay is the time from now until the events may go ahead: zero if at once, [Never] if they were
-// denied. They may also go ahead later. If those before it give their places back, this stays as it
-// is: it is for those who wait, and for those who come, to use them.
+// denied. They may also go ahead later. Delay does not shrink when earlier reservations are
+// cancelled.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil || r.limiter == nil || !r.Allowed {
 		return Never
@@ -108,11 +99,12 @@ var (
 	errPanicked    = errors.New("the store panicked")
 )
 
-// Cancel gives back all that was booked. If the reservation has been settled, it does nothing, and
-// returns what Settle returned. It is Settle for 0 events.
+// Cancel gives back all that was booked, as far as [Reservation.Settle] says that it is free again. It
+// is Settle for 0 events. If the reservation has been settled, it does nothing, and returns what
+// Settle returned.
 //
-// What is given back after Delay has passed can be used at once. So those behind it in the queue of
-// a [LeakyBucket] may then follow on each other closer, once.
+// What is given back after Delay has passed can be used at once. In a [LeakyBucket] the next events
+// may then follow each other more closely, once.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || r.limiter == nil {
 		return errNotReserved
@@ -125,12 +117,22 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 
 // Settle charges for the actual number of events in place of those that were booked.
 //
-// If there were less, the rest is given back: at most to a full allowance, and by policies that
-// count by time only as far as they still count the instant of the booking. Those who wait behind
-// it move up. If there were more they are charged now, even if there are not as many left; then the
-// key is in debt, which those who come later wait for. Of a reservation that was denied, all are
-// charged. Of one that is [Result.Degraded] nothing is given back, since the shared store has not
-// booked it.
+// The policy that booked the events settles them, even if it was changed since:
+//
+//   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the tier
+//     that paid, [All] to every part.
+//   - More events: they are charged now, even if there are not as many left. The key is then in debt,
+//     and later callers wait for it. Of a reservation that was denied, all events are charged.
+//   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has not
+//     booked it. Nor is it after a [Keyed.Reset] of the key, which forgets what was booked.
+//
+// In a bucket, what is free again depends on later grants:
+//
+//   - If there are none, the reservation is undone exactly.
+//   - If all of them are waiters of this limiter, they move up.
+//   - While another [Reservation] lies ahead, or a waiter of another limiter or process, nothing is
+//     free: they keep the instants that they were given. Nor is anything while a debt lasts.
+//   - If all of them have gone ahead, what still counts of the reservation is free.
 //
 // An actual below zero is an error. Since who settles has often been cancelled before, a ctx that
 // has ended is none: the store then gets a second's time.
@@ -138,65 +140,41 @@ func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	if r == nil || r.limiter == nil {
 		return errNotReserved
 	}
-	if actual < 0 {
-		return fmt.Errorf("weir: Settle for %d events, must be at least 0", actual)
-	}
-	if err := r.settle(ctx, actual); err != nil {
-		return fmt.Errorf("weir: Settle for %d events: %w", actual, err)
-	}
-	return nil
+	return callError("Settle for", actual, r.settle(ctx, actual))
 }
 
 func (r *Reservation) settle(ctx context.Context, actual int) error {
+	if actual < 0 {
+		return errNegative
+	}
 	ctx, cancel := unended(ctx)
 	defer cancel()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.settling != nil {
-		settling := r.settling
-		r.mu.Unlock()
-		select {
-		case <-settling:
-		case <-ctx.Done():
-		}
-		r.mu.Lock()
-		if ctx.Err() != nil && r.settling != nil {
-			return ctx.Err()
-		}
+	select {
+	case r.settling <- struct{}{}:
+		defer func() { <-r.settling }()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	if !r.settled {
-		r.settleFirst(ctx, actual)
+		r.settled, r.err = true, errPanicked // if it does
+		r.settled, r.err = r.settleFirst(ctx, actual)
 	}
 	return r.err
 }
 
-// settleFirst requires that r.mu is locked, and unlocks it meanwhile.
-func (r *Reservation) settleFirst(ctx context.Context, actual int) {
-	r.settling = make(chan struct{})
-	r.mu.Unlock()
-	asked, err := true, errPanicked
-	defer func() {
-		r.mu.Lock()
-		r.settled, r.err = asked, err
-		close(r.settling)
-		r.settling = nil
-	}()
-	switch more := actual - r.n; {
+// settleFirst tells whether it came to ask the store, or need not.
+func (r *Reservation) settleFirst(ctx context.Context, actual int) (asked bool, err error) {
+	k := r.limiter
+	switch more := actual - r.grant.n; {
 	case more > 0:
-		asked, err = r.limiter.charge(ctx, r.key, more)
+		_, err = k.store.Do(ctx, Request{Scope: r.grant.scope, Key: r.key, Ask: Ask{N: more, How: Regardless}})
 	case more < 0 && !r.Degraded:
-		asked, err = r.limiter.giveBack(ctx, r.key, -more, r.grantedAt, r.spot)
-	default:
-		err = nil
+		return k.giveBack(ctx, r.key, true, func(ln *line) (giveBack, error) {
+			if k.lines.forgot(r.key, r.reset) {
+				return giveBack{}, nil
+			}
+			return k.lines.ofGrant(ln, &r.grant, -more, k.plans.clock.now()+r.ahead), nil
+		})
 	}
-}
-
-// charge charges n events that have happened. It reports false if it did not come to ask the store.
-func (k *Keyed) charge(ctx context.Context, key string, n int) (asked bool, err error) {
-	scope, err := k.plans.scope(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	_, err = k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: Ask{N: n, How: Regardless}})
 	return true, err
 }

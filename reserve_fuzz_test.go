@@ -2,6 +2,8 @@ package weir_test
 
 import (
 	"context"
+	"math"
+	"math/big"
 	"testing"
 	"time"
 
@@ -52,6 +54,7 @@ type booked struct {
 	*weir.Reservation
 	n       int
 	at      int64 // when it was granted
+	until   int64 // when it counts no more
 	ready   int64 // when it may go ahead
 	settled bool
 }
@@ -99,7 +102,7 @@ func (x *open) step() {
 		}
 	case 5:
 		require.NoError(x.t, x.limiter.Return(background, "key", n))
-		x.ask(weir.Ask{N: -n})
+		x.giveBack(n, weir.Ask{N: -n}, math.MaxInt64)
 	case 6:
 		if x.byte() < 32 {
 			require.NoError(x.t, x.limiter.Reset(background, "key"))
@@ -138,7 +141,7 @@ func (x *open) reserve(n int) {
 		x.equal(weir.Never, r.Delay(), "Delay of a denial")
 		return
 	}
-	x.made = append(x.made, &booked{r, n, x.now, x.now + int64(want.Delay), false})
+	x.made = append(x.made, &booked{r, n, x.now, x.now + int64(want.ResetAfter), x.now + int64(want.Delay), false})
 }
 
 func (x *open) settle(b *booked, actual int) {
@@ -152,9 +155,42 @@ func (x *open) settle(b *booked, actual int) {
 	case more > 0:
 		x.ask(weir.Ask{N: more, How: weir.Regardless})
 	case more < 0:
-		x.ask(weir.Ask{N: more, GrantedAt: b.at})
+		x.giveBack(-more, weir.Ask{N: more, GrantedAt: b.at}, b.until)
 	}
 	b.settled = true
+}
+
+// giveBack gives n events back to the model. A bucket undoes the last grant, and else frees nothing while later ones lie
+// ahead (R17), and no more than what counts until the given instant (R16).
+func (x *open) giveBack(n int, ask weir.Ask, until int64) {
+	free := func(paid, perEvent, full *big.Rat) *big.Rat {
+		owed := minus(paid, rat(x.now))
+		back := smaller(times(rat(int64(n)), perEvent), owed)
+		switch {
+		case owed.Sign() <= 0:
+			return paid
+		case until == ceil(paid):
+		case full.Cmp(owed) < 0:
+			return paid
+		default:
+			back = smaller(back, atLeastZero(minus(rat(until), rat(x.now))))
+		}
+		return minus(paid, back)
+	}
+	switch m := x.model.(type) {
+	case tokenModel:
+		x.ask(weir.Ask{})
+		m = x.model.(tokenModel)
+		full := times(rat(int64(m.size)), m.perToken)
+		paid := free(m.full(), m.perToken, full)
+		m.tokens = minus(rat(int64(m.size)), over(minus(paid, rat(x.now)), m.perToken))
+		x.model = m
+	case queueModel:
+		m.slot = free(m.slot, m.perEvent, m.perEvent)
+		x.model = m
+	default:
+		x.ask(ask)
+	}
 }
 
 // A deadline is a context that has one, and never ends.

@@ -3,6 +3,7 @@ package weir_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 
 // Callers come to wait, and others reserve, at random; they give up, cancel and settle for less. Each
 // who waits must be granted at the instant of the model: that at which it would be had the others
-// asked for what they needed in the first place.
+// asked for what they needed in the first place, unless a reservation was made behind them. Then
+// what they do not need stays booked (R17).
 func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 	for _, test := range []struct {
 		policy weir.Policy
@@ -28,12 +30,12 @@ func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 		for seed := range uint64(20) {
 			t.Run(fmt.Sprintf("%T%+v seed %d", test.policy, test.policy, seed), func(t *testing.T) {
 				bubble(t, test.policy, func(c *crowd) {
-					m := mixedLine{test.model, rand.New(rand.NewPCG(seed, 11)), map[*queuedAsk]*weir.Reservation{}}
+					m := mixedLine{test.model, rand.New(rand.NewPCG(seed, 11)), map[*queuedAsk]*weir.Reservation{}, map[*queuedAsk]bool{}}
 					moves := m.play150(c)
 					m.lineModel.play(1 << 62)
 					c.end()
 					for _, ask := range m.asks {
-						if m.made[ask] == nil {
+						if m.made[ask] == nil && !m.left[ask] {
 							require.NoError(c.t, ask.err)
 							require.GreaterOrEqual(c.t, ask.at, ask.gone, ask.name)
 							require.LessOrEqual(c.t, ask.at, ask.gone+test.late*time.Duration(moves), ask.name)
@@ -50,6 +52,7 @@ type mixedLine struct {
 	lineModel
 	*rand.Rand
 	made map[*queuedAsk]*weir.Reservation
+	left map[*queuedAsk]bool // those whose places stay booked
 }
 
 var settled = new(weir.Reservation) // in made, one that has been
@@ -92,18 +95,30 @@ func (m *mixedLine) reserve(c *crowd, n int, now time.Duration) {
 func (m *mixedLine) shrink(c *crowd, i int, now time.Duration) {
 	ask := m.asks[i]
 	r := m.made[ask]
+	if r == settled || m.left[ask] {
+		return
+	}
+	promised := slices.ContainsFunc(m.asks[i+1:], func(ask *queuedAsk) bool { return m.made[ask] != nil })
+	actual := int64(0)
 	switch {
-	case r == settled:
 	case r == nil:
 		c.cancel(ask.visitor)
-		m.giveUp(i, now)
 	case ask.n == 1 || m.IntN(2) == 0:
 		require.NoError(c.t, r.Cancel(background))
+	default:
+		actual = 1 + m.Int64N(ask.n-1)
+		require.NoError(c.t, r.Settle(background, int(actual)))
+	}
+	if r != nil {
+		m.made[ask] = settled
+	}
+	switch {
+	case promised:
+		m.left[ask] = true
+	case actual == 0:
 		m.giveUp(i, now)
 	default:
-		actual := 1 + m.Int64N(ask.n-1)
-		require.NoError(c.t, r.Settle(background, int(actual)))
-		ask.n, m.made[ask] = actual, settled
+		ask.n = actual
 		m.next(0, 0)
 		for _, ask := range m.asks {
 			if ask.gone < 0 && m.roundUp(ask.ready) <= now {

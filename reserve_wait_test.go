@@ -29,8 +29,8 @@ func (c *crowd) reserve(n int) *weir.Reservation {
 	return r
 }
 
-// When a reservation is cancelled, those behind it move up, and those ahead of it do not.
-func TestReserve_ThoseBehindMoveUp(t *testing.T) {
+// When a reservation is cancelled, those who wait behind it move up, if no other reservation was made behind it.
+func TestR17_ThoseBehindAReservationMoveUp(t *testing.T) {
 	for _, p := range bookable {
 		bubble(t, p, func(c *crowd) {
 			c.come("a", 1)
@@ -40,13 +40,34 @@ func TestReserve_ThoseBehindMoveUp(t *testing.T) {
 			c.come("c", 1)
 			last := c.reserve(1)
 			c.until(500 * ms)
-			require.NoError(c.t, middle.Cancel(background)) // c moves from 4 s to 3 s
+			require.NoError(c.t, first.Cancel(background))  // the others keep what was told
 			require.NoError(c.t, last.Cancel(background))   // nobody is behind
-			c.until(1500 * ms)
-			require.NoError(c.t, first.Cancel(background)) // its turn has come, and it does not go: b from 2 s to now
+			require.NoError(c.t, middle.Cancel(background)) // c moves from 4 s to 3 s
 			c.come("d", 1)
 			c.end()
-			c.want("a 0s", "b 1.5s", "c 2s", "d 3s")
+			c.want("a 0s", "b 2s", "c 3s", "d 4s")
+		})
+	}
+}
+
+// When its instant has passed, a reservation gives back no more than counts still (R16).
+func TestR16_AReservationWhoseInstantHasPassed(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 4},
+		weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 99},
+	} {
+		bubble(t, p, func(c *crowd) {
+			r := c.reserve(4)
+			c.come("a", 4)
+			c.come("b", 1)
+			c.until(1500 * ms)
+			require.NoError(c.t, r.Cancel(background)) // two and a half of four
+			c.end()
+			if _, isQueue := p.(weir.LeakyBucket); isQueue {
+				c.want("a 2s", "b 6s")
+			} else {
+				c.want("a 2s", "b 3s")
+			}
 		})
 	}
 }
@@ -57,7 +78,7 @@ func TestReserve_SettledWhileOthersWait(t *testing.T) {
 	for _, p := range []weir.Policy{weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 5}, bookable[1]} {
 		bubble(t, p, func(c *crowd) {
 			require.True(c.t, c.reserve(5).Allowed)
-			less, more := c.reserve(4), c.reserve(1)
+			more, less := c.reserve(1), c.reserve(4)
 			c.come("a", 1)
 			require.NoError(c.t, less.Settle(background, 1))
 			require.NoError(c.t, more.Settle(background, 3))
@@ -73,7 +94,7 @@ func TestReserve_SettledWhileOthersWait(t *testing.T) {
 }
 
 // Others leave the line around a reservation, in every way; it always gives back to those behind it,
-// and not to those ahead.
+// and not to those ahead. The places of those ahead who leave stay booked: its instant was told (R17).
 func TestReserve_ItsPlaceWhenOthersLeave(t *testing.T) {
 	for _, p := range bookable {
 		for _, test := range []struct {
@@ -81,12 +102,12 @@ func TestReserve_ItsPlaceWhenOthersLeave(t *testing.T) {
 			want  []string
 		}{
 			{"", []string{"a 0s", "b 1s", "c 2s", "d 3s", "e 4s", "f 5s"}},
-			{"c", []string{"a 0s", "b 1s", "d 2s", "e 3s", "f 4s"}},
-			{"cb", []string{"a 0s", "d 1s", "e 2s", "f 3s"}},
-			{"bc", []string{"a 0s", "d 1s", "e 2s", "f 3s"}},
-			{"cd", []string{"a 0s", "b 1s", "e 2s", "f 3s"}},
-			{"dc", []string{"a 0s", "b 1s", "e 2s", "f 3s"}},
-			{"bcd", []string{"a 0s", "e 1s", "f 2s"}},
+			{"c", []string{"a 0s", "b 1s", "d 3s", "e 4s", "f 5s"}},
+			{"cb", []string{"a 0s", "d 3s", "e 4s", "f 5s"}},
+			{"bc", []string{"a 0s", "d 3s", "e 4s", "f 5s"}},
+			{"cd", []string{"a 0s", "b 1s", "e 3s", "f 4s"}},
+			{"dc", []string{"a 0s", "b 1s", "e 3s", "f 4s"}},
+			{"bcd", []string{"a 0s", "e 3s", "f 4s"}},
 			{"def", []string{"a 0s", "b 1s", "c 2s"}},
 			{"cdef", []string{"a 0s", "b 1s"}},
 			{"bcdef", []string{"a 0s"}},
@@ -110,13 +131,16 @@ func TestReserve_ItsPlaceWhenOthersLeave(t *testing.T) {
 				slices.SortFunc(c.callers, func(a, b *visitor) int { return cmp.Compare(a.name, b.name) })
 				c.callers = slices.Compact(c.callers)
 				c.want(test.want...)
+				time.Sleep(2 * time.Second) // until the places of b and c are over
 				assert.LessOrEqual(c.t, c.look("k").ResetAfter, time.Second)
 			})
 		}
 	}
 }
 
-// When the policy changes, those who wait book anew, and so behind all reservations.
+// When it is cancelled after the policy has changed, those behind it do not move up: their turns are of another
+// policy. Their order is kept, and they wait no longer than the reservation, and what could not be freed
+// because of it, take.
 func TestReserve_ItsPlaceWhenThePolicyChanges(t *testing.T) {
 	bubble(t, bookable[1], func(c *crowd) {
 		c.come("a", 1)
@@ -124,9 +148,14 @@ func TestReserve_ItsPlaceWhenThePolicyChanges(t *testing.T) {
 		r := c.reserve(1)
 		c.come("c", 1)
 		require.NoError(c.t, c.l.SetPolicy(background, weir.LeakyBucket{Limit: 1, Per: 2 * time.Second, Capacity: 99}))
-		require.NoError(c.t, r.Cancel(background)) // b moves from 4 s to 2 s, c from 6 s to 4 s
+		require.NoError(c.t, r.Cancel(background))
 		c.end()
-		c.want("a 0s", "b 2s", "c 4s")
+		b, behind := c.callers[1], c.callers[2]
+		require.NoError(c.t, b.err)
+		require.NoError(c.t, behind.err)
+		assert.LessOrEqual(c.t, b.at, 6*time.Second)
+		assert.GreaterOrEqual(c.t, behind.at, b.at+2*time.Second)
+		assert.LessOrEqual(c.t, behind.at, 8*time.Second)
 	})
 }
 

@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -103,5 +104,32 @@ func TestR12_TheLeastAndTheMostAreAccepted(t *testing.T) {
 		}
 	}
 	_, err := weir.New(weir.SlidingWindow{Limit: 1, Per: 100_000, Buckets: 100_000})
+	assert.NoError(t, err)
+}
+
+// R12: a composition takes no more memory for a key than the largest single policy does, which a text
+// of few bytes could ask for otherwise.
+func TestR12_WordsOfACompositionAreBounded(t *testing.T) {
+	window := func(words int) weir.Policy {
+		return weir.SlidingWindow{Limit: 1, Per: time.Duration(words - 2), Buckets: words - 2}
+	}
+	for _, compose := range []func(...weir.Policy) weir.Policy{weir.All, weir.Tiers} {
+		name := strings.TrimPrefix(strings.Split(fmt.Sprintf("%#v", compose(window(3))), "(")[0], "weir.")
+		for _, most := range []weir.Policy{
+			compose(window(100_002)),
+			compose(window(50_001), compose(window(50_001))),
+		} {
+			_, err := weir.New(most)
+			assert.NoError(t, err)
+		}
+		_, err := weir.New(compose(window(50_001), window(50_002)))
+		assert.EqualError(t, err, "weir: "+name+" of 2 policies takes 100003 words for a key, must be at most 100002")
+	}
+
+	part := "sliding-window 1/100us buckets=100000"
+	text := "all(" + part + strings.Repeat(", "+part, 99) + ")"
+	_, err := weir.ParsePolicy(text)
+	assert.ErrorContains(t, err, "All of 100 policies takes 10000200 words for a key, must be at most 100002")
+	_, err = weir.ParsePolicy("all(" + part + ")")
 	assert.NoError(t, err)
 }

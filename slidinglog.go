@@ -60,52 +60,40 @@ func (d eventLog) Words() int { return logEntries }
 
 func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	var l logView
-	d.view(&l, state, now)
+	if !d.view(&l, state, now) {
+		return state, broken()
+	}
 	if ask.N < 0 {
 		l.giveBack(magnitude(ask.N), uint64(ask.GrantedAt))
 	}
-	n, granted := uint64(max(ask.N, 0)), 0
-	if ask.How == UpTo {
-		granted = int(min(n, l.room()))
-		n = max(uint64(granted), min(n, 1))
+	var a Answer
+	n := a.count(ask, d.limit, l.room())
+	if a.Allowed {
+		l.take(n)
+	} else if n <= d.limit {
+		a.RetryAfter = l.leaves(l.nth(l.total + n - d.limit))
 	}
-	fits := l.take(n, ask.How)
-	a := Answer{Granted: granted, Result: Result{
-		Allowed:   fits,
-		Limit:     int(d.limit),
-		Remaining: int(l.room()),
-	}}
+	a.Remaining = int(l.room())
 	if l.total > 0 {
 		a.ResetAfter = l.leaves(l.last())
-	}
-	switch {
-	case fits:
-	case n > d.limit:
-		a = a.never()
-	default:
-		a.RetryAfter = l.leaves(l.nth(l.total + n - d.limit))
 	}
 	return l.state, a
 }
 
 func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
 	var l logView
-	d.view(&l, state, now)
-	granted := l.take(1, AllOrNone)
+	granted := d.view(&l, state, now) && l.room() > 0
+	if granted {
+		l.take(1)
+	}
 	return l.state, granted
 }
 
-// succeed keeps all that is in the window of a log of another limit or length.
-func (d eventLog) succeed(from Decider, state, fresh []uint64, now int64) (_ []uint64, exact, ok bool) {
-	f, ok := from.(eventLog)
-	if ok {
-		var l logView
-		f.view(&l, state, now)
-		fresh = append(fresh, l.state[l.head:]...)
-		fresh[logHead], fresh[logTotal] = logEntries, l.total
-	}
-	return fresh, ok, ok
-}
+// What follows is for changes of policy, see counter.
+
+func (d eventLog) counts() any { return eventLog{per: d.per} }
+
+func (d eventLog) allowance() uint64 { return d.limit }
 
 func (d eventLog) used(state []uint64, now int64) uint64 {
 	var l logView
@@ -114,28 +102,57 @@ func (d eventLog) used(state []uint64, now int64) uint64 {
 }
 
 // view makes l the log at now, without the entries that have left the window. (Returned by value, it
-// would be copied, which takes longer than all else here.)
-func (d eventLog) view(l *logView, state []uint64, now int64) {
+// would be copied, which takes longer than all else here.) It reports false if it finds that the state
+// is not sound.
+func (d eventLog) view(l *logView, state []uint64, now int64) bool {
 	l.eventLog, l.state, l.now = d, state, uint64(now)
+	if len(state) < logEntries {
+		return false
+	}
 	head, total := max(state[logHead], logEntries), state[logTotal]
+	if head > uint64(len(state)) || total > 0 && head == uint64(len(state)) {
+		return false
+	}
 	if total > 0 {
 		l.now = max(l.now, l.instant(l.last())) // an older instant counts as the latest known
 	}
-	for total > 0 && l.instant(head)+d.per <= l.now {
+	for total > 0 && head < uint64(len(state)) && l.instant(head)+d.per <= l.now {
 		words, events := l.size(head)
+		if events > total {
+			return false
+		}
 		head += words
 		total -= events
 	}
 	l.head, l.total = head, total
+	return (total > 0) == (head < uint64(len(state)))
 }
 
 // Expiry is when the latest event leaves the window.
 func (d eventLog) Expiry(state []uint64) int64 {
-	if state[logTotal] == 0 {
+	if len(state) <= logEntries || state[logTotal] == 0 {
 		return 0
 	}
 	l := logView{eventLog: d, state: state}
 	return int64(saturate(l.instant(l.last()) + d.per))
+}
+
+// sound reads all entries, and so takes as long as the log is. What Decide relies on it checks by itself.
+func (d eventLog) sound(state []uint64) bool {
+	if len(state) < logEntries || state[logHead] > uint64(len(state)) {
+		return false
+	}
+	l := logView{eventLog: d, state: state}
+	total, before := uint64(0), uint64(0)
+	for i := max(state[logHead], logEntries); i < uint64(len(state)); {
+		words, events := l.size(i)
+		at := l.instant(i)
+		if state[i]&1 == 1 || at < before || events == 0 || events > maxEvents-total {
+			return false
+		}
+		i, before, total = i+words, at, total+events
+	}
+	return total == state[logTotal]
 }
 
 // A logView is a log as it is at an instant. Only take and giveBack write to the state, so that a
@@ -159,10 +176,10 @@ func (l *logView) size(i uint64) (words, events uint64) {
 func (l *logView) instant(i uint64) uint64 { return l.state[i] >> 1 }
 
 // last is where the latest entry starts. There must be one.
-func (l *logView) last() uint64 {
-	i := uint64(len(l.state)) - 1
-	return i - l.state[i]&1
-}
+func (l *logView) last() uint64 { return l.entryBefore(uint64(len(l.state))) }
+
+// entryBefore is where the entry starts that ends before i. There must be one.
+func (l *logView) entryBefore(i uint64) uint64 { return i - 1 - l.state[i-1]&1 }
 
 // leaves is the time until the entry at i has left the window.
 func (l *logView) leaves(i uint64) time.Duration {
@@ -174,7 +191,7 @@ func (l *logView) nth(n uint64) uint64 {
 	i := l.head
 	for {
 		words, events := l.size(i)
-		if n <= events {
+		if n <= events || i+words >= uint64(len(l.state)) {
 			return i
 		}
 		n -= events
@@ -185,80 +202,55 @@ func (l *logView) nth(n uint64) uint64 {
 // room is how many more events fit.
 func (l *logView) room() uint64 { return l.limit - min(l.total, l.limit) }
 
-// take adds n events of now, if they fit, or regardless.
-func (l *logView) take(n uint64, how How) bool {
-	switch {
-	case n == 0:
-		return true
-	case how == Regardless && n > maxEvents-l.total:
-		// All that is known counts as of now.
+// take adds n events of now.
+func (l *logView) take(n uint64) {
+	if n == 0 {
+		return
+	}
+	if n > maxEvents-l.total { // all that is known counts as of now
 		l.state, l.head, l.total, n = l.state[:logEntries], logEntries, 0, maxEvents
-	case how == Regardless:
-	case n > l.room():
-		return false
 	}
 	l.cut()
-	switch {
-	case l.total > 0 && l.instant(l.last()) == l.now:
-		l.setLast(n)
-	case l.total > l.limit && uint64(len(l.state))-l.head > 2*l.limit:
+	end, words, events := uint64(len(l.state)), uint64(0), uint64(0)
+	if l.total > 0 {
 		// Debts take no more memory than events that fit: those of before count as those of now.
-		l.state[l.last()] = l.now << 1
-		l.setLast(n)
-	case n > 1:
-		l.state = append(l.state, l.now<<1, n<<1|1)
-	case n == 1:
-		l.state = append(l.state, l.now<<1)
+		last := l.last()
+		if l.instant(last) == l.now || l.total > l.limit && end-l.head > 2*l.limit {
+			words, events = l.size(last)
+		}
+	}
+	l.state = append(l.state[:end-words], l.now<<1)
+	if events += n; events > 1 {
+		l.state = append(l.state, events<<1|1)
 	}
 	l.total += n
 	l.state[logHead], l.state[logTotal] = l.head, l.total
-	return true
 }
 
-// setLast adds n events to the latest entry.
-func (l *logView) setLast(n uint64) {
-	i := l.last()
-	_, events := l.size(i)
-	l.state = append(l.state[:i+1], (events+n)<<1|1)
-}
-
-// giveBack takes out n events: those of the instant grantedAt, or, if it is zero, the latest first.
+// giveBack takes out n events, the latest first. None of after grantedAt is among them, if that is
+// not zero: events that were granted later count for longer.
 func (l *logView) giveBack(n, grantedAt uint64) {
-	i := l.head
-	for grantedAt != 0 && l.total > 0 && i < l.last() && l.instant(i) < grantedAt {
-		words, _ := l.size(i)
-		i += words
-	}
-	switch {
-	case l.total == 0:
-	case grantedAt == 0:
-		for n > 0 && l.total > 0 {
-			n -= l.takeOut(l.last(), n)
+	for at := uint64(len(l.state)); n > 0 && l.total > 0 && at > l.head; {
+		at = l.entryBefore(at)
+		if at < l.head {
+			break // not sound
 		}
-	case l.instant(i) == grantedAt:
-		l.takeOut(i, n)
+		words, events := l.size(at)
+		switch {
+		case grantedAt != 0 && l.instant(at) > grantedAt:
+		case events == maxEvents && l.limit < maxEvents:
+			n = 0
+		default:
+			back := min(n, events)
+			n, l.total = n-back, l.total-back
+			if left := events - back; left > 1 {
+				l.state[at+1] = left<<1 | 1
+			} else {
+				l.state = slices.Delete(l.state, int(at+left), int(at+words))
+			}
+		}
 	}
 	l.state[logHead], l.state[logTotal] = l.head, l.total
-}
-
-// takeOut takes up to n events out of the entry at i, and returns how many it accounts for.
-func (l *logView) takeOut(i, n uint64) uint64 {
-	words, events := l.size(i)
-	if events == maxEvents && l.limit < maxEvents {
-		return n
-	}
-	back := min(n, events)
-	l.total -= back
-	left := events - back
-	switch {
-	case left == 0:
-		l.state = slices.Delete(l.state, int(i), int(i+words))
-	case left > 1:
-		l.state[i+1] = left<<1 | 1
-	case words == 2:
-		l.state = slices.Delete(l.state, int(i+1), int(i+2))
-	}
-	return back
 }
 
 // cut moves the entries to the front if enough of the state lies before them.

@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// maxBuckets bounds the memory of a key to 800 kB.
-const maxBuckets = 100_000
+// maxBuckets bounds the memory of a key to 800 kB. No composition may take more words of a new state
+// than a SlidingWindow of so many buckets does.
+const (
+	maxBuckets = 100_000
+	maxWords   = maxBuckets + 2
+)
 
 // SlidingWindow allows Limit events in any window of length Per, by a weighted estimate.
 //
@@ -50,58 +54,57 @@ func (p SlidingWindow) Decider() (Decider, error) {
 	}
 	k := uint64(max(p.Buckets, 1))
 	s := sliding{limit: uint64(p.Limit), width: uint64(p.Per) / k, buckets: k, most: math.MaxUint64}
-	countBits := (63 - bits.Len64(maxInstant/s.width)) / 2
-	if k == 1 && s.limit < 1<<countBits-1 {
-		s.most = 1<<countBits - 1
-		return slidingWord{s, countBits}, nil
+	packed := packing{bits: (63 - bits.Len64(maxInstant/s.width)) / 2, n: 2}
+	if k > 1 || s.limit >= packed.most() {
+		return s, nil
 	}
-	return s, nil
+	s.most = packed.most()
+	return &slidingWord{stored{slidingCore{s}, packed}, slidingCore{s}}, nil
 }
 
 // sliding keeps the number of the latest sub-window that it counted in, and buckets+1 counts, that
-// of sub-window i at i modulo buckets+1.
+// of sub-window i at i modulo buckets+1. In debt, the largest count stands for all from it on: it leaves as a
+// whole, and nothing lowers it.
 type sliding struct {
 	limit, width, buckets uint64
-	most                  uint64 // a count, in debt, that stands for all from it on: it leaves as a whole, and nothing lowers it
+	most                  uint64 // a count that becomes the largest, since the state does not hold more
 }
 
 func (s sliding) Words() int { return int(s.buckets) + 2 }
 
 func (s sliding) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	if !s.sound(state) {
+		return state, broken()
+	}
 	v := s.view(state, now)
 	if ask.N < 0 {
 		v.giveBack(magnitude(ask.N), ask.GrantedAt)
 	}
-	n, granted := uint64(max(ask.N, 0)), 0
-	if ask.How == UpTo {
-		room := v.room()
-		n = max(min(n, room), min(n, 1))
-		granted = int(min(n, room))
-	}
-	fits := v.take(state, n, ask.How)
-	a := Answer{Granted: granted, Result: Result{
-		Allowed:    fits,
-		Limit:      int(s.limit),
-		Remaining:  int(v.room()),
-		ResetAfter: v.until(0),
-	}}
-	switch {
-	case fits:
-	case n > s.limit:
-		a = a.never()
-	default:
+	var a Answer
+	n := a.count(ask, s.limit, v.room())
+	if a.Allowed {
+		v.take(n)
+	} else if n <= s.limit {
 		a.RetryAfter = v.until(s.limit - n)
 	}
+	a.Remaining, a.ResetAfter = int(v.room()), v.until(0)
 	return state, a
 }
 
 func (s sliding) admit(state []uint64, now int64) ([]uint64, bool) {
 	v := s.view(state, now)
-	return state, v.take(state, 1, AllOrNone)
+	if v.room() == 0 {
+		return state, false
+	}
+	v.take(1)
+	return state, true
 }
 
 // Expiry is when the estimate reaches zero if nothing is added.
 func (s sliding) Expiry(state []uint64) int64 {
+	if !s.sound(state) {
+		return 0
+	}
 	start := state[0] * s.width
 	v := s.view(state, int64(start))
 	if v.leaving == 0 && v.whole.isZero() {
@@ -110,234 +113,28 @@ func (s sliding) Expiry(state []uint64) int64 {
 	return int64(saturate(start + uint64(v.until(0))))
 }
 
-// A slidingView is a state as it is at an instant, which may be later than the latest it counted
-// at.
-type slidingView struct {
-	sliding
-	counts  []uint64
-	known   uint64  // the latest sub-window that counts holds
-	now     uint64  // the sub-window that the instant lies in, known or later
-	passed  uint64  // how much of it has passed
-	whole   uint128 // the sum of the counts that the window covers whole
-	leaving uint64  // the count of the sub-window that is leaving the window
-}
-
-func (s sliding) view(state []uint64, now int64) slidingView {
-	v := slidingView{sliding: s, counts: state[1:], known: state[0], now: uint64(now) / s.width}
-	if v.now < v.known { // an older instant counts as the start of the latest sub-window
-		v.now = v.known
-	} else {
-		v.passed = uint64(now) - v.now*s.width
-	}
-	v.sum()
-	return v
-}
-
-// sum adds up the counts.
-func (v *slidingView) sum() {
-	v.leaving = v.count(v.now - v.buckets)
-	v.whole = uint128{}
-	if v.now-v.known >= v.buckets {
-		return
-	}
-	slot := v.known % (v.buckets + 1)
-	for range v.buckets - (v.now - v.known) { // those that the window covers whole and that are known
-		v.whole = v.whole.add(uint128{0, v.counts[slot]})
-		if slot == 0 {
-			slot = v.buckets + 1
-		}
-		slot--
-	}
-}
-
-// room is how many more events fit.
-func (v *slidingView) room() uint64 { return v.limit - min(v.estimate(), v.limit) }
-
-// estimate is that of the events in the window, or the largest number if it is larger.
-func (v *slidingView) estimate() uint64 {
-	sum := v.whole
-	switch {
-	case v.leaving == v.most:
-		sum = sum.add(uint128{0, v.most})
-	case v.leaving > 0:
-		hi, lo := bits.Mul64(v.leaving, v.width-v.passed)
-		share, _ := bits.Div64(hi, lo, v.width) // at most leaving, so it fits
-		sum = sum.add(uint128{0, share})
-	}
-	if sum.hi > 0 {
-		return math.MaxUint64
-	}
-	return sum.lo
-}
-
-// take counts n events if they fit, or regardless.
-func (v *slidingView) take(state []uint64, n uint64, how How) bool {
-	if n == 0 {
-		return true
-	}
-	if n > v.room() && how != Regardless {
+func (s sliding) sound(state []uint64) bool {
+	if len(state) != s.Words() || state[0] > maxInstant/s.width {
 		return false
 	}
-	for i := range min(v.now-v.known, v.buckets+1) { // the sub-windows since known start empty
-		v.counts[(v.now-i)%(v.buckets+1)] = 0
+	for i := state[0] + 1; i <= s.buckets; i++ { // sub-windows that are still to come, soon after the epoch
+		if state[1+i] != 0 {
+			return false
+		}
 	}
-	v.known, state[0] = v.now, v.now
-	c := &v.counts[v.now%(v.buckets+1)]
-	n = min(n, v.most-*c) // a debt saturates
-	*c += n
-	v.whole = v.whole.add(uint128{0, n})
 	return true
 }
 
-// giveBack takes n events out of the counts: out of the sub-window that grantedAt lies in, or, if
-// it is not known, the latest first.
-func (v *slidingView) giveBack(n uint64, grantedAt int64) {
-	first, last := uint64(0), v.buckets
-	if grantedAt != 0 {
-		first = v.known - uint64(grantedAt)/v.width
-		last = min(last, first) // below first if it lies too far back, or ahead
-	}
-	for i := first; i <= last; i++ {
-		if c := &v.counts[(v.known-i)%(v.buckets+1)]; *c < v.most {
-			back := min(n, *c)
-			*c -= back
-			n -= back
-		}
-	}
-	v.sum()
-}
+// What follows is for changes of policy, see counter.
 
-// count is that of sub-window i. One before the epoch wraps around to a number that is later than
-// known, and so counts nothing.
-func (v *slidingView) count(i uint64) uint64 {
-	if i > v.known || v.known-i > v.buckets {
-		return 0
-	}
-	return v.counts[i%(v.buckets+1)]
-}
-
-// until is the time until the estimate is at most target, if nothing is added.
-//
-// While a sub-window leaves, the estimate is whole + floor(leaving*(width-passed)/width). If whole
-// fits target, room for leaving remains, and the instant follows from that formula; if not, the
-// oldest of whole must leave too, and the search goes on in the next sub-window.
-func (v *slidingView) until(target uint64) time.Duration {
-	whole, leaving, step := v.whole, v.leaving, uint64(0)
-	for leaving == v.most || whole.hi > 0 || whole.lo > target {
-		step++
-		leaving = v.count(v.now + step - v.buckets)
-		whole = whole.sub(uint128{0, leaving})
-	}
-	passed := uint64(0)
-	if room := target - whole.lo; room < leaving {
-		// The least passed with leaving*(width-passed) < (room+1)*width.
-		hi, lo := bits.Mul64(room+1, v.width)
-		left, rem := bits.Div64(hi, lo, leaving)
-		if rem > 0 {
-			left++
-		}
-		passed = v.width - left + 1
-	}
-	after := step*v.width + passed // at most (k+1)*width, and so at most 2*Per
-	return saturate(after - min(after, v.passed))
-}
-
-// sameSpan tells whether a decider counts in the same sub-windows, and unpacks its state.
-func (s sliding) sameSpan(from Decider, state []uint64) ([]uint64, bool) {
-	switch f := from.(type) {
-	case sliding:
-		return state, f.width == s.width && f.buckets == s.buckets
-	case slidingWord:
-		words := f.unpack(state[0])
-		words[1], words[2] = unbounded(words[1], f.most), unbounded(words[2], f.most)
-		return words[:], f.width == s.width && f.buckets == s.buckets
-	}
-	return nil, false
-}
-
-func (s sliding) succeed(from Decider, state, fresh []uint64, _ int64) (_ []uint64, exact, ok bool) {
-	words, ok := s.sameSpan(from, state)
-	if ok {
-		copy(fresh, words)
-	}
-	return fresh, ok, ok
-}
+func (s sliding) counts() any { return sliding{width: s.width, buckets: s.buckets} }
 
 func (s sliding) used(state []uint64, now int64) uint64 {
 	v := s.view(state, now)
 	return v.estimate()
 }
 
-func (d slidingWord) used(state []uint64, now int64) uint64 {
-	words := d.unpack(state[0])
-	return d.sliding.used(words[:], now)
-}
+func (s sliding) allowance() uint64 { return s.limit }
 
-// slidingWord keeps the latest sub-window and two counts of countBits each in one word.
-type slidingWord struct {
-	sliding
-	countBits int
-}
-
-func (d slidingWord) Words() int { return 1 }
-
-func (d slidingWord) unpack(state uint64) [3]uint64 {
-	mask := uint64(1)<<d.countBits - 1
-	return [3]uint64{state >> (2 * d.countBits), state >> d.countBits & mask, state & mask}
-}
-
-func (d slidingWord) pack(index, even, odd uint64) uint64 {
-	return index<<(2*d.countBits) | even<<d.countBits | odd
-}
-
-func (d slidingWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
-	s := d.unpack(state)
-	_, a := d.sliding.Decide(s[:], now, ask)
-	return d.pack(s[0], s[1], s[2]), a
-}
-
-func (d slidingWord) succeed(from Decider, state, fresh []uint64, _ int64) (_ []uint64, exact, ok bool) {
-	words, ok := d.sameSpan(from, state)
-	if ok {
-		fresh[0] = d.pack(words[0], min(words[1], d.most), min(words[2], d.most))
-	}
-	return fresh, ok, ok
-}
-
-// admitWord needs no division while the sub-window lasts: current + floor(x/width) < limit is x <
-// (limit-current)*width. A previous count that has saturated leaves as a whole, and is above any limit until then.
-func (d slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
-	index := state >> (2 * d.countBits)
-	passed := uint64(0) // of the sub-window index, with an older instant counting as its start
-	if start := index * d.width; uint64(now) > start {
-		if passed = uint64(now) - start; passed >= d.width {
-			next, a := d.DecideWord(state, now, Ask{N: 1})
-			return next, a.Allowed
-		}
-	}
-	mask := uint64(1)<<d.countBits - 1
-	currentAt := d.countBits * int(1-index&1) // its place in the word
-	current, previous := state>>currentAt&mask, state>>(d.countBits-currentAt)&mask
-	if current >= d.limit || previous == d.most || !mul64(previous, d.width-passed).less(mul64(d.limit-current, d.width)) {
-		return state, false
-	}
-	return state + 1<<currentAt, true
-}
-
-func (d slidingWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
-	next, a := d.DecideWord(state, now, Ask{N: n})
-	return next, a.short()
-}
-
-func (d slidingWord) limitAtOnce() int { return int(d.limit) }
-
-func (d slidingWord) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	next, a := d.DecideWord(state[0], now, ask)
-	state[0] = next
-	return state, a
-}
-
-func (d slidingWord) Expiry(state []uint64) int64 {
-	s := d.unpack(state[0])
-	return d.sliding.Expiry(s[:])
-}
+// lasts is shorter than ResetAfter: an event counts, to a falling share, for up to twice as long.
+func (s sliding) lasts() time.Duration { return time.Duration(s.width * s.buckets) }

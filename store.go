@@ -20,15 +20,16 @@ import (
 //   - Two keys, or two names, never share a state, whatever bytes they hold.
 //   - It forgets a state when [Decider.Expiry] has passed, and not before. If it cannot
 //     keep a state, it denies.
-//   - If the state was left by another policy, under the same name, what was used up
-//     of that allowance is carried over; [Carry] does it. If that is not exact, and nothing
-//     was granted on it, the state stays as it was left, and the Answer is Rounded.
+//   - If the state was left by another policy, or by several, under the same name, a [Ledger] of it
+//     decides.
+//   - A state that comes back from outside of the process is checked by [CheckState].
 //   - If r.Forget is set it forgets the state of the key, and runs no Decider.
 //   - An error means that there is no decision, and that the Answer is to be ignored. One that is about the
 //     request, while the store is well, wraps [ErrRequest]. A Store that can block
 //     returns within ctx, and counts a request once at most, even if it retries.
 //
-// A Store may stand in front of another, and pass requests on.
+// A Store may stand in front of another, and pass requests on. A Store that has options, or serves several
+// limiters, should be an [Acceptor]: that is how New reports faults.
 type Store interface {
 	// Do makes the decision that r asks for, in one step.
 	Do(ctx context.Context, r Request) (Answer, error)

@@ -1,9 +1,6 @@
 package weir
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // TakeParts is [Keyed.Take], and puts the Result of each part of a policy made by [All] or [Tiers] into
 // *parts, in their order and in place of what is there. For other policies, and if there is an error,
@@ -18,28 +15,14 @@ import (
 // A slice that is used again and again costs no allocation. parts may be nil. TakeParts is safe for concurrent
 // use, each call with a slice of its own.
 func (k *Keyed) TakeParts(ctx context.Context, key string, n int, parts *[]Result) (Result, error) {
-	if parts != nil {
+	if parts == nil {
+		parts = new([]Result)
+	}
+	*parts = (*parts)[:0]
+	a, err := k.answer(ctx, key, Ask{N: n, Parts: parts})
+	if err != nil {
 		*parts = (*parts)[:0]
-	}
-	if k == nil || k.store == nil {
-		return Result{}, errNotMade
-	}
-	if n < 0 {
-		return Result{}, fmt.Errorf("weir: Take of %d events, must be at least 0", n)
-	}
-	if err := ctx.Err(); err != nil {
-		return Result{}, fmt.Errorf("weir: Take: %w", err)
-	}
-	scope, err := k.plans.scope(ctx, key)
-	if err != nil {
-		return Result{}, fmt.Errorf("weir: Take: %w", err)
-	}
-	a, err := k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: Ask{N: n, Parts: parts}})
-	if err != nil {
-		if parts != nil {
-			*parts = (*parts)[:0]
-		}
-		return Result{}, fmt.Errorf("weir: Take: %w", err)
+		return Result{}, callError("Take of", n, err)
 	}
 	return a.Result, nil
 }

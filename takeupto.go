@@ -1,9 +1,6 @@
 package weir
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // TakeUpTo asks for n events, and takes as many of them as there are: it is for work that can be
 // done in parts, such as a bulk mailing. It tells how many were granted. If that is none the Result
@@ -16,22 +13,21 @@ import (
 // An error means that there is no decision. An n below 0 and a ctx that has ended are errors. It is
 // safe for concurrent use.
 func (k *Keyed) TakeUpTo(ctx context.Context, key string, n int) (granted int, r Result, err error) {
-	if k == nil || k.store == nil {
-		return 0, Result{}, errNotMade
+	a, err := k.answer(ctx, key, Ask{N: n, How: UpTo})
+	if err != nil {
+		return 0, Result{}, callError("TakeUpTo", n, err)
 	}
-	if n < 0 {
-		return 0, Result{}, fmt.Errorf("weir: TakeUpTo %d events, must be at least 0", n)
-	}
-	if err := ctx.Err(); err != nil {
-		return 0, Result{}, fmt.Errorf("weir: TakeUpTo: %w", err)
+	return a.Granted, a.Result, nil
+}
+
+// answer asks the store by the policy of the key.
+func (k *Keyed) answer(ctx context.Context, key string, ask Ask) (Answer, error) {
+	if err := k.check(ctx, ask.N); err != nil {
+		return Answer{}, err
 	}
 	scope, err := k.plans.scope(ctx, key)
 	if err != nil {
-		return 0, Result{}, fmt.Errorf("weir: TakeUpTo: %w", err)
+		return Answer{}, err
 	}
-	a, err := k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: Ask{N: n, How: UpTo}})
-	if err != nil {
-		return 0, Result{}, fmt.Errorf("weir: TakeUpTo: %w", err)
-	}
-	return a.Granted, a.Result, nil
+	return k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: ask})
 }

@@ -1,13 +1,6 @@
 package weir
 
-import (
-	"encoding"
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
-	"time"
-)
+import "encoding"
 
 // AnyPolicy holds a policy of any kind where text is decoded: in a struct for a configuration file,
 // in a flag, in an environment variable. The text is that of [ParsePolicy]. Where only one kind is
@@ -105,106 +98,44 @@ func (p SlidingLog) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 // [ParsePolicy] refuses; p is then left as it was.
 func (p *SlidingLog) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
-// policyText is the text form of p. textKinds reads what stands here. A policy of another package
-// gives the name of its type, which ParsePolicy refuses, even if it has the methods of one of these embedded.
-func policyText(p Policy) string {
-	switch p := pointedTo(p).(type) {
-	case TokenBucket:
-		if p.Burst == 0 {
-			return rateText(p.Limit, p.Per)
-		}
-		return "token-bucket " + rateText(p.Limit, p.Per) + countText(" burst=", p.Burst)
-	case LeakyBucket:
-		return "leaky-bucket " + rateText(p.Limit, p.Per) + countText(" capacity=", p.Capacity)
-	case FixedWindow:
-		return "fixed-window " + rateText(p.Limit, p.Per) + wordText(" from-first", p.FromFirst)
-	case SlidingWindow:
-		return "sliding-window " + rateText(p.Limit, p.Per) + countText(" buckets=", p.Buckets)
-	case SlidingLog:
-		return "sliding-log " + rateText(p.Limit, p.Per)
-	case CalendarWindow, all, tiers, SingleRateMarker, TwoRateMarker:
-		return p.(interface{ text() string }).text()
-	default:
-		return fmt.Sprintf("%T", p)
-	}
-}
+// String returns the text form of p, which [ParsePolicy] describes.
+func (p CalendarWindow) String() string { return policyText(p) }
 
-// partsText is the text of the parts of a composed policy, to stand after the name of its kind.
-func partsText(parts []Policy) string {
-	texts := make([]string, len(parts))
-	for i, p := range parts {
-		texts[i] = policyText(p)
-	}
-	return "(" + strings.Join(texts, ", ") + ")"
-}
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p CalendarWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-func rateText(limit int, per time.Duration) string {
-	return strconv.Itoa(limit) + "/" + perText(per)
-}
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
+// [ParsePolicy] refuses; p is then left as it was.
+func (p *CalendarWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
-// perUnits are the units of a duration, the longest first. The first two are those that package time
-// does not have.
-var perUnits = [...]struct {
-	name   string
-	length time.Duration
-}{
-	{"w", 7 * 24 * time.Hour},
-	{"d", 24 * time.Hour},
-	{"h", time.Hour},
-	{"m", time.Minute},
-	{"s", time.Second},
-	{"ms", time.Millisecond},
-	{"us", time.Microsecond},
-}
+// String returns the text form of p, which [ParsePolicy] describes.
+func (p all) String() string { return policyText(p) }
 
-// perText is d in the largest unit in which it is a whole number.
-func perText(d time.Duration) string {
-	for _, u := range perUnits {
-		if d != 0 && d%u.length == 0 {
-			return strconv.FormatInt(int64(d/u.length), 10) + u.name
-		}
-	}
-	return strconv.FormatInt(int64(d), 10) + "ns"
-}
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p all) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-// parsePer reads a duration as time.ParseDuration does, with weeks and days before its units. A unit
-// alone is one of it.
-func parsePer(s string) (time.Duration, bool) {
-	if s != "" && !strings.ContainsRune("0123456789.+-", rune(s[0])) {
-		s = "1" + s
-	}
-	var total time.Duration
-	for _, u := range perUnits[:2] {
-		digits, rest, ok := strings.Cut(s, u.name)
-		if !ok {
-			continue
-		}
-		n, ok := parseCount(digits)
-		if !ok || int64(n) > int64((math.MaxInt64-total)/u.length) {
-			return 0, false
-		}
-		if total += time.Duration(n) * u.length; rest == "" {
-			return total, true
-		}
-		if rest[0] < '0' || rest[0] > '9' {
-			return 0, false
-		}
-		s = rest
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d > math.MaxInt64-total {
-		return 0, false
-	}
-	return total + d, true
-}
+// String returns the text form of p, which [ParsePolicy] describes.
+func (p tiers) String() string { return policyText(p) }
 
-func countText(option string, n int) string {
-	return wordText(option+strconv.Itoa(n), n != 0)
-}
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p tiers) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-func wordText(word string, set bool) string {
-	if !set {
-		return ""
-	}
-	return word
-}
+// String returns the text form of p, which [ParsePolicy] describes.
+func (p SingleRateMarker) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p SingleRateMarker) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
+// [ParsePolicy] refuses; p is then left as it was.
+func (p *SingleRateMarker) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+
+// String returns the text form of p, which [ParsePolicy] describes.
+func (p TwoRateMarker) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p TwoRateMarker) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
+// [ParsePolicy] refuses; p is then left as it was.
+func (p *TwoRateMarker) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }

@@ -95,6 +95,7 @@ func TestText_OtherWays(t *testing.T) {
 		"10/1w1d1h1m1s1ms1us1ns":                weir.TokenBucket{Limit: 10, Per: 193*time.Hour + time.Minute + time.Second + 1_001_001},
 		"10/15250w1d23h47m16s854ms775us807ns":   weir.TokenBucket{Limit: 10, Per: math.MaxInt64},
 		"10/106751d23h47m16s854ms775us807ns":    weir.TokenBucket{Limit: 10, Per: math.MaxInt64},
+		"10/106751d23h47m16.854775807s":         weir.TokenBucket{Limit: 10, Per: math.MaxInt64},
 		"10/2562047h47m16s854ms775us807ns":      weir.TokenBucket{Limit: 10, Per: math.MaxInt64},
 		"fixed-window    1000/1h    from-first": weir.FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true},
 	} {
@@ -109,6 +110,7 @@ func TestText_ErrorsShowThePlace(t *testing.T) {
 		kind     = "must be a rate such as 100/1m, token-bucket, leaky-bucket, fixed-window, sliding-window"
 		rate     = "must be a rate such as 100/1m"
 		duration = "must be a duration such as 10ms, 1s, 1m, 1h30m, 1d or 1w"
+		tooLong  = "must be at most 106751d23h47m16.854775807s"
 	)
 	number := fmt.Sprintf("must be a whole number from 1 to %d", math.MaxInt)
 	for _, test := range []struct{ text, want string }{
@@ -144,10 +146,15 @@ func TestText_ErrorsShowThePlace(t *testing.T) {
 		{"100/1.5d", `at byte 4, "1.5d": ` + duration},
 		{"100/-1d", `at byte 4, "-1d": ` + duration},
 		{"100/1h1d", `at byte 4, "1h1d": ` + duration},
-		{"100/15251w", `at byte 4, "15251w": ` + duration},
-		{"100/15250w2d", `at byte 4, "15250w2d": ` + duration},
-		{"100/106751d23h47m16s854ms775us808ns", `at byte 4, "106751d23h47m16s854ms775us808ns": ` + duration},
-		{"100/99999999999999999999w", `at byte 4, "99999999999999999999w": ` + duration},
+		{"100/106752d", `at byte 4, "106752d": ` + tooLong},
+		{"100/2562048h", `at byte 4, "2562048h": ` + tooLong},
+		{"100/1d1.5h9999999999999999999999ms", `at byte 4, "1d1.5h9999999999999999999999ms": ` + tooLong},
+		{"100/-106752d", `at byte 4, "-106752d": ` + duration},
+		{"100/106752d5", `at byte 4, "106752d5": ` + duration},
+		{"100/15251w", `at byte 4, "15251w": ` + tooLong},
+		{"100/15250w2d", `at byte 4, "15250w2d": ` + tooLong},
+		{"100/106751d23h47m16s854ms775us808ns", `at byte 4, "106751d23h47m16s854ms775us808ns": ` + tooLong},
+		{"100/99999999999999999999w", `at byte 4, "99999999999999999999w": ` + tooLong},
 
 		{"token-bucket 100/1m bur=20", `at byte 20, "bur=20": must be burst=N or the end`},
 		{"100/1m burst", `at byte 7, "burst": must be burst=N or the end`},

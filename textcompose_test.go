@@ -37,9 +37,11 @@ func TestText_Compositions(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"all()":                   `at byte 4, ")": must be a rate such as 100/1m, `,
-		"tiers(300/1m, 0/1h)":     `at byte 14, "0/1h": weir.TokenBucket.Limit is 0, must be at least 1`,
-		"two-rate-marker(300/1m)": `at byte 15, "(300/1m)": must be two token-buckets, committed and peak`,
+		"all()":                                   `at byte 4, ")": must be a rate such as 100/1m, `,
+		"tiers(300/1m, 0/1h)":                     `at byte 14, "0/1h": weir.TokenBucket.Limit is 0, must be at least 1`,
+		"two-rate-marker 300/1m":                  `at byte 16, "300/1m": must be "("`,
+		"two-rate-marker":                         `at byte 15, the end: must be "("`,
+		"two-rate-marker(300/1m)":                 `at byte 15, "(300/1m)": must be two token-buckets, committed and peak`,
 		"two-rate-marker(1/1m, sliding-log 1/1s)": `at byte 15, "(1/1m, sliding-log 1/1s)": must be two token-buckets, committed and peak`,
 		"two-rate-marker(2/1s, 1/1s)":             `at byte 0, "two-rate-marker(2/1s, 1/1s)": weir.TwoRateMarker.Peak is 1/1s, must be at least as fast as Committed, 2/1s`,
 		"single-rate-marker 300/1m excess=0":      `at byte 33, "0": must be a whole number from 1`,

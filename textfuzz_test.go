@@ -11,44 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// both is a policy that is composed of others.
-type both struct{ parts []Policy }
-
-func (b both) Decider() (Decider, error) {
-	for _, p := range b.parts {
-		if _, err := p.Decider(); err != nil {
-			return nil, err
-		}
-	}
-	return b.parts[0].Decider()
-}
-
-// bothText is policyText with both, to any depth.
-func bothText(p Policy) string {
-	b, ok := p.(both)
-	if !ok {
-		return policyText(p)
-	}
-	texts := make([]string, len(b.parts))
-	for i, part := range b.parts {
-		texts[i] = bothText(part)
-	}
-	return "both(" + strings.Join(texts, ", ") + ")"
-}
-
-var kindsAndBoth = append(textKinds(), textKind{"both", func(r *textReader) Policy { return both{r.parts()} }})
-
 func TestText_Composed(t *testing.T) {
 	minute, hour := TokenBucket{Limit: 300, Per: time.Minute}, TokenBucket{Limit: 15750, Per: time.Hour}
 	log := SlidingLog{Limit: 5, Per: time.Minute}
-	nested := both{[]Policy{minute, both{[]Policy{hour, log}}, FixedWindow{Limit: 1, Per: time.Second, FromFirst: true}}}
+	nested := All(minute, All(hour, log), FixedWindow{Limit: 1, Per: time.Second, FromFirst: true})
 	for text, want := range map[string]Policy{
-		"both(300/1m, 15750/1h)": both{[]Policy{minute, hour}},
-		"both(300/1m)":           both{[]Policy{minute}},
-		" both (\n300/1m ,both( 15750/1h,sliding-log 5/1m ) , fixed-window 1/1s from-first\n) ": nested,
-		"both(300/1m, both(15750/1h, sliding-log 5/1m), fixed-window 1/1s from-first)":          nested,
+		"all(300/1m, 15750/1h)": All(minute, hour),
+		"all(300/1m)":           All(minute),
+		" all (\n300/1m ,all( 15750/1h,sliding-log 5/1m ) , fixed-window 1/1s from-first\n) ": nested,
+		"all(300/1m, all(15750/1h, sliding-log 5/1m), fixed-window 1/1s from-first)":          nested,
 	} {
-		p, err := parsePolicy(text, kindsAndBoth)
+		p, err := ParsePolicy(text)
 		require.NoError(t, err)
 		require.Equal(t, want, p, text)
 	}
@@ -56,28 +29,28 @@ func TestText_Composed(t *testing.T) {
 
 	const endOrMore = `must be "," or ")"`
 	for text, want := range map[string]string{
-		"both":                                `at byte 4, the end: must be "("`,
-		"both 300/1m":                         `at byte 5, "300/1m": must be "("`,
-		"both(":                               `at byte 5, the end: must be a rate such as 100/1m, `,
-		"both()":                              `at byte 5, ")": must be a rate such as 100/1m, `,
-		"both(300/1m":                         `at byte 11, the end: ` + endOrMore,
-		"both(300/1m, ":                       `at byte 13, the end: must be a rate`,
-		"both(300/1m,)":                       `at byte 12, ")": must be a rate`,
-		"both(300/1m 5)":                      `at byte 12, "5": must be burst=N, "," or ")"`,
-		"both(sliding-log 5/1m (":             `at byte 22, "(": must be "," or ")"`,
-		"both(both(300/1m) 5/1m)":             `at byte 18, "5/1m": ` + endOrMore,
-		"both(300/1m) burst=5":                `at byte 13, "burst=5": must be the end`,
-		"both(300/1m))":                       `at byte 12, ")": must be the end`,
-		"both(300/, 5/1m)":                    `at byte 9, "": must be a duration`,
-		"both(300/1m, 0/1h)":                  `at byte 13, "0/1h": weir.TokenBucket.Limit is 0, must be at least 1`,
-		"300/1m both(300/1m)":                 `at byte 7, "both": must be burst=N or the end`,
-		strings.Repeat("both(", 9) + "300/1m": `at byte 44, "(": must be at most 8 deep in brackets`,
-		strings.Repeat("both(", 819):          `at byte 44, "(": must be at most 8 deep in brackets`,
+		"all":                                `at byte 3, the end: must be "("`,
+		"all 300/1m":                         `at byte 4, "300/1m": must be "("`,
+		"all(":                               `at byte 4, the end: must be a rate such as 100/1m, `,
+		"all()":                              `at byte 4, ")": must be a rate such as 100/1m, `,
+		"all(300/1m":                         `at byte 10, the end: ` + endOrMore,
+		"all(300/1m, ":                       `at byte 12, the end: must be a rate`,
+		"all(300/1m,)":                       `at byte 11, ")": must be a rate`,
+		"all(300/1m 5)":                      `at byte 11, "5": must be burst=N, "," or ")"`,
+		"all(sliding-log 5/1m (":             `at byte 21, "(": must be "," or ")"`,
+		"all(all(300/1m) 5/1m)":              `at byte 16, "5/1m": ` + endOrMore,
+		"all(300/1m) burst=5":                `at byte 12, "burst=5": must be the end`,
+		"all(300/1m))":                       `at byte 11, ")": must be the end`,
+		"all(300/, 5/1m)":                    `at byte 8, "": must be a duration`,
+		"all(300/1m, 0/1h)":                  `at byte 12, "0/1h": weir.TokenBucket.Limit is 0, must be at least 1`,
+		"300/1m all(300/1m)":                 `at byte 7, "all": must be burst=N or the end`,
+		strings.Repeat("all(", 9) + "300/1m": `at byte 35, "(": must be at most 8 deep in brackets`,
+		strings.Repeat("all(", 1023):         `at byte 35, "(": must be at most 8 deep in brackets`,
 	} {
-		_, err := parsePolicy(text, kindsAndBoth)
+		_, err := ParsePolicy(text)
 		require.ErrorContains(t, err, want, text)
 	}
-	_, err := parsePolicy(strings.Repeat("both(", 8)+"300/1m"+strings.Repeat(")", 8), kindsAndBoth)
+	_, err := ParsePolicy(strings.Repeat("all(", 8) + "300/1m" + strings.Repeat(")", 8))
 	require.NoError(t, err)
 }
 
@@ -86,24 +59,26 @@ func TestText_Composed(t *testing.T) {
 func FuzzParsePolicy(f *testing.F) {
 	for _, seed := range []string{
 		"300/1m", "token-bucket 100/1m burst=20", "leaky-bucket 10/1s capacity=50", "fixed-window 1000/1h from-first",
-		"sliding-window 100/1m buckets=6", "sliding-log 5/1w1d1h", "both(300/1m, both(1/s, sliding-log 5/d))",
-		"sliding-window 0/1m buckets=7", "both(300/ burst=2", "fixed-window 1/µs from-first=", "1/1.5h burst=x",
-		"9223372036854775807/15250w1d23h47m16s854ms775us807ns", strings.Repeat("both(", 9), "both(1/1m\xff)", "",
+		"sliding-window 100/1m buckets=6", "sliding-log 5/1w1d1h", "all(300/1m, all(1/s, sliding-log 5/d))",
+		"sliding-window 0/1m buckets=7", "all(300/ burst=2", "fixed-window 1/µs from-first=", "1/1.5h burst=x",
+		"9223372036854775807/15250w1d23h47m16s854ms775us807ns", strings.Repeat("all(", 9), "all(1/1m\xff)", "",
+		"two-rate-marker(10/s, 20/s burst=40)", "two-rate-marker 1/s", "two-rate-marker(1/s)", "tiers(300/1m, sliding-log 9/1h)",
+		"single-rate-marker 10/s burst=20 excess=40", "calendar-window 1000/month location=Europe/Berlin start=15",
 	} {
 		f.Add(seed)
 	}
 	place := regexp.MustCompile(`: at byte (\d+), (the end|"(?:[^"\\]|\\.)*"): \w`)
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := parsePolicy(text, kindsAndBoth)
+		p, err := ParsePolicy(text)
 		switch {
 		case err == nil:
 			_, err = p.Decider()
 			require.NoError(t, err)
-			printed := bothText(p)
-			again, err := parsePolicy(printed, kindsAndBoth)
+			printed := policyText(p)
+			again, err := ParsePolicy(printed)
 			require.NoError(t, err)
 			require.Equal(t, p, again, printed)
-			require.Equal(t, printed, bothText(again))
+			require.Equal(t, printed, policyText(again))
 		case len(text) > maxPolicyText:
 			require.Nil(t, p)
 		default:

@@ -33,35 +33,10 @@ func unmarshalPolicy[P Policy](text []byte, into *P) error {
 	return nil
 }
 
-// pointedTo is the policy that p points to, if it is a pointer to one of this package, and else p.
-func pointedTo(p Policy) Policy {
-	if nilPolicy(p) {
-		return p
-	}
-	switch p := p.(type) {
-	case *TokenBucket:
-		return *p
-	case *LeakyBucket:
-		return *p
-	case *FixedWindow:
-		return *p
-	case *SlidingWindow:
-		return *p
-	case *SlidingLog:
-		return *p
-	case *CalendarWindow:
-		return *p
-	case *SingleRateMarker:
-		return *p
-	case *TwoRateMarker:
-		return *p
-	}
-	return p
-}
-
 // saySame tells whether p and q say the same, whether by themselves or by pointers.
 func saySame(p, q Policy) bool {
-	p, q = pointedTo(p), pointedTo(q)
+	p, _ = kindOf(p)
+	q, _ = kindOf(q)
 	if reflect.TypeOf(p) != reflect.TypeOf(q) {
 		return false
 	}

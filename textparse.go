@@ -42,63 +42,13 @@ const (
 //
 // A text has at most 4096 bytes, and policies in it lie within at most 8 others; where they do not, MarshalText
 // fails. An error is one line, with
-// the place in the text and what is allowed there. What [New] refuses is an error too.
+// the place in the text and what is allowed there. What [New] refuses is an error too, such as a
+// composed policy with a new state of more than 100,002 words.
 func ParsePolicy(text string) (Policy, error) {
-	return parsePolicy(text, textKinds())
-}
-
-// A textKind is a policy's name in the text form, and how to read what comes after it.
-type textKind struct {
-	name string
-	read func(*textReader) Policy
-}
-
-// textKinds are the kinds of policies. The first may be left out.
-func textKinds() []textKind {
-	return []textKind{
-		{"token-bucket", func(r *textReader) Policy {
-			var p TokenBucket
-			p.Limit, p.Per = r.rate()
-			r.options(countOption("burst", &p.Burst))
-			return p
-		}},
-		{"leaky-bucket", func(r *textReader) Policy {
-			var p LeakyBucket
-			p.Limit, p.Per = r.rate()
-			r.options(countOption("capacity", &p.Capacity))
-			return p
-		}},
-		{"fixed-window", func(r *textReader) Policy {
-			var p FixedWindow
-			p.Limit, p.Per = r.rate()
-			r.options(wordOption("from-first", &p.FromFirst))
-			return p
-		}},
-		{"sliding-window", func(r *textReader) Policy {
-			var p SlidingWindow
-			p.Limit, p.Per = r.rate()
-			r.options(countOption("buckets", &p.Buckets))
-			return p
-		}},
-		{"sliding-log", func(r *textReader) Policy {
-			var p SlidingLog
-			p.Limit, p.Per = r.rate()
-			r.options()
-			return p
-		}},
-		{"calendar-window", readCalendarWindow},
-		{"all", readAll},
-		{"tiers", readTiers},
-		{"single-rate-marker", readSingleRateMarker},
-		{"two-rate-marker", readTwoRateMarker},
-	}
-}
-
-func parsePolicy(text string, kinds []textKind) (Policy, error) {
 	if len(text) > maxPolicyText {
 		return nil, fmt.Errorf("weir: policy of %d bytes, must be at most %d", len(text), maxPolicyText)
 	}
-	r := textReader{text: text, kinds: kinds}
+	r := textReader{text: text}
 	r.next()
 	p := r.policy()
 	if r.word != "" {

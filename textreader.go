@@ -3,17 +3,16 @@ package weir
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // A textReader reads the text form of a policy, a word at a time. After a first error, which it
 // keeps, there are no more words, so that whoever reads need not look.
 type textReader struct {
 	text  string
-	kinds []textKind
 	depth int // of the policy that is being read
 	err   error
 
@@ -61,11 +60,7 @@ func (r *textReader) failAt(at int, part, what string) {
 // policy reads a policy that New does not refuse.
 func (r *textReader) policy() Policy {
 	start := r.at
-	kind := r.kind()
-	if r.err != nil {
-		return nil
-	}
-	p := kind.read(r)
+	p := r.fields(r.kind())
 	if r.err != nil {
 		return nil
 	}
@@ -77,22 +72,59 @@ func (r *textReader) policy() Policy {
 	return p
 }
 
-// kind reads the name of a kind. It is the first kind if there is a rate in place of a name.
-func (r *textReader) kind() textKind {
+// kind reads the name of a kind, and returns a zero policy. It is of the first kind if there is a rate in
+// place of a name.
+func (r *textReader) kind() Policy {
 	if strings.Contains(r.word, "/") {
-		return r.kinds[0]
+		return textKinds[0].policy
 	}
-	i := slices.IndexFunc(r.kinds, func(k textKind) bool { return k.name == r.word })
-	if i < 0 {
-		allowed := []string{"a rate such as 100/1m"}
-		for _, k := range r.kinds {
-			allowed = append(allowed, k.name)
+	allowed := []string{"a rate such as 100/1m"}
+	for _, k := range textKinds {
+		if k.name == r.word {
+			r.next()
+			return k.policy
 		}
-		r.fail(anyOf(allowed))
-		return textKind{}
+		allowed = append(allowed, k.name)
 	}
-	r.next()
-	return r.kinds[i]
+	r.fail(anyOf(allowed))
+	return nil
+}
+
+// fields reads what comes after the name of the kind of p.
+func (r *textReader) fields(p Policy) Policy {
+	switch p.(type) {
+	case nil:
+		return nil
+	case all:
+		return All(r.parts()...)
+	case tiers:
+		return Tiers(r.parts()...)
+	case TwoRateMarker:
+		return r.twoRates()
+	}
+	v := reflect.New(reflect.TypeOf(p)).Elem()
+	limit, per, options := textFields(v)
+	r.rate(limit, per)
+	r.options(options)
+	return v.Interface().(Policy)
+}
+
+// twoRates reads the buckets of a TwoRateMarker.
+func (r *textReader) twoRates() Policy {
+	start := r.at
+	parts := r.parts()
+	if r.err != nil {
+		return nil
+	}
+	if len(parts) == 2 {
+		committed, ok := parts[0].(TokenBucket)
+		peak, too := parts[1].(TokenBucket)
+		if ok && too {
+			return TwoRateMarker{committed, peak}
+		}
+	}
+	r.failAt(start, r.text[start:r.last], "must be two token-buckets, committed and peak")
+	return nil
 }
 
 // parts reads the policies that a policy is composed of, in brackets.
@@ -119,73 +151,51 @@ func (r *textReader) parts() []Policy {
 	return parts
 }
 
-// rate reads events per duration.
-func (r *textReader) rate() (limit int, per time.Duration) {
-	limit, value, at := r.events()
-	per, ok := parsePer(value)
-	if !ok {
-		r.failAt(at, value, "must be a duration such as 10ms, 1s, 1m, 1h30m, 1d or 1w")
-	}
-	return limit, per
-}
-
-// events reads events per something, and tells where that stands.
-func (r *textReader) events() (limit int, per string, at int) {
-	count, per, ok := strings.Cut(r.word, "/")
+// rate reads events per duration, or per unit of the calendar.
+func (r *textReader) rate(limit, per reflect.Value) {
+	count, value, ok := strings.Cut(r.word, "/")
 	if !ok {
 		r.fail("a rate such as 100/1m")
-		return 0, "", 0
+		return
 	}
 	n, ok := parseCount(count)
 	if !ok {
 		r.failAt(r.at, count, fmt.Sprintf("must be a whole number from 1 to %d", math.MaxInt))
-		return 0, "", 0
+		return
 	}
-	at = r.at + len(count) + 1
+	at := r.at + len(count) + 1
 	r.next()
-	return n, per, at
-}
-
-// A textOption is a word that may follow a rate.
-type textOption struct {
-	name string
-	form string            // of the whole word, for errors
-	read func(string) bool // takes its value, which it has if form goes on after name, if it can be
-	must string            // what the value must be
-}
-
-// countOption is an option that sets n to a number. Zero would be the same as leaving it out, and so
-// not what a reader takes it for.
-func countOption(name string, n *int) textOption {
-	return textOption{
-		name: name,
-		form: name + "=N",
-		read: func(value string) (ok bool) {
-			*n, ok = parseCount(value)
-			return ok && *n > 0
-		},
-		must: fmt.Sprintf("a whole number from 1 to %d", math.MaxInt),
+	limit.SetInt(int64(n))
+	if per.Type() == reflect.TypeFor[Unit]() {
+		if per.SetUint(uint64(max(slices.Index(unitNames[:], value), 0))); per.IsZero() {
+			r.failAt(at, value, "must be "+anyOf(unitNames[Minute:]))
+		}
+		return
 	}
-}
-
-// wordOption is an option without a value.
-func wordOption(name string, is *bool) textOption {
-	return textOption{name: name, form: name, read: func(string) bool { *is = true; return true }}
+	length, ok := parsePer(value)
+	per.SetInt(int64(length))
+	switch {
+	case ok:
+	case tooLong(value):
+		r.failAt(at, value, "must be at most "+longestPer)
+	default:
+		r.failAt(at, value, "must be a duration such as 10ms, 1s, 1m, 1h30m, 1d or 1w")
+	}
 }
 
 // options reads the rest of a policy. Options can be in any order, each once at most.
-func (r *textReader) options(allowed ...textOption) {
+func (r *textReader) options(allowed []textOption) {
 	for r.word != "" && (r.depth == 0 || r.word != "," && r.word != ")") {
 		name, value, has := strings.Cut(r.word, "=")
 		i := slices.IndexFunc(allowed, func(o textOption) bool {
-			return o.name == name && has == (o.form != o.name)
+			return o.name == name && has == (o.Kind() != reflect.Bool)
 		})
 		if i < 0 {
 			r.fail(r.afterRate(allowed))
 			return
 		}
-		if o := allowed[i]; !o.read(value) {
-			r.failAt(r.at+len(name)+1, value, "must be "+o.must)
+		if must := allowed[i].set(value); must != "" {
+			r.failAt(r.at+len(name)+1, value, "must be "+must)
 			return
 		}
 		allowed = slices.Delete(allowed, i, i+1)
@@ -197,7 +207,7 @@ func (r *textReader) options(allowed ...textOption) {
 func (r *textReader) afterRate(options []textOption) string {
 	var allowed []string
 	for _, o := range options {
-		allowed = append(allowed, o.form)
+		allowed = append(allowed, o.form())
 	}
 	if r.depth > 0 {
 		return anyOf(append(allowed, `","`, `")"`))

@@ -1,6 +1,9 @@
 package weir
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Tiers returns the policy that asks the first of the policies, and where that denies the next: an
 // allowance for the usual, and others for what goes beyond it. Part of the Result tells which one
@@ -11,7 +14,7 @@ import "math"
 // has. The answers keep the rules that those of single policies do:
 //
 //   - Limit and Remaining are the largest of the tiers'. What all of them have together cannot be had at
-//     once.
+//     once. While a tier is in debt, no more is granted than all have together.
 //   - RetryAfter is the shortest of the tiers', and Never if none can ever grant.
 //   - ResetAfter is the longest of the tiers'.
 //   - Part of a grant is the tier that paid, and of a denial the one that will grant first. Of a look it is the
@@ -20,15 +23,15 @@ import "math"
 // [Keyed.TakeUpTo] grants as many as Remaining tells, and they are paid by one tier, too. What has
 // to be charged in any case is charged to the last tier if none has so much.
 //
-// Events that are given back go to the last tier that is not full: it may not be the one that
-// paid, but then it is one of less worth. What that one can't take is lost. So nothing is minted,
-// and no tier gives out more than it would have.
+// A [Reservation] gives back to the tier that paid. [Keyed.Return] does not tell which one that was. It
+// gives back to the last tier that is not full, and what that tier has no room for is lost.
 //
 // Tiers keep no queue: [Keyed.Wait] asks again when the first of them may grant.
 //
 // Each tier has a state of its own, so that this is not quite what routers do, where tiers are filled
 // from one source; for that there are [SingleRateMarker] and [TwoRateMarker]. New refuses Tiers of no
-// policies, and those with a tier that is nil or that it would refuse alone.
+// policies, and those with a tier that is nil or that it would refuse alone. The new state of a key may
+// have 100,002 words at most, as that of the largest [SlidingWindow] has.
 func Tiers(policies ...Policy) Policy { return tiers{newList(policies)} }
 
 type tiers struct{ parts list }
@@ -38,125 +41,111 @@ func (p tiers) GoString() string { return goString("Tiers", p.parts) }
 
 // Decider implements [Policy].
 func (p tiers) Decider() (Decider, error) {
-	c, err := newComposed("Tiers", p.parts.policies())
-	if err != nil {
-		return nil, err
-	}
-	return &tiersDecider{*c}, nil
+	return newComposed("Tiers", p.parts.policies())
 }
 
-type tiersDecider struct{ composed }
-
-// Decide implements [Decider].
-func (d *tiersDecider) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	results := ask.Parts
-	ask.Parts, ask.MaxWait = nil, 0
-	switch {
-	case ask.N == 0:
-		return d.look(state, now, results)
-	case ask.N < 0:
-		state, tier := d.giveBack(state, now, ask)
-		state, a := d.look(state, now, results)
+// askTiers asks one tier after the other, until one pays. The others are looked at.
+func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result) ([]uint64, Answer) {
+	if ask.N < 0 {
+		state, tier := c.giveBackToTier(state, now, ask)
+		state, a := c.askTiers(state, now, Ask{}, results)
 		a.Part = tier
 		return state, a
-	case ask.How == UpTo:
-		state, look := d.look(state, now, nil)
-		n := min(ask.N, look.Remaining)
-		ask.N, ask.How = max(n, 1), AllOrNone
-		state, a := d.take(state, now, ask, results)
-		if a.Allowed {
-			a.Granted = n
-		}
-		return state, a
 	}
-	return d.take(state, now, ask, results)
-}
-
-// take asks one tier after the other, until one pays.
-func (d *tiersDecider) take(state []uint64, now int64, ask Ask, results *[]Result) ([]uint64, Answer) {
-	sum := tiersSum{results: results}
-	sum.start(len(d.parts))
-	how := ask.How
-	ask.How = AllOrNone
+	left, indebted := c.left(state, now)
+	short := ask.N > left
+	if short && ask.How == AllOrNone {
+		return c.denyDebt(state, now, ask.N, results)
+	}
+	sum := Answer{Result: Result{RetryAfter: math.MaxInt64}}
+	first := 0 // that has something left
 	var a Answer
-	for i := range d.parts {
+	for i := range c.parts {
+		this, last := ask, i == len(c.parts)-1
 		switch {
-		case sum.Allowed:
-			ask = Ask{} // a look
-		case i == len(d.parts)-1:
-			ask.How = how
+		case sum.Allowed, short && !last: // only the last is charged what all have not got
+			this = Ask{}
+		case !last:
+			this.How = AllOrNone
 		}
-		state = d.ask(state, i, now, ask, &a)
-		sum.add(i, &a)
-	}
-	return state, sum.Answer
-}
-
-func (d *tiersDecider) look(state []uint64, now int64, results *[]Result) ([]uint64, Answer) {
-	sum := tiersSum{results: results}
-	sum.start(len(d.parts))
-	first := 0
-	var a Answer
-	for i := range d.parts {
-		state = d.ask(state, i, now, Ask{}, &a)
+		state = c.ask(state, i, now, this, &a)
+		if results != nil {
+			results[i] = a.Result
+		}
 		if a.Remaining > 0 && sum.Remaining == 0 {
 			first = i
 		}
-		sum.add(i, &a)
+		sum.Limit = max(sum.Limit, a.Limit)
+		sum.Remaining = max(sum.Remaining, a.Remaining)
+		sum.ResetAfter = max(sum.ResetAfter, a.ResetAfter)
+		switch {
+		case sum.Allowed, this.N < ask.N:
+		case a.Allowed:
+			sum.Allowed, sum.RetryAfter, sum.Part = true, 0, i
+		case a.RetryAfter < sum.RetryAfter:
+			sum.RetryAfter, sum.Part = a.RetryAfter, i
+		}
 	}
-	sum.Part = first
-	return state, sum.Answer
+	if ask.N == 0 {
+		sum.Part = first
+	}
+	if indebted || ask.How == Regardless { // there is less of it now
+		left, _ = c.left(state, now)
+	}
+	sum.Remaining = min(sum.Remaining, left)
+	return state, sum
 }
 
-// giveBack gives back to the last tier that is not full, and tells which one it is.
-func (d *tiersDecider) giveBack(state []uint64, now int64, ask Ask) ([]uint64, int) {
+// left is how many events all tiers have together while one of them is in debt, and else
+// math.MaxInt: no tier has more than all of them.
+func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
+	used, limit := uint64(0), uint64(0)
+	for i := range c.parts {
+		from, to := c.span(state, i)
+		n, of := usageAt(c.parts[i].Decider, state[from:to:to], now)
+		indebted, used, limit = indebted || n > of, saturatingSum(used, n), saturatingSum(limit, of)
+	}
+	if !indebted {
+		return math.MaxInt, false
+	}
+	return int(min(limit-min(used, limit), math.MaxInt)), true
+}
+
+// denyDebt denies n events that the tiers have not got together. It searches for the instant at
+// which they have: while time passes and nothing is granted, they never have less.
+func (c *composed) denyDebt(state []uint64, now int64, n int, results []Result) ([]uint64, Answer) {
+	state, a := c.askTiers(state, now, Ask{}, results)
+	if a = a.never(); n > a.Limit {
+		return state, a
+	}
+	room := slices.Clone(state)
+	tiers := make([]Result, len(c.parts))
+	has := func(at int64) bool {
+		_, later := c.askTiers(room, at, Ask{}, tiers)
+		return later.Remaining >= n
+	}
+	a.RetryAfter = untilInstant(now, firstInstant(now, c.Expiry(state), has))
+	if a.RetryAfter < Never && has(now+int64(a.RetryAfter)) {
+		a.Part = slices.IndexFunc(tiers, func(r Result) bool { return r.Remaining >= n })
+	}
+	return state, a
+}
+
+// giveBackToTier gives back to the tier that paid, or if that is not known, to the last that is not full. It
+// tells which one it is.
+func (c *composed) giveBackToTier(state []uint64, now int64, ask Ask) (_ []uint64, tier int) {
 	var a Answer
-	for i := len(d.parts) - 1; i >= 0; i-- {
-		state = d.ask(state, i, now, Ask{}, &a)
-		if a.Remaining < a.Limit {
-			return d.ask(state, i, now, ask, &a), i
+	for i := range slices.Backward(c.parts) {
+		var paid bool
+		if ask.Charges != nil {
+			paid = slices.ContainsFunc(own(c, *ask.Charges, i), func(c Charge) bool { return c.N > 0 })
+		} else {
+			state = c.ask(state, i, now, Ask{}, &a)
+			paid = a.Remaining < a.Limit
+		}
+		if paid {
+			return c.ask(state, i, now, ask, &a), i
 		}
 	}
 	return state, 0
-}
-
-// admit implements admitter.
-func (d *tiersDecider) admit(state []uint64, now int64) ([]uint64, bool) {
-	for i := range d.parts {
-		var granted bool
-		if state, granted = d.composed.admit(state, i, now); granted {
-			return state, true
-		}
-	}
-	return state, false
-}
-
-// A tiersSum makes one answer of those of the tiers.
-type tiersSum struct {
-	Answer
-	results *[]Result // of the tiers, if asked for
-}
-
-func (s *tiersSum) start(tiers int) {
-	s.RetryAfter = math.MaxInt64
-	if s.results != nil {
-		*s.results = resized(*s.results, tiers)
-	}
-}
-
-// add adds the answer of tier i. They come in their order, and those after the one that paid are looks.
-func (s *tiersSum) add(i int, a *Answer) {
-	if s.results != nil {
-		(*s.results)[i] = a.Result
-	}
-	s.Limit = max(s.Limit, a.Limit)
-	s.Remaining = max(s.Remaining, a.Remaining)
-	s.ResetAfter = max(s.ResetAfter, a.ResetAfter)
-	switch {
-	case s.Allowed:
-	case a.Allowed:
-		s.Allowed, s.RetryAfter, s.Part = true, 0, i
-	case a.RetryAfter < s.RetryAfter:
-		s.RetryAfter, s.Part = a.RetryAfter, i
-	}
 }

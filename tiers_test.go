@@ -119,14 +119,15 @@ func TestTiersUpTo(t *testing.T) {
 	assert.Equal(t, time.Minute, a.RetryAfter)
 }
 
-// A debt is the last tier's: what is promised, stays so.
+// A debt is the last tier's, and binds all: until it is paid, no tier grants (R19).
 func TestTiersRegardless(t *testing.T) {
 	k := newKey(t, committedAndExcess())
 	assert.Equal(t, 0, k.ask(t0, weir.Ask{N: 3, How: weir.Regardless}).Part)
 	assert.Equal(t, 1, k.ask(t0, weir.Ask{N: 9, How: weir.Regardless}).Part)
-	assert.Equal(t, tier(false, 0, time.Minute, time.Hour, 0), k.take(t0, 1))
-	assert.Equal(t, 0, k.take(t0+int64(time.Minute), 3).Part)
+	assert.Equal(t, tier(false, 0, time.Hour, time.Hour, 0), k.take(t0, 1))
 	assert.False(t, k.take(t0+int64(time.Minute), 1).Allowed)
+	assert.False(t, k.take(t0+int64(time.Hour)-1, 1).Allowed)
+	assert.Equal(t, 0, k.take(t0+int64(time.Hour), 3).Part)
 }
 
 func TestTiersWaitForTheFirstThatGrants(t *testing.T) {

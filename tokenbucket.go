@@ -1,9 +1,6 @@
 package weir
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // TokenBucket allows Limit events per Per on average, and Burst of them at once.
 //
@@ -35,15 +32,7 @@ func (p TokenBucket) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	burst := p.Burst
-	if burst == 0 {
-		burst = p.Limit
-	}
-	r := newRate(p.Limit, p.Per)
-	return (&bucket{
-		rate:  r,
-		limit: burst,
-		full:  r.cost(uint64(burst)),
-		queue: uint128{math.MaxUint64, math.MaxUint64}, // bounded by MaxWait alone
-	}).decider(), nil
+	return p.bucket().decider(), nil
 }
+
+func (p TokenBucket) bucket() bucket { return newBucket(p.Limit, p.Per, p.Burst) }

@@ -22,9 +22,9 @@ type TwoRateMarker struct {
 // Decider implements [Policy].
 func (p TwoRateMarker) Decider() (Decider, error) {
 	f := faults{policy: p}
-	committed, err := p.Committed.Decider()
+	_, err := p.Committed.Decider()
 	f.errs = within("Committed of a TwoRateMarker", err)
-	peak, err := p.Peak.Decider()
+	_, err = p.Peak.Decider()
 	f.errs = append(f.errs, within("Peak of a TwoRateMarker", err)...)
 	slow, fast := mul64(uint64(p.Committed.Limit), uint64(p.Peak.Per)), mul64(uint64(p.Peak.Limit), uint64(p.Committed.Per))
 	if f.errs == nil && fast.less(slow) {
@@ -33,90 +33,78 @@ func (p TwoRateMarker) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	d := &twoRate{composed{parts: []part{
-		committedPart: {Decider: committed, policy: p.Committed, index: committedPart, length: -1},
-		peakPart:      {Decider: peak, policy: p.Peak, index: peakPart, length: -1},
-	}}}
-	d.layOut()
-	return d, nil
+	return &twoRate{marker{p.Committed.bucket(), p.Peak.bucket()}}, nil
 }
 
-// twoRate is composed of the two buckets.
-type twoRate struct{ composed }
-
-const (
-	committedPart = iota
-	peakPart
-)
+// twoRate has Committed for green and Peak for yellow.
+type twoRate struct{ marker }
 
 // Decide implements [Decider].
 func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	ask.Parts, ask.MaxWait = nil, 0
+	if !d.sound(state) {
+		return state, broken()
+	}
+	ask.MaxWait = 0
+	c, p, granted := &d.green, uint128{state[2], state[3]}, 0
+	at := c.units(now)
+	lacks := uint128{state[0], state[1]}.sub(at) // of Committed
 	switch {
-	case ask.N == 0:
-		return d.look(state, now)
-	case ask.N < 0:
-		var a Answer
-		state = d.ask(state, peakPart, now, ask, &a)
-		return d.look(state, now)
+	case ask.N <= 0:
+		p, a := d.yellow.decideAt(p, now, ask)
+		state[2], state[3] = p.hi, p.lo
+		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
 	case ask.How == UpTo:
-		state, look := d.look(state, now)
-		n := min(ask.N, look.Remaining)
-		state, a := d.take(state, now, Ask{N: max(n, 1)})
-		a.Granted = n
-		return state, a
+		granted = min(ask.N, d.yellow.remaining(p.sub(d.yellow.units(now))))
+		ask = Ask{N: max(granted, 1), Charges: ask.Charges}
 	}
-	return d.take(state, now, ask)
-}
 
-func (d *twoRate) take(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	var c, p Answer
-	all := Ask{N: ask.N}
-	state = d.ask(state, peakPart, now, all, &p)
+	would := lacks.add(c.cost(uint64(ask.N)))
+	early := would.sub(c.full)
+	next, a := d.yellow.decideAt(p, now, Ask{N: ask.N})
+	isGreen := early.isZero()
 	switch {
-	case p.Allowed:
-		state = d.ask(state, committedPart, now, all, &c)
-		return state, marked(c, p, c.Allowed)
+	case a.Allowed:
+		if ask.Charges != nil {
+			*ask.Charges = append((*ask.Charges)[:0], Charge{N: ask.N, For: a.ResetAfter})
+		}
+		if isGreen {
+			lacks, would = would, at.add(would)
+			state[0], state[1] = would.hi, would.lo
+		}
 	case ask.How == Regardless:
-		state = d.ask(state, peakPart, now, ask, &p)
-		state = d.ask(state, committedPart, now, Ask{}, &c)
-		return state, marked(c, p, false)
+		next, a = d.yellow.decideAt(p, now, ask)
+		isGreen = false
+	case ask.N > c.limit:
+		isGreen = a.RetryAfter == Never
+	default:
+		isGreen = c.ceil(early) <= a.RetryAfter
 	}
-	var saved [2]uint64 // a bucket has no more
-	from, to := d.span(state, committedPart)
-	copy(saved[:], state[from:to])
-	state = d.ask(state, committedPart, now, all, &c)
-	green := c.RetryAfter <= p.RetryAfter
-	if c.Allowed {
-		copy(state[from:to], saved[:])
-		state = d.ask(state, committedPart, now, Ask{}, &c)
-	}
-	return state, marked(c, p, green)
+	state[2], state[3] = next.hi, next.lo
+	a = d.marked(a, lacks, isGreen)
+	a.Granted = granted
+	return state, a
 }
 
-func (d *twoRate) look(state []uint64, now int64) ([]uint64, Answer) {
-	var c, p Answer
-	state = d.ask(state, peakPart, now, Ask{}, &p)
-	state = d.ask(state, committedPart, now, Ask{}, &c)
-	return state, marked(c, p, c.Remaining > 0 || p.Remaining == 0)
-}
-
-// marked is the answer of the peak, with the color that it has.
-func marked(c, p Answer, green bool) Answer {
-	if !green {
-		p.Part = 1
+// marked is the answer of the peak, with the color that it has, when Committed lacks that much.
+func (d *twoRate) marked(a Answer, lacks uint128, isGreen bool) Answer {
+	if !isGreen {
+		a.Part = 1
 	}
-	p.Delay, p.ResetAfter = 0, max(p.ResetAfter, c.ResetAfter)
-	return p
+	a.Delay, a.ResetAfter = 0, max(a.ResetAfter, d.green.ceil(lacks))
+	return a
 }
 
 // admit implements admitter.
 func (d *twoRate) admit(state []uint64, now int64) ([]uint64, bool) {
-	state, granted := d.composed.admit(state, peakPart, now)
+	granted := d.yellow.admitTo(state[2:], now)
 	if granted {
-		state, _ = d.composed.admit(state, committedPart, now)
+		d.green.admitTo(state, now)
 	}
 	return state, granted
 }
 
-func (d *twoRate) every() bool { return false }
+// What follows is for changes of policy, see counter. Peak grants, and what Committed lacks is a color.
+
+func (d *twoRate) counts() any { return [2]any{d.green.counts(), d.yellow.counts()} }
+
+func (d *twoRate) allowance() uint64 { return d.yellow.allowance() }

@@ -53,31 +53,3 @@ func (a uint128) div(d uint64) (quo, rem uint64, ok bool) {
 	quo, rem = bits.Div64(a.hi, a.lo, d)
 	return quo, rem, true
 }
-
-// mulShare returns a*part/whole, rounded up, for a part that is at most whole, and a whole below 2^126.
-func mulShare(a, part, whole uint128) uint128 {
-	if part == whole {
-		return a
-	}
-	var quo, rem uint128 // of the bits of a so far; a bit more doubles both
-	for i := 127; i >= 0; i-- {
-		quo, rem = quo.add(quo), rem.add(rem)
-		if a.bit(i) {
-			rem = rem.add(part)
-		}
-		for !rem.less(whole) { // at most twice
-			rem, quo = rem.sub(whole), quo.add(uint128{0, 1})
-		}
-	}
-	if !rem.isZero() {
-		quo = quo.add(uint128{0, 1})
-	}
-	return quo
-}
-
-func (a uint128) bit(i int) bool {
-	if i >= 64 {
-		return a.hi>>(i-64)&1 == 1
-	}
-	return a.lo>>i&1 == 1
-}

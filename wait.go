@@ -1,47 +1,70 @@
 package weir
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 )
 
-// Wait implements [Limiter]. Those who wait for a key in one process are granted in the order in
-// which they arrived, whatever the policy. They share one timer.
+// Wait implements [Limiter]. The callers that wait for a key in one process are granted in the order
+// in which they came, whatever the policy. They share one timer.
 //
-// With [TokenBucket], [LeakyBucket] and [All] of such a waiter has a place in the policy's own queue, so that later
-// calls of Allow and Take can't overtake it. One whose context ends gives its place back, and those
-// behind it move up. They are those of this limiter: where limiters share a name, or processes a
-// store, a place given back goes to whoever books next, and may so come at the same time as the last
-// place of another.
+//   - With [TokenBucket] and [LeakyBucket] a waiter books its place in the bucket. Later calls of
+//     Allow and Take can't overtake it. If its context ends, its place is given back, and those
+//     behind it move up, unless others have booked behind it: a [Reservation], a limiter of the
+//     same name, or another process. They keep the instants that they were given.
+//   - With all other policies the first waiter asks again when the policy may grant. A call of Allow
+//     that comes first takes what is free.
+//
+// [Keyed.SetPolicy] and [Keyed.Reset] give all waiters new turns, in the same order. After a change
+// a bucket books nothing while events that another policy granted still count; until then
+// its waiters ask again. Where [WithPolicyFor] returns another policy than before, waiters that have
+// booked keep their places, and all others ask by the policy of their own context.
 func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
-	if k == nil || k.store == nil {
-		return errNotMade
-	}
-	if n < 0 {
-		return fmt.Errorf("weir: Wait for %d events, must be at least 0", n)
-	}
-	err := ctx.Err()
+	err := k.check(ctx, n)
 	if err == nil && n > 0 {
 		err = k.wait(ctx, key, n)
 	}
-	if err != nil {
-		return fmt.Errorf("weir: Wait for %d events: %w", n, err)
+	return callError("Wait for", n, err)
+}
+
+// check finds what is wrong with a call for n events.
+func (k *Keyed) check(ctx context.Context, n int) error {
+	switch {
+	case k == nil || k.store == nil:
+		return errNotMade
+	case n < 0:
+		return errNegative
 	}
-	return nil
+	return ctx.Err()
+}
+
+var errNegative = errors.New("must be at least 0")
+
+// callError is the error that a call for n events returns.
+func callError(what string, n int, err error) error {
+	switch err {
+	case nil, errNotMade:
+		return err
+	case errNegative:
+		return fmt.Errorf("weir: %s %d events, %w", what, n, err)
+	}
+	return fmt.Errorf("weir: %s %d events: %w", what, n, err)
 }
 
 func (k *Keyed) wait(ctx context.Context, key string, n int) error {
+	usual := k.plans.usual.Load()
 	w, err := k.join(ctx, key, n)
 	if w == nil {
 		return err
 	}
-	// If the policy has changed meanwhile, whoever changed it may have looked for those who wait before w
-	// was one of them. An error is that of w, too, or that of ctx.
-	if scope, err := k.plans.scope(ctx, key); err == nil && k.lines.outdated(scope, key) {
-		_ = k.retime(ctx, key)
+	defer k.lines.drop(w, nil) // even if a clock panics, or its place could not be given back
+	// SetPolicy may have looked for those who wait before w was one of them.
+	if k.plans.usual.Load() != usual {
+		_ = k.renew(ctx, key, false) // an error is that of w, too, or that of ctx
 	}
 	return k.await(ctx, key, w)
 }
@@ -49,52 +72,34 @@ func (k *Keyed) wait(ctx context.Context, key string, n int) error {
 // join asks for n events now or later. It returns no waiter if they are granted now, or with an
 // error.
 func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
+	ln, asking, err := k.lines.start(ctx, key, joining)
+	if err != nil {
+		return nil, err
+	}
+	defer k.lines.end(ln)
 	scope, err := k.plans.scope(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	if k.plans.forKey != nil && k.lines.outdated(scope, key) {
-		if err := k.retime(ctx, key); err != nil {
-			return nil, err
-		}
+	w, patience := &waiter{line: ln, ctx: ctx, n: n}, k.patience(ctx)
+	waits, err := k.lines.come(w, scope, patience, k.plans.clock.now())
+	if err == nil && !waits {
+		waits, err = k.place(asking, w, scope, patience, patience)
 	}
-	if ctx, err = k.lines.start(ctx, key, booking); err != nil {
-		return nil, err
+	if err != nil || !waits {
+		return nil, cmp.Or(err, w.err)
 	}
-	defer k.lines.end(key)
-	patience := k.patience(ctx)
-	if w, err := k.lines.joinUnbooked(key, n, k.plans.clock.now(), patience); w != nil || err != nil {
-		return w, err
-	}
-	// Nobody waits, or those who do have booked.
-	if scope, err = k.plans.scope(ctx, key); err != nil { // now that no change of it is under way
-		return nil, err
-	}
-	a, now, err := k.ask(ctx, scope, key, Ask{N: n, MaxWait: patience})
-	switch {
-	case err != nil:
-		return nil, err
-	case a.Allowed && a.Delay == 0:
-		return nil, nil
-	case a.Allowed:
-		return k.lines.joinBooked(scope, key, n, saturatingAdd(now, a.Delay)), nil
-	}
-	if err := refused(a, n, patience); err != nil {
-		return nil, err
-	}
-	return k.lines.open(scope, key, n, saturatingAdd(now, a.RetryAfter), a.Limit), nil
+	return w, nil
 }
 
-// ask asks the store, and tells the instant of its answer by the limiter's clock.
-func (k *Keyed) ask(ctx context.Context, s *Scope, key string, ask Ask) (Answer, int64, error) {
-	var read atomic.Int64
-	read.Store(-1)
-	a, err := k.store.Do(ctx, Request{Scope: s, Key: key, Ask: ask, read: &read})
-	now := read.Load()
-	if now < 0 { // it decided by a clock of its own: rather too late than too early
-		now = s.Now()
+// place asks the store for w, by the policy of s, and tells whether w waits then. It books at most ahead
+// into the future.
+func (k *Keyed) place(ctx context.Context, w *waiter, s *Scope, ahead, patience time.Duration) (bool, error) {
+	r, err := k.ask(ctx, s, w.line.key, Ask{N: w.n, MaxWait: ahead})
+	if err != nil {
+		return false, err
 	}
-	return a, now, err
+	return k.lines.place(w, s, &r, patience), nil
 }
 
 // patience is how long ctx lets its caller wait.
@@ -103,12 +108,14 @@ func (k *Keyed) patience(ctx context.Context) time.Duration {
 	if !ok {
 		return math.MaxInt64
 	}
-	return max(deadline.Sub(k.plans.clock.time()), 0)
+	return max(deadline.Sub(k.plans.clock.orSystem().Now()), 0)
 }
 
-// refused is the error for a denial of n events that waiting does not mend, or nil.
+// refused is the error if the answer denies n events, and waiting does not mend that.
 func refused(a Answer, n int, patience time.Duration) error {
 	switch {
+	case a.Allowed:
+		return nil
 	case a.RetryAfter == Never && n > a.Limit:
 		return ErrNeverFits
 	case a.QueueFull:
@@ -123,22 +130,15 @@ func refused(a Answer, n int, patience time.Duration) error {
 // time; when it goes, it wakes the next.
 func (k *Keyed) await(ctx context.Context, key string, w *waiter) error {
 	for ended := false; ; {
-		now := k.plans.clock.now()
-		turn, left := k.lines.turn(w, now)
-		switch {
-		case turn == granted:
+		turn, left := k.lines.turn(w, k.plans.clock.now())
+		switch turn {
+		case granted:
 			return nil
-		case turn == failed:
+		case failed:
 			return w.err
-		case turn == mayAsk:
-			patience := k.patience(ctx)
-			if ended {
-				patience = math.MaxInt64 // the error is then that of ctx
-			}
-			if err := k.askAgain(ctx, key, w, patience); err != errNotYet {
-				return err
-			}
-			if !ended {
+		case mayAsk:
+			k.askAgain(ctx, key, w)
+			if ended = ctx.Err() != nil; !ended {
 				continue
 			}
 		}
@@ -147,7 +147,7 @@ func (k *Keyed) await(ctx context.Context, key string, w *waiter) error {
 		}
 		var timer <-chan time.Time
 		if turn == first {
-			timer = k.plans.clock.after(left)
+			timer = k.plans.clock.orSystem().After(left)
 		}
 		select {
 		case <-timer:
@@ -158,61 +158,35 @@ func (k *Keyed) await(ctx context.Context, key string, w *waiter) error {
 	}
 }
 
-// askAgain asks the store for w, the first of a line that has not booked.
-func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter, patience time.Duration) error {
-	stays := false
-	defer func() { // even if the store panics, the next is to have its turn
-		if !stays {
-			k.lines.remove(w)
-		}
-	}()
-	retimings := k.lines.retimings(w)
+// askAgain asks the store for w, the first of those who have not booked, unless ctx ends before.
+func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter) {
+	ln, asking, err := k.lines.start(ctx, key, joining)
+	if err != nil {
+		return
+	}
+	defer k.lines.end(ln)
+	if turn, _ := k.lines.turn(w, k.plans.clock.now()); turn != mayAsk { // it was given a new one
+		return
+	}
 	scope, err := k.plans.scope(ctx, key)
 	if err == nil {
-		var a Answer
-		var now int64
-		a, now, err = k.ask(ctx, scope, key, Ask{N: w.n})
-		if err == nil && !a.Allowed {
-			if err = refused(a, w.n, patience); err == nil {
-				// A store that denies and says "now" must not keep w from seeing that ctx has ended.
-				k.lines.postpone(w, saturatingAdd(now, max(a.RetryAfter, 1)), a.Limit, retimings)
-				stays = true
-				return errNotYet
-			}
-		}
+		_, err = k.place(asking, w, scope, 0, k.patience(ctx))
 	}
-	return err
+	if err != nil {
+		k.lines.drop(w, err)
+	}
 }
-
-// returnWithin is how long one who has given up still waits for a store that is slow to take its
-// place back. After that the place stays booked.
-const returnWithin = time.Second
 
 // leave takes w out of its line, because ctx has ended. What it had booked is given back, for those
 // behind it.
 func (k *Keyed) leave(ctx context.Context, key string, w *waiter) error {
-	if k.lines.remove(w) {
-		return ctx.Err()
+	switch k.lines.leaves(w) {
+	case granted:
+		return nil
+	case behind:
+		soon, cancel := unended(ctx)
+		defer cancel()
+		_, _ = k.giveBack(soon, key, true, func(*line) (giveBack, error) { return k.lines.ofWaiter(w), nil })
 	}
-	k.lines.leaves(w)
-	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
-	defer cancel()
-	back := time.Duration(0)
-	if soon, err := k.lines.start(soon, key, returning); err == nil {
-		defer k.lines.end(key)
-		if k.lines.remove(w) { // the policy has changed meanwhile, and what it had booked is given back
-			return ctx.Err()
-		}
-		if scope, err := k.plans.scope(soon, key); err == nil {
-			if a, err := k.store.Do(soon, Request{Scope: scope, Key: key, Ask: Ask{N: -w.n}}); err == nil {
-				back = a.Delay
-			}
-		}
-	}
-	k.lines.moveUp(w, back)
 	return ctx.Err()
-}
-
-func saturatingAdd(now int64, d time.Duration) int64 {
-	return int64(saturate(uint64(now) + uint64(d)))
 }

@@ -20,7 +20,7 @@ var notMadeRight = []struct {
 	{
 		weir.FailOpen(weir.DenyCache(nil, weir.DenyCacheOptions{MaxKeys: -2, MaxAge: -3}), nil),
 		"weir: DenyCache with a nil store, must be a Store\n" +
-			"weir: DenyCacheOptions.MaxKeys is -2, must be at least 0\n" +
+			"weir: DenyCacheOptions.MaxKeys is -2, must be from 0 to 10000000\n" +
 			"weir: DenyCacheOptions.MaxAge is -3ns, must be at least 0",
 	},
 	{

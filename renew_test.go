@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Four come at once; a is granted. The policy changes while b, c and d (for two events) wait.
+// Four come at once; a is granted. The policy changes while b, c and d (for two events) wait. A bucket of another rate
+// books nothing while what the first one granted is charged to it (R20): they ask one after the other then.
 func TestSetPolicy_GivesThoseWhoWaitNewTurns(t *testing.T) {
 	oneASecond := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 2}
 	for _, test := range []struct {
@@ -24,23 +25,23 @@ func TestSetPolicy_GivesThoseWhoWaitNewTurns(t *testing.T) {
 		{
 			"a faster bucket", oneASecond,
 			weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 2},
-			[]string{"a 0s", "b 0s", "c 550ms", "d 750ms"},
+			[]string{"a 0s", "b 0s", "c 700ms", "d 800ms"},
 		},
 		{
 			"a slower bucket", oneASecond,
 			weir.TokenBucket{Limit: 1, Per: 2 * time.Second, Burst: 2},
-			[]string{"a 0s", "b 0s", "c 1.5s", "d 5.5s"},
+			[]string{"a 0s", "b 0s", "c 1s", "d 3s"},
 		},
 		{
 			"one that one of them never fits", oneASecond,
 			weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 1},
-			[]string{"a 0s", "b 0s", "d 500ms never-fits", "c 550ms"},
+			[]string{"a 0s", "b 0s", "c 600ms", "d 600ms never-fits"},
 		},
 		{
 			"a faster queue",
 			weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 9},
 			weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 9},
-			[]string{"a 0s", "b 550ms", "c 650ms", "d 750ms"},
+			[]string{"a 0s", "b 1s", "c 1.1s", "d 1.2s"},
 		},
 		{
 			"a shorter queue",
@@ -51,13 +52,13 @@ func TestSetPolicy_GivesThoseWhoWaitNewTurns(t *testing.T) {
 		{
 			"windows of a bucket", oneASecond,
 			weir.FixedWindow{Limit: 2, Per: 10 * time.Second},
-			[]string{"a 0s", "b 0s", "c 10s", "d 20s"},
+			[]string{"a 0s", "b 0s", "c 1s", "d 10s"},
 		},
 		{
 			"a bucket of windows",
 			weir.FixedWindow{Limit: 2, Per: 10 * time.Second},
 			oneASecond,
-			[]string{"a 0s", "b 0s", "c 1.5s", "d 3.5s"},
+			[]string{"a 0s", "b 0s", "c 2.5s", "d 3.5s"},
 		},
 		{
 			"larger windows",
@@ -84,22 +85,22 @@ func TestSetPolicy_GivesThoseWhoWaitNewTurns(t *testing.T) {
 // One who comes after the change stands behind those who came before it, and one who leaves then
 // gives back what it had booked by the new policy.
 func TestSetPolicy_ComingAndLeavingAfterIt(t *testing.T) {
-	bubble(t, weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 5}, func(c *crowd) {
+	bubble(t, weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 2}, func(c *crowd) {
 		c.come("a", 1)
 		b := c.come("b", 1)
 		c.come("c", 1)
-		require.NoError(c.t, c.l.SetPolicy(background, weir.LeakyBucket{Limit: 1, Per: 2 * time.Second, Capacity: 5}))
+		require.NoError(c.t, c.l.SetPolicy(background, weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 3}))
 		c.come("d", 1)
-		c.until(time.Second)
+		c.come("e", 1)
+		c.until(500 * ms)
 		c.cancel(b)
 		c.end()
-		c.want("a 0s", "b 1s cancelled", "c 2s", "d 4s")
-		assert.Equal(t, time.Duration(0), c.look("k").RetryAfter)
+		c.want("a 0s", "e 0s queue-full", "b 500ms cancelled", "c 1s", "d 2s")
 	})
 }
 
-// A key's own policy changes: those who wait are given new turns when the next one comes to wait, or by SetPolicy.
-func TestWithPolicyFor_GivesThoseWhoWaitNewTurns(t *testing.T) {
+// A key's own policy changes: those who have booked keep their turns, until SetPolicy or Reset gives new ones.
+func TestWithPolicyFor_ThoseWhoHaveBookedKeepTheirTurns(t *testing.T) {
 	var plan atomic.Value
 	plan.Store(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 5})
 	bubble(t, weir.TokenBucket{Limit: 1, Per: time.Second}, func(c *crowd) {
@@ -108,8 +109,11 @@ func TestWithPolicyFor_GivesThoseWhoWaitNewTurns(t *testing.T) {
 		c.come("c", 1)
 		plan.Store(weir.LeakyBucket{Limit: 10, Per: time.Second})
 		c.come("d", 1)
+		c.until(time.Second)
+		c.want("a 0s", "b 1s")
+		require.NoError(c.t, c.l.SetPolicy(background, weir.TokenBucket{Limit: 1, Per: time.Second}))
 		c.end()
-		c.want("a 0s", "b 100ms", "c 200ms", "d 300ms")
+		c.want("a 0s", "b 1s", "c 2s", "d 2.1s")
 	}, weir.WithPolicyFor(func(context.Context, string) weir.Policy { return plan.Load().(weir.Policy) }))
 }
 
@@ -128,7 +132,7 @@ func TestSetPolicy_WhenTheStoreFails(t *testing.T) {
 				c.come("a", 1)
 				c.come("b", 1)
 				c.come("c", 1)
-				err := c.l.SetPolicy(background, weir.LeakyBucket{Limit: 2, Per: time.Second, Capacity: 5})
+				err := c.l.SetPolicy(background, weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 6})
 				c.end()
 				switch fails {
 				case 0: // what was booked could not be given back: all keep their turns
@@ -136,13 +140,13 @@ func TestSetPolicy_WhenTheStoreFails(t *testing.T) {
 					c.want("a 0s", "b 1s", "c 2s")
 				case 1:
 					assert.ErrorIs(c.t, err, errStore)
-					c.want("a 0s", "b 0s store-fails", "c 500ms")
+					c.want("a 0s", "b 0s store-fails", "c 1s")
 				case 2:
 					assert.ErrorIs(c.t, err, errStore)
-					c.want("a 0s", "c 0s store-fails", "b 500ms")
+					c.want("a 0s", "c 0s store-fails", "b 1s")
 				default:
 					assert.NoError(c.t, err)
-					c.want("a 0s", "b 500ms", "c 1s")
+					c.want("a 0s", "b 1s", "c 2s")
 				}
 			}, weir.WithStore(failing))
 		})

@@ -1,0 +1,67 @@
+package weir
+
+import "time"
+
+// bucketWord keeps the low word. The high one is zero.
+type bucketWord struct {
+	stored
+	bucket
+	room uint64 // what may be owed for one more event to be granted
+}
+
+func (d *bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
+	next, a := d.decideAt(uint128{0, state}, now, ask)
+	return next.lo, a
+}
+
+// admitWord does in 64 bits what decideAt does in 128: with whole nanoseconds, and full below 2^62,
+// they suffice.
+func (d *bucketWord) admitWord(state uint64, now int64) (uint64, bool) {
+	at := uint64(now)
+	owed := max(state, at) - at
+	if owed > d.room {
+		return state, false
+	}
+	return at + owed + d.num, true
+}
+
+// takeWord is the same for any number of events.
+func (d *bucketWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
+	at := uint64(now)
+	owed := max(state, at) - at
+	if n > d.limit || owed > 1<<62 { // else n events cost no more than full, and nothing wraps around
+		next, a := d.DecideWord(state, now, Ask{N: n})
+		return next, a.short()
+	}
+	early, owes := owed, owed+uint64(n)*d.num
+	if !d.spaced {
+		early = max(owes, d.full.lo) - d.full.lo
+	}
+	switch {
+	case n == 0:
+		early = 0
+	case early > 0:
+		owes = owed
+	default:
+		state = at + owes
+	}
+	r := shortResult{retryAfter: time.Duration(early), resetAfter: time.Duration(owes)}
+	switch {
+	case !d.spaced:
+		r.remaining = int((max(d.full.lo, owes) - owes) / d.num)
+	case owes == 0:
+		r.remaining = d.limit
+	}
+	return state, r
+}
+
+func (d *bucketWord) widen(state []uint64) []uint64 {
+	if state[0] == d.most.lo {
+		return []uint64{pairMost.hi, pairMost.lo}
+	}
+	return []uint64{0, state[0]}
+}
+
+func (d *bucketWord) narrow(wide []uint64) []uint64 {
+	return []uint64{min128(uint128{wide[0], wide[1]}, d.most).lo}
+}

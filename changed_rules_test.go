@@ -1,0 +1,196 @@
+package weir_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+func setPolicy(t *testing.T, l *weir.Keyed, p weir.Policy) {
+	t.Helper()
+	require.NoError(t, l.SetPolicy(background, p))
+}
+
+// At one instant what policies in turn grant is at most what the most generous of them grants, plus one for each
+// other. Each change, and each way round, carried what was used over to other numbers, and back, with a loss.
+func TestR13_ChangesDoNotMint(t *testing.T) {
+	hourly := weir.CalendarWindow{Limit: 3, Unit: weir.Hour}
+	for _, test := range []struct {
+		most     int // of the most generous
+		policies []weir.Policy
+	}{
+		{1000, []weir.Policy{
+			weir.FixedWindow{Limit: 100, Per: time.Hour},
+			weir.FixedWindow{Limit: 1000, Per: time.Hour},
+			weir.TokenBucket{Limit: 1000, Per: time.Hour},
+		}},
+		{150, []weir.Policy{
+			weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 100, Per: time.Hour}, Excess: 50},
+			weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 100, Per: time.Hour}},
+		}},
+		{3, []weir.Policy{
+			weir.FixedWindow{Limit: 1, Per: time.Hour},
+			weir.All(weir.FixedWindow{Limit: 30, Per: time.Hour}, weir.SlidingLog{Limit: 3, Per: time.Hour}),
+		}},
+		{13, []weir.Policy{hourly, weir.Tiers(hourly, weir.FixedWindow{Limit: 10, Per: time.Hour, FromFirst: true})}},
+	} {
+		for _, n := range []int{1, 2, 1 << 30} {
+			t.Run(fmt.Sprintf("%#v up to %d", test.policies, n), func(t *testing.T) {
+				l, _ := frozen(test.policies[0])
+				sum := 0
+				for i := range 3000 {
+					setPolicy(t, l, test.policies[i%len(test.policies)])
+					granted, _, err := l.TakeUpTo(background, "k", n)
+					require.NoError(t, err)
+					sum += granted
+				}
+				assert.LessOrEqual(t, sum, test.most+len(test.policies)-1)
+			})
+		}
+	}
+}
+
+// One ask each 72 s, by three policies in turn: 14 were granted, and then the key was shut for 397 of 400 hours. What
+// another policy used is charged no longer than the asker's own span, which is two hours at most, and each asks each 216 s.
+func TestR14_ChangesShutNoKey(t *testing.T) {
+	policies := []weir.Policy{
+		weir.FixedWindow{Limit: 100, Per: time.Hour, FromFirst: true},
+		weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 2},
+		weir.Tiers(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true}),
+	}
+	const pause, span = 72 * time.Second, 2 * time.Hour
+	l, clock := frozen(policies[0])
+	last := clock.Time
+	for i := 0; clock.Time.Before(time.Unix(0, t0).Add(400 * time.Hour)); i++ {
+		setPolicy(t, l, policies[i%3])
+		if l.Allow("k") {
+			last = clock.Time
+		}
+		require.LessOrEqual(t, clock.Sub(last), span+6*pause, "without a grant")
+		clock.Time = clock.Add(pause)
+	}
+}
+
+// A cancelled booking goes back to where it was counted, and frees there no more than it took. It was given back to
+// the policy of the day, of which it was everything: 20 rounds took 19,800 of 1,000, net.
+func TestR16_CancelAfterAChangeFreesWhatWasCharged(t *testing.T) {
+	for _, p := range []struct{ large, small weir.Policy }{
+		{weir.TokenBucket{Limit: 1000, Per: time.Hour}, weir.TokenBucket{Limit: 10, Per: time.Hour}},
+		{weir.FixedWindow{Limit: 1000, Per: time.Hour}, weir.TokenBucket{Limit: 10, Per: time.Hour}},
+		{weir.FixedWindow{Limit: 1000, Per: time.Hour}, weir.SlidingLog{Limit: 10, Per: time.Hour}},
+		{weir.TokenBucket{Limit: 1000, Per: time.Hour}, weir.FixedWindow{Limit: 10, Per: time.Hour}},
+	} {
+		t.Run(fmt.Sprintf("%#v and %#v", p.large, p.small), func(t *testing.T) {
+			l, _ := frozen(p.large)
+			net := 0
+			for range 20 {
+				r := reserve(t, l, 10)
+				taken, _, err := l.TakeUpTo(background, "k", 990)
+				require.NoError(t, err)
+				setPolicy(t, l, p.small)
+				require.NoError(t, r.Cancel(background))
+				setPolicy(t, l, p.large)
+				net += taken
+			}
+			assert.LessOrEqual(t, net, 1000+1)
+		})
+	}
+}
+
+// Events of the window that starts with the Unix epoch, where mock clocks start, are given back to that one. The
+// instant zero was taken for one that is not known, and they were given back to a later window.
+func TestR16_CancelOfTheEpochFreesNoLaterWindow(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.FixedWindow{Limit: 10, Per: time.Hour},
+		weir.FixedWindow{Limit: 10, Per: time.Hour, FromFirst: true},
+		weir.SlidingLog{Limit: 10, Per: time.Hour},
+		weir.CalendarWindow{Limit: 10, Unit: weir.Hour},
+	} {
+		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
+			mock := clock.NewMock()
+			l := weir.Must(weir.New(p, weir.WithClock(mock)))
+			r := reserve(t, l, 5)
+			mock.Set(mock.Now().Add(2 * time.Hour))
+			require.True(t, take(t, l, "k", 10).Allowed)
+			require.NoError(t, r.Cancel(background))
+			assert.Zero(t, take(t, l, "k", 0).Remaining)
+		})
+	}
+}
+
+// A bucket counts events until they are paid. Those of a reservation whose ResetAfter has passed are given back to nobody.
+func TestR16_CancelAfterTheEventsWerePaidFreesNothing(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 10, Per: time.Hour},
+		weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Hour}},
+	} {
+		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
+			l, clock := frozen(p)
+			r := reserve(t, l, 5)
+			clock.Time = clock.Add(2 * time.Hour)
+			require.True(t, take(t, l, "k", 10).Allowed)
+			require.NoError(t, r.Cancel(background))
+			assert.Zero(t, take(t, l, "k", 0).Remaining)
+		})
+	}
+}
+
+// All that was granted is given back, so that nothing counts. The event that was returned was that of the
+// reservation, being the latest, and then Cancel found none at its instant.
+func TestR16_CancelAfterReturnLeavesNothing(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.SlidingLog{Limit: 10, Per: time.Hour},
+		weir.SlidingWindow{Limit: 10, Per: time.Hour, Buckets: 60},
+	} {
+		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
+			l, clock := frozen(p)
+			require.True(t, take(t, l, "k", 1).Allowed)
+			clock.Time = clock.Add(time.Minute)
+			r := reserve(t, l, 1)
+			require.NoError(t, l.Return(background, "k", 1))
+			require.NoError(t, r.Cancel(background))
+			assert.Equal(t, 10, take(t, l, "k", 0).Remaining)
+		})
+	}
+}
+
+// "Reserve 1, settle 1000, as often as granted" charges the rate in the long run. With tiers and markers one part had
+// something left most of the time, whatever the other owed.
+func TestR19_ReservingOneAndSettlingMany(t *testing.T) {
+	a, b := weir.TokenBucket{Limit: 10, Per: time.Second}, weir.TokenBucket{Limit: 20, Per: time.Second}
+	for _, test := range []struct {
+		policy weir.Policy
+		rate   int // a second; the allowance is as much
+		more   int // than that
+	}{
+		{a, 10, 0},
+		{weir.All(a, b), 10, 0},
+		{weir.Tiers(a, b), 30, 0},
+		{weir.Tiers(b, weir.All(a, b)), 30, 0},
+		{weir.SingleRateMarker{Committed: a, Excess: 10}, 10, 10},
+		{weir.TwoRateMarker{Committed: a, Peak: b}, 20, 0},
+	} {
+		t.Run(fmt.Sprintf("%#v", test.policy), func(t *testing.T) {
+			const each, actual = 100 * time.Millisecond, 1000
+			seconds := shorter(3600, 400)
+			l, clock := frozen(test.policy)
+			charged := 0
+			for range seconds * int(time.Second/each) {
+				r, err := l.Reserve(deadline{background, clock.Time}, "k", 1)
+				require.NoError(t, err)
+				if r.Allowed {
+					require.NoError(t, r.Settle(background, actual))
+					charged += actual
+				}
+				clock.Time = clock.Add(each)
+			}
+			assert.LessOrEqual(t, charged, test.rate*(1+seconds)+test.more+actual)
+		})
+	}
+}

@@ -1,0 +1,100 @@
+package weir_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// R16: what a grant was charged is told for each policy in a composition, however deep, and what is named so
+// is given back to each.
+func TestR16_ANamedGrantIsUndoneInCompositions(t *testing.T) {
+	bucket, window := weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.FixedWindow{Limit: 100, Per: time.Hour}
+	marker := weir.TwoRateMarker{Committed: bucket, Peak: bucket}
+	charge := weir.Charge{N: 3, For: 18 * time.Minute}
+	for _, c := range []struct {
+		policy weir.Policy
+		want   []weir.Charge
+	}{
+		{weir.All(bucket, window), []weir.Charge{charge, {N: 3, For: time.Hour}}},
+		{weir.All(weir.All(bucket, bucket), window), []weir.Charge{charge, charge, {N: 3, For: time.Hour}}},
+		{weir.All(weir.Tiers(bucket, bucket), window), []weir.Charge{charge, {}, {N: 3, For: time.Hour}}},
+		{weir.Tiers(weir.SlidingLog{Limit: 2, Per: time.Hour}, weir.All(bucket, bucket)), []weir.Charge{{}, charge, charge}},
+		{weir.All(marker), []weir.Charge{charge}},
+		{weir.Tiers(weir.All(weir.Tiers(marker))), []weir.Charge{charge}},
+	} {
+		k := newKey(t, c.policy)
+		fresh := k.look(t0)
+		var charges []weir.Charge
+		require.True(t, k.ask(t0, weir.Ask{N: 3, Charges: &charges}).Allowed)
+		assert.Equal(t, c.want, charges, "%#v", c.policy)
+		k.ask(t0, weir.Ask{N: -3, GrantedAt: t0, Charges: &charges})
+		assert.Equal(t, fresh.Remaining, k.look(t0).Remaining, "%#v", c.policy)
+	}
+}
+
+// However it is asked for, a bucket tells what it charged, and the last grant is undone to the instant.
+func TestR17_TheLastGrantIsUndone(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 10},
+		weir.TokenBucket{Limit: 10, Per: time.Second},
+		weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 10},
+		weir.TwoRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: time.Hour}, Peak: weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 10}},
+	} {
+		for _, ask := range []weir.Ask{{N: 3}, {N: 30, How: weir.UpTo}, {N: 30, How: weir.Regardless}, {N: 5, MaxWait: weir.Never}} {
+			k := newKey(t, p)
+			if ask.How != weir.UpTo {
+				k.ask(t0, weir.Ask{N: 6})
+			}
+			before := k.copy()
+			charges := new([]weir.Charge)
+			ask.Charges = charges
+			if k.ask(t0+1, ask).Allowed {
+				require.Len(t, *charges, 1, "%#v, %+v", p, ask)
+				k.ask(t0+2, weir.Ask{N: -(*charges)[0].N, GrantedAt: t0 + 1, Charges: charges})
+			}
+			assert.Equal(t, before.look(t0+3).Remaining, k.look(t0+3).Remaining, "%#v, %+v", p, ask)
+		}
+	}
+}
+
+// A denial charges nobody.
+func TestR16_ADenialTellsNoCharge(t *testing.T) {
+	bucket := weir.TokenBucket{Limit: 10, Per: time.Hour}
+	k := newKey(t, weir.All(bucket, weir.Tiers(bucket, weir.FixedWindow{Limit: 2, Per: time.Hour})))
+	var charges []weir.Charge
+	require.True(t, k.ask(t0, weir.Ask{N: 9, Charges: &charges}).Allowed)
+	require.False(t, k.ask(t0, weir.Ask{N: 2, Charges: &charges}).Allowed)
+	assert.Equal(t, make([]weir.Charge, 3), charges)
+}
+
+// R16: a tier gets back what it paid, and no other does; also at the Unix epoch, where mock clocks start.
+func TestR16_ATierGetsBackWhatItPaid(t *testing.T) {
+	const hour = time.Hour
+	for _, at := range []int64{1, t0} {
+		k := newKey(t, weir.Tiers(weir.TokenBucket{Limit: 10, Per: hour}, weir.TokenBucket{Limit: 20, Per: hour}))
+		var first, second []weir.Charge
+		require.Equal(t, 0, k.ask(at, weir.Ask{N: 8, Charges: &first}).Part)
+		require.Equal(t, 1, k.ask(at, weir.Ask{N: 9, Charges: &second}).Part)
+		require.Equal(t, []int{2, 11}, remaining(k, at))
+		assert.Equal(t, 0, k.ask(at, weir.Ask{N: -8, GrantedAt: at, Charges: &first}).Part)
+		assert.Equal(t, []int{10, 11}, remaining(k, at))
+		assert.Equal(t, 1, k.ask(at, weir.Ask{N: -9, GrantedAt: at, Charges: &second}).Part)
+		assert.Equal(t, []int{10, 20}, remaining(k, at))
+	}
+}
+
+// remaining are those of the parts.
+func remaining(k *pureKey, at int64) []int {
+	var parts []weir.Result
+	k.ask(at, weir.Ask{Parts: &parts})
+	var left []int
+	for _, r := range parts {
+		left = append(left, r.Remaining)
+	}
+	return left
+}

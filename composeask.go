@@ -1,0 +1,133 @@
+package weir
+
+import (
+	"math"
+	"slices"
+)
+
+// spare is how many words a decision of a log adds. A part that is followed by others has room for so
+// many, so that it need not be copied to grow.
+const spare = 2
+
+// ask lets part i decide on its words, and returns the state with what it made of them. The answer
+// goes to *a: it is large, and copying it costs as much as making it.
+func (c *composed) ask(state []uint64, i int, now int64, ask Ask, a *Answer) []uint64 {
+	p := &c.parts[i]
+	switch {
+	case ask.Charges != nil:
+		return c.askCharged(state, i, now, ask, a)
+	case p.admitWord != nil && ask.N >= 0 && ask.How == AllOrNone && ask.MaxWait <= 0:
+		next, r := p.admitWord.takeWord(state[p.at], now, ask.N)
+		state[p.at] = next
+		*a = Answer{Result: Result{
+			Allowed: r.retryAfter == 0, Limit: p.limit,
+			Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
+		}}
+		return state
+	}
+	return c.askPart(state, i, now, ask, a)
+}
+
+// askPart is ask, with all that an ask can have.
+func (c *composed) askPart(state []uint64, i int, now int64, ask Ask, a *Answer) []uint64 {
+	p := &c.parts[i]
+	from, to := c.span(state, i)
+	var words []uint64
+	switch {
+	case !p.grows:
+		_, *a = p.Decide(state[from:to:to], now, ask)
+		return state
+	case p.length < 0:
+		words, *a = p.Decide(state[from:], now, ask)
+		if len(words) > 0 && from < cap(state) && &words[0] == &state[:from+1][from] {
+			return state[:from+len(words)]
+		}
+		return append(state[:from], words...)
+	default:
+		var room [spare]uint64
+		state = slices.Insert(state, to, room[:]...)
+		words, *a = p.Decide(state[from:to:to+spare], now, ask)
+		return c.put(state, i, from, to+spare, words)
+	}
+}
+
+// put makes words those of part i, in place of state[from:to].
+func (c *composed) put(state []uint64, i, from, to int, words []uint64) []uint64 {
+	if p := &c.parts[i]; p.length >= 0 {
+		state[p.length] = uint64(len(words) - p.size)
+	}
+	return slices.Replace(state, from, to, words...)
+}
+
+// admit implements admitter.
+func (c *composed) admit(state []uint64, now int64) ([]uint64, bool) {
+	var room [savedWords]uint64
+	saved := room[:0]
+	if !c.tiers {
+		saved = append(saved, state[:c.undone(state)]...)
+	} else if left, _ := c.left(state, now); left < 1 {
+		return state, false
+	}
+	for _, i := range c.order {
+		var granted bool
+		state, granted = c.admitPart(state, i, now)
+		switch {
+		case c.tiers && granted:
+			return state, true
+		case !c.tiers && !granted:
+			return c.restore(state, saved), false
+		}
+	}
+	return state, !c.tiers
+}
+
+// admitPart asks part i for one event.
+func (c *composed) admitPart(state []uint64, i int, now int64) ([]uint64, bool) {
+	switch p := &c.parts[i]; {
+	case p.admitWord != nil:
+		next, granted := p.admitWord.admitWord(state[p.at], now)
+		state[p.at] = next
+		return state, granted
+	case p.admit != nil && !p.grows:
+		_, granted := p.admit.admit(state[p.at:p.at+p.size:p.at+p.size], now)
+		return state, granted
+	default:
+		var a Answer
+		state = c.ask(state, i, now, Ask{N: 1}, &a)
+		return state, a.Allowed
+	}
+}
+
+// charges are those of an ask, as a composed policy needs them: room for those of its leaves, for
+// an ask for events, and nil for a give-back that does not name one of its grants.
+func (c *composed) charges(ask Ask) *[]Charge {
+	switch {
+	case ask.Charges == nil || ask.N == 0:
+		return nil
+	case ask.N > 0:
+		*ask.Charges = make([]Charge, len(c.leaves))
+	case ask.GrantedAt == 0 || len(*ask.Charges) != len(c.leaves):
+		return nil
+	}
+	return ask.Charges
+}
+
+// askCharged is ask where the charges of part i are to be told, or to be given back.
+func (c *composed) askCharged(state []uint64, i int, now int64, ask Ask, a *Answer) []uint64 {
+	place := own(c, *ask.Charges, i)
+	told := place // the part may put others in its place
+	if ask.Charges = &told; ask.N < 0 && len(place) == 1 {
+		ask.N = -min(-max(ask.N, -math.MaxInt), place[0].N)
+	}
+	state = c.askPart(state, i, now, ask, a)
+	switch {
+	case ask.N <= 0:
+	case !a.Allowed:
+		clear(place)
+	case len(place) == 1 && (len(told) == 0 || told[0].N == 0):
+		place[0] = Charge{N: ask.N, For: a.ResetAfter}
+	default:
+		copy(place, told)
+	}
+	return state
+}

@@ -1,0 +1,139 @@
+package weir
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// A counter is a [Decider] of this package that is not composed of others. What it can tell of its
+// states serves for debts, and for changes of policy, see Ledger.
+type counter interface {
+	Decider
+
+	// counts is a comparable value, equal for those whose states mean the same: what was counted by
+	// one was counted by the other, whatever their limits.
+	counts() any
+
+	// used is how many events a key has used up, with its debts and bookings. They may be more
+	// than the limit.
+	used(state []uint64, now int64) uint64
+
+	// allowance is how many events a new key can be granted at once.
+	allowance() uint64
+}
+
+// A packer is a counter whose states are packed, differently for different limits.
+type packer interface {
+	widen(state []uint64) []uint64 // the same for all that count alike
+	narrow(wide []uint64) []uint64
+}
+
+// countsOf is the counts of a counter; of a policy of another package, something that equals
+// nothing else.
+func countsOf(d Decider) any {
+	if c, ok := d.(counter); ok {
+		return c.counts()
+	}
+	return nil
+}
+
+func widen(d Decider, state []uint64) []uint64 {
+	if p, ok := d.(packer); ok {
+		return p.widen(state)
+	}
+	return slices.Clone(state)
+}
+
+func narrow(d Decider, wide []uint64) []uint64 {
+	if p, ok := d.(packer); ok {
+		return p.narrow(wide)
+	}
+	return slices.Clone(wide)
+}
+
+// usedOf is how many events of how many a policy that is not composed has used up.
+func usedOf(d Decider, state []uint64, now int64) uint64 {
+	if c, ok := d.(counter); ok {
+		return c.used(state, now)
+	}
+	_, look := d.Decide(slices.Clone(state), now, Ask{})
+	return uint64(max(look.Limit-max(look.Remaining, 0), 0))
+}
+
+// allowanceOf is how many events d grants a new key: Tiers, and the buckets of a marker, as one.
+func allowanceOf(d Decider) uint64 {
+	_, limit := usage(d, make([]uint64, len(Rule{Decider: d}.leaves())))
+	return limit
+}
+
+// usage is how many events of how many d has used up, if its leaves have used up so many. All has as many
+// left as the part that has least, and owes as many as the part that owes most.
+func usage(d Decider, used []uint64) (n, limit uint64) {
+	c, ok := d.(*composed)
+	if !ok {
+		if d, ok := d.(counter); ok {
+			return used[0], d.allowance()
+		}
+		_, look := d.Decide(make([]uint64, d.Words()), 0, Ask{})
+		return used[0], uint64(max(look.Limit, 1))
+	}
+	for i := range c.parts {
+		u, l := usage(c.parts[i].Decider, own(c, used, i))
+		switch {
+		case c.tiers:
+			n, limit = saturatingSum(n, u), saturatingSum(limit, l)
+		case i == 0:
+			n, limit = u, l
+		case l < limit:
+			n, limit = max(n-min(n, limit-l), u), l
+		default:
+			n = max(n, u-min(u, l-limit))
+		}
+	}
+	return n, limit
+}
+
+// usageAt is the usage of a state.
+func usageAt(d Decider, state []uint64, now int64) (n, limit uint64) {
+	if d, ok := d.(counter); ok {
+		return d.used(state, now), d.allowance()
+	}
+	var used []uint64
+	walk(d, state, func(leaf Decider, words []uint64) { used = append(used, usedOf(leaf, words, now)) })
+	return usage(d, used)
+}
+
+// portion is n * part / whole, rounded down, or the largest number.
+func portion(n, part, whole uint64) uint64 {
+	quo, _, ok := mul64(n, part).div(whole)
+	if !ok {
+		return math.MaxUint64
+	}
+	return quo
+}
+
+// lasting is for how long events that were granted at the instant at would count for a leaf of d, if they
+// used it up.
+func lasting(d Decider, at int64) (longest time.Duration) {
+	for _, leaf := range (Rule{Decider: d}).leaves() {
+		d := leaf.Decider
+		if l, ok := d.(interface{ lasts() time.Duration }); ok {
+			longest = max(longest, l.lasts())
+			continue
+		}
+		n := int(min(allowanceOf(d), math.MaxInt))
+		_, a := d.Decide(make([]uint64, d.Words()), at, Ask{N: n, How: Regardless})
+		longest = max(longest, a.ResetAfter)
+	}
+	return longest
+}
+
+func saturatingSum(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry != 0 {
+		return math.MaxUint64
+	}
+	return sum
+}

@@ -1,0 +1,80 @@
+package weir_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+)
+
+// A replica is a store that reads, and fails whatever would write.
+type replica struct{ weir.MemStore }
+
+func (s *replica) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	look := r
+	look.N, look.Forget = 0, false
+	a, err := s.MemStore.Do(ctx, look)
+	if r.N < 0 || r.Forget || r.N > 0 && a.Remaining >= r.N {
+		return weir.Answer{}, errStore
+	}
+	if r.N == 0 {
+		return a, err
+	}
+	return s.MemStore.Do(ctx, r)
+}
+
+// Each denial by a read-only replica ended the outage, and the next grant began it again.
+func TestFallback_OnlyWhatWritesEndsAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, n := new(replica), new(news)
+		var writes bool
+		store := weir.Fallback(storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if writes {
+				return first.MemStore.Do(ctx, r)
+			}
+			return first.Do(ctx, r)
+		}), new(weir.MemStore), weir.FallbackOptions{Report: n.report})
+		l := weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}, weir.WithStore(store)))
+		writes = true
+		take(t, l, "used up", 1)
+		writes = false
+		assert.True(t, take(t, l, "first", 1).Degraded)
+		n.told(t, "the store fails")
+
+		for range 60 {
+			time.Sleep(time.Second)
+			r := take(t, l, "used up", 1)
+			assert.False(t, r.Allowed || r.Degraded, "answered by first")
+			assert.False(t, take(t, l, "k", 0).Degraded, "another request asks first at once")
+			assert.True(t, take(t, l, "k", 1).Degraded)
+			n.told(t, "the store fails")
+			assert.True(t, take(t, l, "used up", 0).Degraded, "in the cool-down")
+		}
+
+		writes = true
+		time.Sleep(time.Second)
+		for range 3 {
+			assert.False(t, take(t, l, "used up", 1).Degraded)
+		}
+		n.told(t)
+		assert.False(t, take(t, l, "new", 1).Degraded)
+		n.told(t, "<nil>")
+	})
+}
+
+func TestFallback_AResetEndsAnOutage(t *testing.T) {
+	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+		first.fail(errStore)
+		take(t, l, "k", 1)
+		first.work()
+		time.Sleep(time.Second)
+		assert.NoError(t, l.Return(context.Background(), "k", 1))
+		n.told(t, "the store fails") // there was nothing to give back, and so nothing to write
+		assert.NoError(t, l.Reset(context.Background(), "k"))
+		n.told(t, "<nil>")
+	})
+}

@@ -1,0 +1,119 @@
+package weir_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+)
+
+// inPanic runs a test in a bubble, on a Fallback whose Report does what it is told.
+func inPanic(t *testing.T, report func(error), test func(t *testing.T, l *weir.Keyed, first *shared)) {
+	synctest.Test(t, func(t *testing.T) {
+		first := new(shared)
+		store := weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{Report: report})
+		defer time.Sleep(2 * time.Hour) // until all that hangs has returned
+		test(t, weir.Must(weir.New(weir.SlidingLog{Limit: 100, Per: 24 * time.Hour}, weir.WithStore(store))), first)
+	})
+}
+
+func outOfPaper(error) { panic("out of paper") }
+
+func isOutOfPaper(t *testing.T, l *weir.Keyed) {
+	t.Helper()
+	r, err := l.Take(background, "k", 1)
+	assert.ErrorContains(t, err, "FallbackOptions.Report panicked: out of paper")
+	assert.Equal(t, weir.Result{}, r)
+}
+
+// A Report that panicked ended the process, since nobody could recover. Now it is an error of the request for which
+// it is called, and the outage goes on as if it had returned.
+func TestFallback_PanicOfReport(t *testing.T) {
+	inPanic(t, outOfPaper, func(t *testing.T, l *weir.Keyed, first *shared) {
+		first.fail(errStore)
+		isOutOfPaper(t, l)
+		assert.True(t, take(t, l, "k", 1).Degraded)
+		assert.EqualValues(t, 1, first.calls.Load(), "first is left alone")
+		time.Sleep(time.Second)
+		isOutOfPaper(t, l)
+		first.work()
+		time.Sleep(time.Second)
+		isOutOfPaper(t, l) // as it is told that first is back
+		assert.False(t, take(t, l, "k", 1).Degraded)
+		first.hang()
+		isOutOfPaper(t, l) // when the budget is spent
+		assert.True(t, take(t, l, "k", 1).Degraded)
+	})
+}
+
+// Of many callers only one gets the error, as Report is called once.
+func TestFallback_PanicOfReportAmongMany(t *testing.T) {
+	inPanic(t, outOfPaper, func(t *testing.T, l *weir.Keyed, first *shared) {
+		first.fail(errStore)
+		first.takes.Store(int64(10 * time.Millisecond))
+		var mu sync.Mutex
+		failed, degraded := 0, 0
+		var callers sync.WaitGroup
+		for range 50 {
+			callers.Go(func() {
+				r, err := l.Take(background, "k", 1)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err != nil:
+					failed++
+				case r.Degraded:
+					degraded++
+				}
+			})
+		}
+		callers.Wait()
+		assert.Equal(t, 1, failed)
+		assert.Equal(t, 49, degraded)
+		assert.Zero(t, first.under.Load())
+	})
+}
+
+// Where no caller waits any more, a panic of Report is nobody's error.
+func TestFallback_PanicOfReportForNobody(t *testing.T) {
+	inPanic(t, outOfPaper, func(t *testing.T, l *weir.Keyed, first *shared) {
+		first.hang()
+		ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
+		defer cancel()
+		_, err := l.Take(ctx, "k", 1)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(100 * time.Millisecond)
+		assert.True(t, take(t, l, "k", 1).Degraded, "first has failed")
+	})
+}
+
+func TestFallback_ReportThatEndsItsGoroutine(t *testing.T) {
+	inPanic(t, func(error) { runtime.Goexit() }, func(t *testing.T, l *weir.Keyed, first *shared) {
+		first.fail(errStore)
+		assert.True(t, take(t, l, "k", 1).Degraded)
+		first.work()
+		time.Sleep(time.Second)
+		assert.False(t, take(t, l, "k", 1).Degraded)
+		assert.False(t, take(t, l, "k", 1).Degraded)
+	})
+}
+
+// FailOpen calls report in the goroutine of the caller, who can recover from its panic.
+func TestFailOpen_PanicOfReport(t *testing.T) {
+	store := new(faulty)
+	l := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: 24 * time.Hour}, weir.WithStore(weir.FailOpen(store, outOfPaper))))
+	for range 3 {
+		store.down.Store(true)
+		assert.PanicsWithValue(t, "out of paper", func() { l.Allow("k") })
+		assert.PanicsWithValue(t, "out of paper", func() { _ = l.Wait(background, "k", 1) })
+		store.down.Store(false)
+		assert.Equal(t, 2, take(t, l, "k", 0).Remaining)
+	}
+	assert.NoError(t, l.Wait(background, "k", 1), "nobody has kept a turn")
+}

@@ -1,0 +1,88 @@
+package weir
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// A grant is a number of events that a store has granted. It names them when they are given back.
+type grant struct {
+	scope    *Scope
+	n        int
+	at       int64    // the instant of the decision, by the clock of the store
+	charges  []Charge // what each policy charged for it
+	degraded bool     // not known to the shared store
+}
+
+// A reply is what the store answered.
+type reply struct {
+	Answer
+	grant grant // if it is allowed
+	now   int64 // the instant of the decision, by the clock of the limiter
+}
+
+// ask asks the store for events.
+func (k *Keyed) ask(ctx context.Context, s *Scope, key string, ask Ask) (reply, error) {
+	var asked struct { // one allocation
+		read    atomic.Int64
+		charges []Charge
+		room    [1]Charge
+	}
+	asked.read.Store(-1)
+	asked.charges = asked.room[:0]
+	ask.Charges = &asked.charges
+	a, err := k.store.Do(ctx, Request{Scope: s, Key: key, Ask: ask, read: &asked.read})
+	if err != nil {
+		return reply{}, err
+	}
+	now := asked.read.Load()
+	if now < 0 { // it decided by a clock of its own: rather too late than too early
+		now = s.Now()
+	}
+	r := reply{Answer: a, now: now}
+	if a.Allowed && ask.N > 0 {
+		r.grant = newGrant(s, ask.N, a, asked.charges)
+	}
+	return r, nil
+}
+
+func newGrant(s *Scope, n int, a Answer, charges []Charge) grant {
+	if len(charges) == 0 { // the policy keeps no account of it
+		charges = []Charge{{N: n, For: a.ResetAfter}}
+	}
+	g := grant{scope: s, n: n, at: max(a.At, 1), charges: charges, degraded: a.Degraded}
+	if g.at > a.At { // zero stands for no instant: the charges are told from one later
+		for i := range charges {
+			charges[i].Before -= time.Duration(g.at - a.At)
+			charges[i].For -= time.Duration(g.at - a.At)
+		}
+	}
+	return g
+}
+
+// books tells whether the grant is of a single policy, and so of one that may book ahead.
+func (g *grant) books() bool { return len(g.charges) == 1 && !g.degraded }
+
+// start and end are the instants of the store between which a bucket pays for the events.
+func (g *grant) start() int64 { return saturatingAdd(g.at, g.charges[0].Before) }
+func (g *grant) end() int64   { return saturatingAdd(g.at, g.charges[0].For) }
+
+// back gives back n of the events.
+func (g *grant) back(n int) Ask { return Ask{N: -n, GrantedAt: g.at, Charges: &g.charges} }
+
+// counting is how many of n events count still at the instant now of the store.
+func (g *grant) counting(n int, now int64) int {
+	left, cost := g.end()-now, g.end()-g.start()
+	switch {
+	case left <= 0:
+		return 0
+	case left >= cost:
+		return n
+	}
+	return min(n, int(portion(uint64(left), uint64(g.n), uint64(cost))))
+}
+
+func saturatingAdd(now int64, d time.Duration) int64 {
+	return int64(saturate(uint64(now) + uint64(d)))
+}

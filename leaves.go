@@ -1,0 +1,124 @@
+package weir
+
+import "slices"
+
+// leaves are what a policy is composed of in the end, in their order. A marker is one: its buckets count
+// together.
+func (r Rule) leaves() []Rule {
+	if c, ok := r.Decider.(*composed); ok {
+		return c.leaves
+	}
+	return []Rule{r}
+}
+
+// like tells whether the states of two leaves mean the same.
+func (r Rule) like(s Rule) bool {
+	if c := countsOf(r.Decider); c != nil {
+		return c == countsOf(s.Decider)
+	}
+	return r.same(s)
+}
+
+// shape is equal for deciders that are composed in the same way, and empty for one that is not.
+func shape(d Decider) string {
+	if c, ok := d.(*composed); ok {
+		return c.shape
+	}
+	return ""
+}
+
+// sameShape tells whether the leaves of two rules are alike, and composed in the same way.
+func sameShape(r, s Rule) bool {
+	return shape(r.Decider) == shape(s.Decider) && slices.EqualFunc(r.leaves(), s.leaves(), Rule.like)
+}
+
+// walk calls do with each leaf of d, in their order, and the words that it has of a state.
+func walk(d Decider, state []uint64, do func(leaf Decider, words []uint64)) {
+	c, ok := d.(*composed)
+	if !ok {
+		do(d, state)
+		return
+	}
+	if !c.laidOut(state) { // it denies whatever is asked
+		state = make([]uint64, c.words)
+	}
+	for i := range c.parts {
+		from, to := c.span(state, i)
+		walk(c.parts[i].Decider, state[from:to:to], do)
+	}
+}
+
+// split returns the words that each leaf of d has of a state.
+func split(d Decider, state []uint64) (words [][]uint64) {
+	walk(d, state, func(_ Decider, of []uint64) { words = append(words, of) })
+	return words
+}
+
+// join makes a state of d of the words of its leaves.
+func join(d Decider, words [][]uint64) []uint64 {
+	c, ok := d.(*composed)
+	if !ok {
+		return slices.Clone(words[0])
+	}
+	state := make([]uint64, c.words)
+	for i := range c.parts {
+		from, to := c.span(state, i)
+		state = c.put(state, i, from, to, join(c.parts[i].Decider, own(c, words, i)))
+	}
+	return state
+}
+
+// own are those of part i, of what there is one of for each leaf of c.
+func own[T any](c *composed, all []T, i int) []T {
+	p := &c.parts[i]
+	return all[p.leaf : p.leaf+p.leaves : p.leaf+p.leaves]
+}
+
+// charge counts n events, in any case, on the words of the leaves of d. Of tiers it is the last that
+// is charged: none has more than all of them then.
+func charge(d Decider, words [][]uint64, now int64, n int) {
+	c, ok := d.(*composed)
+	if !ok {
+		words[0], _ = d.Decide(words[0], now, Ask{N: n, How: Regardless})
+		return
+	}
+	for i := range c.parts {
+		if !c.tiers || i == len(c.parts)-1 {
+			charge(c.parts[i].Decider, own(c, words, i), now, n)
+		}
+	}
+}
+
+// A unit is a part of a policy on which each of its events counts: a leaf that is in no Tiers, or
+// Tiers as a whole, of whose parts only one pays.
+type unit struct {
+	decider  Decider
+	from, to int // its leaves
+}
+
+// units are those of d, whose first leaf has the number from.
+func units(d Decider, from int) []unit {
+	c, ok := d.(*composed)
+	if !ok || c.tiers {
+		return []unit{{d, from, from + len(Rule{Decider: d}.leaves())}}
+	}
+	var us []unit
+	for i := range c.parts {
+		us = append(us, units(c.parts[i].Decider, from+c.parts[i].leaf)...)
+	}
+	return us
+}
+
+// places are the accounts by which each of the places counts where an event can be: a leaf, or the tier that pays.
+func (u unit) places(accounts []*account) [][]*account {
+	accounts = accounts[u.from:u.to]
+	c, ok := u.decider.(*composed)
+	if !ok {
+		return [][]*account{accounts}
+	}
+	var all [][]*account
+	for i := range c.parts {
+		all = append(all, own(c, accounts, i))
+	}
+	return all
+}

@@ -1,0 +1,112 @@
+package weir_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// R15, row 1: only the numbers of a policy change, in either direction and between all forms that words have. What
+// was counted stays counted, to the event and the instant.
+func TestR15_OnlyTheNumbersChange(t *testing.T) {
+	const huge = math.MaxInt / 2 // in two words, where a small limit has one
+	hour, odd := time.Hour, time.Hour+1
+	ages := int(min(math.MaxInt, int64(math.MaxInt64)/int64(hour))) // Burst beyond 2^62 ns
+	kind := func(p func(limit int) weir.Policy, limits ...int) []weir.Policy {
+		var ps []weir.Policy
+		for _, limit := range limits {
+			ps = append(ps, p(limit))
+		}
+		return ps
+	}
+	for _, same := range [][]weir.Policy{
+		kind(func(n int) weir.Policy { return weir.FixedWindow{Limit: n, Per: hour} }, 10, 25, 1<<30, huge),
+		kind(func(n int) weir.Policy { return weir.FixedWindow{Limit: n, Per: hour, FromFirst: true} }, 10, 25, huge),
+		kind(func(n int) weir.Policy { return weir.SlidingWindow{Limit: n, Per: hour} }, 10, 25, 1<<20, huge),
+		kind(func(n int) weir.Policy { return weir.SlidingWindow{Limit: n, Per: hour, Buckets: 5} }, 10, 25, huge),
+		kind(func(n int) weir.Policy { return weir.SlidingLog{Limit: n, Per: hour} }, 10, 25, huge),
+		kind(func(n int) weir.Policy { return weir.CalendarWindow{Limit: n, Unit: weir.Day} }, 10, 25, 1<<30, huge),
+		kind(func(n int) weir.Policy { return weir.TokenBucket{Limit: 1, Per: hour, Burst: n} }, 10, 25, ages),
+		kind(func(n int) weir.Policy { return weir.TokenBucket{Limit: 7, Per: odd, Burst: n} }, 10, 25, ages),
+		kind(func(n int) weir.Policy { return weir.All(weir.FixedWindow{Limit: n, Per: hour}) }, 10, 25, huge),
+		kind(func(n int) weir.Policy { return weir.Tiers(weir.SlidingLog{Limit: n, Per: hour}) }, 10, 25, huge),
+		kind(func(n int) weir.Policy {
+			return weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: hour, Burst: n}}
+		}, 10, 25),
+	} {
+		for _, from := range same {
+			for _, to := range same {
+				t.Run(fmt.Sprintf("%+v to %+v", from, to), func(t *testing.T) { onlyTheNumbers(t, from, to) })
+			}
+		}
+	}
+}
+
+func onlyTheNumbers(t *testing.T, from, to weir.Policy) {
+	fresh := ledgerKey{t: t}
+	limit := fresh.remaining(to, t0)
+	for _, used := range []int{3, 10} {
+		k, want := ledgerKey{t: t}, ledgerKey{t: t}
+		require.True(t, k.ask(from, t0, weir.Ask{N: used}).Allowed)
+		want.ask(to, t0, weir.Ask{N: used, How: weir.Regardless})
+		require.Equal(t, max(limit-used, 0), k.remaining(to, t0))
+		for _, at := range []int64{t0, t0 + int64(time.Minute), t0 + int64(time.Hour), t0 + int64(100*time.Minute)} {
+			for _, n := range []int{0, 1, 10} {
+				got := k.ask(to, at, weir.Ask{N: n})
+				require.Equal(t, want.ask(to, at, weir.Ask{N: n}).Result, got.Result, "%d after %v", n, time.Duration(at-t0))
+			}
+		}
+	}
+}
+
+// R15, row 2: a queue or a bucket of another rate does not shut the key for longer than it would have been.
+func TestR15_AnotherRateShutsNoKeyForLonger(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.LeakyBucket{Limit: 4, Per: time.Second, Capacity: 10},
+		weir.TokenBucket{Limit: 4, Per: time.Second, Burst: 1},
+	} {
+		for _, q := range []weir.Policy{
+			weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 1},
+			weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 3},
+			weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 1},
+		} {
+			k := ledgerKey{t: t}
+			require.True(t, k.ask(p, t0, weir.Ask{N: 1}).Allowed)
+			before := k.ask(p, t0, weir.Ask{N: 1}).RetryAfter
+			after := k.ask(q, t0, weir.Ask{N: 1})
+			assert.False(t, after.Allowed)
+			assert.LessOrEqual(t, after.RetryAfter, before, "%#v to %#v", p, q)
+			assert.False(t, k.ask(q, t0+int64(after.RetryAfter)-1, weir.Ask{N: 1}).Allowed)
+			assert.True(t, k.ask(q, t0+int64(after.RetryAfter), weir.Ask{N: 1}).Allowed)
+		}
+	}
+}
+
+// R15, rows 3 and 5: another kind, or another span, is charged by share, rounded down, for its own span after
+// the last event.
+func TestR15_AnotherKindIsChargedByShare(t *testing.T) {
+	hour := int64(time.Hour)
+	for _, p := range append(allPolicies(100, time.Hour), weir.CalendarWindow{Limit: 100, Unit: weir.Hour}) {
+		for _, q := range []weir.Policy{
+			weir.TokenBucket{Limit: 7, Per: time.Minute},
+			weir.SlidingLog{Limit: 7, Per: time.Minute},
+			weir.FixedWindow{Limit: 7, Per: time.Minute},
+		} {
+			if _, queue := p.(weir.LeakyBucket); queue {
+				continue // all of it is used, or nothing
+			}
+			k := ledgerKey{t: t}
+			k.ask(p, t0, weir.Ask{N: 50})
+			assert.Equal(t, 7-3, k.remaining(q, t0), "%#v to %#v", p, q)
+			require.Equal(t, 4, k.fill(q, t0), "which notes when the last event was")
+			assert.Positive(t, k.remaining(q, t0+int64(time.Minute)), "%#v to %#v", p, q)
+			assert.Equal(t, 7, k.remaining(q, t0+3*hour))
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package weir_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// R15, row 4: where a part of All or of Tiers changes, is added or removed, the parts that stay answer as if
+// nothing had happened, to the last field.
+func TestR15_PartsThatStayKeepTheirStates(t *testing.T) {
+	const hour = time.Hour
+	var (
+		minute = weir.TokenBucket{Limit: 30, Per: time.Minute}
+		window = weir.FixedWindow{Limit: 1000, Per: hour}
+		log    = weir.SlidingLog{Limit: 400, Per: hour}
+		day    = weir.FixedWindow{Limit: 5000, Per: 24 * hour}
+		fewer  = weir.FixedWindow{Limit: 500, Per: hour}
+		other  = weir.TokenBucket{Limit: 300, Per: hour}
+	)
+	for name, compose := range map[string]func(...weir.Policy) weir.Policy{"All": weir.All, "Tiers": weir.Tiers} {
+		for _, c := range []struct {
+			from, to []weir.Policy
+			stay     map[int]int // parts of from, and where they are in to
+		}{
+			{[]weir.Policy{minute, window}, []weir.Policy{minute, fewer}, map[int]int{0: 0}},
+			{[]weir.Policy{minute, window}, []weir.Policy{window, minute}, map[int]int{0: 1, 1: 0}},
+			{[]weir.Policy{minute, window}, []weir.Policy{minute, window, day}, map[int]int{0: 0, 1: 1}},
+			{[]weir.Policy{log, minute, window}, []weir.Policy{log, window}, map[int]int{0: 0, 2: 1}},
+			{[]weir.Policy{log, minute}, []weir.Policy{other, log, minute}, map[int]int{0: 1, 1: 2}},
+			{[]weir.Policy{minute, log, log}, []weir.Policy{minute, log}, map[int]int{0: 0, 1: 1}},
+		} {
+			if name == "Tiers" && len(c.stay) < len(c.from) && len(c.to) < len(c.from) {
+				continue // Tiers count as one: what the tier that is gone had paid, the last one is charged
+			}
+			from, to := compose(c.from...), compose(c.to...)
+			k := ledgerKey{t: t}
+			for i := range int64(5) {
+				require.True(t, k.ask(from, t0+i*int64(time.Second), weir.Ask{N: 3}).Allowed)
+			}
+			for _, after := range []time.Duration{4 * time.Second, 30 * time.Second, 20 * time.Minute} {
+				var was, is []weir.Result
+				k.ask(from, t0+int64(after), weir.Ask{Parts: &was})
+				k.ask(to, t0+int64(after), weir.Ask{Parts: &is})
+				for i, j := range c.stay {
+					assert.Equal(t, was[i], is[j], "%+v to %+v, part %d, after %v", from, to, i, after)
+				}
+			}
+		}
+	}
+}
+
+// R15, row 4: what the others used is charged to a part that is new by share, for one span of its own.
+func TestR15_ANewPartIsChargedByShare(t *testing.T) {
+	window, minute := weir.FixedWindow{Limit: 1000, Per: time.Hour}, weir.SlidingLog{Limit: 100, Per: time.Minute}
+	k, both := ledgerKey{t: t}, weir.All(window, minute)
+	k.ask(window, t0, weir.Ask{N: 250})
+	require.True(t, k.ask(both, t0, weir.Ask{N: 1}).Allowed)
+	var parts []weir.Result
+	k.ask(both, t0, weir.Ask{Parts: &parts})
+	assert.Equal(t, []int{749, 74}, []int{parts[0].Remaining, parts[1].Remaining})
+	k.ask(both, t0+int64(time.Minute), weir.Ask{Parts: &parts})
+	assert.Equal(t, []int{749, 100}, []int{parts[0].Remaining, parts[1].Remaining})
+}

@@ -1,0 +1,153 @@
+package weir_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// A ledgerKey is a key that any policy may ask, as a store keeps it.
+type ledgerKey struct {
+	t *testing.T
+	weir.Ledger
+}
+
+func (k *ledgerKey) ask(p weir.Policy, now int64, ask weir.Ask) weir.Answer {
+	k.t.Helper()
+	d, err := p.Decider()
+	require.NoError(k.t, err)
+	next, a, changed, err := k.Decide(weir.Rule{Policy: p, Decider: d}, now, ask)
+	require.NoError(k.t, err)
+	if changed {
+		k.Ledger = next
+	}
+	return a
+}
+
+// fill takes single events until one is denied, and returns how many were granted.
+func (k *ledgerKey) fill(p weir.Policy, now int64) int {
+	k.t.Helper()
+	for n := 0; ; n++ {
+		if !k.ask(p, now, weir.Ask{N: 1}).Allowed {
+			return n
+		}
+	}
+}
+
+func (k *ledgerKey) remaining(p weir.Policy, now int64) int {
+	k.t.Helper()
+	return k.ask(p, now, weir.Ask{}).Remaining
+}
+
+// R13: at one instant, no order of changes grants more than the most generous policy, and one event for each other.
+func TestR13_ChangesDoNotMint_OfALedger(t *testing.T) {
+	const h = time.Hour
+	calendar := weir.CalendarWindow{Limit: 3, Unit: weir.Hour}
+	for _, test := range []struct {
+		most     int
+		policies []weir.Policy
+	}{
+		{1002, []weir.Policy{weir.FixedWindow{Limit: 100, Per: h}, weir.FixedWindow{Limit: 1000, Per: h}, weir.TokenBucket{Limit: 1000, Per: h}}},
+		{151, []weir.Policy{
+			weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 100, Per: h}, Excess: 50},
+			weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 100, Per: h}},
+		}},
+		{4, []weir.Policy{
+			weir.FixedWindow{Limit: 1, Per: h},
+			weir.All(weir.FixedWindow{Limit: 30, Per: h}, weir.SlidingLog{Limit: 3, Per: h}),
+		}},
+		{14, []weir.Policy{calendar, weir.Tiers(calendar, weir.FixedWindow{Limit: 10, Per: h, FromFirst: true})}},
+		{10 + 6, []weir.Policy{ // more than a Ledger tells apart
+			weir.FixedWindow{Limit: 10, Per: h},
+			weir.TokenBucket{Limit: 10, Per: h},
+			weir.SlidingLog{Limit: 10, Per: h},
+			weir.SlidingWindow{Limit: 10, Per: h},
+			weir.LeakyBucket{Limit: 10, Per: h},
+			weir.FixedWindow{Limit: 10, Per: h, FromFirst: true},
+			weir.CalendarWindow{Limit: 10, Unit: weir.Day},
+		}},
+	} {
+		k, got := ledgerKey{t: t}, 0
+		for range 20 {
+			for _, p := range test.policies {
+				got += k.fill(p, t0)
+			}
+		}
+		assert.LessOrEqual(t, got, test.most, "%v", test.policies)
+		assert.Positive(t, got)
+	}
+}
+
+// R14: a key that is asked all the time is not shut for longer than the longest span.
+func TestR14_ChangesDoNotShut(t *testing.T) {
+	ps := []weir.Policy{
+		weir.FixedWindow{Limit: 100, Per: time.Hour, FromFirst: true},
+		weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 2},
+		weir.Tiers(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true}),
+	}
+	k, shut, last := ledgerKey{t: t}, int64(0), t0
+	for i := range shorter(400*50, 4000) {
+		now := t0 + int64(i)*int64(72*time.Second)
+		if k.ask(ps[i%3], now, weir.Ask{N: 1}).Allowed {
+			shut, last = max(shut, now-last), now
+		}
+	}
+	assert.Less(t, time.Duration(shut), 3*time.Hour)
+}
+
+// R16: what was booked before a change is given back to the policy that charged it. At the Unix epoch, too.
+func TestR16_CancelAfterAChange(t *testing.T) {
+	ctx := context.Background()
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Hour}, weir.WithClock(clock.NewMock())))
+	net := 0
+	for range 20 {
+		r, err := l.Reserve(ctx, "k", 10)
+		assert.NoError(t, err)
+		if r.Allowed {
+			net += 10
+		}
+		n, _, err := l.TakeUpTo(ctx, "k", 990)
+		assert.NoError(t, err)
+		net += n
+		assert.NoError(t, l.SetPolicy(ctx, weir.TokenBucket{Limit: 10, Per: time.Hour}))
+		assert.NoError(t, r.Cancel(ctx))
+		if r.Allowed {
+			net -= 10
+		}
+		assert.NoError(t, l.SetPolicy(ctx, weir.TokenBucket{Limit: 1000, Per: time.Hour}))
+	}
+	assert.LessOrEqual(t, net, 1001)
+}
+
+// R16: a Ledger gives back unnamed events to the latest policy first, and at most what that was granted.
+func TestR16_ReturnGoesToTheLatest(t *testing.T) {
+	window, log := weir.FixedWindow{Limit: 100, Per: time.Hour}, weir.SlidingLog{Limit: 50, Per: time.Hour}
+	k := ledgerKey{t: t}
+	k.ask(window, 1, weir.Ask{N: 40})
+	k.ask(log, 1, weir.Ask{N: 10})
+	k.ask(log, 1, weir.Ask{N: -15})
+	assert.Equal(t, 100-35, k.remaining(window, 1), "ten of the log, and five of the window")
+	k.ask(window, 1, weir.Ask{N: -1000})
+	assert.Equal(t, []int{100, 50}, []int{k.remaining(window, 1), k.remaining(log, 1)})
+}
+
+// R16: a tier gets back what it paid, also where the last tier has counted the events of another policy. That one was
+// given back, and so 9 of 7 were granted.
+func TestR16_ReturnFreesNoEventsOfOthers(t *testing.T) {
+	log, bucket := weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.TokenBucket{Limit: 7, Per: time.Hour}
+	k, tiers := ledgerKey{t: t}, weir.Tiers(log, bucket)
+	require.True(t, k.ask(bucket, t0, weir.Ask{N: 6}).Allowed)
+	for range 3 {
+		require.True(t, k.ask(tiers, t0, weir.Ask{N: 1}).Allowed)
+		k.ask(tiers, t0, weir.Ask{N: -1})
+		var parts []weir.Result
+		k.ask(tiers, t0, weir.Ask{Parts: &parts})
+		require.Equal(t, []int{3, 1}, []int{parts[0].Remaining, parts[1].Remaining})
+	}
+}

@@ -1,0 +1,129 @@
+package weir
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// ask decides on asks for events, and on looks. It tells whether the events of others were charged.
+func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
+	e := g.entry(by)
+	state, charged := g.charge(e, now)
+	if charged {
+		ask.MaxWait = 0 // those ahead are not in this policy's line
+	}
+	state, a = by.Decider.Decide(state, now, ask)
+	switch {
+	case ask.N > 0 && a.Allowed:
+		if ask.How == UpTo {
+			ask.N = a.Granted
+		}
+		if charged { // it is counted without the charges
+			ask.How, ask.Parts = Regardless, nil
+			state, _ = by.Decider.Decide(e.state(), now, ask)
+		}
+		g.put(e, state, now, uint64(ask.N))
+		if charged { // on another bucket of a marker, perhaps
+			look, _ := g.ask(by, now, Ask{})
+			a.Remaining = look.Remaining
+		}
+	case !a.Allowed && charged && (a.RetryAfter != Never || ask.N <= a.Limit):
+		if ask.How == UpTo {
+			ask.N = 1
+		}
+		// While time passes and nothing is granted, no charge grows.
+		a.RetryAfter = untilInstant(now, firstInstant(now, g.expiry(), func(at int64) bool {
+			state, _ := g.charge(e, at)
+			_, later := by.Decider.Decide(state, at, Ask{N: ask.N})
+			return later.Allowed
+		}))
+	}
+	a.ResetAfter = untilInstant(now, g.expiry())
+	return a, charged
+}
+
+// put keeps an entry that was granted n events, and its state since.
+func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
+	before := split(e.Decider, e.state())
+	e.keep(state)
+	for i, a := range e.accounts {
+		if slices.Equal(before[i], a.words) { // a tier that did not pay
+			continue
+		}
+		e.most[i] = saturatingSum(e.most[i], n)
+		c := countsOf(a.Decider)
+		if b, ok := c.(bucketCounts); c == nil || ok && b.spaced { // one event of a queue uses all
+			e.most[i] = max(e.most[i], allowanceOf(a.Decider))
+		}
+		e.until = max(e.until, a.Decider.Expiry(a.words))
+	}
+	e.last, e.net = max(e.last, now), saturatingSum(e.net, n)
+	if i := g.find(e.Rule); i >= 0 {
+		g.entries = slices.Delete(g.entries, i, i+1)
+	}
+	g.entries = append(g.entries, e)
+}
+
+// giveBack gives events back to the entry that was granted them. Of a grant that is not named, they
+// are those of the latest entries.
+func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) {
+	var back Answer
+	self := g.find(by)
+	if self < 0 && ask.GrantedAt != 0 { // none of it counts any more
+		_, back = by.Decider.Decide(make([]uint64, by.Decider.Words()), now, ask)
+	}
+	for i := range slices.Backward(g.entries) {
+		e := &g.entries[i]
+		n := min(magnitude(ask.N), e.net, math.MaxInt)
+		if n == 0 || ask.GrantedAt != 0 && i != self {
+			continue
+		}
+		one := ask
+		one.N, one.Parts = -int(n), nil
+		if ask.GrantedAt == 0 && len(g.entries) > 1 { // named as of now: no part gives back what others have counted there
+			own := make([]Charge, len(e.accounts))
+			for i := range own {
+				own[i] = Charge{N: int(min(n, e.used(i, now))), For: Never}
+			}
+			if one.GrantedAt, one.Charges = max(now, 1), &own; len(own) == 1 {
+				one.N = -own[0].N
+			}
+		}
+		var state []uint64
+		state, back = e.Decider.Decide(e.state(), now, one) // by the numbers that it has now
+		e.keep(state)
+		e.net -= n
+		ask.N += int(n)
+		changed = true
+	}
+	a, _ = g.ask(by, now, Ask{Parts: ask.Parts})
+	if a.Delay = back.Delay; ask.GrantedAt != 0 {
+		a.Part = back.Part
+	}
+	return a, changed
+}
+
+// firstInstant is the first instant after now at which has is true, which is true from some
+// instant on, and at the latest by last. It is math.MaxInt64 if that is not before.
+func firstInstant(now, last int64, has func(at int64) bool) int64 {
+	if last == math.MaxInt64 && !has(last) {
+		return last
+	}
+	for last-now > 1 {
+		if middle := now + (last-now)/2; has(middle) {
+			last = middle
+		} else {
+			now = middle
+		}
+	}
+	return last
+}
+
+// untilInstant is how long it is until the instant at, or Never.
+func untilInstant(now, at int64) time.Duration {
+	if at == math.MaxInt64 {
+		return Never
+	}
+	return time.Duration(max(at-now, 0))
+}

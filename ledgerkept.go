@@ -1,0 +1,150 @@
+package weir
+
+import "slices"
+
+// maxEntries bounds how many policies a ledger tells apart. The others are a share that all are
+// charged.
+const maxEntries = 4
+
+// ledger is a Ledger taken apart.
+type ledger struct {
+	entries []tally // the one that was granted events last is the last
+	rest    rest
+}
+
+// A tally is a policy that has granted events, an entry.
+type tally struct {
+	Rule
+	last     int64      // when it did, at the latest
+	until    int64      // its events count until then at most
+	net      uint64     // events that it was granted, less those that were given back
+	accounts []*account // of its leaves; entries whose leaves count alike share them
+	most     []uint64   // of each leaf: how many of the events that its account counts are the entry's own, at most
+}
+
+// An account is what a leaf has counted, in the form of its state.
+type account struct {
+	Rule  // of the leaf
+	words []uint64
+}
+
+// as is what a counts in the form of the states of d, which counts alike.
+func (a *account) as(d Decider) []uint64 { return narrow(d, widen(a.Decider, a.words)) }
+
+// state is what the accounts of an entry have counted, as a state of its policy.
+func (e tally) state() []uint64 {
+	words := make([][]uint64, len(e.accounts))
+	for i, l := range e.leaves() {
+		words[i] = e.accounts[i].as(l.Decider)
+	}
+	return join(e.Decider, words)
+}
+
+// keep makes the accounts of an entry those of a state.
+func (e tally) keep(state []uint64) {
+	words := split(e.Decider, state)
+	for i, l := range e.leaves() {
+		*e.accounts[i] = account{l, words[i]}
+	}
+}
+
+// rest stands for entries beyond maxEntries.
+type rest struct {
+	share uint64 // that they have used, in parts of wholeShare
+	last  int64  // when they were granted events, at the latest
+	until int64  // when they count no more
+}
+
+const wholeShare = 1 << 32
+
+func (g *ledger) expiry() int64 {
+	last := int64(0)
+	if g.rest.share > 0 {
+		last = g.rest.until
+	}
+	for _, e := range g.entries {
+		for _, a := range e.accounts {
+			last = max(last, a.Decider.Expiry(a.words))
+		}
+	}
+	return last
+}
+
+// settle drops what counts no more, and bounds what of the rest is each entry's own. What is left of a
+// policy whose events are a share is kept with an entry.
+func (g *ledger) settle(now int64) {
+	if g.rest.until <= now {
+		g.rest = rest{}
+	}
+	for i := 0; i < len(g.entries); { // the oldest first
+		if g.entries[i].ended(now) && (len(g.entries) > 1 || g.rest.share == 0) {
+			g.entries = slices.Delete(g.entries, i, i+1)
+		} else {
+			i++
+		}
+	}
+	for _, e := range g.entries {
+		for i := range e.most {
+			e.most[i] = e.used(i, now)
+		}
+	}
+}
+
+// ended tells whether nothing counts any more of what e was granted. What an account counts that is
+// also a later entry's is then that one's.
+func (e tally) ended(now int64) bool {
+	return now >= e.until ||
+		!slices.ContainsFunc(e.accounts, func(a *account) bool { return a.Decider.Expiry(a.words) > now })
+}
+
+// used is how much of a leaf an entry has used up: of what the leaf's account counts, no more than can be of
+// the entry's own events.
+func (e tally) used(leaf int, now int64) uint64 {
+	if now >= e.until {
+		return 0
+	}
+	a := e.accounts[leaf]
+	return min(usedOf(a.Decider, a.words, now), e.most[leaf])
+}
+
+// find is the entry of the shape of a rule, or -1.
+func (g *ledger) find(by Rule) int {
+	return slices.IndexFunc(g.entries, func(e tally) bool { return sameShape(by, e.Rule) })
+}
+
+// entry returns the entry of a rule with the rule's numbers, as it is or as it would be.
+func (g *ledger) entry(by Rule) tally {
+	if i := g.find(by); i >= 0 {
+		e := g.entries[i]
+		e.Rule = by
+		return e
+	}
+	ls := by.leaves()
+	return tally{Rule: by, accounts: g.match(ls), most: make([]uint64, len(ls))}
+}
+
+// match finds an account for each leaf: that of an equal policy first, then one that counts alike, else
+// it is a new one.
+func (g *ledger) match(ls []Rule) []*account {
+	var known []*account
+	for _, e := range g.entries {
+		known = append(known, e.accounts...)
+	}
+	found := make([]*account, len(ls))
+	for _, equal := range []bool{true, false} {
+		for i, l := range ls {
+			j := slices.IndexFunc(known, func(a *account) bool {
+				return found[i] == nil && !slices.Contains(found, a) && l.like(a.Rule) && (!equal || l.same(a.Rule))
+			})
+			if j >= 0 {
+				found[i] = known[j]
+			}
+		}
+	}
+	for i, l := range ls {
+		if found[i] == nil {
+			found[i] = &account{l, make([]uint64, l.Decider.Words())}
+		}
+	}
+	return found
+}

@@ -1,0 +1,101 @@
+package weir
+
+import (
+	"math"
+	"slices"
+)
+
+// The words of a ledger are its rest; and for each entry the instants of its last grant and of its end, its
+// events, and for each leaf the number of its account and its most. Behind them is the length of the words
+// of an account that is new, and those in the form of that leaf; of others it is zero.
+
+// open takes a Ledger apart. It reports false if the words are none that a ledger has left.
+func (g *ledger) open(l Ledger, now int64) bool {
+	switch {
+	case len(l.By) == 0:
+		return len(l.Words) == 0
+	case l.Plain:
+		return g.openPlain(l.By[0], l.Words, now)
+	}
+	words := l.Words
+	take := func(n uint64) (next []uint64) { // nil if there are too few
+		if n <= uint64(len(words)) {
+			next, words = words[:n:n], words[n:]
+		}
+		return next
+	}
+	w := take(3)
+	if w == nil || w[1]|w[2] > maxInstant {
+		return false
+	}
+	g.rest = rest{w[0], int64(w[1]), int64(w[2])}
+	var known []*account
+	for _, by := range l.By {
+		if w = take(3); w == nil || w[0]|w[1] > maxInstant {
+			return false
+		}
+		e := tally{Rule: by, last: int64(w[0]), until: int64(w[1]), net: w[2]}
+		for _, leaf := range by.leaves() {
+			if w = take(3); w == nil || w[0] > uint64(len(known)) {
+				return false
+			}
+			if w[0] == uint64(len(known)) {
+				known = append(known, &account{leaf, take(w[2])})
+			}
+			a := known[w[0]]
+			if a.words == nil || !leaf.like(a.Rule) || slices.Contains(e.accounts, a) || !sound(a.Decider, a.words) {
+				return false
+			}
+			e.accounts, e.most = append(e.accounts, a), append(e.most, w[1])
+		}
+		g.entries = append(g.entries, e)
+	}
+	return len(words) == 0
+}
+
+// openPlain opens the state of a single policy. When its last event was granted is not known, nor how many were:
+// what a SlidingWindow still counts of them is less.
+func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
+	if !sound(by.Decider, state) {
+		return false
+	}
+	e := g.entry(by)
+	e.keep(slices.Clone(state))
+	e.last, e.until, e.net = now, by.Decider.Expiry(state), math.MaxUint64
+	for i, a := range e.accounts {
+		e.most[i] = usedOf(a.Decider, a.words, now)
+	}
+	g.entries = []tally{e}
+	return true
+}
+
+// close puts a Ledger together again. If a grant has left a single policy it is the plain state.
+func (g *ledger) close(now int64, granted bool) (l Ledger) {
+	g.settle(now)
+	g.foldOldest(now)
+	if len(g.entries) == 0 {
+		return l
+	}
+	if len(g.entries) == 1 && g.rest.share == 0 && granted {
+		e := g.entries[0]
+		return Ledger{By: []Rule{e.Rule}, Plain: true, Words: e.state()}
+	}
+	w := []uint64{g.rest.share, uint64(g.rest.last), uint64(g.rest.until)}
+	var known []*account
+	for _, e := range g.entries {
+		l.By = append(l.By, e.Rule)
+		w = append(w, uint64(e.last), uint64(e.until), e.net)
+		for i, leaf := range e.leaves() {
+			a := e.accounts[i]
+			at, words := slices.Index(known, a), []uint64(nil)
+			if at < 0 {
+				at, words = len(known), a.as(leaf.Decider)
+				known = append(known, a)
+			}
+			w = append(w, uint64(at), e.most[i], uint64(len(words)))
+			w = append(w, words...)
+		}
+	}
+	l.Words = w
+	return l
+}

@@ -1,0 +1,87 @@
+package weir
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A sweeper goes through the table in the course of calls, a few slots at a time, and drops the keys
+// that are no longer in use.
+//
+// An expired key may come back, and costs more if it was dropped. So the sweeper measures how long
+// it takes until the store has had as many calls as it has keys. It drops keys that have been expired
+// for that long, and keeps those that all calls come round to.
+//
+// It has two paces. While it drops or moves more than three quarters of what it sees, it looks at two
+// slots for each call: a million keys that came once are gone after four million calls. Otherwise it
+// looks at one slot for 64 calls, which costs next to nothing.
+type sweeper struct {
+	behind atomic.Bool // the last sweep found much to do
+
+	mu     sync.Mutex // guards what follows; callers try it, and do not wait
+	at     uint64     // the first hash of the segment that it is in
+	slots  int        // how many it has seen there
+	calls  int64      // since the instant since
+	since  int64      // when the present span of calls began
+	before int64      // when the span before it began
+}
+
+// How many of the calls sweep, and how many slots, usually and when the sweeper is behind.
+const (
+	callsUsual, slotsUsual   = 1024, 16
+	callsBehind, slotsBehind = 32, 64
+)
+
+// sweepOften is called with each decision, by a caller who holds no lock. It chooses the calls that
+// sweep by hash and instant, so that any traffic has its share.
+func (m *memory) sweepOften(h hash, now int64) {
+	if x := (h.a ^ uint64(now)) * 0x9e3779b97f4a7c15; x < 1<<64/callsBehind {
+		m.sweepIfDue(x < 1<<64/callsUsual, now)
+	}
+}
+
+func (m *memory) sweepIfDue(due bool, now int64) {
+	switch {
+	case m.sweeper.behind.Load():
+		m.sweepSome(callsBehind, slotsBehind, now)
+	case due:
+		m.sweepSome(callsUsual, slotsUsual, now)
+	}
+}
+
+// sweepSome sweeps n slots. The call stands for so many, or for none if it is to make room. It
+// gives up where it would have to wait.
+func (m *memory) sweepSome(calls int64, n int, now int64) {
+	w := &m.sweeper
+	if !w.mu.TryLock() {
+		return
+	}
+	defer w.mu.Unlock()
+	keys := m.keys.Load()
+	if w.calls += calls; w.calls > keys+keys/4 && calls > 0 { // calls are estimated: a quarter to be safe
+		w.calls, w.before, w.since = 0, w.since, now
+	}
+	unused := max(now-w.before, 0)
+	if keys >= m.maxKeys {
+		unused = 0
+	}
+
+	s := m.dir.Load().at(w.at).Load()
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	if s.replaced {
+		return
+	}
+	if kept, changed := m.sweep(s, n, unused); kept+changed > 0 {
+		w.behind.Store(changed > 3*kept)
+	}
+	if len(s.entries) > minSlots && s.live < len(s.entries)/8 {
+		m.replace(s, 0)
+	}
+	if w.slots += n; w.slots >= len(s.entries) {
+		w.slots = 0
+		w.at += 1 << (64 - s.depth) // 0 after the last segment
+	}
+}

@@ -1,0 +1,57 @@
+package weir
+
+import "strings"
+
+// resets are the keys that were reset. The reservations that a reset forgot have nothing to give back: what a
+// key counts since was granted to others, even where it looks the same.
+//
+// A key is remembered only while a reservation that was made before may still count.
+type resets struct {
+	number uint64           // of those there were
+	open   int64            // when nothing reserved counts any more, by the limiter's clock
+	keys   map[string]reset // the last of each key
+}
+
+type reset struct {
+	number uint64
+	until  int64 // when nothing reserved before counts any more
+}
+
+// reserved tells what was reserved at the instant now, if anything, and returns the number of the last reset
+// before.
+func (ls *lines) reserved(now int64, charges []Charge) uint64 {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, c := range charges {
+		ls.resets.open = max(ls.resets.open, c.until(now))
+	}
+	return ls.resets.number
+}
+
+// reset tells that a key is reset at the instant now. An error may hide that it was.
+func (ls *lines) reset(key string, now int64) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	rs := &ls.resets
+	for old, r := range rs.keys {
+		if r.until > now {
+			break
+		}
+		delete(rs.keys, old)
+	}
+	if rs.open <= now {
+		return
+	}
+	if rs.keys == nil {
+		rs.keys = make(map[string]reset)
+	}
+	rs.number++
+	rs.keys[strings.Clone(key)] = reset{rs.number, rs.open}
+}
+
+// forgot tells whether the key was reset since a reset of that number.
+func (ls *lines) forgot(key string, number uint64) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.resets.keys[key].number > number
+}

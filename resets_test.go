@@ -1,0 +1,145 @@
+package weir
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+type stopped struct{ time.Time }
+
+func (c *stopped) Now() time.Time                       { return c.Time }
+func (c *stopped) After(time.Duration) <-chan time.Time { return nil }
+
+// R16, R17: a reset forgets what was reserved. To cancel it then frees nothing of what others were granted since,
+// even if they were granted just the same.
+func TestR16_AResetForgetsReservations(t *testing.T) {
+	ctx := context.Background()
+	for _, p := range []Policy{
+		TokenBucket{Limit: 10, Per: time.Minute},
+		LeakyBucket{Limit: 10, Per: time.Minute},
+		FixedWindow{Limit: 10, Per: time.Minute},
+		SlidingWindow{Limit: 10, Per: time.Minute},
+		SlidingLog{Limit: 10, Per: time.Minute},
+		All(FixedWindow{Limit: 10, Per: time.Minute}, SlidingLog{Limit: 10, Per: time.Hour}),
+		Tiers(TokenBucket{Limit: 4, Per: time.Minute}, TokenBucket{Limit: 6, Per: time.Minute}),
+	} {
+		t.Run(fmt.Sprint(p), func(t *testing.T) {
+			clock := &stopped{time.Unix(1_800_000_000, 0)}
+			l := Must(New(p, WithClock(clock)))
+			before, err := l.Reserve(ctx, "k", 3)
+			require.NoError(t, err)
+			require.True(t, before.Allowed)
+			require.NoError(t, l.Reset(ctx, "k"))
+			since, err := l.Reserve(ctx, "k", 3)
+			require.NoError(t, err)
+			assert.Equal(t, before.Result, since.Result)
+
+			want, err := l.Take(ctx, "k", 0)
+			require.NoError(t, err)
+			require.NoError(t, before.Cancel(ctx))
+			got, err := l.Take(ctx, "k", 0)
+			require.NoError(t, err)
+			assert.Equal(t, want, got, "nothing is free since")
+
+			require.NoError(t, since.Cancel(ctx))
+			got, err = l.Take(ctx, "k", 0)
+			require.NoError(t, err)
+			assert.Equal(t, got.Limit, got.Remaining, "this one counted")
+			assert.Zero(t, got.ResetAfter)
+		})
+	}
+}
+
+// What is more than was reserved is charged, also after a reset, and other keys are not concerned.
+func TestR16_AResetForgetsNothingElse(t *testing.T) {
+	ctx := context.Background()
+	l := Must(New(FixedWindow{Limit: 10, Per: time.Minute}, WithClock(&stopped{time.Unix(1_800_000_000, 0)})))
+	more, err := l.Reserve(ctx, "k", 3)
+	require.NoError(t, err)
+	other, err := l.Reserve(ctx, "other", 3)
+	require.NoError(t, err)
+	require.NoError(t, l.Reset(ctx, "k"))
+	require.NoError(t, more.Settle(ctx, 5))
+	require.NoError(t, other.Cancel(ctx))
+	for key, remaining := range map[string]int{"k": 8, "other": 10} {
+		r, err := l.Take(ctx, key, 0)
+		require.NoError(t, err)
+		assert.Equal(t, remaining, r.Remaining, key)
+	}
+}
+
+// R22: a reset is remembered while a reservation may still count, and no longer.
+func TestR22_ResetsAreForgotten(t *testing.T) {
+	ctx := context.Background()
+	clock := &stopped{time.Unix(1_800_000_000, 0)}
+	l := Must(New(FixedWindow{Limit: 10, Per: time.Minute}, WithClock(clock)))
+	reset := func(n int) {
+		for i := range n {
+			require.NoError(t, l.Reset(ctx, fmt.Sprint("key ", i)))
+		}
+	}
+	reset(1000)
+	assert.Empty(t, l.lines.resets.keys, "nothing was reserved")
+	_, err := l.Reserve(ctx, "k", 1)
+	require.NoError(t, err)
+	reset(1000)
+	assert.Len(t, l.lines.resets.keys, 1000)
+	clock.Time = clock.Add(time.Minute)
+	reset(1)
+	assert.Empty(t, l.lines.resets.keys)
+}
+
+// R16: a reset that was carried out may be reported as an error. What was reserved before gives nothing back then.
+func TestR16_AResetThatSeemsToFail(t *testing.T) {
+	ctx := context.Background()
+	lost := &lostReset{}
+	l := Must(New(FixedWindow{Limit: 10, Per: time.Hour}, WithStore(lost), WithClock(&stopped{time.Unix(1_800_000_000, 0)})))
+	r, err := l.Reserve(ctx, "k", 10)
+	require.NoError(t, err)
+	require.Error(t, l.Reset(ctx, "k"))
+	for range 10 {
+		require.True(t, l.Allow("k"))
+	}
+	require.NoError(t, r.Cancel(ctx))
+	assert.False(t, l.Allow("k"))
+}
+
+type lostReset struct{ MemStore }
+
+func (s *lostReset) Do(ctx context.Context, r Request) (Answer, error) {
+	a, err := s.MemStore.Do(ctx, r)
+	if r.Forget {
+		err = context.DeadlineExceeded
+	}
+	return a, err
+}
+
+// P23, R22: a reset keeps no buffer of its caller alive, and is not remembered because of what gives nothing back.
+func TestP23_AResetKeepsLittle(t *testing.T) {
+	ctx := context.Background()
+	l := Must(New(TokenBucket{Limit: 1, Per: time.Hour}))
+	debtor, err := l.Reserve(ctx, "debtor", 0)
+	require.NoError(t, err)
+	require.NoError(t, debtor.Settle(ctx, 1<<30))
+	_, err = l.Reserve(ctx, "debtor", 1)
+	require.NoError(t, err)
+	require.NoError(t, l.Reset(ctx, "k"))
+	assert.Empty(t, l.lines.resets.keys)
+
+	_, err = l.Reserve(ctx, "other", 1)
+	require.NoError(t, err)
+	key := strings.Repeat("key", 1000)
+	require.NoError(t, l.Reset(ctx, key[:3]))
+	require.Len(t, l.lines.resets.keys, 1)
+	for kept := range l.lines.resets.keys {
+		assert.Equal(t, "key", kept)
+		assert.NotSame(t, unsafe.StringData(key), unsafe.StringData(kept))
+	}
+}

@@ -1,0 +1,169 @@
+package weir_test
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// An instant that was told stands, and so a cancelled booking before it frees nothing. In eight rounds of "book up to 50 s
+// ahead, book 5 more that stay, cancel the others" all that stayed had the same 5 s: 40 went in them, of 6.
+func TestR17_CancelledBookingsDoNotPileUp(t *testing.T) {
+	l, _ := frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1})
+	var stay []*weir.Reservation
+	for range 8 {
+		var cancelled []*weir.Reservation
+		for {
+			r := reserve(t, l, 1)
+			cancelled = append(cancelled, r)
+			if r.Delay() >= 49*time.Second {
+				break
+			}
+		}
+		for range 5 {
+			stay = append(stay, reserve(t, l, 1))
+		}
+		for _, r := range cancelled {
+			require.NoError(t, r.Cancel(background))
+		}
+	}
+	slices.SortFunc(stay, func(a, b *weir.Reservation) int { return cmp.Compare(a.Delay(), b.Delay()) })
+	for i, r := range stay {
+		if i > 0 {
+			require.GreaterOrEqual(t, r.Delay()-stay[i-1].Delay(), time.Second, "reservation %d", i)
+		}
+	}
+}
+
+// The last booking is undone exactly.
+func TestR17_TheLastBookingIsUndone(t *testing.T) {
+	l, _ := frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1})
+	reserve(t, l, 1)
+	first := reserve(t, l, 1)
+	look := take(t, l, "k", 0)
+	require.NoError(t, reserve(t, l, 7).Cancel(background))
+	assert.Equal(t, look, take(t, l, "k", 0))
+	assert.Equal(t, time.Second, first.Delay())
+}
+
+// What goes ahead keeps to All of two buckets when one who waits gives up. Each part had moved up by another time.
+func TestR17_AllOfTwoBucketsKeepsItsLimit(t *testing.T) {
+	const rate = 2
+	p := weir.All(weir.TokenBucket{Limit: rate, Per: time.Second}, weir.TokenBucket{Limit: 3, Per: 2 * time.Second})
+	bubble(t, p, func(c *crowd) {
+		c.come("a", 1)
+		b := c.come("b", 2)
+		d := c.come("c", 2)
+		e := c.come("d", 2)
+		c.cancel(b)
+		c.cancel(d)
+		f := c.come("e", 2)
+		c.inside.Wait()
+		require.NoError(t, e.err)
+		require.NoError(t, f.err)
+		assert.GreaterOrEqual(t, f.at-e.at, time.Second, "2 events of 2 a second, after 2")
+	})
+}
+
+// Those who wait for All of two buckets are served in the order in which they came, also after one of
+// them gave up.
+func TestR18_AllOfTwoBucketsKeepsTheOrder(t *testing.T) {
+	p := weir.All(weir.TokenBucket{Limit: 2, Per: time.Second}, weir.TokenBucket{Limit: 20, Per: time.Second})
+	bubble(t, p, func(c *crowd) {
+		require.True(t, take(t, c.l, "k", 1).Allowed)
+		a := c.come("a", 2)
+		b := c.come("b", 1)
+		c.cancel(a)
+		d := c.come("c", 1)
+		c.inside.Wait()
+		assert.NoError(t, b.err)
+		assert.NoError(t, d.err)
+		assert.LessOrEqual(t, b.at, d.at)
+	})
+}
+
+// Reset and SetPolicy one after the other, before those who wait have run, keep the order.
+func TestR18_ResetAndSetPolicyKeepTheOrder(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that nobody runs in between
+	three := weir.LeakyBucket{Limit: 3, Per: time.Second}
+	for _, script := range []struct {
+		name string
+		do   func(l *weir.Keyed)
+	}{
+		{"reset, change, change, reset", func(l *weir.Keyed) {
+			_ = l.Reset(background, "k")
+			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 3, Per: time.Second})
+			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 1, Per: time.Second})
+			_ = l.Reset(background, "k")
+		}},
+		{"change, change, reset", func(l *weir.Keyed) {
+			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 3, Per: time.Second})
+			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 1, Per: time.Second})
+			_ = l.Reset(background, "k")
+		}},
+		{"reset, change", func(l *weir.Keyed) {
+			_ = l.Reset(background, "k")
+			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 1, Per: time.Second})
+		}},
+	} {
+		t.Run(script.name, func(t *testing.T) {
+			bubble(t, three, func(c *crowd) {
+				for _, name := range []string{"a", "b", "c", "d"} {
+					c.come(name, 1)
+				}
+				script.do(c.l)
+				synctest.Wait()
+				c.inside.Wait()
+				for i, v := range c.callers {
+					assert.NoError(t, v.err)
+					if i > 0 {
+						assert.LessOrEqual(t, c.callers[i-1].at, v.at, "%s before %s", c.callers[i-1].name, v.name)
+					}
+				}
+			})
+		})
+	}
+}
+
+// All never books ahead: what it reserves goes ahead now, or is denied.
+func TestR20_AllNeverBooksAhead(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.All(weir.TokenBucket{Limit: 1, Per: time.Second}),
+		weir.All(weir.TokenBucket{Limit: 1, Per: time.Second}, weir.LeakyBucket{Limit: 1, Per: time.Second}),
+		weir.All(weir.LeakyBucket{Limit: 1, Per: time.Second}, weir.All(weir.TokenBucket{Limit: 1, Per: time.Second})),
+	} {
+		l, _ := frozen(p)
+		assert.True(t, reserve(t, l, 1).Allowed, "%#v", p)
+		assert.False(t, reserve(t, l, 1).Allowed, "%#v", p)
+	}
+}
+
+// The outlet of a LeakyBucket keeps its spacing where the other part of All is what is waited for: 8 events
+// occupy it for 0.8 s.
+func TestR20_AQueueInAllKeepsItsSpacing(t *testing.T) {
+	p := weir.All(weir.LeakyBucket{Limit: 10, Per: time.Second}, weir.TokenBucket{Limit: 2, Per: time.Second, Burst: 10})
+	bubble(t, p, func(c *crowd) {
+		c.come("a", 10)
+		c.come("b", 1)
+		eight := c.come("c", 8)
+		next := c.come("d", 1)
+		c.inside.Wait()
+		assert.GreaterOrEqual(t, next.at-eight.at, 800*ms)
+	})
+}
+
+// A policy books only while nothing that another granted charges it.
+func TestR20_NobodyBooksWhileOthersChargeIt(t *testing.T) {
+	l, _ := frozen(weir.FixedWindow{Limit: 10, Per: time.Hour})
+	require.True(t, take(t, l, "k", 10).Allowed)
+	setPolicy(t, l, weir.TokenBucket{Limit: 10, Per: time.Hour})
+	assert.False(t, reserve(t, l, 1).Allowed)
+}
