@@ -15,6 +15,10 @@ step "gofumpt -l"
 files=$(go run $gofumpt -l .)
 [ -z "$files" ] || fail "not formatted as gofumpt does (run: go run $gofumpt -w .):"$'\n'"$files"
 
+step "valkeystore.go is generated"
+scripts/valkeystore.sh | diff redisstore/valkeystore/valkeystore.go - ||
+	fail "run: scripts/valkeystore.sh > redisstore/valkeystore/valkeystore.go"
+
 step "go vet"
 go vet work
 

@@ -19,8 +19,10 @@ var (
 // A budget is what a model may be asked for.
 type budget struct{ tokens, requests *weir.Keyed }
 
+// newBudget returns a budget whose tokens are not booked ahead, as those of a bucket in All are not. What a
+// call does not use would be lost while others have booked behind it: their instants are told.
 func newBudget() *budget {
-	return &budget{weir.Must(weir.New(tokensAMinute)), weir.Must(weir.New(requestsAMinute))}
+	return &budget{weir.Must(weir.New(weir.All(tokensAMinute))), weir.Must(weir.New(requestsAMinute))}
 }
 
 // A call has its costs booked.
@@ -28,24 +30,34 @@ type call struct{ tokens, request *weir.Reservation }
 
 var errRefused = errors.New("no room for the call before the deadline")
 
-// begin books one request and an estimate of its tokens, at the latest for the deadline of ctx. It
-// books both or none.
+// begin books an estimate of the tokens when there are so many, and one request, at the latest for the
+// deadline of ctx. It books both or none.
 func (b *budget) begin(ctx context.Context, model string, estimate int) (*call, error) {
-	request, err := b.requests.Reserve(ctx, model, 1)
+	tokens, err := b.reserveTokens(ctx, model, estimate)
 	if err != nil {
 		return nil, err
 	}
-	if !request.Allowed {
-		return nil, errRefused
-	}
-	tokens, err := b.tokens.Reserve(ctx, model, estimate)
-	if err == nil && !tokens.Allowed {
+	request, err := b.requests.Reserve(ctx, model, 1)
+	if err == nil && !request.Allowed {
 		err = errRefused
 	}
 	if err != nil {
-		return nil, errors.Join(err, request.Cancel(ctx))
+		return nil, errors.Join(err, tokens.Cancel(ctx))
 	}
 	return &call{tokens, request}, nil
+}
+
+func (b *budget) reserveTokens(ctx context.Context, model string, estimate int) (*weir.Reservation, error) {
+	for {
+		r, err := b.tokens.Reserve(ctx, model, estimate)
+		if err != nil || r.Allowed {
+			return r, err
+		}
+		deadline, ok := ctx.Deadline()
+		if ok && time.Until(deadline) <= r.RetryAfter || !sleep(ctx, r.RetryAfter) {
+			return nil, errRefused
+		}
+	}
 }
 
 // delay is how long from now the call may start.
