@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Makes a release of all modules that users import, with one version:
+#
+#   scripts/release.sh VERSION        shows what it would do, and changes nothing here
+#   scripts/release.sh VERSION --do   makes the commit and its tags; pushing them is left to you
+#
+# The tree must be clean, and all that CI checks must pass. The modules then require each other by VERSION,
+# and each gets its tag on that one commit, the root first: v0.1.0, redisstore/v0.1.0, and so on. In the
+# repository "replace" holds the modules together; who imports them does not see it, and gets the versions.
+# RELEASE_CHECK is run in place of .ci/run, for scripts/release_test.sh, which .ci/run calls.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() { printf 'release: %s\n' "$*" >&2; exit 1; }
+
+version=${1:-}
+[[ $version =~ ^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$ ]] ||
+	fail "version is '$version', must be like v0.1.0"
+[[ $version =~ ^v[01]\. ]] || fail "version is $version; from v2 on the module paths must end in /${version%%.*}"
+case ${2:-} in
+"") dry=1 ;;
+--do) dry= ;;
+*) fail "'$2' is unknown; --do makes the release, nothing shows it" ;;
+esac
+grep -q "^## \[${version#v}\]" CHANGELOG.md || fail "CHANGELOG.md has no heading '## [${version#v}]'"
+[ -z "$(git status --porcelain)" ] || fail "the tree is not clean (run: git status)"
+
+if [ "$dry" ]; then # in a copy
+	copy=$(mktemp -d)
+	trap 'rm -rf "$copy"' EXIT
+	git clone -q . "$copy/weir"
+	cd "$copy/weir"
+fi
+
+# Those that users import, in the order of their paths: whoever is nested comes after those around it.
+modules=$(go list -m -f '{{.Path}} {{.Dir}}' | grep -Ev '/(benchmarks|examples|internal)( |/)' | LC_ALL=C sort)
+root=$(awk 'NR == 1 { print $1 }' <<<"$modules")
+tags=()
+while read -r module dir; do
+	tag=${module#"$root"}
+	tag=${tag#/}
+	tags+=("${tag:+$tag/}$version")
+	! git rev-parse -q --verify "refs/tags/${tags[-1]}" >/dev/null || fail "the tag ${tags[-1]} is there already"
+done <<<"$modules"
+
+${RELEASE_CHECK:-.ci/run}
+
+go list -m -f '{{.Dir}}' | while read -r dir; do
+	for module in $(awk '{ print $1 }' <<<"$modules"); do
+		if grep -Eq "^(require )?[[:space:]]*$module v" "$dir/go.mod"; then
+			go mod edit -require="$module@$version" "$dir/go.mod"
+		fi
+	done
+done
+git add -A
+git diff --cached --quiet || git commit -qm "Release $version"
+for tag in "${tags[@]}"; do
+	git tag -a "$tag" -m "$tag"
+done
+
+if [ "$dry" ]; then
+	printf 'would commit:\n%s\nwould tag:\n' "$(git show --stat --format=%s HEAD)"
+	printf '  %s\n' "${tags[@]}"
+else
+	printf 'done; to publish: git push origin HEAD %s\n' "${tags[*]}"
+fi
