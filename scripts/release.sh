@@ -30,6 +30,8 @@ if [ "$dry" ]; then # in a copy
 	trap 'rm -rf "$copy"' EXIT
 	git clone -q . "$copy/weir"
 	cd "$copy/weir"
+	git config user.name nobody # a commit must have somebody
+	git config user.email nobody@localhost
 fi
 
 # Those that users import, in the order of their paths: whoever is nested comes after those around it.
