@@ -158,9 +158,7 @@ func (b *bucket) fitsWord() bool { return b.den == 1 && b.full.hi == 0 && b.full
 // decider keeps the state in one word if it is a whole number of nanoseconds, else in two.
 func (b bucket) decider() Decider {
 	if !b.fitsWord() {
-		d := &bucketPair{bucket: b}
-		d.core = &d.bucket
-		return d
+		return b.pair()
 	}
 	d := &bucketWord{bucket: b}
 	d.stored = stored{&d.bucket, packing{bits: 64, n: 1}}
@@ -228,6 +226,12 @@ func (b *bucket) admitTo(state []uint64, now int64) bool {
 type bucketPair struct {
 	stored
 	bucket
+}
+
+func (b bucket) pair() *bucketPair {
+	d := &bucketPair{bucket: b}
+	d.core = &d.bucket
+	return d
 }
 
 // Decide implements [Decider].

@@ -55,6 +55,12 @@ func (d *bucketWord) takeWord(state uint64, now int64, n int) (uint64, shortResu
 	return state, r
 }
 
+func (d *bucketWord) wide() Decider {
+	b := d.bucket
+	b.most = pairMost
+	return b.pair()
+}
+
 func (d *bucketWord) widen(state []uint64) []uint64 {
 	if state[0] == d.most.lo {
 		return []uint64{pairMost.hi, pairMost.lo}

@@ -24,10 +24,29 @@ type counter interface {
 	allowance() uint64
 }
 
-// A packer is a counter whose states are packed, differently for different limits.
+// A packer is a counter whose states are packed, differently for different limits. From some number on a packed
+// count is the largest there is. That number is above its own limit, but not above another's.
 type packer interface {
-	widen(state []uint64) []uint64 // the same for all that count alike
+	wide() Decider // which does not pack
+	widen(state []uint64) []uint64
 	narrow(wide []uint64) []uint64
+}
+
+// wideOf is a Decider that answers as d does, on states that are not packed: they mean the same to all
+// that count alike.
+func wideOf(d Decider) Decider {
+	switch d := d.(type) {
+	case packer:
+		return d.wide()
+	case *composed:
+		w := &composed{parts: slices.Clone(d.parts), tiers: d.tiers, shape: d.shape}
+		for i := range w.parts {
+			w.parts[i].Decider = wideOf(w.parts[i].Decider)
+		}
+		w.layOut()
+		return w
+	}
+	return d
 }
 
 // countsOf is the counts of a counter; of a policy of another package, something that equals

@@ -13,7 +13,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	if charged {
 		ask.MaxWait = 0 // those ahead are not in this policy's line
 	}
-	state, a = by.Decider.Decide(state, now, ask)
+	state, a = e.Decider.Decide(state, now, ask)
 	switch {
 	case ask.N > 0 && a.Allowed:
 		if ask.How == UpTo {
@@ -21,7 +21,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 		}
 		if charged { // it is counted without the charges
 			ask.How, ask.Parts = Regardless, nil
-			state, _ = by.Decider.Decide(e.state(), now, ask)
+			state, _ = e.Decider.Decide(e.state(), now, ask)
 		}
 		g.put(e, state, now, uint64(ask.N))
 		if charged { // on another bucket of a marker, perhaps
@@ -35,7 +35,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 		// While time passes and nothing is granted, no charge grows.
 		a.RetryAfter = untilInstant(now, firstInstant(now, g.expiry(), func(at int64) bool {
 			state, _ := g.charge(e, at)
-			_, later := by.Decider.Decide(state, at, Ask{N: ask.N})
+			_, later := e.Decider.Decide(state, at, Ask{N: ask.N})
 			return later.Allowed
 		}))
 	}
@@ -59,7 +59,7 @@ func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
 		e.until = max(e.until, a.Decider.Expiry(a.words))
 	}
 	e.last, e.net = max(e.last, now), saturatingSum(e.net, n)
-	if i := g.find(e.Rule); i >= 0 {
+	if i := g.find(e.by); i >= 0 {
 		g.entries = slices.Delete(g.entries, i, i+1)
 	}
 	g.entries = append(g.entries, e)

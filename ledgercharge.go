@@ -22,7 +22,7 @@ func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
 	limit, own := allowanceOf(u.decider), u.places(e.accounts)
 	recent := func(last int64) bool { return now < saturatingAdd(last, lasting(u.decider, last)) }
-	self, sum := g.find(e.Rule), uint64(0)
+	self, sum := g.find(e.by), uint64(0)
 	for i, other := range g.entries {
 		if i != self && recent(other.last) {
 			used, of := other.usage(own, now)

@@ -14,7 +14,8 @@ type ledger struct {
 
 // A tally is a policy that has granted events, an entry.
 type tally struct {
-	Rule
+	Rule                // its Decider is wide: the words of accounts are not packed
+	by       Rule       // as the store knows it
 	last     int64      // when it did, at the latest
 	until    int64      // its events count until then at most
 	net      uint64     // events that it was granted, less those that were given back
@@ -28,14 +29,11 @@ type account struct {
 	words []uint64
 }
 
-// as is what a counts in the form of the states of d, which counts alike.
-func (a *account) as(d Decider) []uint64 { return narrow(d, widen(a.Decider, a.words)) }
-
 // state is what the accounts of an entry have counted, as a state of its policy.
 func (e tally) state() []uint64 {
 	words := make([][]uint64, len(e.accounts))
-	for i, l := range e.leaves() {
-		words[i] = e.accounts[i].as(l.Decider)
+	for i, a := range e.accounts {
+		words[i] = a.words
 	}
 	return join(e.Decider, words)
 }
@@ -112,15 +110,22 @@ func (g *ledger) find(by Rule) int {
 	return slices.IndexFunc(g.entries, func(e tally) bool { return sameShape(by, e.Rule) })
 }
 
+// newTally is an entry that has nothing yet.
+func newTally(by Rule) tally {
+	return tally{Rule: Rule{by.Policy, wideOf(by.Decider), by.Tag}, by: by}
+}
+
 // entry returns the entry of a rule with the rule's numbers, as it is or as it would be.
 func (g *ledger) entry(by Rule) tally {
+	e := newTally(by)
 	if i := g.find(by); i >= 0 {
-		e := g.entries[i]
-		e.Rule = by
-		return e
+		known := g.entries[i]
+		known.Rule, known.by = e.Rule, by
+		return known
 	}
-	ls := by.leaves()
-	return tally{Rule: by, accounts: g.match(ls), most: make([]uint64, len(ls))}
+	ls := e.leaves()
+	e.accounts, e.most = g.match(ls), make([]uint64, len(ls))
+	return e
 }
 
 // match finds an account for each leaf: that of an equal policy first, then one that counts alike, else

@@ -7,7 +7,7 @@ import (
 
 // The words of a ledger are its rest; and for each entry the instants of its last grant and of its end, its
 // events, and for each leaf the number of its account and its most. Behind them is the length of the words
-// of an account that is new, and those in the form of that leaf; of others it is zero.
+// of an account that is new, and those; of others it is zero.
 
 // open takes a Ledger apart. It reports false if the words are none that a ledger has left.
 func (g *ledger) open(l Ledger, now int64) bool {
@@ -34,8 +34,9 @@ func (g *ledger) open(l Ledger, now int64) bool {
 		if w = take(3); w == nil || w[0]|w[1] > maxInstant {
 			return false
 		}
-		e := tally{Rule: by, last: int64(w[0]), until: int64(w[1]), net: w[2]}
-		for _, leaf := range by.leaves() {
+		e := newTally(by)
+		e.last, e.until, e.net = int64(w[0]), int64(w[1]), w[2]
+		for _, leaf := range e.leaves() {
 			if w = take(3); w == nil || w[0] > uint64(len(known)) {
 				return false
 			}
@@ -60,7 +61,10 @@ func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
 		return false
 	}
 	e := g.entry(by)
-	e.keep(slices.Clone(state))
+	words := split(by.Decider, state)
+	for i, leaf := range by.leaves() {
+		e.accounts[i].words = widen(leaf.Decider, words[i])
+	}
 	e.last, e.until, e.net = now, by.Decider.Expiry(state), math.MaxUint64
 	for i, a := range e.accounts {
 		e.most[i] = usedOf(a.Decider, a.words, now)
@@ -69,27 +73,41 @@ func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
 	return true
 }
 
-// close puts a Ledger together again. If a grant has left a single policy it is the plain state.
-func (g *ledger) close(now int64, granted bool) (l Ledger) {
+// plain is what the accounts of an entry have counted, as a state of its policy. It reports false if that would
+// lose something.
+func (e tally) plain() (state []uint64, whole bool) {
+	words := make([][]uint64, len(e.accounts))
+	whole = true
+	for i, leaf := range e.by.leaves() {
+		a := e.accounts[i]
+		words[i] = narrow(leaf.Decider, a.words)
+		whole = whole && slices.Equal(widen(leaf.Decider, words[i]), a.words)
+	}
+	return join(e.by.Decider, words), whole
+}
+
+// close puts a Ledger together again. If a grant has left a single policy it is the plain state. A debt is rounded
+// up there as if it had always been.
+func (g *ledger) close(now int64, granted bool, how How) (l Ledger) {
 	g.settle(now)
 	g.foldOldest(now)
 	if len(g.entries) == 0 {
 		return l
 	}
 	if len(g.entries) == 1 && g.rest.share == 0 && granted {
-		e := g.entries[0]
-		return Ledger{By: []Rule{e.Rule}, Plain: true, Words: e.state()}
+		if state, whole := g.entries[0].plain(); whole || how == Regardless {
+			return Ledger{By: []Rule{g.entries[0].by}, Plain: true, Words: state}
+		}
 	}
 	w := []uint64{g.rest.share, uint64(g.rest.last), uint64(g.rest.until)}
 	var known []*account
 	for _, e := range g.entries {
-		l.By = append(l.By, e.Rule)
+		l.By = append(l.By, e.by)
 		w = append(w, uint64(e.last), uint64(e.until), e.net)
-		for i, leaf := range e.leaves() {
-			a := e.accounts[i]
+		for i, a := range e.accounts {
 			at, words := slices.Index(known, a), []uint64(nil)
 			if at < 0 {
-				at, words = len(known), a.as(leaf.Decider)
+				at, words = len(known), a.words
 				known = append(known, a)
 			}
 			w = append(w, uint64(at), e.most[i], uint64(len(words)))

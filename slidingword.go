@@ -26,6 +26,12 @@ type slidingWord struct {
 
 func (d *slidingWord) lasts() time.Duration { return d.windows.lasts() }
 
+func (d *slidingWord) wide() Decider {
+	s := d.windows.sliding
+	s.most = math.MaxUint64
+	return s
+}
+
 func (d *slidingWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
 	s, a := d.windows.decide(d.unpack(state), now, ask)
 	return d.pack(s), a

@@ -1,9 +1,6 @@
 package weir
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // A core is the algorithm of a policy whose states are two words, or three, which often fit in one. It
 // takes them by value, since what is passed to an interface by a slice is allocated.
@@ -104,15 +101,10 @@ func (d stored) limitAtOnce() int { return int(d.allowance()) }
 func (d stored) used(state []uint64, now int64) uint64 { return d.usage(d.load(state), now) }
 
 // widen implements packer.
-func (d stored) widen(state []uint64) []uint64 {
-	return d.load(state).slice()[:1+max(d.n, 1)]
-}
+func (d stored) widen(state []uint64) []uint64 { return d.load(state).slice()[:1+d.n] }
 
 // narrow implements packer.
 func (d stored) narrow(wide []uint64) []uint64 {
-	if d.bits == 0 {
-		return slices.Clone(wide)
-	}
 	s := pairOf(wide)
 	if d.n > 1 {
 		s.third = wide[2]

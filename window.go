@@ -135,6 +135,8 @@ type windowWord struct {
 	window
 }
 
+func (d *windowWord) wide() Decider { return d.decider(0) }
+
 func (d *windowWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
 	s, a := d.window.decide(d.unpack(state), now, ask)
 	return d.pack(s), a

@@ -161,7 +161,7 @@ func r15WhatStaysIsExact(w *world, a *answer) string {
 		if w.Policies[a.By].form == all {
 			look = parts[place]
 		}
-		if used := much - counted.Remaining; narrow(m.leaf, used) {
+		if w.ledger(a.Step).debts && narrow(m.leaf, much-counted.Remaining) {
 			continue
 		}
 		want := max(0, limit-(much-counted.Remaining))
@@ -176,7 +176,7 @@ func r15WhatStaysIsExact(w *world, a *answer) string {
 	return ""
 }
 
-// narrow tells whether a window may pack its count so tightly that another limit's does not fit: R9, it then errs
+// narrow tells whether a window may pack its count so tightly that a debt does not fit: R9, it then errs
 // towards denying.
 func narrow(p tree, used int) bool {
 	per := time.Hour
@@ -187,9 +187,4 @@ func narrow(p tree, used int) bool {
 		per = p.Per
 	}
 	return per < time.Millisecond || used > 1000 && per < time.Hour
-}
-
-// mayBeNarrow tells whether any window of p may be, whatever it has counted.
-func mayBeNarrow(p tree) bool {
-	return p.any(func(q weirPolicy) bool { return narrow(one(q), 0) })
 }

@@ -3,7 +3,6 @@ package change
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/weir-go/weir"
 )
@@ -92,9 +91,6 @@ func r4RetryAfter(s *Suite, t *Trial, a *answer) string {
 		return ""
 	}
 	w := s.twin(t, a.ID)
-	if len(t.Policies) > 1 && slices.ContainsFunc(t.Policies, mayBeNarrow) {
-		return "" // R9: another policy's count may stand for a larger one
-	}
 	if w.clock.ns += s.up(retry) - s.grain(); retry > 1 && w.take(a, a.N).Allowed {
 		return fmt.Sprintf("RetryAfter is %v, and granted 1 ns before", retry)
 	}

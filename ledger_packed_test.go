@@ -1,0 +1,49 @@
+package weir_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// A window so short packs counts up to 62 in its word, if its limit is below that.
+func packedWindow(limit int) weir.Policy {
+	return weir.SlidingWindow{Limit: limit, Per: 12 * time.Microsecond}
+}
+
+// R5: what a policy of a large limit has counted is told to the event, though that of a smaller one, which shares
+// the count, can't hold it in its own word.
+func TestR5_ACountThatAnotherLimitCannotHold(t *testing.T) {
+	small, large := packedWindow(7), weir.Tiers(packedWindow(70), weir.LeakyBucket{Limit: 1, Per: 12 * time.Microsecond})
+	k := ledgerKey{t: t}
+	require.True(t, k.ask(small, t0, weir.Ask{N: 1}).Allowed)
+	got := k.ask(large, t0, weir.Ask{N: 62, How: weir.UpTo})
+	require.Equal(t, []int{62, 7}, []int{got.Granted, got.Remaining})
+	assert.True(t, k.ask(large, t0, weir.Ask{N: 7}).Allowed)
+}
+
+// R5 and R15: nor does a count that is leaving a window become another one when the limit is lowered.
+func TestR15_ALoweredLimitKeepsACountThatItCannotHold(t *testing.T) {
+	small, large := packedWindow(7), packedWindow(70)
+	k, start := ledgerKey{t: t}, t0-t0%12_000
+	require.True(t, k.ask(large, start, weir.Ask{N: 63}).Allowed)
+	late := start + 23_000 // when 63/12, rounded down, still count
+	require.Equal(t, 2, k.remaining(small, late))
+	got := k.ask(small, late, weir.Ask{N: 1})
+	require.Equal(t, []any{true, 1}, []any{got.Allowed, got.Remaining})
+	assert.True(t, k.ask(small, late, weir.Ask{N: 1}).Allowed)
+}
+
+// R16: what a policy of a smaller limit cancels does not shut the key for one of a larger limit.
+func TestR16_ACancelOfACountThatItsLimitCannotHold(t *testing.T) {
+	small, large := packedWindow(7), weir.All(packedWindow(70))
+	k := ledgerKey{t: t}
+	require.True(t, k.ask(small, t0, weir.Ask{N: 1}).Allowed)
+	require.True(t, k.ask(large, t0, weir.Ask{N: 62}).Allowed)
+	k.ask(small, t0, weir.Ask{N: -1, GrantedAt: t0, Charges: &[]weir.Charge{{N: 1, For: 24 * time.Microsecond}}})
+	assert.Equal(t, 8, k.remaining(large, t0))
+}
