@@ -17,7 +17,7 @@ func (w *world) do(s Step) answer {
 		return a
 	case opRetry:
 		if a.skipped = w.retry == 0 || w.retry == weir.Never || w.retry > maxRetry; !a.skipped {
-			w.clock.ns += max(int64(w.retry+s.D), 0)
+			w.clock.ns += max(w.suite.up(w.retry)+int64(s.D), 0)
 		}
 		w.retry = 0
 		a.at = w.now()
