@@ -19,7 +19,7 @@ import (
 //   - A [LeakyBucket] frees the last event alone, while only that one occupies the outlet.
 //   - [All] frees them in every part, [Tiers] in the last tier that is not full.
 //   - After a change, they are those of the policy that was granted events last, at most as many as it
-//     was granted, and then those of the one before.
+//     was granted and still counts, and then those of the one before.
 //
 // The caller must not give back more than was granted, or anything twice. On an error of the store it
 // is not known whether the events were given back. An n below 0 is an error. A ctx that has ended is

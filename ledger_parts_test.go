@@ -66,3 +66,21 @@ func TestR15_ANewPartIsChargedByShare(t *testing.T) {
 	k.ask(both, t0+int64(time.Minute), weir.Ask{Parts: &parts})
 	assert.Equal(t, []int{749, 100}, []int{parts[0].Remaining, parts[1].Remaining})
 }
+
+// R16: where a part that stays was first the whole policy, Return frees what its part counts still, and then what the
+// policy before has counted, also in the part that is gone.
+func TestR16_ReturnBeyondWhatAPolicyCounts(t *testing.T) {
+	log, window := weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.SlidingWindow{Limit: 3, Per: 2 * time.Hour}
+	both, rest := weir.All(log, window), weir.All(window)
+	for name, amounts := range map[string][]int{"at once": {3}, "in turn": {1, 1, 1}} {
+		k := ledgerKey{t: t}
+		for _, p := range []weir.Policy{rest, both, rest} {
+			require.True(t, k.ask(p, t0, weir.Ask{N: 1}).Allowed)
+		}
+		for _, n := range amounts {
+			k.ask(rest, t0, weir.Ask{N: -n})
+		}
+		assert.Equal(t, 3, k.remaining(rest, t0), name)
+		assert.Equal(t, 3, k.remaining(both, t0), name)
+	}
+}

@@ -75,24 +75,22 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 	}
 	for i := range slices.Backward(g.entries) {
 		e := &g.entries[i]
-		n := min(magnitude(ask.N), e.net, math.MaxInt)
-		if n == 0 || ask.GrantedAt != 0 && i != self {
-			continue
-		}
-		one := ask
-		one.N, one.Parts = -int(n), nil
+		n, one := min(magnitude(ask.N), e.net, math.MaxInt), ask
 		if ask.GrantedAt == 0 && len(g.entries) > 1 { // named as of now: no part gives back what others have counted there
 			own := make([]Charge, len(e.accounts))
 			for i := range own {
 				own[i] = Charge{N: int(min(n, e.used(i, now))), For: Never}
 			}
-			if one.GrantedAt, one.Charges = max(now, 1), &own; len(own) == 1 {
-				one.N = -own[0].N
-			}
+			one.GrantedAt, one.Charges = max(now, 1), &own
+			n = min(n, e.counting(now))
 		}
+		if n == 0 || ask.GrantedAt != 0 && i != self {
+			continue
+		}
+		one.N, one.Parts = -int(n), nil
 		var state []uint64
 		state, back = e.Decider.Decide(e.state(), now, one) // by the numbers that it has now
-		e.keep(state)
+		e.freed(state, now)
 		e.net -= n
 		ask.N += int(n)
 		changed = true

@@ -46,6 +46,16 @@ func (e tally) keep(state []uint64) {
 	}
 }
 
+// freed is keep, after some of the entry's own events were given back.
+func (e tally) freed(state []uint64, now int64) {
+	for i, words := range split(e.Decider, state) {
+		a := e.accounts[i]
+		used := usedOf(a.Decider, a.words, now)
+		e.most[i] -= min(e.most[i], used-min(used, usedOf(a.Decider, words, now)))
+	}
+	e.keep(state)
+}
+
 // rest stands for entries beyond maxEntries.
 type rest struct {
 	share uint64 // that they have used, in parts of wholeShare
@@ -103,6 +113,18 @@ func (e tally) used(leaf int, now int64) uint64 {
 	}
 	a := e.accounts[leaf]
 	return min(usedOf(a.Decider, a.words, now), e.most[leaf])
+}
+
+// counting is how many events count still that an entry was granted, at most.
+func (e tally) counting(now int64) (most uint64) {
+	for _, u := range units(e.Decider, 0) {
+		n := uint64(0)
+		for i := u.from; i < u.to; i++ {
+			n = saturatingSum(n, e.used(i, now))
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // find is the entry of the shape of a rule, or -1.
