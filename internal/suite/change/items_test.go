@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/weir-go/weir"
 )
 
@@ -61,4 +63,15 @@ func TestItems(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A store that tells microseconds takes 1 ns after a boundary for the boundary: a trial waits for the next of its instants.
+func TestATrialWaitsInWholeTicks(t *testing.T) {
+	w := newWorld(&Trial{Policies: several(one(weir.SlidingWindow{Limit: 1, Per: time.Hour}))}, &Suite{
+		New:   func(weir.Clock) weir.Store { return new(weir.MemStore) },
+		Grain: time.Microsecond,
+	}, &hand{})
+	w.retry = time.Minute + 1
+	w.do(Step{Op: opRetry})
+	assert.EqualValues(t, time.Minute+time.Microsecond, w.clock.ns)
 }
