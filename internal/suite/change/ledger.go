@@ -120,7 +120,7 @@ func (l *ledger) cancelled(a *answer, h *held, n int) {
 		h.deed.n -= n
 		return
 	}
-	l.back(a, n)
+	l.back(a.at, h.by, n)
 }
 
 // forgot tells whether the limiter of a reservation has reset the key since: then nothing is given back.
@@ -131,13 +131,13 @@ func (l *ledger) returned(a *answer, n int) {
 	l.nameless = l.nameless || l.net() > 0 || l.debts
 	l.doubled = l.doubled || n > l.loose
 	l.loose -= min(n, l.loose)
-	l.back(a, n)
+	l.back(a.at, a.By, n)
 }
 
-// back enters events that are given back now: R16, no more than were granted.
-func (l *ledger) back(a *answer, n int) {
+// back enters events of a policy that are given back at an instant: R16, no more than were granted.
+func (l *ledger) back(at int64, by, n int) {
 	if n = min(n, l.net()); n > 0 {
-		l.insert(&deed{at: a.at, n: -n, by: a.By})
+		l.insert(&deed{at: at, n: -n, by: by})
 	}
 }
 
