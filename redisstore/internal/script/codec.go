@@ -35,15 +35,18 @@ func lookOnly(ask weir.Ask, limit uint64) bool {
 // a limit anyway.
 func clampN(n int) int64 { return max(min(int64(n), maxHalf), -maxHalf) }
 
-// countAsk is what the scripts of the windows are asked for: n, how, at.
-func countAsk(ask weir.Ask, limit uint64) (n, how, at int64, ok bool) {
+// countAsk is what the scripts of the windows are asked for: n, how, after.
+func countAsk(ask weir.Ask, limit uint64) (n, how, after int64, ok bool) {
 	if lookOnly(ask, limit) {
 		return 0, 0, 0, true
 	}
 	if ask.How == weir.Regardless && int64(ask.N) > maxHalf {
 		return 0, 0, 0, false
 	}
-	return clampN(ask.N), int64(ask.How), ask.GrantedAt / micro, true
+	if ask.GrantedAt != 0 { // a grant of the first microsecond is known, too
+		after = ask.GrantedAt/micro + 1
+	}
+	return clampN(ask.N), int64(ask.How), after, true
 }
 
 // micros is a positive duration in microseconds, rounded up.

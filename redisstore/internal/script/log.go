@@ -22,8 +22,8 @@ func newLog(p weir.SlidingLog) (log, bool) {
 }
 
 func (l log) ask(ask weir.Ask) (string, bool) {
-	n, how, at, ok := countAsk(ask, l.limit)
-	return format(l.size) + numbers(micros(l.per), int64(l.limit), int64(l.size), 1<<(8*l.size), n, how, at), ok
+	n, how, after, ok := countAsk(ask, l.limit)
+	return format(l.size) + numbers(micros(l.per), int64(l.limit), int64(l.size), 1<<(8*l.size), n, how, after), ok
 }
 
 // seen makes up a log that answers as the one in Redis does, and returns what is to be asked of it, and when. What

@@ -32,8 +32,8 @@ func newSliding(p weir.SlidingWindow, words int) (sliding, bool) {
 }
 
 func (s sliding) ask(ask weir.Ask) (string, bool) {
-	n, how, at, ok := countAsk(ask, s.limit)
-	return format(s.size) + numbers(int64(s.width/micro), int64(s.buckets), int64(s.limit), int64(s.size), int64(s.most), n, how, at), ok
+	n, how, after, ok := countAsk(ask, s.limit)
+	return format(s.size) + numbers(int64(s.width/micro), int64(s.buckets), int64(s.limit), int64(s.size), int64(s.most), n, how, after), ok
 }
 
 func (s sliding) decode(buf []uint64, value reader) ([]uint64, int64, bool) {

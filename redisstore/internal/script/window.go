@@ -31,8 +31,8 @@ func (w window) ask(ask weir.Ask) (string, bool) {
 	if w.aligned {
 		aligned = 1
 	}
-	n, how, at, ok := countAsk(ask, w.limit)
-	return numbers(micros(w.per), int64(w.limit), int64(w.most), aligned, n, how, at), ok
+	n, how, after, ok := countAsk(ask, w.limit)
+	return numbers(micros(w.per), int64(w.limit), int64(w.most), aligned, n, how, after), ok
 }
 
 func (w window) decode(buf []uint64, value reader) ([]uint64, int64, bool) {

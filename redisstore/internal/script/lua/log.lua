@@ -7,9 +7,9 @@
 -- and has no slot that is not in use. Of a long one a step reads and writes the slots it needs: how
 -- many have left the window is searched for in growing steps.
 --
--- n, how and at are as in the script of the fixed window.
+-- n, how and after are as in the script of the fixed window.
 local head = ARGV[1]
-local format, per, limit, size, modulus, n, how, at = struct.unpack('>c3ddddddd', ARGV[2])
+local format, per, limit, size, modulus, n, how, after = struct.unpack('>c3ddddddd', ARGV[2])
 local key, short = KEYS[1], 512
 
 local slots = #head + 23 -- where they start in the value
@@ -105,9 +105,9 @@ end
 local before, newest, leaving = count, base + latest, 0
 if n < 0 then
 	done = 1
-	local high = count -- nothing is taken that was granted after at
-	if at ~= 0 then
-		high = search(0, count, at - base + 1)
+	local high = count -- nothing is taken that was granted from after on
+	if after ~= 0 then
+		high = search(0, count, after - base)
 	end
 	local low = math.max(high + n, 0)
 	if low < high then

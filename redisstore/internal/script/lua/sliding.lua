@@ -3,8 +3,8 @@
 -- first. Of buckets + 1 counts the last is that of the sub-window that is leaving; those that are
 -- missing at the end are zero.
 --
--- n, how and at are as in the script of the fixed window. A count above most does not fit.
-local format, width, buckets, limit, size, most, n, how, at = struct.unpack('>c3dddddddd', ARGV[2])
+-- n, how and after are as in the script of the fixed window. A count above most does not fit.
+local format, width, buckets, limit, size, most, n, how, after = struct.unpack('>c3dddddddd', ARGV[2])
 
 -- share is count * covered / width, rounded down. Where the product would not be exact it is divided as on
 -- paper, digit by digit: with digits below base, (2 * base - 1) * width is exact.
@@ -49,9 +49,9 @@ end
 local before, left = counts, true -- left: whether anything is left in the counts
 if n < 0 then
 	done = 1
-	local first = 0 -- nothing is taken that was granted after at
-	if at > 0 then
-		first = math.max((start - (at - at % width)) / width, 0)
+	local first = 0 -- nothing is taken that was granted from after on
+	if after > 0 then
+		first = math.max(math.ceil((start + 1 - after) / width), 0)
 	end
 	for i = first, #counts / size - 1 do
 		local old = struct.unpack(format, counts, i * size + 1)

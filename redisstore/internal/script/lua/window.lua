@@ -2,9 +2,9 @@
 -- microseconds are aligned, or start with the first event.
 --
 -- n events are counted if they fit; with how = 1 as many of them as do; with how = 2 regardless. An
--- n below zero gives back what was granted at an instant no earlier than the window's start. A count
--- above most does not fit.
-local per, limit, most, aligned, n, how, at = struct.unpack('>ddddddd', ARGV[2])
+-- n below zero gives back what was granted before the instant after; zero stands for any. What was
+-- before the window's start is not counted any more. A count above most does not fit.
+local per, limit, most, aligned, n, how, after = struct.unpack('>ddddddd', ARGV[2])
 
 local current = now
 if aligned == 1 then
@@ -23,7 +23,7 @@ end
 local before = count
 if n < 0 then
 	done = 1
-	if at == 0 or at >= start then
+	if after == 0 or after > start then
 		count = math.max(count + n, 0)
 	end
 elseif n > 0 then
