@@ -38,3 +38,13 @@ func TestR16_AtTheUnixEpoch(t *testing.T) {
 		})
 	}
 }
+
+// R4: an event of that instant leaves a log as any other does, and RetryAfter tells when.
+func TestR4_AtTheUnixEpoch(t *testing.T) {
+	s := newDriven(t, newClient(t, redistest.Single(t).Addr()), anySkew)
+	l := newLimiter(t, s, weir.SlidingLog{Limit: 2, Per: time.Second}, "")
+	take(t, l, "k", 1)
+	s.set(time.Unix(0, int64(time.Millisecond)))
+	take(t, l, "k", 1)
+	assert.Equal(t, 999*time.Millisecond, take(t, l, "k", 1).RetryAfter)
+}

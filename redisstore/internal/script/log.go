@@ -28,14 +28,14 @@ func (l log) ask(ask weir.Ask) (string, bool) {
 
 // seen makes up a log that answers as the one in Redis does, and returns what is to be asked of it, and when. What
 // counts of it is how many events are in the window, the latest, and the one that has to leave for the ask to be
-// granted. After giving back, the reply tells of the log as it is then, and in place of that the instant at which it
+// granted: the latest, if none has to. After giving back, the reply tells of the log as it is then, and in place of that the instant at which it
 // was done: an older instant counts as the latest that the log knew before.
 func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
 	count, latest, leaving := reply.uint(7), uint64(reply.micros())*micro, uint64(reply.micros())*micro
 	state := append(buf, 0, 0)
 	if ask.N < 0 {
 		ask, now = weir.Ask{}, int64(leaving/micro)
-	} else if leaving > 0 && leaving < latest {
+	} else if leaving < latest {
 		n := uint64(ask.N)
 		if ask.How == weir.UpTo {
 			n = 1

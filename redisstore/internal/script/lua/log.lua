@@ -102,7 +102,8 @@ if value ~= '' then
 	end
 end
 
-local before, newest, leaving = count, base + latest, 0
+local before, newest = count, base + latest
+local leaving = newest
 if n < 0 then
 	done = 1
 	local high = count -- nothing is taken that was granted from after on
