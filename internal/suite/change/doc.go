@@ -12,6 +12,5 @@
 //
 //	WEIR_MODEL_TIME=1h    says for how long instead, half of it with new seeds
 //	WEIR_MODEL_SEED=7     runs that one alone
-//	WEIR_MODEL_SOUND=1m   how long the rules are tried on a store of this package that keeps them
 //	WEIR_MODEL_ITEMS=10s  tells how soon the faults that made the rules are found, where they are not mended
 package change
