@@ -84,3 +84,25 @@ func TestR16_ReturnBeyondWhatAPolicyCounts(t *testing.T) {
 		assert.Equal(t, 3, k.remaining(both, t0), name)
 	}
 }
+
+// R4: while a policy is denied, the last of another's events may expire. A leaf then counts with other accounts
+// than before, and RetryAfter tells when the ask is granted all the same.
+func TestR4_RetryAfterBeyondTheEndOfAnotherPolicy(t *testing.T) {
+	one := weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: time.Minute}}
+	three := one
+	three.Excess = 2
+	peak := weir.TokenBucket{Limit: 3, Per: time.Minute, Burst: 1}
+	first := weir.All(one, three)
+	second := weir.All(weir.LeakyBucket{Limit: 2, Per: time.Second}, three)
+	asker := weir.All(one, weir.TwoRateMarker{Committed: one.Committed, Peak: peak})
+
+	k := ledgerKey{t: t}
+	assert.True(t, k.ask(first, t0, weir.Ask{N: 1}).Allowed)
+	assert.False(t, k.ask(asker, t0+1, weir.Ask{N: 1}).Allowed)
+	assert.True(t, k.ask(second, t0+int64(2*time.Second), weir.Ask{N: 1}).Allowed)
+	now := t0 + int64(3*time.Second)
+	a := k.ask(asker, now, weir.Ask{N: 1})
+	assert.False(t, a.Allowed)
+	assert.False(t, k.ask(asker, now+int64(a.RetryAfter)-1, weir.Ask{N: 1}).Allowed)
+	assert.True(t, k.ask(asker, now+int64(a.RetryAfter), weir.Ask{N: 1}).Allowed)
+}

@@ -28,16 +28,11 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 			look, _ := g.ask(by, now, Ask{})
 			a.Remaining = look.Remaining
 		}
-	case !a.Allowed && charged && (a.RetryAfter != Never || ask.N <= a.Limit):
+	case !a.Allowed && (charged || len(g.entries) > 1) && (a.RetryAfter != Never || ask.N <= a.Limit):
 		if ask.How == UpTo {
 			ask.N = 1
 		}
-		// While time passes and nothing is granted, no charge grows.
-		a.RetryAfter = untilInstant(now, firstInstant(now, g.expiry(), func(at int64) bool {
-			state, _ := g.charge(e, at)
-			_, later := e.Decider.Decide(state, at, Ask{N: ask.N})
-			return later.Allowed
-		}))
+		a.RetryAfter = untilInstant(now, g.firstGrant(by, now, ask.N))
 	}
 	a.ResetAfter = untilInstant(now, g.expiry())
 	return a, charged
@@ -100,6 +95,26 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		a.Part = back.Part
 	}
 	return a, changed
+}
+
+// firstGrant is the first instant after now at which n events are granted, if nobody asks before, or
+// math.MaxInt64. While time passes and nothing is granted, no charge grows. But where an entry ends, another's leaf
+// may count with accounts that it did not count with before.
+func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
+	h := g.clone()
+	for {
+		e, end := h.entry(by), h.nextEnd(now)
+		grants := func(at int64) bool {
+			state, _ := h.charge(e, at)
+			_, a := e.Decider.Decide(state, at, Ask{N: n})
+			return a.Allowed
+		}
+		if end == math.MaxInt64 || grants(end-1) {
+			return firstInstant(now, end, grants)
+		}
+		now = end - 1
+		h.settle(end)
+	}
 }
 
 // firstInstant is the first instant after now at which has is true, which is true from some

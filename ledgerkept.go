@@ -1,6 +1,9 @@
 package weir
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // maxEntries bounds how many policies a ledger tells apart. The others are a share that all are
 // charged.
@@ -78,6 +81,15 @@ func (g *ledger) expiry() int64 {
 	return last
 }
 
+// clone is a copy that can be settled.
+func (g *ledger) clone() ledger {
+	h := ledger{slices.Clone(g.entries), g.rest}
+	for i := range h.entries {
+		h.entries[i].most = slices.Clone(h.entries[i].most)
+	}
+	return h
+}
+
 // settle drops what counts no more, and bounds what of the rest is each entry's own. What is left of a
 // policy whose events are a share is kept with an entry.
 func (g *ledger) settle(now int64) {
@@ -85,7 +97,7 @@ func (g *ledger) settle(now int64) {
 		g.rest = rest{}
 	}
 	for i := 0; i < len(g.entries); { // the oldest first
-		if g.entries[i].ended(now) && (len(g.entries) > 1 || g.rest.share == 0) {
+		if g.entries[i].end() <= now && (len(g.entries) > 1 || g.rest.share == 0) {
 			g.entries = slices.Delete(g.entries, i, i+1)
 		} else {
 			i++
@@ -98,11 +110,27 @@ func (g *ledger) settle(now int64) {
 	}
 }
 
-// ended tells whether nothing counts any more of what e was granted. What an account counts that is
-// also a later entry's is then that one's.
-func (e tally) ended(now int64) bool {
-	return now >= e.until ||
-		!slices.ContainsFunc(e.accounts, func(a *account) bool { return a.Decider.Expiry(a.words) > now })
+// end is the instant from which on nothing counts any more of what e was granted. What an account counts that
+// is also a later entry's is then that one's.
+func (e tally) end() (end int64) {
+	for _, a := range e.accounts {
+		end = max(end, a.Decider.Expiry(a.words))
+	}
+	return min(end, e.until)
+}
+
+// nextEnd is the first instant after now at which an entry, or the rest, ends, or math.MaxInt64.
+func (g *ledger) nextEnd(now int64) int64 {
+	next := int64(math.MaxInt64)
+	if g.rest.until > now {
+		next = g.rest.until
+	}
+	for _, e := range g.entries {
+		if end := e.end(); end > now {
+			next = min(next, end)
+		}
+	}
+	return next
 }
 
 // used is how much of a leaf an entry has used up: of what the leaf's account counts, no more than can be of
