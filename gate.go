@@ -104,6 +104,9 @@ func (ls *lines) end(ln *line) {
 	}
 	if ln.kind == renewing {
 		ln.watcher.signal()
+		if asks := ln.booked.next; asks != ln.watcher {
+			asks.signal() // if the renewal failed it may have asked nobody
+		}
 	}
 	if len(ln.next) > 0 {
 		b := ln.next[0]

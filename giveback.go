@@ -182,7 +182,8 @@ func (ls *lines) givenBack(ln *line, g giveBack, a Answer) {
 		}
 		first.merge()
 	}
-	if ln.watcher.run == nil || ln.watcher.at < at {
-		ln.watch(ln.watcher)
+	if ln.watcher.at < at {
+		ln.watcher.signal()
 	}
+	ln.askNow()
 }

@@ -6,8 +6,9 @@ import (
 )
 
 // A line is those who wait for one key, in the order in which they came. Those who have booked their
-// instants come first, and go when these come. The others ask, one after the other, when nobody is
-// before them. Its fields are guarded by lines.mu, but for giving.
+// instants come first, and go when these come. Of the others the first asks, when nobody is before it, or
+// those before it have booked by its policy. When it has booked, the next asks: a line that never
+// empties books all the same. Its fields are guarded by lines.mu, but for giving.
 type line struct {
 	key     string
 	ends    waiter  // nobody: its next is the first of the line, and its prev the last
@@ -15,7 +16,7 @@ type line struct {
 	watcher *waiter // the first who is not about to leave, or &ends: it watches the time
 	tickets uint64  // those who have come, and those who have joined, in their order
 
-	askAt   int64  // when the first of those who have not booked may ask
+	askAt   int64  // when the first of those who have not booked may ask, if it is not to wait until it watches the time
 	limit   int    // the most events that it was told are ever granted at once,
 	limitBy *Scope // by this policy
 
@@ -37,7 +38,8 @@ type waiter struct {
 	run        *run          // if it has booked, the bookings that it is one of
 	at         int64         // and when, by the limiter's clock
 	behind     int           // of the events that are being given back, those behind its own
-	in         uint64        // its ticket: when it came, and since it is in the line, when it joined
+	in         uint64        // its ticket: when it came
+	joined     uint64        // and when it joined the line
 	err        error         // why it is denied its turn, once it is gone
 	leaving    bool          // is about to leave, and does not watch the time any more
 	gone       bool          // has left the line
@@ -83,7 +85,7 @@ func (w *waiter) signal() {
 // insert inserts w after prev.
 func (ln *line) insert(prev, w *waiter) {
 	ln.tickets++
-	w.in, w.wake = ln.tickets, make(chan struct{}, 1)
+	w.joined, w.wake = ln.tickets, make(chan struct{}, 1)
 	w.prev, w.next = prev, prev.next
 	w.prev.next, w.next.prev = w, w
 	for prev.leaving {
@@ -92,6 +94,12 @@ func (ln *line) insert(prev, w *waiter) {
 	if prev == &ln.ends {
 		ln.watcher = w
 	}
+}
+
+// askNow lets the first of those who have not booked ask at once.
+func (ln *line) askNow() {
+	ln.askAt = 0
+	ln.booked.next.signal()
 }
 
 // watch lets the first from w on who is not about to leave watch the time. If that one has not booked,
@@ -115,6 +123,7 @@ func (ln *line) book(w *waiter, g *grant, at int64) {
 	}
 	if w.prev == ln.booked {
 		ln.booked = w
+		ln.askNow()
 	}
 	if r := w.prev.run; r != nil && r == w.next.run { // the store had forgotten them
 		r.degraded = true

@@ -20,7 +20,7 @@ type turn int
 const (
 	behind  turn = iota // another is first
 	first               // none is before it but those who leave; its instant is yet to come
-	mayAsk              // the same, but it has not booked, and is to ask now
+	mayAsk              // none is before it but those who leave or have booked; it has not, and is to ask now
 	granted             // its instant has come
 	failed              // has none, because of w.err or of its own accord
 )
@@ -40,12 +40,25 @@ func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 		return failed, 0
 	case w.gone:
 		return granted, 0
-	case ln.renews() || w != ln.watcher:
+	case ln.renews() || w != ln.watcher && (w.prev != ln.booked || at > now):
 		return behind, 0
 	case at > now:
 		return first, time.Duration(at - now)
 	}
 	return mayAsk, 0
+}
+
+// mayBook tells whether w, which is to ask, may do so by the policy of s: it could book before those who are ahead, if
+// their policy is another. Else it asks when they have gone.
+func (ls *lines) mayBook(w *waiter, s *Scope) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ln := w.line
+	if w == ln.watcher || ln.booked.run.by(s) {
+		return true
+	}
+	ln.askAt = math.MaxInt64
+	return false
 }
 
 // pass sends off all those whose booked instants have come.
@@ -67,8 +80,11 @@ func (ls *lines) unlink(w *waiter) {
 	if w == ln.booked {
 		ln.booked = w.prev
 	}
-	if w == ln.watcher {
+	switch {
+	case w == ln.watcher:
 		ln.watch(w.next)
+	case w.prev == ln.booked: // it was the last who has booked, or the first who has not
+		ln.askNow()
 	}
 	ls.tidy(ln)
 }
@@ -100,11 +116,16 @@ func (ls *lines) come(w *waiter, s *Scope, patience time.Duration, now int64) (w
 	return true, nil
 }
 
-// asks lets w ask the store at the instant at, if it is the first then: at the end of the line, if it is
-// not in it yet. By the policy of s no more than limit are granted at once.
+// asks lets w ask the store at the instant at, if it is the first then. If it is not in the line yet, it joins those
+// who have not booked, in the order in which they came: it may be denied later than others who came after it. By the
+// policy of s no more than limit are granted at once.
 func (ln *line) asks(w *waiter, s *Scope, at int64, limit int) {
 	if w.next == nil {
-		ln.insert(ln.ends.prev, w)
+		prev := ln.ends.prev
+		for prev != ln.booked && prev.in > w.in {
+			prev = prev.prev
+		}
+		ln.insert(prev, w)
 	}
 	if w.prev == ln.booked || w == ln.watcher {
 		ln.askAt, ln.limit, ln.limitBy = at, limit, s
@@ -131,9 +152,13 @@ func (ls *lines) place(w *waiter, s *Scope, r *reply, patience time.Duration) (w
 		ln.asks(w, s, saturatingAdd(r.now, max(r.RetryAfter, 1)), r.Limit)
 		return true
 	}
+	if w.next != nil && w.prev != ln.booked { // while w asked, one who came before it was denied: w goes before it all the same
+		w.prev.next, w.next.prev = w.next, w.prev
+		ln.insert(ln.booked, w)
+	}
 	if w.next == nil && (at > r.now || ln.watcher != &ln.ends) {
 		prev := ln.booked
-		for prev.at > at && prev.in > w.in {
+		for prev.at > at && prev.joined > w.in {
 			prev = prev.prev
 		}
 		ln.insert(prev, w)

@@ -60,7 +60,7 @@ func (k *Keyed) askForPlaces(ctx context.Context, ln *line) (faults error) {
 			return faults
 		}
 		if err == nil {
-			_, err = k.place(ctx, w, scope, math.MaxInt64, math.MaxInt64)
+			_, err = k.place(ctx, w, scope, math.MaxInt64)
 		}
 		faults = errors.Join(faults, err)
 		switch {

@@ -84,7 +84,7 @@ func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
 	w, patience := &waiter{line: ln, ctx: ctx, n: n}, k.patience(ctx)
 	waits, err := k.lines.come(w, scope, patience, k.plans.clock.now())
 	if err == nil && !waits {
-		waits, err = k.place(asking, w, scope, patience, patience)
+		waits, err = k.place(asking, w, scope, patience)
 	}
 	if err != nil || !waits {
 		return nil, cmp.Or(err, w.err)
@@ -92,10 +92,9 @@ func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
 	return w, nil
 }
 
-// place asks the store for w, by the policy of s, and tells whether w waits then. It books at most ahead
-// into the future.
-func (k *Keyed) place(ctx context.Context, w *waiter, s *Scope, ahead, patience time.Duration) (bool, error) {
-	r, err := k.ask(ctx, s, w.line.key, Ask{N: w.n, MaxWait: ahead})
+// place asks the store for w, by the policy of s, and tells whether w waits then.
+func (k *Keyed) place(ctx context.Context, w *waiter, s *Scope, patience time.Duration) (bool, error) {
+	r, err := k.ask(ctx, s, w.line.key, Ask{N: w.n, MaxWait: patience})
 	if err != nil {
 		return false, err
 	}
@@ -169,8 +168,8 @@ func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter) {
 		return
 	}
 	scope, err := k.plans.scope(ctx, key)
-	if err == nil {
-		_, err = k.place(asking, w, scope, 0, k.patience(ctx))
+	if err == nil && k.lines.mayBook(w, scope) {
+		_, err = k.place(asking, w, scope, k.patience(ctx))
 	}
 	if err != nil {
 		k.lines.drop(w, err)

@@ -1,0 +1,93 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// After a change the waiters of a queue ask again, while 20 a second come and 10 a second go: the line never empties.
+// As soon as nothing else charges the queue they book. Its room is then full, and Allow can overtake nobody.
+func TestR20_ALineThatNeverEmptiesBooksAgain(t *testing.T) {
+	queue := weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 3}
+	log := weir.SlidingLog{Limit: 1, Per: time.Second}
+	for _, test := range []struct {
+		name  string
+		usual weir.Policy
+		first context.Context
+	}{
+		{"the policy was changed", log, background},
+		{"the first waiter has another plan", queue, context.WithValue(background, ownPolicy{}, log)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, test.usual, func(c *crowd) {
+				require.NoError(t, c.l.Wait(test.first, "k", 1))
+				c.comeFor("k", "first", 1, test.first)
+				require.NoError(t, c.l.SetPolicy(background, queue))
+				refused := 0
+				for i := range 200 {
+					w := c.come(fmt.Sprint(i), 1)
+					if time.Since(c.start) >= 3*time.Second {
+						assert.False(t, c.l.Allow("k"), "overtook those who wait at %v", time.Since(c.start))
+						if !w.waits() {
+							assert.ErrorIs(t, w.err, weir.ErrQueueFull)
+							refused++
+						}
+					}
+					c.until(time.Duration(i+1) * 50 * ms)
+				}
+				assert.GreaterOrEqual(t, refused, 65)
+			}, weir.WithPolicyFor(func(ctx context.Context, _ string) weir.Policy {
+				own, _ := ctx.Value(ownPolicy{}).(weir.Policy)
+				return own
+			}))
+		})
+	}
+}
+
+// The store takes its time for the denial of the first waiter. The second one comes later, is denied sooner, and goes
+// later all the same.
+func TestR18_ALateDenialKeepsItsPlace(t *testing.T) {
+	mem, late := new(weir.MemStore), map[any]time.Duration{"a": 300 * ms, "b": 100 * ms, "c": 400 * ms}
+	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		defer time.Sleep(late[ctx.Value(nameOfVisitor{})])
+		return mem.Do(ctx, r)
+	})
+	bubble(t, weir.FixedWindow{Limit: 1, Per: time.Second}, func(c *crowd) {
+		require.True(t, c.l.Allow("k"))
+		c.come("a", 1)
+		c.come("b", 1)
+		c.come("c", 1)
+		c.end()
+		c.want("a 1.3s", "b 2.1s", "c 3.4s")
+	}, weir.WithStore(store))
+}
+
+// The denial of a is so late that b, who came later, has asked again meanwhile. What b was granted is counted, so b goes
+// first.
+func TestR18_ADenialThatComesWhileTheNextAsksAgain(t *testing.T) {
+	mem, first := new(weir.MemStore), map[any]time.Duration{nil: 0, "a": 1200 * ms, "b": 100 * ms, "c": 100 * ms}
+	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		name := ctx.Value(nameOfVisitor{})
+		late, is := first[name]
+		if delete(first, name); !is {
+			late = 500 * ms
+		}
+		defer time.Sleep(late)
+		return mem.Do(ctx, r)
+	})
+	bubble(t, weir.FixedWindow{Limit: 1, Per: time.Second}, func(c *crowd) {
+		require.True(t, c.l.Allow("k"))
+		c.come("a", 1)
+		c.come("b", 1)
+		c.come("c", 1)
+		c.end()
+		c.want("b 1.5s", "a 2.5s", "c 3.5s")
+	}, weir.WithStore(store))
+}
