@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,11 +73,12 @@ func TestR18_ALateDenialKeepsItsPlace(t *testing.T) {
 // The denial of a is so late that b, who came later, has asked again meanwhile. What b was granted is counted, so b goes
 // first.
 func TestR18_ADenialThatComesWhileTheNextAsksAgain(t *testing.T) {
-	mem, first := new(weir.MemStore), map[any]time.Duration{nil: 0, "a": 1200 * ms, "b": 100 * ms, "c": 100 * ms}
+	mem, asked := new(weir.MemStore), sync.Map{}
+	first := map[any]time.Duration{"a": 1200 * ms, "b": 100 * ms, "c": 100 * ms}
 	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		name := ctx.Value(nameOfVisitor{})
-		late, is := first[name]
-		if delete(first, name); !is {
+		late := first[name]
+		if _, again := asked.LoadOrStore(name, true); again {
 			late = 500 * ms
 		}
 		defer time.Sleep(late)

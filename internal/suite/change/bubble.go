@@ -27,7 +27,9 @@ type waiter struct {
 type crowd struct {
 	*world
 	waiters []*waiter
-	hurried bool // there were steps that did not let those who wait run: it is then not known by which policy they were granted
+	hurried bool     // there were steps that did not let those who wait run: it is then not known by which policy they were granted
+	alone   [2]int64 // when those who wait for a key have all booked
+	changed int64    // the policy, at the latest
 }
 
 // bubble plays a trial in a testing/synctest bubble.
@@ -51,6 +53,7 @@ func (s *Suite) bubble(t *Trial) (v *violation, answers []answer) {
 // play plays one step, and lets all that it sets off happen.
 func (c *crowd) play(s Step) *violation {
 	var a answer
+	was := c.current
 	switch s.Op {
 	case opAdvance:
 		a = answer{Step: s}
@@ -76,6 +79,9 @@ func (c *crowd) play(s Step) *violation {
 		a = c.do(s)
 	}
 	a.at = c.now()
+	if c.current != was {
+		c.changed = a.at
+	}
 	c.answers = append(c.answers, a)
 	if c.hurried = c.hurried || s.Hurry; !s.Hurry {
 		synctest.Wait()
@@ -93,6 +99,11 @@ func (c *crowd) play(s Step) *violation {
 	}
 	if s.Hurry {
 		return nil
+	}
+	if c.booking(); c.suite.counts(allBookRule) {
+		if why := c.r20AllBook(); why != "" {
+			return &violation{allBookRule, s.ID, why}
+		}
 	}
 	return c.collect(s.ID)
 }

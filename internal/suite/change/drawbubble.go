@@ -19,7 +19,27 @@ func drawBubble(seed uint64, policies []tree) *Trial {
 	for range 3 + r.IntN(25) {
 		b.next()
 	}
+	if r.IntN(4) == 0 {
+		b.steadily()
+	}
 	return t
+}
+
+// steadily lets more come than go, after a change of policy, so that the line never empties.
+func (d *bubbleDraw) steadily() {
+	d.wait(1, -1)
+	d.at = d.by()
+	d.add(Step{Op: opTake, By: d.at})
+	pause := d.per / time.Duration(d.limit) / 2
+	for range 40 {
+		d.wait(1, -1)
+		d.add(Step{Op: opAdvance, By: d.at, D: pause})
+	}
+}
+
+func (d *bubbleDraw) wait(n int, within time.Duration) {
+	d.waits = append(d.waits, len(d.t.Steps)+1)
+	d.add(Step{Op: opWait, By: d.at, N: n, D: within})
 }
 
 // queues are mostly policies that book.

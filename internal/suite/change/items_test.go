@@ -31,6 +31,7 @@ var items = []struct {
 	{"7a a debt does not bind", false, several(tiersOf(one(weir.TokenBucket{Limit: 10, Per: time.Second}), one(weir.TokenBucket{Limit: 20, Per: time.Second}))), []string{"R19 a debt binds"}},
 	{"7b a debt does not bind", false, several(one(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Second}, Excess: 10})), []string{"R19 a debt binds"}},
 	{"8 order", true, several(one(weir.LeakyBucket{Limit: 3, Per: time.Second}), one(weir.FixedWindow{Limit: 3, Per: time.Second}), one(weir.FixedWindow{Limit: 1, Per: time.Second})), []string{"R18 arrival order"}},
+	{"9 a line that never empties books nothing", true, several(one(weir.SlidingLog{Limit: 1, Per: time.Second}), one(weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 3})), []string{allBookRule}},
 	{"11 Return then Cancel", false, several(one(weir.SlidingLog{Limit: 10, Per: time.Second})), []string{"R16 all given back is as new"}},
 }
 

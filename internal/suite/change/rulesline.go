@@ -1,0 +1,59 @@
+package change
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+const allBookRule = "R20 those who wait for a bucket book"
+
+// booking notes when those who wait have all booked. What other policies used charges a bucket no longer than its own
+// span after the last change (R14); whoever was denied until then asks again at the latest when the key has recovered.
+func (c *crowd) booking() {
+	over := later(c.changed, c.Policies[c.current].span())
+	for k := range c.alone {
+		c.alone[k] = max(c.alone[k], over)
+		if now := c.now(); now <= over {
+			c.alone[k] = max(c.alone[k], later(now, int64(c.look(c.current, k).ResetAfter)))
+		}
+	}
+}
+
+// Where nothing else charges a bucket, all who wait for it have booked, also in a line that never empties: the bucket owes
+// at least what those behind the first wait for. So nobody can overtake them, and a queue is full when it is.
+func (c *crowd) r20AllBook() string {
+	limit, per := rateOf(c.Policies[c.current])
+	if limit == 0 || c.hurried {
+		return ""
+	}
+	for k := range c.alone {
+		first, behind := true, 0
+		for _, w := range c.waiters {
+			if w.Key == k && !w.done.Load() {
+				if !first {
+					behind += w.N
+				}
+				first = false
+			}
+		}
+		cost := time.Duration(float64(behind) / float64(limit) * float64(per))
+		slack := cost/1e9 + time.Duration(len(c.Steps)) // those who move up are rounded
+		if owed := c.look(c.current, k).ResetAfter; c.now() > c.alone[k] && owed < cost-slack {
+			return fmt.Sprintf("only %v are owed, and those behind the first wait for %d events of %v", owed, behind, cost)
+		}
+	}
+	return ""
+}
+
+// rateOf is the rate of a single bucket.
+func rateOf(p tree) (limit int, per time.Duration) {
+	switch p := p.leaf.(type) {
+	case weir.TokenBucket:
+		return p.Limit, p.Per
+	case weir.LeakyBucket:
+		return p.Limit, p.Per
+	}
+	return 0, 0
+}
