@@ -78,3 +78,30 @@ func TestFallback_AResetEndsAnOutage(t *testing.T) {
 		n.told(t, "<nil>")
 	})
 }
+
+// First reads the clock when its call is over, a second after second has decided. What second told stands.
+func TestR17_ALateFirstStoreMovesNoInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, late, read := new(weir.MemStore), make(chan struct{}), make(chan struct{})
+		first := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if r.N == 1 {
+				return mem.Do(ctx, r)
+			}
+			<-late
+			r.Now()
+			close(read)
+			return weir.Answer{}, errStore
+		})
+		second := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			a, err := mem.Do(ctx, r)
+			time.Sleep(time.Second)
+			close(late)
+			<-read
+			return a, err
+		})
+		store := weir.Fallback(first, second, weir.FallbackOptions{Budget: time.Second})
+		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 10 * time.Second, Burst: 2}, weir.WithStore(store)))
+		reserve(t, l, 1)
+		assert.Equal(t, 8*time.Second, reserve(t, l, 2).Delay())
+	})
+}
