@@ -22,7 +22,6 @@ package weir
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 )
@@ -192,18 +191,12 @@ func (k *Keyed) Allow(key string) bool {
 // the store, after which it is not known whether the events were counted. It is safe for concurrent
 // use.
 func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
-	if k == nil || k.store == nil {
-		return Result{}, errNotMade
-	}
-	if n < 0 {
-		return Result{}, fmt.Errorf("weir: Take of %d events, must be at least 0", n)
-	}
-	if err := ctx.Err(); err != nil {
-		return Result{}, fmt.Errorf("weir: Take: %w", err)
+	if err := k.check(ctx, n); err != nil {
+		return Result{}, callError("Take of", n, err)
 	}
 	scope, err := k.plans.scope(ctx, key)
 	if err != nil {
-		return Result{}, fmt.Errorf("weir: Take: %w", err)
+		return Result{}, callError("Take of", n, err)
 	}
 	if k.mem != nil {
 		if limit, r, ok := k.mem.take(scope, key, n); ok {
@@ -215,7 +208,7 @@ func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
 	}
 	a, err := k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: Ask{N: n}})
 	if err != nil {
-		return Result{}, fmt.Errorf("weir: Take: %w", err)
+		return Result{}, callError("Take of", n, err)
 	}
 	return a.Result, nil
 }
