@@ -170,8 +170,9 @@ func (ls *lines) givenBack(ln *line, g giveBack, a Answer) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	at := ln.watcher.at
-	if g.run != nil && a.Delay > 0 {
-		g.run.start, g.run.end = g.start, saturatingAdd(a.At, a.ResetAfter)
+	// Even where nobody moves up by a whole nanosecond, the run may end sooner.
+	if end := saturatingAdd(a.At, a.ResetAfter); g.run != nil && (a.Delay > 0 || end < g.run.end) {
+		g.run.start, g.run.end = g.start, min(end, g.run.end-int64(a.Delay))
 		first, all := g.first, -g.ask.N
 		for first.gone { // meanwhile
 			first = first.next

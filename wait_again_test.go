@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -92,4 +93,28 @@ func TestR18_ADenialThatComesWhileTheNextAsksAgain(t *testing.T) {
 		c.end()
 		c.want("b 1.5s", "a 2.5s", "c 3.5s")
 	}, weir.WithStore(store))
+}
+
+// Several events take a nanosecond, or each takes a part of one. All who wait give up, in any order: nothing of them is
+// left.
+func TestR16_ThoseWhoGiveUpLeaveNoDebt(t *testing.T) {
+	for seed := range uint64(500) {
+		random := rand.New(rand.NewPCG(seed, 16))
+		limit, per, room := 1+random.IntN(9), time.Duration(1+random.IntN(7)), 1+random.IntN(3)
+		p := []weir.Policy{
+			weir.TokenBucket{Limit: limit, Per: per, Burst: room}, weir.LeakyBucket{Limit: limit, Per: per, Capacity: 20},
+		}[seed%2]
+		bubble(t, p, func(c *crowd) {
+			take(t, c.l, "k", room)
+			before := c.look("k")
+			for range 2 + random.IntN(4) {
+				c.come("w", 1+random.IntN(room))
+			}
+			for _, i := range random.Perm(len(c.callers)) {
+				c.cancel(c.callers[i])
+				require.Error(t, c.callers[i].err)
+			}
+			require.Equal(t, before, c.look("k"), "seed %d: %#v", seed, p)
+		})
+	}
 }
