@@ -184,6 +184,12 @@ type bucketCounts struct {
 	spaced bool
 }
 
+// isQueue tells whether d is that of a LeakyBucket.
+func isQueue(d Decider) bool {
+	c, ok := countsOf(d).(bucketCounts)
+	return ok && c.spaced
+}
+
 func (b *bucket) counts() any       { return bucketCounts{b.rate, b.spaced} }
 func (b *bucket) allowance() uint64 { return uint64(b.limit) }
 

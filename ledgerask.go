@@ -47,8 +47,7 @@ func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
 			continue
 		}
 		e.most[i] = saturatingSum(e.most[i], n)
-		c := countsOf(a.Decider)
-		if b, ok := c.(bucketCounts); c == nil || ok && b.spaced { // one event of a queue uses all
+		if isQueue(a.Decider) || countsOf(a.Decider) == nil { // one event of a queue uses all
 			e.most[i] = max(e.most[i], allowanceOf(a.Decider))
 		}
 		e.until = max(e.until, a.Decider.Expiry(a.words))

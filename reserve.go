@@ -134,6 +134,9 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //     free: they keep the instants that they were given. Nor is anything while a debt lasts.
 //   - If all of them have gone ahead, what still counts of the reservation is free.
 //
+// Before Delay has passed, a [TokenBucket] frees nothing of a reservation that is settled for fewer events:
+// these keep the instant that was told. Settle it when they go ahead, or cancel it.
+//
 // An actual below zero is an error. Since who settles has often been cancelled before, a ctx that
 // has ended is none: the store then gets a second's time.
 func (r *Reservation) Settle(ctx context.Context, actual int) error {
@@ -170,7 +173,10 @@ func (r *Reservation) settleFirst(ctx context.Context, actual int) (asked bool, 
 		_, err = k.store.Do(ctx, Request{Scope: r.grant.scope, Key: r.key, Ask: Ask{N: more, How: Regardless}})
 	case more < 0 && !r.Degraded:
 		return k.giveBack(ctx, r.key, true, func(ln *line) (giveBack, error) {
-			if k.lines.forgot(r.key, r.reset) {
+			// All that tokens know of bookings is when the last one goes. If that were freed in part, it would
+			// seem to go earlier, and others who give back would free what it needs when it does go.
+			keeps := actual > 0 && r.Delay() > 0 && !isQueue(r.grant.scope.Decider)
+			if keeps || k.lines.forgot(r.key, r.reset) {
 				return giveBack{}, nil
 			}
 			return k.lines.ofGrant(ln, &r.grant, -more, k.plans.clock.now()+r.ahead), nil

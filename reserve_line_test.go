@@ -14,8 +14,8 @@ import (
 
 // Callers come to wait, and others reserve, at random; they give up, cancel and settle for less. Each
 // who waits must be granted at the instant of the model: that at which it would be had the others
-// asked for what they needed in the first place, unless a reservation was made behind them. Then
-// what they do not need stays booked (R17).
+// asked for what they needed in the first place, unless a reservation was made behind them, or one
+// of a TokenBucket is settled for less. Then what they do not need stays booked (R17).
 func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 	for _, test := range []struct {
 		policy weir.Policy
@@ -113,7 +113,7 @@ func (m *mixedLine) shrink(c *crowd, i int, now time.Duration) {
 		m.made[ask] = settled
 	}
 	switch {
-	case promised:
+	case promised, actual > 0 && m.burst > 0: // of tokens, its own instant was told
 		m.left[ask] = true
 	case actual == 0:
 		m.giveUp(i, now)

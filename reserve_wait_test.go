@@ -72,23 +72,30 @@ func TestR16_AReservationWhoseInstantHasPassed(t *testing.T) {
 	}
 }
 
-// Settled for less, it gives back the rest; for more, those behind keep their turns and those
-// who come later pay.
+// Settled for less, it gives back the rest, but not before its turn if that is of tokens (R17); for more, those
+// behind keep their turns and those who come later pay.
 func TestReserve_SettledWhileOthersWait(t *testing.T) {
-	for _, p := range []weir.Policy{weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 5}, bookable[1]} {
-		bubble(t, p, func(c *crowd) {
+	tokens := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 5}
+	for _, test := range []struct {
+		weir.Policy
+		at   time.Duration
+		want []string
+	}{
+		{bookable[1], 0, []string{"a 7s", "b 10s"}},
+		{tokens, 0, []string{"a 6s", "b 9s"}},
+		{tokens, 5*time.Second - 1, []string{"a 6s", "b 9s"}},
+		{tokens, 5 * time.Second, []string{"a 5s", "b 6s"}},
+	} {
+		bubble(t, test.Policy, func(c *crowd) {
 			require.True(c.t, c.reserve(5).Allowed)
 			more, less := c.reserve(1), c.reserve(4)
 			c.come("a", 1)
+			c.until(test.at)
 			require.NoError(c.t, less.Settle(background, 1))
 			require.NoError(c.t, more.Settle(background, 3))
 			c.come("b", 1)
 			c.end()
-			if _, isQueue := p.(weir.LeakyBucket); isQueue {
-				c.want("a 7s", "b 10s")
-			} else {
-				c.want("a 3s", "b 6s")
-			}
+			c.want(test.want...)
 		})
 	}
 }

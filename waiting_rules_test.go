@@ -54,6 +54,29 @@ func TestR17_TheLastBookingIsUndone(t *testing.T) {
 	assert.Equal(t, time.Second, first.Delay())
 }
 
+// A booking that is settled for less keeps its instant, also when others give back before it has come. Of a bucket
+// that holds 3, 4 went at once after Cancel; and of one that holds 7, 8 after Return.
+func TestR17_ABookingSettledForLessKeepsItsInstant(t *testing.T) {
+	l, clock := frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3})
+	first, second := reserve(t, l, 3), reserve(t, l, 3)
+	require.NoError(t, second.Settle(background, 2))
+	clock.Time = clock.Add(2 * time.Second)
+	require.NoError(t, first.Cancel(background))
+	clock.Time = clock.Add(second.Delay())
+	assert.LessOrEqual(t, 2+take(t, l, "k", 0).Remaining, 3)
+
+	l, _ = frozen(weir.TokenBucket{Limit: 7, Per: time.Hour})
+	take(t, l, "k", 6)
+	delay := time.Duration(0)
+	for range 8 {
+		r := reserve(t, l, 2)
+		require.Greater(t, r.Delay(), delay)
+		delay = r.Delay()
+		require.NoError(t, r.Settle(background, 1))
+		require.NoError(t, l.Return(background, "k", 1))
+	}
+}
+
 // What goes ahead keeps to All of two buckets when one who waits gives up. Each part had moved up by another time.
 func TestR17_AllOfTwoBucketsKeepsItsLimit(t *testing.T) {
 	const rate = 2
