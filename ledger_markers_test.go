@@ -29,3 +29,25 @@ func TestR5_AMarkerAfterAChange(t *testing.T) {
 		assert.Equal(t, look.Remaining, got.Remaining, "after %d", n)
 	}
 }
+
+// R19: a smaller marker that inherits a debt of green grants no more than both buckets have together. While it owes,
+// its answers are tight.
+func TestR19_AMarkerInheritsADebtOfGreen(t *testing.T) {
+	l, clock := frozen(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 100, Per: time.Minute, Burst: 10}})
+	require.True(t, take(t, l, "k", 10).Allowed)
+	require.NoError(t, l.SetPolicy(background, weir.SingleRateMarker{
+		Committed: weir.TokenBucket{Limit: 100, Per: time.Minute, Burst: 1}, Excess: 3,
+	}))
+	for remaining := range 4 {
+		require.Equal(t, remaining, take(t, l, "k", 0).Remaining)
+		denied := take(t, l, "k", remaining+1)
+		require.False(t, denied.Allowed)
+		if remaining == 3 {
+			assert.Equal(t, weir.Never, denied.RetryAfter)
+			return
+		}
+		clock.Time = clock.Add(denied.RetryAfter - 1)
+		require.Equal(t, remaining, take(t, l, "k", 0).Remaining, "1 ns before RetryAfter")
+		clock.Time = clock.Add(1)
+	}
+}

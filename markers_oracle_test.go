@@ -57,14 +57,14 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	switch {
 	case atMost(n, m.tc) && (atMost(n, m.both()) || ask.How == weir.Regardless):
 		m.tc = minus(m.tc, n)
-	case atMost(n, m.te):
-		m.te, part = minus(m.te, n), 1
-	case ask.How == weir.Regardless:
+	case atMost(n, m.te) && atMost(n, m.both()) || ask.How == weir.Regardless:
 		m.te, part = minus(m.te, n), 1
 	default:
 		a := never(look)
 		a.Part = 0
-		if atMost(n, cbs) {
+		if atMost(n, m.te) {
+			a.RetryAfter, a.Part = time.Duration(ceil(times(minus(n, m.both()), m.perToken))), 1
+		} else if atMost(n, cbs) {
 			missing := larger(minus(n, m.tc), minus(n, m.both()))
 			a.RetryAfter = time.Duration(ceil(times(missing, m.perToken)))
 		} else if atMost(n, ebs) {
@@ -90,7 +90,7 @@ func (m singleRateModel) full() *big.Rat {
 	return plus(rat(m.seen), times(missing, m.perToken))
 }
 
-// both is what C and E have together: less than C has while E is in debt.
+// both is what C and E have together: less than one has while the other is in debt.
 func (m singleRateModel) both() *big.Rat { return plus(m.tc, m.te) }
 
 // earn puts tokens into C, and what overflows it into E.
@@ -101,7 +101,8 @@ func (m *singleRateModel) earn(tokens *big.Rat) {
 }
 
 func (m singleRateModel) look() weir.Answer {
-	tc, te := int(floor(smaller(m.tc, atLeastZero(m.both())))), int(floor(atLeastZero(m.te)))
+	both := atLeastZero(m.both())
+	tc, te := int(floor(smaller(m.tc, both))), int(floor(smaller(atLeastZero(m.te), both)))
 	a := weir.Answer{Result: weir.Result{
 		Allowed: true, Limit: max(m.cbs, m.ebs), Remaining: max(tc, te),
 		ResetAfter: time.Duration(ceil(minus(m.full(), rat(m.seen)))),

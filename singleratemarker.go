@@ -77,10 +77,11 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	}
 
 	cost := d.green.cost(uint64(ask.N))
+	enough := ask.How == Regardless || !d.left(both).less(cost)
 	switch {
-	case fits(green, cost, d.green) && (ask.How == Regardless || !d.left(both).less(cost)):
+	case fits(green, cost, d.green) && enough:
 		green = green.add(cost)
-	case fits(both.sub(green), cost, d.yellow) || ask.How == Regardless:
+	case fits(both.sub(green), cost, d.yellow) && enough || ask.How == Regardless:
 		part = 1
 	default:
 		return state, d.deny(look, green.add(cost), both.add(cost), ask.N)
@@ -106,14 +107,18 @@ func (d *singleRate) put(state []uint64, at, green, both uint128) uint128 {
 // left is what both buckets have together. It is less than one of them has while the other is in debt.
 func (d *singleRate) left(both uint128) uint128 { return d.green.full.add(d.yellow.full).sub(both) }
 
-// deny tells when the first of the buckets will have enough for what they would lack: that for green, if
-// it is large enough at all, since the other fills only after it. Both together must have enough, too.
+// deny tells when the first of the buckets will have enough for what they would lack: that for yellow if it
+// has enough now, else that for green, if it is large enough at all, since the other fills only after it.
+// Both together must have enough, too.
 func (d *singleRate) deny(a Answer, green, both uint128, n int) Answer {
 	a = a.never()
 	a.Part = 0
+	together := d.green.ceil(both.sub(d.green.full.add(d.yellow.full)))
 	switch {
+	case fits(both.sub(green), d.green.cost(uint64(n)), d.yellow):
+		a.RetryAfter, a.Part = together, 1
 	case n <= d.green.limit:
-		a.RetryAfter = max(d.green.ceil(green.sub(d.green.full)), d.green.ceil(both.sub(d.green.full.add(d.yellow.full))))
+		a.RetryAfter = max(d.green.ceil(green.sub(d.green.full)), together)
 	case n <= d.yellow.limit:
 		a.RetryAfter = d.green.ceil(both.sub(d.yellow.full))
 		a.Part = 1
@@ -123,8 +128,8 @@ func (d *singleRate) deny(a Answer, green, both uint128, n int) Answer {
 
 // look is the answer when the buckets lack that much. Part is the first bucket that has a token, or 0.
 func (d *singleRate) look(lackGreen, lackBoth uint128) Answer {
-	green, yellow := d.green.remaining(lackGreen), d.yellow.remaining(lackBoth.sub(lackGreen))
-	green = min(green, d.green.events(d.left(lackBoth)))
+	left := d.green.events(d.left(lackBoth))
+	green, yellow := min(d.green.remaining(lackGreen), left), min(d.yellow.remaining(lackBoth.sub(lackGreen)), left)
 	a := Answer{Result: Result{
 		Allowed:    true,
 		Limit:      max(d.green.limit, d.yellow.limit),
