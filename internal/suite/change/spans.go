@@ -65,7 +65,7 @@ func (l *ledger) allowed(uses []use, sum int) int {
 	most := 0
 	for c := range uses {
 		if u := &uses[c]; u.any && most < sum {
-			slack := l.grain - 1 // instants are rounded, maybe
+			slack := int64(0) // the clock tells whole grains alone
 			if u.booked {
 				slack = 2 * l.grain // one for rounding, one for the Unix epoch
 			}
