@@ -51,10 +51,11 @@ func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, e
 		return nil, err
 	}
 	a.grant.scope = scope // of a denial, too
+	ahead := a.At - a.now
 	return &Reservation{
 		Result: a.Result, limiter: k, key: key, settling: make(chan struct{}, 1),
-		grant: a.grant, at: saturatingAdd(a.now, a.Delay), ahead: a.grant.at - a.now,
-		reset: k.lines.reserved(a.now, a.grant.charges),
+		grant: a.grant, at: saturatingAdd(a.now, a.Delay), ahead: ahead,
+		reset: k.lines.reserved(a.grant.at-ahead, a.grant.charges),
 	}, nil
 }
 

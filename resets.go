@@ -17,13 +17,13 @@ type reset struct {
 	until  int64 // when nothing reserved before counts any more
 }
 
-// reserved tells what was reserved at the instant now, if anything, and returns the number of the last reset
+// reserved tells what was reserved at an instant, if anything, and returns the number of the last reset
 // before.
-func (ls *lines) reserved(now int64, charges []Charge) uint64 {
+func (ls *lines) reserved(at int64, charges []Charge) uint64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, c := range charges {
-		ls.resets.open = max(ls.resets.open, c.until(now))
+		ls.resets.open = max(ls.resets.open, c.until(at))
 	}
 	return ls.resets.number
 }

@@ -57,6 +57,21 @@ func TestR16_AResetForgetsReservations(t *testing.T) {
 	}
 }
 
+// R16: a reset of the Unix epoch forgets what counts for no longer than 1 ns, the first instant that a grant has.
+func TestR16_AResetOfTheEpochForgetsReservations(t *testing.T) {
+	ctx := context.Background()
+	l := Must(New(TokenBucket{Limit: 1000, Per: 1}, WithClock(&stopped{time.Unix(0, 0)})))
+	before, err := l.Reserve(ctx, "k", 1)
+	require.NoError(t, err)
+	require.NoError(t, l.Reset(ctx, "k"))
+	want, err := l.Take(ctx, "k", 1)
+	require.NoError(t, err)
+	require.NoError(t, before.Cancel(ctx))
+	got, err := l.Take(ctx, "k", 0)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+}
+
 // What is more than was reserved is charged, also after a reset, and other keys are not concerned.
 func TestR16_AResetForgetsNothingElse(t *testing.T) {
 	ctx := context.Background()
