@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the code of every module: format, vet, staticcheck, go.mod, dependencies.
+# Checks the code of every module: format, what is generated, vet, staticcheck, go.mod, dependencies.
 # Needs Go and a module proxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,6 +18,9 @@ files=$(go run $gofumpt -l .)
 step "valkeystore.go is generated"
 scripts/valkeystore.sh | diff redisstore/valkeystore/valkeystore.go - ||
 	fail "run: scripts/valkeystore.sh > redisstore/valkeystore/valkeystore.go"
+
+step "the picture of docs/architecture.md"
+scripts/architecture.sh | diff docs/architecture.md - || fail "run: scripts/architecture.sh --write"
 
 step "go vet"
 go vet work
