@@ -22,6 +22,12 @@ scripts/valkeystore.sh | diff redisstore/valkeystore/valkeystore.go - ||
 step "the picture of docs/architecture.md"
 scripts/architecture.sh | diff docs/architecture.md - || fail "run: scripts/architecture.sh --write"
 
+step "dependabot knows all modules"
+go list -m -f '{{.Dir}}' | while read -r dir; do
+	dir=${dir#"$PWD"}
+	grep -qF -- "- \"${dir:-/}\"" .github/dependabot.yml || fail "add ${dir:-/} to .github/dependabot.yml"
+done
+
 step "go vet"
 go vet work
 
