@@ -107,7 +107,7 @@ func overload(t *testing.T, p weir.Policy) []any {
 	return []any{busiest(settled, 10*time.Millisecond), pause.Round(time.Millisecond), idled}
 }
 
-// told is a row of the table "What the client is told".
+// told is a row of the table "What a denial reports".
 func told(t *testing.T, p weir.Policy) []any {
 	ask := func(phase time.Duration) weir.Result {
 		c := newCaller(p)

@@ -105,7 +105,7 @@ func Select(parts []string) []Contender {
 // loop is no limiter. What it takes is what the workloads themselves take.
 var loop = []Contender{{
 	Name: "(the loop alone)",
-	How:  "no limiter: what the measurement itself costs; it is in every figure",
+	How:  "no limiter: the cost of the measurement itself, which every figure contains",
 	Kind: Idle,
 	New:  func(Quota) Limiter { return idle{} },
 	Wrap: func(_ Quota, next http.Handler) http.Handler { return next },

@@ -29,7 +29,7 @@ var middlewares = []Contender{
 		Wrap: wrapWeir(httplimit.RateLimit{}),
 	},
 	{
-		Name: "weir/httplimit, X-RateLimit", Module: weirModule, How: "TokenBucket, with the X-RateLimit fields as most others",
+		Name: "weir/httplimit, X-RateLimit", Module: weirModule, How: "TokenBucket, with the X-RateLimit fields that most others use",
 		Wrap: wrapWeir(httplimit.XRateLimit{}),
 	},
 	{

@@ -12,7 +12,7 @@ var weirs = []Contender{
 	},
 	{
 		Name: "weir/LeakyBucket", Module: weirModule, Kind: Paces,
-		How: "exact. A key whose outlet is free is as good as new and may be forgotten; of those that ask at one instant one is granted",
+		How: "exact. A key expires when its outlet is free. At one instant it grants one request",
 		New: func(q Quota) Limiter { return newWeir(weir.LeakyBucket{Limit: q.Limit, Per: q.Per}) },
 	},
 	{
@@ -20,11 +20,11 @@ var weirs = []Contender{
 		New: func(q Quota) Limiter { return newWeir(weir.FixedWindow{Limit: q.Limit, Per: q.Per}) },
 	},
 	{
-		Name: "weir/SlidingWindow", Module: weirModule, How: "exact; the weighted estimate", Kind: Counts,
+		Name: "weir/SlidingWindow", Module: weirModule, How: "exact, by the weighted estimate", Kind: Counts,
 		New: func(q Quota) Limiter { return newWeir(weir.SlidingWindow{Limit: q.Limit, Per: q.Per}) },
 	},
 	{
-		Name: "weir/SlidingLog", Module: weirModule, How: "exact; remembers each event", Kind: Logs,
+		Name: "weir/SlidingLog", Module: weirModule, How: "exact", Kind: Logs,
 		New: func(q Quota) Limiter { return newWeir(weir.SlidingLog{Limit: q.Limit, Per: q.Per}) },
 	},
 	{

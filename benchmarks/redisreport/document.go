@@ -16,9 +16,9 @@ func (r report) document() string {
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 
 	put("# Benchmarks with Redis\n")
-	put("What a decision costs whose count is in Redis, with weir and with other limiters for Go. Repeat it with\n")
+	put("The cost of a decision with the count in Redis, with weir and with other limiters for Go. To repeat\nthis, run\n")
 	put("```sh\n%s\n```\n", r.command)
-	put("This file is written by that command, which starts a redis-server of its own; what stood here is overwritten.\n")
+	put("The command starts a redis-server of its own. It overwrites this file.\n")
 	put("%s", table([]string{"", ""}, [][]string{
 		{"date", r.date},
 		{"machine", fmt.Sprintf("%s, %d cores for clients and server, %s/%s, loopback", r.cpu, runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH)},
@@ -32,41 +32,50 @@ func (r report) document() string {
 	}))
 	put(`## How to read it
 
-Clients and server share the cores, so the ratios tell more than the figures. All contenders are asked for one event
-at a time, of keys of 16 bytes, and nothing is denied but where it says so. Each has a database of its own, and its own
-connections, %d where it uses go-redis, which is the default; rueidis sends the commands of all goroutines on one.
+Clients and server share the cores. The ratios are therefore better evidence than the figures. All
+contenders are asked for one event at a time, with keys of 16 bytes. Requests are denied only in
+sections that say so. Each contender has a database and connections of its own. With go-redis there
+are %d connections, its default. rueidis sends the commands of all goroutines on one connection.
 
-The rounds are interleaved: each contender is measured once before any is measured again. A figure is the median of its
-rounds. Behind it stands how many times as fast as %s it is: the median of the ratios within a round.
-%q is no limiter, but what one command by go-redis costs.
+The rounds are interleaved: each contender is measured once before any is measured again. A figure
+is the median of its rounds. The ratio behind it is the speed relative to %s: it is the
+median of the ratios within a round. %q is no limiter. It is the cost of one command by
+go-redis.
 `, connections(), leader, floor)
 
-	put("## One hot key\n\nThousands of decisions a second, by goroutines that ask at once.\n\n%s", r.rates(1))
-	put("## %s keys\n\nThe same, of keys at random, all of which Redis has to remember.\n\n%s", thousands(r.keys), r.rates(r.keys))
-	put("## How long a caller waits\n\nMicroseconds, the median and the 99th percentile, one hot key.\n\n%s", r.waits())
+	put("## One hot key\n\nThousands of decisions a second. The columns are the goroutines that ask at once.\n\n%s", r.rates(1))
+	put("## %s keys\n\nThe same with random keys. Redis has to remember all of them.\n\n%s", thousands(r.keys), r.rates(r.keys))
+	put("## How long a caller waits\n\nMicroseconds: the median and the 99th percentile, for one hot key.\n\n%s", r.waits())
 	put(`## What a decision costs
 
-Processor time of the process and of Redis, in microseconds, with %d goroutines and %s keys; and of the latter what
-INFO commandstats counts for executing the command. Allocations are those of the process. Bytes are those of MEMORY USAGE,
-with the name of the key, for 100 events an hour, of which one was granted. The last columns tell how many events of
-100 are granted to 16 goroutines that ask together, and how many of their 320 asks end in an error. (Commandstats
-measure the time that passes, which on a machine with other work is more than the processor's.)
+With %d goroutines and %s keys. Times are in microseconds.
 
-%s`, some, thousands(r.keys), r.costs())
+- CPU and Redis CPU: processor time of the process and of Redis.
+- of it executing: the time that INFO commandstats counts for executing the command. It is the time
+  that passes. On a machine with other work, that is more than processor time.
+- both: their sum. The ratio is how many times less it is than that of %s.
+- allocations: those of the process.
+- bytes a key: MEMORY USAGE, with the name of the key, for 100 events an hour, of which one was
+  granted.
+- granted of 100, errors: 16 goroutines make 320 requests together for a limit of 100. The columns
+  count the granted events, and the requests that end in an error.
+
+%s`, some, thousands(r.keys), leader, r.costs())
 	put(`## A hot key that is denied
 
-%d goroutines ask for a key that is used up.
+%d goroutines ask for a used-up key.
 
 %s`, some, r.denials())
 	put(`## The policies of weir
 
-Microseconds in which Redis executes the script once, by INFO commandstats, with %d goroutines and as many keys; and
-bytes of a key as above. For a hot key, one script decides for all callers that wait.
+Microseconds for one execution of the script in Redis, by INFO commandstats. There are %d goroutines
+and as many keys. Bytes of a key are as above. For a hot key, one script decides for all callers
+that wait.
 
 %s
 A SlidingLog that holds 10,000 events takes %s bytes.
 `, some, r.scripts(), thousands(int(r.fullLog)))
-	put("## The contenders\n\nEach is checked first to grant a limit of three events, and no more.\n\n%s", r.list())
+	put("## The contenders\n\nBefore the measurement, each is checked: it grants a limit of three events exactly.\n\n%s", r.list())
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 

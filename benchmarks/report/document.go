@@ -16,9 +16,9 @@ func document(r results) string {
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 
 	put("# Benchmarks\n")
-	put("What a decision costs with weir, and with other limiters for Go, in time and in memory. Repeat it with\n")
+	put("The time and memory that a decision takes, with weir and with other limiters for Go. To\nrepeat this, run\n")
 	put("```sh\n%s\n```\n", r.Command)
-	put("This file is written by that command; what stood here is overwritten.\n")
+	put("The command overwrites this file.\n")
 	put("%s", r.setting())
 	put("%s", method(r))
 
@@ -68,14 +68,15 @@ func (r results) setting() string {
 func method(r results) string {
 	return fmt.Sprintf(`## How to read it
 
-All contenders do the same work: the same keys in the same order, from as many goroutines, with the same quota of
-100 million events at once and per century. It denies nothing (but in W3), and no limiter can forget a key
-meanwhile. Where that is not possible the table at the end tells. Keys are 16 bytes.
+All contenders do the same work: the same keys, in the same order, from as many goroutines. They
+have the same quota: 100 million events at once, and as many per century. It denies nothing, except
+in W3. No limiter can forget a key meanwhile. The table at the end lists exceptions. Keys are 16
+bytes.
 
-The rounds are interleaved: each contender is measured once, in a fresh process, before any is measured again. A
-figure is the median of its rounds. Behind it stands how many times that of %s it is: the median of the ratios
-within a round. The best figure of a peer is bold. "(the loop alone)" is what the measurement
-itself costs, with no limiter; all figures contain it.
+The rounds are interleaved: each contender is measured once, in a fresh process, before any is
+measured again. A figure is the median of its rounds. The ratio behind it is to %s:
+the median of the ratios within a round. The best figure of a peer is bold. "(the loop alone)" is
+the cost of the measurement itself, without a limiter. All figures contain it.
 `, benchmarks.Leader)
 }
 
@@ -99,7 +100,7 @@ func (r results) wrongSection() string {
 		return ""
 	}
 	slices.SortStableFunc(t.rows, slices.Compare)
-	return "## † Wrong decisions\n\nDenied what the quota grants, or granted what it does not; the most of any round.\n\n" + t.String()
+	return "## † Wrong decisions\n\nRequests that were denied within the quota, or granted beyond it. The figure is the most of any\nround.\n\n" + t.String()
 }
 
 func (r results) contendersSection() string {
@@ -115,17 +116,18 @@ func (r results) contendersSection() string {
 		t.rows = append(t.rows, []string{c.Name, module, c.How + kindNote(c.Kind)})
 	}
 	return "## The contenders\n\n" + strings.ReplaceAll(t.String(), "---:", "---") + fmt.Sprintf(`
-The xsync.Map is that of github.com/puzpuzpuz/xsync/v4 %s. A test checks first that each contender admits and refuses
-what it should, alone and with goroutines that share a key.
+The xsync.Map is that of github.com/puzpuzpuz/xsync/v4 %s. Before the measurement, a test checks
+that each contender grants and denies the right requests, alone and with goroutines that share a
+key.
 `, r.Versions["github.com/puzpuzpuz/xsync/v4"])
 }
 
 func kindNote(k benchmarks.Kind) string {
 	switch k {
 	case benchmarks.Paces, benchmarks.Blocks:
-		return "; with a rate of 10⁹ per second, but in W3, W6 and W7"
+		return ". The rate is 10⁹ per second, except in W3, W6 and W7"
 	case benchmarks.Logs:
-		return "; in W1 and W2 with 100,000 per millisecond, since it remembers what it grants"
+		return ". In W1 and W2 the limit is 100,000 per millisecond, because it remembers each event"
 	}
 	return ""
 }

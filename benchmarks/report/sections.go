@@ -32,7 +32,8 @@ Nanoseconds per decision: the time that passed, divided by the decisions of all 
 func manySection(r results) string {
 	return `## A million keys
 
-Nanoseconds per decision: the time that passed, divided by the decisions of all goroutines. Every key was seen before.
+Nanoseconds per decision: the time that passed, divided by the decisions of all goroutines. Every
+key was seen before.
 
 - W4: all keys in a random order, one goroutine.
 - W4p: the same, one goroutine per core.
@@ -48,9 +49,9 @@ Nanoseconds per decision: the time that passed, divided by the decisions of all 
 func floodSection(r results) string {
 	return `## W6: a flood of new keys
 
-Two million keys never seen before, one goroutine. The time contains a reading of the clock for each call, to find
-the longest one; that may be the system's doing, as the loop alone shows. Peak heap is without the keys themselves
-(32 MB), which are there before.
+Two million keys never seen before, one goroutine. The time contains one reading of the clock for
+each call, to find the longest call. The system may cause a long call, as the loop alone shows. Peak
+heap does not include the keys themselves (32 MB), which were made before.
 
 ` + r.comparison(
 		column{"ns per call", "W6.ns", ns, true},
@@ -64,8 +65,9 @@ the longest one; that may be the system's doing, as the loop alone shows. Peak h
 func memorySection(r results) string {
 	return `## W7: memory
 
-A million keys, each seen once: heap per key, with what the limiter keeps of the key itself, and by how much a garbage
-collection (` + "`runtime.GC()`" + `) takes longer with them.
+A million keys, each seen once. Bytes per key are heap, with the part of the key that the limiter
+keeps. The last column is the time that a garbage collection (` + "`runtime.GC()`" + `) takes in
+addition, because of the keys.
 
 ` + r.comparison(
 		column{"bytes per key", "W7.bytes", significant, true},
@@ -76,8 +78,9 @@ collection (` + "`runtime.GC()`" + `) takes longer with them.
 func latencySection(r results) string {
 	return fmt.Sprintf(`## W8: single calls under load
 
-64 goroutines over 100,000 keys, %v for each contender in all: nanoseconds of a call, one reading of the clock included. The
-longest calls, in milliseconds, are the medians of the longest of each round.
+64 goroutines over 100,000 keys, %v in all for each contender. Nanoseconds of a call, with one
+reading of the clock. The last column is the median of the longest calls of each round, in
+milliseconds.
 
 `, (r.Settings.Latency*time.Duration(r.Rounds)).Round(time.Millisecond)) + r.comparison(
 		column{"p50", "W8.p50", ns, true},
@@ -99,7 +102,7 @@ func growthSection(r results) string {
 		}
 		t.rows = append(t.rows, row)
 	}
-	return "## Growth\n\n" + benchmarks.Leader + ` with more keys and more goroutines: nanoseconds per decision, as in W4.
+	return "## Growth\n\n" + benchmarks.Leader + ` with more keys and more goroutines, in nanoseconds per decision, as in W4.
 
 ` + t.String()
 }
@@ -107,8 +110,9 @@ func growthSection(r results) string {
 func httpSection(r results) string {
 	return `## H1: middleware
 
-A request through each limiter's middleware for net/http and back, with its rate limit headers, one client, allowed,
-one goroutine. The ratio is to ` + benchmarks.MiddlewareLeader + `; "(the loop alone)" is the handler without any.
+One request through each limiter's middleware for net/http and back, with its rate limit headers.
+There is one client and one goroutine, and all requests are allowed. The ratio is to
+` + benchmarks.MiddlewareLeader + `. "(the loop alone)" is the handler without middleware.
 
 ` + r.comparison(
 		column{"ns per request", "H1.ns", ns, true},
@@ -135,7 +139,7 @@ func (r results) spreads(metrics ...string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "\nThe middle half of the rounds lies, typically, within: " + strings.Join(parts, ", ") + ".\n"
+	return "\nThe middle half of the rounds is typically within: " + strings.Join(parts, ", ") + ".\n"
 }
 
 // thousands is n with commas.
