@@ -49,12 +49,13 @@ func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 }
 
 // mayBook tells whether w, which is to ask, may do so by the policy of s: it could book before those who are ahead, if
-// their policy is another. Else it asks when they have gone.
+// their policy is another, and those of them who leave could not give their places back. Else it asks when they have
+// gone.
 func (ls *lines) mayBook(w *waiter, s *Scope) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := w.line
-	if w == ln.watcher || ln.booked.run.by(s) {
+	if ln.booked.run.by(s) {
 		return true
 	}
 	ln.askAt = math.MaxInt64
@@ -103,8 +104,11 @@ func (ls *lines) come(w *waiter, s *Scope, patience time.Duration, now int64) (w
 		return false, nil // it may book, too
 	}
 	earliest := ln.askAt
-	if ln.watcher.run != nil {
+	switch {
+	case ln.watcher.run != nil:
 		earliest = ln.booked.at
+	case earliest == math.MaxInt64: // it may ask when those who leave have left
+		earliest = now
 	}
 	switch {
 	case ln.booked != ln.ends.prev && w.n > ln.limit && ln.limitBy.equals(s):

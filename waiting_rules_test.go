@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"context"
 	"cmp"
 	"runtime"
 	"slices"
@@ -189,4 +190,41 @@ func TestR20_NobodyBooksWhileOthersChargeIt(t *testing.T) {
 	require.True(t, take(t, l, "k", 10).Allowed)
 	setPolicy(t, l, weir.TokenBucket{Limit: 10, Per: time.Hour})
 	assert.False(t, reserve(t, l, 1).Allowed)
+}
+
+// a gives up while the store is busy with a Return, and d is on its way to the store. b and d have a plan that counts
+// alike. They ask when a has given its place back, and not before: behind it they would keep their instants.
+func TestR17_AnotherPlanAsksWhenThoseWhoGiveUpHaveLeft(t *testing.T) {
+	mem := new(weir.MemStore)
+	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if r.N < 0 && r.GrantedAt == 0 {
+			time.Sleep(500 * ms)
+		}
+		return mem.Do(ctx, r)
+	})
+	bubble(t, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 5}, func(c *crowd) {
+		small := context.WithValue(background, ownPolicy{}, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 4})
+		require.True(t, take(t, c.l, "k", 5).Allowed)
+		a := c.come("a", 5)
+		c.comeFor("k", "b", 1, small)
+		go func() { _ = c.l.Return(background, "k", 1) }()
+		synctest.Wait()
+		c.comeFor("k", "d", 1, small)
+		hurried, cancel := context.WithTimeout(small, 10*time.Second)
+		defer cancel()
+		c.comeFor("k", "e", 1, hurried)
+		c.cancel(a)
+		c.end()
+		assert.ErrorIs(t, a.err, context.Canceled)
+		var at []time.Duration
+		for _, v := range c.callers[1:] {
+			assert.NoError(t, v.err)
+			at = append(at, v.at)
+		}
+		slices.Sort(at) // d and e ask at the same time
+		assert.Equal(t, []time.Duration{2 * time.Second, 3 * time.Second, 4 * time.Second}, at)
+	}, weir.WithStore(store), weir.WithPolicyFor(func(ctx context.Context, _ string) weir.Policy {
+		own, _ := ctx.Value(ownPolicy{}).(weir.Policy)
+		return own
+	}))
 }
