@@ -1,8 +1,8 @@
 package weir_test
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"runtime"
 	"slices"
 	"testing"
