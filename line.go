@@ -14,7 +14,6 @@ type line struct {
 	ends    waiter  // nobody: its next is the first of the line, and its prev the last
 	booked  *waiter // the last of those who have booked, or &ends
 	watcher *waiter // the first who is not about to leave, or &ends: it watches the time
-	tickets uint64  // those who have come, and those who have joined, in their order
 
 	askAt   int64  // when the first of those who have not booked may ask, if it is not to wait until it watches the time
 	limit   int    // the most events that it was told are ever granted at once,
@@ -83,9 +82,9 @@ func (w *waiter) signal() {
 }
 
 // insert inserts w after prev.
-func (ln *line) insert(prev, w *waiter) {
-	ln.tickets++
-	w.joined, w.wake = ln.tickets, make(chan struct{}, 1)
+func (ls *lines) insert(prev, w *waiter) {
+	ln := w.line
+	w.joined, w.wake = ls.tickets.Add(1), make(chan struct{}, 1)
 	w.prev, w.next = prev, prev.next
 	w.prev.next, w.next.prev = w, w
 	for prev.leaving {

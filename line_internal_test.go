@@ -51,7 +51,7 @@ func TestLine_IsANaiveLine(t *testing.T) {
 			switch random.IntN(4) {
 			case 0, 1: // somebody joins; often at the same time as others, and at an instant before theirs
 				under(&ls, joining, func(ln *line) {
-					w := &waiter{line: ln, n: 1 + random.IntN(3)}
+					w := &waiter{line: ln, n: 1 + random.IntN(3), in: ls.tickets.Add(1)}
 					if behind, err := ls.come(w, nil, 0, now); behind || err != nil {
 						t.Fatal("all have booked")
 					}

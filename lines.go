@@ -3,6 +3,7 @@ package weir
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,6 +11,8 @@ import (
 type lines struct {
 	mu  sync.Mutex
 	all map[string]*line // of the keys that somebody waits for, or for which something is under way
+
+	tickets atomic.Uint64 // those who have come, and those who have joined, in their order
 
 	resets resets
 }
@@ -97,8 +100,6 @@ func (ls *lines) come(w *waiter, s *Scope, patience time.Duration, now int64) (w
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := w.line
-	ln.tickets++
-	w.in = ln.tickets // those who joined before are ahead
 	ls.pass(ln, now)
 	if ln.booked == ln.ends.prev && ln.booked.run.by(s) {
 		return false, nil // it may book, too
@@ -116,20 +117,21 @@ func (ls *lines) come(w *waiter, s *Scope, patience time.Duration, now int64) (w
 	case time.Duration(earliest-now) > patience:
 		return false, ErrTooLate
 	}
-	ln.asks(w, s, 0, math.MaxInt)
+	ls.asks(w, s, 0, math.MaxInt)
 	return true, nil
 }
 
 // asks lets w ask the store at the instant at, if it is the first then. If it is not in the line yet, it joins those
 // who have not booked, in the order in which they came: it may be denied later than others who came after it. By the
 // policy of s no more than limit are granted at once.
-func (ln *line) asks(w *waiter, s *Scope, at int64, limit int) {
+func (ls *lines) asks(w *waiter, s *Scope, at int64, limit int) {
+	ln := w.line
 	if w.next == nil {
 		prev := ln.ends.prev
 		for prev != ln.booked && prev.in > w.in {
 			prev = prev.prev
 		}
-		ln.insert(prev, w)
+		ls.insert(prev, w)
 	}
 	if w.prev == ln.booked || w == ln.watcher {
 		ln.askAt, ln.limit, ln.limitBy = at, limit, s
@@ -153,19 +155,19 @@ func (ls *lines) place(w *waiter, s *Scope, r *reply, patience time.Duration) (w
 	}
 	if !r.Allowed {
 		// A store that denies and says "now" must not keep w from seeing that its context has ended.
-		ln.asks(w, s, saturatingAdd(r.now, max(r.RetryAfter, 1)), r.Limit)
+		ls.asks(w, s, saturatingAdd(r.now, max(r.RetryAfter, 1)), r.Limit)
 		return true
 	}
 	if w.next != nil && w.prev != ln.booked { // while w asked, one who came before it was denied: w goes before it all the same
 		w.prev.next, w.next.prev = w.next, w.prev
-		ln.insert(ln.booked, w)
+		ls.insert(ln.booked, w)
 	}
 	if w.next == nil && (at > r.now || ln.watcher != &ln.ends) {
 		prev := ln.booked
 		for prev.at > at && prev.joined > w.in {
 			prev = prev.prev
 		}
-		ln.insert(prev, w)
+		ls.insert(prev, w)
 	}
 	if at <= r.now && (w.next == nil || w == ln.watcher) {
 		ls.unlink(w)

@@ -72,6 +72,7 @@ func (k *Keyed) wait(ctx context.Context, key string, n int) error {
 // join asks for n events now or later. It returns no waiter if they are granted now, or with an
 // error.
 func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
+	in := k.lines.tickets.Add(1) // it may have to wait for what is under way: others who come then are behind
 	ln, asking, err := k.lines.start(ctx, key, joining)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, patience := &waiter{line: ln, ctx: ctx, n: n}, k.patience(ctx)
+	w, patience := &waiter{line: ln, ctx: ctx, n: n, in: in}, k.patience(ctx)
 	waits, err := k.lines.come(w, scope, patience, k.plans.clock.now())
 	if err == nil && !waits {
 		waits, err = k.place(asking, w, scope, patience)

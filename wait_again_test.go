@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -117,4 +118,28 @@ func TestR16_ThoseWhoGiveUpLeaveNoDebt(t *testing.T) {
 			require.Equal(t, before, c.look("k"), "seed %d: %#v", seed, p)
 		})
 	}
+}
+
+// While the store is busy with a Return nobody can join the line. Those who come meanwhile join it in the order in which
+// they came.
+func TestR18_ThoseWhoComeDuringAReturnKeepTheirOrder(t *testing.T) {
+	mem := new(weir.MemStore)
+	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if r.N < 0 {
+			time.Sleep(500 * ms)
+		}
+		return mem.Do(ctx, r)
+	})
+	bubble(t, weir.FixedWindow{Limit: 1, Per: time.Second}, func(c *crowd) {
+		require.True(t, c.l.Allow("k"))
+		c.come("a", 1)
+		go func() { _ = c.l.Return(background, "k", 1) }()
+		synctest.Wait()
+		for i, name := range []string{"b", "c", "d", "e", "f", "g"} {
+			c.come(name, 1)
+			c.until(time.Duration(i+1) * 50 * ms)
+		}
+		c.end()
+		c.want("a 500ms", "b 1s", "c 2s", "d 3s", "e 4s", "f 5s", "g 6s")
+	}, weir.WithStore(store))
 }
