@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -46,4 +47,24 @@ func TestR16_ACancelOfACountThatItsLimitCannotHold(t *testing.T) {
 	require.True(t, k.ask(large, t0, weir.Ask{N: 62}).Allowed)
 	k.ask(small, t0, weir.Ask{N: -1, GrantedAt: t0, Charges: &[]weir.Charge{{N: 1, For: 24 * time.Microsecond}}})
 	assert.Equal(t, 8, k.remaining(large, t0))
+}
+
+// R6: nor is a debt rounded up in the word of the limit that was charged it, after the answer has told its end.
+func TestR6_ADebtThatItsLimitCannotHold(t *testing.T) {
+	small := packedWindow(7)
+	k, start := ledgerKey{t: t}, t0-t0%12_000
+	require.True(t, k.ask(weir.SlidingLog{Limit: 7, Per: 6 * time.Microsecond}, start, weir.Ask{N: 1}).Allowed)
+	require.False(t, k.ask(small, start, weir.Ask{N: 7}).Allowed) // it starts to charge
+	owes := k.ask(small, start+8_000, weir.Ask{N: 63, How: weir.Regardless})
+	assert.Equal(t, owes.ResetAfter, k.ask(small, start+8_000, weir.Ask{}).ResetAfter)
+}
+
+// R4: an ask for up to more than the limit is told when there is an event again, though a debt beyond
+// all numbers is charged until then.
+func TestR4_UpToMoreThanTheLimitAfterADebtWithoutNumber(t *testing.T) {
+	k := ledgerKey{t: t}
+	window := weir.FixedWindow{Limit: 1, Per: time.Second}
+	end := k.ask(window, t0, weir.Ask{N: math.MaxInt, How: weir.Regardless}).ResetAfter
+	got := k.ask(weir.TokenBucket{Limit: 1, Per: time.Hour}, t0, weir.Ask{N: 2, How: weir.UpTo})
+	assert.Equal(t, end, got.RetryAfter)
 }

@@ -14,11 +14,11 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 		ask.MaxWait = 0 // those ahead are not in this policy's line
 	}
 	state, a = e.Decider.Decide(state, now, ask)
+	if ask.How == UpTo {
+		ask.N = min(ask.N, max(a.Granted, 1)) // a denial tells until when there is one
+	}
 	switch {
 	case ask.N > 0 && a.Allowed:
-		if ask.How == UpTo {
-			ask.N = a.Granted
-		}
 		if charged { // it is counted without the charges
 			ask.How, ask.Parts = Regardless, nil
 			state, _ = e.Decider.Decide(e.state(), now, ask)
@@ -29,9 +29,6 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 			a.Remaining = look.Remaining
 		}
 	case !a.Allowed && (charged || len(g.entries) > 1) && (a.RetryAfter != Never || ask.N <= a.Limit):
-		if ask.How == UpTo {
-			ask.N = 1
-		}
 		a.RetryAfter = untilInstant(now, g.firstGrant(by, now, ask.N))
 	}
 	a.ResetAfter = untilInstant(now, g.expiry())
