@@ -98,8 +98,8 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 // may count with accounts that it did not count with before.
 func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
 	h := g.clone()
-	for {
-		e, end := h.entry(by), h.nextEnd(now)
+	for settled := now; ; {
+		e, end := h.entry(by), h.nextEnd(settled)
 		grants := func(at int64) bool {
 			state, _ := h.charge(e, at)
 			_, a := e.Decider.Decide(state, at, Ask{N: n})
@@ -108,8 +108,8 @@ func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
 		if end == math.MaxInt64 || grants(end-1) {
 			return firstInstant(now, end, grants)
 		}
-		now = end - 1
-		h.settle(end)
+		now, settled = end-1, end // an entry that is kept with the rest has an end, too
+		h.settle(settled)
 	}
 }
 
