@@ -22,3 +22,14 @@ func TestR4_BeyondAnEntryThatIsKeptWithTheShareOfOlderOnes(t *testing.T) {
 	assert.False(t, k.ask(all, t0+int64(time.Minute)-1, weir.Ask{N: 10}).Allowed)
 	assert.True(t, k.ask(all, t0+int64(time.Minute), weir.Ask{N: 10}).Allowed)
 }
+
+// R5: what becomes a share with a grant is charged in the answer, too.
+func TestR5_OfAGrantThatMakesTheOldestAShare(t *testing.T) {
+	k := ledgerKey{t: t}
+	log := func(n int) weir.Policy { return weir.SlidingLog{Limit: 10, Per: time.Duration(n) * time.Minute} }
+	for _, p := range []weir.Policy{weir.All(log(1)), log(2), log(3), log(4), log(1)} { // the last one counts with the first
+		got := k.ask(p, t0, weir.Ask{N: 1})
+		require.True(t, got.Allowed)
+		assert.Equal(t, k.remaining(p, t0), got.Remaining, p)
+	}
+}

@@ -24,7 +24,8 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 			state, _ = e.Decider.Decide(e.state(), now, ask)
 		}
 		g.put(e, state, now, uint64(ask.N))
-		if charged { // on another bucket of a marker, perhaps
+		g.foldOldest(now)
+		if charged || g.rest.share > 0 { // on another bucket of a marker, perhaps, or for what is now a share
 			look, _ := g.ask(by, now, Ask{})
 			a.Remaining = look.Remaining
 		}

@@ -90,7 +90,6 @@ func (e tally) plain() (state []uint64, whole bool) {
 // round up a debt whose end was told.
 func (g *ledger) close(now int64, granted bool) (l Ledger) {
 	g.settle(now)
-	g.foldOldest(now)
 	if len(g.entries) == 0 {
 		return l
 	}
