@@ -68,7 +68,11 @@ func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, chan
 	if !changed {
 		return l, a, false, nil
 	}
-	return g.close(now, granted), a, true, nil
+	next = g.close(now, granted, ask.How)
+	if next.Plain {
+		a.ResetAfter = untilInstant(now, next.Expiry())
+	}
+	return next, a, true, nil
 }
 
 // decidePlain decides on a state that the rule has left by itself, or on a new one.

@@ -49,7 +49,7 @@ func TestR16_ACancelOfACountThatItsLimitCannotHold(t *testing.T) {
 	assert.Equal(t, 8, k.remaining(large, t0))
 }
 
-// R6: nor is a debt rounded up in the word of the limit that was charged it, after the answer has told its end.
+// R6: a debt that is rounded up in the word of its limit ends when the answer says so.
 func TestR6_ADebtThatItsLimitCannotHold(t *testing.T) {
 	small := packedWindow(7)
 	k, start := ledgerKey{t: t}, t0-t0%12_000
@@ -67,4 +67,18 @@ func TestR4_UpToMoreThanTheLimitAfterADebtWithoutNumber(t *testing.T) {
 	end := k.ask(window, t0, weir.Ask{N: math.MaxInt, How: weir.Regardless}).ResetAfter
 	got := k.ask(weir.TokenBucket{Limit: 1, Per: time.Hour}, t0, weir.Ask{N: 2, How: weir.UpTo})
 	assert.Equal(t, end, got.RetryAfter)
+}
+
+// R14: a denied ask of another policy makes no debt shorter that the limit's own state would have rounded up.
+func TestR14_ADenialBeforeADebtChangesNothing(t *testing.T) {
+	window, other := weir.SlidingWindow{Limit: 1, Per: 24}, weir.FixedWindow{Limit: 1, Per: 720}
+	alone, asked := ledgerKey{t: t}, ledgerKey{t: t}
+	for _, k := range []*ledgerKey{&alone, &asked} {
+		require.True(t, k.ask(window, t0+6, weir.Ask{N: 1}).Allowed)
+		if k == &asked {
+			require.False(t, k.ask(other, t0+6, weir.Ask{N: 2}).Allowed)
+		}
+		k.ask(window, t0+6, weir.Ask{N: 2, How: weir.Regardless})
+	}
+	assert.Equal(t, alone.ask(window, t0+6, weir.Ask{N: 1}), asked.ask(window, t0+6, weir.Ask{N: 1}))
 }

@@ -86,15 +86,15 @@ func (e tally) plain() (state []uint64, whole bool) {
 	return join(e.by.Decider, words), whole
 }
 
-// close puts a Ledger together again. If a grant has left a single policy it is the plain state, unless that would
-// round up a debt whose end was told.
-func (g *ledger) close(now int64, granted bool) (l Ledger) {
+// close puts a Ledger together again. If a grant has left a single policy it is the plain state. A debt is rounded
+// up there as if it had always been.
+func (g *ledger) close(now int64, granted bool, how How) (l Ledger) {
 	g.settle(now)
 	if len(g.entries) == 0 {
 		return l
 	}
 	if len(g.entries) == 1 && g.rest.share == 0 && granted {
-		if state, whole := g.entries[0].plain(); whole {
+		if state, whole := g.entries[0].plain(); whole || how == Regardless {
 			return Ledger{By: []Rule{g.entries[0].by}, Plain: true, Words: state}
 		}
 	}
