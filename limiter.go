@@ -57,7 +57,7 @@ type Limiter interface {
 	//   - The error of the store: it failed.
 	//
 	// The first three count nothing. They come at once, unless they depend on other waiters. The
-	// error of Wait wraps the one above; test it with errors.Is.
+	// error of Wait wraps the one above. Test it with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }
 
