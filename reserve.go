@@ -59,8 +59,6 @@ func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, e
 	a.grant.scope = scope // of a denial, too
 	ahead := a.At - a.now
 	return &Reservation{
-		// Result is the answer at the time of the reservation: whether the events are booked, and
-		// how many are left.
 		Result: a.Result, limiter: k, key: key, settling: make(chan struct{}, 1),
 		grant: a.grant, at: saturatingAdd(a.now, a.Delay), ahead: ahead,
 		reset: k.lines.reserved(a.grant.at-ahead, a.grant.charges),
