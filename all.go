@@ -35,8 +35,8 @@ import (
 //
 //   - A grant costs as much as all parts together, with one look-up.
 //   - A denial costs up to twice that, if the last part is the one that denies.
-//   - The state has the words of all parts. Of the parts that may grow, all but one take a word
-//     more. These are [SlidingLog] and policies of other packages.
+//   - The state has the words of all parts. Parts may grow if they are a [SlidingLog] or of another
+//     package. Each of those but one takes a word more.
 //   - To undo a denied request, a decision copies the words of all parts but one. If parts may
 //     grow, one of those is not copied. Above 32 words the copy needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }

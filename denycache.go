@@ -23,7 +23,7 @@ type DenyCacheOptions struct {
 	MaxAge time.Duration
 
 	// Exact allows only answers that equal the store's in every field. Requests for several events
-	// then often go to the store. Requests for one event do not change.
+	// then often go to the store. Denials of a single event are kept as without Exact.
 	Exact bool
 }
 

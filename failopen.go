@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// ErrRequest is for implementers of a [Store]. An error of Do wraps it if this request cannot be
-// decided although the store works. For example, the store cannot hold that key or that policy, or
-// too many calls change the key at once.
+// An error of a [Store] wraps ErrRequest if this request cannot be decided although the store
+// works. For example, the store cannot hold that key or that policy, or too many calls change the
+// key at once.
 //
 // [FailOpen] and [Fallback] return such an error to the caller. It must not count as an outage.
 // Otherwise an attacker with such a key could switch the limits off.

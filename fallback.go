@@ -72,6 +72,8 @@ type FallbackOptions struct {
 // often first fails and comes back: first grants a key what its policy allows, and so does the
 // second store of each process. With 8 processes that is at most 9 times the allowance.
 //
+// Special cases:
+//
 //   - First may still carry out a request that it did not answer within the budget. The same holds
 //     for some errors. The events then count in both stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. This may not be the store that

@@ -24,8 +24,8 @@ import "time"
 // requests. A request for n events counts as one here. To space events evenly, ask for one at a
 // time.
 //
-// It costs one word of memory per key. It costs two if Per is not a multiple of Limit nanoseconds,
-// or if a full queue takes 146 years (2^62 ns) or more.
+// It costs one word of memory per key. It costs two if Per is not a multiple of Limit nanoseconds.
+// It also costs two if a full queue takes 146 years (2^62 ns) or more.
 //
 // A. Tanenbaum, "Computer Networks", describes the leaky bucket as a queue. The limit_req module of
 // nginx works this way.

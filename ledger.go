@@ -39,8 +39,8 @@ type Rule struct {
 	Policy  Policy // nil if it is not known
 	Decider Decider
 
-	// Tag identifies the rules of a Ledger for the store. Two rules with the same Tag other than
-	// zero are the same.
+	// Tag identifies the rules of a Ledger for the store. Two rules with the same nonzero Tag are
+	// the same.
 	Tag uint64
 }
 

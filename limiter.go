@@ -66,8 +66,8 @@ type Result struct {
 	Allowed    bool          // whether the events may happen
 	Limit      int           // the most events that can be granted at once
 	Remaining  int           // the most events that one request would be granted now
-	RetryAfter time.Duration // until the same request is granted, without other requests; 0 if allowed, Never if it never fits
-	ResetAfter time.Duration // until the key has fully recovered, without other requests; not the time to retry
+	RetryAfter time.Duration // until the same request is granted, if no others come; 0 if allowed, Never if it never fits
+	ResetAfter time.Duration // until the key has fully recovered, if no requests come; not the time to retry
 	Part       int           // the part that decided: see All, Tiers and the markers; else 0
 	Degraded   bool          // decided without the shared store: see Fallback and FailOpen
 }

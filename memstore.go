@@ -27,8 +27,8 @@ type MemStore struct {
 	// of them, at most eight times as many as there are processors. When there is room again, a new
 	// key starts with what is left of the allowance that it shared.
 	//
-	// A flood of made-up keys can therefore neither exhaust the memory nor make the store forget a
-	// count. It also gains nothing by the flood.
+	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
+	// a count, and an attacker gains nothing by it.
 	//
 	// MaxKeys must be set before the first use.
 	MaxKeys int

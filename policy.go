@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Policy says what a limiter allows. Callers choose one of this package. The method is only for
-// implementers of policies. The policies of this package are:
+// A Policy says what a limiter allows. Callers choose one. The method is only for implementers of
+// policies. The policies of this package are:
 //
 //   - [TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] and
 //     [CalendarWindow], which count events

@@ -12,7 +12,7 @@ import (
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
 //     [Reservation.Cancel] gives all back.
-//   - The caller wants to know its turn without being blocked until then, as [Keyed.Wait] does.
+//   - The caller wants to know its turn. Unlike [Keyed.Wait], Reserve does not block until then.
 //
 // What it books depends on the policy:
 //

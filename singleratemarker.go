@@ -18,6 +18,8 @@ package weir
 // Committed.Limit per Per. It is the mode that the RFC calls color-blind: an earlier mark of an
 // event does not count, because [Keyed.Take] has no argument for it.
 //
+// Results, debts and give-backs:
+//
 //   - Limit and Remaining are those of the bucket that has more.
 //   - Part of a denial is the color that the same request will have after RetryAfter.
 //   - A debt is charged to the second bucket. While it lasts, no more is granted than both buckets

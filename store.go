@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// A Store keeps the states of keys, and makes each decision in one atomic step. Callers choose one.
-// [MemStore] is the default. Its method is only for implementers of stores.
+// A Store keeps the states of keys, and makes each decision in one atomic step. Callers only choose
+// one, and [MemStore] is the default. The method and the rules are for implementers of stores.
 //
 // A Store must be safe for concurrent use. It serves any number of limiters with any policies.
 // Package storetest checks these rules:

@@ -27,7 +27,7 @@ import (
 //     tier has enough, the last tier is charged.
 //   - [Keyed.Return] does not name the tier that paid. It gives back to the last tier that is not
 //     full. Events for which that tier has no room are lost.
-//   - [Keyed.Wait] asks again when the first tier may grant. Tiers keep no queue.
+//   - [Keyed.Wait] asks again when one of the tiers may grant. Tiers keep no queue.
 //
 // Each tier has a state of its own. In routers, tiers are filled from one source. For that use
 // [SingleRateMarker] and [TwoRateMarker].

@@ -15,6 +15,8 @@ import "fmt"
 // takes nothing. If Committed has enough too, the request also takes from it, and is green. It is
 // the mode that the RFC calls color-blind: see [SingleRateMarker].
 //
+// Results, debts and give-backs:
+//
 //   - Limit, Remaining and RetryAfter are those of Peak.
 //   - Part of a denial is the color that the same request will have after RetryAfter.
 //   - A debt is charged to Peak.
