@@ -55,7 +55,7 @@ func (s *denySet) find(id denialID, scope *Scope) *denial {
 	return nil
 }
 
-// covers tells whether an ask for n events is denied, too, and if exact, whether all of its answer
+// covers reports whether an ask for n events is denied, too, and if exact, whether all of its answer
 // is known: where Remaining + 1 events were denied, Remaining stays as it is until they are granted.
 // More events may have to wait for longer, or be denied by another part of a composed policy.
 func (d *denial) covers(n int, exact bool) bool {
@@ -80,9 +80,9 @@ func (d *denial) answer(n int, now int64) Answer {
 }
 
 // note records what the store has answered for a key: a change, which ends its denials, or a denial
-// d, or neither. It always drops the denials of other policies, because the request of scope may
-// have changed their answers. It does not keep d if there were changes since seen. If there are as
-// many denials as ways, d replaces one that has expired, or else the oldest.
+// d, or neither. It always drops the key's denials by other policies, because the request of scope
+// may have changed their answers. It does not keep d if there were changes since seen. If there are
+// as many denials as ways, d replaces one that has expired, or else the oldest.
 func (s *denySet) note(id denialID, scope *Scope, changed bool, d *denial, seen uint64, ways int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -195,7 +195,7 @@ func (f *fallback) ask(ctx context.Context, r Request) (Answer, error) {
 	return c.wait(ctx, r, timer.C)
 }
 
-// admit tells whether first may be asked at now, and whether that is to try if it is back.
+// admit reports whether first may be asked at now, and whether that is to try if it is back.
 func (f *fallback) admit(now int64) (try, ok bool) {
 	until := f.restUntil.Load()
 	if until == 0 {

@@ -28,8 +28,8 @@ func (ls *lines) reserved(at int64, charges []Charge) uint64 {
 	return ls.resets.number
 }
 
-// reset records that a key is reset at the instant now. It does so after an error, too, because the
-// store may have reset the key.
+// reset records that a key is reset at the instant now. It is called before the store is asked,
+// because an error may hide that the key was reset.
 func (ls *lines) reset(key string, now int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -47,7 +47,7 @@ func (c *composed) sound(state []uint64) bool {
 	return true
 }
 
-// laidOut tells whether each part has its words in a state. What a part that may grow has beyond those
+// laidOut reports whether each part has its words in a state. What a part that may grow has beyond those
 // of a new state may be less than none, if it is a policy of another package.
 func (c *composed) laidOut(state []uint64) bool {
 	least := c.fixed
