@@ -28,15 +28,15 @@ type DenyCacheOptions struct {
 }
 
 // DenyCache returns a store that keeps the denials of s. Until the RetryAfter of a denial is over,
-// it denies the key itself. A client that keeps calling with a used-up key costs the store nothing.
-// It gets an answer as fast as from a [MemStore].
+// it denies requests for that key without asking s. A client that keeps calling with a used-up key
+// costs s nothing. It gets an answer as fast as from a [MemStore].
 //
 // Only s grants. A denial holds for requests of the same limiter, under the same policy, for as
 // many events or more. It ends:
 //
 //   - when the RetryAfter is over; this counts from before s was asked, so the denial never lasts
 //     longer than that of s
-//   - when events of the key are granted, given back or reset through this DenyCache
+//   - at once, when events of the key are granted, given back or reset through this DenyCache
 //
 // Some requests always go to s: looks, the first request of a [Keyed.Wait], and requests for the
 // parts of a composed policy. A denial is not kept if it is [Result.Degraded] or never ends.
@@ -45,9 +45,9 @@ type DenyCacheOptions struct {
 // key or resets it, this one still denies until the RetryAfter, or for MaxAge. It never grants more
 // than s. In the answers that it gives itself:
 //
-//   - RetryAfter is exact for as many events as were denied, plus the time that s took to answer.
-//     For more events it is that of the fewer, and may be too short. A client that comes back then
-//     gets the rest from s.
+//   - RetryAfter is exact for as many events as were denied, except that the time that s took to
+//     answer is added. For more events it is that of the fewer, and may be too short. A client that
+//     comes back then gets the rest from s.
 //   - Remaining is 0 for a single event, which is exact. For several events it is the number when s
 //     answered, and may have grown since.
 //

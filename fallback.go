@@ -67,8 +67,8 @@ type FallbackOptions struct {
 // call waits for others is part of its budget. When the budget is spent, second answers. The call
 // of first still has its full budget. It has not failed, and Report is not called.
 //
-// During an outage, more is granted than the policy allows. Neither store knows what the other has
-// granted. Answers of second have [Result.Degraded] set. The bound holds over any time, however
+// During an outage, more may be granted than the policy allows. Neither store knows what the other
+// has granted. Answers of second have [Result.Degraded] set. The bound holds over any time, however
 // often first fails and comes back: first grants a key what its policy allows, and so does the
 // second store of each process. With 8 processes that is at most 9 times the allowance.
 //
@@ -82,8 +82,8 @@ type FallbackOptions struct {
 //
 // It adds one to two microseconds, and four allocations, to a call of first. Each call has a
 // goroutine of its own. This is the only way to be on time if first does not return. First gets a
-// context with the values of the caller's context. It ends somewhat before the budget. A panic of
-// first is a failure.
+// context with the values of the caller's context. That context ends somewhat before the budget. A
+// panic of first is a failure.
 //
 // A nil store and an option below 0 are errors of [New] and of each Do. The store is safe for
 // concurrent use.
