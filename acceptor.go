@@ -7,21 +7,22 @@ import (
 	"weak"
 )
 
-// An Acceptor is a [Store] that [New] asks whether it can serve a limiter. A Store need not be one.
+// An Acceptor is for implementers of stores. It is a [Store] that [New] asks whether it can serve a
+// limiter. A Store does not have to be one.
 //
-// A Store reports here what is wrong with the options that it was made with. It also asks a [Limiters]
-// whether two of its limiters would share their keys by accident. A Store that stands in front of
-// another passes the question on, by [Accept].
+//   - A Store reports faults of its own options here.
+//   - It calls [Limiters.Accept], to find two limiters that would share their keys by accident.
+//   - A Store in front of another calls [Accept] for that one.
 type Acceptor interface {
 	Store
 
-	// Accept returns nil if the store can serve l. The error becomes one of New. With a nil l, it
+	// Accept returns nil if the store can serve l. New returns the error. With a nil l, Accept
 	// returns nil if the store can serve a limiter at all.
 	Accept(l *Keyed) error
 }
 
-// Accept asks s whether it can serve l, if s is an [Acceptor]. It is for stores that stand in front of
-// s; l may be nil.
+// Accept is for implementers of stores that stand in front of s. If s is an [Acceptor], it returns
+// s.Accept(l). l may be nil. A nil s is an error.
 func Accept(s Store, l *Keyed) error {
 	if s == nil {
 		return fmt.Errorf("weir: the Store is nil, must be one")
@@ -32,11 +33,12 @@ func Accept(s Store, l *Keyed) error {
 	return nil
 }
 
-// Limiters are the limiters that a [Store] serves, as far as they have no name. They keep two limiters
-// of different policies from sharing their keys by accident. The zero value is ready. It does not keep the
-// limiters alive, must not be copied after first use, and is safe for concurrent use.
+// Limiters is for implementers of stores. It is the set of limiters that a [Store] serves and that
+// have no name. It keeps limiters with different policies from sharing their keys by accident. A
+// Store embeds it, or calls it in an Accept method of its own.
 //
-// A Store embeds it, or calls it in an Accept method of its own.
+// The zero value is ready. It does not keep the limiters alive. It must not be copied after first
+// use, and is safe for concurrent use.
 type Limiters struct {
 	mu      sync.Mutex
 	unnamed []unnamed // each has or had the first policy of the last
@@ -48,8 +50,9 @@ type unnamed struct {
 	first   Policy
 }
 
-// Accept returns an error if neither l nor another limiter that is in use was given a name by [WithName], and
-// their policies differ. Of a limiter whose policy was changed by [Keyed.SetPolicy], either policy counts.
+// Accept returns an error if l would share its keys by accident. This is so if l and another
+// limiter in use both have no [WithName], and their policies differ. If the policy of a limiter was
+// changed by [Keyed.SetPolicy], it is enough that its old or its new policy is the same.
 func (ls *Limiters) Accept(l *Keyed) error {
 	if l == nil || l.plans.named || l.plans.usual.Load() == nil {
 		return nil
@@ -72,7 +75,7 @@ func (ls *Limiters) Accept(l *Keyed) error {
 	return nil
 }
 
-// policy is that of the limiter now, or nil if it is no longer in use.
+// policy returns the limiter's current policy, or nil if it is no longer in use.
 func (u unnamed) policy() Policy {
 	if l := u.limiter.Value(); l != nil {
 		if s := l.plans.usual.Load(); s != nil {

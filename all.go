@@ -5,34 +5,40 @@ import (
 	"slices"
 )
 
-// All returns the policy that grants what each of the policies grants: several limits at once. What
-// it grants is charged to all of them, in one step, and what one of them denies is charged to none.
-// It has one state for a key, and so needs one look-up, and works on every [Store] as a single policy
-// does.
+// All returns a policy with several limits at once. It grants a request only if each of the
+// policies grants it. A grant is charged to all of them, in one step. A denial is charged to none.
+// A key has one state, which takes one look-up. All works on every [Store].
 //
-// Its answers keep the rules that those of single policies do:
+// A Result has the same meaning as that of a single policy:
 //
-//   - Limit and Remaining are the least of the parts'.
+//   - Limit and Remaining are the smallest of the parts'.
 //   - RetryAfter is the longest of the parts', and [Never] if one part can never grant.
 //   - ResetAfter is the longest of the parts'.
-//   - Part tells which part denied; of several, the one with the longest RetryAfter. In a grant it is
-//     the part with the least Remaining. It counts from zero, in the order given; of equals it is the
-//     first.
+//   - Part of a denial is the part that denied. If several denied, it is the one with the longest
+//     RetryAfter. Part of a grant is the part with the smallest Remaining.
+//   - Part counts from zero, in the order given. Of equal parts it is the first.
 //
-// [Keyed.TakeParts] gives each part's own Result, too.
+// [Keyed.TakeParts] also returns the Result of each part.
 //
-// [Keyed.TakeUpTo] grants as many events as every part has. What is given back, every part gets
-// back. All books nothing ahead: [Keyed.Wait] asks again when all parts may grant, and
-// [Keyed.Reserve] grants what there is now, or denies.
+// With other methods:
 //
-// The parts can be of any kind, [Tiers] and All too. A grant costs what they cost together, and the
-// look-up once; a denial up to twice that, if the last part is the one that denies. The state is the
-// words of all parts. To be able to undo, a decision copies those of all parts but one, beyond 32
-// words with an allocation. Of parts that may grow, which are [SlidingLog] and policies of other
-// packages, one is not copied; each of the others takes a word more.
+//   - [Keyed.TakeUpTo] grants as many events as every part has.
+//   - Events that are given back go back to every part.
+//   - All books nothing ahead. [Keyed.Wait] asks again when all parts may grant. [Keyed.Reserve]
+//     grants the events now, or denies them.
 //
-// New refuses All of no policies, and one with a part that is nil or that it would refuse alone. The
-// new state of a key may have 100,002 words at most, as that of the largest [SlidingWindow] has.
+// The parts can be of any kind, including [Tiers] and All. [New] refuses All without policies. It
+// refuses a part that is nil, or that it would refuse alone. The new state of a key may have
+// 100,002 words at most, which is the size of the largest [SlidingWindow].
+//
+// The costs are:
+//
+//   - A grant costs as much as all parts together, with one look-up.
+//   - A denial costs up to twice that, if the last part is the one that denies.
+//   - The state has the words of all parts. Parts may grow if they are a [SlidingLog] or of another
+//     package. Each of those but one takes a word more.
+//   - To undo a denied request, a decision copies the words of all parts but one. If parts may
+//     grow, one of those is not copied. Above 32 words the copy needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
 type all struct{ parts list }
@@ -45,10 +51,10 @@ func (p all) Decider() (Decider, error) {
 	return newComposed("All", p.parts.policies())
 }
 
-// savedWords is how many words can be saved without an allocation.
+// savedWords is the number of words that can be saved without an allocation.
 const savedWords = 32
 
-// askAll asks one part after the other, and undoes it if one denies.
+// askAll asks one part after the other. If one denies, it undoes what the others have granted.
 func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) ([]uint64, Answer) {
 	var room [savedWords]uint64
 	saved := room[:0]
@@ -83,8 +89,8 @@ func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) 
 	return state, sum.Answer
 }
 
-// undone is how much of the state there is to save: all that comes before the part that decides
-// last. If that one denies it has changed nothing, and if it grants all have granted.
+// undone returns how many words of the state to save: all before the part that decides last. If
+// that part denies it has changed nothing, and if it grants all have granted.
 func (c *composed) undone(state []uint64) int {
 	from, _ := c.span(state, c.order[len(c.order)-1])
 	return from
@@ -98,8 +104,8 @@ func (c *composed) restore(state, saved []uint64) []uint64 {
 	return state
 }
 
-// would is what part i says to ask, which is denied by another: its denial, or a look if it would
-// grant.
+// would returns the answer of part i to ask, which another part denies: its denial, or a look if it
+// would grant.
 func (c *composed) would(state []uint64, now int64, ask Ask, i int, a *Answer) []uint64 {
 	state = c.ask(state, i, now, Ask{}, a)
 	if a.Remaining >= ask.N {
@@ -121,7 +127,7 @@ func (c *composed) would(state []uint64, now int64, ask Ask, i int, a *Answer) [
 	return state
 }
 
-// An allSum makes one answer of those of the parts.
+// An allSum combines the answers of the parts into one.
 type allSum struct {
 	Answer
 	results []Result // of the parts, if asked for
@@ -131,8 +137,9 @@ func newAllSum(results []Result) allSum {
 	return allSum{Answer{Result: Result{Allowed: true, Limit: math.MaxInt, Remaining: math.MaxInt, Part: math.MaxInt}}, results}
 }
 
-// add adds the answer of part i. They come in any order. Part is that with the least Remaining, or, if one
-// denies, that with the longest RetryAfter; of equals it is the first.
+// add adds the answer of part i. The parts come in any order. Part is the one with the least
+// Remaining. If a part denies, it is the one with the longest RetryAfter. Of equals it is the
+// first.
 func (s *allSum) add(i int, a *Answer) {
 	if s.results != nil {
 		s.results[i] = a.Result

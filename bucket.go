@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// A bucket is the arithmetic of [TokenBucket] and of [LeakyBucket]. They differ in one thing, what
-// a key may save up while it is idle: a full bucket of tokens, or nothing.
+// A bucket is the arithmetic of [TokenBucket] and of [LeakyBucket]. They differ in what a key may
+// save while it is idle: a full bucket of tokens, or nothing.
 //
-// The state is one instant, in units of the rate: when all that was granted will have been paid for
-// at the rate. For the tokens it is when the bucket will be full, for the queue when its outlet
-// will be free. So the key owes the difference between it and now, and nothing when it lies in the
+// The state is one instant, in units of the rate: when all granted events will have been paid for
+// at the rate. For the tokens it is when the bucket will be full. For the queue it is when its
+// outlet will be free. The key owes the difference between it and now, or nothing if it lies in the
 // past.
 type bucket struct {
 	rate
@@ -72,7 +72,7 @@ func (b *bucket) decideAt(paidAt uint128, now int64, ask Ask) (uint128, Answer) 
 	return paidAt, a
 }
 
-// charged tells what a grant is charged, if it is asked for.
+// charged sets what a grant is charged, if the ask wants it.
 func (b *bucket) charged(ask Ask, before, after uint128) {
 	if ask.Charges != nil {
 		*ask.Charges = append((*ask.Charges)[:0], Charge{ask.N, b.ceil(before), b.ceil(after)})
@@ -80,9 +80,9 @@ func (b *bucket) charged(ask Ask, before, after uint128) {
 }
 
 // giveBack frees no more of a grant than it still counts. The last grant is undone exactly, whether
-// it lies ahead or not; those who wait behind it, and have no other grant between them, move up by
-// Delay. Nothing else is freed while a later grant lies ahead: its instant was told, and who came
-// next would get the same.
+// it lies ahead or not. Waiters behind it with no other grant between them move up by Delay.
+// Nothing else is freed while a later grant lies ahead. Its instant is promised, and the next
+// caller would get the same one.
 func (b *bucket) giveBack(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
 	at := b.units(now)
 	owed := paidAt.sub(at)
@@ -184,7 +184,7 @@ type bucketCounts struct {
 	spaced bool
 }
 
-// isQueue tells whether d is that of a LeakyBucket.
+// isQueue reports whether d is the Decider of a LeakyBucket.
 func isQueue(d Decider) bool {
 	c, ok := countsOf(d).(bucketCounts)
 	return ok && c.spaced

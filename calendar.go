@@ -21,7 +21,7 @@ const (
 
 var unitNames = [...]string{Minute: "minute", Hour: "hour", Day: "day", Week: "week", Month: "month", Year: "year"}
 
-// String is the unit's name, such as "month".
+// String returns the unit's name, such as "month".
 func (u Unit) String() string {
 	if u < Minute || u > Year {
 		return "Unit(" + strconv.Itoa(int(u)) + ")"

@@ -31,7 +31,7 @@ func (s span) start() uint64  { return uint64(s >> calendarBits) }
 func (s span) length() uint64 { return uint64(s & (1<<calendarBits - 1)) }
 func (s span) end() uint64    { return s.start() + s.length() }
 
-// has tells whether the window contains an instant, in nanoseconds. The zero span has none.
+// has reports whether the window contains an instant, in nanoseconds. The zero span has none.
 func (s span) has(at uint64) bool {
 	return at-s.start()*nanosPerSec < s.length()*nanosPerSec
 }

@@ -5,39 +5,46 @@ import (
 	"time"
 )
 
-// CalendarWindow allows Limit events in each minute, hour, day, week, month or year of the calendar,
-// as the clocks in Location show it. It is for quotas that people are told of: "10,000 a month, from
-// the 15th", "back at midnight".
+// CalendarWindow allows Limit events in each minute, hour, day, week, month or year of the calendar
+// in Location. It is for quotas that are stated to people: "10,000 a month, from the 15th", "back
+// at midnight".
 //
-// A day, week, month or year starts at the first instant at which the local date is its first or
-// later: at midnight, unless clocks skip that. So a day has 23 or 25 hours when they are put forward
-// or back. A date that they skip altogether has no window, and when they are put back across
-// midnight the day before does not come back.
+// Days, weeks, months and years follow the local date:
 //
-// Minutes and hours are real ones, from the full minute or hour that local clocks show. An hour
-// that clocks show twice is two windows, and one that they skip is none. So none is longer than its
-// unit, and one is shorter only where clocks are put forward or back in the middle of it: on Lord
-// Howe Island, say, which does so by half an hour.
+//   - A window starts at the first instant whose local date is its first date or a later one. This
+//     is midnight, unless clocks skip it.
+//   - A day has 23 or 25 hours when clocks are put forward or back.
+//   - A date that clocks skip altogether has no window.
+//   - When clocks are put back across midnight, the day before does not come back.
 //
-// As with [FixedWindow], Limit events just before the boundary and Limit just after make 2*Limit in
-// a short span. A [TokenBucket] beside it spreads a quota. It costs one word of memory per key, or two
-// where Limit is beyond a billion (2^30 - 2).
+// Minutes and hours are real ones. They start at the full minute or hour of local clocks:
 //
-// Gateways in front of APIs have such quotas: Apigee's Quota policy has them as the type "calendar", in UTC.
+//   - An hour that clocks show twice is two windows. An hour that they skip is none.
+//   - No window is longer than its unit.
+//   - A window is shorter only where clocks are put forward or back in the middle of it. On Lord
+//     Howe Island, for example, they are put forward or back by half an hour.
+//
+// As with [FixedWindow], Limit events just before the boundary and Limit just after it make 2*Limit
+// in a short span. To spread a quota, combine it with a [TokenBucket] by [All].
+//
+// It costs one word of memory per key. It costs two if Limit is above a billion (2^30 - 2).
+//
+// API gateways have such quotas. In Apigee's Quota policy they have the type "calendar", in UTC.
 type CalendarWindow struct {
 	Limit int  // events allowed in a window; at least 1
 	Unit  Unit // of the calendar: Minute to Year
 
 	// Location is a name in the IANA time zone database, such as "Europe/Berlin". Empty means UTC.
-	// "Local" is refused: on another machine it is another. New looks the name up as
-	// time.LoadLocation does; a program for machines without the database imports time/tzdata.
+	// "Local" is refused, because it differs between machines. New looks the name up with
+	// time.LoadLocation. A program for machines without the database imports time/tzdata.
 	Location string
 
-	// Start is where the unit starts:
-	//   - a month on that day, 1 to 31, and on its last where it has no such day; 0 means 1
-	//   - a week on that [time.Weekday], 0 for Sunday to 6 for Saturday
-	//   - a year on the first of that [time.Month], 1 to 12; 0 means January
-	// Day, Hour and Minute have none: it must be 0.
+	// Start is where the unit starts. 0 is the default:
+	//
+	//   - Month: the day, 1 to 31; 0 means 1. A month without that day starts on its last day.
+	//   - Week: the [time.Weekday], 0 for Sunday to 6 for Saturday.
+	//   - Year: the first day of the [time.Month], 1 to 12; 0 means January.
+	//   - Minute, Hour, Day: it must be 0.
 	Start int
 }
 
@@ -65,7 +72,7 @@ func (p CalendarWindow) Decider() (Decider, error) {
 	return window{uint64(p.Limit), nanosPerSec, spans}.decider(calendarBits), nil
 }
 
-// starts tells the largest Start that there is for the unit, and what is allowed in words.
+// starts returns the largest Start of the unit, and describes the allowed range.
 func (u Unit) starts() (most int, allowed string) {
 	switch u {
 	case Minute, Hour, Day:

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A Clock tells the time and waits for it. It must be safe for concurrent use.
+// A Clock reads the time and waits. It must be safe for concurrent use.
 //
-// Without one, a limiter uses the system's clock, read monotonically, so that setting the wall
-// clock changes nothing; in a testing/synctest bubble that is the bubble's clock. A Clock of one's
-// own makes tests deterministic: those of github.com/benbjohnson/clock fit as they are.
+// Without a Clock, a limiter reads the system's clock monotonically. Changes of the wall clock have
+// no effect. In a testing/synctest bubble it reads the bubble's clock. A Clock of your own makes
+// tests deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
 //
-// Limiters tell time in nanoseconds from 1970 to 2262; an instant outside of that counts as the
-// nearest within. If a Clock steps back, a limiter goes on with the latest instant that it saw,
-// until the Clock has caught up.
+// Limiters use nanoseconds from 1970 to 2262. An instant outside of that range counts as the
+// nearest one within. If a Clock steps back, a limiter keeps the latest instant that it saw, until
+// the Clock has caught up.
 type Clock interface {
-	// Now is the time, as time.Now.
+	// Now returns the time, as time.Now does.
 	Now() time.Time
 
-	// After returns a channel that receives once d has passed, as that of time.After.
+	// After returns a channel that receives once d has passed, as time.After does.
 	After(d time.Duration) <-chan time.Time
 }
 
@@ -73,7 +73,7 @@ func (c *nanoClock) now() int64 {
 	}
 }
 
-// orSystem is the Clock. In its own time the deadlines of contexts are told.
+// orSystem returns the Clock, or the system's. The deadlines of contexts are in its time.
 func (c *nanoClock) orSystem() Clock {
 	if c.Clock == nil {
 		return systemClock{}

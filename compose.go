@@ -9,7 +9,7 @@ import (
 
 // composed is the Decider of [All] and of [Tiers]. It lays out the states of its parts as one. The
 // words of parts that never grow come first, each at its place. The parts that may grow follow, one
-// after the other; their lengths stand before them, but for that of the last, which has the rest.
+// after the other. Their lengths stand before them, except that of the last, which has the rest.
 type composed struct {
 	parts  []part // in their order
 	tiers  bool   // else All
@@ -71,7 +71,7 @@ func newComposed(kind string, policies []Policy) (Decider, error) {
 	return c, nil
 }
 
-// within tells of each of the faults in err where it is.
+// within adds to each of the faults in err where it is.
 func within(where string, err error) (errs []error) {
 	faults := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -132,8 +132,8 @@ func (c *composed) layOut() {
 	}
 }
 
-// mayGrow tells whether the states of d are not all of one size. Those of a policy of another package
-// may be of any, unless they are words.
+// mayGrow reports whether the states of d may differ in size. This holds for a policy of another
+// package, unless it is a WordDecider.
 func mayGrow(d Decider) bool {
 	switch d := d.(type) {
 	case *composed:
@@ -178,7 +178,7 @@ func (c *composed) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer)
 	return state, a
 }
 
-// Expiry implements [Decider]: when all parts are as new.
+// Expiry implements [Decider]: all parts have expired then.
 func (c *composed) Expiry(state []uint64) int64 {
 	last := int64(0)
 	walk(c, state, func(leaf Decider, words []uint64) { last = max(last, leaf.Expiry(words)) })

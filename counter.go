@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A counter is a [Decider] of this package that is not composed of others. What it can tell of its
-// states serves for debts, and for changes of policy, see Ledger.
+// A counter is a [Decider] of this package that is not composed of others. Its methods serve debts
+// and changes of policy, see Ledger.
 type counter interface {
 	Decider
 

@@ -11,47 +11,51 @@ import (
 
 // DenyCacheOptions are how a [DenyCache] behaves. The zero value of every field is a good default.
 type DenyCacheOptions struct {
-	// MaxKeys is how many denials are remembered at most, one for each key of a limiter: up to
-	// 10,000,000; 0 means 10,000. Each takes some 130 bytes, of which 3 are taken at once. If more
-	// keys are denied, the store is asked again for some of them.
+	// MaxKeys is the largest number of denials that are kept, one for each key of a limiter. It is
+	// at most 10,000,000; 0 means 10,000. A denial takes some 130 bytes, of which 3 are allocated
+	// at once. If more keys are denied, some of them ask the store again.
 	MaxKeys int
 
-	// MaxAge is how long a denial is remembered at most; 0 means until its RetryAfter. It bounds
-	// how long a reset or a give-back by another process goes unnoticed. With one second, a key
-	// that is denied costs the store one call a second from each process, or as many as come at
-	// the instant at which the denial is forgotten.
+	// MaxAge is the longest time that a denial is kept; 0 means until its RetryAfter. Resets and
+	// give-backs by other processes go unnoticed for at most that long. With one second, a denied
+	// key costs the store one call a second from each process. When a denial expires, several calls
+	// may come at the same instant.
 	MaxAge time.Duration
 
-	// Exact makes it answer only what the store would answer, to the last field. Then asks for
-	// several events often go to the store; those for one are remembered as without it.
+	// Exact allows only answers that equal the store's in every field. Requests for several events
+	// then often go to the store. Denials of a single event are kept as without Exact.
 	Exact bool
 }
 
-// DenyCache returns a store that remembers what s has denied, and denies it again by itself until
-// the RetryAfter is over. So whoever hammers a key that is used up costs the store nothing, and
-// gets an answer as fast as from a [MemStore].
+// DenyCache returns a store that keeps the denials of s. Until the RetryAfter of a denial is over,
+// it denies requests for that key without asking s. A client that keeps calling with a used-up key
+// costs s nothing. It gets an answer as fast as from a [MemStore].
 //
-// It never grants: only s does. A denial holds for asks of the same limiter, under the same policy,
-// for as many events or more. It ends with the RetryAfter that s told, counted from before s was
-// asked, and so not after s would grant; and at once when events of the key are granted, given back
-// or reset through this DenyCache. It is not remembered if it is [Result.Degraded] or will never
-// end. Looks, the first ask of a [Keyed.Wait], and asks for the parts of a composed policy always
-// go to s.
+// Only s grants. A denial holds for requests of the same limiter, under the same policy, for as
+// many events or more. It ends:
 //
-// What it trades: it does not see what other processes do. If one of them gives back events of a
-// key, or resets it, this one goes on denying: until the RetryAfter that it told, or for MaxAge.
-// Never is more granted than without it. And of what it answers itself,
+//   - when the RetryAfter is over; this counts from before s was asked, so the denial never lasts
+//     longer than that of s
+//   - at once, when events of the key are granted, given back or reset through this DenyCache
 //
-//   - RetryAfter is exact for as many events as were denied, but for the time that s took to
-//     answer, which is added. For more events it is that of the fewer, and so may be too short;
-//     who comes back then is told the rest by s.
-//   - Remaining is exact for a single event, namely 0. For several it is what it was when s
+// Some requests always go to s: looks, the first request of a [Keyed.Wait], and requests for the
+// parts of a composed policy. A denial is not kept if it is [Result.Degraded] or never ends.
+//
+// A DenyCache does not see the calls of other processes. If another process gives back events of a
+// key or resets it, this one still denies until the RetryAfter, or for MaxAge. It never grants more
+// than s. In the answers that it gives itself:
+//
+//   - RetryAfter is exact for as many events as were denied, except that the time that s took to
+//     answer is added. For more events it is that of the fewer, and may be too short. A client that
+//     comes back then gets the rest from s.
+//   - Remaining is 0 for a single event, which is exact. For several events it is the number when s
 //     answered, and may have grown since.
 //
-// Where this matters set Exact. Put a DenyCache in front of a [Fallback], not behind it: so an
-// outage leaves it what it knows.
+// Where this matters, set Exact. Put a DenyCache in front of a [Fallback], not behind it. It then
+// keeps its denials during an outage.
 //
-// A store that is nil, and an option that is out of its range, is an error of [New] and of each Do. The store is safe for concurrent use.
+// A nil store and an option out of range are errors of [New] and of each Do. The store is safe for
+// concurrent use.
 func DenyCache(s Store, opts DenyCacheOptions) Store {
 	c := &denyCache{
 		store:  s,
@@ -79,7 +83,7 @@ func DenyCache(s Store, opts DenyCacheOptions) Store {
 	return c
 }
 
-// maxDenials bounds what a DenyCache allocates when it is made.
+// maxDenials bounds the memory that a new DenyCache allocates.
 const maxDenials = 10_000_000
 
 func checkMaxDenials(maxKeys int) error {

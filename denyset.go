@@ -20,13 +20,13 @@ type denySet struct {
 	mu sync.Mutex // guards writes
 }
 
-// A keyDenial is a denial with its key, so that those of other keys are not fetched.
+// A keyDenial is a denial with its key. The denials of other keys then need not be fetched.
 type keyDenial struct {
 	id denialID
 	*denial
 }
 
-// A denial is what is remembered of one. It is immutable.
+// A denial is what is kept of one. It is immutable.
 type denial struct {
 	scope  *Scope
 	n      int // how many events were denied
@@ -35,7 +35,7 @@ type denial struct {
 	until  int64 // the store denies for certain before
 }
 
-// A denialID is a hash of a key under secret seeds, so that nobody can make two keys that share it.
+// A denialID is a hash of a key under secret seeds. An attacker cannot make two keys that share it.
 type denialID struct{ a, b uint64 }
 
 func (s *denySet) all() []keyDenial {
@@ -55,7 +55,7 @@ func (s *denySet) find(id denialID, scope *Scope) *denial {
 	return nil
 }
 
-// covers tells whether an ask for n events is denied, too, and if exact, whether all of its answer
+// covers reports whether an ask for n events is denied, too, and if exact, whether all of its answer
 // is known: where Remaining + 1 events were denied, Remaining stays as it is until they are granted.
 // More events may have to wait for longer, or be denied by another part of a composed policy.
 func (d *denial) covers(n int, exact bool) bool {
@@ -79,11 +79,10 @@ func (d *denial) answer(n int, now int64) Answer {
 	return a
 }
 
-// note takes notice of what the store has answered for a key: of a change, which ends its denials, or of
-// a denial, d, or of neither. In any case the denials that other policies made are over: what they would
-// be answered may have changed with the request of scope. It does not remember d if there were changes
-// since seen. If there are as many denials as ways, d takes the place of one that has expired, or else
-// of the oldest.
+// note records what the store has answered for a key: a change, which ends its denials, or a denial
+// d, or neither. It always drops the key's denials by other policies, because the request of scope
+// may have changed their answers. It does not keep d if there were changes since seen. If there are
+// as many denials as ways, d replaces one that has expired, or else the oldest.
 func (s *denySet) note(id denialID, scope *Scope, changed bool, d *denial, seen uint64, ways int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,28 +6,34 @@ import (
 	"fmt"
 )
 
-// ErrRequest is what the error of a [Store] wraps if it is the request that cannot be decided,
-// while the store is well: it cannot hold that key or that policy, say, or too many change that key
-// at once. [FailOpen] and [Fallback] return such an error as it is. If they took it for an outage,
-// whoever found such a key could switch the limits off.
+// An error of a [Store] wraps ErrRequest if this request cannot be decided although the store
+// works. For example, the store cannot hold that key or that policy, or too many calls change the
+// key at once.
+//
+// [FailOpen] and [Fallback] return such an error to the caller. It must not count as an outage.
+// Otherwise an attacker with such a key could switch the limits off.
 var ErrRequest = errors.New("the request cannot be decided")
 
-// FailOpen returns a store that grants what s fails to decide, so that an outage of the limiter is
-// not one of the service.
+// FailOpen returns a store that grants what s fails to decide. An outage of the limiter is then no
+// outage of the service.
 //
-// What it trades: while s fails nothing is limited, and nothing of what passes is ever counted.
-// There is no bound. An ask is answered as for a key never seen, with [Result.Degraded] set; so one
-// that never fits is still denied. Where some limit must hold use [Fallback] with a [MemStore],
-// which limits in each process; that is nearly always the better choice. FailOpen also waits as
-// long as s takes to fail, which Fallback bounds.
+// While s fails, nothing is limited and nothing is counted. There is no bound. A request is
+// answered as for a new key, with [Result.Degraded] set. A request that never fits is still denied.
+// A request waits until s fails, however long that takes.
 //
-// The error is returned, and nothing granted, where the context of the caller has ended, where the
-// error wraps [ErrRequest], and where there is nothing to grant: on a give-back and on a reset.
+// [Fallback] with a [MemStore] is nearly always the better choice. It limits in each process, and
+// it bounds the time that a request waits.
 //
-// report, if not nil, is called with each error that it grants for, before it does: in an outage
-// once per request, and concurrently. Let it count, or log now and then.
+// The error is returned, and nothing is granted, in these cases:
 //
-// A store that is nil is an error of [New] and of each Do. The store is safe for concurrent use.
+//   - The context of the caller has ended.
+//   - The error wraps [ErrRequest].
+//   - The request is a give-back or a reset, which have nothing to grant.
+//
+// report, if not nil, is called with each error before the request is granted. In an outage this is
+// once per request, and concurrently. Let it count, or log only now and then.
+//
+// A nil store is an error of [New] and of each Do. The store is safe for concurrent use.
 func FailOpen(s Store, report func(error)) Store {
 	if fault := checkStore("FailOpen", "store", s); fault != nil {
 		return misused{fault}
@@ -61,7 +67,7 @@ func (f *failOpen) Do(ctx context.Context, r Request) (Answer, error) {
 	return degraded(a, r), nil
 }
 
-// degraded is a, marked as decided without the shared store.
+// degraded returns a, marked as decided without the shared store.
 func degraded(a Answer, r Request) Answer {
 	a.Degraded = true
 	if r.Parts != nil {
@@ -72,7 +78,7 @@ func degraded(a Answer, r Request) Answer {
 	return a
 }
 
-// misused is what a store is made of whose options are at fault.
+// misused is a store with invalid options.
 type misused struct{ fault error }
 
 // Accept implements [Acceptor].
@@ -81,7 +87,7 @@ func (m misused) Accept(*Keyed) error { return m.fault }
 // Do implements [Store].
 func (m misused) Do(context.Context, Request) (Answer, error) { return Answer{}, m.fault }
 
-// checkStore tells what is wrong with a store that another stands in front of.
+// checkStore returns an error if a store behind another is nil or invalid.
 func checkStore(wrapper, which string, s Store) error {
 	if s == nil {
 		return fmt.Errorf("weir: %s with a nil %s, must be a Store", wrapper, which)

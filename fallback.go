@@ -12,67 +12,81 @@ import (
 
 // FallbackOptions are how a [Fallback] behaves. The zero value of every field is a good default.
 type FallbackOptions struct {
-	// Budget is how long a request waits for the first store at most; 0 means 100 ms. It may be up
-	// to a sixteenth less. It is real time, whatever clock a limiter has.
+	// Budget is the longest time that a request waits for the first store; 0 means 100 ms. The wait
+	// may be up to a sixteenth shorter. It is real time, whatever clock a limiter has.
 	//
-	// Set it well below the deadlines of the callers: one whose context ends before gets the error
-	// of that context, and no answer of the second store.
+	// Set it well below the deadlines of the callers. If the context of a caller ends first, the
+	// caller gets the error of that context, and no answer of the second store.
 	Budget time.Duration
 
-	// CoolDown is for how long the first store is left alone when it has failed; 0 means one
+	// CoolDown is how long the first store gets no requests after it has failed; 0 means one
 	// second. It is real time, too.
 	CoolDown time.Duration
 
-	// MaxInFlight bounds how many calls of the first store are under way at once, those that nobody
-	// waits for any more among them; 0 means 1000. A request beyond it goes to the second store at
-	// once. So a first store that hangs, and ignores its context, costs that many goroutines and no
-	// more. While as many hang, it is not asked again.
+	// MaxInFlight is the largest number of calls of the first store in flight; 0 means 1000. It
+	// includes calls for which no caller waits any more. Requests above it go to the second store
+	// at once.
+	//
+	// A first store that hangs and ignores its context therefore costs at most that many
+	// goroutines. While that many calls hang, it gets no more requests.
 	MaxInFlight int
 
-	// Report, if not nil, is called with the error when the first store has failed and will be left
-	// alone for a CoolDown, and with nil when it is back: once at the start and at the end of an
-	// outage, and once per CoolDown in between. It should return soon, since a request waits for it.
-	// Calls can overlap. If it panics, the request that waits for it gets an error that says so.
+	// Report, if not nil, is called during an outage:
+	//
+	//   - with the error, when the first store has failed and a CoolDown starts: once at the start
+	//     of the outage, and once per CoolDown
+	//   - with nil, when the first store is back
+	//
+	// Calls can overlap. Report should return soon, because a request waits for it. If it panics,
+	// that request gets an error that says so.
 	Report func(error)
 }
 
-// Fallback returns a store that asks first, within a budget of time, and second where first fails
-// or takes longer. Usually first is shared by processes, and second a [MemStore]:
+// Fallback returns a store that asks first, within a budget of time. If first fails or takes
+// longer, it asks second. Usually processes share first, and second is a [MemStore]:
 //
 //	store := weir.Fallback(redis, new(weir.MemStore), weir.FallbackOptions{Report: logOutage})
 //
-// When first has failed once, it is left alone for a cool-down, and no request waits for it. Then
-// one request at a time tries it. An outage ends, and all ask first again, when first grants
-// something or resets a key: a denial or a look only reads, and proves nothing of a store that can
-// no longer write. Its answer counts all the same, and the next request tries first without another
-// cool-down.
+// An outage has these steps:
 //
-// An error that wraps [ErrRequest] is returned, and is no failure of first. Nor is it one that the
-// context of a caller ends: the caller gets that error at once, and the call of first is given its
-// budget all the same. So callers in a hurry can neither keep others from first, nor hide that it
-// hangs.
+//   - When first fails, all requests go to second for a cool-down. No request waits for first.
+//   - Then one request at a time tries first.
+//   - The outage ends when first grants something or resets a key. All requests then ask first
+//     again.
+//   - A denial or a look does not end the outage, because first might still be unable to write. Its
+//     answer counts all the same, and the next request tries first without another cool-down.
 //
-// Calls of Wait, Reserve, Return and Reset for one key take turns in a limiter. The time that one of
-// them waits for others is part of its budget. When that is spent it is answered by second, and
-// first is given its budget all the same: it has not failed, and nothing is reported.
+// Some errors are no failure of first:
 //
-// What it trades: first never hears what second has granted, nor second what first has. The answers
-// of second have [Result.Degraded] set. The bound: over any time, however often first comes and
-// goes, a key is granted what its policy allows by first, and as much again by the second of each
-// process. With 8 processes that is 9 times the allowance at most.
+//   - An error that wraps [ErrRequest] is returned.
+//   - If the context of the caller ends, the caller gets that error at once. The call of first
+//     still has its full budget. Callers with short deadlines can neither keep other requests from
+//     first nor hide that it hangs.
 //
-// A request that first does not answer within the budget may still be carried out by it, and the
-// same holds for some errors. Its events then count in both stores, which rather denies too much. A
-// give-back goes to the store that is asked when it comes, and so maybe not to the one that
-// granted; what crosses over in this way adds to the bound. A reset goes to both, and fails if it
-// does not reach first.
+// Calls of Wait, Reserve, Return and Reset for one key take turns in a limiter. The time that a
+// call waits for others is part of its budget. When the budget is spent, second answers. The call
+// of first still has its full budget. It has not failed, and Report is not called.
 //
-// It adds one to two microseconds, and four allocations, to a call of first: each has a goroutine
-// of its own, for there is no other way to be on time if first does not return. First gets a
-// context with the values of the caller's that ends somewhat before the budget does. If first
-// panics, it has failed.
+// During an outage, more may be granted than the policy allows. Neither store knows what the other
+// has granted. Answers of second have [Result.Degraded] set. The bound holds over any time, however
+// often first fails and comes back: first grants a key what its policy allows, and so does the
+// second store of each process. With 8 processes that is at most 9 times the allowance.
 //
-// A store that is nil, and an option below 0, is an error of [New] and of each Do. The store is safe for concurrent use.
+// Special cases:
+//
+//   - First may still carry out a request that it did not answer within the budget. The same holds
+//     for some errors. The events then count in both stores, which may deny too much.
+//   - A give-back goes to the store that is in use when it comes. This may not be the store that
+//     granted the events. Such give-backs add to the bound.
+//   - A reset goes to both stores. It fails if it does not reach first.
+//
+// It adds one to two microseconds, and four allocations, to a call of first. Each call has a
+// goroutine of its own. This is the only way to be on time if first does not return. First gets a
+// context with the values of the caller's context. That context ends somewhat before the budget. A
+// panic of first is a failure.
+//
+// A nil store and an option below 0 are errors of [New] and of each Do. The store is safe for
+// concurrent use.
 func Fallback(first, second Store, opts FallbackOptions) Store {
 	f := &fallback{
 		first:       first,
@@ -117,8 +131,8 @@ type fallback struct {
 	term      atomic.Pointer[term]
 }
 
-// Accept implements [Acceptor]. If the first store does not accept l, the second is not asked, and does
-// not say the same again.
+// Accept implements [Acceptor]. If the first store does not accept l, the second is not asked. It
+// would report the same again.
 func (f *fallback) Accept(l *Keyed) error {
 	if err := Accept(f.first, l); err != nil {
 		return err
@@ -181,7 +195,7 @@ func (f *fallback) ask(ctx context.Context, r Request) (Answer, error) {
 	return c.wait(ctx, r, timer.C)
 }
 
-// admit tells whether first may be asked at now, and whether that is to try if it is back.
+// admit reports whether first may be asked at now, and whether that is to try if it is back.
 func (f *fallback) admit(now int64) (try, ok bool) {
 	until := f.restUntil.Load()
 	if until == 0 {

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// A term is a deadline that calls share which start within a sixteenth of the budget. A context and
-// a timer for each would cost as much as all the rest.
+// A term is a deadline that calls share if they start within a sixteenth of the budget. A context
+// and a timer for each call would cost as much as all the rest.
 //
-// Its context ends a sixteenth before nobody waits any more. So a store that heeds its context can
-// tell what it waits for. And if it was this process that hung, for want of a processor, say, the
-// answers that have come meanwhile are read before they are called late.
+// Its context ends a sixteenth of the budget before the callers stop waiting. A store that heeds
+// its context can then report what it waits for. If this process itself hung, for want of a
+// processor for example, answers that have come meanwhile are read before they count as late.
 type term struct {
 	context.Context
 	cancel context.CancelFunc
@@ -44,8 +44,8 @@ func (f *fallback) termAt(now int64) *term {
 	return f.term.Load()
 }
 
-// A firstCall is a call of the first store of a Fallback, under way in a goroutine. It is also the
-// context that the store gets. It is not used again, for the store may keep that.
+// A firstCall is a call of the first store of a Fallback, in flight in a goroutine. It is also the
+// context that the store gets. It is not used again, because the store may keep the context.
 type firstCall struct {
 	*term
 	values  context.Context // the caller's
@@ -83,8 +83,8 @@ func (f *fallback) call(ctx context.Context, now int64, r Request, try bool) *fi
 	return c
 }
 
-// Value implements [context.Context]. The term has no values but those by which package context
-// knows its own.
+// Value implements [context.Context]. The term has only the values by which package context
+// recognizes its own.
 func (c *firstCall) Value(key any) any {
 	if v := c.term.Value(key); v != nil {
 		return v
@@ -107,9 +107,8 @@ func (c *firstCall) run() {
 	c.answer, c.err = c.f.first.Do(c, c.r)
 }
 
-// judge draws the conclusion from how the call went: that the store has returned, or that the
-// budget is spent, whichever comes first. It reports whether this one did, and an error if Report
-// panicked.
+// judge concludes from a call that the store has returned or that the budget is spent, whichever
+// comes first. It reports whether this one came first, and an error if Report panicked.
 func (c *firstCall) judge(err error) (first bool, fault error) {
 	if !c.judged.CompareAndSwap(false, true) {
 		return false, nil
@@ -119,13 +118,13 @@ func (c *firstCall) judge(err error) (first bool, fault error) {
 	return true, c.f.judge(c.try, wrote, err)
 }
 
-// judgeLater judges a call that nobody waits for any more.
+// judgeLater judges a call for which no caller waits any more.
 func (c *firstCall) judgeLater() {
 	context.AfterFunc(c.over, func() { c.judge(c.f.late) })
 }
 
-// wait returns the answer for r, or an error when the budget is spent, ctx ends, or hurry comes: the
-// budget of one who has spent some of it before.
+// wait returns the answer for r, or an error when the budget is spent, ctx ends, or hurry comes.
+// hurry is the budget of a caller that has spent some of it before.
 func (c *firstCall) wait(ctx context.Context, r Request, hurry <-chan time.Time) (Answer, error) {
 	select {
 	case <-c.done:

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// nilPolicy tells whether p is nil, or a nil pointer, as a map of pointers gives for a plan that it lacks. The
-// methods of a policy that is a plain value panic on that.
+// nilPolicy reports whether p is nil, or a nil pointer, as a map of pointers returns for a plan
+// that it lacks. The methods of a policy that is a plain value panic on that.
 func nilPolicy(p Policy) bool {
 	if p == nil {
 		return true
@@ -25,7 +25,7 @@ func nilText(p Policy) string {
 	return fmt.Sprintf("a nil %T", p)
 }
 
-// faults collects what is wrong with a policy, so that all of it is told at once.
+// faults collects the faults of a policy, to report all of them at once.
 type faults struct {
 	policy Policy
 	errs   []error

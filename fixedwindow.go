@@ -7,18 +7,19 @@ import (
 
 // FixedWindow allows Limit events in each window of length Per.
 //
-// Windows are aligned to the Unix epoch, so that those of an hour start on the hour in UTC and all
-// keys share them; or, with FromFirst, a key's window starts with the first event after its last
-// window ended.
+//   - Windows are aligned to the Unix epoch. Windows of an hour start on the hour in UTC, for all
+//     keys.
+//   - With FromFirst, a key's window starts with the first event after its last window ended.
 //
-// It is the easiest to explain ("1000 a day"): the whole allowance is back at one instant. Its flaw
-// is the boundary: Limit events just before and Limit just after make 2*Limit in any short span
-// around it. Where that matters use [SlidingWindow] or [SlidingLog]. It costs one word of memory per
-// key, or two with FromFirst and where the limit is too large for the window (beyond 500 million a
-// second or 500,000 a millisecond).
+// It is the policy that is easiest to explain ("1000 a day"): the whole allowance is back at one
+// instant. Its flaw is the boundary. Limit events just before it and Limit just after it make
+// 2*Limit in any short span around it. Where that matters, use [SlidingWindow] or [SlidingLog].
 //
-// Both forms are those that the Redis documentation of INCR has as patterns for a rate limiter: a counter
-// for each second, and one that expires a second after its first event.
+// It costs one word of memory per key. It costs two with FromFirst, and two if the limit is too
+// large for the window (above 500 million a second or 500,000 a millisecond).
+//
+// The Redis documentation of INCR has both forms as patterns for a rate limiter: a counter for each
+// second, and a counter that expires a second after its first event.
 type FixedWindow struct {
 	Limit     int           // events allowed in a window; at least 1
 	Per       time.Duration // length of a window; at least 1ns
@@ -54,7 +55,8 @@ func (a aligned) around(s words, now uint64) (mark, end uint64) {
 
 func (a aligned) counts() any { return a }
 
-// fromFirst are windows of a length, marked by the instant at which they start: that of a first event.
+// fromFirst are windows of a length. Their mark is the instant of their first event, at which they
+// start.
 type fromFirst struct{ per uint64 }
 
 func (f fromFirst) around(s words, now uint64) (mark, end uint64) {

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// An activity is something that is under way for a key with those who wait for it. Those of one
-// kind go on at the same time, but for renewals; they never overlap with those of another kind.
+// An activity is work under way for a key that concerns its waiters. Activities of one kind run at
+// the same time, except renewals. They never overlap with those of another kind.
 //
-// Whether those who booked are to move up when a place is given back depends on which came
-// first, the booking or the return, and only the store knows that. So a return waits for the
+// When a place is given back, the waiters that have booked may move up. This depends on which came
+// first, the booking or the return, and only the store knows that. A return therefore waits for the
 // bookings under way, and bookings wait for the returns.
 type activity int
 
 const (
-	joining   activity = iota // one joins the line, with or without having booked, or asks again
-	returning                 // something is given back, or booked by one who does not join the line
-	renewing                  // all are given new turns: the policy has changed, or the key was reset
+	joining   activity = iota // a waiter joins the line, with or without a booking, or asks again
+	returning                 // events are given back, or booked without joining the line
+	renewing                  // all waiters get new turns: the policy has changed, or the key was reset
 )
 
-// A batch are activities of one kind that wait until those under way for a key have ended. Of those
-// that wait at most one is of bookings and one of returns, so that no kind waits for longer than it takes
-// each of the others once, however many come. All wait on channels, since a call of the store may take
-// long.
+// A batch is activities of one kind that wait until those under way for a key have ended. At most
+// one batch of bookings and one of returns wait. No kind therefore waits longer than one batch of
+// each other kind takes, however many come. All wait on channels, because a call of the store may
+// take long.
 type batch struct {
 	kind  activity
 	n     int
@@ -32,12 +32,12 @@ type batch struct {
 	since time.Time     // the first of them has waited
 }
 
-// start waits until an activity of the kind may start, and end ends it. In between the line of the key
-// is kept. It fails if ctx ends before. What is under way asks the store with the context that start
-// returns, which is ctx, and tells [Fallback] since when its caller has waited.
+// start waits until an activity of the kind may start, and end ends it. Between them the line of
+// the key is kept. start fails if ctx ends before. The activity asks the store with the context
+// that start returns. It is ctx, and reports to [Fallback] since when its caller has waited.
 //
-// All of a batch are taken to have waited since its first came. So whoever comes after him, and
-// waits in the batch behind, need not wait for those longer who have joined his later.
+// All of a batch count as waiting since the first of them came. A caller that comes later and waits
+// in the batch behind then does not wait longer for those that joined the first batch late.
 func (ls *lines) start(ctx context.Context, key string, kind activity) (*line, context.Context, error) {
 	ln, b := ls.enter(key, kind)
 	if b == nil {
@@ -53,7 +53,8 @@ func (ls *lines) start(ctx context.Context, key string, kind activity) (*line, c
 	return ln, context.WithValue(ctx, sinceKey{}, b.since), nil
 }
 
-// enter returns the line of the key, and the batch to wait in, or nil if one of the kind may start now.
+// enter returns the line of the key, and the batch to wait in, or nil if an activity of the kind
+// may start now.
 func (ls *lines) enter(key string, kind activity) (*line, *batch) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -82,7 +83,7 @@ func (ls *lines) enter(key string, kind activity) (*line, *batch) {
 	return ln, b
 }
 
-// giveUp takes one out of a batch that waits. It reports false if that has started all the same.
+// giveUp takes one activity out of a waiting batch. It reports false if the batch has started.
 func (ls *lines) giveUp(ln *line, b *batch) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -116,7 +117,7 @@ func (ls *lines) end(ln *line) {
 	ls.tidy(ln)
 }
 
-// tidy forgets a line in which nobody is, and for which nothing is under way.
+// tidy forgets a line that has no waiters and no activity under way.
 func (ls *lines) tidy(ln *line) {
 	if ln.empty() && ln.active == 0 {
 		delete(ls.all, ln.key)
@@ -126,7 +127,7 @@ func (ls *lines) tidy(ln *line) {
 // sinceKey is of the instant since which the caller has waited for its turn.
 type sinceKey struct{}
 
-// waited is for how long the caller has waited before it came to ask.
+// waited returns how long the caller has waited before it came to ask.
 func waited(ctx context.Context) (d time.Duration, has bool) {
 	since, has := ctx.Value(sinceKey{}).(time.Time)
 	if !has {

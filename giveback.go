@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// Return gives back n events of key that were granted before, because they are not to count after
-// all: of logins, only those that failed. Waiters that ask again have them at once. It never makes
-// more than a full allowance.
+// Return gives back n events of key that were granted before. Use it to count failures only: take
+// before each login, and return after a success. Waiters that have not booked ask again at once. A
+// key never gets more than its full allowance.
 //
 // Return does not name the grant; only a [Reservation] does. It gives back the latest events:
 //
 //   - Windows and [SlidingLog] free the latest events that they still count.
 //   - A [TokenBucket] frees nothing while bookings of [Keyed.Wait] or [Keyed.Reserve] lie ahead, or
 //     while the key is in debt.
-//   - A [LeakyBucket] frees the last event alone, while only that one occupies the outlet.
+//   - A [LeakyBucket] frees only the last event, and only if no other occupies the outlet.
 //   - [All] frees them in every part, [Tiers] in the last tier that is not full.
-//   - After a change, they are those of the policy that was granted events last, at most as many as it
-//     was granted and still counts, and then those of the one before.
+//   - After a change of policy, the policy that granted last gives back first: at most as many
+//     events as it granted and still counts. The rest goes to the policy before it.
 //
-// The caller must not give back more than was granted, or anything twice. On an error of the store it
-// is not known whether the events were given back. An n below 0 is an error. A ctx that has ended is
-// none, because callers who give back have often been cancelled: the store then gets a second. It is
-// safe for concurrent use.
+// The caller must not give back more than was granted, and nothing twice. If the store fails, it is
+// not known whether the events were given back.
+//
+// An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
+// after they were cancelled. The store then gets one second. Return is safe for concurrent use.
 func (k *Keyed) Return(ctx context.Context, key string, n int) error {
 	ctx, cancel := unended(ctx)
 	defer cancel()
@@ -39,13 +40,18 @@ func (k *Keyed) Return(ctx context.Context, key string, n int) error {
 	return callError("Return of", n, err)
 }
 
-// Reset forgets a key: it has its full allowance again, as if never seen, and owes nothing. Its
-// waiters are given new turns, in the same order. What was reserved before is forgotten, too: a
-// [Reservation] of this limiter that is settled later gives nothing back, and is charged only for the
-// events that are more. One of another limiter or process gives back what it then finds of as many events.
+// Reset forgets a key. The key has its full allowance again, and no debt. Its waiters get new
+// turns, in the same order.
 //
-// On an error of the store it is not known whether the key was forgotten; it can be tried again. A
-// ctx that has ended is an error. It is safe for concurrent use.
+// Reset also forgets earlier reservations of the key:
+//
+//   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only the
+//     events above those that it had booked.
+//   - A Reservation of another limiter or process gives back as many events as it then finds, up to
+//     its number.
+//
+// If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
+// ctx that has ended is an error. Reset is safe for concurrent use.
 func (k *Keyed) Reset(ctx context.Context, key string) error {
 	err := k.check(ctx, 0)
 	if err == nil {
@@ -57,11 +63,11 @@ func (k *Keyed) Reset(ctx context.Context, key string) error {
 	return fmt.Errorf("weir: Reset: %w", err)
 }
 
-// returnWithin is how long one who has given up still waits for a store that is slow to take its
-// place back. After that the place stays booked.
+// returnWithin is how long a call whose ctx has ended waits for a slow store to take its place
+// back. After that the place stays booked.
 const returnWithin = time.Second
 
-// unended is ctx, or if that has ended already, one of its values that ends soon.
+// unended returns ctx. If ctx has ended, it returns a context with its values that ends soon.
 func unended(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() == nil {
 		return ctx, func() {}
@@ -69,8 +75,8 @@ func unended(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 }
 
-// A giveBack is events that are given back in one call: of a grant, of those who are about to leave, or
-// both.
+// A giveBack is events that are given back in one call: those of a grant, those of waiters that are
+// about to leave, or both.
 type giveBack struct {
 	scope *Scope // nil if there are none
 	ask   Ask
@@ -79,9 +85,11 @@ type giveBack struct {
 	start int64   // where it starts then
 }
 
-// giveBack gives back what name returns, while nobody books in the line of the key, and moves up those who
-// wait behind it; alone, if what is free depends on what others give back of their bookings. It reports false
-// if it came to neither: to ask the store, or to find that there is nothing.
+// giveBack gives back what name returns. Meanwhile no call books in the line of the key. It moves
+// up the waiters behind. With alone it also excludes other calls with bookings to give back,
+// because the events that are free depend on them.
+//
+// It reports whether it asked the store, or found that there is nothing to give back.
 func (k *Keyed) giveBack(
 	ctx context.Context, key string, alone bool, name func(*line) (giveBack, error),
 ) (asked bool, err error) {
@@ -109,15 +117,15 @@ func (k *Keyed) giveBack(
 	return true, err
 }
 
-// booksIn tells whether somebody in the line has booked.
+// booksIn reports whether a waiter in the line has booked.
 func (ls *lines) booksIn(ln *line) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ln.booked != &ln.ends
 }
 
-// ofGrant gives back n events of a grant at the instant now of the store. If all that was booked since
-// are those of the last run of the line, these are to move up.
+// ofGrant gives back n events of a grant at the instant now of the store. If all later bookings are
+// those of the last run of the line, these are to move up.
 func (ls *lines) ofGrant(ln *line, g *grant, n int, now int64) giveBack {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -133,8 +141,8 @@ func (ls *lines) ofGrant(ln *line, g *grant, n int, now int64) giveBack {
 	return giveBack{scope: g.scope, ask: g.back(n)}
 }
 
-// ofWaiter gives back the place of w, who is about to leave, and with it those of all others of the last
-// run who are. What is booked behind a place of another run stays where it is.
+// ofWaiter gives back the place of w, which is about to leave, and the places of all others of the
+// last run that are. Bookings behind a place of another run stay where they are.
 func (ls *lines) ofWaiter(w *waiter) (back giveBack) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -148,8 +156,8 @@ func (ls *lines) ofWaiter(w *waiter) (back giveBack) {
 	return back
 }
 
-// ofRun takes those of the last run who are about to leave out of the line. It gives back their events,
-// and n that were booked before the run.
+// ofRun takes the waiters of the last run that are about to leave out of the line. It gives back
+// their events, and n that were booked before the run.
 func (ls *lines) ofRun(ln *line, n int) giveBack {
 	r, w, behind := ln.booked.run, ln.booked, 0
 	for ; w.run == r; w = w.prev {
@@ -164,8 +172,9 @@ func (ls *lines) ofRun(ln *line, n int) giveBack {
 	return giveBack{r.scope, r.back(n), r, w.next, r.start}
 }
 
-// givenBack moves those of the last run up by what the answer tells: each by the share of the events before
-// its own, but not past the one before it. It lets those who have not booked ask at once.
+// givenBack moves up the waiters of the last run, as the answer says. Each moves by the share of
+// the events before its own, but not past the waiter before it. Waiters that have not booked ask at
+// once.
 func (ls *lines) givenBack(ln *line, g giveBack, a Answer) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A grant is a number of events that a store has granted. It names them when they are given back.
+// A grant is a number of events that a store has granted. It identifies them when they are given
+// back.
 type grant struct {
 	scope    *Scope
 	n        int
@@ -15,7 +16,7 @@ type grant struct {
 	degraded bool     // not known to the shared store
 }
 
-// A reply is what the store answered.
+// A reply is the answer of the store.
 type reply struct {
 	Answer
 	grant grant // if it is allowed
@@ -61,7 +62,7 @@ func newGrant(s *Scope, n int, a Answer, charges []Charge) grant {
 	return g
 }
 
-// books tells whether the grant is of a single policy, and so of one that may book ahead.
+// books reports whether the grant is of a single policy, which may book ahead.
 func (g *grant) books() bool { return len(g.charges) == 1 && !g.degraded }
 
 // start and end are the instants of the store between which a bucket pays for the events.
@@ -71,7 +72,7 @@ func (g *grant) end() int64   { return saturatingAdd(g.at, g.charges[0].For) }
 // back gives back n of the events.
 func (g *grant) back(n int) Ask { return Ask{N: -n, GrantedAt: g.at, Charges: &g.charges} }
 
-// counting is how many of n events count still at the instant now of the store.
+// counting is how many of n events still count at the instant now of the store.
 func (g *grant) counting(n int, now int64) int {
 	left, cost := g.end()-now, g.end()-g.start()
 	switch {

@@ -2,27 +2,35 @@ package weir
 
 import "time"
 
-// LeakyBucket is a queue with an outlet that lets one event go each Per/Limit, evenly spaced.
+// LeakyBucket is a queue. Its outlet lets one event go each Per/Limit, evenly spaced.
 //
-// The outlet saves nothing while it is idle: however long that was, one event goes at once and the
-// next Per/Limit later. An ask for n events goes as a whole at its slot, and occupies the outlet
-// for n slots from there.
+// The outlet saves nothing while it is idle. After any idle time one event goes at once, and the
+// next goes Per/Limit later. A request for n events goes as a whole at its slot. It occupies the
+// outlet for n slots from there.
 //
-// [Keyed.Allow] and [Keyed.Take] do not queue: they are granted if the outlet is free now.
-// [Keyed.Wait] joins the queue if its slot lies no more than Capacity slots ahead, and fails with
-// [ErrQueueFull] at once if not. Waiters are served in the order in which they joined. When one gives
-// up, the waiters behind it move up, as [Keyed.Wait] tells.
+//   - [Keyed.Allow] and [Keyed.Take] do not queue. They are granted if the outlet is free now.
+//   - [Keyed.Wait] joins the queue if its slot is at most Capacity slots ahead. Otherwise it fails
+//     at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When one
+//     gives up, the waiters behind it move up, as [Keyed.Wait] describes.
 //
-// Choose it to protect something that bears no bursts: a provider that counts every second, a
-// printer, a mail relay. It never lets more than 1 + Limit*s/Per asks go in a span of length s with both ends; an
-// ask for n events counts as one, so ask for one at a time to space events evenly. Where bursts are
-// harmless, [TokenBucket] makes callers wait less. It costs one word of memory per key, or two where
-// Per is not a multiple of Limit nanoseconds, or a full queue takes 146 years (2^62 ns) or more.
+// Choose it to protect a server or device that cannot take bursts: a provider that counts every
+// second, a printer, a mail relay. Where bursts are harmless, [TokenBucket] makes callers wait
+// less.
 //
-// The leaky bucket as a queue is described in A. Tanenbaum, "Computer Networks", and is what
-// nginx's limit_req does.
+// In the worst case a span of length s, including both ends, has
+//
+//	1 + Limit*s/Per
+//
+// requests. A request for n events counts as one here. To space events evenly, ask for one at a
+// time.
+//
+// It costs one word of memory per key. It costs two if Per is not a multiple of Limit nanoseconds.
+// It also costs two if a full queue takes 146 years (2^62 ns) or more.
+//
+// A. Tanenbaum, "Computer Networks", describes the leaky bucket as a queue. The limit_req module of
+// nginx works this way.
 type LeakyBucket struct {
-	Limit    int           // events let go per Per; at least 1
+	Limit    int           // events that go per Per; at least 1
 	Per      time.Duration // at least 1ns
 	Capacity int           // events that can wait; 0 means Limit
 }

@@ -11,7 +11,7 @@ func (r Rule) leaves() []Rule {
 	return []Rule{r}
 }
 
-// like tells whether the states of two leaves mean the same.
+// like reports whether the states of two leaves mean the same.
 func (r Rule) like(s Rule) bool {
 	if c := countsOf(r.Decider); c != nil {
 		return c == countsOf(s.Decider)
@@ -27,7 +27,7 @@ func shape(d Decider) string {
 	return ""
 }
 
-// sameShape tells whether the leaves of two rules are alike, and composed in the same way.
+// sameShape reports whether the leaves of two rules are alike, and composed in the same way.
 func sameShape(r, s Rule) bool {
 	return shape(r.Decider) == shape(s.Decider) && slices.EqualFunc(r.leaves(), s.leaves(), Rule.like)
 }

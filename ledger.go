@@ -5,46 +5,54 @@ import (
 	"slices"
 )
 
-// A Ledger is the state of a key that several policies have left: after a change of policy, or where
-// limiters of one name have different ones. It is for implementers of stores. A store that finds a
-// state which the asking policy has not left by itself makes a Ledger of it, has that decide, and
-// keeps what comes of it. The zero Ledger is that of a key never seen.
+// A Ledger is for implementers of stores. It is the state of a key that several policies have left:
+// after a change of policy, or if limiters of one name have different policies. The zero Ledger is
+// that of a new key.
 //
-// Each policy counts the events that it grants, and none counts those of another. An ask is decided
-// as if the share that others have used up had been charged to the asking policy, rounded down to
-// whole events. That ends when the others have recovered, or the asking policy's own span after their
-// last grant. Policies that count alike, such as two of one window and different limits, count
-// together. So a changed policy is no fresh allowance, whatever the order of changes, and no change
+// A store may find a state that the policy of the request has not left by itself. It then makes a
+// Ledger of that state, calls [Ledger.Decide], and keeps the Ledger that this returns.
+//
+// The rules of a Ledger:
+//
+//   - Each policy counts only the events that it grants.
+//   - The share that the other policies have used up is charged to the policy of the request,
+//     rounded down to whole events.
+//   - The charge ends when the other policies have recovered. It ends at the latest one span of the
+//     charged policy after their last grant.
+//   - Policies that count alike count together, such as two of one window and different limits.
+//
+// A changed policy therefore gives no fresh allowance, whatever the order of changes. No change
 // keeps a key shut.
 type Ledger struct {
-	// By are the policies that have left Words.
+	// By is the policies that have left Words.
 	By []Rule
 
-	// Plain tells that there is one of them, and that Words are its state.
+	// Plain reports that By has one policy, and that Words is its state.
 	Plain bool
 
-	// Words are not to be changed; their meaning, unless they are Plain, may change with a release.
+	// Words must not be changed. If Plain is false, its meaning may change with a release.
 	Words []uint64
 }
 
-// A Rule is a policy, and how it decides.
+// A Rule is for implementers of stores. It is a policy and its algorithm.
 type Rule struct {
 	Policy  Policy // nil if it is not known
 	Decider Decider
 
-	// Tag is for the store, to know the rules of a Ledger by. Two that have the same one, unless it is
-	// zero, are the same.
+	// Tag identifies the rules of a Ledger for the store. Two rules with the same nonzero Tag are
+	// the same.
 	Tag uint64
 }
 
-// same tells whether two rules are the same. One whose policy is not known is the same as itself.
+// same reports whether two rules are the same. A rule whose policy is not known is the same as
+// itself.
 func (r Rule) same(s Rule) bool {
 	return r.Tag != 0 && r.Tag == s.Tag || reflect.DeepEqual(r.Policy, s.Policy) &&
 		(r.Policy != nil || r.Tag == s.Tag && reflect.DeepEqual(r.Decider, s.Decider))
 }
 
-// Decide decides for a rule. It returns what the store is to keep, and whether that has changed. The
-// error is that of [CheckState].
+// Decide decides for a rule. It returns the Ledger that the store must keep, and whether that has
+// changed. The error is that of [CheckState].
 func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, changed bool, err error) {
 	if len(l.By) == 0 || l.Plain && by.same(l.By[0]) {
 		return l.decidePlain(by, now, ask)
@@ -90,8 +98,9 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 	return Ledger{By: []Rule{by}, Plain: true, Words: state}, a, true, nil
 }
 
-// Usage is how many events of how many one of By has used up at now, without those of others. They may be
-// more than the limit. It is for values that outlive the processes which know the policy.
+// Usage returns how many events a rule of By has used up at now, and its limit. It does not include
+// events of the other rules. used may be above limit. It is for values that outlive the processes
+// that know the policy.
 func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	var g ledger
 	if !g.open(l, now) {
@@ -100,7 +109,7 @@ func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	return g.entry(by).usage(nil, now)
 }
 
-// Expiry is the first instant from which on the key is as if never seen, see [Decider.Expiry].
+// Expiry returns the instant at which the key has fully recovered, see [Decider.Expiry].
 func (l Ledger) Expiry() int64 {
 	var g ledger
 	switch {

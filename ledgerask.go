@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ask decides on asks for events, and on looks. It tells whether the events of others were charged.
+// ask decides on asks for events, and on looks. It reports whether the events of others were charged.
 func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	e := g.entry(by)
 	state, charged := g.charge(e, now)

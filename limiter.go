@@ -1,22 +1,26 @@
-// Package weir limits rates: how often a client may call, a login be tried, a message go out. Make
-// a limiter, and ask it before the work:
+// Package weir limits rates: the requests of a client, the logins of an account, the messages of a
+// sender. Make a limiter, and ask it before the work:
 //
 //	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute}))
 //	if !limiter.Allow(clientIP) {
 //		return errTooManyRequests
 //	}
 //
-// A limiter has an allowance for each key. How events are counted is its [Policy]: [TokenBucket],
-// [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] or [CalendarWindow], or several at once
-// by [All] or [Tiers]. Where the counts are kept is its [Store]: in memory, unless [WithStore] gives
-// another, such as that of module redisstore, which processes share.
+// A limiter has an allowance for each key. Its [Policy] says how events are counted:
 //
-// Most callers need [Keyed.Allow], [Keyed.Take] or [Keyed.Wait]. [Keyed.TakeUpTo] is for bulk work,
-// and [Keyed.Reserve] for costs that show only afterwards. Policies can be read from text
+//   - [TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] and
+//     [CalendarWindow] are single policies.
+//   - [All] and [Tiers] combine several.
+//
+// Its [Store] keeps the counts. They are in memory unless [WithStore] sets another store. The store
+// of module redisstore shares them between processes.
+//
+// Most callers need [Keyed.Allow], [Keyed.Take] or [Keyed.Wait]. [Keyed.TakeUpTo] is for bulk work.
+// [Keyed.Reserve] is for costs that are known only afterwards. Policies can be read from text
 // ([ParsePolicy]), chosen by key ([WithPolicyFor]), and changed in use ([Keyed.SetPolicy]).
 //
-// Every answer is what the policy says, to the event and to the nanosecond (in Redis, to the
-// microsecond), and a denial consumes nothing. A limiter has no goroutine and needs no closing.
+// Every decision follows its policy exactly, to the event and to the nanosecond. In Redis it is to
+// the microsecond. A denial consumes nothing. A limiter has no goroutine and needs no closing.
 package weir
 
 import (
@@ -26,28 +30,34 @@ import (
 	"time"
 )
 
-// Limiter is what callers and middleware accept. *[Keyed] is the one that [New] makes. All methods
-// are safe for concurrent use.
+// Limiter is the interface that callers and middleware accept. [New] returns one, a *[Keyed]. All
+// methods are safe for concurrent use.
 //
-// Allow is for most callers. Take tells more and takes more at once. Wait holds the caller back
-// instead of refusing it, and so is for work that is better late than never.
+//   - Allow is for most callers.
+//   - Take reports details, and takes several events at once.
+//   - Wait blocks until the events may happen. It is for work that is better late than never.
 type Limiter interface {
-	// Allow reports whether one event for key may happen now, and counts it if so. If there is no
-	// decision, because the store failed, it reports false.
+	// Allow reports whether one event for key may happen now. If it may, Allow counts it. If the
+	// store fails there is no decision, and Allow reports false.
 	Allow(key string) bool
 
-	// Take asks for n events at once: all are granted, or none. With n = 0 it looks, and counts
-	// nothing. A denial is not an error. An error means that there is no decision; the Result is
-	// then zero, and so denies. An n below 0 and a ctx that has ended are errors.
+	// Take takes n events at once: all are granted, or none. With n = 0 it only looks, and counts
+	// nothing. A denial is not an error. An error means that there is no decision. The Result is
+	// then zero, which denies. An n below 0 and a ctx that has ended are errors.
 	Take(ctx context.Context, key string, n int) (Result, error)
 
-	// Wait waits until n events for key may happen, and counts them. It returns nil when they may;
-	// with n = 0, at once. It fails, and nothing is counted, with an error that wraps ErrTooLate if
-	// they could not happen before the deadline of ctx, ErrNeverFits if never, and ErrQueueFull if
-	// the policy's queue has no room: at once, unless that depends on others who wait. If ctx ends
-	// while it waits it returns the error of ctx; what it had booked is given back, if the store
-	// takes it within a second. An n below 0, a ctx that has ended, and a failure of the store
-	// are errors.
+	// Wait blocks until n events for key may happen, counts them, and returns nil. With n = 0 it
+	// returns at once. An n below 0 is an error. The other errors are:
+	//
+	//   - [ErrTooLate]: the events cannot happen before the deadline of ctx.
+	//   - [ErrNeverFits]: n is above what the policy ever grants.
+	//   - [ErrQueueFull]: the policy's queue has no room.
+	//   - The error of ctx: it has ended, before the call or during the wait. The booked place is
+	//     given back, if the store takes it back within a second.
+	//   - The error of the store: it failed.
+	//
+	// The first three count nothing. They come at once, unless they depend on other waiters. The
+	// error of Wait wraps the one above. Test it with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -55,25 +65,24 @@ type Limiter interface {
 type Result struct {
 	Allowed    bool          // whether the events may happen
 	Limit      int           // the most events that can be granted at once
-	Remaining  int           // the most events that one ask would be granted now
-	RetryAfter time.Duration // until the same ask is granted, if nobody else asks; 0 if allowed, Never if it never fits
-	ResetAfter time.Duration // until the key, left alone, is as if never seen; not when to ask again
+	Remaining  int           // the most events that one request would be granted now
+	RetryAfter time.Duration // until the same request is granted, if no others come; 0 if allowed, Never if it never fits
+	ResetAfter time.Duration // until the key has fully recovered, if no requests come; not the time to retry
 	Part       int           // the part that decided: see All, Tiers and the markers; else 0
 	Degraded   bool          // decided without the shared store: see Fallback and FailOpen
 }
 
-// Never is the RetryAfter of an ask that can never be granted.
+// Never is the RetryAfter of a request that can never be granted.
 const Never time.Duration = math.MaxInt64
 
-// What the errors of [Limiter.Wait] wrap.
+// The errors of [Limiter.Wait] wrap these.
 var (
 	ErrTooLate   = errors.New("the turn would come after the context's deadline")
 	ErrNeverFits = errors.New("more events than the policy ever grants at once")
 	ErrQueueFull = errors.New("the policy's queue is full")
 )
 
-// Keyed is a [Limiter] with one allowance per key. It is made by [New], and safe for concurrent
-// use.
+// Keyed is a [Limiter] with one allowance per key. [New] makes it. It is safe for concurrent use.
 type Keyed struct {
 	plans plans
 	store Store
@@ -84,8 +93,8 @@ type Keyed struct {
 var _ Limiter = (*Keyed)(nil)
 
 // New returns a limiter for the policy. Without options it keeps its state in memory, in a
-// [MemStore] of its own. An error names every fault of the policy, which may not be nil or a nil pointer, and of
-// the options.
+// [MemStore] of its own. An error names every fault of the policy and of the options. A nil policy
+// and a nil pointer are faults.
 func New(p Policy, opts ...Option) (*Keyed, error) {
 	k := &Keyed{plans: plans{clock: new(nanoClock)}}
 	var err error
@@ -114,8 +123,8 @@ func New(p Policy, opts ...Option) (*Keyed, error) {
 	return k, nil
 }
 
-// Must returns l, and panics if err is not nil. It wraps a call of [New] whose policy is known to
-// be good.
+// Must returns l, and panics if err is not nil. It wraps a call of [New] with a policy that is
+// known to be valid.
 func Must(l *Keyed, err error) *Keyed {
 	if err != nil {
 		panic(err)
@@ -126,9 +135,9 @@ func Must(l *Keyed, err error) *Keyed {
 // An Option changes a limiter that [New] makes.
 type Option func(*Keyed) error
 
-// WithStore sets where the limiter keeps its state. Several limiters can share a store; give each a
-// name by [WithName]. Those without one have the same, empty name, and share their keys. If their policies
-// differ, [New] takes that for a mistake, and returns an error, as far as the store is an [Acceptor].
+// WithStore sets the store that keeps the limiter's state. Several limiters can share a store. Give
+// each a name with [WithName]. Limiters without a name share their keys. If their policies differ,
+// this is a mistake, and [New] returns an error if the store is an [Acceptor].
 func WithStore(s Store) Option {
 	return func(k *Keyed) error {
 		if s == nil {
@@ -139,9 +148,11 @@ func WithStore(s Store) Option {
 	}
 }
 
-// WithClock sets the clock, for tests. A store that has a clock of its own does not use it for its
-// decisions. [Keyed.Wait] and [Keyed.Reserve] compare the deadline of their context with this clock, so
-// contexts of package context fit one that is near the real time, as in a testing/synctest bubble.
+// WithClock sets the clock, for tests. A store with a clock of its own decides by that one.
+//
+// [Keyed.Wait] and [Keyed.Reserve] compare the deadline of their context with this clock. Contexts
+// of package context use the real time. They fit a clock that is near it, as in a testing/synctest
+// bubble.
 func WithClock(c Clock) Option {
 	return func(k *Keyed) error {
 		if c == nil {
@@ -152,10 +163,13 @@ func WithClock(c Clock) Option {
 	}
 }
 
-// WithName sets the name that tells limiters on one store apart. Those with the same name share the
-// allowance of each key, even across processes where the store does. If their policies differ, what
-// a key has used up by one still counts for the others, as [Keyed.SetPolicy] tells. WithName("") is
-// the name of limiters without one, and says that they are meant to share.
+// WithName sets the name of the limiter on its store. Limiters with the same name share the
+// allowance of each key. If the store is shared by processes, they share it across processes. If
+// their policies differ, events that one has counted still count for the others, as with
+// [Keyed.SetPolicy].
+//
+// WithName("") sets the same name as no WithName at all. It says that the limiters are meant to
+// share.
 func WithName(name string) Option {
 	return func(k *Keyed) error {
 		k.plans.name, k.plans.named = name, true
@@ -163,13 +177,15 @@ func WithName(name string) Option {
 	}
 }
 
-// errNotMade fails a nil or zero Keyed closed: it denies, and says why where it can.
+// errNotMade is the error of a nil or zero Keyed, which denies everything.
 var errNotMade = errors.New("weir: this Keyed is nil or zero, must be made by New")
 
-// Allow implements [Limiter]: it reports whether one event for key may happen now, and counts it if
-// so. It is false, too, if the store fails, or a policy of [WithPolicyFor] is at fault. It has no context:
-// over a network it takes as long as the store allows itself, which [Fallback] bounds, and the
-// context of [Keyed.Take]. It is safe for concurrent use.
+// Allow implements [Limiter]. It reports whether one event for key may happen now. If it may, Allow
+// counts it. It also reports false if the store fails, or if the policy of [WithPolicyFor] is
+// invalid.
+//
+// Allow has no context. Over a network it takes as long as the store allows itself. To bound that
+// time, use a [Fallback], or [Keyed.Take] with a context. It is safe for concurrent use.
 func (k *Keyed) Allow(key string) bool {
 	if k == nil || k.store == nil {
 		return false
@@ -185,11 +201,17 @@ func (k *Keyed) Allow(key string) bool {
 	return err == nil && a.Allowed
 }
 
-// Take implements [Limiter]: it asks for n events of key at once, all or none. With n = 0 it looks,
-// and counts nothing. A denial is no error. On an error there is no decision, and the Result is zero, which
-// denies: an n below 0, a ctx that has ended, a policy of [WithPolicyFor] at fault, or a failure of
-// the store, after which it is not known whether the events were counted. It is safe for concurrent
-// use.
+// Take implements [Limiter]. It takes n events of key at once, all or none. With n = 0 it only
+// looks, and counts nothing. A denial is not an error.
+//
+// An error means that there is no decision. The Result is then zero, which denies. The errors are:
+//
+//   - n is below 0
+//   - ctx has ended
+//   - the policy of [WithPolicyFor] is invalid
+//   - the store failed; it is then not known whether the events were counted
+//
+// It is safe for concurrent use.
 func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
 	if err := k.check(ctx, n); err != nil {
 		return Result{}, callError("Take of", n, err)

@@ -5,26 +5,28 @@ import (
 	"time"
 )
 
-// A line is those who wait for one key, in the order in which they came. Those who have booked their
-// instants come first, and go when these come. Of the others the first asks, when nobody is before it, or
-// those before it have booked by its policy. When it has booked, the next asks: a line that never
-// empties books all the same. Its fields are guarded by lines.mu, but for giving.
+// A line is the waiters for one key, in the order in which they came. Waiters that have booked come
+// first, and go at their instants. Of the others, the first asks the store. It asks when no waiter
+// is before it, or when those before it have booked by its policy. When it has booked, the next
+// asks. In this way waiters also book in a line that never empties.
+//
+// Its fields are guarded by lines.mu, except giving.
 type line struct {
 	key     string
-	ends    waiter  // nobody: its next is the first of the line, and its prev the last
-	booked  *waiter // the last of those who have booked, or &ends
-	watcher *waiter // the first who is not about to leave, or &ends: it watches the time
+	ends    waiter  // no waiter: its next is the first of the line, and its prev the last
+	booked  *waiter // the last waiter that has booked, or &ends
+	watcher *waiter // the first waiter that is not about to leave, or &ends: it watches the time
 
 	askAt   int64  // when the first of those who have not booked may ask, if it is not to wait until it watches the time
 	limit   int    // the most events that it was told are ever granted at once,
 	limitBy *Scope // by this policy
 
-	kind   activity // of those activities that are under way,
+	kind   activity // of the activities under way,
 	active int      // so many
-	next   []*batch // those that wait for these to end
+	next   []*batch // those that wait for them to end
 
-	// giving is held by the one who gives back, since what each can free depends on who did before. It
-	// is made when the first one books, and so not while something is given back.
+	// giving is held by the call that gives back, because what each call can free depends on the
+	// calls before. It is made when the first waiter books, and so not during a give-back.
 	giving chan struct{}
 }
 
@@ -32,23 +34,23 @@ type line struct {
 type waiter struct {
 	line       *line
 	prev, next *waiter
-	ctx        context.Context // of its caller: the policy may depend on it
+	ctx        context.Context // of its caller; the policy may depend on it
 	n          int
-	run        *run          // if it has booked, the bookings that it is one of
+	run        *run          // the bookings that it belongs to, if it has booked
 	at         int64         // and when, by the limiter's clock
 	behind     int           // of the events that are being given back, those behind its own
 	in         uint64        // its ticket: when it came
 	joined     uint64        // and when it joined the line
-	err        error         // why it is denied its turn, once it is gone
+	err        error         // why it has no turn, once it is gone
 	leaving    bool          // is about to leave, and does not watch the time any more
 	gone       bool          // has left the line
 	wake       chan struct{} // signals that it was granted, or is to look at the line again
 }
 
-// A run are bookings of those who wait for a key that follow each other in the store: by one policy,
-// and without a booking of anybody else between two of them. So if one of them is given back, and
-// nothing was booked behind the last, those behind it can move up; else an instant that was told to
-// somebody else would no longer be one at which it can go ahead.
+// A run is bookings of waiters for a key that follow each other in the store. They are by one
+// policy, and no other booking is between two of them. If one of them is given back, and nothing
+// was booked behind the last, the waiters behind it can move up. Otherwise another caller could not
+// go ahead at the instant that it was given.
 type run struct {
 	scope      *Scope
 	at         int64 // the instant at which one of them was granted
@@ -56,10 +58,11 @@ type run struct {
 	degraded   bool  // not known to the store
 }
 
-// by tells whether the bookings of r, if there is one, are by the policy of s.
+// by reports whether the bookings of r, if there is one, are by the policy of s.
 func (r *run) by(s *Scope) bool { return r == nil || r.scope.equals(s) }
 
-// follows tells whether the bookings of r follow those by the policy of s that end at the instant end.
+// follows reports whether the bookings of r follow those by the policy of s that end at the instant
+// end.
 func (r *run) follows(s *Scope, end int64) bool {
 	return r != nil && !r.degraded && r.start == end && r.by(s)
 }
@@ -71,13 +74,13 @@ func (r *run) back(n int) Ask {
 
 func (ln *line) empty() bool { return ln.ends.next == &ln.ends }
 
-// renews tells whether all are being given new turns. Until then nobody has his.
+// renews reports whether all waiters are being given new turns. Until then none has a turn.
 func (ln *line) renews() bool { return ln.active > 0 && ln.kind == renewing }
 
 func (w *waiter) signal() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it has a signal that it has not seen yet, or is nobody
+	default: // it has a signal that it has not seen yet, or is no waiter
 	}
 }
 
@@ -95,14 +98,14 @@ func (ls *lines) insert(prev, w *waiter) {
 	}
 }
 
-// askNow lets the first of those who have not booked ask at once.
+// askNow lets the first waiter that has not booked ask at once.
 func (ln *line) askNow() {
 	ln.askAt = 0
 	ln.booked.next.signal()
 }
 
-// watch lets the first from w on who is not about to leave watch the time. If that one has not booked,
-// it may ask at once.
+// watch lets the first waiter from w on that is not about to leave watch the time. If that one has
+// not booked, it may ask at once.
 func (ln *line) watch(w *waiter) {
 	for w.leaving {
 		w = w.next
@@ -114,8 +117,8 @@ func (ln *line) watch(w *waiter) {
 	w.signal()
 }
 
-// book makes w, which is in its place, one that has booked the instant at, or that of the one before it
-// if that is later.
+// book records that w, which is in its place, has booked the instant at. If the instant of the
+// waiter before it is later, w has that one.
 func (ln *line) book(w *waiter, g *grant, at int64) {
 	if ln.giving == nil {
 		ln.giving = make(chan struct{}, 1)
@@ -133,7 +136,7 @@ func (ln *line) book(w *waiter, g *grant, at int64) {
 	w.next.merge()
 }
 
-// merge makes the run of w, its first, a part of the one before it, if it follows that.
+// merge makes the run of w, its first waiter, a part of the run before it, if it follows that one.
 func (w *waiter) merge() {
 	r, before := w.run, w.prev.run
 	if before == nil || before.degraded || !r.follows(before.scope, before.end) {

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// lines are the callers of a limiter that wait. The zero value is ready.
+// lines are the waiting callers of a limiter. The zero value is ready.
 type lines struct {
 	mu  sync.Mutex
-	all map[string]*line // of the keys that somebody waits for, or for which something is under way
+	all map[string]*line // of the keys that have waiters, or for which an activity is under way
 
-	tickets atomic.Uint64 // those who have come, and those who have joined, in their order
+	tickets atomic.Uint64 // of the waiters that have come, and that have joined, in their order
 
 	resets resets
 }
 
-// A turn is how it stands with a waiter.
+// A turn is the position of a waiter.
 type turn int
 
 const (
@@ -28,7 +28,7 @@ const (
 	failed              // has none, because of w.err or of its own accord
 )
 
-// turn tells how it stands with w, and how long until its instant if it is the first.
+// turn returns the position of w, and the time until its instant if it is the first.
 func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -51,9 +51,9 @@ func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 	return mayAsk, 0
 }
 
-// mayBook tells whether w, which is to ask, may do so by the policy of s: it could book before those who are ahead, if
-// their policy is another, and those of them who leave could not give their places back. Else it asks when they have
-// gone.
+// mayBook reports whether w, which is to ask, may book by the policy of s. By another policy than
+// the waiters ahead it could book before them, and those of them that leave could not give their
+// places back. It then asks when they have gone.
 func (ls *lines) mayBook(w *waiter, s *Scope) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -65,14 +65,15 @@ func (ls *lines) mayBook(w *waiter, s *Scope) bool {
 	return false
 }
 
-// pass sends off all those whose booked instants have come.
+// pass sends off all waiters whose booked instants have come.
 func (ls *lines) pass(ln *line, now int64) {
 	for !ln.renews() && ln.watcher.run != nil && ln.watcher.at <= now {
 		ls.unlink(ln.watcher)
 	}
 }
 
-// unlink takes w out of its line, if it is in it yet, and tells it. The next is to watch the time, if w did.
+// unlink takes w out of its line, if it is still in it, and signals it. If w watched the time, the
+// next does.
 func (ls *lines) unlink(w *waiter) {
 	ln := w.line
 	w.gone = true
@@ -87,15 +88,18 @@ func (ls *lines) unlink(w *waiter) {
 	switch {
 	case w == ln.watcher:
 		ln.watch(w.next)
-	case w.prev == ln.booked: // it was the last who has booked, or the first who has not
+	case w.prev == ln.booked: // it was the last waiter that has booked, or the first that has not
 		ln.askNow()
 	}
 	ls.tidy(ln)
 }
 
-// come puts w at the end of its line, if it has to ask behind others, and tells whether it waits there. It returns
-// ErrTooLate if not even the last of those who have booked goes within its patience, or the first
-// of the others asks, and ErrNeverFits if the events never could be granted.
+// come puts w at the end of its line, if it has to ask behind others, and reports whether it waits
+// there. The errors are:
+//
+//   - ErrTooLate: within the patience of w, the last waiter that has booked does not go, or the
+//     first of the others does not ask.
+//   - ErrNeverFits: the events can never be granted.
 func (ls *lines) come(w *waiter, s *Scope, patience time.Duration, now int64) (waits bool, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -121,9 +125,9 @@ func (ls *lines) come(w *waiter, s *Scope, patience time.Duration, now int64) (w
 	return true, nil
 }
 
-// asks lets w ask the store at the instant at, if it is the first then. If it is not in the line yet, it joins those
-// who have not booked, in the order in which they came: it may be denied later than others who came after it. By the
-// policy of s no more than limit are granted at once.
+// asks lets w ask the store at the instant at, if it is the first then. If it is not in the line
+// yet, it joins the waiters that have not booked, in the order in which they came: it may be denied
+// later than others that came after it. The policy of s grants at most limit events at once.
 func (ls *lines) asks(w *waiter, s *Scope, at int64, limit int) {
 	ln := w.line
 	if w.next == nil {
@@ -138,9 +142,10 @@ func (ls *lines) asks(w *waiter, s *Scope, at int64, limit int) {
 	}
 }
 
-// place gives w, which has asked by the policy of s, its place in the line, unless it was refused, or
-// granted now, and nobody is ahead. It tells whether w waits. Whoever was in the line when w came
-// stays ahead; those who came at the same time go in the order of their instants.
+// place gives w, which has asked by the policy of s, its place in the line. It gives none if w was
+// refused, or if it was granted now and no waiter is ahead. It reports whether w waits. All waiters
+// that were in the line when w came stay ahead. Those that came at the same time go in the order of
+// their instants.
 func (ls *lines) place(w *waiter, s *Scope, r *reply, patience time.Duration) (waits bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -158,7 +163,7 @@ func (ls *lines) place(w *waiter, s *Scope, r *reply, patience time.Duration) (w
 		ls.asks(w, s, saturatingAdd(r.now, max(r.RetryAfter, 1)), r.Limit)
 		return true
 	}
-	if w.next != nil && w.prev != ln.booked { // while w asked, one who came before it was denied: w goes before it all the same
+	if w.next != nil && w.prev != ln.booked { // while w asked, one that came before it was denied: w goes before it all the same
 		w.prev.next, w.next.prev = w.next, w.prev
 		ls.insert(ln.booked, w)
 	}
@@ -177,7 +182,7 @@ func (ls *lines) place(w *waiter, s *Scope, r *reply, patience time.Duration) (w
 	return true
 }
 
-// drop takes w out of its line because of err, if it is in it still.
+// drop takes w out of its line because of err, if it is still in it.
 func (ls *lines) drop(w *waiter, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -187,8 +192,8 @@ func (ls *lines) drop(w *waiter, err error) {
 	}
 }
 
-// leaves tells that w is about to leave. If it has booked that may take a while, in which somebody
-// else is to watch the time.
+// leaves records that w is about to leave. If it has booked that may take a while. Meanwhile
+// another waiter watches the time.
 func (ls *lines) leaves(w *waiter) turn {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -208,7 +213,7 @@ func (ls *lines) leaves(w *waiter) turn {
 	return behind
 }
 
-// keys are those that somebody waits for.
+// keys are the keys that have waiters.
 func (ls *lines) keys() []string {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

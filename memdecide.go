@@ -20,11 +20,11 @@ func (m *memory) decide(sc *memScope, h hash, r Request) Answer {
 	}
 }
 
-// full tells whether there is no room for a new key.
+// full reports whether there is no room for a new key.
 func (m *memory) full() bool { return m.keys.Load() >= m.maxKeys }
 
-// tryDecide decides on the entry h, and makes it if need be, from what it inherits. It fails if there
-// was no room for that, and if it is yet to be found out what it inherits.
+// tryDecide decides on the entry h, and makes it if need be, from what it inherits. It fails if
+// there is no room for that, or if it is not yet known what it inherits.
 func (m *memory) tryDecide(sc *memScope, h hash, inherited Ledger, inherits bool, r Request) (a Answer, ok bool) {
 	s := m.lock(h)
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *memory) tryDecide(sc *memScope, h hash, inherited Ledger, inherits bool
 	return a, true
 }
 
-// changed tells whether an answer came with a new state.
+// changed reports whether an answer came with a new state.
 func changed(ask Ask, a Answer) bool { return ask.N != 0 && a.Allowed }
 
 // admit decides on one event for a key with a state of more than a word, if it is known.

@@ -6,11 +6,11 @@ import "math"
 // one writer that is no policy, so that nobody finds it who asks without the segment's lock. In the
 // slab are how many writers the ledger has, their tags, and its words.
 
-// ledgerTag is that of all entries with a ledger.
+// ledgerTag is the tag of all entries with a ledger.
 const ledgerTag = 0
 
-// ledgers is what entries with a ledger are written by: it knows when they expire, and that they
-// lie in the slab. No limiter has it, and so it need not decide.
+// ledgers is the writer of entries with a ledger. It knows when they expire, and that they are in
+// the slab. No limiter has it, so it need not decide.
 type ledgers struct {
 	Decider // nil
 	*memory
@@ -25,8 +25,8 @@ func (m *memory) needLedgers() {
 	}
 }
 
-// Expiry implements [Decider]. As the clock of a ledger's limiters may be another than that of the
-// caller, it is either 0 or never.
+// Expiry implements [Decider]. It is either 0 or never, because the clock of a ledger's limiters
+// may differ from that of the caller.
 func (d ledgers) Expiry(state []uint64) int64 {
 	l := d.read(state)
 	if at := l.Expiry(); at == math.MaxInt64 || at > d.writerBy(l.By[0].Tag).clock.now() {

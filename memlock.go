@@ -5,14 +5,15 @@ import (
 	"sync"
 )
 
-// longestPause is how many rounds of an empty loop, 1.5 µs, the last pause takes between two tries of a
-// lock. The first takes 32 rounds, and each twice as many as the one before. Who got no lock then
-// parks, since the holder does not run.
+// longestPause is the number of rounds of an empty loop, 1.5 µs, in the last pause between two
+// tries of a lock. The first pause takes 32 rounds, and each twice as many as the one before. A
+// caller that then still has no lock parks, because the holder does not run.
 //
-// The locks here are held for 50 to 200 ns, mostly. A goroutine that parks for that waits until the
-// scheduler comes round to it, and the others queue behind it: where 64 goroutines ask a SlidingLog for
-// 100,000 keys, the 99th percentile of a call was over 30 times as long with [sync.Mutex.Lock]. To try
-// without a pause pulls the data away from the holder's processor: a hot key took 1.2 times as long.
+// The locks here are held for 50 to 200 ns, mostly. A goroutine that parks waits until the
+// scheduler comes round to it, and the others queue behind it. With [sync.Mutex.Lock], 64
+// goroutines that ask a SlidingLog for 100,000 keys had a 99th percentile over 30 times as long.
+// Tries without a pause pull the data away from the holder's processor: a hot key took 1.2 times as
+// long.
 const longestPause = 1 << 12
 
 // lock is mu.Lock for a lock that is held for a short time.
@@ -33,13 +34,14 @@ func lockBusy(mu *sync.Mutex) {
 	mu.Lock()
 }
 
-// busy is the lock of an entry whose state is in the slab: a bit of the word that tells where. So keys
-// do not wait for each other, and a known key does not need the lock of its segment. Who holds an
-// entry may wait for the slab's lock, and for no other.
+// busy is the lock of an entry whose state is in the slab: a bit of the word with its place. Keys
+// then do not wait for each other, and a known key does not need the lock of its segment. The
+// holder of an entry may wait for the slab's lock, and for no other.
 const busy = 1 << 63
 
-// tryHold locks an entry whose state is in the slab, and returns where that is. It fails, and returns
-// moved, if the entry counts no more; and if it has been busy for a while.
+// tryHold locks an entry whose state is in the slab, and returns the place of the state. It fails
+// and returns moved if the entry is no longer valid. It also fails if the entry has been busy for a
+// while.
 func (e *entry) tryHold() (at ref, ok bool) {
 	for pause := 32; pause <= longestPause; pause *= 2 {
 		at = e.state.Load()
@@ -55,8 +57,8 @@ func (e *entry) tryHold() (at ref, ok bool) {
 	return at, false
 }
 
-// hold is tryHold, but goes on until the entry is locked, or counts no more. It requires that the segment
-// is locked; so one goroutine at most waits here, and the others park.
+// hold is tryHold, but goes on until the entry is locked or no longer valid. It requires that the
+// segment is locked: at most one goroutine waits here, and the others park.
 func (e *entry) hold() ref {
 	for {
 		if at, ok := e.tryHold(); ok || at == moved {

@@ -9,16 +9,17 @@ import (
 	"sync/atomic"
 )
 
-// memory is what a MemStore consists of once it is used.
+// memory is the content of a MemStore after its first use.
 //
-// The entries of all limiters lie in one hash table, divided by the first bits of the hash into
-// segments with a lock each. It starts with one, of a few slots. A segment that fills up is divided
-// in two, or copied without the entries that have expired; so no call ever handles more than one
-// segment, and memory comes and goes with the keys. (The scheme is extendible hashing, R. Fagin and others, 1979.)
+// The entries of all limiters are in one hash table. The first bits of the hash divide it into
+// segments with a lock each. It starts with one segment of a few slots. A full segment is divided
+// in two, or copied without its expired entries. No call ever handles more than one segment, and
+// memory comes and goes with the keys. (The scheme is extendible hashing, R. Fagin and others,
+// 1979.)
 //
-// An entry is 24 bytes without a pointer, so that the garbage collector has nothing to follow,
-// however many keys there are. It holds the state where that is a single word, and else says where
-// in the slab it lies.
+// An entry is 24 bytes without a pointer. The garbage collector has nothing to follow, however many
+// keys there are. It holds a state of a single word. Of other states it holds the place in the
+// slab.
 type memory struct {
 	seedA, seedB maphash.Seed
 	maxKeys      int64
@@ -41,8 +42,8 @@ const (
 	markMask    = overflowBit | tagMask
 )
 
-// A hash identifies a name and key. Both words are secret, since their seeds are, so that nobody
-// can make two keys that share them; by chance, two of a billion keys do with a probability of
+// A hash identifies a name and key. Both words are secret, because their seeds are. An attacker
+// cannot make two keys that share them. By chance, two of a billion keys do with a probability of
 // 10^-14.
 type hash struct {
 	a uint64 // never zero

@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// A sweeper goes through the table in the course of calls, a few slots at a time, and drops the keys
-// that are no longer in use.
+// A sweeper goes through the table during calls, a few slots at a time, and drops keys that are no
+// longer in use.
 //
-// An expired key may come back, and costs more if it was dropped. So the sweeper measures how long
-// it takes until the store has had as many calls as it has keys. It drops keys that have been expired
-// for that long, and keeps those that all calls come round to.
+// An expired key may come back, and costs more if it was dropped. The sweeper therefore measures
+// how long it takes until the store has had as many calls as it has keys. It drops keys that have
+// been expired for that long. It keeps keys that come back within that time.
 //
-// It has two paces. While it drops or moves more than three quarters of what it sees, it looks at two
-// slots for each call: a million keys that came once are gone after four million calls. Otherwise it
-// looks at one slot for 64 calls, which costs next to nothing.
+// It has two paces. While it drops or moves more than three quarters of the slots that it sees, it
+// looks at two slots for each call: a million keys that came once are gone after four million
+// calls. Otherwise it looks at one slot for 64 calls, which costs next to nothing.
 type sweeper struct {
 	behind atomic.Bool // the last sweep found much to do
 
@@ -32,8 +32,8 @@ const (
 	callsBehind, slotsBehind = 32, 64
 )
 
-// sweepOften is called with each decision, by a caller who holds no lock. It chooses the calls that
-// sweep by hash and instant, so that any traffic has its share.
+// sweepOften is called with each decision, by a caller that holds no lock. It chooses the calls
+// that sweep by hash and instant. Any traffic then has its share.
 func (m *memory) sweepOften(h hash, now int64) {
 	if x := (h.a ^ uint64(now)) * 0x9e3779b97f4a7c15; x < 1<<64/callsBehind {
 		m.sweepIfDue(x < 1<<64/callsUsual, now)

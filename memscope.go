@@ -19,8 +19,8 @@ type memScope struct {
 	nameA, nameB uint64       // hash of the name
 }
 
-// A writer is what the entries say of where they come from. Scopes whose policies and clocks are equal are
-// the same writer, and may read each other's states.
+// A writer identifies the policy and clock that entries were written by. Scopes whose policies and
+// clocks are equal have the same writer, and may read each other's states.
 type writer struct {
 	tag     uint64     // its index in scopes.writers; entries bear it
 	clock   *nanoClock // tells when its entries expire
@@ -32,9 +32,10 @@ type writer struct {
 	uses atomic.Int64 // scopes that are not yet garbage, and entries that are alive
 }
 
-// scopes are those that use a memory. What is known of a scope is dropped when it is garbage, and a
-// writer when it has no scope and no entry any more: a policy may be changed every second for years. So a
-// tag can be used again; no one who still reads with a tag has lost its scope.
+// scopes are those that use a memory. The memory drops what it knows of a scope when the scope is
+// garbage. It drops a writer that has no scope and no entry any more, because a policy may be
+// changed every second for years. A tag can then be used again, because a caller that reads with a
+// tag still holds its scope.
 type scopes struct {
 	writers atomic.Pointer[[]*writer] // by tag; out of use where the tag is free
 	free    []uint64                  // tags
@@ -44,8 +45,8 @@ type scopes struct {
 
 var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies at a time")
 
-// scope returns what m knows of s. A scope notes the memory that asked last, which is all that most
-// scopes ever see.
+// scope returns what m knows of s. A scope notes the memory that asked last. Most scopes see only
+// one.
 func (m *memory) scope(s *Scope) (*memScope, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,7 +123,7 @@ func (m *memory) forgetScope(s weak.Pointer[Scope], w *writer) {
 	m.lost(w)
 }
 
-// lost accounts for an entry or a scope of w that is no more. It frees the tag if that was the last.
+// lost accounts for an entry or a scope of w that is gone. It frees the tag if that was the last.
 func (m *memory) lost(w *writer) {
 	if w.uses.Add(-1) > 0 {
 		return
@@ -137,5 +138,5 @@ func (m *memory) lost(w *writer) {
 	m.scopes.free = append(m.scopes.free, w.tag)
 }
 
-// writer is who wrote an entry.
+// writer returns the writer of an entry.
 func (m *memory) writer(e *entry) *writer { return (*m.scopes.writers.Load())[e.b.Load()&tagMask] }

@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// A slab keeps the states that are more than a word, in blocks of equal size on pages. The garbage
-// collector has nothing to follow there. A block that is freed serves the next state of its size. A
-// page whose blocks are all free is given back. The sweeper empties pages of which little is used.
+// A slab keeps the states of more than one word, in blocks of equal size on pages. The garbage
+// collector has nothing to follow there. A freed block serves the next state of its size. A page
+// whose blocks are all free is given back. The sweeper empties pages of which little is used.
 //
-// A block is used by whoever holds the entry that refers to it. The slab's own lock is for getting and
-// freeing blocks.
+// The holder of an entry may use the block that it refers to. The slab's own lock is for getting
+// and freeing blocks.
 type slab struct {
 	pages atomic.Pointer[[]*page] // by number; nil where one was given back
 

@@ -6,26 +6,31 @@ import (
 	"sync/atomic"
 )
 
-// MemStore is a [Store] in the memory of the process. The zero value is ready, and serves any
-// number of limiters; give each a name. It must not be copied after first use, and is safe for
-// concurrent use.
+// MemStore is a [Store] in the memory of the process. The zero value is ready. It serves any number
+// of limiters. Give each a name. It must not be copied after first use, and is safe for concurrent
+// use.
 //
-// It has no goroutine and needs no closing. Memory follows the keys in use. Later calls drop expired
-// keys, a few at a time, whatever they ask and whether their keys are new or known. An expired key
-// may stay for a while, because it may come back. Where a million keys come once, they are gone after
-// four million calls for others.
+// It has no goroutine and needs no closing. Memory follows the keys in use. Later calls drop
+// expired keys, a few at a time. Any call does so, for new and for known keys. An expired key may
+// stay for a while, because it may come back. If a million keys come once, four million calls for
+// other keys drop them all.
 //
-// The store keeps a hash of a key of over 100 bits, under secret seeds, and not the key: long keys
-// cost no more than short ones. A key whose state is a word takes 30 to 50 bytes in all; each word of
-// a longer state, 8 to 10 more. A store with two keys takes 1 to 2 kB, with its limiter.
+// The store does not keep keys. It keeps a hash of over 100 bits, under secret seeds. Long keys
+// cost no more than short ones.
+//
+//   - A key with a state of one word takes 30 to 50 bytes in all.
+//   - Each word of a longer state takes 8 to 10 bytes more.
+//   - A store with two keys takes 1 to 2 kB, with its limiter.
 type MemStore struct {
-	// MaxKeys bounds how many keys are remembered; 0 means no bound. When it is reached, only expired
-	// keys are dropped. While the store finds none, new keys share allowances:
-	// each name has a few, eight times as many as there are processors at most. When there is room
-	// again a new key starts with what is left of the one it shared. So a flood of made-up keys can
-	// neither exhaust the memory, nor make the store forget a count, nor win anything by it.
+	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
+	// drops only expired keys. While there are none, new keys share allowances. Each name has a few
+	// of them, at most eight times as many as there are processors. When there is room again, a new
+	// key starts with what is left of the allowance that it shared.
 	//
-	// It must be set before the first use.
+	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
+	// a count, and an attacker gains nothing by it.
+	//
+	// MaxKeys must be set before the first use.
 	MaxKeys int
 
 	memory   atomic.Pointer[memory]
@@ -40,7 +45,7 @@ func (s *MemStore) Accept(l *Keyed) error {
 	return s.limiters.Accept(l)
 }
 
-// Len reports how many keys are remembered. It counts expired keys until they are dropped.
+// Len returns the number of keys in the store. It counts expired keys until they are dropped.
 func (s *MemStore) Len() int {
 	m := s.memory.Load()
 	if m == nil {
@@ -49,8 +54,8 @@ func (s *MemStore) Len() int {
 	return int(m.keys.Load())
 }
 
-// Do implements [Store]. It does not block, and fails only where more than a million different
-// policies are in use on the store at a time.
+// Do implements [Store]. It does not block. It fails only if more than a million different policies
+// are in use on the store at a time.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	sc, err := s.scope(r.Scope)
 	if err != nil {
@@ -86,7 +91,7 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	return sc.memory.decide(sc, h, r), nil
 }
 
-// allow is Do for one event, when nothing but Allowed is asked for. It takes half the time.
+// allow is Do for one event, if only Allowed is needed. It takes half the time.
 func (s *MemStore) allow(scope *Scope, key string) bool {
 	sc, err := s.scope(scope)
 	if err != nil {
@@ -113,8 +118,8 @@ func (s *MemStore) allow(scope *Scope, key string) bool {
 	return sc.memory.decide(sc, h, Request{Scope: scope, Key: key, Ask: Ask{N: 1}}).Allowed
 }
 
-// take is Do for all or none of n events of a known key, when nothing but the Result is asked for. It
-// takes two thirds of the time.
+// take is Do for all or none of n events of a known key, if only the Result is needed. It takes two
+// thirds of the time.
 func (s *MemStore) take(scope *Scope, key string, n int) (limit int, r shortResult, ok bool) {
 	sc, err := s.scope(scope)
 	if err != nil || sc.admitWord == nil {

@@ -150,7 +150,7 @@ func (s *segment) fill(h hash, state uint64) {
 	s.live++
 }
 
-// full tells whether another entry would make the table slow.
+// full reports whether another entry would make the table slow.
 func (s *segment) full() bool { return s.used+1 > len(s.entries)*13/16 }
 
 // A directory finds the segment of a hash by its first bits.

@@ -20,11 +20,11 @@ func Parts(p Policy) []Policy {
 	return nil
 }
 
-// A list is policies in a value that can be compared with ==, however many they are: so limiters of
-// equal compositions share their states as those of equal policies do.
+// A list is policies in a value that can be compared with ==, however many they are. Limiters of
+// equal compositions then share their states, as those of equal single policies do.
 //
-// It is nil, or the unique handle of a node, so that to compare and to hash a list takes no longer than
-// to do so with a pointer. From a policy on that can't be compared it is the node itself.
+// It is nil, or the unique handle of a node: to compare and to hash a list then takes no longer
+// than to do so with a pointer. From a policy on that cannot be compared it is the node itself.
 type list struct{ node any }
 
 type node struct {
@@ -58,7 +58,7 @@ func (l list) policies() []Policy {
 	return ps
 }
 
-// goString is what %#v prints of a composition.
+// goString returns the %#v form of a composition.
 func goString(name string, l list) string {
 	var b strings.Builder
 	for _, p := range l.policies() {

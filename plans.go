@@ -18,18 +18,23 @@ type plans struct {
 	known *knownPlans // what forKey returned
 }
 
-// WithPolicyFor sets a function that chooses the policy of each key: customers have plans. If it returns
-// nil, or a nil pointer, the policy is the one given to New, or to SetPolicy since. It is called once for each decision,
-// and several times by [Keyed.Wait], concurrently, with the context of the call (of [Keyed.Allow],
-// the background); so it should look the policy up, and not fetch it.
+// WithPolicyFor sets a function that chooses the policy of each key, such as the plan of a
+// customer. If it returns nil or a nil pointer, the policy is the one given to [New], or the one
+// that [Keyed.SetPolicy] has set since.
 //
-// A policy that is in use costs one lookup in a map. That does not allocate if the function returns a
-// stored Policy. Up to 100,000 different policies can be in use; beyond the first thousand, one is in use
-// from its second call on. Policies beyond that, policies that were not used for long, and policies that are
-// not comparable are prepared again for each call.
+// The function is called once for each decision, and several times by [Keyed.Wait], concurrently.
+// It gets the context of the call. [Keyed.Allow] has none and passes context.Background(). The
+// function should be fast: look the policy up, and do not fetch it over a network.
 //
-// A key whose policy changes keeps what it has used up, as [Keyed.SetPolicy] tells. A policy at fault
-// is an error of the call.
+//   - A policy in use costs one lookup in a map. It does not allocate if the function returns a
+//     stored Policy.
+//   - Up to 100,000 different policies can be in use. Above the first thousand, a policy is in use
+//     from its second call on.
+//   - Other policies are prepared again for each call: those above that number, those unused for
+//     long, and those that are not comparable.
+//
+// A key whose policy changes keeps its used-up share, as [Keyed.SetPolicy] describes. An invalid
+// policy is an error of the call.
 func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 	return func(k *Keyed) error {
 		if policy == nil {
@@ -40,27 +45,29 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 	}
 }
 
-// SetPolicy changes the policy of a limiter in use. It takes the place of the one given to [New];
-// so where [WithPolicyFor] chooses, it is for those keys that have no other.
+// SetPolicy changes the policy of a limiter in use. It replaces the policy given to [New]. Where
+// [WithPolicyFor] chooses another policy for a key, that one stays.
 //
-// A change is no fresh allowance, and shuts no key:
+// A change gives no fresh allowance, and shuts no key:
 //
-//   - If only the Limit of a window or log changes, or only Burst or Capacity of a bucket, what was
-//     counted stays counted, to the event. A raised limit opens a used-up key at once, by the difference.
-//   - After any other change, the share that is used up of the old policy is charged to the new one:
-//     until the old policy forgets those events, and for the span of the new policy at most. That span
-//     begins with the first request for events after the change. Then the old policy is forgotten.
-//   - Parts of [All] and [Tiers] that stay keep what they have counted.
+//   - If only the Limit of a window or log changes, every counted event stays counted. The same
+//     holds for Burst or Capacity of a bucket. A raised limit opens a used-up key at once, by the
+//     difference.
+//   - After any other change, the used-up share of the old policy is charged to the new one. This
+//     lasts until the old policy forgets those events, and for the span of the new policy at most.
+//     That span begins with the first request for events after the change. Then the old policy is
+//     forgotten.
+//   - Parts of [All] and [Tiers] that stay keep their counts.
 //
 // docs/limits.md has a table with examples. To start afresh, give the limiter another name, or call
 // [Keyed.Reset] for one key.
 //
-// Waiters get new turns at once, in the same order: sooner if the new policy is faster. If it
-// can never grant what one waits for, or has no room for it in its queue, its Wait fails.
+// Waiters get new turns at once, in the same order. If the new policy is faster, their turns come
+// sooner. A Wait fails if the new policy can never grant its events, or has no room in its queue.
 //
-// If the policy is at fault, SetPolicy returns an error, and changes nothing. After an error that wraps
-// the store's, or that of ctx, the policy is changed, but some waiters have kept their old turn, or
-// lost it to the error.
+// If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps that of
+// the store or of ctx. The policy is then changed, but some waiters have kept their old turns, or
+// failed with that error.
 func (k *Keyed) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade
@@ -79,7 +86,7 @@ func (k *Keyed) SetPolicy(ctx context.Context, p Policy) error {
 	return nil
 }
 
-// newScope makes a policy ready.
+// newScope prepares a policy for use.
 func (p *plans) newScope(policy Policy) (*Scope, error) {
 	if nilPolicy(policy) {
 		return nil, fmt.Errorf("weir: the Policy is %s, must be one", nilText(policy))
@@ -91,7 +98,7 @@ func (p *plans) newScope(policy Policy) (*Scope, error) {
 	return &Scope{Name: p.name, Policy: policy, Decider: decider, clock: p.clock}, nil
 }
 
-// scope is that of a key.
+// scope returns the scope of a key.
 func (p *plans) scope(ctx context.Context, key string) (*Scope, error) {
 	if p.forKey == nil {
 		return p.usual.Load(), nil

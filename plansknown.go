@@ -14,15 +14,16 @@ const (
 	maxAsked  = askedBits / 8 // bits that are set
 )
 
-// knownPlans remembers the policies that a function of [WithPolicyFor] returned, made ready.
+// knownPlans keeps prepared policies that a function of [WithPolicyFor] returned.
 //
-// It keeps two generations. A policy that is asked for is put into the young one, whether it is new or
-// comes from the old one. When the young one is full it becomes the old one, and the old one is dropped.
+// It has two generations. A policy that is asked for is put into the young one, whether it is new
+// or comes from the old one. When the young one is full it becomes the old one, and the old one is
+// dropped.
 //
-// The first thousand new policies of a generation are remembered at once, the others when they are asked
-// for again. To tell, a bit is set for the hash of each. A generation ends, too, when one in eight bits is
-// set. So a function that makes up ever new policies is left with few: those that pass for known ones, one in
-// sixteen of the 130,000 that a generation then sees.
+// The first thousand new policies of a generation are kept at once, the others from their second
+// call. For this, a bit is set for the hash of each. A generation also ends when one in eight bits
+// is set. A function that makes up ever new policies then leaves few of them: those that pass for
+// known ones, one in sixteen of the 130,000 that a generation then sees.
 type knownPlans struct {
 	seed       maphash.Seed
 	young, old atomic.Pointer[planTable]
@@ -42,14 +43,16 @@ func newKnownPlans() *knownPlans {
 
 func (k *knownPlans) hash(policy Policy) uint64 { return maphash.Comparable(k.seed, policy) }
 
-// find looks a policy up in the young generation, and tells whether it can be remembered at all: one that
-// cannot be compared is not there. To ask that first would take longer than the look.
+// find looks a policy up in the young generation. It also reports whether the policy can be kept at
+// all: one that cannot be compared is not there. To check that first would take longer than the
+// look.
 func (k *knownPlans) find(policy Policy) (s *Scope, ok bool) {
 	defer func() { _ = recover() }()
 	return k.young.Load().slot(k.hash(policy), policy).Load(), true
 }
 
-// keep remembers s, if it is time to, and returns it, or the one of an equal policy that is there already.
+// keep stores s, if it is time to, and returns it. If an equal policy is there already it returns
+// that.
 func (k *knownPlans) keep(s *Scope) *Scope {
 	k.mu.Lock()
 	defer k.mu.Unlock()

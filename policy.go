@@ -5,70 +5,74 @@ import (
 	"time"
 )
 
-// A Policy says what a limiter allows. Those of this package are [TokenBucket], [LeakyBucket],
-// [FixedWindow], [SlidingWindow], [SlidingLog] and [CalendarWindow], which count events,
-// [All] and [Tiers], which are composed of others, and [SingleRateMarker] and [TwoRateMarker]. They
-// are plain values, which can be compared, printed, and read from text: see [ParsePolicy].
+// A Policy says what a limiter allows. Callers choose one. The method is only for implementers of
+// policies. The policies of this package are:
 //
-// Other packages can add policies; package storetest shows one.
+//   - [TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] and
+//     [CalendarWindow], which count events
+//   - [All] and [Tiers], which are composed of others
+//   - [SingleRateMarker] and [TwoRateMarker]
+//
+// They are plain values, which can be compared, printed, and read from text: see [ParsePolicy].
+// Other packages can add policies. Package storetest shows one.
 type Policy interface {
 	// Decider checks the policy and returns its algorithm. An error names every fault of the
-	// policy, with the value given and what is allowed.
+	// policy, with its value and the allowed range.
 	Decider() (Decider, error)
 }
 
-// A Decider is the algorithm of a [Policy], a pure function on a short run of 64-bit words. It
-// knows no clock, lock, key or store, so that any [Store] can run any Decider. It is immutable, and
-// safe for concurrent use.
+// A Decider is for implementers of stores and policies. It is the algorithm of a [Policy]: a pure
+// function on a short slice of 64-bit words. It has no clock, lock, key or store. Any [Store] can
+// therefore run any Decider. A Decider is immutable, and safe for concurrent use.
 //
 // The rules for implementers:
 //
-//   - The state of a key never seen is Words() words of zero.
-//   - Instants are nanoseconds since the Unix epoch, never negative. An instant
-//     older than one the state has seen earns nothing.
-//   - A denial, and a look (N = 0), leave the state unchanged.
-//   - Nothing wraps around: where a true value does not fit, the answer is a denial.
+//   - The state of a new key is Words() words of zero.
+//   - Instants are nanoseconds since the Unix epoch, never negative. An instant older than one that
+//     the state has seen earns nothing.
+//   - A denial and a look (N = 0) leave the state unchanged.
+//   - Numbers never wrap around. Where a true value does not fit, the answer is a denial.
 type Decider interface {
-	// Words is the number of words of a new state.
+	// Words returns the number of words of a new state.
 	Words() int
 
-	// Decide answers ask at the instant now. It updates state in place and returns it; a policy
+	// Decide answers ask at the instant now. It updates state in place and returns it. A policy
 	// whose states grow may append to it, or return a shorter part of it.
 	Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer)
 
-	// Expiry is the first instant from which on state answers every ask as a new state does. A store
-	// may forget it then, and not before. math.MaxInt64 stands for all instants that an int64 cannot
-	// hold, and so for never.
+	// Expiry returns the instant from which on state answers every ask as a new state does. A store
+	// may forget the state from then on, but not earlier. math.MaxInt64 stands for never, and for
+	// all instants that an int64 cannot hold.
 	Expiry(state []uint64) int64
 }
 
-// A WordDecider is a [Decider] whose states are a single word at all times. A store may then keep
-// the word where it can exchange it atomically, and need no lock. No state of a WordDecider is the
-// largest uint64: a store may mark a word with that.
+// A WordDecider is for implementers of stores and policies. It is a [Decider] whose states always
+// have one word. A store may exchange that word atomically, without a lock. The largest uint64 is
+// never a state of a WordDecider. A store may use it to mark a word.
 type WordDecider interface {
 	Decider
 
-	// DecideWord is Decide for the word state. It returns the new word.
+	// DecideWord is Decide for a state of one word. It returns the new word.
 	DecideWord(state uint64, now int64, ask Ask) (uint64, Answer)
 }
 
-// A wordAdmitter is a [WordDecider] that has a short way for the commonest asks, those of
+// A wordAdmitter is a [WordDecider] with a short path for the most common asks, those of
 // [Keyed.Allow] and [Keyed.Take].
 type wordAdmitter interface {
-	// admitWord asks for one event, and tells only whether it is granted. Making up the whole answer
-	// takes as long again as everything else.
+	// admitWord asks for one event, and reports only whether it is granted. The whole answer would
+	// take as long again as everything else.
 	admitWord(state uint64, now int64) (next uint64, granted bool)
 
-	// takeWord asks for all or none of n events, at least zero, and tells of the Result what can
-	// change.
+	// takeWord asks for all or none of n events, at least zero. It returns the fields of the Result
+	// that can change.
 	takeWord(state uint64, now int64, n int) (next uint64, r shortResult)
 
 	// limitAtOnce is the Limit of every Result.
 	limitAtOnce() int
 }
 
-// A shortResult is a [Result] that is handed on in registers: one of more than four fields is not, and
-// copying it from call to call takes as long as deciding.
+// A shortResult is a [Result] that fits in registers. A struct of more than four fields does not,
+// and to copy it from call to call takes as long as a decision.
 type shortResult struct {
 	remaining              int
 	retryAfter, resetAfter time.Duration // allowed if retryAfter is zero (R4)
@@ -76,54 +80,55 @@ type shortResult struct {
 
 func (r Result) short() shortResult { return shortResult{r.Remaining, r.RetryAfter, r.ResetAfter} }
 
-// An admitter is the same for a [Decider] whose states are of more words.
+// An admitter is a wordAdmitter's counterpart for a [Decider] whose states have more words.
 type admitter interface {
 	admit(state []uint64, now int64) (next []uint64, granted bool)
 }
 
-// An Ask is what a [Decider] is asked for.
+// An Ask is for implementers of stores and policies. It is the question to a [Decider].
 type Ask struct {
-	// N is the number of events. 0 looks, and changes nothing. Below zero it gives back -N events
-	// that were granted before.
+	// N is the number of events. With 0 it only looks, and changes nothing. Below zero it gives
+	// back -N events that were granted before.
 	N int
 
-	// MaxWait is how far ahead the caller is prepared to be granted the events. If it is above
-	// zero, a policy that keeps a queue may grant them for a later instant, which the answer tells
-	// in Delay. Policies without a queue answer as if it were zero. It is zero unless How is
-	// AllOrNone.
+	// MaxWait is how far ahead the events may be granted. If it is above zero, a policy with a
+	// queue may grant them for a later instant, which is Delay in the answer. Policies without a
+	// queue answer as if it were zero. It is zero unless How is AllOrNone.
 	MaxWait time.Duration
 
-	// How says what to do if not all of N can be granted.
+	// How says what to do if not all of the N events can be granted.
 	How How
 
-	// GrantedAt, for an N below zero, is the instant at which the events were granted: the At of
-	// that answer, or 1 if that is zero. The policy then gives back only what it still counts of
-	// what was granted until that instant. Zero means that the grant is not known; the latest
-	// events are given back.
+	// GrantedAt is for an N below zero. It is the instant at which the events were granted: At of
+	// that answer, or 1 if that At is zero. The policy then gives back only events that were
+	// granted until that instant and that it still counts. Zero means that the grant is not known.
+	// The latest events are then given back.
 	GrantedAt int64
 
-	// Charges, if not nil, names the grant. For an N above zero, it is where the policy puts what
-	// it charges, in place of what is there. For an N below zero, with a GrantedAt, it is what the
-	// grant was charged.
+	// Charges, if not nil, identifies the grant:
+	//
+	//   - For an N above zero, the policy replaces its contents with what it charges.
+	//   - For an N below zero with a GrantedAt, it is what the grant was charged.
 	Charges *[]Charge
 
-	// Parts, if not nil, is where a policy that is composed of others puts the results of its
-	// parts, in place of what is there. Other policies leave it alone.
+	// Parts, if not nil, receives the results of the parts of a composed policy, in place of its
+	// contents. Other policies do not change it.
 	Parts *[]Result
 }
 
-// A Charge is what a grant was charged by one policy. A policy that is composed of others has a
-// Charge for each of those that are not composed, in their order.
+// A Charge is for implementers of stores and policies. It is the cost of a grant by one policy. A
+// composed policy has a Charge for each of its single policies, in their order.
 type Charge struct {
 	N      int           // events; zero for a tier that did not pay
-	Before time.Duration // ResetAfter as it was before
-	For    time.Duration // ResetAfter since: for so long the events count at most
+	Before time.Duration // ResetAfter before the grant
+	For    time.Duration // ResetAfter after the grant: the events count for at most that long
 }
 
-// until is the instant until which the events of a charge that was made at the instant at count.
+// until is the instant until which the events of a charge count that was made at the instant at.
 func (c Charge) until(at int64) int64 { return saturatingAdd(at, c.For) }
 
-// until is the instant until which what is given back counts, or math.MaxInt64 if that is not known.
+// until is the instant until which the given-back events count, or math.MaxInt64 if it is not
+// known.
 func (a Ask) until() int64 {
 	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) != 1 {
 		return math.MaxInt64
@@ -131,45 +136,47 @@ func (a Ask) until() int64 {
 	return (*a.Charges)[0].until(a.GrantedAt)
 }
 
-// How says what is to be done if not all the events of an [Ask] can be granted.
+// How is for implementers of stores and policies. It says what to do if not all the events of an
+// [Ask] can be granted.
 type How uint8
 
 const (
 	// AllOrNone grants all of the events, or none.
 	AllOrNone How = iota
 
-	// UpTo grants as many as there are, and tells how many in Granted. It is a denial if there is none;
-	// RetryAfter is then the time until there is one.
+	// UpTo grants as many as there are, and sets Granted to their number. It is a denial if there
+	// are none. RetryAfter is then the time until there is one.
 	UpTo
 
-	// Regardless grants all of them in any case. It is for what has happened already. What goes
-	// beyond the allowance is a debt, which those who come later have to wait for.
+	// Regardless grants all of the events in any case. It is for events that have already happened.
+	// Events beyond the allowance are a debt. Later requests are denied until it is paid.
 	Regardless
 )
 
-// An Answer is what a [Decider] answers.
+// An Answer is for implementers of stores and policies. It is the answer of a [Decider] to an
+// [Ask].
 type Answer struct {
 	Result
 
-	// Delay is how long after now the granted events may go ahead; above zero only for an ask with
-	// MaxWait. In a denial of such an ask by a policy that keeps a queue it is the delay that was
-	// too long; one that keeps none denies with zero. After giving back it is by how much those
-	// behind can move up.
+	// Delay is the time from now until the granted events may go ahead. It is above zero only for
+	// an ask with MaxWait. Two cases differ:
+	//
+	//   - In a denial of such an ask, a policy with a queue sets the delay that was too long. A
+	//     policy without a queue sets zero.
+	//   - After a give-back, it is how far later bookings can move up.
 	Delay time.Duration
 
-	// QueueFull tells that the policy's queue has no room, however long the caller waits in it.
+	// QueueFull reports that the policy's queue has no room, however long the caller would wait.
 	QueueFull bool
 
-	// Granted is how many events were granted, if the ask was for UpTo.
+	// Granted is the number of events that were granted, if How was UpTo.
 	Granted int
 
-	// At is the instant of the decision, by the clock that decided. It is the Store that sets it, as
-	// well as the next.
+	// At is the instant of the decision, by the clock that decided. The Store sets it.
 	At int64
 }
 
-// never is the answer to an ask for more than can ever fit, on top of what a look at the state
-// answers.
+// never returns the denial of a request that can never fit. a is the answer to a look at the state.
 func (a Answer) never() Answer {
 	a.Allowed, a.RetryAfter = false, Never
 	return a

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// renew gives those who wait for a key new turns, because the policy has changed, or if the key is to
-// be forgotten. What they have booked is given back, and each asks again, in the same order, and by
-// the policy that is its own. From the first that books nothing on, they ask when they are first.
-// Meanwhile nobody joins or leaves.
+// renew gives the waiters for a key new turns, because the policy has changed, or because the key
+// is to be forgotten. Their bookings are given back, and each asks again, in the same order, by its
+// own policy. If one books nothing, it and those behind it ask when they are first. Meanwhile no
+// waiter joins or leaves.
 func (k *Keyed) renew(ctx context.Context, key string, forget bool) error {
 	ln, waited, err := k.lines.start(ctx, key, renewing)
 	if err != nil {
@@ -33,9 +33,9 @@ func (k *Keyed) renew(ctx context.Context, key string, forget bool) error {
 	return k.askForPlaces(ctx, ln)
 }
 
-// freePlaces gives back what was booked, the last run first, unless that is forgotten. If the store
-// fails, those before keep what they have. What cannot be freed, since others have booked behind it,
-// stays charged.
+// freePlaces gives back what was booked, the last run first, unless it is forgotten. If the store
+// fails, the waiters before keep their bookings. A booking stays charged if it cannot be freed,
+// because others have booked behind it.
 func (k *Keyed) freePlaces(ctx context.Context, ln *line, forgotten bool) error {
 	for r, n := k.lines.unbook(ln, nil); r != nil; r, n = k.lines.unbook(ln, r) {
 		if forgotten || r.degraded {
@@ -48,7 +48,7 @@ func (k *Keyed) freePlaces(ctx context.Context, ln *line, forgotten bool) error 
 	return nil
 }
 
-// askForPlaces asks for those who have none, until one books nothing.
+// askForPlaces asks for the waiters that have not booked, until one books nothing.
 func (k *Keyed) askForPlaces(ctx context.Context, ln *line) (faults error) {
 	for last := (*waiter)(nil); ; {
 		w, before := k.lines.next(ln)
@@ -73,12 +73,12 @@ func (k *Keyed) askForPlaces(ctx context.Context, ln *line) (faults error) {
 	}
 }
 
-// unbook makes those of a run that was freed, the last, ones that have not booked. It returns the run
-// that is the last then, if there is one, and how many events were booked in it.
+// unbook marks the waiters of the freed run, the last, as not booked. It returns the run that is
+// then the last, if there is one, and how many events were booked in it.
 func (ls *lines) unbook(ln *line, freed *run) (r *run, n int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ln.askAt = 0 // what was told is out of date
+	ln.askAt = 0 // the answer is out of date
 	for ; freed != nil && ln.booked.run == freed; ln.booked = ln.booked.prev {
 		ln.booked.run = nil
 	}
@@ -89,8 +89,8 @@ func (ls *lines) unbook(ln *line, freed *run) (r *run, n int) {
 	return r, n
 }
 
-// next is the first of those who have not booked, if there is one, and the run of the one before it.
-// Whoever is about to leave needs no turn.
+// next returns the first waiter that has not booked, if there is one, and the run of the waiter
+// before it. A waiter that is about to leave needs no turn.
 func (ls *lines) next(ln *line) (*waiter, *run) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -7,32 +7,38 @@ import (
 	"time"
 )
 
-// Reserve books n events of key before it is known how many they will be. [Reservation.Settle]
-// says so afterwards, and [Reservation.Cancel] that they do not happen. It is for costs that show
-// only in the doing, as tokens of a language model or bytes of an answer do, and for callers who
-// want to know their turn and not to be held up until it comes, as [Keyed.Wait] does.
+// Reserve books n events of key before their true number is known. It is for two cases:
 //
-// With [TokenBucket] and [LeakyBucket] it books ahead, as Wait does: as far as the deadline of ctx, or
-// however far if ctx has none; a LeakyBucket no further than its Capacity. The work
-// may go ahead after [Reservation.Delay]. Other policies grant what they can grant now. If the
-// events cannot be booked, the Reservation is denied, which is no error; its RetryAfter tells when
-// they could be.
+//   - The cost is known only after the work, like the tokens of a language model or the bytes of a
+//     response. Book an estimate. [Reservation.Settle] then charges the true cost.
+//     [Reservation.Cancel] gives all back.
+//   - The caller wants to know its turn. Unlike [Keyed.Wait], Reserve does not block until then.
 //
-// [All] books nothing ahead. Nor does a bucket while events that another policy granted still count,
-// after a change.
+// What it books depends on the policy:
 //
-// A Reservation that is neither settled nor cancelled keeps what it has booked. It costs nothing
+//   - [TokenBucket] and [LeakyBucket] book ahead, as Wait does, up to the deadline of ctx. Without
+//     a deadline there is no bound. A LeakyBucket books no further than its Capacity. The work may
+//     go ahead after [Reservation.Delay].
+//   - After a change of policy, a bucket books nothing ahead while events of another policy still
+//     count.
+//   - All other policies, and [All], grant only the events that they can grant now.
+//
+// If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter
+// is the time until they could be booked. With n = 0 it books nothing, and Settle charges
+// everything.
+//
+// A Reservation that is neither settled nor cancelled keeps its events booked. It costs nothing
 // while it is open, and needs no closing.
 //
-// An error means that there is no decision; the Reservation is then nil. An n below 0 and a ctx
-// that has ended are errors. With n = 0 it books nothing: all is charged when it is settled.
+// An error means that there is no decision. The Reservation is then nil. An n below 0 and a ctx
+// that has ended are errors.
 func (k *Keyed) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
 	return r, callError("Reserve of", n, err)
 }
 
-// reserve takes its turn with those who join the line, so that nobody books ahead of those who are
-// given new turns.
+// reserve takes its turn with the calls that join the line. No call then books ahead of waiters
+// that are given new turns.
 func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	if err := k.check(ctx, n); err != nil {
 		return nil, err
@@ -59,18 +65,22 @@ func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, e
 	}, nil
 }
 
-// A Reservation is events that [Keyed.Reserve] has booked, or was denied. All methods are safe for
-// concurrent use.
+// A Reservation is the answer to [Keyed.Reserve]: events that are booked, or a denial. All methods
+// are safe for concurrent use.
 //
-// Of the calls of Settle and Cancel, the first counts. All others wait for it as long as their ctx
-// lets them, do nothing, and return what it returned. So it is good practice to defer a Cancel, and to settle when the cost is
-// known.
+// Of the calls of Settle and Cancel, only the first counts. The others do nothing. They wait for
+// the first as long as their ctx allows, and return its result. It is good practice to defer a
+// Cancel, and to settle when the cost is known.
 //
-// If the store fails in that call it is not known whether it counted, and it is not tried again:
-// nothing is given back or charged twice. An error from before the store was asked leaves the
-// Reservation open. To call again after an error is right in either case.
+// After an error it is always right to call again:
+//
+//   - If the store failed, it is not known whether the call counted. Another call returns the same
+//     error, and does not ask the store. Nothing is given back or charged twice.
+//   - If the error came before the store was asked, the Reservation stays open. Another call tries
+//     again.
 type Reservation struct {
-	// Result is the answer when it was made: whether the events are booked, and what is left.
+	// Result is the answer at the time of the reservation: whether the events are booked, and how
+	// many are left.
 	Result
 
 	limiter *Keyed
@@ -85,9 +95,9 @@ type Reservation struct {
 	err      error // what the call that counted returned
 }
 
-// Delay is the time from now until the events may go ahead: zero if at once, [Never] if they were
-// denied. They may also go ahead later. Delay does not shrink when earlier reservations are
-// cancelled.
+// Delay returns the time from now until the events may go ahead. It is zero if they may go ahead at
+// once, and [Never] if they were denied. They may also go ahead later. Delay does not shrink when
+// earlier reservations are cancelled.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil || r.limiter == nil || !r.Allowed {
 		return Never
@@ -100,12 +110,12 @@ var (
 	errPanicked    = errors.New("the store panicked")
 )
 
-// Cancel gives back all that was booked, as far as [Reservation.Settle] says that it is free again. It
-// is Settle for 0 events. If the reservation has been settled, it does nothing, and returns what
-// Settle returned.
+// Cancel is Settle for 0 events. It gives back all that was booked, as far as [Reservation.Settle]
+// says that it is free again. If the reservation has been settled, it does nothing, and returns the
+// result of Settle.
 //
-// What is given back after Delay has passed can be used at once. In a [LeakyBucket] the next events
-// may then follow each other more closely, once.
+// After Delay has passed, events that are given back can be used at once. In a [LeakyBucket] the
+// next events may then follow each other more closely, once.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || r.limiter == nil {
 		return errNotReserved
@@ -116,30 +126,33 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 	return nil
 }
 
-// Settle charges for the actual number of events in place of those that were booked.
+// Settle charges for the actual number of events in place of those that were booked. The policy
+// that booked them settles them, even if the limiter's policy was changed since:
 //
-// The policy that booked the events settles them, even if it was changed since:
+//   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
+//     tier that paid, [All] to every part.
+//   - More events: they are charged now, even if there are not as many left. The key is then in
+//     debt, and later callers wait until it is paid.
+//   - A denied reservation: all events are charged.
+//   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
+//     not booked it.
+//   - After a [Keyed.Reset] of the key: nothing is given back, because Reset forgets bookings.
 //
-//   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the tier
-//     that paid, [All] to every part.
-//   - More events: they are charged now, even if there are not as many left. The key is then in debt,
-//     and later callers wait for it. Of a reservation that was denied, all events are charged.
-//   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has not
-//     booked it. Nor is it after a [Keyed.Reset] of the key, which forgets what was booked.
+// In a bucket, later grants decide which events are free again:
 //
-// In a bucket, what is free again depends on later grants:
+//   - No later grants: the reservation is undone exactly.
+//   - All later grants are waiters of this limiter: they move up.
+//   - A later [Reservation] has not gone ahead yet, or a waiter of another limiter or process has
+//     not: nothing is free. They keep the instants that they were given.
+//   - The key is in debt: nothing is free while the debt lasts.
+//   - All later grants have gone ahead: events of the reservation that still count are free.
 //
-//   - If there are none, the reservation is undone exactly.
-//   - If all of them are waiters of this limiter, they move up.
-//   - While another [Reservation] lies ahead, or a waiter of another limiter or process, nothing is
-//     free: they keep the instants that they were given. Nor is anything while a debt lasts.
-//   - If all of them have gone ahead, what still counts of the reservation is free.
+// A [TokenBucket] frees nothing if a reservation is settled for fewer events before Delay has
+// passed. The actual events keep the instant that Delay reported. Settle when they go ahead, or
+// cancel.
 //
-// Before Delay has passed, a [TokenBucket] frees nothing of a reservation that is settled for fewer events:
-// these keep the instant that was told. Settle it when they go ahead, or cancel it.
-//
-// An actual below zero is an error. Since who settles has often been cancelled before, a ctx that
-// has ended is none: the store then gets a second's time.
+// An actual below 0 is an error. A ctx that has ended is not an error, because callers often settle
+// after they were cancelled. The store then gets one second.
 func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	if r == nil || r.limiter == nil {
 		return errNotReserved
@@ -166,7 +179,7 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 	return r.err
 }
 
-// settleFirst tells whether it came to ask the store, or need not.
+// settleFirst settles. It reports whether the store was asked, or need not be.
 func (r *Reservation) settleFirst(ctx context.Context, actual int) (asked bool, err error) {
 	k := r.limiter
 	switch more := actual - r.grant.n; {

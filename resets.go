@@ -2,10 +2,10 @@ package weir
 
 import "strings"
 
-// resets are the keys that were reset. The reservations that a reset forgot have nothing to give back: what a
-// key counts since was granted to others, even where it looks the same.
+// resets are the keys that were reset. Reservations that a reset forgot have nothing to give back.
+// What a key has counted since was granted to others, even where it looks the same.
 //
-// A key is remembered only while a reservation that was made before may still count.
+// A key is kept only while a reservation from before its reset may still count.
 type resets struct {
 	number uint64           // of those there were
 	open   int64            // when nothing reserved counts any more, by the limiter's clock
@@ -17,8 +17,8 @@ type reset struct {
 	until  int64 // when nothing reserved before counts any more
 }
 
-// reserved tells what was reserved at an instant, if anything, and returns the number of the last reset
-// before.
+// reserved records what was reserved at an instant, if anything. It returns the number of the last
+// reset before it.
 func (ls *lines) reserved(at int64, charges []Charge) uint64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -28,7 +28,8 @@ func (ls *lines) reserved(at int64, charges []Charge) uint64 {
 	return ls.resets.number
 }
 
-// reset tells that a key is reset at the instant now. An error may hide that it was.
+// reset records that a key is reset at the instant now. It is called before the store is asked,
+// because an error may hide that the key was reset.
 func (ls *lines) reset(key string, now int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -49,7 +50,7 @@ func (ls *lines) reset(key string, now int64) {
 	rs.keys[strings.Clone(key)] = reset{rs.number, rs.open}
 }
 
-// forgot tells whether the key was reset since a reset of that number.
+// forgot reports whether the key was reset since the reset of that number.
 func (ls *lines) forgot(key string, number uint64) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Shadowed is a [Limiter] that is tried out on live traffic, made by [Shadow]. It is safe for concurrent use, as
-// the limiter that it asks is.
+// Shadowed is a [Limiter] that is tested on live traffic. [Shadow] makes it. It is safe for
+// concurrent use if the limiter that it asks is.
 type Shadowed struct {
 	limiter Limiter
 	observe func(Refusal)
@@ -16,26 +16,30 @@ type Shadowed struct {
 
 var _ Limiter = (*Shadowed)(nil)
 
-// A Refusal is what a [Shadowed] limiter refused, or would have.
+// A Refusal is a request that a [Shadowed] limiter refused, or would have refused.
 type Refusal struct {
 	Key      string
 	N        int    // the events asked for
-	Result   Result // of Take and Wait; zero for Allow, which learns no more than that, and with an Err
-	Err      error  // why there was no decision, or why Wait failed; or nil
-	Enforced bool   // whether it was refused in fact
+	Result   Result // of Take and Wait; zero for Allow, which has no details, and with an Err
+	Err      error  // the error of Take or Wait; or nil
+	Enforced bool   // whether it was really refused
 }
 
-// Shadow returns a limiter that refuses nothing. It asks l, which counts as ever, and tells observe
-// what l would have refused. So a limit can be watched on live traffic before it is switched on, and
-// then be switched on for a share of it, by [Shadowed.Enforce].
+// Shadow returns a limiter that refuses nothing at first. It asks l, which counts as usual, and
+// calls observe for every request that l would have refused. Use it to watch a limit on live
+// traffic before you enforce it. Then enforce it for a share of the keys, with [Shadowed.Enforce].
 //
-// An event that l denied is granted, and not counted by l; so what observe hears of is what would have
-// been refused if the clients had gone on as they did. An error of l is told to observe and
-// is a grant, but for an ended context and an n below 0. Wait does not wait: it asks as Take does.
-// For the keys that are enforced all is as with l: its answers, its errors, and its Wait.
+// For keys that are not enforced:
 //
-// Observe is called in the course of the call, concurrently; nil stands for nobody. Shadow panics if l
-// is nil.
+//   - A request that l denied is granted, and l does not count it. The calls of observe show what
+//     would be refused if clients went on as they do now.
+//   - If l returns an error, observe gets the error, and the request is granted.
+//   - An ended context and an n below 0 are returned as errors. observe is not called.
+//   - Wait does not wait. It asks as Take does.
+//
+// For keys that are enforced, the answers, the errors and the waits are those of l.
+//
+// observe is called during the request, concurrently. It may be nil. Shadow panics if l is nil.
 func Shadow(l Limiter, observe func(Refusal)) *Shadowed {
 	if l == nil {
 		panic("weir: Shadow(nil, ...), must be a Limiter")
@@ -46,9 +50,10 @@ func Shadow(l Limiter, observe func(Refusal)) *Shadowed {
 	return &Shadowed{limiter: l, observe: observe}
 }
 
-// Enforce sets the share of the keys for which the limiter refuses in fact: from 0, as at first, to 1.
-// It may be changed at any time. Whether a key is among them depends on the key and the share alone;
-// so it is the same in all processes, and a larger share has all keys of a smaller one.
+// Enforce sets the share of the keys for which requests are really refused, from 0 to 1. It is 0 at
+// first, and may be changed at any time. Only the key and the share decide whether a key is
+// enforced. All processes therefore enforce the same keys, and a larger share includes all keys of
+// a smaller one. A share outside of that range is an error.
 func (s *Shadowed) Enforce(share float64) error {
 	if !(share >= 0 && share <= 1) {
 		return fmt.Errorf("weir: Enforce(%v), must be from 0 to 1", share)
@@ -67,8 +72,9 @@ func (s *Shadowed) Allow(key string) bool {
 	return !enforced
 }
 
-// Take implements [Limiter]. The Result of what would have been refused is that of the limiter, but
-// allowed, with a RetryAfter of 0; if there was an error, it is zero but for that.
+// Take implements [Limiter]. If the limiter denied but the key is not enforced, the Result is that
+// of the limiter, with Allowed set and a RetryAfter of 0. After an error it is zero with Allowed
+// set.
 func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) {
 	return s.take(ctx, key, n, s.enforces(key))
 }
@@ -99,8 +105,8 @@ func (s *Shadowed) Wait(ctx context.Context, key string, n int) error {
 	return err
 }
 
-// enforces tells whether a key belongs to the share. The hash is FNV-1a, with its bits mixed since its
-// upper ones hardly differ for short keys.
+// enforces reports whether a key belongs to the share. The hash is FNV-1a, with its bits mixed
+// because its upper ones hardly differ for short keys.
 func (s *Shadowed) enforces(key string) bool {
 	share := s.share.Load()
 	if share == 0 {

@@ -1,25 +1,33 @@
 package weir
 
-// SingleRateMarker marks events as the single rate three color marker of RFC 2697 marks packets: green while
-// the committed burst lasts, yellow while the excess burst lasts, and red, which is denied. Part of
-// a granted Result is 0 for green and 1 for yellow.
+// SingleRateMarker marks events as the single rate three color marker of RFC 2697 marks packets:
 //
-// A key has two buckets of tokens, which start full. Committed has the RFC's rate (CIR) and size
-// (CBS); of Excess the RFC's size is EBS. Tokens are earned at the committed rate, by the first
-// bucket, and what overflows it goes to the second. So yellow are those events that go beyond the
-// committed burst, as far as the key was below its rate before. All events of an ask have one color: it
-// is green if the first bucket has a token for each, else yellow if the second has, else red, and red
-// takes nothing.
+//   - green, while the committed burst lasts; Part of the Result is 0
+//   - yellow, while the excess burst lasts; Part is 1
+//   - red, which is denied
 //
-// It differs from [Tiers] of two buckets in that they share one rate, and so it never grants more than
-// Committed.Limit per Per in the long run. It is the mode that the RFC calls color-blind: what an event
-// was marked before does not count, since [Keyed.Take] has no place to tell it.
+// A key has two buckets of tokens, which start full. Committed has the rate and size that the RFC
+// calls CIR and CBS. Excess is the size that the RFC calls EBS. Tokens are earned at the committed
+// rate. They go to the first bucket, and when that is full, to the second. A key that stays below
+// its rate thus saves tokens for yellow events.
 //
-// Limit and Remaining are those of the bucket that has more. Part of a denial tells which color the
-// same ask will have after RetryAfter. A debt is charged to the second bucket; while it lasts, no more
-// is granted than both buckets have together. Events that are given back go to the second bucket as
-// far as it lacks tokens, and then to the first: so what was yellow does not become green. The state
-// is four words.
+// All events of a request have one color. It is green if the first bucket has a token for each
+// event. Otherwise it is yellow if the second bucket has. Otherwise it is red, and takes nothing.
+//
+// Unlike the buckets of [Tiers], both share one rate. In the long run it never grants more than
+// Committed.Limit per Per. It is the mode that the RFC calls color-blind: an earlier mark of an
+// event does not count, because [Keyed.Take] has no argument for it.
+//
+// Results, debts and give-backs:
+//
+//   - Limit and Remaining are those of the bucket that has more.
+//   - Part of a denial is the color that the same request will have after RetryAfter.
+//   - A debt is charged to the second bucket. While it lasts, no more is granted than both buckets
+//     have together.
+//   - Events that are given back go to the second bucket until it is full, and then to the first.
+//     This way no yellow event becomes green.
+//
+// The state has four words.
 type SingleRateMarker struct {
 	Committed TokenBucket // rate, and size of the bucket for green
 	Excess    int         // tokens that the bucket for yellow holds; at least 0
@@ -40,9 +48,10 @@ func (p SingleRateMarker) Decider() (Decider, error) {
 	return d, nil
 }
 
-// singleRate keeps two instants, in units of the rate, in two words each: when the bucket for green
-// will be full, and when that for yellow will be, which fills only after the first. So the latest that
-// the first can be lies before the latest that the second can be: a debt of both stays in the second.
+// singleRate keeps two instants, in units of the rate, in two words each. The first is when the
+// bucket for green will be full. The second is when the bucket for yellow will be full, which fills
+// only after the first. The bound of the first instant lies before that of the second: a debt of
+// both stays in the second.
 type singleRate struct{ marker }
 
 // Decide implements [Decider].
@@ -96,7 +105,8 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 
 func fits(owed, cost uint128, b bucket) bool { return !b.full.less(owed.add(cost)) }
 
-// put makes the state of what the buckets lack, and returns what both lack by it: a debt has an end.
+// put makes the state from what the buckets lack. It returns what both lack by that state, because
+// a debt is bounded.
 func (d *singleRate) put(state []uint64, at, green, both uint128) uint128 {
 	greenAt, fullAt := at.add(green), min128(at.add(both), d.yellow.most)
 	state[0], state[1] = greenAt.hi, greenAt.lo
@@ -104,11 +114,16 @@ func (d *singleRate) put(state []uint64, at, green, both uint128) uint128 {
 	return fullAt.sub(at)
 }
 
-// left is what both buckets have together. It is less than one of them has while the other is in debt.
+// left is what both buckets have together. It is less than one of them has while the other is in
+// debt.
 func (d *singleRate) left(both uint128) uint128 { return d.green.full.add(d.yellow.full).sub(both) }
 
-// deny tells when the first of the buckets will have enough for what they would lack: that for yellow if it
-// has enough now, else that for green, if it is large enough at all, since the other fills only after it.
+// deny finds when the first of the buckets will have enough. green and both are what they would lack:
+//
+//   - The bucket for yellow, if it has enough now.
+//   - Else the bucket for green, if it is large enough at all, because the other fills only after
+//     it.
+//
 // Both together must have enough, too.
 func (d *singleRate) deny(a Answer, green, both uint128, n int) Answer {
 	a = a.never()
@@ -126,7 +141,8 @@ func (d *singleRate) deny(a Answer, green, both uint128, n int) Answer {
 	return a
 }
 
-// look is the answer when the buckets lack that much. Part is the first bucket that has a token, or 0.
+// look is the answer when the buckets lack that much. Part is the first bucket that has a token, or
+// 0.
 func (d *singleRate) look(lackGreen, lackBoth uint128) Answer {
 	left := d.green.events(d.left(lackBoth))
 	green, yellow := min(d.green.remaining(lackGreen), left), min(d.yellow.remaining(lackBoth.sub(lackGreen)), left)

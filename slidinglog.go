@@ -8,19 +8,20 @@ import (
 
 // SlidingLog allows Limit events in any window of length Per, exactly.
 //
-// It remembers when each event was granted, and counts those in (now-Per, now]: one that is exactly
-// Per old is gone. Events of one instant share an entry.
+// It keeps the instant of each granted event, and counts the events in (now-Per, now]. An event
+// that is exactly Per old no longer counts. Events of one instant share an entry.
 //
-// Choose it where the limit is small and the promise strict: five logins a minute, a contract with
-// a provider that counts the same way. No window of length Per, wherever it starts, sees more than
-// Limit events; but all of them may come at once. For large limits use [SlidingWindow] or
-// [TokenBucket].
+// Choose it for a small, strict limit: five logins a minute, or a contract with a provider that
+// counts the same way. Any window of length Per, wherever it starts, has at most Limit events. But
+// all of them may come at once. For large limits use [SlidingWindow] or [TokenBucket].
 //
-// Its memory grows with what a key used: one word for an instant remembered, or two if several
-// events share it, and two more; never beyond Limit instants. It shrinks again.
+// Its memory per key grows with use, up to Limit instants, and shrinks again:
 //
-// It is the sliding window in its literal form. N. Mahdi, "An alternative approach to rate limiting", Figma, 2017,
-// describes it under the name "sliding window log", beside others.
+//   - one word for each instant, or two if several events share it
+//   - two more words
+//
+// It is the literal form of the sliding window. N. Mahdi, "An alternative approach to rate
+// limiting", Figma, 2017, describes it as "sliding window log", beside others.
 type SlidingLog struct {
 	Limit int           // events allowed in any window; at least 1
 	Per   time.Duration // length of the window; at least 1ns
@@ -38,12 +39,12 @@ func (p SlidingLog) Decider() (Decider, error) {
 
 // An eventLog's state is empty, or a header of two words and then the entries, oldest first.
 //
-//	state[logHead]   where the entries start: what lies before has left the window
+//	state[logHead]   where the entries start: those before it have left the window
 //	state[logTotal]  how many events the entries stand for
 //	entry            instant<<1, and if it stands for more than one event, then count<<1 | 1
 //
-// The low bit tells an instant from a count, read in either direction. What has left is cut off
-// when it is a quarter of the state, so that a decision moves O(1) words on average.
+// The low bit tells an instant from a count, in either direction. Entries that have left are
+// removed when they are a quarter of the state. A decision then moves O(1) words on average.
 type eventLog struct{ limit, per uint64 }
 
 const (
@@ -51,8 +52,8 @@ const (
 	logTotal
 	logEntries
 
-	// maxEvents is what an entry can stand for at most. A debt that reaches it stands for all from it on, and
-	// nothing lowers it.
+	// maxEvents is the most events that an entry can stand for. A debt that reaches it stands for
+	// all debts from it on, and nothing lowers it.
 	maxEvents = math.MaxUint64 >> 1
 )
 
@@ -101,9 +102,9 @@ func (d eventLog) used(state []uint64, now int64) uint64 {
 	return l.total
 }
 
-// view makes l the log at now, without the entries that have left the window. (Returned by value, it
-// would be copied, which takes longer than all else here.) It reports false if it finds that the state
-// is not sound.
+// view makes l the log at now, without the entries that have left the window. It reports false if
+// the state is not sound. (It does not return l by value, because to copy it takes longer than all
+// else here.)
 func (d eventLog) view(l *logView, state []uint64, now int64) bool {
 	l.eventLog, l.state, l.now = d, state, uint64(now)
 	if len(state) < logEntries {
@@ -128,7 +129,7 @@ func (d eventLog) view(l *logView, state []uint64, now int64) bool {
 	return (total > 0) == (head < uint64(len(state)))
 }
 
-// Expiry is when the latest event leaves the window.
+// Expiry is the instant at which the latest event leaves the window.
 func (d eventLog) Expiry(state []uint64) int64 {
 	if len(state) <= logEntries || state[logTotal] == 0 {
 		return 0
@@ -137,7 +138,8 @@ func (d eventLog) Expiry(state []uint64) int64 {
 	return int64(saturate(l.instant(l.last()) + d.per))
 }
 
-// sound reads all entries, and so takes as long as the log is. What Decide relies on it checks by itself.
+// sound reads all entries, and takes as long as the log is. Decide itself checks all that it relies
+// on.
 func (d eventLog) sound(state []uint64) bool {
 	if len(state) < logEntries || state[logHead] > uint64(len(state)) {
 		return false
@@ -155,8 +157,8 @@ func (d eventLog) sound(state []uint64) bool {
 	return total == state[logTotal]
 }
 
-// A logView is a log as it is at an instant. Only take and giveBack write to the state, so that a
-// look and a denial leave it as it was.
+// A logView is a log at an instant. Only take and giveBack write to the state. A look and a denial
+// leave it as it was.
 type logView struct {
 	eventLog
 	state []uint64
@@ -178,7 +180,7 @@ func (l *logView) instant(i uint64) uint64 { return l.state[i] >> 1 }
 // last is where the latest entry starts. There must be one.
 func (l *logView) last() uint64 { return l.entryBefore(uint64(len(l.state))) }
 
-// entryBefore is where the entry starts that ends before i. There must be one.
+// entryBefore is the start of the entry that ends before i. There must be one.
 func (l *logView) entryBefore(i uint64) uint64 { return i - 1 - l.state[i-1]&1 }
 
 // leaves is the time until the entry at i has left the window.
@@ -227,8 +229,8 @@ func (l *logView) take(n uint64) {
 	l.state[logHead], l.state[logTotal] = l.head, l.total
 }
 
-// giveBack takes out n events, the latest first. None of after grantedAt is among them, if that is
-// not zero: events that were granted later count for longer.
+// giveBack removes n events, the latest first. If grantedAt is not zero it removes none that were
+// granted later, because those count for longer.
 func (l *logView) giveBack(n, grantedAt uint64) {
 	for at := uint64(len(l.state)); n > 0 && l.total > 0 && at > l.head; {
 		at = l.entryBefore(at)

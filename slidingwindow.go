@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxBuckets bounds the memory of a key to 800 kB. No composition may take more words of a new state
-// than a SlidingWindow of so many buckets does.
+// maxBuckets bounds the memory of a key to 800 kB. A new state of a composed policy may have no
+// more words than that of a SlidingWindow with maxBuckets.
 const (
 	maxBuckets = 100_000
 	maxWords   = maxBuckets + 2
@@ -15,23 +15,29 @@ const (
 
 // SlidingWindow allows Limit events in any window of length Per, by a weighted estimate.
 //
-// Per is divided into Buckets sub-windows, aligned to the Unix epoch, each with a count. The
-// estimate for the window that ends now takes whole the current sub-window and the Buckets-1 before
-// it, and of the one before those the share that the window still covers, as though its events had
-// been spread evenly. With one bucket it is the well-known form
+// Per is divided into Buckets sub-windows, each with a count. They are aligned to the Unix epoch.
+// The estimate for the window that ends now is the sum of
+//
+//   - the counts of the current sub-window and the Buckets-1 before it, and
+//   - a share of the count of the sub-window before those: the share that the window still covers,
+//     as if its events had been spread evenly.
+//
+// With one bucket it is the well-known form
 //
 //	estimate = previous * (Per - elapsed) / Per + current
 //
-// Choose it to smooth the boundary of [FixedWindow] at a constant cost in memory. It is an estimate:
-// in the worst case 2*Limit events fall in some window of length Per, though never fast: at most
-// Limit + Limit*s/Per, rounded up, in any span of length s <= Per. With k buckets no span up to
-// Per*(k-1)/k sees more than Limit; the worst case over a whole Per remains. A limit of a handful is
-// better served by [SlidingLog].
+// Choose it to smooth the boundary of [FixedWindow] at a constant cost in memory. For a limit of a
+// few events, [SlidingLog] is better. The estimate has these worst cases:
 //
-// It costs Buckets + 2 words of memory per key; with one bucket, and a limit that is small for the
-// window (16,000 a second, 130,000 a minute, a million an hour), a single word.
+//   - Any span of length s <= Per has at most Limit + Limit*s/Per events, rounded up.
+//   - Some window of length Per may have 2*Limit events, but no faster than the bound above.
+//   - With k buckets, any span of up to Per*(k-1)/k has at most Limit events. The worst case over a
+//     whole Per remains.
 //
-// The weighted form was described by Cloudflare, "How we built rate limiting capable of scaling to
+// It costs Buckets + 2 words of memory per key. With one bucket and a small limit for the window
+// (16,000 a second, 130,000 a minute, a million an hour) it costs one word.
+//
+// Cloudflare described the weighted form in "How we built rate limiting capable of scaling to
 // millions of domains", 2017.
 type SlidingWindow struct {
 	Limit   int           // events allowed in a window; at least 1
@@ -62,9 +68,9 @@ func (p SlidingWindow) Decider() (Decider, error) {
 	return &slidingWord{stored{slidingCore{s}, packed}, slidingCore{s}}, nil
 }
 
-// sliding keeps the number of the latest sub-window that it counted in, and buckets+1 counts, that
-// of sub-window i at i modulo buckets+1. In debt, the largest count stands for all from it on: it leaves as a
-// whole, and nothing lowers it.
+// sliding keeps the number of the latest sub-window that it counted in, and buckets+1 counts. The
+// count of sub-window i is at i modulo buckets+1. In debt, the largest count stands for itself and
+// all above it. It leaves as a whole, and nothing lowers it.
 type sliding struct {
 	limit, width, buckets uint64
 	most                  uint64 // a count that becomes the largest, since the state does not hold more
@@ -100,7 +106,7 @@ func (s sliding) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, true
 }
 
-// Expiry is when the estimate reaches zero if nothing is added.
+// Expiry is the instant at which the estimate reaches zero if nothing is added.
 func (s sliding) Expiry(state []uint64) int64 {
 	if !s.sound(state) {
 		return 0

@@ -4,12 +4,13 @@ import "fmt"
 
 var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves", ErrRequest)
 
-// CheckState returns an error, which wraps [ErrRequest], if the state is none that d leaves. It is
-// for stores whose states come back from outside of the process. A policy of another package is
-// asked if its [Decider] has a method CheckState(state []uint64) error.
+// CheckState is for implementers of stores whose states come from outside of the process. It
+// returns an error that wraps [ErrRequest] if d never leaves such a state. If the [Decider] has a
+// method CheckState(state []uint64) error, CheckState calls it. Policies of other packages may have
+// one.
 //
-// The Deciders of this package return in bounded time, and without a panic, whatever the state; what
-// they answer to one that they would not leave has no meaning.
+// The Deciders of this package return in bounded time, without a panic, whatever the state. Their
+// answer to a state that they never leave has no meaning.
 func CheckState(d Decider, state []uint64) error {
 	switch c := d.(type) {
 	case interface{ CheckState(state []uint64) error }:
@@ -24,15 +25,15 @@ func CheckState(d Decider, state []uint64) error {
 	return nil
 }
 
-// A sounder is a [Decider] that can tell which states it may have left.
+// A sounder is a [Decider] that reports whether it may have left a state.
 type sounder interface{ sound(state []uint64) bool }
 
 func sound(d Decider, state []uint64) bool { return CheckState(d, state) == nil }
 
-// broken is what is answered to a state that is not sound: a denial.
+// broken is the answer to a state that is not sound: a denial.
 func broken() Answer { return Answer{Result: Result{RetryAfter: Never}} }
 
-// sound checks where the parts lie, and each of them.
+// sound checks the places of the parts, and each part.
 func (c *composed) sound(state []uint64) bool {
 	if !c.laidOut(state) {
 		return false
@@ -46,7 +47,7 @@ func (c *composed) sound(state []uint64) bool {
 	return true
 }
 
-// laidOut tells whether each part has its words in a state. What a part that may grow has beyond those
+// laidOut reports whether each part has its words in a state. What a part that may grow has beyond those
 // of a new state may be less than none, if it is a policy of another package.
 func (c *composed) laidOut(state []uint64) bool {
 	least := c.fixed

@@ -6,77 +6,80 @@ import (
 	"sync/atomic"
 )
 
-// A Store keeps the states of keys and makes each decision in one atomic step. [MemStore] is the
-// one in memory, and the default.
+// A Store keeps the states of keys, and makes each decision in one atomic step. Callers only choose
+// one, and [MemStore] is the default. The method and the rules are for implementers of stores.
 //
-// A Store must be safe for concurrent use, and serves any number of limiters with any policies.
-// Package storetest checks all that is asked of one:
+// A Store must be safe for concurrent use. It serves any number of limiters with any policies.
+// Package storetest checks these rules:
 //
-//   - Do reads the state of r.Name and r.Key, lets r.Decider decide on it, and writes the new state, such
-//     that no other step on that state comes between. Of concurrent
-//     steps, each sees all those before it.
-//   - It reads the time once, as late as it can: by r.Now, or from its server's clock. It tells it in
-//     the answer's At.
-//   - Two keys, or two names, never share a state, whatever bytes they hold.
-//   - It forgets a state when [Decider.Expiry] has passed, and not before. If it cannot
+//   - Do reads the state of r.Name and r.Key, calls r.Decider on it, and writes the new state. No
+//     other step on that state comes between. Each of several concurrent steps sees all steps
+//     before it.
+//   - Do reads the time once, as late as possible: with r.Now, or from its server's clock. It sets
+//     the answer's At to that time.
+//   - Two keys, or two names, never share a state, whatever bytes they contain.
+//   - The store forgets a state when [Decider.Expiry] has passed, but not earlier. If it cannot
 //     keep a state, it denies.
-//   - If the state was left by another policy, or by several, under the same name, a [Ledger] of it
-//     decides.
-//   - A state that comes back from outside of the process is checked by [CheckState].
-//   - If r.Forget is set it forgets the state of the key, and runs no Decider.
-//   - An error means that there is no decision, and that the Answer is to be ignored. One that is about the
-//     request, while the store is well, wraps [ErrRequest]. A Store that can block
-//     returns within ctx, and counts a request once at most, even if it retries.
+//   - If another policy or several policies of the same name have left the state, a [Ledger] of
+//     that state decides.
+//   - If a state comes from outside of the process, the store checks it with [CheckState].
+//   - If r.Forget is set, Do forgets the state of the key, and calls no Decider.
+//   - An error means that there is no decision. The Answer is then ignored. The error wraps
+//     [ErrRequest] if it is about the request, and the store works.
+//   - A Store that can block returns when ctx ends. It counts a request at most once, even if it
+//     retries.
 //
-// A Store may stand in front of another, and pass requests on. A Store that has options, or serves several
-// limiters, should be an [Acceptor]: that is how New reports faults.
+// A Store may stand in front of another, and pass requests on. A Store that has options, or that
+// serves several limiters, should be an [Acceptor]. [New] then reports its faults.
 type Store interface {
 	// Do makes the decision that r asks for, in one step.
 	Do(ctx context.Context, r Request) (Answer, error)
 }
 
-// A Request is what a limiter asks its [Store].
+// A Request is for implementers of stores. It is what a limiter passes to its [Store].
 type Request struct {
-	*Scope        // whose key it is, and how to decide
+	*Scope        // the limiter, and how to decide
 	Key    string // valid during the call; a Store that keeps it makes a copy
 	Ask
 
-	// Forget asks for nothing but that the key be as if never seen. The answer is then ignored.
+	// Forget says to forget the state of the key, and to do nothing else. The answer is then
+	// ignored.
 	Forget bool
 
-	read *atomic.Int64 // what Now told last, for a limiter that wants to know it; or nil
+	read *atomic.Int64 // what Now returned last, for a limiter that needs it; or nil
 }
 
-// Now is the time by the limiter's clock, in nanoseconds since the Unix epoch. It never steps back.
-// A store that decides by another clock must not call it: a limiter takes it for the instant
-// of the decision.
+// Now returns the time of the limiter's clock, in nanoseconds since the Unix epoch. It never steps
+// back. A store that decides by another clock must not call it, because the limiter takes that time
+// as the instant of the decision.
 func (r Request) Now() int64 {
 	now := r.Scope.Now()
 	r.tell(now)
 	return now
 }
 
-// tell tells the limiter, if it wants to know, that the decision is made at the instant now.
+// tell stores the instant of the decision for the limiter, if it needs it.
 func (r Request) tell(now int64) {
 	if r.read != nil {
 		r.read.Store(now)
 	}
 }
 
-// A Scope is what the requests of one limiter have in common. It is immutable, and safe for
-// concurrent use.
+// A Scope is for implementers of stores. It is what the requests of one limiter have in common. It
+// is immutable, and safe for concurrent use.
 type Scope struct {
-	Name    string // tells the limiters on a Store apart
+	Name    string // the name of the limiter; see WithName
 	Policy  Policy
 	Decider Decider // of Policy
 	clock   *nanoClock
 	mem     atomic.Pointer[memScope] // where a MemStore found it last
 }
 
-// Now is the time by the limiter's clock, in nanoseconds since the Unix epoch. It never steps back.
+// Now returns the time of the limiter's clock, in nanoseconds since the Unix epoch. It never steps
+// back.
 func (s *Scope) Now() int64 { return s.clock.now() }
 
-// equals tells whether the requests of s and t are answered alike, at all times.
+// equals reports whether the requests of s and t always have the same answers.
 func (s *Scope) equals(t *Scope) bool {
 	return s == t || s != nil && t != nil && s.Name == t.Name && s.clock == t.clock && samePolicy(s, t)
 }

@@ -2,18 +2,19 @@ package weir
 
 import "context"
 
-// TakeParts is [Keyed.Take], and puts the Result of each part of a policy made by [All] or [Tiers] into
-// *parts, in their order and in place of what is there. For other policies, and if there is an error,
-// it leaves *parts empty.
+// TakeParts is [Keyed.Take] for a policy made by [All] or [Tiers]. It also sets *parts to the
+// Results of the policy's parts, in their order. For other policies, and on an error, *parts is
+// empty.
 //
-// With All, Allowed of a part tells whether it alone would have granted. With Tiers it is so up to the
-// tier that paid; of those after it the Result is a look.
+//   - With All, Allowed of a part reports whether that part alone would have granted the events.
+//   - With Tiers the same holds for each tier up to the one that paid. The Results of the tiers
+//     after it are looks.
 //
-// The errors are those of Take: an n below 0, a ctx that has ended, a policy of [WithPolicyFor] at fault, or a
-// failure of the store. The Result is then zero, which denies.
+// On an error the Result is zero, which denies. The errors are those of Take: an n below 0, a ctx
+// that has ended, an invalid policy of [WithPolicyFor], or a failure of the store.
 //
-// A slice that is used again and again costs no allocation. parts may be nil. TakeParts is safe for concurrent
-// use, each call with a slice of its own.
+// To avoid allocations, use one slice again and again. parts may be nil. TakeParts is safe for
+// concurrent use, if each call has a slice of its own.
 func (k *Keyed) TakeParts(ctx context.Context, key string, n int, parts *[]Result) (Result, error) {
 	if parts == nil {
 		parts = new([]Result)

@@ -2,13 +2,14 @@ package weir
 
 import "context"
 
-// TakeUpTo asks for n events, and takes as many of them as there are: it is for work that can be
-// done in parts, such as a bulk mailing. It tells how many were granted. If that is none the Result
-// denies, and its RetryAfter is the time until there is one; so, unlike with [Keyed.Take], no n is
-// too large. With n = 0 it looks.
+// TakeUpTo takes as many of n events as there are, and returns how many were granted. It is for
+// work that can be done in parts, such as a bulk mailing.
 //
-// A call costs what Take costs. A loop that asks for all that is left to do makes one call for
-// each batch, not one for each event.
+// If no event is granted the Result denies. Its RetryAfter is the time until there is one event.
+// Unlike with [Keyed.Take], no n is too large. With n = 0 it only looks.
+//
+// A call costs the same as a call of Take. A loop that asks for all remaining events makes one call
+// for each batch, not one for each event.
 //
 // An error means that there is no decision. An n below 0 and a ctx that has ended are errors. It is
 // safe for concurrent use.

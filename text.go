@@ -2,17 +2,18 @@ package weir
 
 import "encoding"
 
-// AnyPolicy holds a policy of any kind where text is decoded: in a struct for a configuration file,
-// in a flag, in an environment variable. The text is that of [ParsePolicy]. Where only one kind is
-// allowed, use that in its place: a [TokenBucket] decodes from text too, and refuses other kinds.
+// AnyPolicy holds a policy of any kind. Use it where text is decoded: in a struct for a
+// configuration file, in a flag, or in an environment variable. The text is that of [ParsePolicy].
+// If only one kind is allowed, use that kind instead: a [TokenBucket] also decodes from text, and
+// refuses other kinds.
 //
 // For a flag:
 //
 //	limit := weir.AnyPolicy{Policy: weir.TokenBucket{Limit: 100, Per: time.Minute}}
 //	flag.TextVar(&limit, "limit", limit, "requests of a client")
 //
-// The zero AnyPolicy holds none. Its text is empty, and [New] refuses its nil Policy. A pointer to a policy has the
-// text of what it points to, and a nil pointer the empty one.
+// The zero AnyPolicy holds no policy. Its text is empty, and [New] refuses its nil Policy. A
+// pointer to a policy has the text of that policy. A nil pointer has the empty text.
 type AnyPolicy struct{ Policy Policy }
 
 var (
@@ -28,9 +29,12 @@ func (a AnyPolicy) String() string {
 	return policyText(a.Policy)
 }
 
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses a.Policy, if that or a part of it
-// has no text form, because it is not of this package, and if [ParsePolicy] would refuse the text, because the
-// policies lie within more than 8 others or the text is longer than 4096 bytes.
+// MarshalText implements [encoding.TextMarshaler]. It fails in these cases:
+//
+//   - [New] refuses a.Policy.
+//   - a.Policy or a part of it has no text form, because it is not of this package.
+//   - [ParsePolicy] would refuse the text: a policy lies within more than 8 others, or the text is
+//     longer than 4096 bytes.
 func (a AnyPolicy) MarshalText() ([]byte, error) {
 	if nilPolicy(a.Policy) {
 		return nil, nil
@@ -38,8 +42,8 @@ func (a AnyPolicy) MarshalText() ([]byte, error) {
 	return marshalPolicy(a.Policy)
 }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. The error is that of [ParsePolicy]; a is then
-// left as it was. An empty text is no policy.
+// UnmarshalText implements [encoding.TextUnmarshaler]. An empty text is no policy. The error is
+// that of [ParsePolicy]. After an error, a is unchanged.
 func (a *AnyPolicy) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		a.Policy = nil
@@ -54,8 +58,8 @@ func (p TokenBucket) String() string { return policyText(p) }
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p TokenBucket) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
-// [ParsePolicy] refuses; p is then left as it was.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
+// texts that [ParsePolicy] refuses. After an error, p is unchanged.
 func (p *TokenBucket) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
 // String returns the text form of p, which [ParsePolicy] describes.
@@ -64,8 +68,8 @@ func (p LeakyBucket) String() string { return policyText(p) }
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p LeakyBucket) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
-// [ParsePolicy] refuses; p is then left as it was.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
+// texts that [ParsePolicy] refuses. After an error, p is unchanged.
 func (p *LeakyBucket) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
 // String returns the text form of p, which [ParsePolicy] describes.
@@ -74,8 +78,8 @@ func (p FixedWindow) String() string { return policyText(p) }
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p FixedWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
-// [ParsePolicy] refuses; p is then left as it was.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
+// texts that [ParsePolicy] refuses. After an error, p is unchanged.
 func (p *FixedWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
 // String returns the text form of p, which [ParsePolicy] describes.
@@ -84,8 +88,8 @@ func (p SlidingWindow) String() string { return policyText(p) }
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p SlidingWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
-// [ParsePolicy] refuses; p is then left as it was.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
+// texts that [ParsePolicy] refuses. After an error, p is unchanged.
 func (p *SlidingWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
 // String returns the text form of p, which [ParsePolicy] describes.
@@ -94,8 +98,8 @@ func (p SlidingLog) String() string { return policyText(p) }
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p SlidingLog) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
-// [ParsePolicy] refuses; p is then left as it was.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
+// texts that [ParsePolicy] refuses. After an error, p is unchanged.
 func (p *SlidingLog) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
 // String returns the text form of p, which [ParsePolicy] describes.
@@ -104,8 +108,8 @@ func (p CalendarWindow) String() string { return policyText(p) }
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p CalendarWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
-// [ParsePolicy] refuses; p is then left as it was.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
+// texts that [ParsePolicy] refuses. After an error, p is unchanged.
 func (p *CalendarWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
 // String returns the text form of p, which [ParsePolicy] describes.
@@ -126,8 +130,8 @@ func (p SingleRateMarker) String() string { return policyText(p) }
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p SingleRateMarker) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
-// [ParsePolicy] refuses; p is then left as it was.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
+// texts that [ParsePolicy] refuses. After an error, p is unchanged.
 func (p *SingleRateMarker) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
 
 // String returns the text form of p, which [ParsePolicy] describes.
@@ -136,6 +140,6 @@ func (p TwoRateMarker) String() string { return policyText(p) }
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p TwoRateMarker) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and what
-// [ParsePolicy] refuses; p is then left as it was.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
+// texts that [ParsePolicy] refuses. After an error, p is unchanged.
 func (p *TwoRateMarker) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }

@@ -33,7 +33,7 @@ func unmarshalPolicy[P Policy](text []byte, into *P) error {
 	return nil
 }
 
-// saySame tells whether p and q say the same, whether by themselves or by pointers.
+// saySame reports whether p and q say the same, whether by themselves or by pointers.
 func saySame(p, q Policy) bool {
 	p, _ = kindOf(p)
 	q, _ = kindOf(q)

@@ -9,7 +9,7 @@ const (
 	maxPolicyDepth = 8    // policies within policies that it reads
 )
 
-// ParsePolicy returns the policy that a text says:
+// ParsePolicy returns the policy that text describes:
 //
 //	300/1m                          TokenBucket{Limit: 300, Per: time.Minute}
 //	token-bucket 100/1m burst=20    TokenBucket{Limit: 100, Per: time.Minute, Burst: 20}
@@ -22,12 +22,15 @@ const (
 //	all(300/1m, 15750/1h)           All(TokenBucket{Limit: 300, …}, TokenBucket{Limit: 15750, …})
 //	tiers(300/1m, sliding-log 9/1h) Tiers(TokenBucket{Limit: 300, …}, SlidingLog{Limit: 9, …})
 //
-// and of the markers single-rate-marker 10/s burst=20 excess=40 and two-rate-marker(10/s, 20/s).
+// The markers have the forms
 //
-// The String and MarshalText methods of the policies write it, and MarshalText only what ParsePolicy
-// reads as the same policy. In full:
+//	single-rate-marker 10/s burst=20 excess=40
+//	two-rate-marker(10/s, 20/s)
 //
-//	policy   = [ kind ] rate { option }         without a kind, one of those above, a token-bucket
+// The String and MarshalText methods of the policies write this form. MarshalText writes only a text
+// that ParsePolicy reads as the same policy. The grammar is:
+//
+//	policy   = [ kind ] rate { option }         kind is one of those above; without it, token-bucket
 //	           | ( "all" | "tiers" | "two-rate-marker" ) "(" policy { "," policy } ")"
 //	rate     = count "/" ( duration | unit )    a unit such as month for a calendar-window
 //	option   = "burst=" count | "capacity=" count | "buckets=" count | "from-first"
@@ -35,15 +38,19 @@ const (
 //	duration = [ digits "w" ] [ digits "d" ] [ a duration as time.ParseDuration reads it ]
 //	count    = digits
 //
-// Words are separated by white space. A kind has those options that are named after a field of its
-// type, each at most once, in any order. The count of an option is at least 1: for the default, leave
-// the option out. A day is 24 hours and a week 7 days, whatever the calendar says. The 1 of one unit
-// may be left out: 10/s is 10/1s.
+// Notes on the grammar:
 //
-// A text has at most 4096 bytes, and policies in it lie within at most 8 others; where they do not, MarshalText
-// fails. An error is one line, with
-// the place in the text and what is allowed there. What [New] refuses is an error too, such as a
-// composed policy with a new state of more than 100,002 words.
+//   - Words are separated by white space.
+//   - The options of a kind are named after fields of its type. They can be in any order, each at most
+//     once. The count of an option is at least 1. For the default, leave the option out.
+//   - A day is 24 hours and a week is 7 days, whatever the calendar says.
+//   - The 1 of one unit may be left out: 10/s is 10/1s.
+//   - A text has at most 4096 bytes, and a policy in it lies within at most 8 others. Above that,
+//     MarshalText fails.
+//
+// An error is one line, with the place in the text and what is allowed there. ParsePolicy also returns
+// an error for a policy that [New] refuses, such as a composed policy with a new state of more than
+// 100,002 words.
 func ParsePolicy(text string) (Policy, error) {
 	if len(text) > maxPolicyText {
 		return nil, fmt.Errorf("weir: policy of %d bytes, must be at most %d", len(text), maxPolicyText)

@@ -66,7 +66,7 @@ func parsePer(s string) (time.Duration, bool) {
 // longestPer is the longest duration that parsePer reads.
 const longestPer = "106751d23h47m16.854775807s"
 
-// tooLong tells whether s, which parsePer does not read, would be a duration if its numbers were small.
+// tooLong reports whether s, which parsePer does not read, would be a duration if its numbers were small.
 func tooLong(s string) bool {
 	isDigit := func(i int) bool { return '0' <= s[i] && s[i] <= '9' }
 	var small []byte

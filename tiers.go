@@ -5,33 +5,36 @@ import (
 	"slices"
 )
 
-// Tiers returns the policy that asks the first of the policies, and where that denies the next: an
-// allowance for the usual, and others for what goes beyond it. Part of the Result tells which one
-// paid, so that the caller can treat the events by it: those of the first as promised, those of the
-// next at a lower priority, or with a warning.
+// Tiers returns a policy that asks the first of the policies, and if that denies, the next. The
+// first is the allowance for normal use, and the others are for what goes beyond it. Part of the
+// Result is the tier that paid. The caller can treat the events by it: serve those of the first as
+// promised, and those of the next at a lower priority, or with a warning.
 //
-// All the events of an ask are paid by one tier, the first that has so many; it is denied if none
-// has. The answers keep the rules that those of single policies do:
+// One tier pays all the events of a request: the first that has enough. If none has, the request is
+// denied. A Result has the same meaning as that of a single policy:
 //
-//   - Limit and Remaining are the largest of the tiers'. What all of them have together cannot be had at
-//     once. While a tier is in debt, no more is granted than all have together.
-//   - RetryAfter is the shortest of the tiers', and Never if none can ever grant.
+//   - Limit and Remaining are the largest of the tiers'. One request cannot use several tiers.
+//     While a tier is in debt, no request is granted more than all tiers have together.
+//   - RetryAfter is the shortest of the tiers', and [Never] if none can ever grant.
 //   - ResetAfter is the longest of the tiers'.
-//   - Part of a grant is the tier that paid, and of a denial the one that will grant first. Of a look it is the
-//     first tier that has something left, or 0.
+//   - Part of a grant is the tier that paid. Part of a denial is the tier that will grant first. If
+//     n is 0, Part is the first tier that has something left, or 0.
 //
-// [Keyed.TakeUpTo] grants as many as Remaining tells, and they are paid by one tier, too. What has
-// to be charged in any case is charged to the last tier if none has so much.
+// With other methods:
 //
-// A [Reservation] gives back to the tier that paid. [Keyed.Return] does not tell which one that was. It
-// gives back to the last tier that is not full, and what that tier has no room for is lost.
+//   - [Keyed.TakeUpTo] grants at most Remaining events. One tier pays for them, too.
+//   - A [Reservation] gives back to the tier that paid. If it is settled for more events, and no
+//     tier has enough, the last tier is charged.
+//   - [Keyed.Return] does not name the tier that paid. It gives back to the last tier that is not
+//     full. Events for which that tier has no room are lost.
+//   - [Keyed.Wait] asks again when one of the tiers may grant. Tiers keep no queue.
 //
-// Tiers keep no queue: [Keyed.Wait] asks again when the first of them may grant.
+// Each tier has a state of its own. In routers, tiers are filled from one source. For that use
+// [SingleRateMarker] and [TwoRateMarker].
 //
-// Each tier has a state of its own, so that this is not quite what routers do, where tiers are filled
-// from one source; for that there are [SingleRateMarker] and [TwoRateMarker]. New refuses Tiers of no
-// policies, and those with a tier that is nil or that it would refuse alone. The new state of a key may
-// have 100,002 words at most, as that of the largest [SlidingWindow] has.
+// [New] refuses Tiers without policies. It refuses a tier that is nil, or that it would refuse
+// alone. The new state of a key may have 100,002 words at most, which is the size of the largest
+// [SlidingWindow].
 func Tiers(policies ...Policy) Policy { return tiers{newList(policies)} }
 
 type tiers struct{ parts list }
@@ -44,7 +47,7 @@ func (p tiers) Decider() (Decider, error) {
 	return newComposed("Tiers", p.parts.policies())
 }
 
-// askTiers asks one tier after the other, until one pays. The others are looked at.
+// askTiers asks one tier after the other, until one pays. It looks at the others.
 func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result) ([]uint64, Answer) {
 	if ask.N < 0 {
 		state, tier := c.giveBackToTier(state, now, ask)
@@ -96,8 +99,8 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 	return state, sum
 }
 
-// left is how many events all tiers have together while one of them is in debt, and else
-// math.MaxInt: no tier has more than all of them.
+// left returns how many events all tiers have together while one of them is in debt. Otherwise it
+// returns math.MaxInt, because no tier has more than all of them.
 func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
 	used, limit := uint64(0), uint64(0)
 	for i := range c.parts {
@@ -111,8 +114,8 @@ func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
 	return int(min(limit-min(used, limit), math.MaxInt)), true
 }
 
-// denyDebt denies n events that the tiers have not got together. It searches for the instant at
-// which they have: while time passes and nothing is granted, they never have less.
+// denyDebt denies n events that the tiers do not have together. It searches for the instant at
+// which they have them. While time passes and nothing is granted, they never have less.
 func (c *composed) denyDebt(state []uint64, now int64, n int, results []Result) ([]uint64, Answer) {
 	state, a := c.askTiers(state, now, Ask{}, results)
 	if a = a.never(); n > a.Limit {
@@ -131,8 +134,8 @@ func (c *composed) denyDebt(state []uint64, now int64, n int, results []Result) 
 	return state, a
 }
 
-// giveBackToTier gives back to the tier that paid, or if that is not known, to the last that is not full. It
-// tells which one it is.
+// giveBackToTier gives back to the tier that paid, and returns which one it is. If that is not
+// known, it gives back to the last tier that is not full.
 func (c *composed) giveBackToTier(state []uint64, now int64, ask Ask) (_ []uint64, tier int) {
 	var a Answer
 	for i := range slices.Backward(c.parts) {

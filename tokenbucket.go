@@ -4,20 +4,23 @@ import "time"
 
 // TokenBucket allows Limit events per Per on average, and Burst of them at once.
 //
-// A key has a bucket that holds Burst tokens and starts full. It earns Limit tokens per Per,
-// continuously, and never holds more than Burst. An event takes one token; where there are too few,
-// it is denied. [Keyed.Wait] takes tokens that are yet to be earned, and so holds its place against
-// later calls.
+// A key has a bucket that holds at most Burst tokens and starts full. It earns Limit tokens per
+// Per, continuously. An event takes one token. If there are too few tokens, it is denied.
+// [Keyed.Wait] takes tokens that are not yet earned. Later calls cannot overtake it.
 //
-// It is the one to start with: it tolerates bursts, has no boundaries in time, and costs a single
-// word of memory per key, or two where Per is not a multiple of Limit nanoseconds, or a full bucket takes
-// 146 years (2^62 ns) or more to earn. In the worst case a span of length s, with both of its ends, sees
-// Burst + Limit*s/Per events. To space events evenly, use [LeakyBucket]; for "no more than Limit in any
-// Per", [SlidingLog].
+// Start with this policy: it tolerates bursts, and has no window boundary. To space events evenly,
+// use [LeakyBucket]. For "no more than Limit in any Per", use [SlidingLog].
 //
-// The token bucket goes back to J. Turner, "New Directions in Communications",
-// 1986. The form here is the virtual scheduling algorithm of ITU-T I.371, known as GCRA, on exact
-// fractions: the state is the instant at which the bucket will be full.
+// In the worst case a span of length s, including both ends, has
+//
+//	Burst + Limit*s/Per
+//
+// events. It costs one word of memory per key. It costs two if Per is not a multiple of Limit
+// nanoseconds. It also costs two if a full bucket takes 146 years (2^62 ns) or more to earn.
+//
+// The token bucket goes back to J. Turner, "New Directions in Communications", 1986. This form is
+// the virtual scheduling algorithm of ITU-T I.371, known as GCRA, on exact fractions. The state is
+// the instant at which the bucket will be full.
 type TokenBucket struct {
 	Limit int           // tokens earned per Per; at least 1
 	Per   time.Duration // at least 1ns

@@ -2,18 +2,25 @@ package weir
 
 import "fmt"
 
-// TwoRateMarker marks events as the two rate three color marker of RFC 2698 marks packets: red, and
-// so denied, if they exceed the peak rate; else yellow if they exceed the committed rate; else green.
-// Part of a granted Result is 0 for green and 1 for yellow.
+// TwoRateMarker marks events as the two rate three color marker of RFC 2698 marks packets:
 //
-// A key has two buckets of tokens, which start full and earn independently. Committed has the RFC's
-// rate and size CIR and CBS, Peak has PIR and PBS. An ask takes from Peak if that has a token for each
-// event, and is red if not, which takes nothing. If Committed has enough as well it
-// takes from that too, and is green. It is the mode that the RFC calls color-blind; see [SingleRateMarker].
+//   - red, if they exceed the peak rate; red events are denied
+//   - yellow, if they exceed only the committed rate; Part of the Result is 1
+//   - green otherwise; Part is 0
 //
-// Limit, Remaining and RetryAfter are those of Peak. Part of a denial tells which color the same
-// ask will have after RetryAfter. A debt is charged to Peak. Events that are given back go to Peak,
-// since it is not known which of them were green.
+// A key has two buckets of tokens, which start full and earn independently. Committed has the rate
+// and size that the RFC calls CIR and CBS. Those of Peak are PIR and PBS.
+//
+// A request takes a token from Peak for each event. If Peak has too few, the request is red and
+// takes nothing. If Committed has enough too, the request also takes from it, and is green. It is
+// the mode that the RFC calls color-blind: see [SingleRateMarker].
+//
+// Results, debts and give-backs:
+//
+//   - Limit, Remaining and RetryAfter are those of Peak.
+//   - Part of a denial is the color that the same request will have after RetryAfter.
+//   - A debt is charged to Peak.
+//   - Events that are given back go to Peak, because it is not known which of them were green.
 type TwoRateMarker struct {
 	Committed TokenBucket // for green
 	Peak      TokenBucket // for green and yellow; its rate is at least that of Committed
@@ -85,7 +92,7 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	return state, a
 }
 
-// marked is the answer of the peak, with the color that it has, when Committed lacks that much.
+// marked is the answer of the peak with its color, when Committed lacks that much.
 func (d *twoRate) marked(a Answer, lacks uint128, isGreen bool) Answer {
 	if !isGreen {
 		a.Part = 1

@@ -9,20 +9,22 @@ import (
 	"time"
 )
 
-// Wait implements [Limiter]. The callers that wait for a key in one process are granted in the order
-// in which they came, whatever the policy. They share one timer.
+// Wait implements [Limiter]. The waiters of a key in one process are served in the order in which
+// they came, whatever the policy. They share one timer.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its place in the bucket. Later calls of
-//     Allow and Take can't overtake it. If its context ends, its place is given back, and those
-//     behind it move up, unless others have booked behind it: a [Reservation], a limiter of the
-//     same name, or another process. They keep the instants that they were given.
-//   - With all other policies the first waiter asks again when the policy may grant. A call of Allow
-//     that comes first takes what is free.
+//     Allow and Take cannot overtake it. If its context ends, its place is given back, and the
+//     waiters behind it move up. If a [Reservation], a limiter of the same name or another process
+//     has booked behind it, nobody moves up. All keep the instants that they were given.
+//   - With all other policies the first waiter asks again when the policy may grant. A call of
+//     Allow that comes first takes what is free.
 //
 // [Keyed.SetPolicy] and [Keyed.Reset] give all waiters new turns, in the same order. After a change
-// a bucket books nothing while events that another policy granted still count; until then
-// its waiters ask again. Where [WithPolicyFor] returns another policy than before, waiters that have
-// booked keep their places, and all others ask by the policy of their own context.
+// of policy, a bucket books nothing while events of another policy still count. Until then its
+// waiters ask again.
+//
+// [WithPolicyFor] may return another policy than before. Waiters that have booked then keep their
+// places. All others ask by the policy of their own context.
 func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
 	err := k.check(ctx, n)
 	if err == nil && n > 0 {
@@ -31,7 +33,7 @@ func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
 	return callError("Wait for", n, err)
 }
 
-// check finds what is wrong with a call for n events.
+// check returns an error if a call for n events is invalid.
 func (k *Keyed) check(ctx context.Context, n int) error {
 	switch {
 	case k == nil || k.store == nil:
@@ -44,7 +46,7 @@ func (k *Keyed) check(ctx context.Context, n int) error {
 
 var errNegative = errors.New("must be at least 0")
 
-// callError is the error that a call for n events returns.
+// callError returns the error of a call for n events.
 func callError(what string, n int, err error) error {
 	switch err {
 	case nil, errNotMade:
@@ -69,8 +71,7 @@ func (k *Keyed) wait(ctx context.Context, key string, n int) error {
 	return k.await(ctx, key, w)
 }
 
-// join asks for n events now or later. It returns no waiter if they are granted now, or with an
-// error.
+// join asks for n events now or later. If they are granted now, it returns no waiter and no error.
 func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
 	in := k.lines.tickets.Add(1) // it may have to wait for what is under way: others who come then are behind
 	ln, asking, err := k.lines.start(ctx, key, joining)
@@ -93,7 +94,7 @@ func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
 	return w, nil
 }
 
-// place asks the store for w, by the policy of s, and tells whether w waits then.
+// place asks the store for w, by the policy of s, and reports whether w then waits.
 func (k *Keyed) place(ctx context.Context, w *waiter, s *Scope, patience time.Duration) (bool, error) {
 	r, err := k.ask(ctx, s, w.line.key, Ask{N: w.n, MaxWait: patience})
 	if err != nil {
@@ -102,7 +103,7 @@ func (k *Keyed) place(ctx context.Context, w *waiter, s *Scope, patience time.Du
 	return k.lines.place(w, s, &r, patience), nil
 }
 
-// patience is how long ctx lets its caller wait.
+// patience returns how long ctx allows its caller to wait.
 func (k *Keyed) patience(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -111,7 +112,7 @@ func (k *Keyed) patience(ctx context.Context) time.Duration {
 	return max(deadline.Sub(k.plans.clock.orSystem().Now()), 0)
 }
 
-// refused is the error if the answer denies n events, and waiting does not mend that.
+// refused returns the error if the answer denies n events, and waiting does not help.
 func refused(a Answer, n int, patience time.Duration) error {
 	switch {
 	case a.Allowed:
@@ -126,8 +127,8 @@ func refused(a Answer, n int, patience time.Duration) error {
 	return nil
 }
 
-// await returns when w has had its turn, or ctx has ended. Only the first of a line watches the
-// time; when it goes, it wakes the next.
+// await returns when w has had its turn, or ctx has ended. Only the first waiter of a line watches
+// the time. When it goes, it wakes the next.
 func (k *Keyed) await(ctx context.Context, key string, w *waiter) error {
 	for ended := false; ; {
 		turn, left := k.lines.turn(w, k.plans.clock.now())
@@ -153,12 +154,13 @@ func (k *Keyed) await(ctx context.Context, key string, w *waiter) error {
 		case <-timer:
 		case <-w.wake:
 		case <-ctx.Done():
-			ended = true // but whoever's turn has come by now is served
+			ended = true // but a waiter whose turn has come by now is served
 		}
 	}
 }
 
-// askAgain asks the store for w, the first of those who have not booked, unless ctx ends before.
+// askAgain asks the store for w, the first waiter that has not booked. If ctx ends before, it does
+// nothing.
 func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter) {
 	ln, asking, err := k.lines.start(ctx, key, joining)
 	if err != nil {
@@ -177,8 +179,8 @@ func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter) {
 	}
 }
 
-// leave takes w out of its line, because ctx has ended. What it had booked is given back, for those
-// behind it.
+// leave takes w out of its line, because ctx has ended. The place that w had booked is given back,
+// and the waiters behind it can move up.
 func (k *Keyed) leave(ctx context.Context, key string, w *waiter) error {
 	switch k.lines.leaves(w) {
 	case granted:
