@@ -1,5 +1,5 @@
-// Package httplimit puts limits of package weir in front of HTTP handlers, and keeps HTTP clients
-// to the limits of others.
+// Package httplimit limits the requests to HTTP handlers. It also makes an HTTP client respect the
+// limits of the servers that it calls.
 //
 //	limit := httplimit.Middleware{
 //		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
@@ -7,13 +7,17 @@
 //	}
 //	http.ListenAndServe(":8080", limit.Wrap(mux))
 //
-// [Middleware] counts each request for a key, which a [KeyFunc] finds in it, and answers those that
-// are too many with 429 and Retry-After. [Transport] is for the other side: it holds requests back
-// until they may go, and obeys the Retry-After of servers.
+// [Middleware] is for servers. It counts each request for a key, which a [KeyFunc] finds in the
+// request. Requests over the limit get the answer 429 with Retry-After.
 //
-// A key decides who shares an allowance, and therefore who can evade a limit and who can use up
-// another's. What a client writes into a request proves nothing. In particular, take an address
-// from X-Forwarded-For by [ForwardedIP], with the proxies that you trust, and in no other way; and
-// take a user's name from what your authentication found out, by [ContextValue], not from what the
-// request claims.
+// [Transport] is for clients. It delays each request until the limit allows it, and obeys the
+// Retry-After of servers.
+//
+// Requests with the same key share an allowance. Choose a key that clients cannot change to evade
+// the limit, and cannot copy to use up another client's allowance. A client can write anything into
+// its request. In particular:
+//
+//   - Take an address from X-Forwarded-For by [ForwardedIP] only, with the proxies that you trust.
+//   - Take a user's name by [ContextValue] from the result of your authentication, and never from
+//     what the request claims.
 package httplimit

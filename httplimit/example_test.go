@@ -27,7 +27,7 @@ func show(h http.Handler, r *http.Request) {
 
 var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello\n") })
 
-// Two requests a minute for each client address.
+// Each client address may send two requests a minute.
 func Example() {
 	limit := httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: time.Minute})),
@@ -46,7 +46,7 @@ func Example() {
 	// 429, try again after "60"
 }
 
-// The fields of RateLimit tell well-behaved clients how they stand.
+// RateLimit reports the limit and its state to clients.
 func ExampleRateLimit() {
 	policy := weir.SlidingLog{Limit: 2, Per: time.Minute}
 	limit := httplimit.Middleware{
@@ -65,7 +65,7 @@ func ExampleRateLimit() {
 	// "api";r=1;t=60
 }
 
-// Logins limited by address, in a service behind proxies of one's own.
+// Logins are limited by address, in a service behind its own proxies.
 func ExampleForwardedIP() {
 	login := httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: time.Minute})),
@@ -76,12 +76,12 @@ func ExampleForwardedIP() {
 
 	try := func(forwardedFor string) {
 		r := httptest.NewRequest("POST", "/login", nil)
-		r.RemoteAddr = "10.0.0.7:55555" // the proxy, which appends who it is talking to
+		r.RemoteAddr = "10.0.0.7:55555" // the proxy, which appends the address of its client
 		r.Header.Set("X-Forwarded-For", forwardedFor)
 		show(mux, r)
 	}
 	try("203.0.113.9")
-	try("198.51.100.1, 203.0.113.9") // made up by the client, and then the client
+	try("198.51.100.1, 203.0.113.9") // one that the client made up, and the client's own
 	try("203.0.113.8")
 	// Output:
 	// 200
@@ -89,8 +89,8 @@ func ExampleForwardedIP() {
 	// 200
 }
 
-// An IPv6 subscriber has a /56 in many countries, so one client can change between 256 networks of
-// /64.
+// In many countries an IPv6 subscriber has a /56. One client can then change between 256 networks
+// of /64.
 func ExampleSubnet() {
 	key := httplimit.Subnet{IPv6Bits: 56}.RemoteIP
 
@@ -100,8 +100,8 @@ func ExampleSubnet() {
 	// Output: 2001:db8:0:1200::/56 <nil>
 }
 
-// By API key, and by address for requests that have none. A limit of its own by address belongs in
-// front of this one, if clients can make up API keys.
+// Requests are limited by API key, or by address if they have no key. If clients can make up API
+// keys, add a limit by address in front of this one.
 func ExampleOr() {
 	limit := httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: time.Minute})),
@@ -124,8 +124,7 @@ func ExampleOr() {
 	// 429
 }
 
-// Each user has an allowance for each route. Who the user is comes from the handler that
-// authenticates.
+// Each user has an allowance for each route. The handler that authenticates finds the user.
 func ExampleJoin() {
 	type userKey struct{}
 	limit := httplimit.Middleware{
@@ -140,7 +139,7 @@ func ExampleJoin() {
 	// Output: 200
 }
 
-// A search for many results counts for more than one for few.
+// A search for many results counts as more events than a search for few.
 func ExampleMiddleware_cost() {
 	policy := weir.TokenBucket{Limit: 100, Per: time.Minute}
 	limit := httplimit.Middleware{
@@ -158,14 +157,14 @@ func ExampleMiddleware_cost() {
 	handler := limit.Wrap(hello)
 
 	show(handler, httptest.NewRequest("GET", "/search?results=300", nil))
-	show(handler, httptest.NewRequest("GET", "/search?results=5000", nil)) // more than ever fits, so no Retry-After
+	show(handler, httptest.NewRequest("GET", "/search?results=5000", nil)) // more than is ever granted: no Retry-After
 	// Output:
 	// 200 "default";r=70;t=18
 	// 429 "default";r=70;t=18
 }
 
-// Requests take turns in front of something that bears one at a time. One whose turn would come in
-// more than two seconds is refused at once.
+// The requests to a slow device take turns. If the turn of a request would come in more than two
+// seconds, it is refused at once.
 func ExampleMiddleware_maxWait() {
 	limit := httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.LeakyBucket{Limit: 5, Per: time.Second, Capacity: 10})),
@@ -176,7 +175,7 @@ func ExampleMiddleware_maxWait() {
 	// Output: 200
 }
 
-// Every decision can be logged, and every answer replaced.
+// Observe logs every decision. Denied replaces the answer.
 func ExampleMiddleware_observe() {
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -210,7 +209,7 @@ func ExampleMiddleware_observe() {
 	// level=INFO msg=limit key=192.0.2.1 allowed=false remaining=0
 }
 
-// A client that sends each host no more than five requests a second, and obeys Retry-After.
+// A client sends each host at most five requests a second, and obeys Retry-After.
 func ExampleTransport() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "60")
@@ -232,7 +231,7 @@ func ExampleTransport() {
 	_ = resp.Body.Close()
 	fmt.Println(resp.Status)
 
-	_, err = client.Get(server.URL) // held back for longer than the Timeout, so it fails at once
+	_, err = client.Get(server.URL) // fails at once: held back for longer than the Timeout
 	fmt.Println(errors.Is(err, weir.ErrTooLate))
 	// Output:
 	// 503 Service Unavailable

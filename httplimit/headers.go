@@ -11,84 +11,94 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Headers are the fields of an answer that tell a client how it stands: [RateLimit],
-// [LegacyRateLimit] or [XRateLimit]. No other package can implement it.
+// Headers are the fields of an answer with the limit and its state: [RateLimit], [LegacyRateLimit]
+// or [XRateLimit]. No other package can implement it.
 //
-// All of them tell the same three things: the limit, how much of it remains, and the effective
-// window. On an allowed answer that is the time until the whole allowance is back, if the key is
-// left alone; a client that uses no more than what remains in that time is not refused. On a denied
-// one it is the time of Retry-After, at which the same request will be granted. It is rounded up to
-// whole seconds.
+// All of them have the same three values: the limit, how much of it remains, and the effective
+// window. The effective window depends on the answer:
+//
+//   - Allowed: the time until the whole allowance is back, if the key is left alone. A client that
+//     uses at most what remains in that time gets no denial.
+//   - Denied: the time of Retry-After, after which the same request will be granted.
+//
+// It is rounded up to whole seconds.
 type Headers interface {
 	fields() (fields, error)
 }
 
-// fields is how Headers write themselves, prepared by Wrap.
+// fields writes the fields of a Headers. Wrap prepares it.
 type fields interface {
-	// set writes them. parts are the results of the policy's parts, if partNames are not nil.
+	// set writes the fields. parts are the results of the policy's parts, if partNames is not nil.
 	set(h http.Header, res weir.Result, parts []weir.Result)
-	name() string        // of the policy, or "" if the fields have none
-	partNames() []string // those of its parts if it is composed, and the fields list them
+	name() string        // the policy's name, or "" if the fields have none
+	partNames() []string // the names of the parts, if the fields list them
 }
 
-// whole is fields that do not list the parts of a policy.
+// whole is for fields that do not list the parts of a policy.
 type whole struct{}
 
 func (whole) partNames() []string { return nil }
 
-// RateLimit is the fields of draft-ietf-httpapi-ratelimit-headers-11:
+// RateLimit writes the fields of draft-ietf-httpapi-ratelimit-headers-11:
 //
 //	RateLimit-Policy: "default";q=100;w=60
 //	RateLimit: "default";r=50;t=30
 //
-// q is the Limit and r the Remaining of the [weir.Result], t the effective window, and w the time
-// in which the whole of q comes back: Per for windows, and for a [weir.TokenBucket] the time in
-// which Burst tokens are earned. It is rounded up to whole seconds, too. For a [weir.CalendarWindow] it is the
-// length of the longest unit of its kind, a month of 31 days or a year of 366, so that no client that
-// spreads q over w is too fast. A day has 24 hours there, although one on which clocks are put back has more.
+// The parameters are:
 //
-// Where several limits apply to a request, one handler in another, each adds its own to the lists. A
-// denied answer tells in RateLimit of the limit that denied it, only.
+//   - q: the Limit of the [weir.Result]
+//   - r: its Remaining
+//   - t: the effective window
+//   - w: the time in which the whole of q comes back, rounded up to whole seconds
 //
-// So it is with the parts of a Policy that is composed by [weir.All] or [weir.Tiers], if the Limiter is a
-// *[weir.Keyed] or has its TakeParts method. Their names are their text, and Name, if there is one,
-// before it:
+// For windows, w is Per. For a [weir.TokenBucket] it is the time in which Burst tokens are earned.
+// For a [weir.CalendarWindow] it is the length of the longest unit of its kind, such as a month of
+// 31 days or a year of 366 days. No client that spreads q over w is then too fast. A day counts as
+// 24 hours, although a day on which clocks are put back is longer.
+//
+// If several limits apply to a request, one handler in another, each adds its own members to the
+// fields. In a denied answer, RateLimit has only the limit that denied the request.
+//
+// The parts of a Policy composed by [weir.All] or [weir.Tiers] are listed in the same way. This
+// requires a Limiter that is a *[weir.Keyed] or has its TakeParts method. The name of a part is its
+// text, after Name if that is not empty:
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
 type RateLimit struct {
-	Name   string      // of the policy, in printable ASCII; "" means "default"
-	Policy weir.Policy // the limiter's, from which w and the parts follow; nil for none, and where policies differ by key or change
+	Name   string      // printable ASCII; "" means "default"
+	Policy weir.Policy // the limiter's policy, for w and the parts; leave nil if policies differ by key or change
 }
 
-// LegacyRateLimit is the fields of the revisions of the same draft up to 06, which many clients know:
+// LegacyRateLimit writes the fields of the revisions of the same draft up to 06, which many clients
+// know:
 //
 //	RateLimit-Limit: 100
 //	RateLimit-Remaining: 50
 //	RateLimit-Reset: 30
 //
-// Where several limits apply to a request, the fields are those of the innermost handler.
+// If several limits apply to a request, the fields are those of the innermost handler.
 type LegacyRateLimit struct{}
 
-// XRateLimit is the fields in the manner of GitHub and others, with the end of the effective
-// window as a Unix time by the system's clock:
+// XRateLimit writes the fields that GitHub and others use. The reset is the end of the effective
+// window, as a Unix time by the system's clock:
 //
 //	X-RateLimit-Limit: 100
 //	X-RateLimit-Remaining: 50
 //	X-RateLimit-Reset: 1767225630
 //
-// Where several limits apply to a request, the fields are those of the innermost handler.
+// If several limits apply to a request, the fields are those of the innermost handler.
 type XRateLimit struct{}
 
 // sfMaxInteger is the largest Integer of Structured Fields (RFC 9651).
 const sfMaxInteger = 999_999_999_999_999
 
-// appendInt appends n, or the nearest number that a field can hold.
+// appendInt appends n, or the nearest number that is allowed in a field.
 func appendInt(b []byte, n int64) []byte {
 	return strconv.AppendInt(b, min(max(n, 0), sfMaxInteger), 10)
 }
 
-// rateLimit is a RateLimit, prepared.
+// rateLimit is a prepared RateLimit.
 type rateLimit struct {
 	whole
 	plain  string // the name as the user gave it
@@ -97,7 +107,7 @@ type rateLimit struct {
 	latest atomic.Pointer[policyField]
 }
 
-// A policyField is the whole of RateLimit-Policy, for a Limit.
+// A policyField is the value of RateLimit-Policy for one Limit.
 type policyField struct {
 	quota int
 	value string
@@ -143,7 +153,8 @@ func newRateLimit(name string, policy weir.Policy) (*rateLimit, error) {
 
 func (f *rateLimit) name() string { return f.plain }
 
-// policy is RateLimit-Policy. Its quota is the same for most requests, if not for all.
+// policy returns the value of RateLimit-Policy. It keeps the latest, because most requests have the
+// same quota.
 func (f *rateLimit) policy(quota int) string {
 	if latest := f.latest.Load(); latest != nil && latest.quota == quota {
 		return latest.value
@@ -153,24 +164,24 @@ func (f *rateLimit) policy(quota int) string {
 	return p.value
 }
 
-// appendLimit appends what RateLimit tells of a result.
+// appendLimit appends the member of RateLimit for a result.
 func (f *rateLimit) appendLimit(b []byte, res weir.Result) []byte {
 	b = append(b, f.quoted...)
 	b = appendInt(append(b, ";r="...), int64(res.Remaining))
 	return appendInt(append(b, ";t="...), seconds(effectiveWindow(res)))
 }
 
-// The names of fields as http.Header has them.
+// The names of the fields, in the canonical form of http.Header.
 const (
 	rateLimitField       = "Ratelimit"
 	rateLimitPolicyField = "Ratelimit-Policy"
 )
 
-// set allocates twice: the one value that changes, and the slots of both.
+// set allocates twice: the value that changes, and the slots of both values.
 func (f *rateLimit) set(h http.Header, res weir.Result, _ []weir.Result) {
 	var buf [128]byte
 	values := []string{f.policy(res.Limit), string(f.appendLimit(buf[:0], res))}
-	if len(h) == 0 { // as it mostly is: nothing to look for
+	if len(h) == 0 { // the usual case: there is no list to add to
 		h[rateLimitPolicyField], h[rateLimitField] = values[0:1:1], values[1:2:2]
 		return
 	}
@@ -178,7 +189,7 @@ func (f *rateLimit) set(h http.Header, res weir.Result, _ []weir.Result) {
 	put(h, rateLimitField, values[1:2:2])
 }
 
-// put adds the value to a list, of which there may be a part.
+// put adds the value to the list that h may already have under name.
 func put(h http.Header, name string, value []string) {
 	if before := h[name]; len(before) > 0 {
 		value = append(before[:len(before):len(before)], value...)
@@ -186,7 +197,7 @@ func put(h http.Header, name string, value []string) {
 	h[name] = value
 }
 
-// threeFields are those that have a field each for the limit, what remains, and the reset.
+// threeFields writes one field each for the limit, what remains, and the reset.
 type threeFields struct {
 	whole
 	limit, remaining, reset string
@@ -201,7 +212,7 @@ func (XRateLimit) fields() (fields, error) {
 	return &threeFields{whole{}, "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", unixAfter}, nil
 }
 
-// unixAfter is the first whole second, in Unix time, at which d has passed.
+// unixAfter returns the first whole second, in Unix time, at which d has passed.
 func unixAfter(d time.Duration) int64 {
 	now := time.Now().UnixNano()
 	return seconds(time.Duration(now + min(int64(d), math.MaxInt64-now)))
@@ -209,7 +220,7 @@ func unixAfter(d time.Duration) int64 {
 
 func (f *threeFields) name() string { return "" }
 
-// set allocates twice: one string that has all three values, and their slots.
+// set allocates twice: one string that holds all three values, and their slots.
 func (f *threeFields) set(h http.Header, res weir.Result, _ []weir.Result) {
 	var buf [64]byte
 	b := appendInt(buf[:0], int64(res.Limit))

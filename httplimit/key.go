@@ -7,27 +7,29 @@ import (
 	"path"
 )
 
-// A KeyFunc finds the key of a request: whose allowance it counts for. It is called concurrently,
-// and must not change the request.
+// A KeyFunc returns the key that a request counts for. It is called concurrently, and must not
+// change the request. Two kinds of error have a meaning:
 //
-// An error that wraps [ErrNoKey] says that the request lacks what the function looks for; [Or] then
-// tries another. ErrSkip says that the request is not to be limited.
+//   - An error that wraps [ErrNoKey]: the request lacks what the function looks for. [Or] then
+//     tries another KeyFunc.
+//   - [ErrSkip]: the request is not limited.
 type KeyFunc func(*http.Request) (string, error)
 
 var (
-	// ErrSkip is what a [KeyFunc] returns for a request that is not limited.
+	// ErrSkip is returned by a [KeyFunc] for a request that is not limited.
 	ErrSkip = errors.New("the request is not limited")
 
-	// ErrNoKey is what the errors of a [KeyFunc] wrap if the request lacks what it looks for.
+	// ErrNoKey is wrapped by the errors of a [KeyFunc] if the request lacks what the function looks
+	// for.
 	ErrNoKey = errors.New("the request has no such key")
 )
 
-// Header returns a KeyFunc whose key is the value of a header field, for API keys. A request with
-// no value, or with several, has no key: a client must not be able to show one to the limiter, and
-// another to whoever checks it.
+// Header returns a KeyFunc whose key is the value of a header field. It is for API keys. A request
+// with no value, or with several, has no key. With several, a client could show one value to the
+// limiter and another to the code that checks it.
 //
-// Clients can make up values, and each starts with a fresh allowance. So either put the limiter
-// behind the check of the API key, or another limiter by address in front of it.
+// Clients can make up values, and each new value starts with a full allowance. Put the limiter
+// behind the check of the API key, or add a limit by address in front of it.
 func Header(name string) KeyFunc {
 	name = http.CanonicalHeaderKey(name)
 	none := fmt.Errorf("weir: no value in header field %s: %w", name, ErrNoKey)
@@ -45,9 +47,11 @@ func Header(name string) KeyFunc {
 }
 
 // BasicUser is a KeyFunc whose key is the user name of basic authentication. It does not check the
-// password, so a client can send any name: to evade the limit by made-up names, or to use up the
-// allowance of another. Use it to slow down the guessing of one user's password, together with a
-// limit by address; or behind a handler that has checked the password.
+// password. A client can send any name, to evade the limit or to use up the allowance of another
+// user. Use it in one of two ways:
+//
+//   - to slow down the guessing of one user's password, together with a limit by address
+//   - behind a handler that has checked the password
 func BasicUser(r *http.Request) (string, error) {
 	user, _, ok := r.BasicAuth()
 	if !ok || user == "" {
@@ -56,8 +60,8 @@ func BasicUser(r *http.Request) (string, error) {
 	return user, nil
 }
 
-// Method is a KeyFunc whose key is the request's method. All methods that HTTP does not define have
-// one key, since a client can make them up.
+// Method is a KeyFunc whose key is the request's method. All methods that HTTP does not define
+// share one key, because clients can make them up.
 func Method(r *http.Request) (string, error) {
 	switch r.Method {
 	case "":
@@ -70,15 +74,15 @@ func Method(r *http.Request) (string, error) {
 }
 
 // Path is a KeyFunc whose key is the path of the request's URL, decoded and without superfluous
-// slashes and dots. If the handler serves more than one path a client gets an allowance for each;
-// use [Pattern] in that case.
+// slashes and dots. If the handler serves more than one path, a client gets an allowance for each.
+// Use [Pattern] in that case.
 func Path(r *http.Request) (string, error) {
 	return path.Clean(r.URL.Path), nil
 }
 
-// Pattern is a KeyFunc whose key is the pattern of the [http.ServeMux] that matched the request, such
-// as "GET /items/{id}". So a client gains nothing by varying the path. The pattern is known to the
-// handlers in the mux only: wrap those, not the mux.
+// Pattern is a KeyFunc whose key is the pattern of the [http.ServeMux] that matched the request,
+// such as "GET /items/{id}". A client cannot evade the limit by varying the path. Only the handlers
+// in the mux know the pattern: wrap them, and not the mux.
 func Pattern(r *http.Request) (string, error) {
 	if r.Pattern == "" {
 		return "", errNoPattern
@@ -86,9 +90,9 @@ func Pattern(r *http.Request) (string, error) {
 	return r.Pattern, nil
 }
 
-// ContextValue returns a KeyFunc whose key is a string that an earlier handler, such as one that
-// authenticates users, has put in the request's context under the given key. A request without it,
-// or with an empty one, has no key.
+// ContextValue returns a KeyFunc whose key is a string in the request's context. An earlier
+// handler, such as one that authenticates users, puts it there under the given key. A request
+// without the value, or with an empty one, has no key. A value that is not a string is an error.
 func ContextValue(key any) KeyFunc {
 	none := fmt.Errorf("weir: no context value of key %T: %w", key, ErrNoKey)
 	return func(r *http.Request) (string, error) {

@@ -9,68 +9,75 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Middleware limits the requests that reach a handler. Limiter and Key are needed; the zero value
+// Middleware limits the requests that reach a handler. Limiter and Key are required. The zero value
 // of every other field is a good default.
 //
-// A request is decided on once, before the handler runs, by one call of the Limiter. It counts
+// Each request is decided on once, before the handler runs, by one call of the Limiter. It counts,
 // whatever the handler then answers.
 //
-// Two Middlewares with the same Limiter share the allowance of each key. That is as it should be if
-// their Key is the same; if not, give each a Limiter of its own, lest the key of one can be
-// made to look like the key of another.
+// Two Middlewares with the same Limiter share the allowance of each key. That is right if they have
+// the same Key. Otherwise, give each its own Limiter. If they share one, a client could make a key
+// of one look like a key of the other.
 type Middleware struct {
-	// Limiter decides.
+	// Limiter decides on each request.
 	Limiter weir.Limiter
 
-	// Key finds out whose allowance the request counts for. If it returns [ErrSkip], the
-	// request is not limited. On any other error, and if the key is empty, Failed answers.
+	// Key returns the key that the request counts for. If it returns [ErrSkip], the request is not
+	// limited. On any other error, and on an empty key, Failed answers.
 	Key KeyFunc
 
-	// Cost is how many events a request counts as; one if Cost is nil. A request that
-	// costs nothing is not limited. A negative cost is an error, and Failed answers.
+	// Cost returns how many events a request counts as. If Cost is nil, each request counts as one.
+	// A request that costs 0 is not limited. A negative cost is an error, and Failed answers.
 	Cost func(*http.Request) int
 
-	// MaxWait is how long a request may be held back until it is granted, instead of being refused at
-	// once. A request whose turn would come later is refused: at once, unless that depends on
-	// others who wait.
+	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,
+	// a request over the limit is refused at once. A request whose turn would come after MaxWait is
+	// refused at once, unless its turn depends on other waiting requests. It is then refused later.
 	//
-	// A client that hangs up leaves the queue, as soon as net/http notices it: over HTTP/1 that is
-	// when the request has no body. Every request held back costs a goroutine and a connection. So
-	// use [weir.LeakyBucket], whose Capacity bounds them, or a short MaxWait.
+	// A client that hangs up leaves the queue when net/http notices it. Over HTTP/1, net/http
+	// notices it only if the request has no body. Every waiting request costs a goroutine and a
+	// connection. Use a [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
 	MaxWait time.Duration
 
-	// Headers are the fields that tell clients how they stand, on allowed and on denied answers. If
-	// nil, there are none, and a denied answer has Retry-After alone.
+	// Headers adds fields with the limit and its state to allowed and denied answers. If nil, a
+	// denied answer has Retry-After only, and an allowed answer has no fields.
 	Headers Headers
 
 	// Denied answers a request that is over the limit. The header already has Cache-Control:
-	// no-store, the fields of Headers, and Retry-After unless the request can never be granted. If
-	// nil, the answer is 429 with a short body, which has nothing of the request in it.
+	// no-store and the fields of Headers. It also has Retry-After, unless the request can never be
+	// granted. If Denied is nil, the answer is 429 with a short body that contains nothing of the
+	// request.
 	Denied func(http.ResponseWriter, *http.Request, weir.Result)
 
-	// Failed answers a request on which there is no decision, because Key, Cost or the Limiter
-	// failed. The header already has Cache-Control: no-store. If nil, the answer is 400 if the
-	// request lacks what Key looks for (the error wraps [ErrNoKey]) and 503 otherwise, and shows
-	// nothing of the error.
+	// Failed answers a request on which Key, Cost or the Limiter failed. The header already has
+	// Cache-Control: no-store. If Failed is nil, the answer contains nothing of the error. Its
+	// status is:
+	//
+	//   - 400 if the request lacks what Key looks for (the error wraps [ErrNoKey])
+	//   - 503 otherwise
 	Failed func(http.ResponseWriter, *http.Request, error)
 
-	// Observe, if not nil, gets every decision, and every failure to decide, before the
-	// request goes on. It is for logs and metrics, and is called concurrently.
+	// Observe, if not nil, is called with every decision and every failure to decide, before the
+	// request is answered or passed on. It is for logs and metrics. It is called concurrently.
 	Observe func(*http.Request, Decision)
 }
 
-// A Decision is what [Middleware] decided on a request, for its Observe.
+// A Decision is the decision of a [Middleware] on a request. Middleware passes it to Observe.
 type Decision struct {
 	Key    string        // may be a secret of the client, such as an API key
 	Cost   int           // how many events the request counts as
 	Result weir.Result   // the limiter's answer; zero if Err is not nil
 	Waited time.Duration // how long the request was held back; zero unless MaxWait is set
-	Err    error         // why there is no decision, or nil
+	Err    error         // the reason why there is no decision, or nil
 }
 
-// Wrap returns a handler that passes to next those requests that are within the limit. It panics if m
-// cannot work, and says why: no Limiter, no Key, a negative MaxWait, Headers with a name or
-// policy that is not valid, or no next. Changes to m after Wrap have no effect.
+// Wrap returns a handler that passes the requests within the limit to next. Changes to m after Wrap
+// have no effect. Wrap panics with a message that lists the faults of m:
+//
+//   - no Limiter or no Key
+//   - a negative MaxWait
+//   - Headers whose name or policy is not valid
+//   - no next
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	l := &limited{m: m, next: next}
 	var errs []error
@@ -112,9 +119,9 @@ type limited struct {
 	fields fields // nil for none
 	pages  pages  // the answers of Denied and Failed, where those are nil
 
-	// If the fields list the parts of a composed policy:
-	parts     partsTaker // the Limiter, or nil if it does not tell of them
-	partPages []pages    // for each of the parts
+	// If the fields list the parts of a composed policy, parts and partPages are set.
+	parts     partsTaker // the Limiter, or nil if it does not report the parts
+	partPages []pages    // one for each part
 }
 
 func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +154,7 @@ func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !d.Result.Allowed:
 		l.denied(w, r, d.Result, parts)
 	default:
-		if l.fields != nil && d.Result.Limit > 0 { // 0 if the look after a wait failed
+		if l.fields != nil && d.Result.Limit > 0 { // 0 if the query after a wait failed
 			l.fields.set(w.Header(), d.Result, parts)
 		}
 		l.next.ServeHTTP(w, r)

@@ -9,31 +9,33 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Transport is an [http.RoundTripper] that keeps to a limit, and to what servers ask for. Before
-// each request it waits for the request's turn. If a server answers 429 or 503 with Retry-After,
-// every request for the same key is held back until then, whoever sends it.
+// Transport is an [http.RoundTripper] that keeps to a limit, and obeys the Retry-After of servers.
+// Each request waits for its turn before it is sent. If a server answers 429 or 503 with
+// Retry-After, all requests for the same key are held back until that time.
 //
-// It never sends a request a second time. If the turn would come after the deadline of the
-// request's context, which the Timeout of an [http.Client] sets as well, RoundTrip fails at once
-// with an error that wraps [weir.ErrTooLate]; if the context ends while it waits, with an error
-// that wraps that of the context. The other errors of [weir.Limiter] are passed on as well: with a
-// [weir.LeakyBucket], more requests at once than its Capacity get [weir.ErrQueueFull].
+// Transport never sends a request a second time. RoundTrip fails with an error that wraps:
 //
-// The fields must not be changed after the first request, nor the Transport copied. It is safe for
+//   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the request's
+//     context. The Timeout of an [http.Client] sets such a deadline, too.
+//   - The error of the context, if the context ends while the request waits.
+//   - The other errors of [weir.Limiter]. For example, with a [weir.LeakyBucket] more requests at
+//     once than its Capacity get [weir.ErrQueueFull].
+//
+// Do not change the fields after the first request, and do not copy the Transport. It is safe for
 // concurrent use.
 type Transport struct {
-	// Limiter decides when requests go. It is needed.
+	// Limiter decides when requests are sent. It is required.
 	Limiter weir.Limiter
 
-	// Key finds out whose allowance a request counts for. If nil it is [TargetHost]. If it returns
-	// ErrSkip the request goes at once. Other errors are the error of RoundTrip.
+	// Key returns the key that a request counts for. If nil, it is [TargetHost]. If it returns
+	// ErrSkip, the request is sent at once. RoundTrip returns its other errors.
 	Key KeyFunc
 
-	// Base sends the requests; http.DefaultTransport if nil.
+	// Base sends the requests. If nil, it is http.DefaultTransport.
 	Base http.RoundTripper
 
-	// MaxHold bounds how long Retry-After can hold requests back; 0 means as long as the server says.
-	// If it is below 0 every RoundTrip fails.
+	// MaxHold bounds how long Retry-After can hold requests back. 0 means no bound. If MaxHold is
+	// negative, every RoundTrip fails.
 	MaxHold time.Duration
 
 	held holds
@@ -50,7 +52,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		if req.Body != nil {
-			_ = req.Body.Close() // as RoundTripper asks for, also on errors
+			_ = req.Body.Close() // http.RoundTripper requires this, also on errors
 		}
 		return nil, err
 	}
@@ -67,7 +69,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections closes those of Base, as [http.Client.CloseIdleConnections] expects of it.
+// CloseIdleConnections closes the idle connections of Base. [http.Client.CloseIdleConnections]
+// calls it.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base().(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -107,8 +110,8 @@ func (t *Transport) faults() error {
 	return errors.Join(errs...)
 }
 
-// turn returns when req may go. A turn that comes while the key is held back is forfeited: if all
-// whose turn had come went when the hold ends, they would go at once.
+// turn returns when req may be sent. A turn that comes while the key is held back is given up. If
+// such requests kept their turns, they would all be sent at once when the hold ends.
 func (t *Transport) turn(req *http.Request, key string) error {
 	for {
 		if err := t.held.wait(req.Context(), key); err != nil {

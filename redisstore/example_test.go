@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/redisstore"
 )
 
-// All processes that do this share one limit of 100 a second for each key.
+// All processes that do this share one limit of 100 events a second for each key.
 func Example() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer client.Close()

@@ -6,54 +6,58 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/remote"
 )
 
-// An Option changes a store that [New] makes.
+// An Option configures a store that [New] makes.
 type Option func(*remote.Config)
 
-// WithPrefix sets what all keys in Redis begin with; "weir" if not given. A key is
+// WithPrefix sets the prefix of all keys in Redis. The default is "weir". A key is
 //
 //	prefix:1:{name:key}
 //
-// with the name of the limiter, see [weir.WithName], and the key that it was asked for. Bytes of them that
-// have a meaning there, or in a pattern, are written as % and two hexadecimal digits. The 1 changes
-// when a release of this package can't read what those before have left.
+// with the name of the limiter, see [weir.WithName], and the key of the request. Bytes that have a
+// meaning here, or in a pattern, are written as % and two hexadecimal digits. The 1 changes when a
+// release of this package can't read the values of earlier ones.
 //
-// The prefix must be of printable ASCII, without spaces and the characters * ? [ ] { } % \, and the same for
-// all who share limits.
+// The prefix must be printable ASCII, without spaces and without the characters * ? [ ] { } % \. It
+// must be the same in all processes that share limits.
 func WithPrefix(prefix string) Option {
 	return func(c *remote.Config) { c.Prefix = prefix }
 }
 
-// WithMaxKeyLen sets how long a key is kept as it is, in bytes, at least 1; 128 if not given. In place of
-// a longer one, or of a longer name, stands its SHA-256. It must be the same for all who share limits.
+// WithMaxKeyLen sets the length in bytes up to which names and keys are kept as they are, at least
+// 1. The default is 128. A longer name or key is replaced by its SHA-256. It must be the same in
+// all processes that share limits.
 func WithMaxKeyLen(n int) Option {
 	return func(c *remote.Config) { c.MaxKeyLen = n }
 }
 
-// WithTimeout sets how long a decision may take, above 0; a second if not given. A deadline of the context that
-// comes earlier counts. One that is over returns [ErrNoReply] while the client may still wait, or
-// [ErrBusy] if the command was not even sent.
+// WithTimeout sets how long a decision may take, above 0. The default is one second. An earlier
+// deadline of the context counts instead. When the time is over, a decision returns one of:
+//
+//   - [ErrNoReply]: the command was sent. The client may still wait for the reply.
+//   - [ErrBusy]: the command was not sent.
 func WithTimeout(d time.Duration) Option {
 	return func(c *remote.Config) { c.Timeout = d }
 }
 
-// WithMaxInFlight sets how many commands may be in flight, at least 1; 1024 if not given. A command whose caller has
-// given up counts until the client gives it up, too. When all places are taken, callers wait for one. They get
-// [ErrBusy] if none is free in time. A Redis that does not reply costs no more than that, in goroutines and connections.
+// WithMaxInFlight sets how many commands may be in flight, at least 1. The default is 1024. A
+// command whose caller has given up counts until the client gives it up, too. When all places are
+// taken, callers wait for one. They get [ErrBusy] if none is free in time. This bounds the
+// goroutines and connections that a Redis without replies can take up.
 //
-// The farther away Redis is, the more commands are in flight, up to this number, and up to 64 for each
-// connection of the pool. For d decisions a second over a
-// round trip of t set at least d × t: 50,000 a second over 20 ms need 1,000.
+// The farther away Redis is, the more commands are in flight: up to this number, and up to 64 for
+// each connection of the pool. For d decisions a second over a round trip of t, set at least d × t.
+// For example, 50,000 a second over 20 ms need 1,000.
 func WithMaxInFlight(n int) Option {
 	return func(c *remote.Config) { c.MaxInFlight = n }
 }
 
-// WithSingleServer tells that one server has all keys, and that the client, which must be a *[redis.Client], speaks
-// to it: directly, by Sentinel, or through a proxy. Where others' commands are under way, callers who ask for
-// different keys then share a script call, too; how much that saves is in docs/stores.md. Each gets the
-// answer or the error that it would have got alone.
+// WithSingleServer declares that one server has all keys. The client must be a *[redis.Client] that
+// connects to it directly, by Sentinel, or through a proxy. Callers that ask for different keys
+// while other commands are in flight then share a script call, too. Each gets the answer or the
+// error that it would have got alone. docs/stores.md has measurements.
 //
-// Don't set it where a proxy divides keys between servers: one that goes by the first key of a command would have
-// the others counted on a server that is not theirs, and so more granted than their limit.
+// Do not set it if a proxy divides keys between servers. If the proxy goes by the first key of a
+// command, the other keys are counted on the wrong server, and their limits are exceeded.
 func WithSingleServer() Option {
 	return func(c *remote.Config) { c.SingleServer = true }
 }

@@ -1,25 +1,32 @@
-// Package redisstore keeps the states of limiters in Redis, or Valkey, so that all processes that use it
-// share their limits:
+// Package redisstore keeps the states of limiters in Redis, or Valkey. All processes that use the
+// same server share their limits:
 //
 //	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: addr}))
 //	…
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
 //
-// TokenBucket, LeakyBucket, FixedWindow, SlidingWindow and SlidingLog are decided on by a script next to
-// the data: a decision is one command for one key. Any other policy, CalendarWindow, those that are composed
-// and those of other packages, is decided on in the process, by reading the state and replacing it if no one
-// else has; that is two commands for a grant, and one for a denial. So are limits whose numbers Lua
-// would round, such as a window of so many nanoseconds that are no whole number of microseconds.
+// A decision is made in one of two ways:
 //
-// Time is that of the Redis server, in microseconds. The answers are those that the policy gives at that
-// instant, exactly; the clocks of the processes don't matter. If a server takes over whose clock is
-// behind by more than 100 ms, states go on by its clock: a key is denied no longer than if it had been
-// used up just then.
+//   - By a script on the server, for TokenBucket, LeakyBucket, FixedWindow, SlidingWindow and
+//     SlidingLog. A decision is one command for one key.
+//   - In the process, for any other policy: CalendarWindow, composed policies, and those of other
+//     packages. The store reads the state, and replaces it if no other process has changed it. This
+//     takes two commands for a grant, and one for a denial. The same applies to limits whose
+//     numbers Lua would round, such as a window that is not a whole number of microseconds.
 //
-// The server must be Redis 5 or later, or Valkey, and allow the client EVALSHA, EVAL, DEL, GET, SET, GETRANGE,
-// SETRANGE, PEXPIRE and TIME on the keys, see [WithPrefix]; in a Cluster also ASKING, CLUSTER SLOTS and
-// COMMAND. Its C type long must have 64 bits, or each decision is an error: it has not in builds for 32-bit
-// processors, nor in old ones for Windows.
+// Time is that of the Redis server, in microseconds. The answers are exactly those of the policy at
+// that instant. The clocks of the processes don't matter. If another server takes over, and its
+// clock is behind by more than 100 ms, states go on by its clock. A key is then denied at most as
+// long as if its limit had been used up at that moment.
+//
+// The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
+//
+//   - EVALSHA, EVAL, DEL, GET, SET, GETRANGE, SETRANGE, PEXPIRE and TIME on the keys, see
+//     [WithPrefix]
+//   - in a Cluster also ASKING, CLUSTER SLOTS and COMMAND
+//
+// The server's C type long must have 64 bits. On other servers each decision is an error. These are
+// builds for 32-bit processors, and old builds for Windows.
 package redisstore
 
 import (
@@ -33,46 +40,49 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/remote"
 )
 
-// A Client sends commands. Those of go-redis are Clients: *[redis.Client], also one for a failover with
-// Sentinel, *[redis.ClusterClient], *[redis.Ring] and [redis.UniversalClient]. A [redis.Pipeliner] is none, for it
-// keeps commands until others send them.
+// A Client sends commands. The clients of go-redis are Clients: *[redis.Client], also for a
+// failover with Sentinel, *[redis.ClusterClient], *[redis.Ring] and [redis.UniversalClient]. A
+// [redis.Pipeliner] is not suitable: it keeps commands until they are executed by another call.
 type Client interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// Errors of decisions that were not made. They are wrapped.
+// Errors of decisions that failed. They are wrapped.
 var (
-	// ErrNoReply means that there was no reply within the time allowed. Whether the events were counted is
-	// not known.
+	// ErrNoReply means that there was no reply within the timeout. The events may or may not have
+	// been counted.
 	ErrNoReply = remote.ErrNoReply
 
-	// ErrBusy means that this command was not sent, because those before it were still under way when its
-	// time was over. Nothing was counted. It comes with [weir.ErrRequest] where others of this process were
-	// deciding on the same key for so long, by a policy without a script.
+	// ErrBusy means that the command was not sent, because earlier commands were in flight until
+	// its timeout. Nothing was counted. It comes with [weir.ErrRequest] if the earlier commands
+	// were those of other callers in this process for the same key, by a policy without a script.
 	ErrBusy = remote.ErrBusy
 )
 
-// A Store is a [weir.Store] in Redis. It is made by [New], and safe for concurrent use, by any number of
-// limiters with any policies. It has no goroutine while no command is under way, and needs no
-// closing; the client belongs to the caller.
+// A Store is a [weir.Store] in Redis. [New] makes it. It is safe for concurrent use by any number
+// of limiters with any policies. It has no goroutine while no command is in flight, and need not be
+// closed. The client belongs to the caller.
 //
-// A command is sent once, and never again where it may have been executed, whatever the client is
-// configured to retry. So no event is counted twice. After an error it is not known whether events
-// were counted, except that [ErrBusy] means they were not.
+// A command is sent once. If it may have been executed, it is never sent again, whatever retries
+// the client is configured for, and no event counts twice. After [ErrBusy], no events were counted.
+// After any other error, events may or may not have been counted.
 //
-// A decision returns when its context ends, even while the client still waits, and fails after a second
-// at the latest; see [WithTimeout].
+// A decision returns when its context ends, even while the client still waits. It fails after one
+// second at the latest, see [WithTimeout].
 //
-// With a *[redis.Client], commands of callers who come while others' are under way are sent together, as a
-// pipeline; and where several of them ask for one event of the same key, they are one command, so that a
-// hot key costs the server little. Each gets the answer that it would have got alone. A pipeline that is
-// out for more than a millisecond, because Redis is far away or a connection hangs, holds up no other: the
-// next one leaves, by another connection. If a pipeline gets no reply, all its callers get the error.
+// With a *[redis.Client], commands of callers that come while others are in flight are sent
+// together, as a pipeline. If several of them ask for one event of the same key, they become one
+// command. A hot key therefore costs the server little. Each caller gets the answer that it would
+// have got alone.
 //
-// A hook of the client sees pipelines, and a context that has the values of a caller only where the
-// command is sent alone. If a hook panics, those decisions fail with an error that says so. A cluster
-// or a ring is sent each command alone: with others, it would wait for their servers, too. See also
-// [WithSingleServer].
+// If a pipeline is in flight for more than a millisecond, it does not delay others: the next one is
+// sent by another connection. This happens if Redis is far away, or if a connection hangs. If a
+// pipeline gets no reply, all its callers get the error.
+//
+// A hook of the client sees pipelines. Its context has the values of a caller only if the command
+// is sent alone. If a hook panics, those decisions fail with an error that reports it. With a
+// cluster or a ring, each command is sent alone, because a pipeline would wait for all its servers.
+// See also [WithSingleServer].
 type Store struct {
 	remote   *remote.Store
 	limiters weir.Limiters
@@ -80,7 +90,7 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its commands by client. An error names every fault of the options.
+// New returns a Store that sends its commands by client. The error lists all faults of the options.
 func New(client Client, opts ...Option) (*Store, error) {
 	s := &sender{client: client}
 	d := remote.Driver{Package: "redisstore", Client: client, Send: s.send, NoReply: s.reloadTopology}

@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// reloadEvery is how often at most the topology of a cluster is asked for because of errors. go-redis
-// does so by itself only when a node points to another one, or once a minute, and so would go on sending
-// to a master that is dead.
+// reloadEvery is the shortest time between two requests for a cluster's topology because of errors.
+// By itself, go-redis asks for it only when a node points to another one, or once a minute. Until
+// then it would send commands to a dead master.
 const reloadEvery = 200 * time.Millisecond
 
-// ofCluster are the errors with which Redis replies that are about the cluster, and not about the command.
+// ofCluster are the error replies of Redis that are about the cluster, and not about the command.
 var ofCluster = []string{"CLUSTERDOWN", "MASTERDOWN", "READONLY", "LOADING", "MOVED", "ASK", "TRYAGAIN"}
 
-// notice has the topology asked for after an error that another master may mend.
+// notice reloads the topology after an error that another master may resolve.
 func (s *sender) notice(err error) {
 	var reply redis.Error
 	begins := func(word string) bool { return strings.HasPrefix(reply.Error(), word) }
@@ -33,6 +33,6 @@ func (s *sender) reloadTopology() {
 	}
 	now, last := time.Now().UnixNano(), s.reloaded.Load()
 	if now-last >= int64(reloadEvery) && s.reloaded.CompareAndSwap(last, now) {
-		s.reload(context.Background()) // in a goroutine of the client's
+		s.reload(context.Background()) // runs in a goroutine of the client
 	}
 }

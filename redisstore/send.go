@@ -12,15 +12,15 @@ import (
 // A sender sends commands by a client of go-redis.
 type sender struct {
 	client   Client
-	reload   func(context.Context) // asks a cluster for its topology; nil for other clients
-	reloaded atomic.Int64          // when it was last called
+	reload   func(context.Context) // loads the topology of a cluster; nil for other clients
+	reloaded atomic.Int64          // when reload was last called
 }
 
-// once is a command that go-redis does not send again: a reply that was lost does not tell whether the
-// command was executed. A pipeline that has such a command is not sent again either.
+// once is a command that go-redis does not send again. If its reply was lost, the command may have
+// been executed. A pipeline with such a command is not sent again either.
 type once struct{ *redis.StringCmd }
 
-// NoRetry is what go-redis asks before a retry.
+// NoRetry tells go-redis not to retry. go-redis calls it before a retry.
 func (once) NoRetry() bool { return true }
 
 func (s *sender) send(ctx context.Context, cmds []*remote.Command) {
@@ -30,15 +30,16 @@ func (s *sender) send(ctx context.Context, cmds []*remote.Command) {
 		s.set(cmds[0], cmd)
 		return
 	}
-	pipe := s.client.(*redis.Client).Pipeline() // other clients are sent each command alone
+	pipe := s.client.(*redis.Client).Pipeline() // with other clients each command is sent alone
 	all := make([]once, len(cmds))
 	for i, c := range cmds {
 		all[i] = newCommand(ctx, c)
-		_ = pipe.Process(ctx, all[i]) // keeps it
+		_ = pipe.Process(ctx, all[i]) // adds it to the pipeline
 	}
 	_, err := pipe.Exec(ctx)
 	for i, cmd := range all {
-		// Where there is no connection because the server has refused it, go-redis leaves the commands alone.
+		// If there is no connection because the server has refused it, go-redis sets no error in
+		// the commands.
 		if err != nil && cmd.Err() == nil && cmd.Val() == "" {
 			cmd.SetErr(err)
 		}
@@ -46,7 +47,7 @@ func (s *sender) send(ctx context.Context, cmds []*remote.Command) {
 	}
 }
 
-// set tells what a command came to.
+// set records the reply or the error of a command.
 func (s *sender) set(c *remote.Command, cmd once) {
 	c.Set(cmd.Val(), cmd.Err(), func(word string) bool { return redis.HasErrorPrefix(cmd.Err(), word) })
 	if c.Err != nil {
@@ -70,7 +71,7 @@ func newCommand(ctx context.Context, c *remote.Command) once {
 		args = append(args, key)
 	}
 	for _, arg := range c.Args {
-		if arg != nil { // none after it
+		if arg != nil { // no arguments follow a nil
 			args = append(args, arg)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// UpTo: as many as there are of what is asked for are granted, and the answer tells how many. Where
-// there is none, it is a denial, which changes nothing. A queue has room for all or for none.
+// UpTo: an ask is granted as many events as there are, and the answer reports how many. If there
+// are none, it is a denial, which changes nothing. A queue has room for all or for none.
 func asManyAsThereAre(e *env) {
 	const limit = 10
 	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
@@ -39,7 +39,7 @@ func asManyAsThereAre(e *env) {
 	})
 }
 
-// UpTo by many goroutines: together they are granted exactly what there is.
+// UpTo by many goroutines: together they are granted exactly the events that there are.
 func concurrentUpTo(e *env) {
 	limit := e.few(5000)
 	if e.realTime {
@@ -67,8 +67,9 @@ func concurrentUpTo(e *env) {
 	})
 }
 
-// Regardless: all events are granted, and what goes beyond the allowance is a debt. While it lasts the
-// key is shut, and nothing remains. It is paid by giving back what is named, or by time, as the policy says.
+// Regardless: all events are granted. Events beyond the allowance are a debt. During a debt the key
+// denies requests, and nothing remains. The debt is paid by giving back charges, or by time,
+// depending on the policy.
 func chargedRegardless(e *env) {
 	const limit = 10
 	e.each(shapes(limit, e.long()), func(e *env, p weir.Policy) {
@@ -78,7 +79,7 @@ func chargedRegardless(e *env) {
 		var undo []weir.Ask
 		debts := []int{1, limit, 3 * limit}
 		if e.realTime {
-			debts = debts[:2] // the rest would be paid for in 300 years, which no instant stands for
+			debts = debts[:2] // the rest would take 300 years to pay, beyond the last instant
 		}
 		for _, n := range debts {
 			a, back := e.named(l, "k", weir.Ask{N: n, How: weir.Regardless})
@@ -93,7 +94,7 @@ func chargedRegardless(e *env) {
 		if a := e.do(l, "k", weir.Ask{N: limit, How: weir.UpTo}); a.Allowed || a.Granted != 0 {
 			e.Fatalf("%s: in debt, as many as there are: %+v", regardlessRule, a)
 		}
-		for _, back := range slices.Backward(undo) { // of a bucket, the last alone can be undone
+		for _, back := range slices.Backward(undo) { // a bucket can undo the latest charge only
 			e.do(l, "k", back)
 		}
 		if after := e.take(l, "k", 0); !e.same(before, after) {
@@ -102,11 +103,11 @@ func chargedRegardless(e *env) {
 	})
 }
 
-// Regardless by many goroutines: none of it is lost, and none counted twice. What a bucket is charged beyond its
-// allowance cannot be given back without its name, so it has a larger one.
+// Regardless by many goroutines: no charge is lost, and none counts twice. A bucket cannot give
+// back charges beyond its allowance without their Charges, so its allowance is larger here.
 func concurrentRegardless(e *env) {
 	charges := e.few(300)
-	limit := charges * goroutines // half of what is charged
+	limit := charges * goroutines // half of the events that are charged
 	var policies []named
 	for _, p := range append(shapes(limit, e.long()), conserving(limit, e.long())...) {
 		if !books(p.Policy) && p.name != allOfBuckets {
@@ -114,7 +115,7 @@ func concurrentRegardless(e *env) {
 		}
 	}
 	for _, p := range append(shapes(3*limit, e.long()), conserving(3*limit, e.long())...) {
-		ages := e.realTime && p.name == withBurst // an event takes so long that no int64 holds that of a hundred
+		ages := e.realTime && p.name == withBurst // an int64 cannot hold the time of a hundred events
 		if (books(p.Policy) || p.name == allOfBuckets) && !ages {
 			policies = append(policies, p)
 		}
@@ -136,10 +137,10 @@ func concurrentRegardless(e *env) {
 			if !e.same(got, want.Result) {
 				e.Fatalf("%s: %d charges of as many goroutines left %+v, want %+v", r10, charges*goroutines, got, want.Result)
 			}
-			return // which frees its last event alone
+			return // it gives back its latest event only
 		}
 		for g := range goroutines {
-			for _, n := range []int{charges - 1, 1} { // if one charge was lost, the last is not there to give back
+			for _, n := range []int{charges - 1, 1} { // if one charge was lost, the last is missing
 				e.do(l, "k", weir.Ask{N: -n * (1 + g%3)})
 			}
 		}
@@ -153,8 +154,8 @@ func concurrentRegardless(e *env) {
 	})
 }
 
-// Giving back: what was granted at an instant that the policy does not count any more is not given back
-// to what it counts now. The instant is the At of the answer that granted it.
+// GivingBack: events granted at an instant that the policy no longer counts are not given back to
+// the events that it counts now. The instant is the At of the answer that granted them.
 func givenBackByInstant(e *env) {
 	const limit, per = 10, time.Second
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
@@ -185,7 +186,7 @@ func givenBackByInstant(e *env) {
 	})
 }
 
-// At: every answer tells the instant of its decision, to a look and in a denial, too.
+// At: every answer reports the instant of its decision, also for a look and in a denial.
 func tellsTheInstant(e *env) {
 	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
@@ -198,8 +199,9 @@ func tellsTheInstant(e *env) {
 	})
 }
 
-// Parts: a store hands a policy that is composed of others the place for its parts' results, and leaves there,
-// in place of what was there, what the policy decided on last, even if it had to decide more than once.
+// Parts: a store passes the slice for the results of the parts to a composed policy. Afterwards the
+// slice holds the results of the latest decision, in place of its old contents, even if the store
+// had to decide more than once.
 func resultsOfParts(e *env) {
 	slow := weir.FixedWindow{Limit: 20, Per: e.long()}
 	for _, p := range []struct {

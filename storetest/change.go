@@ -7,10 +7,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Change: where a limiter of the same name has another policy, what was used up counts. If both count
-// events alike, all that were counted are; else the share of the allowance is. So a key that had used
-// up all is denied, or has what a larger limit adds; one that had used half has half left, or the limit
-// less those.
+// Change: when a limiter of the same name has another policy, the used events still count. If both
+// policies count events alike, all counted events are carried over. Otherwise the used share of the
+// allowance is. A key that had used up all is denied, or has the events that a larger limit adds. A
+// key that had used half has half left, or the limit less those events.
 func changedPolicy(e *env) {
 	const limit = 10
 	for _, from := range shapes(limit, e.long()) {
@@ -35,7 +35,7 @@ func changedPolicy(e *env) {
 			}
 
 			if isQueue(from.Policy) || isQueue(to.Policy) {
-				continue // which has all left or nothing
+				continue // it has everything left, or nothing
 			}
 			e.take(old, "half", limit/2)
 			if r := e.take(changed, "half", 0); r.Remaining != half {
@@ -45,7 +45,7 @@ func changedPolicy(e *env) {
 	}
 }
 
-// countsAlike tells whether the one's counts mean the same to the other.
+// countsAlike reports whether the counts of both policies have the same meaning.
 func countsAlike(p, q weir.Policy) bool {
 	switch p := p.(type) {
 	case weir.TokenBucket:
@@ -72,9 +72,9 @@ func isQueue(p weir.Policy) bool {
 	return ok
 }
 
-// Change to and fro: two limiters of one name whose policies differ, used in turn, grant no more
-// than the larger one alone, and one event more for what was rounded. So processes with an old and a new configuration side by side do not
-// switch the limit off.
+// Change to and fro: two limiters of one name with different policies, used in turn, grant no more
+// than the larger one alone, plus one event for rounding. Processes with an old and a new
+// configuration side by side do not switch the limit off.
 func changedToAndFro(e *env) {
 	const small, large = 7, 11
 	per := e.long() - e.long()%(5*small*large)
@@ -96,8 +96,8 @@ func changedToAndFro(e *env) {
 	}
 }
 
-// Change is exact: two limiters of one name with different policies get, request by request, what a
-// Ledger decides.
+// Change is exact: two limiters of one name with different policies get, request by request, the
+// answers of a Ledger.
 func changeIsExact(e *env) {
 	const per = 10 * 7 * time.Second
 	for _, p := range shapes(7, per) {
@@ -106,11 +106,11 @@ func changeIsExact(e *env) {
 		}
 	}
 	for i, p := range shapes(7, per) {
-		e.inTurn(p.Policy, shapes(14, per)[i].Policy) // whose numbers alone differ
+		e.inTurn(p.Policy, shapes(14, per)[i].Policy) // only its numbers differ
 	}
 }
 
-// inTurn asks by two policies.
+// inTurn asks by two policies in turn.
 func (e *env) inTurn(p, q weir.Policy) {
 	name := fmt.Sprintf("%#v and %#v", p, q)
 	w := e.walk(changeRule, p, 3, e.limiter(p, name), e.limiter(q, name))
@@ -118,18 +118,19 @@ func (e *env) inTurn(p, q weir.Policy) {
 	w.run(e.few(300))
 }
 
-// Policy: a policy that the store can't know is run as it is. Its states may have any number of
-// words, none at first, grow and shrink, and hold any value; what it left is what it gets. So are
-// the policies of package weir, which a store may run in its own way, but with the same answers.
+// Policy: a policy that the store can't know decides as written. Its states may start without
+// words, grow and shrink to any number of words, and contain any value. The policy gets the state
+// that it left. The same holds for the policies of package weir. A store may run those in its own
+// way, with the same answers.
 func policyAsIs(e *env) {
 	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
 		e.walk(policyRule, p, 5, e.limiter(p, "")).run(e.few(3000))
 	})
 }
 
-// Policy: one that contains a slice, a map or a function can't be compared with ==, which panics. A
-// store that has to know whether a state was left by the same policy must do it in another way, such
-// as reflect.DeepEqual.
+// Policy: a policy that contains a slice, a map or a function can't be compared with ==, which
+// panics. A store that has to know whether the same policy left a state must find out in another
+// way, such as by reflect.DeepEqual.
 func uncomparablePolicy(e *env) {
 	one, other := composed(e.long()), composed(e.long()) // grants 10
 	other[1] = weir.FixedWindow{Limit: 5, Per: 5 * e.long()}

@@ -7,12 +7,12 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A manualClock stands still until it is set, to any instant.
+// A manualClock stands still until it is set. It can be set to any instant.
 type manualClock struct {
 	mu     sync.Mutex
 	now    time.Time
 	timers []timer
-	made   chan struct{} // a signal for each timer that was made
+	made   chan struct{} // receives a signal for each timer that is made
 }
 
 type timer struct {

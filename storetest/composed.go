@@ -7,10 +7,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// unscripted are policies of package weir that a store is not likely to have a way of its own for: those that
-// are composed of others, and those whose time is not a number. Together with the shapes they
-// are all that there is. They grant limit events in all, if no ask is for more than a few. For limit and per
-// the same holds as for shapes; limit must be at least 5.
+// unscripted are policies of package weir for which a store probably has no special code: composed
+// policies, and those whose time is not a number. Together with the shapes they are all policies of
+// the package. They grant limit events in all, if each ask is for a few at most. limit and per are
+// restricted as for shapes. limit must be at least 5.
 func unscripted(limit int, per time.Duration) []named {
 	first := max(limit/3, 1)
 	return append(conserving(limit, per),
@@ -25,8 +25,9 @@ func unscripted(limit int, per time.Duration) []named {
 
 const allOfBuckets = "All of buckets"
 
-// conserving are those of them that undo by giving back. The others may lose what comes back, or charge it to
-// another part: nobody tells them which part had paid.
+// conserving are those of unscripted that undo a grant completely when it is given back. The others
+// may lose the events, or return them to another part, because they do not know which part was
+// charged.
 func conserving(limit int, per time.Duration) []named {
 	excess, unit := max(limit/16, 1), weir.Year
 	if per < time.Minute {
@@ -35,7 +36,7 @@ func conserving(limit int, per time.Duration) []named {
 	return []named{
 		{"All", weir.All(
 			weir.FixedWindow{Limit: 2 * limit, Per: 5 * per},
-			weir.SlidingLog{Limit: limit, Per: per}, // grows, and so is kept last
+			weir.SlidingLog{Limit: limit, Per: per}, // grows, so its state is kept last
 			weir.TokenBucket{Limit: limit, Per: 2 * per, Burst: 3 * limit})},
 		{allOfBuckets, weir.All(
 			weir.TokenBucket{Limit: limit, Per: per},
@@ -51,9 +52,9 @@ func conserving(limit int, per time.Duration) []named {
 	}
 }
 
-// R10: the answers to many who ask at once are those to as many who ask one after the other. For if all ask
-// for the same there is only one order to ask in. A store that asks once for several callers has to tell
-// each of them what it would have been told alone.
+// R10: concurrent asks get the same answers as asks one after another. All ask for the same, so
+// their order does not matter. A store that makes one request for several callers has to give each
+// of them the answer that it would have got alone.
 func concurrentAnswers(e *env) {
 	const each = 3
 	for _, p := range append(shapes(10, e.long()), custom(e.long())...) {
@@ -93,7 +94,7 @@ func concurrentAnswers(e *env) {
 	}
 }
 
-// whole is an answer with the results of the parts, as far as they can be compared.
+// whole returns an answer with the results of the parts, where they can be compared.
 func (e *env) whole(ask weir.Ask, do func(weir.Ask) weir.Answer) string {
 	var parts []weir.Result
 	ask.Parts = &parts
@@ -104,13 +105,14 @@ func (e *env) whole(ask weir.Ask, do func(weir.Ask) weir.Answer) string {
 	return fmt.Sprintf("%+v, and of the parts %+v", a, parts)
 }
 
-// Change of composed policies: two limiters of one name with policies that are composed, or one of them
-// and another, get, request by request, what a Ledger decides.
+// Change of composed policies: two limiters of one name with different policies, of which one or
+// both are composed. Request by request, they get the answers of a Ledger.
 func changeOfComposed(e *env) {
 	const per = 10 * 7 * time.Second
 	olds, news := unscripted(7, per), unscripted(14, per/2)
 	for i, p := range olds {
-		// One of its kind, one of another, and one that a store may have a way of its own for, in turn.
+		// Policies in turn: one of the same kind, one of another, and one that a store may have
+		// special code for.
 		shape := shapes(14, per/2)[i%len(shapes(14, per/2))]
 		for _, q := range []named{news[i], news[(i+3)%len(news)], shape} {
 			name := p.name + " and " + q.name

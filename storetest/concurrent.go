@@ -12,7 +12,7 @@ import (
 
 const goroutines = 16
 
-// parallel runs f in n goroutines, which start together, and waits for them.
+// parallel runs f in n goroutines, which start together, and waits for them to end.
 func parallel(n int, f func(g int)) {
 	var ready, done sync.WaitGroup
 	ready.Add(n)
@@ -26,8 +26,8 @@ func parallel(n int, f func(g int)) {
 	done.Wait()
 }
 
-// allowed is take for many goroutines, or Allow. An error counts as a denial, and fails the test if
-// it is seen.
+// allowed is take, or Allow, for use by many goroutines. An error counts as a denial. An
+// error of take also fails the test; Allow does not return it.
 func (e *env) allowed(l limiter, key string, n int) bool {
 	if n == 1 {
 		return l.Allow(key)
@@ -48,9 +48,9 @@ func (e *env) ask(l limiter, key string, ask weir.Ask) weir.Answer {
 	return a
 }
 
-// R10: while time stands still, 16 goroutines with 2,000 takes each get exactly Limit, with asks for
-// several events, looks, and asks that never fit among them. A queue is asked to book: it has
-// Capacity + 1 places, that at the outlet included.
+// R10: while time stands still, 16 goroutines with 2,000 takes each are granted exactly Limit. Asks
+// for several events, looks, and asks that never fit are among them. A queue is asked to book: it
+// has Capacity + 1 places, including the one at the outlet.
 func concurrentTakes(e *env) {
 	limit, takes := e.few(16000), e.few(2000)
 	if e.realTime {
@@ -95,7 +95,7 @@ func concurrentTakes(e *env) {
 }
 
 // R10: no update is lost and none is made twice, although none is denied. The states of these
-// policies lead to the same end in whatever order the events come.
+// policies end the same, in whatever order the events come.
 func concurrentChain(e *env) {
 	takes := e.few(2000)
 	for _, p := range []named{{"three words", chain{Per: e.long()}}, {"a word", tally{}}} {
@@ -113,8 +113,8 @@ func concurrentChain(e *env) {
 	}
 }
 
-// R10: when each of many goroutines gives back all that it was granted, what others had used up
-// before is used up, and no more.
+// R10: each of many goroutines gives back all events that it was granted. The events that were used
+// up before stay used up, and no others do.
 func concurrentReturns(e *env) {
 	const used, limit = 500, 500 + 3*goroutines
 	e.each(append(shapes(limit, e.long()), conserving(limit, e.long())...), func(e *env, p weir.Policy) {
@@ -141,7 +141,7 @@ func concurrentReturns(e *env) {
 	})
 }
 
-// R10: many keys at once get what each of them alone would get.
+// R10: many keys in use at once are granted the same as each of them alone.
 func concurrentKeys(e *env) {
 	const keys, limit = 50, 20
 	for _, p := range every(limit, e.long()) {
@@ -163,9 +163,9 @@ func concurrentKeys(e *env) {
 	}
 }
 
-// R10: while time moves, no instant and no end of a window lets more through. In five periods that
-// are watched to their ends, every policy grants six times Limit at the most. A store that reads the
-// time, and waits then for its turn, must not let what came late undo what others counted since.
+// R10: while time moves, no instant and no end of a window lets more events through. In five
+// periods, watched to their ends, every policy grants at most six times Limit. If a store reads the
+// time and then waits for its turn, its late step must not undo what others have counted since.
 func concurrentWhileTimeMoves(e *env) {
 	const limit, per, periods = 50, time.Second, 5
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// custom are policies that no store can know, each awkward in one way that the contract of weir.Decider
-// allows, and those of package weir that are unscripted.
+// custom are policies that no store can know. Each has one awkward feature that the contract of
+// weir.Decider allows. The unscripted policies of package weir are added.
 func custom(per time.Duration) []named {
 	return append(unscripted(10, per), []named{
 		{"three words", chain{Per: per}},
@@ -21,7 +21,7 @@ func custom(per time.Duration) []named {
 	}...)
 }
 
-// composed is three words of two policies.
+// composed returns a policy of three words, composed of two policies.
 func composed(per time.Duration) all {
 	return all{
 		weir.TokenBucket{Limit: 7, Per: per, Burst: 10}, // two words
@@ -29,16 +29,16 @@ func composed(per time.Duration) all {
 	}
 }
 
-// most is the Limit that chain and tally tell. They allow everything.
+// most is the Limit that chain and tally report. They allow everything.
 const most = 1 << 30
 
-// mix maps words one to one, so that a lost bit changes all that follows.
+// mix maps words one to one. A lost bit changes all later words.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>31) * 0x9e3779b97f4a7c15
 	return x ^ x>>29 + 1
 }
 
-// upTo is how many events a policy grants that allows everything.
+// upTo returns how many events a policy grants that allows everything.
 func upTo(ask weir.Ask) int {
 	if ask.How != weir.UpTo {
 		return 0
@@ -46,10 +46,9 @@ func upTo(ask weir.Ask) int {
 	return ask.N
 }
 
-// A chain has three words, the bits of which all matter: each event moves them on in a fixed
-// sequence, which Remaining tells. So every lost, repeated or truncated write shows, and concurrent
-// events lead to one state in whatever order they come. It is as new when Per has passed since the
-// last event.
+// A chain has three words, all of whose bits matter. Each event moves them on in a fixed sequence,
+// which Remaining reports. A lost, repeated or truncated write always shows. Concurrent events lead
+// to one state, in any order. The state expires when Per has passed since the last event.
 type chain struct{ Per time.Duration }
 
 func (p chain) Decider() (weir.Decider, error) { return p, nil }
@@ -83,8 +82,8 @@ func (p chain) Expiry(state []uint64) int64 {
 	return int64(state[0] + uint64(p.Per))
 }
 
-// A tally is a chain in a single word, which takes the largest values that a word may have, and is
-// never to be forgotten.
+// A tally is a chain in a single word. It uses the largest values that a word may have, and never
+// expires.
 type tally struct{}
 
 func (tally) Decider() (weir.Decider, error) { return tally{}, nil }
@@ -123,8 +122,8 @@ func (tally) Expiry(state []uint64) int64 {
 	return math.MaxInt64
 }
 
-// A ledger keeps an instant for each event of the last Per. Its states start without a word, grow by
-// one an event, and shrink at either end.
+// A ledger keeps an instant for each event of the last Per. Its states start with no words, grow by
+// one word an event, and shrink at either end.
 type ledger struct {
 	Limit int
 	Per   time.Duration
@@ -180,8 +179,8 @@ func (p ledger) Expiry(state []uint64) int64 {
 	return int64(state[len(state)-1] + uint64(p.Per))
 }
 
-// all grants what each of several policies of fixed size grants. It is a slice, and so can't be
-// compared with ==.
+// all grants the events that each of several policies of fixed size grants. It is a slice, and
+// can't be compared with ==.
 type all []weir.Policy
 
 func (p all) Decider() (weir.Decider, error) {
@@ -224,7 +223,7 @@ func (ds allDeciders) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64,
 	return state, a
 }
 
-// decide asks all of them on a copy of state.
+// decide asks all deciders on a copy of state.
 func (ds allDeciders) decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
 	next := slices.Clone(state)
 	sum := weir.Answer{Result: weir.Result{Allowed: true, Limit: math.MaxInt, Remaining: math.MaxInt}}

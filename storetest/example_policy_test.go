@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A Gap is a policy of one's own: it allows single events, each no sooner than Between after the last.
+// A Gap is a custom policy. It allows single events, each at least Between after the one before.
 type Gap struct{ Between time.Duration }
 
 // Decider implements [weir.Policy].
@@ -21,7 +21,7 @@ func (g Gap) Decider() (weir.Decider, error) {
 	return gapDecider{uint64(g.Between)}, nil
 }
 
-// A gapDecider keeps one word: the instant from which on an event is allowed.
+// A gapDecider keeps one word: the instant from which an event is allowed.
 type gapDecider struct{ between uint64 }
 
 func (d gapDecider) Words() int { return 1 }
@@ -29,11 +29,11 @@ func (d gapDecider) Words() int { return 1 }
 func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
 	opens, at, granted := state[0], uint64(now), 0
 	r := weir.Result{Limit: 1}
-	if ask.How == weir.UpTo { // as many as there are, of which there is one or none
+	if ask.How == weir.UpTo { // as many as there are: one or none
 		ask.N = min(ask.N, 1)
 	}
 	switch {
-	case ask.N > 0 && ask.How == weir.Regardless: // may open later than in Between: a debt
+	case ask.N > 0 && ask.How == weir.Regardless: // a debt: the next event may be further away than Between
 		opens = max(opens, at)
 		opens += min(d.time(ask.N), math.MaxInt64-min(opens, math.MaxInt64))
 		r.Allowed = true
@@ -42,7 +42,7 @@ func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, w
 	case ask.N == 1 && at < opens:
 		r.RetryAfter = time.Duration(opens - at)
 	case ask.N == 1:
-		opens = at + d.between // both are below 2^63, so that this does not wrap around
+		opens = at + d.between // cannot wrap around: both are below 2^63
 		r.Allowed = true
 		if ask.How == weir.UpTo {
 			granted = 1
@@ -58,11 +58,11 @@ func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, w
 	} else {
 		r.Remaining = 1
 	}
-	state[0] = opens // as it was, unless an event was granted or given back
+	state[0] = opens // unchanged, unless an event was granted or given back
 	return state, weir.Answer{Result: r, Granted: granted}
 }
 
-// time is what n events take, or the largest number if that is larger.
+// time returns the time that n events take, or the largest number if that is larger.
 func (d gapDecider) time(n int) uint64 {
 	if hi, lo := bits.Mul64(uint64(n), d.between); hi == 0 {
 		return lo
@@ -72,7 +72,7 @@ func (d gapDecider) time(n int) uint64 {
 
 func (d gapDecider) Expiry(state []uint64) int64 { return int64(min(state[0], uint64(weir.Never))) }
 
-// A policy of one's own runs on every store.
+// A custom policy runs on every store.
 func Example_policy() {
 	heartbeats := weir.Must(weir.New(Gap{Between: 10 * time.Second}))
 	fmt.Println(heartbeats.Allow("node 1"), heartbeats.Allow("node 1"), heartbeats.Allow("node 2"))

@@ -13,24 +13,24 @@ import (
 	"github.com/weir-go/weir/storetest"
 )
 
-// A MapStore is all that a [weir.Store] must be: a map of states, and a lock that makes one step
-// of each request.
+// A MapStore is a minimal [weir.Store]: a map of states, and a lock that makes each request one
+// step.
 type MapStore struct {
 	mu     sync.Mutex
 	states map[stateID]weir.Ledger
 }
 
-// A stateID is two fields, and not name and key joined: "a" and "b:c" are not "a:b" and "c".
+// A stateID has two fields. If name and key were joined, "a" and "b:c" would equal "a:b" and "c".
 type stateID struct{ name, key string }
 
-// Do implements [weir.Store]. It never blocks for long, and so needs no ctx.
+// Do implements [weir.Store]. It never blocks for long, and does not need ctx.
 func (m *MapStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.states == nil {
 		m.states = make(map[stateID]weir.Ledger)
 	}
-	now := r.Now() // under the lock: of two steps, the later one does not have the older time
+	now := r.Now() // under the lock: a later step never has an older time
 	m.forgetSome(now)
 
 	id := stateID{r.Name, r.Key}
@@ -47,12 +47,12 @@ func (m *MapStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 	return answer, err
 }
 
-// forgetSome looks at two states, in the random order of maps, and drops those that have expired. As
-// each request adds one state at most, the map stays small without ever being scanned.
+// forgetSome looks at two states, in the random order of maps, and drops those that have expired.
+// Each request adds at most one state, so the map stays small and is never scanned.
 func (m *MapStore) forgetSome(now int64) {
 	looked := 0
 	for id, s := range m.states {
-		if at := s.Expiry(); at <= now && at != math.MaxInt64 { // which stands for never
+		if at := s.Expiry(); at <= now && at != math.MaxInt64 { // MaxInt64 means never
 			delete(m.states, id)
 		}
 		if looked++; looked == 2 {
@@ -61,8 +61,7 @@ func (m *MapStore) forgetSome(now int64) {
 	}
 }
 
-// A store of one's own is handed to limiters with WithStore. The test beside it is all that
-// storetest asks for.
+// A custom store is passed to limiters by WithStore. The test in its package calls storetest.
 func ExampleRun() {
 	// In a file named mapstore_test.go:
 	TestMapStore := func(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Forgetting: a key that is forgotten is as one never seen, whoever wrote its state. Other keys, and the
-// same key of another name, are not touched. It asks for nothing, and to forget what is not known is no error.
+// Forgetting: a forgotten key is like a new key, whichever limiter wrote its state. Other keys, and
+// the same key of another name, do not change. The request takes no events. Forgetting an unknown
+// key is no error.
 func forgottenOnRequest(e *env) {
 	const limit = 10
 	for _, p := range append(shapes(limit, e.long()), custom(e.long())...) {
@@ -41,7 +42,8 @@ func forgottenOnRequest(e *env) {
 	}
 }
 
-// Forgetting while others decide: each time, an allowance is there anew, and never more.
+// Forgetting while other goroutines decide: each time a full allowance is there again, and never
+// more.
 func concurrentForgetting(e *env) {
 	const limit, times = 20, 5
 	e.each(every(limit, e.long()), func(e *env, p weir.Policy) {
@@ -70,7 +72,7 @@ func concurrentForgetting(e *env) {
 	})
 }
 
-// forget asks the store to forget a key. It asks for events, too, which must not count.
+// forget makes the store forget a key. The request also asks for events, which must not count.
 func (e *env) forget(l limiter, key string) {
 	e.Helper()
 	_, err := l.store.Do(context.Background(), weir.Request{Scope: l.scope, Key: key, Ask: weir.Ask{N: 1}, Forget: true})

@@ -9,27 +9,27 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// awkwardKeys are all different, and look alike to a store that cuts, cleans, folds, hashes weakly
-// or quotes them.
+// awkwardKeys are all different. To a store that cuts, cleans, folds, weakly hashes or quotes keys,
+// some of them look alike.
 func awkwardKeys() []string {
 	long := strings.Repeat("x", 1<<20)
 	keys := []string{
-		"", "\x00", "\x00\x00", " ", "\t", "\n", "\r\n", // nothing, or what looks like it
-		"a", "A", "a ", " a", "a\x00", "a\x00b", "a\n", "ä", "a\u0308", "A\u0308", // trimmed, folded, normalised, or a C string
-		"\xff", "\xfe", "\xc3", "\xc3\x28", "\xed\xa0\x80", "\ufffd", // not UTF-8, and what replaces it
+		"", "\x00", "\x00\x00", " ", "\t", "\n", "\r\n", // empty, or similar to empty
+		"a", "A", "a ", " a", "a\x00", "a\x00b", "a\n", "ä", "a\u0308", "A\u0308", // differ by trimming, folding, normalising, or as C strings
+		"\xff", "\xfe", "\xc3", "\xc3\x28", "\xed\xa0\x80", "\ufffd", // not UTF-8, and the replacement character
 		"a:b", "a::b", "a/b", "a//b", "a/../a/b", "a|b", "a,b", "a%3Ab", "a%b", "a*b", "a?b",
 		"{a}b", "{a}c", "a{b}", `a\b`, `a"b`, "a'b", "$1",
 		"0", "-0", "00", "0x0", "1e3", "1000", // numbers
 		"null", "nil", "true", "__proto__", "key", "keys", "%", "*", ".", "..", "/", `\`,
 		long, long + "x", long[:1<<20-1], long[:1<<20-1] + "y", "y" + long[1:], long[:1<<19] + "y" + long[1<<19+1:],
 	}
-	for length := 1; length <= 1<<12; length *= 2 { // that differ in the last byte, of every length that is a limit somewhere
+	for length := 1; length <= 1<<12; length *= 2 { // differ in the last byte, at lengths that are common limits
 		keys = append(keys, strings.Repeat("k", length)+"1", strings.Repeat("k", length)+"2")
 	}
 	return keys
 }
 
-// R11: every key has an allowance of its own, whatever bytes it holds and however many.
+// R11: every key has its own allowance, whatever bytes it contains and however many.
 func keysApart(e *env) {
 	const limit = 2
 	l := e.limiter(weir.TokenBucket{Limit: limit, Per: e.long()}, "")
@@ -47,7 +47,7 @@ func keysApart(e *env) {
 }
 
 // R11: a Request's key is valid during the call only. A store that keeps it has to copy it, because
-// the buffer that it lies in may be used again.
+// the caller may use its buffer again.
 func keysCopied(e *env) {
 	l := e.limiter(weir.FixedWindow{Limit: 1, Per: e.long()}, "")
 	for _, length := range []int{1, 8, 16, 100, 5000} {
@@ -73,9 +73,9 @@ func keysCopied(e *env) {
 	}
 }
 
-// R11: a key of one limiter is not that of another, in whatever way the store joins name and key. So
-// "a" and "b:c" are not "a:b" and "c". All names and keys of up to three letters, a separator among
-// them, are used together.
+// R11: limiters with different names never share a key, in whatever way the store joins name and
+// key. "a" and "b:c" are not "a:b" and "c". All names and keys of up to three letters are combined.
+// One of the letters is a separator.
 func namesApart(e *env) {
 	for _, separator := range []string{":", "\x00", "/", "|", ".", ",", "\xff", "1", "}"} {
 		var words []string
@@ -115,8 +115,8 @@ func distinct(words []string) []string {
 	return out
 }
 
-// Sharing: limiters of one name and policy have one allowance together, also those without a name;
-// those of different names have each their own.
+// Sharing: limiters with the same name and policy share one allowance, also without a name.
+// Limiters with different names have one each.
 func sharedName(e *env) {
 	const limit = 10
 	for _, p := range append(every(limit, e.long()), named{"composed", composed(e.long())}) {
@@ -136,13 +136,13 @@ func sharedName(e *env) {
 	}
 }
 
-// Sharing is exact: requests through three limiters answer to the nanosecond as through one. A store
-// that takes their deciders, which are not the same ones, for different policies carries over a
-// share, and loses fractions.
+// Sharing is exact: requests through three limiters get the same answers as through one, to the
+// nanosecond. Their Deciders are different values. A store that takes them for different policies
+// carries over a share of the allowance, and loses fractions.
 func sharingIsExact(e *env) {
 	for _, p := range append(shapes(10, time.Second), custom(time.Second)...) {
 		if p.name == "composed" {
-			continue // nobody can tell in general whether two that can't be compared are equal
+			continue // in general, two that can't be compared may or may not be equal
 		}
 		ls := []limiter{e.limiter(p.Policy, p.name), e.limiter(p.Policy, p.name), e.limiter(p.Policy, p.name)}
 		e.walk(sharingRule, p.Policy, 2, ls...).run(e.few(500))

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// MemStore: whatever is asked of a limiter, on the store it answers as on a MemStore, at the same
-// instants: takes, bookings that are settled or cancelled later, returns and resets.
+// MemStore: a limiter on the store answers like one on a MemStore at the same instants. The calls
+// are takes, bookings that are settled or cancelled later, returns and resets.
 func asInMemory(e *env) {
 	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
 		d := differential{
@@ -91,7 +91,7 @@ func (d *differential) step(i int) {
 	})
 }
 
-// both makes a call on both, and compares what it returns.
+// both makes a call on both limiters, and compares the results.
 func (d *differential) both(i int, call string, n int, f func(limiter) (weir.Result, int, error)) {
 	d.Helper()
 	got, gotMore, err := f(d.there)

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A limiter is a weir.Keyed, and lets cases make requests that it doesn't.
+// A limiter is a weir.Keyed that lets cases also make requests that weir.Keyed does not make.
 type limiter struct {
 	*weir.Keyed
 	scope *weir.Scope
@@ -42,7 +42,7 @@ func (e *env) limiterWith(s weir.Store, c weir.Clock, p weir.Policy, name string
 	return limiter{with(s), catch.scope, s}
 }
 
-// A scopeCatcher is a Store that keeps the Scope of the limiter that asks it.
+// A scopeCatcher is a Store that keeps the Scope of the limiter that calls it.
 type scopeCatcher struct{ scope *weir.Scope }
 
 func (c *scopeCatcher) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
@@ -50,7 +50,7 @@ func (c *scopeCatcher) Do(_ context.Context, r weir.Request) (weir.Answer, error
 	return weir.Answer{}, errors.New("no decision")
 }
 
-// do makes a request of the store that Take can't make, and checks At, which Take doesn't tell.
+// do makes a request that Take can't make, and checks At, which Take doesn't return.
 func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
 	e.Helper()
 	a, err := l.store.Do(context.Background(), weir.Request{Scope: l.scope, Key: key, Ask: ask})
@@ -63,7 +63,7 @@ func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
 	return a
 }
 
-// take is Take, and checks what holds for every answer.
+// take calls Take, and checks what holds for every answer.
 func (e *env) take(l limiter, key string, n int) weir.Result {
 	e.Helper()
 	r, err := l.Take(context.Background(), key, n)

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A model is what a store must look like from outside: it runs policies, one step at a time, and
-// never forgets unless it is told to.
+// A model is the expected behavior of a store. It runs policies, one step at a time. Its states
+// never expire, and are forgotten on request only.
 type model struct {
 	rules  []weir.Rule
 	states map[string]weir.Ledger
@@ -30,11 +30,11 @@ func (e *env) model(ps ...weir.Policy) *model {
 	return m
 }
 
-// doBy makes a step by policy i. The state is kept as the contract of weir.Store says.
+// doBy makes a step by policy i. It keeps the state as the contract of weir.Store requires.
 func (m *model) doBy(i int, key string, now time.Time, ask weir.Ask) weir.Answer {
 	next, a, changed, err := m.states[key].Decide(m.rules[i], now.UnixNano(), ask)
 	if err != nil {
-		panic("storetest: " + err.Error()) // of a state that a Ledger left
+		panic("storetest: " + err.Error()) // the state was left by a Ledger
 	}
 	if changed {
 		m.states[key] = next
@@ -47,12 +47,12 @@ func (m *model) do(key string, now time.Time, ask weir.Ask) weir.Answer {
 	return m.doBy(0, key, now, ask)
 }
 
-// look is the answer to a look by policy i, which leaves all as it is.
+// look returns the answer to a look by policy i, which changes nothing.
 func (m *model) look(i int, key string, now time.Time) weir.Answer {
 	return m.doBy(i, key, now, weir.Ask{})
 }
 
-// A walk makes random requests of a store and of a model, and compares all that they answer.
+// A walk makes the same random requests of a store and of a model, and compares all answers.
 type walk struct {
 	*env
 	rule     string
@@ -62,14 +62,14 @@ type walk struct {
 	model    *model
 	keys     int
 	random   *rand.Rand
-	granted  map[string][]grant // what was granted last, and can be given back
+	granted  map[string][]grant // the latest grants, which can be given back
 
-	// canAllow tells whether to use Allow beside Do. They come from two limiters, the states of
-	// which are known to be exchanged exactly only if the policies can be compared.
+	// canAllow is true if Allow is used beside Do. They come from two limiters. Their states are
+	// known to be exchanged exactly only if the policies can be compared.
 	canAllow bool
 }
 
-// A grant is how many events were granted at an instant, and what they were charged.
+// A grant is a number of events that were granted at an instant, with their charges.
 type grant struct {
 	n       int
 	at      int64
@@ -128,7 +128,7 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 		ask.Charges = &charges
 	}
 	got := w.do(l, key, ask)
-	noParts := wantParts[0].Limit < 0 // then what is in their place does not matter
+	noParts := wantParts[0].Limit < 0 // then their values do not matter
 	if w.seen(got, ask) != w.seen(want, ask) || !noParts && !w.sameParts(gotParts, wantParts) {
 		w.Fatalf("%s: %#v, request %d, for %s after %v, of %+v:\n got %+v %+v\nwant %+v %+v, as the policy decides on the state it left",
 			w.rule, l.scope.Policy, i, key, now.Sub(start), ask, got, gotParts, want, wantParts)
@@ -145,7 +145,7 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 	}
 }
 
-// choose is by which limiter to ask, and which policy of the model that has.
+// choose returns the limiter to ask, and its policy in the model.
 func (w *walk) choose() (limiter, int) {
 	i := w.random.IntN(len(w.limiters))
 	l, by := w.limiters[i], 0
@@ -158,10 +158,10 @@ func (w *walk) choose() (limiter, int) {
 	return l, by
 }
 
-// pause is how long to let pass before the next request for a key that looks like a. The instants
-// around the one at which it is as new are likely.
+// pause returns how long to wait before the next request for a key whose last answer is a. The
+// instants around the one at which the key has fully recovered are likely.
 func (w *walk) pause(a weir.Answer) time.Duration {
-	const longest = 30 * 24 * time.Hour // so that the year 2262 stays far away
+	const longest = 30 * 24 * time.Hour // keeps the year 2262 far away
 	reset := min(w.up(a.ResetAfter), longest)
 	switch w.random.IntN(16) {
 	case 0, 1, 2:
@@ -181,7 +181,7 @@ func (w *walk) pause(a weir.Answer) time.Duration {
 	}
 }
 
-// ask is what to ask next for a key that looks like a.
+// ask returns the next ask for a key whose last answer is a.
 func (w *walk) ask(key string, a weir.Answer) weir.Ask {
 	var ask weir.Ask
 	few := min(a.Limit, 10)
@@ -198,7 +198,7 @@ func (w *walk) ask(key string, a weir.Answer) weir.Ask {
 		ask.N = 1 + w.random.IntN(few)
 	case 6:
 		ask.N = a.Remaining
-		if a.Limit == most { // chain and tally count one by one
+		if a.Limit == most { // chain and tally count events one by one
 			ask.N = few
 		}
 	case 7:
@@ -222,7 +222,8 @@ func (w *walk) ask(key string, a weir.Answer) weir.Ask {
 	return ask
 }
 
-// back gives back what was granted for a key, the latest or not, and knowing when or not; or more than that.
+// back gives back events that were granted for a key: the latest or earlier ones, by instant or
+// not. It may also give back more than that.
 func (w *walk) back(key string) weir.Ask {
 	all := w.granted[key]
 	if len(all) == 0 {

@@ -7,13 +7,14 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Clocks: a store with a clock of its own decides by it alone. Two limiters whose clocks differ, by a
-// second or by an hour, get the answers that one gets; and the store does not read their clocks.
+// Clocks: a store with its own clock decides by that clock alone. Two limiters whose clocks differ
+// by a second or an hour get the answers that a single limiter gets. The store does not read their
+// clocks.
 func clocksOfClients(e *env) {
 	for _, skew := range []time.Duration{time.Second, -time.Second, time.Hour} {
 		for _, p := range append(shapes(10, e.long()), custom(e.long())...) {
 			if p.name == "composed" {
-				continue // which counts as another policy, in general, for each limiter
+				continue // in general, each limiter's counts as another policy
 			}
 			name := p.name + skew.String()
 			clock := &skewedClock{Clock: e.clock, by: skew}
@@ -40,7 +41,7 @@ func clocksOfClients(e *env) {
 	}
 }
 
-// A skewedClock is one that goes before another, or after it, and counts how often it is read.
+// A skewedClock is ahead of another clock, or behind it. It counts how often it is read.
 type skewedClock struct {
 	weir.Clock
 	by    time.Duration
@@ -57,8 +58,8 @@ type realClock struct{}
 func (realClock) Now() time.Time                         { return time.Now() }
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Expiry: by a clock that nobody can set, a state is kept as long as it matters, and then the key is as new.
-// The instants are those that the answers tell.
+// Expiry: by a clock that cannot be set, a state is kept as long as it matters. Then the key is
+// like a new key. The instants come from the answers.
 func expiresInRealTime(e *env) {
 	const per = 300 * time.Millisecond
 	type used struct {
@@ -93,7 +94,7 @@ func expiresInRealTime(e *env) {
 	}
 }
 
-// least is the least time between two events of a policy that grants one at once.
+// least returns the shortest time between two events of a policy that grants one at once.
 func least(p weir.Policy) time.Duration {
 	switch p := p.(type) {
 	case weir.TokenBucket:
@@ -107,5 +108,5 @@ func least(p weir.Policy) time.Duration {
 	case weir.SlidingLog:
 		return p.Per
 	}
-	return 0 // the ends of windows
+	return 0 // windows may end at any time
 }

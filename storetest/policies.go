@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A named policy is one that a subtest is run for.
+// A named policy is a policy that has its own subtest.
 type named struct {
 	name string
 	weir.Policy
@@ -15,9 +15,9 @@ type named struct {
 
 const withBurst = "TokenBucket with Burst"
 
-// shapes are the policies of package weir, in every form that their states take: a word, two,
-// several, and a number that changes. All of them grant limit events at once. per must be a multiple
-// of 5 ns, and of limit ns.
+// shapes are the policies of package weir, with every form of their states: one word, two words,
+// several words, and a number that changes. All of them grant limit events at once. per must be a
+// multiple of 5 ns, and of limit ns.
 func shapes(limit int, per time.Duration) []named {
 	return []named{
 		{"TokenBucket in a word", weir.TokenBucket{Limit: limit, Per: per}},
@@ -33,12 +33,12 @@ func shapes(limit int, per time.Duration) []named {
 	}
 }
 
-// every is a policy of each form, with a script or not. For what they grant, see unscripted.
+// every returns a policy of each form, with a script or not. unscripted documents what they grant.
 func every(limit int, per time.Duration) []named {
 	return append(shapes(limit, per), unscripted(limit, per)...)
 }
 
-// extremes are policies at the ends of what New accepts.
+// extremes are policies with the smallest and largest values that New accepts.
 func extremes() []named {
 	const most, ever = math.MaxInt, math.MaxInt64
 	return []named{

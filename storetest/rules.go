@@ -2,7 +2,7 @@ package storetest
 
 import "github.com/weir-go/weir"
 
-// What failures name. The package's doc lists the rules in full.
+// The rules as failures name them. The doc of the package lists them in full.
 const (
 	r1             = "R1 (all or nothing)"
 	r2             = "R2 (a denial consumes nothing and extends nothing)"
@@ -32,12 +32,12 @@ const (
 	failureRule    = "Failures (no request counts twice, or is held when its context has ended)"
 )
 
-// R1: n events are granted together or not at all. So with one event left, two are denied, and the
-// one is still left.
+// R1: n events are granted together or not at all. With one event left, an ask for two is denied,
+// and the one is still left.
 func allOrNothing(e *env) {
 	e.each(shapes(5, e.long()), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
-		queue := isQueue(p) // has room for all or for none
+		queue := isQueue(p) // a queue has room for all or for none
 		for granted := 0; ; granted += 2 {
 			before := e.take(l, "k", 0)
 			r := e.take(l, "k", 2)
@@ -59,7 +59,8 @@ func allOrNothing(e *env) {
 	})
 }
 
-// R2: a key that is hammered while it is shut opens at the instant that its first denial told.
+// R2: a key that denies many requests grants the first one at the instant that its first denial
+// reported.
 func denialsConsumeNothing(e *env) {
 	const limit, hammering = 10, 300
 	e.each(shapes(limit, 10*limit*hammering*e.tick), func(e *env, p weir.Policy) {
@@ -81,7 +82,7 @@ func denialsConsumeNothing(e *env) {
 	})
 }
 
-// R3: n = 0 is allowed always and counts nothing; n above what ever fits is denied with Never, and
+// R3: n = 0 is always allowed and counts nothing. An n that never fits is denied with Never, and
 // changes nothing.
 func looksAndTooMuch(e *env) {
 	const limit = 10

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Sharing a backend: two stores on it, as two processes have them, are as one. What the one has decided the
-// other knows at its next request. A store that answers from what it has seen itself, or writes
-// what it had read before, shows here.
+// Backend: two stores on it, as in two processes, share their states. A decision of one is known to
+// the other at its next request. The case finds stores that answer from their own past results, or
+// write back what they read before.
 func sharedBackend(e *env) {
 	another := e.alsoOn()
 	if !e.realTime {
@@ -41,7 +41,7 @@ func sharedBackend(e *env) {
 	}
 }
 
-// Sharing a backend by many goroutines: two stores together grant exactly Limit.
+// Backend, by many goroutines: two stores together grant exactly Limit.
 func sharedBackendAtOnce(e *env) {
 	limit := e.few(2000)
 	e.each(every(limit, e.long()), func(e *env, p weir.Policy) {
@@ -64,13 +64,13 @@ func sharedBackendAtOnce(e *env) {
 	})
 }
 
-// Lost replies: a request that was carried out, and of which the answer got lost, is an error, and counts
-// once. A store that sends it again counts it again, unless it knows how not to.
+// Lost replies: a request that was carried out, but whose reply was lost, is an error and counts
+// once. If the store sends it again, the request counts again, unless the store prevents it.
 func lostReplies(e *env) {
 	const limit = 30
 	for _, p := range append(shapes(limit, e.long()), named{"composed", composed(3 * e.long())}) {
 		if isQueue(p.Policy) {
-			continue // of which nothing is left to count
+			continue // all events have expired, and nothing can be counted
 		}
 		l := e.limiter(p.Policy, p.name)
 		full := e.take(l, "k", 0).Remaining
@@ -93,9 +93,9 @@ func lostReplies(e *env) {
 	}
 }
 
-// Hanging: while the backend gives no answer, each caller gets an error when its context ends, by a deadline
-// or by being cancelled. When the backend answers again, the store does; and no request has been
-// counted more than once.
+// Hanging: while the backend gives no answer, each caller gets an error when its context ends, by a
+// deadline or by being cancelled. When the backend answers again, the store does too. No request
+// has been counted more than once.
 func hangingBackend(e *env) {
 	const limit, callers = 1000, 8
 	l := e.limiter(weir.TokenBucket{Limit: limit, Per: e.long()}, "")

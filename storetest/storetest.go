@@ -1,47 +1,48 @@
-// Package storetest checks that a [weir.Store] keeps the promises that limiters rely on. Whoever
-// writes a Store runs it from a test beside it:
+// Package storetest checks that a [weir.Store] keeps the promises that limiters rely on. If you
+// write a Store, call [Run] from its tests:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) weir.Store { return mystore.New() })
 //	}
 //
-// Each case is a subtest, and each failure names the rule that is broken. The rules are
+// Each case is a subtest. Each failure names the rule that is broken. The rules of a single limiter
+// are:
 //
 //	R1   n events are granted together or not at all
 //	R2   a denial consumes nothing and extends nothing
-//	R3   n = 0 looks; an n that never fits is denied with Never
-//	R4   RetryAfter is tight: denied before it, allowed at it
-//	R5   Remaining = k: an ask for k would be granted now, and one for k+1 would not
-//	R6   a state is forgotten when that can't be observed, and not before
+//	R3   n = 0 counts nothing; an n that never fits is denied with Never
+//	R4   RetryAfter is exact: denied before it, granted at it
+//	R5   Remaining = k: an ask for k would be granted now, and an ask for k+1 would not
+//	R6   a state expires when nobody can observe that, and not before
 //	R7   an older instant earns nothing, and delays by its step at most
 //	R8   nothing drifts: no remainder is dropped
 //	R9   nothing wraps around; the answer errs towards denying
 //	R10  concurrent steps on a key come one after another
 //	R11  two keys, or two names, never share a state
 //
-// and, for what several limiters do with one store,
+// The rules of several limiters with one store are:
 //
-//	Sharing  limiters of one name and policy are as one
-//	Change   a changed policy is no fresh allowance
-//	Policy   any policy is run as it is, on the state that it left
+//	Sharing  limiters with the same name and policy share their keys
+//	Change   a changed policy does not start with a fresh allowance
+//	Policy   any policy decides as written, on the state that it left
 //	Booking  events can be booked ahead and given back
-//	Errors   an error counts nothing
+//	Errors   a request that fails counts nothing
 //
-// for the rest that limiters ask of a store,
+// The rules of the other requests that limiters make are:
 //
-//	UpTo        as many are granted as there are
-//	Regardless  what happened already is charged, even into debt
-//	GivingBack  of what was granted at an instant, what still counts is given back
-//	Forgetting  a key that is forgotten is as new, and no other is
-//	Parts       a composed policy tells the results of its parts
-//	At          the answer tells the instant of the decision
-//	MemStore    a limiter answers as one in memory
+//	UpTo        as many events are granted as there are
+//	Regardless  events that have already happened are charged, even into debt
+//	GivingBack  events granted at an instant are given back if they still count
+//	Forgetting  a forgotten key is like a new key; no other key changes
+//	Parts       a composed policy reports the results of its parts
+//	At          the answer reports the instant of the decision
+//	MemStore    a limiter answers as it does on a MemStore
 //
-// and for stores of a backend or a server,
+// The rules of stores with a backend or a server are:
 //
-//	Backend   two stores on it are as one
-//	Clocks    a store with a clock of its own decides by it alone
-//	Failures  no request counts twice, or is held when its context has ended
+//	Backend   two stores on one backend share their states
+//	Clocks    a store with its own clock decides by that clock alone
+//	Failures  no request counts twice, or is held after its context has ended
 package storetest
 
 import (
@@ -51,16 +52,19 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Run checks the stores that newStore makes. It is to return an empty store, or one that shares no
-// state with those before, and is called for each of some 500 subtests, one after another; t.Cleanup
-// is the place to close it.
+// Run checks the stores that newStore makes. newStore must return an empty store, or one that
+// shares no state with earlier ones. It is called for each of some 500 subtests, one after another.
+// Close the store by t.Cleanup.
 //
-// Without options the store is taken to read the time by [weir.Scope.Now], as a store in memory
-// does, and is driven by a clock of Run's own, which may step in either direction. [OwnClock] and
-// [RealTime] are for stores that have a clock of their own; [Shared], [LostReplies] and [Hangs] for those
-// whose states lie on a backend.
+// By default, Run takes the store to read the time from [weir.Scope.Now], as a store in memory
+// does. Run then drives it by its own clock, which may step in either direction. The options are
+// for other stores:
 //
-// With -short the cases that need many requests make a tenth of them.
+//   - [OwnClock] and [RealTime]: the store has its own clock.
+//   - [RoundTrips]: the store sends each request to a server.
+//   - [Shared], [LostReplies] and [Hangs]: the states are on a backend.
+//
+// With -short, the cases that need many requests make a tenth of them.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	s := &suite{
 		newStore: func(tb testing.TB) weir.Store { return newStore(tb.(*testing.T)) },
@@ -79,66 +83,73 @@ func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	s.run(t)
 }
 
-// An Option tells [Run] about the store.
+// An Option describes the store to [Run].
 type Option func(*suite)
 
-// OwnClock is for a store that decides by a clock of its own, its server's, which tests can set. set
-// sets that of the store s to an instant, a whole number of ticks since the Unix epoch. There it
-// stays until set is called again, which may be with an earlier instant. set is called by one
-// goroutine at a time, but also while requests are under way.
+// OwnClock is for a store that decides by its own clock, or its server's, and whose clock tests can
+// set. set sets the clock of the store s to an instant, a whole number of ticks since the Unix
+// epoch. The clock must stay there until set is called again, possibly with an earlier instant. One
+// goroutine at a time calls set, but also while requests are under way.
 //
-// tick is the clock's resolution, at most a millisecond. All instants are then rounded up to it, and
-// all durations of answers are compared rounded up to it: they may be told in ticks or exactly, but
-// not rounded down. Only the Delay of what was given back is rounded down, because those who move up
-// by it must not go too early.
+// tick is the clock's resolution, at most a millisecond. Run rounds up all instants to it. It also
+// rounds up the durations of answers before it compares them. A store may report them in ticks or
+// exactly, but must not round them down. The only exception is the Delay of events that were given
+// back. It is rounded down, because requests that move up by it must not be granted too early.
 //
-// A store that forgets by another clock than the one set, such as a server's own expiry, should keep
-// states for longer while it is tested: to forget late is never wrong.
+// If states expire by another clock than the one set, such as a server's own, let the store keep
+// them for longer while it is tested. A state may expire late.
 func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option {
 	return func(s *suite) { s.tick, s.setClock = tick, set }
 }
 
-// RealTime is for a store that decides by a clock of its own that tests can't set. The cases for
-// which time must move or stand still are skipped: Vectors, R2, R4, R7, R8, R9, most of the forgetting
-// of R6, the comparison of all answers with the policies' own (Policy, Sharing and Change are exact,
-// MemStore), GivingBack, and the waiting of those whose turn comes (Booking). The rest runs with periods of
-// decades, and compares no durations.
+// RealTime is for a store that decides by its own clock, which tests cannot set. If tests can set
+// the clock, use [OwnClock] instead.
 //
-// Such a store should be given a clock that tests can set, see [OwnClock], where that is at all
-// possible.
+// The cases in which time must move or stand still are skipped:
+//
+//   - Vectors, R2, R4, R7, R8 and R9
+//   - most cases of R6
+//   - the comparisons of all answers with those of the policies: Policy, "Sharing is exact",
+//     "Change is exact", MemStore
+//   - GivingBack
+//   - of Booking, the requests that wait until their turn comes
+//
+// The other cases use periods of decades, and compare no durations.
 func RealTime() Option {
 	return func(s *suite) { s.realTime = true }
 }
 
-// RoundTrips is for a store that sends each request to a server. The cases that need many requests then
+// RoundTrips is for a store that sends each request to a server. The cases that need many requests
 // make a tenth of them, as with -short.
 func RoundTrips() Option {
 	return func(s *suite) { s.isFar = true }
 }
 
-// Shared is for a store whose states lie on a backend that stores in other processes use, too. another returns
-// one more such store on the backend of s, with nothing of s in it: a client of its own, and no cache
-// that s fills. With [OwnClock], set is called for it as well.
+// Shared is for a store whose states are on a backend that stores in other processes also use.
+// another returns one more store on the backend of s. That store must have its own client, and no
+// cache that s fills. With [OwnClock], set is called for it as well.
 func Shared(another func(t *testing.T, s weir.Store) weir.Store) Option {
 	return func(st *suite) {
 		st.another = func(tb testing.TB, s weir.Store) weir.Store { return another(tb.(*testing.T), s) }
 	}
 }
 
-// LostReplies is for a store whose backend carries out requests that it may get no reply to, such as one
-// across a network. lose makes it so for the next n requests of s that may count events; n = 0 ends
-// it. A proxy that cuts the connection in place of the reply does.
+// LostReplies is for a store whose backend may execute a request without the store getting a reply,
+// such as a backend across a network. After a call of lose, the replies to the next n requests of s
+// that may count events are lost. n = 0 ends this. A proxy that closes the connection instead of
+// sending the reply can implement lose.
 func LostReplies(lose func(s weir.Store, n int)) Option {
 	return func(st *suite) { st.loseReplies = lose }
 }
 
-// Hangs is for a store whose backend may give no answer at all, and not even refuse. hang makes it so for s,
-// until resume is called, whether requests under way are then carried out or not.
+// Hangs is for a store whose backend may hang: it gives no answer, and not even an error. hang
+// makes it hang for s until resume is called. The backend may or may not execute the requests that
+// are under way then.
 func Hangs(hang func(s weir.Store) (resume func())) Option {
 	return func(st *suite) { st.hang = hang }
 }
 
-// A testCase is one rule, or one aspect of it.
+// A testCase is one rule, or one aspect of a rule.
 type testCase struct {
 	name  string
 	needs need

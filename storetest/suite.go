@@ -9,11 +9,12 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A suite is what Run was told. It knows testing.TB only, so that its own tests can see it fail.
+// A suite is the store and the options given to Run. It uses testing.TB only, so that its own tests
+// can observe failures.
 type suite struct {
 	newStore func(testing.TB) weir.Store
 	sub      func(tb testing.TB, name string, f func(testing.TB))
-	patience time.Duration // how long a case waits for what must happen at once
+	patience time.Duration // how long a case waits for an effect that must come at once
 	tick     time.Duration
 	setClock func(weir.Store, time.Time) // nil unless the store has a clock of its own
 	realTime bool
@@ -39,20 +40,20 @@ func (s *suite) runCase(tb testing.TB, c testCase) {
 	})
 }
 
-// A need is what a case needs of the suite.
+// A need is a feature that a case needs of the suite.
 type need int
 
 const (
 	nothing    need = iota
-	aClock          // that can be set
-	ownClock        // of the store, set or not
-	byRealTime      // of the store
-	sharing         // of the backend, by another store
-	lostReply       // when asked for
-	aHang           // likewise
+	aClock          // a clock that can be set
+	ownClock        // a clock of the store, settable or not
+	byRealTime      // a store that decides by real time
+	sharing         // another store on the backend
+	lostReply       // a reply that can be lost
+	aHang           // a backend that can hang
 )
 
-// lacks says why there is not what a case needs.
+// lacks returns why the suite cannot provide what a case needs, or "" if it can.
 func (s *suite) lacks(n need) string {
 	switch {
 	case n == aClock && s.realTime:
@@ -71,7 +72,8 @@ func (s *suite) lacks(n need) string {
 	return ""
 }
 
-// start is where the clock stands at first: some way into a second, and into a day, of 2023.
+// start is the first instant of the clock: a fraction of a second after a whole one, on a day in
+// 2023.
 var start = time.Unix(1_700_006_400, 0).Add(3*time.Hour + 123_457*time.Microsecond)
 
 // An env is a store under test, and its clock.
@@ -79,7 +81,7 @@ type env struct {
 	testing.TB
 	*suite
 	store  weir.Store
-	others []weir.Store // on the backend of store
+	others []weir.Store // other stores on the same backend
 	clock  *manualClock
 }
 
@@ -116,7 +118,7 @@ func (e *env) set(now time.Time) {
 	}
 	now = time.Unix(0, int64(e.up(time.Duration(now.UnixNano()))))
 	if e.setClock != nil {
-		e.setClock(e.store, now) // first, for those whom the other clock wakes ask the store at once
+		e.setClock(e.store, now) // first: requests that the other clock wakes ask the store at once
 		for _, s := range e.others {
 			e.setClock(s, now)
 		}
@@ -124,7 +126,7 @@ func (e *env) set(now time.Time) {
 	e.clock.set(now)
 }
 
-// up is d rounded up to the tick. What saturates stays so.
+// up returns d rounded up to the tick. A saturated duration stays the same.
 func (s *suite) up(d time.Duration) time.Duration {
 	if rest := d % s.tick; rest > 0 {
 		if d > math.MaxInt64-s.tick {
@@ -135,7 +137,7 @@ func (s *suite) up(d time.Duration) time.Duration {
 	return d
 }
 
-// seen is an answer as far as it can be compared with a policy's, which does not tell At.
+// seen returns the parts of an answer that can be compared with a policy's answer, which has no At.
 func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
 	a.At = 0
 	if s.realTime {
@@ -151,7 +153,7 @@ func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
 	return a
 }
 
-// few is n, or a tenth of it if the tests are to be short, or requests take long.
+// few returns n, or a tenth of it if the tests are to be short or requests take long.
 func (s *suite) few(n int) int {
 	if s.isFar || testing.Short() {
 		return n / 10
@@ -159,16 +161,17 @@ func (s *suite) few(n int) int {
 	return n
 }
 
-// long is a period so long that nothing is earned and no window ends while a test runs.
+// long returns a period that is long enough: nothing is earned and no window ends while a test
+// runs.
 func (e *env) long() time.Duration {
 	if e.realTime {
-		return 50 * 365 * 24 * time.Hour // its windows began at the end of 2019
+		return 50 * 365 * 24 * time.Hour // the current window began at the end of 2019
 	}
 	return 24 * time.Hour
 }
 
-// exhaust takes single events until one is denied. It returns how many were granted, and the denial;
-// it gives up when they are more than most.
+// exhaust takes single events until one is denied. It returns how many were granted, and the
+// denial. It gives up after more than most.
 func (e *env) exhaust(l limiter, key string, most int) (int, weir.Result) {
 	e.Helper()
 	for granted := 0; ; granted++ {
@@ -178,12 +181,12 @@ func (e *env) exhaust(l limiter, key string, most int) (int, weir.Result) {
 	}
 }
 
-// same reports whether two results are equal as far as they can be compared.
+// same reports whether two results are equal, where they can be compared.
 func (e *env) same(a, b weir.Result) bool {
 	return e.seen(weir.Answer{Result: a}, weir.Ask{}) == e.seen(weir.Answer{Result: b}, weir.Ask{})
 }
 
-// short is a key as it can be printed.
+// short returns a key in a form that can be printed.
 func short(key string) string {
 	if len(key) > 40 {
 		return fmt.Sprintf("%.20q...%q (%d bytes)", key, key[len(key)-10:], len(key))

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// churn makes requests for other keys, so that a store that forgets on the way does so now. Nothing
-// of it stays for long.
+// churn makes requests for other keys, so that a store that drops expired keys during requests does
+// so now. The states that it leaves soon expire.
 func (e *env) churn(n int) {
 	e.Helper()
 	l := e.limiter(weir.FixedWindow{Limit: 1, Per: 1}, "churn")
@@ -18,8 +18,8 @@ func (e *env) churn(n int) {
 	}
 }
 
-// R6: a key can be forgotten when ResetAfter has passed. One tick before, it still answers by its
-// state; from then on, as a key never seen.
+// R6: a key can expire when ResetAfter has passed. One tick before that, it answers by its state.
+// From then on it answers like a new key.
 func forgottenNotBefore(e *env) {
 	const limit = 10
 	e.each(shapes(limit, time.Second), func(e *env, p weir.Policy) {
@@ -46,8 +46,7 @@ func forgottenNotBefore(e *env) {
 	})
 }
 
-// R6: among many keys that come and go at their own times, each answers as though the store never
-// forgot anything.
+// R6: many keys come and go at different times. Each answers as though no key ever expired.
 func forgettingManyKeys(e *env) {
 	for _, p := range append(shapes(10, time.Second), custom(time.Second)...) {
 		l := e.limiter(p.Policy, p.name)
@@ -58,8 +57,8 @@ func forgettingManyKeys(e *env) {
 	}
 }
 
-// R6: a state that is short-lived lives for that short time. A store that counts the time to live in
-// seconds or milliseconds, and rounds it down to zero, limits nothing.
+// R6: a state that expires soon is kept until then. A store that counts the time to live in seconds
+// or milliseconds, and rounds it down to zero, limits nothing.
 func timeToLiveNeverZero(e *env) {
 	if e.realTime {
 		e.timeToLiveByRealTime()
@@ -97,8 +96,7 @@ func (e *env) timeToLiveByRealTime() {
 }
 
 // skewed returns a function that takes n events at the instant start + at. A limiter's clock never
-// steps back, so there is a limiter for each instant: as two processes would be, the clock of one of
-// which is behind.
+// steps back, so each instant has its own limiter. They are like processes whose clocks differ.
 func (e *env) skewed(p weir.Policy) func(at time.Duration, key string, n int) weir.Result {
 	ls := map[time.Duration]limiter{}
 	return func(at time.Duration, key string, n int) weir.Result {
@@ -111,9 +109,10 @@ func (e *env) skewed(p weir.Policy) func(at time.Duration, key string, n int) we
 	}
 }
 
-// R7: takes at two instants in turn get no more than takes at the first and then at the second, and
-// the clock of one limiter that goes to and fro gets nothing for it. Those in order go first, since a store
-// may read a limiter's clock when it likes, and no limiter goes back behind an instant that it saw.
+// R7: takes at two instants in turn are granted no more than takes at the first and then at the
+// second. A limiter whose clock goes to and fro gains nothing by it. The takes in order come first:
+// a store may read a limiter's clock at any time, and no limiter goes back behind an instant that
+// it saw.
 func olderEarnsNothing(e *env) {
 	const limit, per = 10, 10 * time.Second
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
@@ -145,8 +144,8 @@ func olderEarnsNothing(e *env) {
 	})
 }
 
-// R7: at an instant that lies back by a step, RetryAfter grows by that step at most; and nothing
-// that is asked there changes when the key opens.
+// R7: at an instant that is earlier by a step, RetryAfter is longer by that step at most. No ask at
+// that instant changes when the key grants requests again.
 func stepBackDelays(e *env) {
 	const limit, per = 10, 10 * time.Second
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
@@ -170,13 +169,13 @@ func stepBackDelays(e *env) {
 	})
 }
 
-// R8: event k after the burst can go when k times Per/Limit have passed, rounded up once and not
-// with each event.
+// R8: event k after the burst is granted when k times Per/Limit have passed. This is rounded up
+// once, and not with each event.
 func noDrift(e *env) {
 	for _, p := range []weir.TokenBucket{
 		{Limit: 7, Per: time.Second},
-		{Limit: 130, Per: time.Second},  // 7.69 ms an event
-		{Limit: 1500, Per: time.Second}, // more than one a millisecond
+		{Limit: 130, Per: time.Second},  // 7.69 ms per event
+		{Limit: 1500, Per: time.Second}, // more than one per millisecond
 		{Limit: 7, Per: 365 * 24 * time.Hour},
 	} {
 		l := e.limiter(p, p.Per.String()+strconv.Itoa(p.Limit))
@@ -210,8 +209,8 @@ func noDrift(e *env) {
 	}
 }
 
-// R9: policies at the ends of what New accepts, asked for as much as an int holds, answer as they
-// decide; and so does any policy at the first and the last instant that there is.
+// R9: policies with the largest and smallest values that New accepts answer as they decide, even
+// for as many events as an int can hold. Any policy does so at the first and the last instant.
 func nothingWraps(e *env) {
 	for _, p := range extremes() {
 		e.at(0)

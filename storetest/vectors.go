@@ -11,13 +11,14 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// The files hold sequences of requests with all that is answered to each: published ones are
-// examples from articles, documentation and tests of other limiters, those of the sample are random.
+// The files contain sequences of requests with the complete answer to each. The published ones are
+// examples from articles, documentation and tests of other limiters. Those of the sample are
+// random.
 //
 //go:embed testdata/published.json testdata/sample.json
 var vectorFiles embed.FS
 
-// A vector is a policy and the requests for one key of it.
+// A vector is a policy, and the requests for one key of it.
 type vector struct {
 	Name   string `json:"name"`
 	Origin int64  `json:"origin_unix_ns"`
@@ -72,7 +73,7 @@ func (v vector) policy(tb testing.TB) weir.Policy {
 	return nil
 }
 
-// fits tells whether all numbers of v fit in an int, which has 32 bits on some machines.
+// fits reports whether all numbers of v fit in an int, which has 32 bits on some machines.
 func (v vector) fits() bool {
 	largest := max(v.Policy.Limit, v.Policy.Burst, v.Policy.Capacity, v.Policy.Buckets)
 	for _, s := range v.Steps {
@@ -93,9 +94,9 @@ func loadVectors(tb testing.TB, file string) []vector {
 	return vs
 }
 
-// Vectors: every field of every answer, over long sequences of requests through New and Take. For a
-// clock that is too coarse for a vector's instants, what its policy answers at the instants rounded
-// up is expected instead.
+// Vectors: every field of every answer is compared, over long sequences of requests through New and
+// Take. If a clock is too coarse for the instants of a vector, the expected answers are those of
+// the policy at the instants rounded up.
 func vectors(e *env) {
 	for _, file := range []string{"published.json", "sample.json"} {
 		skipped := 0

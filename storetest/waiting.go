@@ -9,10 +9,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// patience is that of a suite, unless its own tests have less.
+// patience is the default patience of a suite. The suite's own tests use less.
 const patience = 20 * time.Second
 
-// A watched store tells of each step that was made on it.
+// A watched store reports each step that was made on it.
 type watched struct {
 	weir.Store
 	steps chan step
@@ -29,7 +29,7 @@ func (w *watched) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	return a, err
 }
 
-// A waiter is a call of Wait under way.
+// A waiter is a call of Wait in progress.
 type waiter struct {
 	env    *env
 	cancel context.CancelFunc
@@ -64,15 +64,15 @@ func receive[T any](e *env, c <-chan T, what string) T {
 	}
 }
 
-// watch is a limiter whose steps can be followed.
+// watch returns a limiter whose steps can be observed.
 func (e *env) watch(p weir.Policy) (limiter, <-chan step) {
 	w := &watched{e.store, make(chan step, 1000)}
 	return e.limiterOn(w, p, ""), w.steps
 }
 
-// Booking: an ask with MaxWait is granted ahead by the policies that can, and giving it back undoes
-// it wholly. So one who waits in a queue with a single place keeps the next one out; when it gives
-// up, the place is free.
+// Booking: policies that can do so grant an ask with MaxWait ahead, and giving it back undoes it
+// completely. A request that waits in a queue with a single place keeps the next one out. When it
+// gives up, the place is free.
 func bookingGivenUp(e *env) {
 	e.each(shapes(10, e.long()), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
@@ -109,7 +109,7 @@ func bookingGivenUp(e *env) {
 	}
 }
 
-// named is do for events, and the ask that gives them back by name.
+// named calls do for events, and returns the ask that gives them back by their charges.
 func (e *env) named(l limiter, key string, ask weir.Ask) (a weir.Answer, undo weir.Ask) {
 	e.Helper()
 	charges := new([]weir.Charge)
@@ -121,14 +121,14 @@ func (e *env) named(l limiter, key string, ask weir.Ask) (a weir.Answer, undo we
 	return a, weir.Ask{N: -ask.N, GrantedAt: a.At, Charges: charges}
 }
 
-// books tells whether the policy grants events ahead.
+// books reports whether the policy grants events ahead.
 func books(p weir.Policy) bool {
 	_, tokens := p.(weir.TokenBucket)
 	return tokens || isQueue(p)
 }
 
-// Booking: one who gives up leaves no trace. The next one gets its instant, and the one before keeps
-// its own.
+// Booking: a request that gives up leaves no trace. The next one gets its instant, and the one
+// before it keeps its own.
 func bookingInLine(e *env) {
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 1, Per: time.Second},
@@ -165,7 +165,7 @@ func bookingInLine(e *env) {
 	}
 }
 
-// A deadlined context tells a deadline by the clock of the test, and does not act on it.
+// A deadlined context has a deadline by the clock of the test, and never ends by itself.
 type deadlined struct {
 	context.Context
 	at time.Time
@@ -188,7 +188,7 @@ func bookingTooLate(e *env) {
 	})
 }
 
-// Waiting: one who waits is granted its event at the RetryAfter of a denial, and counted once.
+// Waiting: a waiting request is granted its event at the RetryAfter of a denial, and counts once.
 func waitingIsServed(e *env) {
 	const limit = 10
 	e.each(every(limit, 10*time.Second), func(e *env, p weir.Policy) {
@@ -208,8 +208,8 @@ func waitingIsServed(e *env) {
 	})
 }
 
-// Errors: an ask for a negative number, one whose context has ended, and a Wait for what never fits
-// are errors, with the zero Result, and count nothing.
+// Errors: the following are errors with the zero Result, and count nothing: an ask for a negative
+// number, an ask whose context has ended, and a Wait for a number that never fits.
 func errorsCountNothing(e *env) {
 	const limit = 10
 	canceled, cancel := context.WithCancel(context.Background())
@@ -225,7 +225,7 @@ func errorsCountNothing(e *env) {
 				rule string
 				ctx  context.Context
 				n    int
-				want error // nil for any
+				want error // nil for any error
 			}{
 				{r3, context.Background(), -1, nil},
 				{errorsRule, canceled, 1, context.Canceled},

@@ -13,10 +13,10 @@ import (
 	"github.com/weir-go/weir/httplimit"
 )
 
-// mostTries is how often a page is asked for if the server says to come back later.
+// mostTries bounds how often a page is requested if the server asks to come back later.
 const mostTries = 4
 
-// A crawler fetches pages. All its workers share one client, and so the limits of the hosts.
+// A crawler fetches pages. All its workers share one client, and therefore the limits of the hosts.
 type crawler struct {
 	client   *http.Client
 	workers  int
@@ -27,7 +27,7 @@ type crawler struct {
 func newCrawler(o options, base http.RoundTripper) *crawler {
 	c := &crawler{workers: o.workers}
 	c.client = &http.Client{
-		// This has the waiting in it. A request whose turn would come later fails at once.
+		// This includes the wait. A request whose turn would come later fails at once.
 		Timeout: o.timeout,
 		Transport: &httplimit.Transport{
 			// The queue has room for every worker.
@@ -49,16 +49,16 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// A result is what became of a page.
+// A result is the outcome for a page.
 type result struct {
 	url    string
 	status int
 	size   int64
-	err    error // why there is no answer
+	err    error // the reason why there is no answer
 }
 
-// fetch fetches all urls, and sends what became of each as it is known. If ctx ends, those under way
-// fail, and the rest is left out.
+// fetch fetches all urls, and sends each result as soon as it is known. If ctx ends, the requests
+// in flight fail, and the rest is left out.
 func (c *crawler) fetch(ctx context.Context, urls []string) <-chan result {
 	todo, done := make(chan string), make(chan result)
 	go func() {
@@ -84,8 +84,8 @@ func (c *crawler) fetch(ctx context.Context, urls []string) <-chan result {
 	return done
 }
 
-// page fetches a page. If the server says when to come back it is asked for again; the client's
-// transport sees to it that this is not earlier.
+// page fetches a page. If the server asks to come back later, it requests the page again. The
+// client's transport delays that request.
 func (c *crawler) page(ctx context.Context, page string) result {
 	f := result{url: page}
 	for try := 1; ; try++ {
@@ -113,7 +113,7 @@ func (c *crawler) page(ctx context.Context, page string) result {
 	}
 }
 
-// comeBack tells whether the server asks to come back later.
+// comeBack reports whether the server asks to come back later.
 func comeBack(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:

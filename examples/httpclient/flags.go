@@ -18,8 +18,8 @@ type options struct {
 	urls    []string
 }
 
-// parse reads the command line. An error names the value and what is allowed. Asked for help, it
-// writes the usage to help and returns flag.ErrHelp.
+// parse reads the command line. An error contains the value and the allowed ones. If asked for
+// help, it writes the usage to help and returns flag.ErrHelp.
 func parse(args []string, help io.Writer) (options, error) {
 	o := options{rate: 5, workers: 8, timeout: 30 * time.Second}
 	fs := flag.NewFlagSet("httpclient", flag.ContinueOnError)

@@ -1,6 +1,6 @@
-// Command httpclient is a crawler's worker: it fetches pages, with several requests under way at a
-// time, and keeps to 5 requests a second for each host. Where a server answers 429 or 503 with
-// Retry-After, all requests to its host wait for as long, and then the page is asked for again.
+// Command httpclient is a crawler's worker. It fetches pages, several at a time, and keeps to 5
+// requests a second for each host. If a server answers 429 or 503 with Retry-After, all requests to
+// its host wait for that time. Then the page is requested again.
 //
 // Without arguments it fetches 20 pages from the server of examples/httpserver:
 //
@@ -12,7 +12,7 @@
 //	 3.80s 200    22 bytes http://127.0.0.1:8080/api/items?n=2&from=38
 //	20 of 20 pages in 3.80 s, by 20 requests
 //
-// With -rate 50 it asks for more than that server allows, which refuses some at first:
+// With -rate 50 it sends more requests than that server allows. The server refuses some at first:
 //
 //	20 of 20 pages in 2.42 s, by 22 requests
 //
@@ -34,6 +34,6 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // so that a second signal has its usual effect
+	context.AfterFunc(ctx, stop) // a second signal then has its usual effect
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -1,11 +1,11 @@
-// Command httpserver is a small service with a limit of its own kind on each endpoint:
+// Command httpserver is a small service. Each endpoint has its own kind of limit:
 //
 //	POST /login      5 a minute for each address: guesses of a password
 //	GET  /api/items  20 at once and 10 a second for each user, or address; ?n=15 counts as 15
 //	GET  /report     one each half second, for everyone together; up to 6 wait for their turn
 //	GET  /health     no limit
 //
-// It prints what to try, and logs each decision:
+// It prints commands to try, and logs each decision:
 //
 //	$ go run ./examples/httpserver
 //	listening on http://127.0.0.1:8080, stop with Ctrl-C. In another terminal, try
@@ -16,7 +16,7 @@
 //	time=… level=INFO msg=allowed limit=login client=127.0.0.1 cost=1 remaining=0
 //	time=… level=WARN msg=denied limit=login client=127.0.0.1 cost=1 remaining=0 retry_after=59.9996s
 //
-// The last answer to that line is
+// The last answer to that command is
 //
 //	HTTP/1.1 429 Too Many Requests
 //	Cache-Control: no-store
@@ -36,9 +36,9 @@
 //	-trust prefixes    addresses of proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8,::1/128
 //	-log level         info logs every decision, warn those that deny, error failures only (default info)
 //
-// SIGINT and SIGTERM stop it: it takes no more connections, and answers those requests that it has,
-// also those that wait for their turn. A second signal stops it at once. The exit code is 0 then, 1
-// if it can't serve, and 2 if the command line is wrong.
+// SIGINT and SIGTERM stop it. It then accepts no more connections, and answers the requests that it
+// has, including those that wait for their turn. A second signal stops it at once. The exit code is
+// 0 after a signal, 1 if it can't serve, and 2 if the command line is wrong.
 package main
 
 import (

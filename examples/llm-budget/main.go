@@ -1,15 +1,18 @@
-// Command llm-budget shares a language model's allowance among concurrent callers: 90,000 tokens and 120
-// requests a minute, of which 15,000 tokens and 20 requests may come at once.
+// Command llm-budget shares a language model's allowance among concurrent callers. The allowance is
+// 90,000 tokens and 120 requests a minute, with bursts of 15,000 tokens and 20 requests.
 //
-// What a call costs is known when it is over. So each books an estimate, its prompt and the longest answer that it
-// allows, and settles for what it has used: mostly less, which is given back to the others at once, and
-// now and then more, which they then wait for. A call that could not start within 15 seconds is
-// refused at once. One whose caller gives up is cancelled, and leaves no trace.
+// The cost of a call is known when it is over. Each call therefore reserves an estimate: its prompt
+// and the longest answer that it allows. Afterwards it settles for the tokens that it has used.
+// Usually it used fewer, and the rest is available to other calls at once. Sometimes it used more,
+// and later calls wait for them. A call that could not start within 15 seconds is refused at once.
+// A call whose caller gives up is cancelled, and leaves no trace.
 //
-// A call has two costs, its tokens and one request. A composed policy charges the same number to all its parts, so there
-// are two limiters here; a call that the second denies is cancelled at the first.
+// A call has two costs, its tokens and one request. A composed policy charges the same number to
+// all its parts, so there are two limiters here. A call that the second limiter denies is cancelled
+// at the first.
 //
-// A minute lasts a second here, and the model is a simulation that sleeps and makes up numbers; all else is real:
+// A minute lasts a second here. The model is a simulation that sleeps and makes up numbers.
+// Everything else is real:
 //
 //	$ go run ./examples/llm-budget
 //	minute  calls  refused  gave up  estimated    used  given back  overdrawn
@@ -20,7 +23,7 @@
 //
 //	used 547587 of the 555000 tokens that the budget allows in that time, in 494 calls; the estimates were 844685
 //
-// With -settle=false, when the estimates stay charged, it makes a third less calls.
+// With -settle=false the estimates stay charged, and it makes a third fewer calls.
 //
 // The flags:
 //

@@ -1,32 +1,32 @@
 // Command sendrate is a push sender's worker. It sends the lines of a file, or of standard input,
-// no faster than a rate, under one of weir's policies, and shows when they went.
+// no faster than a rate, under one of weir's policies. It shows when the lines were sent.
 //
 //	go run ./examples/sendrate -rate 100 -out sent.txt -left unsent.txt lines.txt
 //	producer | go run ./examples/sendrate -policy leaky-bucket -rate 5 -per 1m -out - | consumer
 //
-// To send a line is to write it to -out; a sender of one's own has its call to a provider there. A
-// single worker sends, so the lines go in the order in which they came, and to the byte: a line may
-// be of any length, and the last one need not end in a newline.
+// To send a line means to write it to -out. A real sender would call its provider there. A single
+// worker sends the lines, in the order in which they came, byte for byte. A line may have any
+// length, and the last one need not end in a newline.
 //
-// No line is lost. Ctrl-C, or SIGTERM, stops the reading, finishes the line that is being sent, says
-// how many lines are sent and how many are left, and saves the latter in -left; to send those later,
-// give that file as the input. Of a pipe, what is left is what has been read of it. A second Ctrl-C
-// ends the program at once. A fault of the input or the output does the same as Ctrl-C. Where a
-// write fails in the middle of a line, the whole line is left as well.
+// No line is lost. Ctrl-C, or SIGTERM, stops the reading and finishes the line that is being sent.
+// It then prints how many lines are sent and how many are left, and saves the latter in -left. To
+// send those later, give that file as the input. For a pipe, only the lines that have been read are
+// left. A second Ctrl-C ends the program at once. A fault of the input or the output has the effect
+// of Ctrl-C. If a write fails in the middle of a line, the whole line is left as well.
 //
-// The exit code is 0 if all lines are sent, 1 after a fault, 2 if a flag is wrong, 130 after
-// Ctrl-C and 143 after SIGTERM. (go run makes them all 1.) Flag -h shows all flags.
+// The exit code is 0 if all lines are sent, 1 after a fault, 2 if a flag is wrong, 130 after Ctrl-C
+// and 143 after SIGTERM. (go run turns them all into 1.) Flag -h shows all flags.
 //
 // # The experiment
 //
-// What is each policy like, and what does it do after the input has paused for a second? To see it,
-// run them all on the same input, which has a line whenever one is asked for, but for two pauses:
+// How does each policy release lines, and what happens after the input has paused for a second? Run
+// them all on the same input to see. It always has a line ready, except in two pauses:
 //
 //	go run ./examples/sendrate -policy all -lines 10000 -rate 1000 -outage 4s,6s -plot all.png
 //
-// It takes about 12 seconds, starts on a whole second, as windows do, and ends with a bar chart for
-// each policy, how many lines went in each tenth of a second, and a table. On the axis of a
-// chart ░ is a pause. The line that goes in one was taken before it.
+// It takes about 12 seconds, and starts on a whole second, as windows do. It ends with a bar chart
+// for each policy and a table. A bar is the number of lines in a tenth of a second. On the axis of
+// a chart, ░ is a pause. The line that is sent in a pause was taken before it.
 //
 //	token-bucket: 10000 lines in 9.0 s
 //	 1099 ┤▇                                                 ▇
@@ -52,13 +52,13 @@
 //	sliding-window  10000  12.0 s  1000           3 tenths   1000 at once  1000 at once
 //	sliding-log     10000  11.0 s  1000           10 tenths  1000 at once  1000 at once
 //
-// So a receiver that bears no bursts wants the leaky bucket, or a token bucket with a small -burst.
-// The leaky bucket saves nothing, not even the time by which a timer was late: hence its 12.1 s,
-// where 12.0 s would do. A -burst of a few lines makes up for that.
+// For a receiver that cannot take bursts, use the leaky bucket, or a token bucket with a small
+// -burst. The leaky bucket saves no unused time, not even the delay of a late timer. It takes 12.1
+// s where 12.0 s would be enough. A -burst of a few lines makes up for that.
 //
-// With -offer 1000 the input is as even as the rate, and after a pause has all at once that came due
-// in it. All policies let it pass evenly at first; the fixed window and the log do not
-// find back to that after the first pause.
+// With -offer 1000 the input has the same rate. After a pause, it has all lines at once that came
+// due in the pause. All policies let it pass evenly at first. After the first pause, the fixed
+// window and the log never become even again.
 package main
 
 import (

@@ -15,7 +15,7 @@ const (
 	progressElsewhere  = 10 * time.Second // in a log, an occasional line
 )
 
-// terminalWidth is how many columns w has; 0 if it is not a terminal.
+// terminalWidth returns how many columns w has, or 0 if it is not a terminal.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -28,8 +28,8 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// showProgress tells w how many lines each worker has sent, until stop is closed. On a
-// terminal, of width columns, it is a line that changes; else a line now and then.
+// showProgress writes to w how many lines each worker has sent, until stop is closed. On a
+// terminal, of width columns, it is a line that changes. Elsewhere it is a line now and then.
 func showProgress(w io.Writer, width int, start time.Time, workers []*worker, stop <-chan struct{}) {
 	every, format, end := progressElsewhere, "%s\n", ""
 	if width > 0 {
@@ -60,7 +60,7 @@ func progressLine(since time.Duration, workers []*worker) string {
 	return b.String()
 }
 
-// cut is s, or as much of it as fits in width columns if that is above zero.
+// cut returns s, or as much of it as fits in width columns if width is above zero.
 func cut(s string, width int) string {
 	if width > 0 && len(s) > width {
 		return s[:width]

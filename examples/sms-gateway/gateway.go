@@ -21,7 +21,7 @@ var contract = []quota{
 	{6_000_000, weir.Month},
 }
 
-// allOf is the policy that keeps a share, in percent, of each quota.
+// allOf returns the policy that allows a share, in percent, of each quota.
 func allOf(percent int) weir.Policy {
 	var parts []weir.Policy
 	for _, q := range contract {
@@ -37,7 +37,7 @@ func allOf(percent int) weir.Policy {
 // account is the key: there is one contract.
 const account = "sms"
 
-// A gateway sends to the provider what its limiters let through.
+// A gateway sends the messages that its limiters allow to the provider.
 type gateway struct {
 	clock    *clock
 	provider *provider
@@ -80,7 +80,7 @@ func (g *gateway) work(ctx context.Context, end time.Time) error {
 	return ctx.Err()
 }
 
-// sendCodes sends the codes that are there, and tells how long until the next one is to go.
+// sendCodes sends the codes that are waiting, and returns how long it is until the next one is due.
 func (g *gateway) sendCodes(ctx context.Context) (time.Duration, error) {
 	for {
 		came := g.codes.next
@@ -97,8 +97,8 @@ func (g *gateway) sendCodes(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// sendBatch sends as much of the mailing as may go now. If that is nothing it tells how long until there
-// is something, and which quota says so.
+// sendBatch sends as much of the mailing as its limits allow now. If that is nothing, it returns
+// how long to wait, and the quota that requires it.
 func (g *gateway) sendBatch(ctx context.Context) (retry time.Duration, part int, err error) {
 	share, r, err := g.mailing.TakeUpTo(ctx, account, g.left)
 	if err != nil || share == 0 {

@@ -1,14 +1,16 @@
-// Command sms-gateway is the outgoing side of a message service, under a contract with its provider:
-// 300 messages a minute, 15,750 an hour, 300,000 a day, 1,500,000 a week and 6,000,000 a month, by
-// the calendar in UTC. All five are one policy, weir.All, and one step for each batch.
+// Command sms-gateway is the outgoing side of a message service. Its contract with the provider
+// allows 300 messages a minute, 15,750 an hour, 300,000 a day, 1,500,000 a week and 6,000,000 a
+// month, by the calendar in UTC. All five limits are one policy, weir.All. Each batch is one step.
 //
 // It has two kinds of messages. Codes for logins come one by one, and can't wait. A mailing of
-// millions has time: the worker asks with TakeUpTo for as many as may go now, and sleeps when there
-// are none. The mailing has a limiter of its own, with four fifths of each number, so that
-// there is always room for a code; what it was granted there, but not by the contract, it returns.
+// millions can wait. For the mailing, the worker takes as many events as are available by TakeUpTo,
+// and sleeps if there are none. The mailing has its own limiter with four fifths of each number, so
+// there is always room for a code. Events that this limiter granted, but the contract did not, are
+// returned.
 //
-// Time is simulated: where the worker would sleep, the clock jumps. So a month takes two seconds, and
-// each run prints the same. The provider counts for itself, and would refuse a message too many.
+// Time is simulated: when the worker would sleep, the clock jumps. A month takes two seconds, and
+// each run prints the same. The provider counts for itself, and would refuse a message over the
+// limit.
 //
 //	$ go run ./examples/sms-gateway
 //	            mailing   codes   hours that the mailing was held back by the quota of a
@@ -22,8 +24,8 @@
 //	sent 4800000 of 5000000 messages of the mailing, and 534843 codes; a code waited 0s at most
 //	the provider counted at most 267 per minute, 13383 per hour, 257423 per day, 1320799 per week, 5334843 per month, and refused 0
 //
-// With -codes 100 the codes need more than they are left: the mailing returns what it cannot use, and the
-// contract is kept to the last message.
+// With -codes 100 there are more codes than the rest of the contract allows. The mailing returns
+// the events that it cannot use, and the contract is used to the last message.
 //
 // The flags:
 //

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// A day is what happened in one.
+// A day is the figures of one day.
 type day struct {
 	date    time.Time
 	mailing int
 	codes   int
-	slowest time.Duration   // how long a code waited at most
-	held    []time.Duration // for how long each quota held the mailing back
+	slowest time.Duration   // the longest wait of a code
+	held    []time.Duration // how long each quota held the mailing back
 }
 
 func (d *day) code(waited time.Duration) {
@@ -26,10 +26,10 @@ func (d *day) heldBack(part int, wait time.Duration) {
 	}
 }
 
-// days are those that have begun.
+// days are the days that have begun.
 type days []*day
 
-// at is the day of an instant, which is never before those of earlier calls.
+// at returns the day of an instant, which is never before those of earlier calls.
 func (ds *days) at(now time.Time) *day {
 	date := now.Truncate(24 * time.Hour)
 	if n := len(*ds); n > 0 && (*ds)[n-1].date.Equal(date) {

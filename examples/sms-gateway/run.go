@@ -13,7 +13,7 @@ import (
 // options is the command line.
 type options struct{ mailing, codes, days int }
 
-// parse reads the command line. An error names the value and what is allowed.
+// parse reads the command line. An error contains the value and the allowed ones.
 func parse(args []string, help io.Writer) (options, error) {
 	o := options{mailing: 5_000_000, codes: 12, days: 31}
 	fs := flag.NewFlagSet("sms-gateway", flag.ContinueOnError)

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// start is when the simulation does, a Thursday and the first of a month.
+// start is the start of the simulation, a Thursday and the first of a month.
 var start = time.Date(2026, time.October, 1, 0, 0, 0, 0, time.UTC)
 
 // A clock is a weir.Clock that stands still while the worker works, and jumps when it sleeps. It is for
@@ -16,7 +16,7 @@ type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// After finds that d has passed.
+// After lets d pass.
 func (c *clock) After(d time.Duration) <-chan time.Time {
 	c.sleep(d)
 	passed := make(chan time.Time, 1)
@@ -26,10 +26,10 @@ func (c *clock) After(d time.Duration) <-chan time.Time {
 
 func (c *clock) sleep(d time.Duration) { c.now = c.now.Add(d) }
 
-// arrivals are the codes that come, at random and independently of each other.
+// arrivals are the arriving codes, at random and independent of each other.
 type arrivals struct {
 	random *rand.Rand
-	mean   float64 // the time between two
+	mean   float64 // the mean time between two codes
 	next   time.Time
 }
 
@@ -43,12 +43,12 @@ func (a *arrivals) advance() {
 	a.next = a.next.Add(time.Duration(a.random.ExpFloat64() * a.mean))
 }
 
-// A provider counts what it is sent, by the calendar and apart from weir.
+// A provider counts the messages that it gets, by the calendar and independently of weir.
 type provider struct {
 	clock   *clock
-	windows []time.Time // the start of the current one of each quota
+	windows []time.Time // the start of the current window of each quota
 	counts  []int
-	most    []int // the largest count of each quota that there was
+	most    []int // the largest count of each quota so far
 	refused int
 }
 
@@ -76,7 +76,7 @@ func (p *provider) send(n int) {
 	}
 }
 
-// startOf is when the current minute, hour, day, week or month started.
+// startOf returns the start of the current minute, hour, day, week or month.
 func startOf(unit weir.Unit, now time.Time) time.Time {
 	switch unit {
 	case weir.Minute:

@@ -20,15 +20,15 @@ type waiter struct {
 	done    atomic.Bool // at and err are final
 	at      int64
 	err     error
-	settled bool // it has been seen that it is done
+	settled bool // its end has been recorded
 }
 
-// A crowd are the waiters of a trial, in the order in which they came.
+// A crowd is the waiters of a trial, in the order in which they came.
 type crowd struct {
 	*world
 	waiters []*waiter
 	hurried bool     // there were steps that did not let those who wait run: it is then not known by which policy they were granted
-	alone   [2]int64 // when those who wait for a key have all booked
+	alone   [2]int64 // when all waiters for a key have booked
 	changed int64    // the policy, at the latest
 }
 
@@ -50,7 +50,7 @@ func (s *Suite) bubble(t *Trial) (v *violation, answers []answer) {
 	return v, answers
 }
 
-// play plays one step, and lets all that it sets off happen.
+// play plays one step, and lets all its effects happen.
 func (c *crowd) play(s Step) *violation {
 	var a answer
 	was := c.current
@@ -108,7 +108,7 @@ func (c *crowd) play(s Step) *violation {
 	return c.collect(s.ID)
 }
 
-// wait lets a caller come.
+// wait starts a waiter.
 func (c *crowd) wait(s Step) {
 	w := &waiter{Step: s}
 	ctx := context.Context(call{Context: context.Background(), by: c.policies[s.By]})
@@ -126,7 +126,7 @@ func (c *crowd) wait(s Step) {
 	}()
 }
 
-// collect enters those whose Wait has returned, and asks the rules.
+// collect records the waiters whose Wait has returned, and checks the rules.
 func (c *crowd) collect(step int) *violation {
 	var gone []*waiter
 	for _, w := range c.waiters {
@@ -157,8 +157,8 @@ func (c *crowd) collect(step int) *violation {
 	return nil
 }
 
-// Of those who wait for a key at one limiter, nobody is granted while one who came before still waits. At one
-// instant several may be granted, in whatever order they then run.
+// Among the waiters for a key at one limiter, none is granted while an earlier one still waits.
+// Several may be granted at one instant, and then run in any order.
 func r18Order(c *crowd, w *waiter) string {
 	for _, before := range c.waiters {
 		if before == w {
@@ -171,7 +171,7 @@ func r18Order(c *crowd, w *waiter) string {
 	return ""
 }
 
-// allReturn lets so much time pass that all have had their turn: R14, no key stays shut.
+// allReturn lets enough time pass for every waiter to have its turn: R14, no key denies forever.
 func (c *crowd) allReturn() *violation {
 	longest, events := int64(0), 4
 	for _, p := range c.Policies {
@@ -195,7 +195,7 @@ func (c *crowd) allReturn() *violation {
 	return nil
 }
 
-// end lets nobody stay in the bubble.
+// end ends all waiters in the bubble.
 func (c *crowd) end() {
 	for _, w := range c.waiters {
 		w.cancel()

@@ -11,16 +11,17 @@ import (
 // much is a limit that is never reached.
 const much = 1e8
 
-// A mirror is a leaf that was never changed: it has another store, and a limit that is never reached, and is told
-// all that was granted and given back. So it knows what counts still, and until when.
+// A mirror is a leaf that was never changed. It has another store, and a limit that is never
+// reached. All grants and all events given back are repeated on it. It therefore knows the events
+// that still count, and until when.
 type mirror struct {
 	leaf tree
 	l    *weir.Keyed
 	held map[int]*weir.Reservation
-	off  bool // something happened of which the rules do not say enough
+	off  bool // something happened that the rules do not fully define
 }
 
-// mirrors are those of a trial in which only numbers change, or parts of All come and go.
+// mirrors returns the mirrors of a trial in which only numbers change, or parts of All come and go.
 func (w *world) newMirrors() []*mirror {
 	var leaves []tree
 	for i, p := range w.Policies {
@@ -91,7 +92,8 @@ func (w *world) newMirror(p tree) *mirror {
 	return m
 }
 
-// has tells at which place p has the part that m is the mirror of, and its limit. There is one such part, or -1.
+// has returns the index of the part of p that m mirrors, and its limit. There is one such part, or
+// none (-1).
 func (m *mirror) has(p tree) (place, limit int) {
 	if p.form == leaf {
 		return 0, p.most(1, 1, plenty, 0)
@@ -108,7 +110,7 @@ func (m *mirror) has(p tree) (place, limit int) {
 	return place, limit
 }
 
-// follow does to the mirror what was done to the key.
+// follow repeats on the mirror a step on the key.
 func (m *mirror) follow(w *world, a *answer) {
 	place, _ := m.has(w.Policies[a.By])
 	bg, bucket := context.Background(), isBucket(m.leaf.leaf)
@@ -127,7 +129,7 @@ func (m *mirror) follow(w *world, a *answer) {
 		indebted := w.ledger(a.Step).debts // a bucket then frees nothing, and the mirror knows no debt
 		m.off = m.off || bucket && a.returned > 0 && (w.Policies[0].form == all || indebted) || a.N > h.n && (a.By != h.by || place < 0)
 		_ = m.held[a.Of].Settle(bg, a.N)
-	case a.Op == opReturn: // more than was granted says nothing of debts
+	case a.Op == opReturn: // returning more than was granted says nothing about debts
 		m.off = m.off || bucket && w.Policies[0].form == all || a.over || w.ledger(a.Step).debts
 		_ = m.l.Return(bg, "key", a.N)
 	case a.Op == opReset:
@@ -135,7 +137,8 @@ func (m *mirror) follow(w *world, a *answer) {
 	}
 }
 
-// Only the numbers change, or other parts of All: what was counted stays counted, to the event and the instant.
+// Only the numbers change, or other parts of All: counted events stay counted, to the event and the
+// instant.
 func r15WhatStaysIsExact(w *world, a *answer) string {
 	if w.Bubble || a.Key != 0 || a.Op == opAdvance || a.Op == opRetry {
 		return ""
@@ -176,8 +179,8 @@ func r15WhatStaysIsExact(w *world, a *answer) string {
 	return ""
 }
 
-// narrow tells whether a window may pack its count so tightly that a debt does not fit: R9, it then errs
-// towards denying.
+// narrow reports whether a window may pack its count so tightly that a debt does not fit. By R9 it
+// then errs towards denying.
 func narrow(p tree, used int) bool {
 	per := time.Hour
 	switch p := p.leaf.(type) {

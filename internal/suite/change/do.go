@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// do makes the call of a step, and enters it in the ledger.
+// do makes the call of a step, and records it in the ledger.
 func (w *world) do(s Step) answer {
 	a := answer{Step: s}
 	switch s.Op {
@@ -139,12 +139,13 @@ func (w *world) giveBack(k *weir.Keyed, a *answer, n int) {
 		l := w.ledger(a.Step)
 		a.returned, a.over = n, n > l.net()
 		l.returned(a, n)
-		// Of a bucket the one that is too many may have found events that others before had not.
+		// With a bucket, the event that is too many may have used events that earlier ones did not
+		// use.
 		l.lost = l.lost || l.doubled && slices.ContainsFunc(w.Policies, func(p tree) bool { return p.any(isBucket) })
 	}
 }
 
-// allBack gives back all that the key was granted.
+// allBack gives back all events that the key was granted.
 func (w *world) allBack(k *weir.Keyed, a *answer) {
 	l := w.ledger(a.Step)
 	rest := l.loose

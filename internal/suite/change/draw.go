@@ -7,12 +7,12 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A draw makes policies whose numbers are related: the faults lie where they nearly fit.
+// A draw makes policies with related numbers. Faults appear where numbers nearly fit.
 type draw struct {
 	*rand.Rand
 	limit int
 	per   time.Duration
-	grain time.Duration // all spans and instants are whole ones of it
+	grain time.Duration // all spans and instants are multiples of it
 	pool  []tree        // leaves that were drawn before
 }
 
@@ -27,7 +27,7 @@ func newDraw(r *rand.Rand, grain time.Duration) *draw {
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// policies draws two to four, or one, or some that count alike.
+// policies draws two to four policies, or one, or some that count alike.
 func (d *draw) policies() []tree {
 	n := pick(d.Rand, 1, 2, 2, 2, 3, 3, 4)
 	var drawn []tree
@@ -92,7 +92,7 @@ func (d *draw) otherParts(p tree) tree {
 	return tree{form: p.form, parts: parts}
 }
 
-// number is near the limit, far from it, or small.
+// number returns a number near the limit, far from it, or small.
 func (d *draw) number() int {
 	l := d.limit
 	return max(1, pick(d.Rand, l, l, l, 2*l, 10*l, l/10, l/2, l+1, 1, 2, 3))
@@ -140,7 +140,7 @@ func (d *draw) leaf() tree {
 	return one(p)
 }
 
-// changed is the leaf with another number.
+// changed returns the leaf with another number.
 func (d *draw) changed(p tree) tree {
 	n := d.number()
 	switch q := p.leaf.(type) {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// drawBubble draws a trial with those who wait. Its policies come by SetPolicy, so that all wait at one limiter.
+// drawBubble draws a trial with waiters. Its policies change by SetPolicy, so that all wait at one
+// limiter.
 func drawBubble(seed uint64, policies []tree) *Trial {
 	r := rand.New(rand.NewPCG(seed, 18))
 	d := newDraw(r, 1)
@@ -25,7 +26,8 @@ func drawBubble(seed uint64, policies []tree) *Trial {
 	return t
 }
 
-// steadily lets more come than go, after a change of policy, so that the line never empties.
+// steadily adds waiters faster than they are granted, after a change of policy, so that the line
+// never empties.
 func (d *bubbleDraw) steadily() {
 	d.wait(1, -1)
 	d.at = d.by()
@@ -42,7 +44,7 @@ func (d *bubbleDraw) wait(n int, within time.Duration) {
 	d.add(Step{Op: opWait, By: d.at, N: n, D: within})
 }
 
-// queues are mostly policies that book.
+// queues returns policies that mostly book.
 func (d *draw) queues() []tree {
 	var drawn []tree
 	for range pick(d.Rand, 1, 1, 2, 2, 3) {

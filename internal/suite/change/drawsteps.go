@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// drawTrial draws the trial of a seed. The policies are drawn, too, if there are none.
+// drawTrial draws the trial of a seed. It also draws the policies, if there are none.
 func drawTrial(seed uint64, policies []tree, grain time.Duration) *Trial {
 	r := rand.New(rand.NewPCG(seed, 20))
 	d := newDraw(r, grain)
@@ -13,7 +13,7 @@ func drawTrial(seed uint64, policies []tree, grain time.Duration) *Trial {
 	if policies == nil {
 		t.Policies = d.policies()
 	}
-	// The Unix epoch is where mock clocks start; a full hour is a boundary of most windows.
+	// Mock clocks start at the Unix epoch. A full hour is a boundary of most windows.
 	hour := int64(1767225600) * int64(time.Second)
 	t.Start = pick(r, 0, hour, hour+int64(d.per/2), hour+r.Int64N(int64(time.Hour)))
 	t.Start -= t.Start % int64(grain)
@@ -33,7 +33,7 @@ func drawTrial(seed uint64, policies []tree, grain time.Duration) *Trial {
 	return t
 }
 
-// A stepDraw draws steps. They come in blocks which repeat: many faults need rounds.
+// A stepDraw draws steps, in blocks that repeat: many faults need rounds.
 type stepDraw struct {
 	*draw
 	t        *Trial
@@ -76,7 +76,7 @@ func (d *stepDraw) blocks(n, most int) {
 	}
 }
 
-// steadily asks by the policies in turn, a small step of time apart.
+// steadily asks by the policies in turn, with small steps of time between.
 func (d *stepDraw) steadily(n int) {
 	pause := d.pause()
 	for i := range n {
@@ -85,7 +85,7 @@ func (d *stepDraw) steadily(n int) {
 	}
 }
 
-// debts are run up by one policy: reserve 1, settle many, as often as granted.
+// debts makes one policy run up debts: reserve 1, settle many, as often as granted.
 func (d *stepDraw) debts() {
 	by, much := d.by(), 1+d.number()
 	for range 40 {

@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// A deed is events of a key that go ahead at an instant, or, below zero, that are given back at one.
+// A deed is a number of events of a key that are granted for an instant. If negative, they are
+// given back at that instant.
 type deed struct {
 	at     int64
 	n      int
 	by     int
-	booked bool // told before it goes ahead
+	booked bool // promised before its instant
 }
 
-// A ledger has all that is known of a key.
+// A ledger has all that is known about a key.
 type ledger struct {
 	class    []int   // of each policy
 	joined   []tree  // of each class
@@ -27,7 +28,7 @@ type ledger struct {
 	lost     bool  // something was given back that another limiter had forgotten
 	nameless bool  // something was returned, so that a give-back may find its events gone
 
-	asked   []bool  // by which policies
+	asked   []bool  // which policies were asked
 	end     int64   // when the states that grants have left are over, by their ResetAfter
 	first   []int64 // when each policy asked first after the last grant, or -1
 	debts   bool    // something was settled for more
@@ -47,7 +48,7 @@ func newLedger(t *Trial, grain int64) *ledger {
 	return l
 }
 
-// reset forgets the key, because of a limiter. What was promised before is forgotten, too.
+// reset forgets the key, because of a limiter. It also forgets earlier promises.
 func (l *ledger) reset(limiter int) {
 	l.deeds, l.nameless, l.debts, l.ahead, l.charged = nil, false, false, false, 0
 	l.loose, l.doubled, l.lost = 0, false, false
@@ -59,7 +60,7 @@ func (l *ledger) reset(limiter int) {
 	}
 }
 
-// note enters an ask.
+// note records an ask.
 func (l *ledger) note(a *answer) {
 	l.asked[a.By] = true
 	if l.first[a.By] < 0 {
@@ -99,10 +100,12 @@ func later(at, d int64) int64 {
 	return at + d
 }
 
-// cancelled enters n events that a reservation gave back. Those that have not gone ahead are taken out as if they had
-// never been. Those that have are given back now: R17, a span has what goes ahead in it, less what is given back
-// in it of events that had gone ahead. (What a bucket still counts of a grant ends at its ResetAfter, also if
-// others before it were given back since. So it may free a little more than if the events had never come.)
+// cancelled records n events that a reservation gave back. Events whose instant has not come are
+// removed as if they had never been granted. The others are given back now. By R17, a span contains
+// the events granted in it, less those of them given back in it.
+//
+// The state of a bucket ends at its ResetAfter, even if earlier events were given back since. It
+// may therefore free slightly more than if the events had never been granted.
 func (l *ledger) cancelled(a *answer, h *held, n int) {
 	if n == 0 {
 		return
@@ -123,10 +126,11 @@ func (l *ledger) cancelled(a *answer, h *held, n int) {
 	l.back(a.at, h.by, n)
 }
 
-// forgot tells whether the limiter of a reservation has reset the key since: then nothing is given back.
+// forgot reports whether the limiter of a reservation has reset the key since. Then nothing is
+// given back.
 func (l *ledger) forgot(h *held) bool { return slices.Contains(l.resets[h.era:], h.limiter) }
 
-// returned enters n events that were given back.
+// returned records n events that were given back.
 func (l *ledger) returned(a *answer, n int) {
 	l.nameless = l.nameless || l.net() > 0 || l.debts
 	l.doubled = l.doubled || n > l.loose
@@ -134,14 +138,15 @@ func (l *ledger) returned(a *answer, n int) {
 	l.back(a.at, a.By, n)
 }
 
-// back enters events of a policy that are given back at an instant: R16, no more than were granted.
+// back records events of a policy that are given back at an instant: R16, no more than were
+// granted.
 func (l *ledger) back(at int64, by, n int) {
 	if n = min(n, l.net()); n > 0 {
 		l.insert(&deed{at: at, n: -n, by: by})
 	}
 }
 
-// net is what was granted less what was given back.
+// net returns the granted events less the events given back.
 func (l *ledger) net() int {
 	n := 0
 	for _, d := range l.deeds {
@@ -150,7 +155,8 @@ func (l *ledger) net() int {
 	return n
 }
 
-// owe enters n events that were charged beyond what was booked. When it is paid only looks tell.
+// owe records n events that were charged beyond the booked ones. Only looks show when they are
+// paid.
 func (l *ledger) owe(w *world, a *answer, h *held, n int) {
 	l.debts = true
 	l.charged += n
@@ -164,7 +170,7 @@ func (l *ledger) owe(w *world, a *answer, h *held, n int) {
 	w.limiter(a.By)
 }
 
-// kinds is how many policies were asked.
+// kinds returns how many policies were asked.
 func (l *ledger) kinds() int {
 	n := 0
 	for _, asked := range l.asked {

@@ -11,9 +11,9 @@ import (
 // plenty stands for any larger number of events.
 const plenty = 1 << 29
 
-// most is the most that the policy grants, by SEMANTICS, in a span from s to t, both included. The last
-// grant in it is of last events. Instants that were booked are rounded up, so that two of them may be nearer
-// by slack than they are.
+// most returns the largest number that the policy grants, by SEMANTICS, in a span from s to t, both
+// included. The last grant in it is of last events. Booked instants are rounded up, so two of them
+// may be nearer by slack than they are.
 func (p tree) most(s, t int64, last int, slack int64) int {
 	switch p.form {
 	case all: // the least of its parts: each counts all
@@ -54,8 +54,8 @@ func (p tree) most(s, t int64, last int, slack int64) int {
 	return plenty
 }
 
-// mostSliding is the least of two bounds: k sub-windows in a row never count more than the limit; and up to a whole
-// window it is never fast.
+// mostSliding returns the smaller of two bounds. k sub-windows in a row never count more than the
+// limit. Up to a whole window it is never fast.
 func mostSliding(p weir.SlidingWindow, s, t int64) int {
 	k := int64(or(p.Buckets, 1))
 	w := int64(p.Per) / k
@@ -66,7 +66,7 @@ func mostSliding(p weir.SlidingWindow, s, t int64) int {
 	return n
 }
 
-// earned is the number of whole events that a rate lets go in d.
+// earned returns the number of whole events that a rate grants in d.
 func earned(limit int, per time.Duration, d int64) int {
 	hi, lo := bits.Mul64(uint64(limit), uint64(d))
 	if hi >= uint64(per) {
@@ -76,7 +76,7 @@ func earned(limit int, per time.Duration, d int64) int {
 	return int(min(n, uint64(plenty)))
 }
 
-// timesOf is limit times n, or plenty.
+// timesOf returns limit times n, or plenty.
 func timesOf(limit int, n int64) int {
 	if n > int64(plenty/max(limit, 1)) {
 		return plenty
@@ -102,8 +102,8 @@ func calendarIndex(p weir.CalendarWindow, at int64) int64 {
 	}
 }
 
-// span is the longest ResetAfter of a state that the policy leaves without debts, and without bookings
-// beyond a queue's room. It is the "own span" of R14 as well, taken large.
+// span returns the longest ResetAfter of a state that the policy leaves without debts, and without
+// bookings beyond a queue's room. It is also the "own span" of R14, as an upper bound.
 func (p tree) span() int64 {
 	longest := int64(0)
 	for _, part := range p.parts {

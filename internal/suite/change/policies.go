@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A form tells what a tree of policies is.
+// A form is the kind of a tree of policies.
 type form int
 
 const (
@@ -40,7 +40,7 @@ func (t tree) policy() weir.Policy {
 	return weir.Tiers(parts...)
 }
 
-// any tells whether f holds for one of the leaves.
+// any reports whether f holds for one of the leaves.
 func (t tree) any(f func(weir.Policy) bool) bool {
 	if t.form == leaf {
 		return f(t.leaf)
@@ -69,10 +69,10 @@ func isMarker(p weir.Policy) bool {
 	return false
 }
 
-// burst is what a bucket holds at most.
+// burst returns the most that a bucket holds.
 func burst(p weir.TokenBucket) int { return or(p.Burst, p.Limit) }
 
-// room is the most that a queue takes at once.
+// room returns the most that a queue takes at once.
 func room(p weir.LeakyBucket) int { return max(or(p.Capacity, p.Limit), 1) }
 
 func or(n, instead int) int {
@@ -82,8 +82,8 @@ func or(n, instead int) int {
 	return n
 }
 
-// alike tells whether the policies count alike: R15, row 1, and for composed ones part by part. A bucket of
-// tokens and a queue are not taken for alike, even if they have one rate: the bound is then looser.
+// alike reports whether the policies count alike: R15, row 1, and for composed ones part by part. A
+// token bucket and a queue never count as alike, even with one rate. The bound is then looser.
 func alike(p, q tree) bool {
 	if p.form != q.form || len(p.parts) != len(q.parts) {
 		return false
@@ -126,13 +126,13 @@ func alike(p, q tree) bool {
 	return false
 }
 
-// sameRate compares fractions. The numbers of trials are small, so nothing wraps around.
+// sameRate compares fractions. The numbers of trials are small, and nothing wraps around.
 func sameRate(l int, per time.Duration, m int, qer time.Duration) bool {
 	return int64(l)*int64(qer) == int64(m)*int64(per)
 }
 
-// join is the policy with the larger numbers of two that count alike: what both grant together, it may
-// have granted alone.
+// join returns the policy with the larger numbers of two that count alike. It could have granted
+// alone what both grant together.
 func join(p, q tree) tree {
 	if p.form != leaf {
 		parts := make([]tree, len(p.parts))
@@ -174,7 +174,8 @@ func join(p, q tree) tree {
 	return p
 }
 
-// classes tells for each policy the first that counts like it, and for each first one the join.
+// classes returns for each policy the first one that counts like it, and for each first one the
+// join.
 func classes(policies []tree) (of []int, joined []tree) {
 	of, joined = make([]int, len(policies)), make([]tree, len(policies))
 	for i, p := range policies {

@@ -12,7 +12,7 @@ type violation struct {
 	why  string
 }
 
-// A rule looks at the world after a step, and says why it is broken, or "".
+// A rule checks the world after a step, and returns how it is broken, or "".
 type rule struct {
 	name   string
 	broken func(w *world, a *answer) string
@@ -35,8 +35,8 @@ var rules = []rule{
 	{"R20 books only while no other charges it", r20BooksAlone},
 }
 
-// At a frozen clock, from a new key, what is granted less what is given back is at most what the most
-// generous policy grants to a new key, and one event for each other.
+// At a frozen clock, from a new key: the granted events less those given back are at most those
+// that the most generous policy grants to a new key, plus one event for each other policy.
 func r13AtOneInstant(w *world, a *answer) string {
 	l := w.ledger(a.Step)
 	if !w.frozen() || a.granted == 0 {
@@ -60,11 +60,14 @@ func r13AtOneInstant(w *world, a *answer) string {
 	return ""
 }
 
-// In every span, what goes ahead less what is given back is at most the sum of what each class of policies, from the
-// first to the last time that it granted in that span, can grant. What was cancelled is no part of it: R16, it frees
-// no more than was charged and still counts, so that what is left could have been granted without it. Instants that
-// were told count when they come: R17, a promise stands. The last grant of a queue is at most its room, and all before
-// it have their spacing: R20.
+// In every span, the granted events less those given back are at most a sum over the classes of
+// policies: what each can grant from its first to its last grant in the span.
+//
+//   - Cancelled events do not count. By R16, cancelling frees at most the events that were charged
+//     and still count. The rest could have been granted without them.
+//   - Promised events count at their instant: R17, a promise stands.
+//   - The last grant of a queue is at most its room, and all grants before it keep their distance:
+//     R20.
 func r13OverASpan(w *world, a *answer) string {
 	if w.Bubble || a.granted == 0 {
 		return ""
@@ -80,8 +83,8 @@ func r20AllNeverBooks(w *world, a *answer) string {
 	return ""
 }
 
-// A bucket books ahead only while no other policy's events charge it. At a frozen clock the charge is known for leaves:
-// the share that the other's own events are of its limit.
+// A bucket books ahead only while no other policy's events charge it. At a frozen clock the charge
+// is known for leaves: the share of the other policy's limit that its own events are.
 func r20BooksAlone(w *world, a *answer) string {
 	l := w.ledger(a.Step)
 	if !w.frozen() || a.delay == 0 || w.Policies[a.By].form != leaf || l.nameless {
@@ -104,8 +107,9 @@ func r20BooksAlone(w *world, a *answer) string {
 	return ""
 }
 
-// When the states that all grants have left are over, and the asker's own span is over since it asked first after
-// the last of them, it is granted what it grants to a new key. Denied asks and looks do not prolong that.
+// When the states of all grants are over, and the policy's own span has passed since it asked first
+// after the last of them, it grants what it grants to a new key. Denied asks and looks do not
+// prolong that.
 func r14ShutsNoKey(w *world, a *answer) string {
 	l := w.ledger(a.Step)
 	if w.Bubble || a.asked == 0 || a.granted > 0 || a.err != nil {

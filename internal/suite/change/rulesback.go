@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// A reservation frees nothing once the state that its grant left is over, or the key was reset: later events are
-// not its own.
+// A reservation gives nothing back once the state that its grant left is over, or the key was
+// reset. Later events are not its own.
 func r16StillCounts(_ *world, a *answer) string {
 	if a.freed > 0 {
 		return fmt.Sprintf("%d are free since, and none of the reservation's counted any more", a.freed)
@@ -13,9 +13,10 @@ func r16StillCounts(_ *world, a *answer) string {
 	return ""
 }
 
-// When all that one policy granted is given back, nothing of it counts: each event is freed as long as it counts, in
-// whatever order. A cancelled booking on which others stood may free nothing, markers do not know which were
-// green, and Return names no tier. Of a queue it frees the last event alone: the others may lie ahead.
+// When all events that one policy granted are given back, none of them counts. Each is freed as
+// long as it counts, in any order. There are exceptions: a cancelled booking with later bookings
+// behind it may free nothing, markers do not know which events were green, and Return names no
+// tier. A queue frees its last event only, because the others may be in the future.
 func r16AllBack(w *world, a *answer) string {
 	l := w.ledger(a.Step)
 	p := w.Policies[a.By]
@@ -42,8 +43,9 @@ func hasTiers(p tree) bool {
 	return p.form == tiers
 }
 
-// Buckets grant nothing while they owe more than they have together: what was charged, with the grant and before it is
-// settled, is at most what they hold and earn. So "reserve 1, settle 1000" charges the rate in the long run.
+// Buckets grant nothing while they owe more than they have together. The charged events, including
+// the grant before it is settled, are at most those that they hold and earn. "Reserve 1, settle
+// 1000" therefore charges the rate in the long run.
 func r19ADebtBinds(w *world, a *answer) string {
 	l := w.ledger(a.Step)
 	if w.Bubble || a.granted == 0 || a.delay > 0 || l.kinds() != 1 || l.nameless || l.era > 1 {
@@ -59,8 +61,8 @@ func r19ADebtBinds(w *world, a *answer) string {
 	return ""
 }
 
-// owes is what the buckets of a policy have held and earned together from s to t; plenty if a window, which forgets,
-// may grant.
+// owes returns the events that the buckets of a policy held and earned together from s to t. It
+// returns plenty if a window may grant, because a window forgets debts.
 func (p tree) owes(s, t int64) int {
 	n := plenty
 	switch {

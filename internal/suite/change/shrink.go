@@ -1,6 +1,6 @@
 package change
 
-// fails plays a trial, and tells the first rule that it breaks.
+// fails plays a trial, and returns the first rule that it breaks.
 func (s *Suite) fails(t *Trial) (*violation, []answer) {
 	if t.Bubble {
 		return s.bubble(t)

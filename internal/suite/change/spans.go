@@ -12,7 +12,7 @@ type (
 	weirQueue  = weir.LeakyBucket
 )
 
-// A use is what a class of policies did in a span.
+// A use is the events that a class of policies granted in a span.
 type use struct {
 	first, last int64
 	n           int // of the last grant
@@ -27,7 +27,7 @@ func (l *ledger) spans() string {
 	at := l.latest.at
 	for j := len(l.deeds) - 1; j >= 0 && l.deeds[j].at >= at; j-- {
 		if j+1 < len(l.deeds) && l.deeds[j+1].at == l.deeds[j].at {
-			continue // a span ends after all that happens at its last instant
+			continue // a span ends after all deeds at its last instant
 		}
 		clear(l.uses)
 		sum := 0
@@ -49,7 +49,7 @@ func (l *ledger) spans() string {
 	return ""
 }
 
-// add adds a deed before those of before.
+// add adds a deed that is earlier than those added before.
 func (u *use) add(d *deed) {
 	if !u.any {
 		u.any, u.last = true, d.at
@@ -60,7 +60,7 @@ func (u *use) add(d *deed) {
 	u.first, u.booked = d.at, u.booked || d.booked
 }
 
-// allowed is what the uses may come to, or as much of it as sum needs.
+// allowed returns the most that the uses may be granted, or as much of it as sum needs.
 func (l *ledger) allowed(uses []use, sum int) int {
 	most := 0
 	for c := range uses {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An op is what a step does.
+// An op is the kind of a step.
 type op int
 
 const (

@@ -15,24 +15,24 @@ type call struct {
 	ctx   context.Context
 	cmd   Command
 	timer *time.Timer
-	done  chan struct{} // receives when the flight has landed; what cmd came to is set then
+	done  chan struct{} // receives when the flight has landed; the reply or error in cmd is then set
 
-	first  *call // whose command stands for this call, too; nil if that is its own
-	before int   // for how many that came before this one
-	after  int   // if it is this one's: for how many that came after
+	first  *call // the call whose command includes this call; nil if it has its own
+	before int   // how many earlier calls that command includes
+	after  int   // how many later calls this call's own command includes
 
-	state      callState // Guarded by the queue's mutex, as are:
-	flight     *flight   // that it is in, if it may have been sent
-	next, prev *call     // among those that wait
+	state      callState // The queue's mutex guards this and the following fields.
+	flight     *flight   // the flight of the call, if it may have been sent
+	next, prev *call     // in the ring of waiting calls
 }
 
 func newCall(timeout time.Duration) *call {
 	return &call{timer: time.NewTimer(timeout), done: make(chan struct{}, 1)}
 }
 
-// send sends a command, and waits for its end, that of ctx, or the timeout. The caller does not wait in
-// the client, for that waits on its own terms: for a connection, the dial of another caller, or
-// room, whatever the context says.
+// send sends a command, and waits for its reply, the end of ctx, or the timeout. The caller does
+// not wait in the client. A client may wait for a connection, the dial of another caller, or room,
+// longer than the context allows.
 func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return script.Reply{}, err
@@ -67,7 +67,7 @@ func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error)
 	return script.Reply{}, fmt.Errorf("%w: %v", err, s.timeout)
 }
 
-// landed is what a call comes to whose flight has landed. The call is used again.
+// landed returns the reply or the error of a call whose flight has landed, and recycles the call.
 func (s *Store) landed(c *call) (script.Reply, error) {
 	ctx, reply, err := c.ctx, script.Reply{Text: c.cmd.Reply, Before: c.before}, c.cmd.Err
 	c.timer.Stop()

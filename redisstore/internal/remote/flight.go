@@ -11,7 +11,7 @@ import (
 // process sends the commands of a flight.
 func (s *Store) process(f *flight) {
 	ctx := &f.ctx
-	if !s.driver.Endless { // the client may go on with it in the background
+	if !s.driver.Endless { // the client may use the context in the background
 		ctx = &flightContext{gone: f.gone, done: f.gone, deadline: time.Now().Add(s.timeout)}
 	}
 	ctx.Context = context.Background()
@@ -34,8 +34,8 @@ func (s *Store) process(f *flight) {
 	f.cmds, f.ctx.Context = f.cmds[:0], context.Background()
 }
 
-// fail has all calls come to an error, because a hook of the client's did not return. Whether it sent anything is
-// not known. The flight is not used again.
+// fail sets an error for all calls, because a hook of the client did not return. The hook may or
+// may not have sent commands. The flight is not used again.
 func (f *flight) fail(panicked any) {
 	err := errors.New("a hook of the client ended its goroutine")
 	if panicked != nil {
@@ -47,9 +47,11 @@ func (f *flight) fail(panicked any) {
 	f.failed = true
 }
 
-// again returns what is to be sent once more of what was sent, since it is known that nothing was counted. A script
-// that the server does not know by its hash is sent itself. A command for many keys is sent for each alone that
-// it failed for; it may be refused because of one of them.
+// again returns the sent commands to send once more. It is known that they counted nothing:
+//
+//   - A script that the server does not know by its hash is sent in full.
+//   - A command for many keys is sent alone for each key that failed. The command may have been
+//     refused because of one key.
 func again(sent []*Command) (cmds []*Command) {
 	for _, c := range sent {
 		switch {
@@ -66,7 +68,7 @@ func again(sent []*Command) (cmds []*Command) {
 	return cmds
 }
 
-// board makes the commands of the calls: one for all that it can stand for, see [script.Group].
+// board makes the commands of the calls: one for each group, see [script.Group].
 func (f *flight) board() {
 	for _, c := range f.calls {
 		if group, ok := c.cmd.Group(); ok && len(f.calls) > 1 {
@@ -87,12 +89,12 @@ func (f *flight) board() {
 	clear(f.firsts)
 }
 
-// A flightContext is the one that [Driver] speaks of.
+// A flightContext is the context that [Driver] documents.
 type flightContext struct {
 	context.Context
-	gone     <-chan struct{} // closed when nobody waits for the flight any more
+	gone     <-chan struct{} // closed when no caller waits for the flight any more
 	done     <-chan struct{} // the same, or nil if it is never done
-	deadline time.Time       // zero if there is none
+	deadline time.Time       // zero for no deadline
 }
 
 func (c *flightContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }

@@ -2,14 +2,15 @@ package remote
 
 import "github.com/weir-go/weir/redisstore/internal/script"
 
-// merged is what a command has in addition that stands for others of the same script and arguments.
+// merged is the additional data of a command that includes others with the same script and
+// arguments.
 type merged struct {
 	others []*Command
 	alone  *script.Script // the script for its own key
 	key    [1]string
 }
 
-// Keys are all that the command is for.
+// Keys returns all keys of the command.
 func (c *Command) Keys() []string {
 	c.key[0] = c.Key
 	keys := c.key[:]
@@ -19,13 +20,13 @@ func (c *Command) Keys() []string {
 	return keys
 }
 
-// A kind is what commands have in common that can be sent as one.
+// A kind is equal for commands that can be sent as one.
 type kind struct {
 	script *script.Script
 	args   [4]any
 }
 
-// merge has one command stand for all that differ in their key alone.
+// merge combines the commands that differ in their key alone into one.
 func (f *flight) merge() {
 	rest := f.cmds[:0]
 	for _, c := range f.cmds {
@@ -45,16 +46,16 @@ func (f *flight) merge() {
 	f.cmds = rest
 }
 
-// part makes each of the commands one of its own again, and returns them.
+// part separates the commands that were merged into c, and returns them all.
 func (c *Command) part() []*Command {
 	all := append([]*Command{c}, c.others...)
 	c.Script, c.InFull, c.merged = c.alone, false, merged{}
 	return all
 }
 
-// divide gives each of the commands what it came to, and returns those that failed, to be sent again: so they come
-// to the same as if they had been sent alone, and the client sees what it must know, such as that the server
-// is no master any more.
+// divide gives each of the commands its part of the reply. It returns those that failed, to be sent
+// again. They then get the same reply as if they had been sent alone. The client sees errors that
+// it must know, such as that the server is no longer a master.
 func (c *Command) divide() (failed []*Command) {
 	reply, err := c.Reply, c.Err
 	for _, cmd := range c.part() {

@@ -9,59 +9,61 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/script"
 )
 
-// Two flights keep both sides of a near server busy: while it works on one, replies of the other are
-// read and the next one is written. More at once are smaller, and so each call costs more. But a flight
-// that is out for longer than patience is on a long way, or stuck, and it is no use to wait for
-// it. So what is in flight follows the round trip. A flight is bounded because other clients of the
-// server wait for it.
+// Two flights keep both sides of a near server busy. While it works on one, replies of the other
+// are read and the next one is written. More flights at once would be smaller, and each call would
+// cost more. But a flight that is in the air for longer than patience goes to a distant server or
+// is stuck, and others need not wait for it. The number of flights thus follows the round trip. The
+// size of a flight is bounded because other clients of the server wait for it.
 const (
 	MaxFlights = 2
 	MaxCalls   = 64
 	patience   = time.Millisecond
 )
 
-// After a rest flights start small, and each two have twice as many seats as the two before. A connection
-// that was lost meanwhile then fails one call, as it would if there were no flights.
+// After a pause, flights start small. Each two have twice as many seats as the two before. If a
+// connection was lost during the pause, one call fails, as it would without flights.
 const grown = 6 * MaxFlights
 
-// A queue has calls wait for a flight, and bounds what is under way. While as many flights as are
-// useful left just now, those who come wait; when one lands, or has been out for long, the next takes all
-// who wait, in one round trip. So nobody waits for company, and the more come, the less each costs.
+// A queue collects calls into flights, and bounds the calls in flight. If maxFlights flights have
+// left recently, new calls wait. When one of them lands, or patience has passed, the next flight
+// takes all waiting calls in one round trip. No call waits for others to come. The more calls come,
+// the less each costs.
 type queue struct {
-	process     func(*flight) // sends its calls, and sets what they come to
+	process     func(*flight) // sends the calls, and sets their replies and errors
 	maxUnderWay int           // calls in flights
 	maxOut      int           // flights
-	maxFlights  int           // that left just now
-	maxCalls    int           // in a flight
-	patience    time.Duration // 0 if flights hold up no others
+	maxFlights  int           // flights that left recently
+	maxCalls    int           // calls in a flight
+	patience    time.Duration // how long a flight delays others; 0 for not at all
 
 	mu       sync.Mutex
 	underWay int
-	out      int       // flights, those that board among them
-	seats    int       // in those that board
-	recent   []*flight // those that left just now, in order
-	grown    int       // for how many flights calls have come without a rest
-	landed   time.Time // when the last flight did that was out
+	out      int       // flights, including those that board
+	seats    int       // seats in the flights that board
+	recent   []*flight // flights that left recently, in order
+	grown    int       // how many flights have left without a pause
+	landed   time.Time // when the last flight landed
 	waiting  call      // the head of a ring
-	waits    int       // how many do
-	armed    bool      // they will try again when the first of recent is that no longer
+	waits    int       // the number of waiting calls
+	armed    bool      // a timer will call open when patience has passed for the first of recent
 
-	spare sync.Pool // of *flight that have landed
+	spare sync.Pool // *flight values to use again
 }
 
-// A flight is commands that are sent together. It has a goroutine, and that has the next flight after it.
+// A flight is a set of commands that are sent together. It has a goroutine, which then runs the
+// next flight.
 type flight struct {
 	fly       func()
 	left      time.Time
 	seats     int
 	calls     []*call
-	cmds      []*Command // of the calls
+	cmds      []*Command // the commands of the calls
 	firsts    map[script.Group]*call
 	kinds     map[kind]*Command
-	ctx       flightContext // for drivers that are Endless
-	gone      chan struct{} // closed when nobody waits for it any more
-	waitedFor int           // by how many callers. Guarded by the queue's mutex.
-	failed    bool          // and not to be used again
+	ctx       flightContext // for Endless drivers
+	gone      chan struct{} // closed when no caller waits for it any more
+	waitedFor int           // number of waiting callers. The queue's mutex guards it.
+	failed    bool          // then it is not used again
 }
 
 // newQueue returns a queue that sends each call alone.
@@ -77,13 +79,13 @@ func newQueue(maxUnderWay int) *queue {
 	return q
 }
 
-// fly has a flight take place, and those after it.
+// fly runs a flight, and the next ones.
 func (q *queue) fly(f *flight) {
 	defer func() {
 		if f == nil {
 			return
 		}
-		// A hook of the client's has panicked, or ended the goroutine.
+		// A hook of the client has panicked, or ended the goroutine.
 		f.fail(recover())
 		if next := q.land(f); next != nil {
 			go next.fly()
@@ -98,7 +100,7 @@ func (q *queue) fly(f *flight) {
 	}
 }
 
-// join has c wait for a flight.
+// join adds c to the waiting calls.
 func (q *queue) join(c *call) {
 	q.mu.Lock()
 	c.next, c.prev = &q.waiting, q.waiting.prev
@@ -111,16 +113,16 @@ func (q *queue) join(c *call) {
 	}
 }
 
-// A callState is what has become of a call.
+// A callState is the state of a call.
 type callState int
 
 const (
 	notSent   callState = iota
-	maybeSent           // nobody will know
-	hasLanded           // done receives
+	maybeSent           // the outcome may stay unknown
+	hasLanded           // done has received or will receive
 )
 
-// leave is for a caller that gives up.
+// leave removes the call of a caller that gives up, and returns its state.
 func (q *queue) leave(c *call) callState {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -136,8 +138,8 @@ func (q *queue) leave(c *call) callState {
 	return c.state
 }
 
-// open returns a flight for those who wait, if there may be one more, and those that board have no room for
-// them. It requires that mu is held.
+// open returns a flight for the waiting calls, or nil. It returns one if one more may leave, and
+// the boarding flights do not have enough seats. It requires that mu is held.
 func (q *queue) open() *flight {
 	if q.out == q.maxOut || q.underWay >= q.maxUnderWay || q.waits <= q.seats {
 		return nil
@@ -162,7 +164,7 @@ func (q *queue) open() *flight {
 	return f
 }
 
-// wake has those who wait try again after d. It requires that mu is held.
+// wake calls open after d. It requires that mu is held.
 func (q *queue) wake(d time.Duration) {
 	if q.armed {
 		return
@@ -179,11 +181,12 @@ func (q *queue) wake(d time.Duration) {
 	})
 }
 
-// board takes those who wait on a flight.
+// board moves waiting calls into a flight.
 func (q *queue) board(f *flight) {
 	if q.maxCalls > 1 {
-		// Those who are about to ask come along: others have landed together just now, and all run before this
-		// goroutine does again. If there are none, it goes on at once.
+		// Callers that are about to send should join this flight: other calls have just landed
+		// together, and their goroutines all run before this one does again. If there are none,
+		// Gosched returns at once.
 		runtime.Gosched()
 	}
 	q.mu.Lock()
@@ -204,7 +207,7 @@ func (q *queue) board(f *flight) {
 	}
 }
 
-// land ends a flight, tells those who wait for it, and returns the next one, if any.
+// land ends a flight, signals its callers, and returns the next flight, if any.
 func (q *queue) land(f *flight) *flight {
 	q.mu.Lock()
 	for _, c := range f.calls {
@@ -217,7 +220,7 @@ func (q *queue) land(f *flight) *flight {
 	if i := slices.Index(q.recent, f); i >= 0 {
 		q.recent = slices.Delete(q.recent, i, i+1)
 	}
-	again := !f.failed && (f.waitedFor > 0 || len(f.calls) == 0) // else gone is closed
+	again := !f.failed && (f.waitedFor > 0 || len(f.calls) == 0) // otherwise gone is closed
 	next := q.open()
 	q.mu.Unlock()
 	for _, c := range f.calls {
@@ -231,7 +234,7 @@ func (q *queue) land(f *flight) *flight {
 	return next
 }
 
-// length is how many wait.
+// length returns the number of waiting calls.
 func (q *queue) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package remote is what the stores have in common, whatever client sends their commands: which of them are sent
-// together, how many may be under way, and how long a decision may take. What the commands are is
-// the business of package script.
+// Package remote is the common part of the stores of all clients. It decides which commands are
+// sent together, how many may be in flight, and how long a decision may take. Package script makes
+// the commands.
 package remote
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/script"
 )
 
-// Errors of decisions that were not made. They are wrapped.
+// Errors of decisions that failed. They are wrapped.
 var (
 	ErrNoReply = errors.New("no reply from Redis in time")
 	ErrBusy    = script.ErrBusy
 )
 
-// Config is what options set.
+// Config is set by the options.
 type Config struct {
 	Prefix       string
 	MaxKeyLen    int
@@ -29,52 +29,55 @@ type Config struct {
 	MaxInFlight  int
 	SingleServer bool
 
-	Clock    func() int64  // of tests, see script.Config
-	Skew     time.Duration // of tests, likewise
-	Patience time.Duration // of tests: for how long a flight holds up others
+	Clock    func() int64  // for tests, see script.Config
+	Skew     time.Duration // for tests, see script.Config
+	Patience time.Duration // for tests: how long a flight delays others
 }
 
 // A Driver is a client.
 type Driver struct {
-	Package string // whose driver it is, for messages
+	Package string // the name of the driver's package, for messages
 	Client  any    // must not be nil
 
-	// Send sends commands in one go, and sets what they come to. It sends each once.
+	// Send sends commands in one go, each once, and sets their replies and errors.
 	//
-	// The context has the values of the caller's, if it is one. It ends when nobody waits for the commands any
-	// more. Those that were not sent yet need not be then.
+	// If there is one command, the context has the values of its caller's context. It ends when no
+	// caller waits for the commands any more. Commands that were not sent yet need not be sent
+	// then.
 	Send func(context.Context, []*Command)
 
-	// Pipelines tells that it is useful to send several commands in one go: they all go to one server, or the
-	// client sends them on one by one.
+	// Pipelines reports that it is useful to send several commands in one go: they all go to one
+	// server, or the client sends them on one by one.
 	Pipelines bool
 
-	// MaxOut, if above 0, is how often Send can be under way at once before one waits for another.
+	// MaxOut, if above 0, is the number of calls of Send that can run at once. Further calls wait
+	// for one.
 	MaxOut int
 
-	// Endless tells that commands that were sent take up room in the client until their end, even if it stops
-	// waiting for them. So that they count as under way as long, it is to wait: the context has no
-	// deadline, and is never done, though it has an error at its end.
+	// Endless reports that sent commands take up room in the client until they end, even if the
+	// client stops waiting for them. They must count as in flight until then, so the client has to
+	// wait: the context has no deadline and is never done. It has an error at its end.
 	Endless bool
 
 	// NoReply, if not nil, is called when there was no reply in time.
 	NoReply func()
 }
 
-// A Command is a call, and what it comes to.
+// A Command is a call with its reply or error.
 type Command struct {
 	script.Call
-	InFull bool // the script is to be sent, not its hash
+	InFull bool // send the script, not its hash
 
 	Reply   string
 	Err     error
-	Unknown bool // Err is that the server doesn't know the script
-	Refused bool // Err is that the client may not use a key, or must use it elsewhere
+	Unknown bool // Err means that the server doesn't know the script
+	Refused bool // Err means that the client may not use a key, or must use it elsewhere
 
 	merged
 }
 
-// Set tells what a command came to. is tells whether err is an error of the server's that begins with a word.
+// Set sets the reply or the error of a command. is reports whether err is an error of the server
+// that begins with a word.
 func (c *Command) Set(reply string, err error, is func(word string) bool) {
 	c.Reply, c.Err = reply, err
 	c.Unknown = err != nil && is("NOSCRIPT")
@@ -86,12 +89,12 @@ type Store struct {
 	driver  Driver
 	engine  *script.Engine
 	timeout time.Duration
-	merges  bool // commands that differ in their key alone are sent as one
+	merges  bool // commands that differ only in their key are sent as one
 	queue   *queue
-	calls   sync.Pool // of *call
+	calls   sync.Pool // *call values to use again
 }
 
-// New returns a Store. An error names every fault of the options.
+// New returns a Store. The error lists all faults of the options.
 func New[Option ~func(*Config)](d Driver, opts []Option) (*Store, error) {
 	c := Config{Prefix: script.DefaultPrefix, MaxKeyLen: script.DefaultMaxKeyLen, Timeout: time.Second, MaxInFlight: 1024, Patience: patience}
 	var err error
@@ -143,10 +146,10 @@ func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	return a, nil
 }
 
-// What follows is for tests.
+// The following methods are for tests.
 
-// Waiting is how many commands wait to be sent.
+// Waiting returns how many commands wait to be sent.
 func (s *Store) Waiting() int { return s.queue.length() }
 
-// Engine is what makes the commands.
+// Engine returns the engine that makes the commands.
 func (s *Store) Engine() *script.Engine { return s.engine }

@@ -8,15 +8,15 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A bucket is the codec of TokenBucket and LeakyBucket. An event costs each units, and den units are
-// paid a microsecond.
+// A bucket is the codec of TokenBucket and LeakyBucket. An event costs each units, and den units
+// are paid a microsecond.
 //
-// The deciders count in units of their own: 1/nsDen ns, for a rate of one event each num/nsDen ns in
-// lowest terms. One of the script's units is scale of those.
+// The deciders count in other units: 1/nsDen ns, for a rate of one event each num/nsDen ns in
+// lowest terms. A unit of the script is scale of theirs.
 type bucket struct {
 	den, each    uint64
 	nsDen, scale uint64
-	limit, full  uint64 // how many events fit, and what they cost
+	limit, full  uint64 // how many events fit, and their cost
 	spaced       bool
 	words        int
 }
@@ -52,7 +52,7 @@ func (b bucket) ask(ask weir.Ask) (string, bool) {
 	switch n := uint64(ask.N); {
 	case lookOnly(ask, b.limit):
 	case ask.N < 0:
-		return "", false // which is undone exactly, to the nanosecond, or not at all
+		return "", false // undone exactly, to the nanosecond, or not at all
 	case ask.How == weir.Regardless:
 		if cost = b.cost(n); cost > maxHalf {
 			return "", false
@@ -74,7 +74,7 @@ func (b bucket) ask(ask weir.Ask) (string, bool) {
 	return numbers(int64(b.den), int64(cost), room, int64(each)), true
 }
 
-// cost is what n events cost, or a number above maxHalf.
+// cost returns the cost of n events, or a number above maxHalf.
 func (b bucket) cost(n uint64) uint64 {
 	hi, lo := bits.Mul64(n, b.each)
 	if hi != 0 {
@@ -83,7 +83,7 @@ func (b bucket) cost(n uint64) uint64 {
 	return min(lo, maxExact)
 }
 
-// ahead is how many units are paid in a time, rounded down.
+// ahead returns how many units are paid in a time, rounded down.
 func (b bucket) ahead(d time.Duration) uint64 {
 	hi, lo := bits.Mul64(uint64(max(d, 0)), b.den)
 	if hi >= micro {
@@ -93,7 +93,8 @@ func (b bucket) ahead(d time.Duration) uint64 {
 	return min(units, maxExact)
 }
 
-// decode makes of what a key owes at an instant when it will have paid, in the decider's units.
+// decode converts a key's debt at an instant into the instant at which it will be paid, in the
+// decider's units.
 func (b bucket) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
 	at, owed := value.micros(), value.uint(7)
 	hi, lo := bits.Mul64(uint64(at)*micro, b.nsDen)

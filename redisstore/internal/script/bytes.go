@@ -13,7 +13,7 @@ func appendUint(b []byte, v uint64, size int) []byte {
 	return b
 }
 
-// A reader takes a reply or a value apart. ok is false once there was too little left.
+// A reader parses a reply or a value. ok is false after too little was left.
 type reader struct {
 	s  string
 	ok bool
@@ -21,7 +21,7 @@ type reader struct {
 
 func read(s string) reader { return reader{s, true} }
 
-// take takes so many bytes.
+// take returns the next bytes, as many as asked for.
 func (r *reader) take(size uint64) string {
 	if uint64(len(r.s)) < size {
 		r.ok, r.s = false, ""
@@ -40,14 +40,14 @@ func (r *reader) uint(size int) uint64 {
 	return v
 }
 
-// micros takes an instant in microseconds. One that is no instant in nanoseconds is none.
+// micros reads an instant in microseconds. It fails if the instant has no value in nanoseconds.
 func (r *reader) micros() int64 {
 	v := r.uint(7)
 	r.ok = r.ok && v <= math.MaxInt64/micro
 	return int64(v)
 }
 
-// varint takes a number that binary.AppendUvarint appended.
+// varint reads a number that binary.AppendUvarint appended.
 func (r *reader) varint() uint64 {
 	v, size := binary.Uvarint([]byte(r.s[:min(len(r.s), binary.MaxVarintLen64)]))
 	if size <= 0 {
@@ -57,7 +57,7 @@ func (r *reader) varint() uint64 {
 	return v
 }
 
-// words takes what appendWords has appended, which is the last.
+// words reads the words that appendWords appended, which come last.
 func (r *reader) words() []uint64 {
 	n := r.varint()
 	if len(r.s)%8 != 0 || uint64(len(r.s)/8) != n {
@@ -79,7 +79,8 @@ func appendWords(b []byte, words []uint64) []byte {
 	return b
 }
 
-// numbers are arguments of a script, as struct.unpack('>d...') takes them. They must be exact as floats.
+// numbers are arguments of a script, in the form of struct.unpack('>d...'). They must be exact as
+// floats.
 func numbers(vs ...int64) string {
 	b := make([]byte, 0, 8*len(vs))
 	for _, v := range vs {
@@ -88,10 +89,10 @@ func numbers(vs ...int64) string {
 	return string(b)
 }
 
-// format is that of struct.pack for a number of size bytes. Lua takes long to make it.
+// format returns the format of struct.pack for a number of size bytes. Lua takes long to build it.
 func format(size int) string { return ">I" + string(rune('0'+size)) }
 
-// sizeOf is how many bytes hold the numbers up to most.
+// sizeOf returns how many bytes hold the numbers up to most.
 func sizeOf(most uint64) int {
 	size := 1
 	for size < 8 && most>>(8*size) > 0 {

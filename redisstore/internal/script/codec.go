@@ -6,13 +6,13 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// micro is a microsecond in nanoseconds: the scripts tell time in the former, deciders in the latter.
+// micro is a microsecond in nanoseconds. Scripts count in microseconds, deciders in nanoseconds.
 const micro = 1000
 
-// A codec translates between a policy's decider and its script: what is asked, and the states.
+// A codec translates between a policy's decider and its script, both asks and states.
 //
-// It knows how the decider keeps its state in words. That is the same in all releases, for such words are
-// kept in Redis, too.
+// It knows how the decider keeps its state in words. That is the same in all releases, because such
+// words are kept in Redis, too.
 type codec interface {
 	// ask returns the script's arguments for an ask, or false if the script can't do it.
 	ask(weir.Ask) (string, bool)
@@ -21,21 +21,22 @@ type codec interface {
 	// can't go on from it.
 	encode(state []uint64, now int64) ([]byte, bool)
 
-	// decode returns the state that a value holds, or a reply of any script but the log's, and an instant that
-	// it is not older than. The state is appended to buf, which is empty.
+	// decode returns the state in a value, or in a reply of any script except the log's, and an
+	// instant. The state is not older than the instant. The state is appended to buf, which is
+	// empty.
 	decode(buf []uint64, value reader) (state []uint64, latest int64, ok bool)
 }
 
-// lookOnly tells whether an ask changes nothing, whatever the state.
+// lookOnly reports whether an ask changes nothing, whatever the state.
 func lookOnly(ask weir.Ask, limit uint64) bool {
 	return ask.N == 0 || ask.N > 0 && uint64(ask.N) > limit && ask.How == weir.AllOrNone
 }
 
-// clampN is n, within what a script can compute with. It is for numbers of events that are bounded by
-// a limit anyway.
+// clampN returns n, limited to numbers that a script can compute with. It is for numbers of events
+// that a limit bounds anyway.
 func clampN(n int) int64 { return max(min(int64(n), maxHalf), -maxHalf) }
 
-// countAsk is what the scripts of the windows are asked for: n, how, after.
+// countAsk returns the arguments of the scripts of the windows: n, how, after.
 func countAsk(ask weir.Ask, limit uint64) (n, how, after int64, ok bool) {
 	if lookOnly(ask, limit) {
 		return 0, 0, 0, true
@@ -49,11 +50,11 @@ func countAsk(ask weir.Ask, limit uint64) (n, how, after int64, ok bool) {
 	return clampN(ask.N), int64(ask.How), after, true
 }
 
-// micros is a positive duration in microseconds, rounded up.
+// micros returns a positive duration in microseconds, rounded up.
 func micros(ns uint64) int64 { return int64((ns + micro - 1) / micro) }
 
-// newCodec returns the codec of a policy, or nil if there is no script for it. Numbers that Lua would
-// not hold exactly have none.
+// newCodec returns the codec of a policy, or nil if there is no script for it. There is none if Lua
+// cannot hold the policy's numbers exactly.
 func newCodec(p weir.Policy, d weir.Decider) codec {
 	var c codec
 	ok := false

@@ -13,16 +13,16 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// ErrBusy is the error of decisions that were not made, and of which no command was sent.
+// ErrBusy is the error of decisions of which no command was sent.
 var ErrBusy = errors.New("commands before this one are still under way to Redis")
 
-// Config is what an engine needs of a store.
+// Config is the part of a store that an engine needs.
 type Config struct {
 	Keys   Keys
 	Send   func(context.Context, Call) (Reply, error)
 	Budget time.Duration // how long a decision may take
 
-	// Of tests, which decide by their own time, in nanoseconds, and where states may be ahead of that by Skew.
+	// For tests: a clock in nanoseconds, and by how much a state may be ahead of it.
 	Clock func() int64
 	Skew  time.Duration
 }
@@ -31,18 +31,18 @@ type Config struct {
 type Engine struct {
 	Config
 	scripts *scripts
-	skew    int64 // see the constant
+	skew    int64 // see the constant skew
 
-	// plans are those of the policies that were seen: of limiters, by their *weir.Scope, and of limiters and
-	// values, by their heads.
+	// plans are the plans of the known policies: by *weir.Scope for limiters, and by head for
+	// limiters and values.
 	plans   sync.Map // → *plan
 	planned atomic.Int64
 
-	bufs  sync.Pool // of *stateBuf
+	bufs  sync.Pool // *stateBuf values to use again
 	lines lines
 }
 
-// A stateBuf has room for the states of most policies, so that they need not be allocated.
+// A stateBuf has room for the states of most policies, so that they are not allocated.
 type stateBuf [8]uint64
 
 // NewEngine returns an Engine.
@@ -55,7 +55,7 @@ func NewEngine(c Config) *Engine {
 	return e
 }
 
-// Do is the Do of a [weir.Store].
+// Do implements Do of a [weir.Store].
 func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	deadline := time.Now().Add(e.Budget)
 	key := e.Keys.Key(r.Name, r.Key)
@@ -93,11 +93,11 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	case reply.what == done:
 		return weir.Answer{}, fmt.Errorf("%w: the script granted %+v, and the policy %+v would not", weir.ErrRequest, r.Ask, r.Policy)
 	}
-	return e.decideHere(ctx, p, key, r, nil, deadline) // what is owed would not be exact in the script
+	return e.decideHere(ctx, p, key, r, nil, deadline) // the debt would not be exact in the script
 }
 
-// answer is what follows from a reply, by deciding once more on the state that it tells; and whether the script
-// agrees. The state is appended to buf, which is empty.
+// answer returns the answer that follows from a reply, by a decision on the state in the reply. It
+// reports whether the script agrees. The state is appended to buf, which is empty.
 func (p *plan) answer(buf []uint64, r reply, asked weir.Ask) (a weir.Answer, agreed bool, err error) {
 	var state []uint64
 	now, ask, ok := r.now, asked, false
@@ -125,8 +125,8 @@ func (p *plan) answer(buf []uint64, r reply, asked weir.Ask) (a weir.Answer, agr
 	return a, agreed, nil
 }
 
-// A reply is what a script returned: what it did, when, and more; and how many asks for one event it decided
-// on before this one.
+// A reply is the result of a script: its decision, the instant, and more. It includes how many asks
+// for one event the script decided on before this one.
 type reply struct {
 	what   byte
 	now    int64
@@ -136,8 +136,9 @@ type reply struct {
 
 var errReply = errors.New("the reply to a script is not one that it gives")
 
-// isOfValue tells whether an error of a script is that of a value which is none of a limiter: a list, say,
-// or one that ends too early for struct.unpack, or numbers that none has left.
+// isOfValue reports whether an error of a script is caused by a value that no limiter wrote. That
+// is a list, for example, a value that is too short for struct.unpack, or one with impossible
+// numbers.
 func isOfValue(err string) bool {
 	return slices.ContainsFunc([]string{
 		"WRONGTYPE", "data string too short", "bad argument", "attempt to", "invalid expire time",
@@ -145,9 +146,10 @@ func isOfValue(err string) bool {
 	}, func(part string) bool { return strings.Contains(err, part) })
 }
 
-// errLong is the error of a server whose C type long has 32 bits, as those for 32-bit processors and old ones
-// for Windows have. Its Lua cuts off all larger numbers, instants among them, so that no state would be
-// what it was. The instant in the reply tells: it is below 2^32 there, and nowhere else.
+// errLong is the error of a server whose C type long has 32 bits, as in builds for 32-bit
+// processors and old builds for Windows. Its Lua truncates all larger numbers, including instants.
+// No state would be preserved. The instant in the reply shows this: it is below 2^32 on such
+// servers only.
 var errLong = errors.New("a 64-bit Redis is needed: the scripts of this one cut off numbers at 32 bits")
 
 func (e *Engine) run(ctx context.Context, c Call) (reply, error) {

@@ -11,14 +11,15 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A fingerprint is a text that is equal for equal policies, in whatever process.
+// A fingerprint is a text that is equal for equal policies in all processes.
 type fingerprint struct {
 	strings.Builder
-	partial bool // it does not tell all that the policy has
+	partial bool // the text does not contain everything in the policy
 }
 
-// fingerprintOf is that of a policy whose text, if any, ParsePolicy does not read: a text that is its own,
-// or else all that it is made of. Pointers are followed, and functions taken for equal.
+// fingerprintOf returns the fingerprint of a policy without a text that ParsePolicy reads. It is
+// the policy's own text, or else the contents of the policy. Pointers are followed, and functions
+// count as equal.
 func fingerprintOf(p weir.Policy) (text string, partial bool) {
 	var f fingerprint
 	f.policy(p)
@@ -26,7 +27,7 @@ func fingerprintOf(p weir.Policy) (text string, partial bool) {
 }
 
 func (f *fingerprint) policy(p weir.Policy) {
-	if parts := weir.Parts(p); parts != nil { // their text tells of what parts embed, not of the parts
+	if parts := weir.Parts(p); parts != nil { // a composed text describes what parts embed, not the parts
 		fmt.Fprintf(f, "%T %d,", p, len(parts))
 		for _, part := range parts {
 			f.policy(part)
@@ -42,8 +43,8 @@ func (f *fingerprint) policy(p weir.Policy) {
 	f.value(reflect.ValueOf(p), 0)
 }
 
-// mayBePromoted tells whether the text form may be that of an embedded policy, which tells nothing of the
-// other fields.
+// mayBePromoted reports whether the text form may be that of an embedded policy, without the other
+// fields.
 func mayBePromoted(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -59,7 +60,7 @@ func mayBePromoted(t reflect.Type) bool {
 	return false
 }
 
-// deepest is how far a policy is looked into, so that one that contains itself comes to an end.
+// deepest bounds the depth to which a policy is read, because a policy may contain itself.
 const deepest = 32
 
 var locationType = reflect.TypeFor[time.Location]()
@@ -106,12 +107,12 @@ func (f *fingerprint) value(v reflect.Value, depth int) {
 	}
 }
 
-// location is the name of a time zone: what else is in it is what this process has read, and looked up
-// last. It may lie in a field that is not exported, so its methods can't be called.
+// location returns the name of a time zone. Its other contents depend on the data and the latest
+// look-up of this process. It may be in an unexported field, so its methods can't be called.
 func (f *fingerprint) location(v reflect.Value) {
 	name := v.FieldByName("name").String()
 	if v.CanAddr() && v.Addr().Pointer() == reflect.ValueOf(time.Local).Pointer() {
-		name = time.Local.String() // has none before it is used
+		name = time.Local.String() // it has no name before it is used
 	}
 	fmt.Fprintf(f, "%q;", name)
 }

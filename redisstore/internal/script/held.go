@@ -10,16 +10,16 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A held is what a value holds. Unless a script can go on from that, the value is its kind, latest and ahead, how
-// many policies there are if it is a ledger, each of them, and the words.
+// A held is the content of a value. If a script cannot continue from it, the value is its kind,
+// latest and ahead, the number of policies if it is a ledger, each policy, and the words.
 type held struct {
 	ledger weir.Ledger
-	plans  []*plan // of its policies; a rule's tag is the place here, counted from one
-	latest int64   // when it was left, by its own clock, in microseconds
-	ahead  int64   // by how much that clock is ahead of the server's
+	plans  []*plan // the plans of its policies; a rule's tag is the index here plus one
+	latest int64   // when it was written, by its own clock, in microseconds
+	ahead  int64   // how far that clock is ahead of the server's
 }
 
-// rule is how p decides on what is held.
+// rule returns the rule by which p decides on the held state.
 func (h *held) rule(p *plan) weir.Rule {
 	i := slices.Index(h.plans, p)
 	if i < 0 {
@@ -29,7 +29,8 @@ func (h *held) rule(p *plan) weir.Rule {
 	return weir.Rule{Policy: p.policy, Decider: p.decider, Tag: uint64(i + 1)}
 }
 
-// value is how it is kept: as the script does if that can go on from it, or in words.
+// value returns the value to keep: in the form of the script if that can continue from it, or in
+// words.
 func (h *held) value(now int64) string {
 	l := h.ledger
 	b := []byte{kindLedger}
@@ -51,8 +52,8 @@ func (h *held) value(now int64) string {
 	return string(appendWords(b, l.Words))
 }
 
-// appendPolicy tells of a policy, and, for those who can't know it, what was used up by it, and for how many
-// seconds that counts at most.
+// appendPolicy appends a policy. For processes that can't know the policy, it also appends the
+// share that the policy has used, and for how many seconds that counts at most.
 func (h *held) appendPolicy(b []byte, by weir.Rule, now int64) []byte {
 	p, at := h.plans[by.Tag-1], len(b)
 	b = append(b, p.head...)
@@ -70,7 +71,7 @@ func (h *held) appendPolicy(b []byte, by weir.Rule, now int64) []byte {
 	return binary.AppendUvarint(b, uint64(max(u.until-now, 0)/int64(time.Second))+1)
 }
 
-// load takes a value apart that was found by own. The value may be any; its words are checked when they are
+// load parses a value that own found. The value may be any. Its words are checked when they are
 // decided on.
 func (e *Engine) load(own *plan, value string) (h held, err error) {
 	if value == "" {
@@ -107,7 +108,7 @@ func (e *Engine) load(own *plan, value string) (h held, err error) {
 	return h, nil
 }
 
-// takePolicy takes what appendPolicy has appended to what was left at the instant latest.
+// takePolicy reads a policy of appendPolicy, from a value written at the instant latest.
 func (e *Engine) takePolicy(r *reader, own *plan, latest int64) (p *plan, err error) {
 	head, isStrange := r.head()
 	switch {
@@ -134,8 +135,9 @@ func (e *Engine) takePolicy(r *reader, own *plan, latest int64) (p *plan, err er
 
 var errValue = fmt.Errorf("%w: the value of the key is not one of a limiter", weir.ErrRequest)
 
-// An unknown is the decider of a policy that this process can't know: of another package, of a later
-// release, or in a time zone that is not known here. It tells what was used up, and until when.
+// An unknown is the decider of a policy that this process can't know: of another package, of a
+// later release, or in a time zone that is not known here. It reports the used share, and until
+// when it counts.
 type unknown struct {
 	weir.Result
 	until int64

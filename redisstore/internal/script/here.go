@@ -11,16 +11,16 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// maxAttempts is how often a state is found to be another one when it was to be replaced, before there
-// is no decision. Those of one process queue up, so it was another process each time.
+// maxAttempts bounds how often the state may have changed when it is to be replaced, before the
+// decision fails. Callers of one process wait in line, so each time another process changed it.
 const maxAttempts = 100
 
-// decideHere decides in this process: it reads the state, and replaces it if it is still the same. found is
-// the state if it was read already, and nothing was done with it.
+// decideHere decides in this process. It reads the state, and replaces it if it is still the same.
+// found is the state if it was read already and is unused.
 //
-// All of it is to be done by the deadline. From three quarters of the time that is left after reading on,
-// nothing more is begun: the rest is for the last reply. Otherwise those who lost their time to others of the
-// same key would take a server for dead whose reply they could not wait for.
+// Everything must be done by the deadline. After three quarters of the time that is left after
+// reading, no new step begins. The rest is for the last reply. Without that, callers that lost
+// their time to others of the same key would take a slow server for dead.
 func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Request, found *reply, deadline time.Time) (weir.Answer, error) {
 	var l *line
 	var until time.Time
@@ -42,7 +42,7 @@ func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Req
 				return weir.Answer{}, err
 			}
 			defer e.lines.leave(l)
-			if l.state.now > found.now { // others have replaced what was read, and left what they know
+			if l.state.now > found.now { // others have replaced the state, and left the newer one
 				state := l.state
 				found = &state
 				continue
@@ -73,17 +73,17 @@ func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Req
 			return weir.Answer{}, fmt.Errorf("%w: %w", weir.ErrRequest, ctx.Err())
 		}
 		if longest > time.Millisecond {
-			found = nil // too old by now to be still the same
+			found = nil // probably out of date by now
 		}
 		attempt++
 	}
 }
 
-// timeTo is how long it is to a deadline, and above 0.
+// timeTo returns the time to a deadline, and is above 0.
 func timeTo(deadline time.Time) time.Duration { return max(time.Until(deadline), 1) }
 
-// lastStart is when three quarters are over of the time to the deadline, or to that of ctx. One that is over
-// while ctx has not ended is by another clock.
+// lastStart returns the instant at which three quarters of the time to the deadline, or to that of
+// ctx, are over. If ctx's deadline is over but ctx has not ended, the deadline is by another clock.
 func lastStart(ctx context.Context, deadline time.Time) time.Time {
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) && time.Until(d) > 0 {
 		deadline = d
@@ -91,16 +91,16 @@ func lastStart(ctx context.Context, deadline time.Time) time.Time {
 	return deadline.Add(-time.Until(deadline) / 4)
 }
 
-// decide decides on the value that was found. It returns the value to keep, and for how many
-// milliseconds; an empty one for none.
+// decide decides on the value that was found. It returns the value to keep, or an empty one for
+// none, and for how many milliseconds.
 func (e *Engine) decide(p *plan, found reply, r weir.Request) (a weir.Answer, next string, life int64, err error) {
 	h, err := e.load(p, found.rest.s)
 	if err != nil {
 		return a, "", 0, err
 	}
 	rule := h.rule(p)
-	// A state that is ahead of the clock was left by a server whose clock was. It goes on by that one, so
-	// that it recovers as it would have there.
+	// If a state is ahead of the clock, a server with another clock left it. The state goes on by
+	// that clock, and recovers as it would have there.
 	write := false
 	if h.latest-(found.now+h.ahead) > e.skew {
 		h.ahead = h.latest - found.now

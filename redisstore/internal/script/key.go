@@ -7,30 +7,29 @@ import (
 	"strings"
 )
 
-// Keys makes Redis keys, of the form prefix:1:{name:key}. The 1 is the version of the values, so that
-// two releases of weir in one fleet do not misread each other's.
+// Keys makes Redis keys of the form prefix:1:{name:key}. The 1 is the version of the values. With
+// it, two releases of weir in one fleet do not misread each other's values.
 //
-// What stands in braces is what a cluster hashes. So that no other braces come before, and that no two
-// pairs of name and key are the same, bytes of them that have a meaning, here or in a pattern of
-// Redis, are written as % and two hexadecimal digits. A key that is too long is replaced by %~ and its
-// SHA-256, which no other way of writing one can begin with.
+// A cluster hashes the part in braces. Bytes that have a meaning, here or in a pattern of Redis,
+// are written as % and two hexadecimal digits. Then no other braces come before, and no two pairs
+// of name and key are the same. A key that is too long is replaced by %~ and its SHA-256. No other
+// key can begin with %~.
 type Keys struct {
 	before string
 	maxLen int
 }
 
-// special are the bytes that have a meaning, and so does a colon in a name.
+// special are the bytes that have a meaning. In a name, a colon has one, too.
 const special = `{}%*?[]\`
 
-// What the stores of all clients have in common where nothing else is given, so that they find each
-// other's keys.
+// The defaults of the stores of all clients, by which they find each other's keys.
 const (
 	DefaultPrefix    = "weir"
 	DefaultMaxKeyLen = 128
 )
 
-// NewKeys returns the Keys for a prefix, and for names and keys that are hashed if they are longer than
-// maxLen bytes.
+// NewKeys returns the Keys for a prefix. Names and keys that are longer than maxLen bytes are
+// hashed.
 func NewKeys(prefix string, maxLen int) (Keys, error) {
 	if i := strings.IndexFunc(prefix, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(special, c) }); i >= 0 {
 		return Keys{}, fmt.Errorf("weir: the prefix %q of a redisstore has a %q, must be printable ASCII without spaces and %s",
@@ -42,7 +41,7 @@ func NewKeys(prefix string, maxLen int) (Keys, error) {
 	return Keys{prefix + ":1:{", maxLen}, nil
 }
 
-// Key is where the state of a key of the limiter name is kept.
+// Key returns the Redis key for a key of the limiter name.
 func (k Keys) Key(name, key string) string {
 	return k.before + k.part(name, special+":") + ":" + k.part(key, special) + "}"
 }

@@ -11,29 +11,30 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// lines are where those of this process wait who want to replace the state of a key: of one key only one at a
-// time could succeed. Each key has a line of its own, for as long as someone is in it.
+// lines make the callers of this process that want to replace the state of a key wait in line,
+// because only one of them at a time could succeed. Each key has its own line while a caller is in
+// it.
 type lines struct {
 	mu    sync.Mutex
 	byKey map[string]*line
 }
 
-// A line is of those who want to replace the state of one key. They have their turns in the order in which
-// they came.
+// A line holds the callers that want to replace the state of one key. They take turns in the order
+// of their arrival.
 type line struct {
 	key     string
-	callers int // in the line. Guarded by the mutex of the lines.
+	callers int // number of callers in the line. The mutex of the lines guards it.
 	turn    chan struct{}
 	born    time.Time
-	replied atomic.Int64 // when the server did last, to those whose turn it was: nanoseconds since born
-	state   reply        // the latest that they know of. It belongs to the one whose turn it is.
+	replied atomic.Int64 // the latest reply of the server in any turn, in nanoseconds since born
+	state   reply        // the latest known state. Only the caller whose turn it is may use it.
 }
 
 // enter returns when it is the caller's turn, which ends with leave.
 //
-// Who has no turn by the instant until gets an error. It wraps ErrRequest if others are being served, for
-// then the server is well, and it is the key that too many change at once. If there was no reply for half
-// of the time, they all wait for a server that hangs.
+// It returns an error if the turn does not come by the instant until. The error wraps ErrRequest if
+// other callers are being served: the server is then well, but too many callers change the key at
+// once. If there was no reply for half of the time, all of them wait for a server that hangs.
 func (ls *lines) enter(ctx context.Context, key string, until time.Time) (*line, error) {
 	l := ls.join(key)
 	select {
@@ -62,7 +63,7 @@ func (ls *lines) enter(ctx context.Context, key string, until time.Time) (*line,
 	return nil, err
 }
 
-// heard notes a reply to the one whose turn it is, and what the state is by it.
+// heard records a reply in the current turn, and the state in it.
 func (l *line) heard(state reply) {
 	l.state = state
 	l.replied.Store(int64(time.Since(l.born)))

@@ -8,11 +8,11 @@ import (
 
 // A log is the codec of SlidingLog.
 type log struct {
-	per, limit uint64 // the former in nanoseconds
-	size       int    // of a slot, in bytes
+	per, limit uint64 // per is in nanoseconds
+	size       int    // bytes of a slot
 }
 
-// maxSlots is how many events a value may hold: one of them takes 7 MB.
+// maxSlots is how many events a value may hold. That many take 7 MB.
 const maxSlots = 1 << 20
 
 func newLog(p weir.SlidingLog) (log, bool) {
@@ -26,10 +26,13 @@ func (l log) ask(ask weir.Ask) (string, bool) {
 	return format(l.size) + numbers(micros(l.per), int64(l.limit), int64(l.size), 1<<(8*l.size), n, how, after), ok
 }
 
-// seen makes up a log that answers as the one in Redis does, and returns what is to be asked of it, and when. What
-// counts of it is how many events are in the window, the latest, and the one that has to leave for the ask to be
-// granted: the latest, if none has to. After giving back, the reply tells of the log as it is then, and in place of that the instant at which it
-// was done: an older instant counts as the latest that the log knew before.
+// seen builds a log that answers as the log in Redis does, and returns the ask and the instant for
+// it. Only three things matter for the answer: how many events are in the window, the latest event,
+// and the event that has to leave before the ask is granted. The last is the latest event if none
+// has to leave.
+//
+// After giving back, the reply describes the log as it is then. Its last instant is that of the
+// giving back. An instant older than the latest in the log counts as that latest instant.
 func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
 	count, latest, leaving := reply.uint(7), uint64(reply.micros())*micro, uint64(reply.micros())*micro
 	state := append(buf, 0, 0)
@@ -48,10 +51,10 @@ func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64
 	return state, now, ask, reply.ok
 }
 
-// The state of the decider is a header of two words, of which the first tells where the entries start
-// and the second how many events they stand for; and then the entries, the oldest first: an instant,
-// shifted left by a bit, and where it stands for several events, how many, in the same way but with
-// the lowest bit set.
+// The state of the decider is a header of two words, and then the entries, the oldest first. The
+// first word is where the entries start, the second how many events they stand for. An entry is an
+// instant, shifted left by a bit. If it stands for several events, their number follows, shifted in
+// the same way, with the lowest bit set.
 const logHeader = 2
 
 func appendEvents(state []uint64, at, n uint64) []uint64 {

@@ -12,22 +12,22 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A plan is what an engine knows of a policy. It is immutable.
+// A plan is an engine's data about a policy. It is immutable.
 type plan struct {
-	policy  weir.Policy // nil for one that is not known
+	policy  weir.Policy // nil if it is not known
 	decider weir.Decider
 	codec   codec  // nil if there is no script for it
-	head    string // tells the policy in values
+	head    string // identifies the policy in values
 
 	headArg any // head, as an argument
 	one     any // the arguments for one event
 }
 
-// The first byte of a head, and of a value, is the kind of a policy. There is a hash after the first, a text
-// after the kind for that, and three numbers after the others.
+// The first byte of a head, and of a value, is the kind of a policy. A hash follows the first kind,
+// a text the kind for texts, and three numbers the others.
 //
-// A value that a script writes is a head, and what the codec knows. The others begin with one of the last
-// two, see held.
+// A value that a script writes is a head, followed by the data of the codec. Other values begin
+// with one of the last two kinds, see held.
 const (
 	kindForeign = iota
 	kindTokenBucket
@@ -40,10 +40,10 @@ const (
 	kindWords  // the state of a policy, as its decider keeps it
 	kindLedger // of several policies
 
-	strange = 0x80 // in the kind of a policy that was not known to the one who wrote the value
+	strange = 0x80 // set in the kind of a policy that the writer of the value did not know
 )
 
-// hashSize is how long the hash is of a policy that is not of package weir.
+// hashSize is the length of the hash of a policy that is not of package weir.
 const hashSize = 16
 
 func newPlan(p weir.Policy, d weir.Decider, head string) *plan {
@@ -54,8 +54,9 @@ func newPlan(p weir.Policy, d weir.Decider, head string) *plan {
 	return pl
 }
 
-// policyHead tells policies apart: by kind and parameters, by their text, or, of those that are not of package
-// weir, by a hash, which is partial if it may be that of others, too. No head is the beginning of another one.
+// policyHead returns a text that identifies a policy: its kind and parameters, its text, or a hash
+// for a policy that is not of package weir. The hash is partial if other policies may have it, too.
+// No head is the beginning of another.
 func policyHead(p weir.Policy) (head string, partial bool) {
 	h := func(kind byte, limit int, per time.Duration, third int) (string, bool) {
 		b := binary.AppendUvarint([]byte{kind}, uint64(limit))
@@ -84,8 +85,8 @@ func policyHead(p weir.Policy) (head string, partial bool) {
 	return string(append([]byte{kindForeign}, sum[:hashSize]...)), partial
 }
 
-// textOf is the text by which whoever reads it knows the policy. A policy that embeds one of package weir
-// has its text, and is another one all the same.
+// textOf returns the text from which any reader knows the policy. A policy that embeds one of
+// package weir has that policy's text, but is another policy.
 func textOf(p weir.Policy) ([]byte, bool) {
 	m, ok := p.(encoding.TextMarshaler)
 	if !ok {
@@ -99,7 +100,7 @@ func textOf(p weir.Policy) ([]byte, bool) {
 	return text, err == nil && reflect.DeepEqual(again, p)
 }
 
-// head takes a head, and tells whether the policy was strange to the one who wrote it.
+// head reads a head, and reports whether the writer of the value did not know the policy.
 func (r *reader) head() (head string, isStrange bool) {
 	all := r.s
 	kind := byte(r.uint(1))
@@ -123,11 +124,12 @@ func (r *reader) head() (head string, isStrange bool) {
 	return head, false
 }
 
-// hasUsed tells whether values tell what was used up by a policy, for those who can't know it from its head.
+// hasUsed reports whether values contain the share that a policy has used, for processes that can't
+// know the policy from its head.
 func hasUsed(head string) bool { return head[0] == kindForeign || head[0] == kindText }
 
-// policyOf is the policy of a head. It is nil if this process can't know it: one that is not of package weir,
-// or of a later release, or in a time zone that is not known here.
+// policyOf returns the policy of a head. It is nil if this process can't know the policy: it is of
+// another package, of a later release, or in a time zone that is not known here.
 func policyOf(head string) (weir.Policy, error) {
 	r := read(head)
 	kind := r.uint(1)

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// maxPlans bounds how many are remembered, for programs that make ever new limiters.
+// maxPlans bounds the number of remembered plans, for programs that make new limiters all the time.
 const maxPlans = 100_000
 
 func (e *Engine) remember(by any, p *plan) {
@@ -17,7 +17,7 @@ func (e *Engine) remember(by any, p *plan) {
 	e.plans.Store(by, p)
 }
 
-// remembered is nil if there is none.
+// remembered returns nil if there is none.
 func (e *Engine) remembered(by any) *plan {
 	found, _ := e.plans.Load(by)
 	p, _ := found.(*plan)
@@ -33,8 +33,9 @@ func (e *Engine) planOf(s *weir.Scope) *plan {
 	return p
 }
 
-// plan is the one for a policy, the same for all of package weir that are equal. One of another package is
-// decided on by its own decider: of functions that it holds, say, the head tells nothing.
+// plan returns the plan of a policy. Equal policies of package weir have the same plan. A policy of
+// another package is decided on by its own decider, because its head does not describe the
+// functions in it, for example.
 func (e *Engine) plan(p weir.Policy, d weir.Decider) *plan {
 	head, partial := policyHead(p)
 	if pl := e.remembered(head); pl != nil && head[0] != kindForeign {
@@ -47,7 +48,7 @@ func (e *Engine) plan(p weir.Policy, d weir.Decider) *plan {
 	return pl
 }
 
-// planBy is the plan of the policy whose head a value has, or nil if it is not known.
+// planBy returns the plan of the policy whose head a value has, or nil if it is not known.
 func (e *Engine) planBy(head string) (*plan, error) {
 	if pl := e.remembered(head); pl != nil {
 		return pl, nil

@@ -1,11 +1,11 @@
-// Package script decides next to the data, in Redis. It is what the stores of the clients have in
-// common: the scripts and their arguments, the keys and the values, and what answers follow.
+// Package script decides next to the data, in Redis. It is the common part of the stores of all
+// clients: the scripts and their arguments, the keys and the values, and the answers.
 //
-// The five policies of package weir run as a script each: one key, one round trip. The script keeps
-// the state in a form of its own, in which Lua's numbers are exact, and replies with the state as it
-// found it. The [weir.Decider] then decides on that once more, for all that the answer tells; so
-// there is one place for that arithmetic. What a script can't do, and any other policy, goes by
-// reading the state, deciding, and replacing it if it is still the same.
+// Five policies of package weir run as a script each: one key, one round trip. The script keeps the
+// state in its own form, in which Lua's numbers are exact. It replies with the state as it found
+// it. The [weir.Decider] then decides on that state once more, for the complete answer. That
+// arithmetic is therefore in one place. For any other policy, and for asks that a script can't do,
+// the store reads the state, decides, and replaces the state if it is still the same.
 package script
 
 import (
@@ -17,11 +17,11 @@ import (
 // A Script is a Lua script for one key, or for many.
 type Script struct {
 	Source string
-	SHA    string // by which Redis knows it once it has seen it
+	SHA    string // the hash by which Redis knows the script after its first use
 
 	SourceArg, SHAArg any // the same, as arguments of a command
 
-	Many *Script // does the same for many keys, by the same arguments, see [Part]; nil if there is none
+	Many *Script // the same script for many keys and the same arguments, see [Part]; nil if there is none
 }
 
 func newScript(source string) *Script {
@@ -35,7 +35,7 @@ func newScript(source string) *Script {
 //go:embed lua
 var lua embed.FS
 
-// scripts are all that there are, for one kind of clock.
+// scripts are all scripts for one kind of clock.
 type scripts struct {
 	of         [kindText]*Script // by the kind of a policy
 	read, swap *Script
@@ -51,7 +51,7 @@ func newScripts(clock string) *scripts {
 	}
 	script := func(names ...string) *Script {
 		s := newScript(source(clock) + source(names...))
-		// Redis is called once for all of many keys, and reads its clock once.
+		// Redis runs the script for many keys once, and reads its clock once.
 		s.Many = newScript(source(clock) + "local function decide(KEYS)\n" + source(names...) + "end\n" + source("many"))
 		return s
 	}
@@ -64,7 +64,7 @@ func newScripts(clock string) *scripts {
 			kindSlidingLog:    script("log"),
 		},
 		read: script("read"),
-		swap: newScript(source(clock, "swap")), // what it writes is of one key
+		swap: newScript(source(clock, "swap")), // it writes one key only
 	}
 }
 
@@ -73,12 +73,12 @@ var (
 	driven = newScripts("driven")
 )
 
-// skew is by how much a state may be ahead of the clock before it is taken to have been left by a
-// server whose clock was ahead, in microseconds. The scripts have the same.
+// skew is how far a state may be ahead of the clock, in microseconds. If it is further ahead, a
+// server whose clock was ahead left it. The scripts have the same number.
 const skew = 100_000
 
-// maxExact bounds what Lua's numbers hold exactly. What is computed with stays below half of it, so that
-// sums and quotients are exact as well.
+// maxExact bounds the numbers that Lua holds exactly. Operands stay below half of it, so that sums
+// and quotients are exact as well.
 const (
 	maxExact = 1<<53 - 1
 	maxHalf  = 1 << 52

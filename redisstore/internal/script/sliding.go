@@ -9,11 +9,11 @@ import (
 
 // A sliding is the codec of SlidingWindow.
 type sliding struct {
-	width, buckets uint64 // the former in nanoseconds
+	width, buckets uint64 // width is in nanoseconds
 	limit          uint64
-	most           uint64 // that a count may be
-	size           int    // of a count, in bytes
-	countBits      int    // of a count, where a state is a word; else 0
+	most           uint64 // the largest count
+	size           int    // bytes of a count
+	countBits      int    // bits of a count if a state is one word; else 0
 }
 
 func newSliding(p weir.SlidingWindow, words int) (sliding, bool) {
@@ -52,7 +52,7 @@ func (s sliding) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
 	return words, start, value.ok
 }
 
-// slot is where the decider keeps the count of a sub-window.
+// slot returns where the decider keeps the count of a sub-window.
 func (s sliding) slot(i uint64) uint64 { return 1 + i%(s.buckets+1) }
 
 func (s sliding) encode(state []uint64, _ int64) ([]byte, bool) {

@@ -9,18 +9,18 @@ import (
 
 // A window is the codec of FixedWindow.
 type window struct {
-	per       uint64 // in nanoseconds
+	per       uint64 // nanoseconds
 	limit     uint64
-	most      uint64 // that a count may be
+	most      uint64 // the largest count
 	aligned   bool
-	countBits int // of the count, where a state is a word; else 0
+	countBits int // bits of the count if a state is one word; else 0
 }
 
 func newWindow(p weir.FixedWindow, words int) (window, bool) {
 	w := window{per: uint64(p.Per), limit: uint64(p.Limit), most: 1<<48 - 1, aligned: !p.FromFirst}
 	if w.aligned && words == 1 {
 		w.countBits = 63 - bits.Len64(math.MaxInt64/w.per)
-		w.most = min(w.most, 1<<w.countBits-2) // from one more on, the decider takes all for the same
+		w.most = min(w.most, 1<<w.countBits-2) // the decider does not distinguish larger counts
 	}
 	fits := w.limit <= w.most && micros(w.per) <= maxHalf && (p.FromFirst || w.per%micro == 0)
 	return w, fits

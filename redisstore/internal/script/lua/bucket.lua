@@ -1,15 +1,15 @@
 -- TokenBucket and LeakyBucket. The value is the policy, the instant of the latest step (seen), and
--- what was owed then. What is owed is counted in units, den of them a microsecond, of which the cost
--- of an event is a whole number.
+-- the debt then. The debt is counted in units. den units are paid a microsecond, and an event costs
+-- a whole number of units.
 --
--- A step that costs something is made if no more than room is owed before it; if each is above zero,
--- then for as many times each, up to cost, as fit in room.
+-- A step with a cost is made if at most room is owed before it. If each is above zero, the step
+-- costs a multiple of each: as much, up to cost, as fits in room.
 local den, cost, room, each = struct.unpack('>dddd', ARGV[2])
 
 local owed, done, write = 0, 0, false
 if value then
 	local seen, left = struct.unpack('>I7I7', value, #head + 1)
-	if seen - now > skew then -- what is owed is kept, and paid by the new clock
+	if seen - now > skew then -- the debt stays the same, and is paid by the new clock
 		seen, write = now, true
 	end
 	owed = left - (now - seen) * den
@@ -39,4 +39,4 @@ elseif write or owed ~= before then
 	redis.call('SET', KEYS[1], struct.pack('>c0I7I7', head, now, owed),
 		'PX', string.format('%d', life))
 end
-return struct.pack('>BI7I7I7', done, now, now, before) -- as in the value, from now on
+return struct.pack('>BI7I7I7', done, now, now, before) -- in the form of the value, from now on

@@ -1,21 +1,22 @@
--- SlidingLog. The value is the policy, a header, and slots of size bytes, one for each event that
--- was granted: its instant by the log's own clock, which is the server's less base, modulo what a
--- slot holds. That is more than twice the window, and so tells the age of every slot in it.
+-- SlidingLog. The value is the policy, a header, and slots of size bytes, one for each granted
+-- event. A slot holds the event's instant by the log's own clock, modulo the range of a slot. That
+-- clock is the server's less base. The range is more than twice the window, so the age of every
+-- slot in the window is known.
 --
--- The header is base, the latest instant, and of the slots the first, how many are in use, and how
--- many there are. They make a ring. A log that is short is no ring: it is read and written whole,
--- and has no slot that is not in use. Of a long one a step reads and writes the slots it needs: how
--- many have left the window is searched for in growing steps.
+-- The header is base, the latest instant, the first slot, the number of slots in use, and the
+-- number of slots. The slots are a ring. A short log is no ring: it is read and written whole, and
+-- all its slots are in use. In a long log, a step reads and writes only the slots that it needs. It
+-- searches in growing steps for the number of events that have left the window.
 --
 -- n, how and after are as in the script of the fixed window.
 local head = ARGV[1]
 local format, per, limit, size, modulus, n, how, after = struct.unpack('>c3ddddddd', ARGV[2])
 local key, short = KEYS[1], 512
 
-local slots = #head + 23 -- where they start in the value
+local slots = #head + 23 -- the start of the slots in the value
 local base, latest, first, count, all = now, 0, 0, 0, 0
 local value = redis.call('GETRANGE', key, 0, short - 1)
-local clock, done, write = 0, 0, false -- clock: now, by the log's clock, and never before latest
+local clock, done, write = 0, 0, false -- clock: now by the log's clock, never before latest
 
 local function slot(i)
 	local p = slots + (first + i) % all * size
@@ -28,8 +29,8 @@ local function instant(i)
 	return clock - (clock - slot(i)) % modulus
 end
 
--- search is the first of the slots from low to high - 1 whose instant is at least t, or high. It looks
--- near low first.
+-- search returns the first of the slots from low to high - 1 whose instant is at least t, or high.
+-- It looks near low first.
 local function search(low, high, t)
 	local step = 1
 	while low < high do
@@ -39,12 +40,12 @@ local function search(low, high, t)
 		else
 			high, step = i, high
 		end
-		step = math.min(step, math.ceil((high - low) / 2)) -- half of what is left, if not less
+		step = math.min(step, math.ceil((high - low) / 2)) -- at most half of the rest
 	end
 	return low
 end
 
--- range is the bytes of the slots from low to high - 1.
+-- range returns the bytes of the slots from low to high - 1.
 local function range(low, high)
 	if low >= high then
 		return ''
@@ -70,7 +71,7 @@ local function life()
 	return string.format('%d', (base + latest + per - now) / 1000 + keep)
 end
 
--- rewrite makes the slots in use be bytes, and puts them first.
+-- rewrite replaces the slots in use by bytes, and puts them first.
 local function rewrite(bytes)
 	count, first = #bytes / size, 0
 	all = count
@@ -86,9 +87,9 @@ if value ~= '' then
 	end
 	base, latest, first, count, all = struct.unpack('>I7I7I3I3I3', value, #head + 1)
 	if count > all or first >= all then
-		return struct.pack('>BI7', 2, now) .. redis.call('GET', key) -- no log's
+		return struct.pack('>BI7', 2, now) .. redis.call('GET', key) -- not a log
 	end
-	if base + latest - now > skew then -- the events keep their distance from each other and from now
+	if base + latest - now > skew then -- the events keep their distances from each other and from now
 		base, write = now - latest, true
 	end
 	clock = math.max(now - base, latest)
@@ -106,7 +107,7 @@ local before, newest = count, base + latest
 local leaving = newest
 if n < 0 then
 	done = 1
-	local high = count -- nothing is taken that was granted from after on
+	local high = count -- events granted at or later than after stay
 	if after ~= 0 then
 		high = search(0, count, after - base)
 	end
@@ -125,7 +126,7 @@ if n < 0 then
 	end
 	before, newest, leaving = count, base + latest, base + clock
 elseif n > 0 then
-	if how == 1 and n > limit - count then -- the reply tells when there is room for another one
+	if how == 1 and n > limit - count then -- the reply has the time at which another event fits
 		n = limit - count
 		if count > 0 then
 			leaving = base + instant(0)

@@ -1,6 +1,6 @@
--- The end of a script for many keys. decide is the script for one; what fails for a key fails for no other.
--- The reply is that for each key, behind its length, or a 3 where it failed. Nothing was counted then: what
--- counts is the last that a script writes.
+-- The end of a script for many keys. decide is the script for one key. A failure of one key does
+-- not affect the others. The reply is the length and the reply of each key, or a 3 if the key
+-- failed. A key that failed was not counted, because a script counts with its last write.
 local key, replies = {}, {}
 for i = 1, #KEYS do
 	key[1] = KEYS[i]

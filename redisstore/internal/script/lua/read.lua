@@ -1,2 +1,2 @@
--- The value as it is, and the time.
+-- Returns the value and the time.
 return struct.pack('>BI7', 2, now) .. (redis.call('GET', KEYS[1]) or '')

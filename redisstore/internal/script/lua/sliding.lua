@@ -1,13 +1,13 @@
--- SlidingWindow. The value is the policy, the start of the latest sub-window that was counted in, the
--- sum of the counts that the window covers whole, and the counts, of size bytes each, the latest
--- first. Of buckets + 1 counts the last is that of the sub-window that is leaving; those that are
--- missing at the end are zero.
+-- SlidingWindow. The value is the policy, the start of the latest sub-window with a count, the sum
+-- of the counts that the window covers whole, and the counts. The counts have size bytes each, the
+-- latest first. There are buckets + 1 counts. The last is that of the sub-window that is leaving.
+-- Counts missing at the end are zero.
 --
 -- n, how and after are as in the script of the fixed window. A count above most does not fit.
 local format, width, buckets, limit, size, most, n, how, after = struct.unpack('>c3dddddddd', ARGV[2])
 
--- share is count * covered / width, rounded down. Where the product would not be exact it is divided as on
--- paper, digit by digit: with digits below base, (2 * base - 1) * width is exact.
+-- share returns count * covered / width, rounded down. If the product would not be exact, it
+-- divides as on paper, digit by digit. With digits below base, (2 * base - 1) * width is exact.
 local function share(count, covered)
 	if count * covered <= 4503599627370496 then
 		return math.floor(count * covered / width)
@@ -33,11 +33,11 @@ if value then
 	start, whole = struct.unpack('>I7I7', value, #head + 1)
 	counts = string.sub(value, #head + 15)
 	local passed = (current - start) / width
-	if start - now > skew then -- the counts are kept, for the new clock's sub-windows
+	if start - now > skew then -- the counts stay, in the new clock's sub-windows
 		start, changed = current, true
 	elseif passed > buckets then
 		start, whole, counts = current, 0, ''
-	elseif passed > 0 and n >= 0 then -- to give back, the counts may stay where they are
+	elseif passed > 0 and n >= 0 then -- giving back does not need this shift
 		for i = buckets - passed, math.min(buckets, #counts / size) - 1 do
 			whole = whole - struct.unpack(format, counts, i * size + 1)
 		end
@@ -46,10 +46,10 @@ if value then
 	end
 end
 
-local before, left = counts, true -- left: whether anything is left in the counts
+local before, left = counts, true -- left: whether any count is above zero
 if n < 0 then
 	done = 1
-	local first = 0 -- nothing is taken that was granted from after on
+	local first = 0 -- events granted at or later than after stay
 	if after > 0 then
 		first = math.max(math.ceil((start + 1 - after) / width), 0)
 	end
@@ -98,4 +98,4 @@ if changed and left then
 elseif changed then
 	redis.call('DEL', KEYS[1])
 end
-return struct.pack('>BI7I7I7', done, now, start, 0) .. before -- as in the value, but for the sum
+return struct.pack('>BI7I7I7', done, now, start, 0) .. before -- in the form of the value, without the sum

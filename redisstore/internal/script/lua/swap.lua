@@ -1,5 +1,5 @@
--- Replaces the value ARGV[1] by ARGV[2], to live for ARGV[3] milliseconds, or for ever if that is 0. An
--- empty value is none. If the value is another one it is returned, and the time.
+-- Replaces the value ARGV[1] by ARGV[2], with a time to live of ARGV[3] milliseconds, or 0 for no
+-- expiry. An empty value means no value. If the key has another value, returns that and the time.
 local value = redis.call('GET', KEYS[1]) or ''
 if value ~= ARGV[1] then
 	return struct.pack('>BI7', 2, now) .. value

@@ -1,9 +1,10 @@
 -- FixedWindow. The value is the policy, the start of the window, and its count. Windows of per
 -- microseconds are aligned, or start with the first event.
 --
--- n events are counted if they fit; with how = 1 as many of them as do; with how = 2 regardless. An
--- n below zero gives back what was granted before the instant after; zero stands for any. What was
--- before the window's start is not counted any more. A count above most does not fit.
+-- n events are counted if they fit. With how = 1, as many are counted as fit. With how = 2, all are
+-- counted in any case. A negative n gives back events that were granted before the instant after,
+-- or at any time if after is zero. Events before the window's start no longer count. A count above
+-- most does not fit.
 local per, limit, most, aligned, n, how, after = struct.unpack('>ddddddd', ARGV[2])
 
 local current = now
@@ -13,7 +14,7 @@ end
 local start, count, done, write = current, 0, 0, false
 if value then
 	start, count = struct.unpack('>I7I6', value, #head + 1)
-	if start - now > skew then -- the count is kept, for the new clock's window
+	if start - now > skew then -- the count stays, in the new clock's window
 		start, write = current, true
 	elseif now - start >= per then
 		start, count = current, 0

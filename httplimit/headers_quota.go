@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// fullQuota is the most that p grants at once to a key never seen, and the time in which a key that
+// fullQuota returns the most that p grants at once to a new key, and the time in which a key that
 // used all of it has it back.
 func fullQuota(p weir.Policy) (int, time.Duration, error) {
 	d, err := p.Decider()
@@ -18,14 +18,16 @@ func fullQuota(p weir.Policy) (int, time.Duration, error) {
 	return look.Limit, comesBack(p, d, look.Limit), nil
 }
 
-// comesBack is the time in which a key that used n events of p, whose Decider is d, has them back.
+// comesBack returns the time in which a key that used n events of p, whose Decider is d, has them
+// back.
 func comesBack(p weir.Policy, d weir.Decider, n int) time.Duration {
 	switch p := pointedTo(p).(type) {
 	case weir.SlidingWindow:
-		// The last of a full window is gone after up to two of them; but they come back over one.
+		// Up to two windows pass until the last event of a full window is gone. But the events come
+		// back over one window.
 		return p.Per
 	case weir.CalendarWindow:
-		return longest(p.Unit) // and not what is left of the unit now
+		return longest(p.Unit) // not the rest of the current unit
 	}
 	var results []weir.Result
 	_, all := d.Decide(make([]uint64, d.Words()), 0, weir.Ask{N: n, Parts: &results})
@@ -35,17 +37,18 @@ func comesBack(p weir.Policy, d weir.Decider, n int) time.Duration {
 	}
 	back := time.Duration(0)
 	for i, part := range parts {
-		if results[i].ResetAfter == 0 { // nothing was charged to it
+		if results[i].ResetAfter == 0 { // no event was charged to this part
 			continue
 		}
-		if d, err := part.Decider(); err == nil { // as of a part of what is without fault
+		if d, err := part.Decider(); err == nil { // always nil: the whole policy is valid
 			back = max(back, comesBack(part, d, n))
 		}
 	}
 	return back
 }
 
-// longest is the length of the longest unit of its kind, where no clock is put forward or back.
+// longest returns the length of the longest unit of its kind, as if clocks were never put forward
+// or back.
 func longest(u weir.Unit) time.Duration {
 	const day = 24 * time.Hour
 	switch u {
@@ -64,7 +67,8 @@ func longest(u weir.Unit) time.Duration {
 	}
 }
 
-// pointedTo is the policy that p points to, if it points to one, and else p. Of a nil pointer it is nil.
+// pointedTo returns the policy that p points to, or p if it is not a pointer. For a nil pointer it
+// returns nil.
 func pointedTo(p weir.Policy) weir.Policy {
 	v := reflect.ValueOf(p)
 	if v.Kind() != reflect.Pointer {

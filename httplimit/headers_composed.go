@@ -9,13 +9,14 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A partsTaker is a [weir.Limiter] that tells how each part of a composed policy stands. *weir.Keyed is
-// one.
+// A partsTaker is a [weir.Limiter] that reports the result of each part of a composed policy.
+// *weir.Keyed is one.
 type partsTaker interface {
 	TakeParts(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
 }
 
-// take asks the limiter. It returns the results of the policy's parts if the fields list them.
+// take takes n events from the limiter. It returns the results of the policy's parts if the fields
+// list them.
 func (l *limited) take(ctx context.Context, key string, n int) (weir.Result, []weir.Result, error) {
 	if l.parts == nil {
 		r, err := l.m.Limiter.Take(ctx, key, n)
@@ -30,9 +31,9 @@ func (l *limited) take(ctx context.Context, key string, n int) (weir.Result, []w
 	return r, parts.list, err
 }
 
-// composed is a RateLimit for a policy that is composed of others, prepared. It lists each part.
+// composed is a prepared RateLimit for a composed policy. It lists each part.
 type composed struct {
-	*rateLimit // of the whole
+	*rateLimit // for the policy as a whole
 	parts      []*rateLimit
 }
 
@@ -57,7 +58,7 @@ func (f RateLimit) composed(name string, parts []weir.Policy) (fields, error) {
 	return c, nil
 }
 
-// printable is r, or a question mark if a String of Structured Fields cannot hold it.
+// printable returns r, or a question mark if a String of Structured Fields cannot contain r.
 func printable(r rune) rune {
 	if r < ' ' || r > '~' {
 		return '?'
@@ -74,7 +75,7 @@ func (c *composed) partNames() []string {
 }
 
 func (c *composed) set(h http.Header, res weir.Result, parts []weir.Result) {
-	if len(parts) != len(c.parts) { // the limiter does not tell, or has another policy for this key
+	if len(parts) != len(c.parts) { // the limiter does not report parts, or has another policy for this key
 		c.rateLimit.set(h, res, nil)
 		return
 	}
@@ -85,7 +86,7 @@ func (c *composed) set(h http.Header, res weir.Result, parts []weir.Result) {
 		switch {
 		case res.Allowed:
 			limits = p.appendLimit(comma(limits), parts[i])
-		case i == res.Part: // the others would tell of another time than Retry-After does
+		case i == res.Part: // the times of the other parts would differ from Retry-After
 			r := res
 			r.Limit, r.Remaining = parts[i].Limit, parts[i].Remaining
 			limits = p.appendLimit(limits, r)
@@ -97,7 +98,7 @@ func (c *composed) set(h http.Header, res weir.Result, parts []weir.Result) {
 	put(h, rateLimitField, values[1:2:2])
 }
 
-// comma separates what is appended to a list from what is there.
+// comma appends a separator to a list that is not empty.
 func comma(list []byte) []byte {
 	if len(list) > 0 {
 		list = append(list, ", "...)

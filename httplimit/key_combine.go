@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Join returns a KeyFunc whose key has a part from each of keys: requests share an allowance only if
-// all their parts are the same, whatever bytes the parts hold. An error of a part is the error
-// of the whole, and so is [ErrSkip].
+// Join returns a KeyFunc whose key combines the keys that all of keys return. Requests share an
+// allowance only if all these parts are equal, whatever bytes they contain. If one of keys returns
+// an error, including [ErrSkip], the KeyFunc returns that error.
 func Join(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(r *http.Request) (string, error) {
@@ -22,7 +22,8 @@ func Join(keys ...KeyFunc) KeyFunc {
 			parts = append(parts, part)
 			size += len(part) + len("1234:")
 		}
-		// Each part after its length, so that no part can look like the start of the next.
+		// The length of each part is written before it. No part can look like the start of the
+		// next.
 		var short [128]byte
 		b := short[:0]
 		if size > len(short) {
@@ -37,12 +38,12 @@ func Join(keys ...KeyFunc) KeyFunc {
 	}
 }
 
-// Or returns a KeyFunc whose key is that of the first of keys that finds one; the next is tried if
-// the error wraps [ErrNoKey], or the key is empty. Any other error, and [ErrSkip], is the error of
-// the whole.
+// Or returns a KeyFunc that tries keys in order, and returns the first key that one of them finds.
+// It tries the next if the error wraps [ErrNoKey], or if the key is empty. It returns any other
+// error, including [ErrSkip].
 //
-// Keys of different functions are never the same: a client that sends an address as its
-// API key does not use up the allowance of that address.
+// Keys of different functions are never equal. A client that sends an address as its API key does
+// not use up the allowance of that address.
 func Or(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(r *http.Request) (string, error) {
@@ -66,8 +67,9 @@ func Or(keys ...KeyFunc) KeyFunc {
 
 var errNoAlternative = errors.New("weir: Or of no KeyFunc")
 
-// alternative marks key as that of the i-th alternative, by a zero byte and the number. The first
-// needs no mark, unless its key starts with a zero byte; so the usual case costs nothing.
+// alternative marks key as the key of the i-th alternative, by a zero byte and the number. The
+// first alternative needs no mark, unless its key starts with a zero byte. The usual case costs
+// nothing.
 func alternative(i int, key string) string {
 	if i == 0 && key[0] != 0 {
 		return key

@@ -11,23 +11,26 @@ import (
 // ForwardedIP returns a KeyFunc for a service behind proxies that append to the X-Forwarded-For
 // field. Its key is the address of the client, as the outermost of the trusted proxies saw it.
 //
-// It starts with the address at the other end of the connection. As long as that is a trusted
-// proxy, what the proxy appended to the field is the address next to look at: the field is read
-// from the right, across all its lines. The first address that is not trusted is the client. What
-// stands to the left of it was written by the client, or by somebody it got the request from, and
-// is never looked at. If the field ends, or has something else than an address, the key is the last
-// trusted proxy. So is a request that comes past the proxies limited by its own address, and none
-// gets past the limit.
+// It starts with the address at the other end of the connection. If that is a trusted proxy, it
+// continues with the address that the proxy appended to the field, and so on. It reads the field
+// from the right, across all its lines. The first address that is not trusted is the client. The
+// client could have written everything to the left of that address, and it is never looked at.
 //
-// Trust the addresses of your proxies, not a whole network that clients are in, too. Every trusted
-// proxy must append to the field: one that passes on what clients wrote lets them choose their key.
+// If the field ends, or contains something other than an address, the key is the last trusted
+// proxy. A request that bypasses the proxies is limited by its own address. Every request is
+// limited.
 //
-// The KeyFunc fails if RemoteAddr of the request is no IP address, as over a Unix socket; and at every request if
-// one of the prefixes is not valid. Whatever is in the field is no error.
+// Trust the addresses of your proxies only, and not a whole network that also has clients in it.
+// Every trusted proxy must append to the field. If one passes on the field that clients wrote,
+// clients can choose their key.
+//
+// The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket. It
+// fails at every request if one of the prefixes is not valid. It never fails because of the
+// contents of the field.
 func ForwardedIP(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedIP(trusted...) }
 
-// ForwardedIP is like [ForwardedIP], with the key made as s says. The KeyFunc fails, too, if s has a number of bits
-// that is not allowed.
+// ForwardedIP is like [ForwardedIP], with the bits of s. The KeyFunc also fails if a number of bits
+// in s is out of range.
 func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
 	return newWalk(s, trusted, "X-Forwarded-For", func(line string) (string, string, bool) {
 		comma := strings.LastIndexByte(line, ',')
@@ -36,12 +39,12 @@ func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
 }
 
 // ForwardedHeader is like [ForwardedIP] for proxies that append to the Forwarded field of RFC 7239.
-// The names that it has for hidden and unknown clients are no addresses. The KeyFunc fails when that of ForwardedIP
-// does.
+// The names that the field has for hidden and unknown clients do not count as addresses. The
+// KeyFunc fails in the same cases as that of ForwardedIP.
 func ForwardedHeader(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedHeader(trusted...) }
 
-// ForwardedHeader is like [ForwardedHeader], with the key made as s says. The KeyFunc fails, too, if s has a number
-// of bits that is not allowed.
+// ForwardedHeader is like [ForwardedHeader], with the bits of s. The KeyFunc also fails if a number
+// of bits in s is out of range.
 func (s Subnet) ForwardedHeader(trusted ...netip.Prefix) KeyFunc {
 	return newWalk(s, trusted, "Forwarded", func(line string) (string, string, bool) {
 		element, rest, more := cutLastElement(line)
@@ -49,11 +52,11 @@ func (s Subnet) ForwardedHeader(trusted ...netip.Prefix) KeyFunc {
 	})
 }
 
-// cutHop cuts the last address off a line: "" if there is something else in its place. It reports
-// whether there is more in rest.
+// cutHop cuts the last element off a line and returns its address, or "" if the element contains
+// something else. It reports whether rest contains more elements.
 type cutHop func(line string) (node, rest string, more bool)
 
-// newWalk returns the KeyFunc that walks from the connection through the lines of a field, from the
+// newWalk returns the KeyFunc that starts at the connection and reads the lines of a field from the
 // right.
 func newWalk(s Subnet, trusted []netip.Prefix, field string, cut cutHop) KeyFunc {
 	s, err := s.checked()
@@ -100,7 +103,7 @@ func newWalk(s Subnet, trusted []netip.Prefix, field string, cut cutHop) KeyFunc
 	}
 }
 
-// unmapped is p for addresses that are unmapped, as those of a hop.
+// unmapped returns p in the form that contains unmapped addresses, such as those of a hop.
 func unmapped(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
@@ -108,9 +111,9 @@ func unmapped(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// cutLastElement cuts the last element off a Forwarded field. It reads from the right, so that a
-// quote left open further left cannot swallow what a proxy appended. If a quote is open in the end,
-// the element is all of s, and is not valid.
+// cutLastElement cuts the last element off a Forwarded field. It reads from the right, so a quote
+// left open further left cannot hide the elements that a proxy appended. If a quote is still open
+// at the end, the element is all of s, and is not valid.
 func cutLastElement(s string) (element, rest string, more bool) {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
@@ -124,7 +127,7 @@ func cutLastElement(s string) (element, rest string, more bool) {
 	return s, "", false
 }
 
-// escaped tells whether the character at i follows an odd number of backslashes.
+// escaped reports whether the character at i follows an odd number of backslashes.
 func escaped(s string, i int) bool {
 	n := 0
 	for i > n && s[i-n-1] == '\\' {
@@ -133,8 +136,8 @@ func escaped(s string, i int) bool {
 	return n%2 == 1
 }
 
-// forParameter is the value of the for parameter of a Forwarded element: "" if it has none, or more
-// than one, or is not valid.
+// forParameter returns the value of the for parameter of a Forwarded element. It returns "" if the
+// element has none, or more than one, or is not valid.
 func forParameter(element string) string {
 	found := ""
 	for {
@@ -168,7 +171,7 @@ func forParameter(element string) string {
 	}
 }
 
-// closingQuote is where the quoted string that s starts with ends.
+// closingQuote returns the index of the quote that closes the string at the start of s, or -1.
 func closingQuote(s string) int {
 	for i := 1; i < len(s); i++ {
 		if s[i] == '"' && !escaped(s, i) {

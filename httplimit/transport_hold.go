@@ -12,18 +12,18 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// maxHeld bounds the number of keys that are held back. A server with many names cannot make a
-// crawler remember more of them.
+// maxHeld bounds the number of keys that are held back. It also bounds the memory of a crawler that
+// calls a server with many names.
 const maxHeld = 1 << 16
 
-// holds are the keys that are held back. The zero value is ready.
+// holds are the keys that are held back. The zero value is ready for use.
 type holds struct {
 	mu    sync.Mutex
 	until map[string]time.Time
-	sweep int // at how many keys those that are past are next cleaned out
+	sweep int // the number of keys at which the next clean is due
 }
 
-// hold holds key back for d from now, unless it is held back for longer already.
+// hold holds key back for d from now, unless it is already held back for longer.
 func (h *holds) hold(key string, now time.Time, d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -43,9 +43,9 @@ func (h *holds) hold(key string, now time.Time, d time.Duration) {
 	h.until[strings.Clone(key)] = until
 }
 
-// clean removes the keys whose hold is past, and doubles the number at which it is next called. So
-// its cost is constant for each key. When there are maxHeld, it looks at a few only, and removes
-// the one whose hold ends first even if that is not past.
+// clean removes the keys whose hold has ended, and doubles the number at which it is next called.
+// Its cost is therefore constant for each key. If there are maxHeld keys, it looks at a few only,
+// and removes the one whose hold ends first even if it has not ended.
 func (h *holds) clean(now time.Time) {
 	look := len(h.until)
 	if look >= maxHeld {
@@ -68,7 +68,7 @@ func (h *holds) clean(now time.Time) {
 	h.sweep = min(max(2*len(h.until), 64), maxHeld)
 }
 
-// left is for how long key is still held back.
+// left returns how long key is still held back.
 func (h *holds) left(key string) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,8 +84,8 @@ func (h *holds) left(key string) time.Duration {
 	return left
 }
 
-// wait returns when key is not held back any more. It returns weir.ErrTooLate at once if that would
-// be after the deadline of ctx.
+// wait returns when key is no longer held back. It returns weir.ErrTooLate at once if that would be
+// after the deadline of ctx.
 func (h *holds) wait(ctx context.Context, key string) error {
 	for {
 		left := h.left(key)
@@ -108,9 +108,9 @@ func (h *holds) wait(ctx context.Context, key string) error {
 	}
 }
 
-// retryAfter is how long after now the Retry-After of an answer is, or 0 if it has none. It may be
-// in seconds or a date. A date is by the server's clock, so it is compared with the answer's own
-// Date if there is one.
+// retryAfter returns how long after now the Retry-After of an answer is, or 0 if it has none. The
+// field contains seconds or a date. A date is by the server's clock, and is compared with the Date
+// of the answer, if it has one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.Trim(h.Get("Retry-After"), " \t")
 	if value != "" && strings.Trim(value, "0123456789") == "" {

@@ -10,8 +10,8 @@ import (
 
 // wait decides on a request that may be held back for MaxWait.
 //
-// The decision is that of Wait. It tells no Result, so that one is asked for after it, for the fields
-// of the answer.
+// The decision is that of Wait, which returns no Result. For the fields of the answer, wait asks
+// for one afterwards.
 func (l *limited) wait(ctx context.Context, d *Decision) (parts []weir.Result) {
 	start := time.Now()
 	patient, cancel := context.WithTimeout(ctx, l.m.MaxWait)
@@ -39,14 +39,16 @@ func (l *limited) wait(ctx context.Context, d *Decision) (parts []weir.Result) {
 	return parts
 }
 
-// refused is the answer to a request that Wait denied. It takes no events, because others may wait for
-// those that are there:
+// refused returns the result for a request that Wait denied. It takes no events, because other
+// requests may be waiting for the remaining ones:
 //
-//   - If there are fewer than the request costs, an ask for them is denied, and tells how long.
-//   - If there are as many, others wait for more. The first of them is served when the key has fully
-//     recovered, at the latest. Until then nothing remains for those who come.
+//   - If fewer remain than the request costs, an ask for its cost is denied, and reports how long
+//     to wait.
+//   - Otherwise, others are waiting for more. The first of them is served at the latest when the
+//     key has fully recovered. Until then none remain for new requests.
 //
-// If the ask is granted all the same, because events came back just before it, they are returned.
+// If the ask is granted after all, because events came back just before it, refused gives them
+// back.
 func (l *limited) refused(ctx context.Context, key string, cost int) (r weir.Result, parts []weir.Result, err error) {
 	look, parts, err := l.take(ctx, key, 0)
 	if err != nil {
@@ -66,7 +68,8 @@ func (l *limited) refused(ctx context.Context, key string, cost int) (r weir.Res
 	return look, parts, nil
 }
 
-// giveBack returns events to a limiter that takes them back, as *weir.Keyed does.
+// giveBack returns events to a limiter that accepts them, as *weir.Keyed does. It reports whether
+// that succeeded.
 func (l *limited) giveBack(ctx context.Context, key string, n int) bool {
 	k, ok := l.m.Limiter.(interface {
 		Return(ctx context.Context, key string, n int) error
@@ -74,16 +77,16 @@ func (l *limited) giveBack(ctx context.Context, key string, n int) bool {
 	return ok && k.Return(ctx, key, n) == nil
 }
 
-// deniesWait tells whether err is an answer: not the failure of a store, and not that ctx, the
+// deniesWait reports whether err is a denial. It is not one if the store failed, or if ctx, the
 // request's own context, has ended.
 func deniesWait(err error, ctx context.Context) bool {
 	return errors.Is(err, weir.ErrTooLate) || errors.Is(err, weir.ErrQueueFull) || errors.Is(err, weir.ErrNeverFits) ||
 		errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 }
 
-// sooner is when a request that is denied until after is worth sending again, if it would then be
-// held back for patience. It does not apply to a queue that is full: there, patience is not what
-// the request lacked.
+// sooner returns the time after which a denied request is worth sending again. The request would be
+// granted after the time after, and the server can hold it back for patience of that time. sooner
+// does not apply to a full queue: a longer patience would not have helped there.
 func sooner(after, patience time.Duration) time.Duration {
 	if after == 0 || after == weir.Never {
 		return after

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// seconds is d in whole seconds, rounded up: a client that waits for them has waited for d.
+// seconds returns d in whole seconds, rounded up. A client that waits for that long has waited for
+// d.
 func seconds(d time.Duration) int64 {
 	s := int64(d / time.Second)
 	if d%time.Second > 0 {
@@ -20,8 +21,9 @@ func seconds(d time.Duration) int64 {
 	return s
 }
 
-// effectiveWindow is the time that all fields of an answer speak of: until the denied request would
-// be granted, or after a granted one, until the whole allowance is back.
+// effectiveWindow returns the time that all fields of an answer report. For a denied request it is
+// the time until the request would be granted. For a granted one it is the time until the whole
+// allowance is back.
 func effectiveWindow(res weir.Result) time.Duration {
 	if !res.Allowed && res.RetryAfter != weir.Never {
 		return max(res.RetryAfter, 1)
@@ -31,14 +33,13 @@ func effectiveWindow(res weir.Result) time.Duration {
 
 func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result, parts []weir.Result) {
 	h := w.Header()
-	values := []string{"no-store", ""} // one allocation for both
+	values := []string{"no-store", ""} // one allocation for both values
 	h["Cache-Control"] = values[0:1:1]
 	if res.RetryAfter != weir.Never {
 		values[1] = strconv.FormatInt(seconds(effectiveWindow(res)), 10)
 		h["Retry-After"] = values[1:2:2]
 	}
-	// Limits further out granted the request. What they said of themselves would tell the client of a
-	// later time than Retry-After does.
+	// Outer limits granted the request. Their fields would have a later time than Retry-After.
 	delete(h, rateLimitField)
 	if l.fields != nil {
 		l.fields.set(h, res, parts)
@@ -69,8 +70,8 @@ func (l *limited) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// A page is an answer that is the same for every request, in JSON (RFC 9457) and in plain text.
-// Nothing that came from a client or from an error can be in it.
+// A page is an answer that is the same for every request, in JSON (RFC 9457) and in plain text. It
+// contains nothing that came from a client or from an error.
 type page struct {
 	status     int
 	json, text []byte
@@ -94,7 +95,7 @@ func newPages(policy string) pages {
 			Status   int      `json:"status"`
 			Detail   string   `json:"detail"`
 			Violated []string `json:"violated-policies,omitempty"`
-		}{problemType, title, status, detail, violated}) // of strings and ints, so it cannot fail
+		}{problemType, title, status, detail, violated}) // cannot fail: strings and ints only
 		return page{status, append(body, '\n'), []byte(title + ": " + detail + "\n")}
 	}
 	p := pages{
@@ -121,12 +122,12 @@ func (p *page) write(w http.ResponseWriter, r *http.Request) {
 	h["X-Content-Type-Options"] = values[1:2:2]
 	w.WriteHeader(p.status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // an error means that the client is gone
+		_, _ = w.Write(body) // an error means that the client has gone
 	}
 }
 
-// prefersJSON tells whether the Accept fields allow JSON, and do not prefer text to it. A browser,
-// which names text/html, is better off with plain text.
+// prefersJSON reports whether the Accept fields allow JSON and do not prefer text. Browsers name
+// text/html, and get plain text.
 func prefersJSON(accept []string) bool {
 	if len(accept) == 0 {
 		return true
@@ -166,13 +167,14 @@ func (p *preference) consider(specific int, q float64) {
 	}
 }
 
-// weight is the q of the parameters of a media range: 1 if there is none, 0 if it is malformed.
+// weight returns the q of the parameters of a media range. It returns 1 if there is none, and 0 if
+// it is malformed.
 func weight(params string) float64 {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
 		if strings.EqualFold(name, "q") {
 			q, err := strconv.ParseFloat(value, 64)
-			if err != nil || !(q >= 0 && q <= 1) { // so that NaN is refused
+			if err != nil || !(q >= 0 && q <= 1) { // written like this to refuse NaN
 				return 0
 			}
 			return q

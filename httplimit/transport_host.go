@@ -9,9 +9,9 @@ import (
 )
 
 // TargetHost is a KeyFunc for a [Transport]. Its key is the host that the request goes to, in lower
-// case, and its port if it is not the default of the scheme: api.example, api.example:8080,
-// [2001:db8::1]:8080. All ways of writing an address give the same key. It fails, with an error that wraps
-// [ErrNoKey], if the URL has no host.
+// case, and the port if it is not the default of the scheme: api.example, api.example:8080,
+// [2001:db8::1]:8080. All spellings of an address give the same key. If the URL has no host, it
+// fails with an error that wraps [ErrNoKey].
 func TargetHost(req *http.Request) (string, error) {
 	if req.URL == nil {
 		return "", errNoHost
@@ -23,7 +23,7 @@ func TargetHost(req *http.Request) (string, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		host = addr.Unmap().String()
 	}
-	port := strings.TrimLeft(req.URL.Port(), "0") // as those who dial read it
+	port := strings.TrimLeft(req.URL.Port(), "0") // dialers ignore leading zeros
 	if port == defaultPorts[req.URL.Scheme] {
 		port = ""
 	}

@@ -7,28 +7,30 @@ import (
 	"strings"
 )
 
-// Subnet says how much of an address makes a key. The zero value takes an IPv4 address whole and
-// an IPv6 address by /64, since that is what a single subscriber gets at least, and can change its
-// address within at will.
+// Subnet determines how many bits of an address make a key. The zero value uses all of an IPv4
+// address, and the first 64 bits of an IPv6 address. A subscriber gets a /64 at least, and can
+// change its address within it at will.
 //
-// A key is written as 192.0.2.1, 192.0.2.0/24, 2001:db8::/64 or 2001:db8::1. All ways of writing an
-// address give the same key: IPv4 mapped to IPv6 is IPv4, and zones are left out.
+// A key has one of the forms 192.0.2.1, 192.0.2.0/24, 2001:db8::1 and 2001:db8::/64. All spellings
+// of an address give the same key. An IPv4 address mapped to IPv6 is the IPv4 address. Zones are
+// left out.
 //
 // The functions [RemoteIP], [ForwardedIP] and [ForwardedHeader] are the methods of the zero value.
-// A number of bits that is not allowed is an error of the KeyFunc, at every request.
+// With a number of bits out of range, the KeyFunc returns an error for every request.
 type Subnet struct {
 	IPv4Bits int // from 8 to 32; 0 means 32
 	IPv6Bits int // from 32 to 128; 0 means 64
 }
 
-// RemoteIP is a KeyFunc whose key is the address at the other end of the connection. It cannot be
-// forged. Behind a proxy or load balancer it is the address of that, the same for all clients;
-// there, use [ForwardedIP] or [ForwardedHeader]. It fails if RemoteAddr of the request is no IP address, as
-// over a Unix socket.
+// RemoteIP is a KeyFunc whose key is the address at the other end of the connection. Clients cannot
+// forge it. Behind a proxy or load balancer it is the address of the proxy, the same for all
+// clients. Use [ForwardedIP] or [ForwardedHeader] there.
+//
+// It fails if RemoteAddr of the request is not an IP address, as over a Unix socket.
 func RemoteIP(r *http.Request) (string, error) { return Subnet{}.RemoteIP(r) }
 
-// RemoteIP is like [RemoteIP], with the key made as s says. It fails, too, if s has a number of bits that is not
-// allowed.
+// RemoteIP is like [RemoteIP], with the bits of s. It also fails if a number of bits in s is out of
+// range.
 func (s Subnet) RemoteIP(r *http.Request) (string, error) {
 	s, err := s.checked()
 	if err != nil {
@@ -48,7 +50,7 @@ func remoteAddrError(r *http.Request) error {
 	return fmt.Errorf("weir: Request.RemoteAddr is %q, must be an IP address, with or without a port", r.RemoteAddr)
 }
 
-// checked is s with the defaults filled in.
+// checked returns s with the defaults filled in.
 func (s Subnet) checked() (Subnet, error) {
 	if s.IPv4Bits == 0 {
 		s.IPv4Bits = 32
@@ -65,7 +67,7 @@ func (s Subnet) checked() (Subnet, error) {
 	return s, nil
 }
 
-// key requires that s is checked. It allocates nothing for an IPv4 address that is taken whole.
+// key requires that s has been checked. For a whole IPv4 address it allocates nothing.
 func (s Subnet) key(h hop) string {
 	bits := s.IPv6Bits
 	if h.addr.Is4() {
@@ -84,11 +86,11 @@ func (s Subnet) key(h hop) string {
 
 // A hop is a client or proxy that a request came through.
 type hop struct {
-	addr netip.Addr // IPv4 if it was IPv4 mapped to IPv6, and without a zone
-	text string     // addr as its String method writes it, if the input had it so; else ""
+	addr netip.Addr // without a zone; IPv4 if it was IPv4 mapped to IPv6
+	text string     // the text of addr if the input was in the form of its String method, else ""
 }
 
-// parseHop reads an address as RemoteAddr and the fields of proxies have it: 192.0.2.1 or
+// parseHop parses an address in a form of RemoteAddr or of the fields of proxies: 192.0.2.1,
 // 192.0.2.1:80, 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80. It reports false for anything else.
 func parseHop(s string) (hop, bool) {
 	host, port, bracketed := s, "", strings.HasPrefix(s, "[")
@@ -101,20 +103,21 @@ func parseHop(s string) (hop, bool) {
 	} else if colon := strings.IndexByte(s, ':'); colon >= 0 && colon == strings.LastIndexByte(s, ':') {
 		host, port = s[:colon], s[colon:]
 	}
-	// Not left to netip, which keeps a table of all zones that it has seen.
+	// netip must not parse the zone: it keeps a table of all zones that it has seen.
 	host, zone, zoned := strings.Cut(host, "%")
 	addr, err := netip.ParseAddr(host)
 	if err != nil || !validPort(port) || (bracketed || zoned) && addr.Is4() || zoned && zone == "" {
 		return hop{}, false
 	}
-	if addr.Is4() { // netip reads it in one form only, the one that it writes
+	if addr.Is4() { // netip reads and writes IPv4 in one form only
 		return hop{addr, host}, true
 	}
 	return hop{addr: addr.Unmap()}, true
 }
 
-// ipv4Host returns the 192.0.2.1 of 192.0.2.1:80, the commonest RemoteAddr by far. It finds what
-// parseHop does, in a quarter of the time, and reports false for all else.
+// ipv4Host returns the 192.0.2.1 of 192.0.2.1:80, which is by far the most common form of
+// RemoteAddr. Its result is that of parseHop, in a quarter of the time. It reports false for any
+// other form.
 func ipv4Host(s string) (string, bool) {
 	dots, value, digits := 0, 0, 0
 	for i := range len(s) {
@@ -140,8 +143,8 @@ func ipv4Host(s string) (string, bool) {
 	return "", false
 }
 
-// validPort tells whether s is empty, or a colon and a port: digits, or a name as the Forwarded
-// field may have it.
+// validPort reports whether s is empty, or a colon and a port. A port is digits, or a name in the
+// form that the Forwarded field allows.
 func validPort(s string) bool {
 	if s == "" {
 		return true
