@@ -126,7 +126,7 @@ func (b bucket) encode(state []uint64, now int64) ([]byte, bool) {
 	}
 	owed, rest := bits.Div64(hi, lo, b.scale)
 	if rest > 0 {
-		owed++ // only after a change of the rate
+		owed++ // after a change of the rate, or a give-back of what counts in part
 	}
 	return appendUint(appendUint(nil, uint64(now), 7), owed, 7), owed <= maxExact
 }
