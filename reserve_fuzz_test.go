@@ -57,6 +57,7 @@ type booked struct {
 	until   int64 // when it counts no more
 	ready   int64 // when it may go ahead
 	settled bool
+	forgot  bool // by a reset
 }
 
 func newOpen(t *testing.T, tp *tape) *open {
@@ -107,6 +108,9 @@ func (x *open) step() {
 		if x.byte() < 32 {
 			require.NoError(x.t, x.limiter.Reset(background, "key"))
 			x.model = modelOf(x.policy)
+			for _, b := range x.made {
+				b.forgot = true
+			}
 		}
 	case 7:
 		event := int64(x.per) / int64(x.limit)
@@ -141,7 +145,7 @@ func (x *open) reserve(n int) {
 		x.equal(weir.Never, r.Delay(), "Delay of a denial")
 		return
 	}
-	x.made = append(x.made, &booked{r, n, x.now, x.now + int64(want.ResetAfter), x.now + int64(want.Delay), false})
+	x.made = append(x.made, &booked{r, n, x.now, x.now + int64(want.ResetAfter), x.now + int64(want.Delay), false, false})
 }
 
 func (x *open) settle(b *booked, actual int) {
@@ -150,8 +154,11 @@ func (x *open) settle(b *booked, actual int) {
 	} else {
 		require.NoError(x.t, b.Settle(background, actual))
 	}
+	_, tokens := x.model.(tokenModel)
 	switch more := actual - b.n; {
 	case b.settled:
+	case b.forgot && more < 0: // R16: what it charged counts no more
+	case tokens && 0 < actual && actual < b.n && x.now < b.ready: // R17: the rest keeps the instant that was told
 	case more > 0:
 		x.ask(weir.Ask{N: more, How: weir.Regardless})
 	case more < 0:
