@@ -69,8 +69,6 @@ func (g *ledger) foldOldest(now int64) {
 		part := portion(min(used, math.MaxUint64-limit), wholeShare, limit)
 		g.rest.share = saturatingSum(g.rest.share, saturatingSum(part, 1)) // rounded up
 		g.rest.last = max(g.rest.last, e.last)
-		for _, a := range e.accounts {
-			g.rest.until = max(g.rest.until, a.Decider.Expiry(a.words))
-		}
+		g.rest.until = max(g.rest.until, e.expiry())
 	}
 }

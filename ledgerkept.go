@@ -74,9 +74,15 @@ func (g *ledger) expiry() int64 {
 		last = g.rest.until
 	}
 	for _, e := range g.entries {
-		for _, a := range e.accounts {
-			last = max(last, a.Decider.Expiry(a.words))
-		}
+		last = max(last, e.expiry())
+	}
+	return last
+}
+
+// expiry is the instant from which on the accounts of an entry count nothing any more.
+func (e tally) expiry() (last int64) {
+	for _, a := range e.accounts {
+		last = max(last, a.Decider.Expiry(a.words))
 	}
 	return last
 }
@@ -112,12 +118,7 @@ func (g *ledger) settle(now int64) {
 
 // end is the instant from which on nothing counts any more of what e was granted. What an account counts that
 // is also a later entry's is then that one's.
-func (e tally) end() (end int64) {
-	for _, a := range e.accounts {
-		end = max(end, a.Decider.Expiry(a.words))
-	}
-	return min(end, e.until)
-}
+func (e tally) end() int64 { return min(e.expiry(), e.until) }
 
 // nextEnd is the first instant after now at which an entry, or the rest, ends, or math.MaxInt64.
 func (g *ledger) nextEnd(now int64) int64 {

@@ -62,14 +62,7 @@ func TestR18_ALateDenialKeepsItsPlace(t *testing.T) {
 		defer time.Sleep(late[ctx.Value(nameOfVisitor{})])
 		return mem.Do(ctx, r)
 	})
-	bubble(t, weir.FixedWindow{Limit: 1, Per: time.Second}, func(c *crowd) {
-		require.True(t, c.l.Allow("k"))
-		c.come("a", 1)
-		c.come("b", 1)
-		c.come("c", 1)
-		c.end()
-		c.want("a 1.3s", "b 2.1s", "c 3.4s")
-	}, weir.WithStore(store))
+	threeCome(t, store, "a 1.3s", "b 2.1s", "c 3.4s")
 }
 
 // The denial of a is so late that b, who came later, has asked again meanwhile. What b was granted is counted, so b goes
@@ -86,13 +79,18 @@ func TestR18_ADenialThatComesWhileTheNextAsksAgain(t *testing.T) {
 		defer time.Sleep(late)
 		return mem.Do(ctx, r)
 	})
+	threeCome(t, store, "b 1.5s", "a 2.5s", "c 3.5s")
+}
+
+// threeCome lets a, b and c wait for a window that is used up, in this order.
+func threeCome(t *testing.T, store weir.Store, want ...string) {
 	bubble(t, weir.FixedWindow{Limit: 1, Per: time.Second}, func(c *crowd) {
 		require.True(t, c.l.Allow("k"))
 		c.come("a", 1)
 		c.come("b", 1)
 		c.come("c", 1)
 		c.end()
-		c.want("b 1.5s", "a 2.5s", "c 3.5s")
+		c.want(want...)
 	}, weir.WithStore(store))
 }
 

@@ -67,27 +67,7 @@ func samePer(p, q tree) bool {
 
 func (w *world) newMirror(p tree) *mirror {
 	m := &mirror{leaf: p, held: map[int]*weir.Reservation{}}
-	var large weir.Policy
-	switch p := p.leaf.(type) {
-	case weir.TokenBucket:
-		p.Burst = much
-		large = p
-	case weir.LeakyBucket:
-		p.Capacity = much
-		large = p
-	case weir.FixedWindow:
-		p.Limit = much
-		large = p
-	case weir.SlidingWindow:
-		p.Limit = much
-		large = p
-	case weir.SlidingLog:
-		p.Limit = much
-		large = p
-	case weir.CalendarWindow:
-		p.Limit = much
-		large = p
-	}
+	large := numbered(p, much).leaf
 	m.l = weir.Must(weir.New(large, weir.WithClock(w.clock), weir.WithStore(w.suite.New(w.clock)), weir.WithName(w.suite.name())))
 	return m
 }

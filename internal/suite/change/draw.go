@@ -143,28 +143,9 @@ func (d *draw) leaf() tree {
 // changed returns the leaf with another number.
 func (d *draw) changed(p tree) tree {
 	n := d.number()
-	switch q := p.leaf.(type) {
-	case weir.TokenBucket:
-		q.Burst = n
-		return one(q)
-	case weir.LeakyBucket:
-		q.Capacity = n
-		return one(q)
-	case weir.FixedWindow:
-		q.Limit = n
-		return one(q)
-	case weir.SlidingWindow:
-		q.Limit = n
-		return one(q)
-	case weir.SlidingLog:
-		q.Limit = n
-		return one(q)
-	case weir.CalendarWindow:
-		q.Limit = n
-		return one(q)
-	case weir.SingleRateMarker:
+	if q, ok := p.leaf.(weir.SingleRateMarker); ok {
 		q.Excess = pick(d.Rand, 0, n)
 		return one(q)
 	}
-	return p
+	return numbered(p, n)
 }

@@ -189,3 +189,28 @@ func classes(policies []tree) (of []int, joined []tree) {
 	}
 	return of, joined
 }
+
+// numbered returns the leaf with n as the number of events that it grants at once. A marker stays as it is.
+func numbered(p tree, n int) tree {
+	switch q := p.leaf.(type) {
+	case weir.TokenBucket:
+		q.Burst = n
+		return one(q)
+	case weir.LeakyBucket:
+		q.Capacity = n
+		return one(q)
+	case weir.FixedWindow:
+		q.Limit = n
+		return one(q)
+	case weir.SlidingWindow:
+		q.Limit = n
+		return one(q)
+	case weir.SlidingLog:
+		q.Limit = n
+		return one(q)
+	case weir.CalendarWindow:
+		q.Limit = n
+		return one(q)
+	}
+	return p
+}
