@@ -32,7 +32,8 @@ func newClient(t testing.TB, addr string) *redis.Client {
 }
 
 func made(t testing.TB, addrs []string, opts ...checks.Option) weir.Store {
-	s, err := redisstore.New(newClient(t, addrs[0]), checks.Options[redisstore.Option](opts)...)
+	s, err := redisstore.New(newClient(t, addrs[0]),
+		append([]redisstore.Option{redisstore.WithTimeout(checks.Patience)}, checks.Options[redisstore.Option](opts)...)...)
 	require.NoError(t, err)
 	return s
 }

@@ -29,8 +29,9 @@ func five(limit int) map[string]weir.Policy {
 	}
 }
 
+// newStore leaves it to contexts to end a call, unless an option says otherwise: a machine under load is no fault.
 func newStore(tb testing.TB, client Client, opts ...Option) *Store {
-	s, err := New(client, opts...)
+	s, err := New(client, append([]Option{WithTimeout(time.Minute)}, opts...)...)
 	require.NoError(tb, err)
 	return s
 }

@@ -19,7 +19,7 @@ import (
 func TestP22_HungConnectionStopsNoOthers(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
-	s := newStore(t, newClient(t, proxy.Addr()), WithTimeout(time.Minute))
+	s := newStore(t, newClient(t, proxy.Addr()))
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	take(t, l, "script", 1)
 	const hung, others = 2, 38
@@ -51,7 +51,7 @@ func TestP22_NoMoreFlightsThanConnections(t *testing.T) {
 	client.Options().PoolSize = connections // the store asks for it
 	g := &gate{flights: make(chan int, 1000)}
 	client.AddHook(g)
-	s := newStore(t, client, WithTimeout(time.Minute))
+	s := newStore(t, client)
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	g.mu.Lock()
 	var callers sync.WaitGroup

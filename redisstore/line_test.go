@@ -78,7 +78,7 @@ func TestFloodOfOneKeyIsNoOutage(t *testing.T) {
 	setup := func(opts ...Option) (*fakeServer, *Store) {
 		server := newFakeServer()
 		server.takes.Store(int64(command))
-		return server, newStore(t, server, opts...)
+		return server, newStore(t, server, append([]Option{WithTimeout(time.Second)}, opts...)...)
 	}
 	t.Run("alone", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestFloodOfOneKeyIsNoOutage(t *testing.T) {
 func TestHangInTheLineIsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newFakeServer()
-		s := newStore(t, server)
+		s := newStore(t, server, WithTimeout(time.Second))
 		var opened atomic.Int64
 		open := newLimiter(t, weir.FailOpen(s, func(error) { opened.Add(1) }), unscripted, "open")
 		store := weir.Fallback(s, new(weir.MemStore), weir.FallbackOptions{})
@@ -193,7 +193,7 @@ func TestP22_KeysHaveLinesOfTheirOwn(t *testing.T) {
 		const command, keys = 100 * time.Millisecond, 1000
 		server := newFakeServer()
 		server.takes.Store(int64(command))
-		l := newLimiter(t, newStore(t, server), unscripted, "")
+		l := newLimiter(t, newStore(t, server, WithTimeout(time.Second)), unscripted, "")
 		errs := make([]error, keys)
 		began := time.Now()
 		var all sync.WaitGroup

@@ -60,7 +60,7 @@ func TestPanicOfAHook(t *testing.T) {
 		b := &bomb{goOff: goOff}
 		client.AddHook(b)
 		for _, c := range []Client{client, alone{client}} {
-			l := newLimiter(t, newStore(t, c, WithMaxInFlight(2), WithTimeout(time.Minute)), weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
+			l := newLimiter(t, newStore(t, c, WithMaxInFlight(2)), weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 			b.armed.Store(true)
 			for range 10 {
 				r, err := l.Take(context.Background(), "k", 1)
@@ -86,7 +86,7 @@ func TestPanicOfAHookForMany(t *testing.T) {
 			const n = maxFlights + 20
 			client := newClient(t, redistest.Single(t).Addr())
 			b := &bomb{goOff: goOff}
-			s := newStore(t, client, append(options, WithMaxInFlight(n), WithTimeout(time.Minute), patiently)...)
+			s := newStore(t, client, append(options, WithMaxInFlight(n), patiently)...)
 			l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 			take(t, l, "script", 1)
 			meanwhile := func() {

@@ -98,7 +98,7 @@ func TestPipeline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Single(t)
 			client := newClient(t, server.Addr())
-			s := newStore(t, client, append(c.options, WithTimeout(time.Minute), patiently)...)
+			s := newStore(t, client, append(c.options, patiently)...)
 			const n = maxFlights + maxCalls
 			tokens := newLimiter(t, s, weir.TokenBucket{Limit: n, Per: 1000 * time.Hour}, "")
 			window := newLimiter(t, s, weir.FixedWindow{Limit: 1, Per: 50 * 365 * 24 * time.Hour}, "w")
@@ -161,7 +161,7 @@ func TestCallersOfAKeyShareACommand(t *testing.T) {
 	for name, p := range policies {
 		t.Run(name, func(t *testing.T) {
 			client := newClient(t, redistest.Single(t).Addr())
-			s := newStore(t, client, WithTimeout(time.Minute), patiently)
+			s := newStore(t, client, patiently)
 			l := newLimiter(t, s, p, "")
 			take(t, l, "script", 1)
 			other := newLimiter(t, s, p, "other")
@@ -206,7 +206,7 @@ func TestPipelineWhoseRepliesAreLost(t *testing.T) {
 	server := redistest.Single(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	client := newClient(t, proxy.Addr())
-	s := newStore(t, client, WithTimeout(time.Minute), patiently)
+	s := newStore(t, client, patiently)
 	const n, executed = maxFlights + 20, 7 // of the pipeline
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	take(t, l, "script", 1)
@@ -260,7 +260,7 @@ func TestPipelineThatIsRefused(t *testing.T) {
 	require.NoError(t, admin.ConfigSet(ctx, "requirepass", "old").Err())
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "old"})
 	t.Cleanup(func() { client.Close() })
-	s := newStore(t, client, WithTimeout(time.Minute), patiently)
+	s := newStore(t, client, patiently)
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	take(t, l, "k", 1)
 	meanwhile := func() {

@@ -33,7 +33,7 @@ func TestCluster(t *testing.T) {
 				return dial(ctx, "tcp", addr)
 			}
 		})
-		checks.LostReplies(t, newStore(t, client, WithTimeout(checks.Patience)), proxies...)
+		checks.LostReplies(t, newStore(t, client), proxies...)
 	})
 	t.Run("many keys", func(t *testing.T) { checks.ManyKeys(t, made, nodes) })
 	t.Run("permissions", func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 func TestRepliesLost(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
-	checks.LostReplies(t, newStore(t, newClient(t, at(proxy.Addr())), WithTimeout(checks.Patience)), proxy)
+	checks.LostReplies(t, newStore(t, newClient(t, at(proxy.Addr()))), proxy)
 }
 
 func TestRepliesLostOfAnUnknownScript(t *testing.T) {
@@ -44,7 +44,7 @@ func TestTimeoutOfTheClient(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
 	client := newClient(t, at(server.Addr()), func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 50 * time.Millisecond })
-	l := checks.LimiterOn(t, newStore(t, client, WithTimeout(checks.Patience)), checks.Spacious)
+	l := checks.LimiterOn(t, newStore(t, client), checks.Spacious)
 	require.True(t, l.Allow("k"))
 	server.Pause()
 	_, err := l.Take(t.Context(), "k", 1)

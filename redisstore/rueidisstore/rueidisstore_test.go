@@ -33,7 +33,7 @@ func at(addrs ...string) func(*rueidis.ClientOption) {
 
 func newStore(tb testing.TB, client rueidis.Client, opts ...Option) *Store {
 	tb.Helper()
-	s, err := New(client, opts...)
+	s, err := New(client, append([]Option{WithTimeout(checks.Patience)}, opts...)...)
 	require.NoError(tb, err)
 	return s
 }
@@ -62,7 +62,7 @@ func TestP14_BothClientsGrantTheLimitTogether(t *testing.T) {
 	addr := redistest.Single(t).Addr()
 	goRedis := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { goRedis.Close() })
-	other, err := redisstore.New(goRedis)
+	other, err := redisstore.New(goRedis, redisstore.WithTimeout(checks.Patience))
 	require.NoError(t, err)
 	checks.GrantTogether(t, made(t, []string{addr}), other)
 }

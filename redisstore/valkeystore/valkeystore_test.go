@@ -22,7 +22,7 @@ func newStore(tb testing.TB, options valkey.ClientOption, opts ...Option) *Store
 	client, err := valkey.NewClient(options)
 	require.NoError(tb, err)
 	tb.Cleanup(client.Close)
-	s, err := New(client, opts...)
+	s, err := New(client, append([]Option{WithTimeout(checks.Patience)}, opts...)...)
 	require.NoError(tb, err)
 	return s
 }
@@ -51,7 +51,7 @@ func TestP14_BothClientsGrantTheLimitTogether(t *testing.T) {
 	addr := redistest.Single(t).Addr()
 	goRedis := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { goRedis.Close() })
-	other, err := redisstore.New(goRedis)
+	other, err := redisstore.New(goRedis, redisstore.WithTimeout(checks.Patience))
 	require.NoError(t, err)
 	checks.GrantTogether(t, made(t, []string{addr}), other)
 }
@@ -69,7 +69,7 @@ func TestCallsAllocateTwice(t *testing.T) {
 func TestRepliesLost(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
-	checks.LostReplies(t, newStore(t, valkey.ClientOption{InitAddress: []string{proxy.Addr()}}, WithTimeout(checks.Patience)), proxy)
+	checks.LostReplies(t, newStore(t, valkey.ClientOption{InitAddress: []string{proxy.Addr()}}), proxy)
 }
 
 func TestRepliesLostOfAnUnknownScript(t *testing.T) {
@@ -118,7 +118,7 @@ func TestCluster(t *testing.T) {
 			DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
 				return dial(ctx, "tcp", addr)
 			},
-		}, WithTimeout(checks.Patience))
+		})
 		checks.LostReplies(t, store, proxies...)
 	})
 	t.Run("many keys", func(t *testing.T) { checks.ManyKeys(t, made, nodes) })

@@ -119,7 +119,8 @@ func (n Nodes) withRole(name string) Nodes {
 
 // MoveSlot moves the slot of a key from the master that has it to each of the others in turn, and to the first
 // again. It calls during when the move has begun, when the keys are with the new master, which the old one then
-// points to, and when both know that the slot is.
+// points to, and when both know that the slot is. All nodes know of a move before the next one begins: else the
+// next master could take the slot by an epoch that another has, too, and the two would point to each other.
 func (n Nodes) MoveSlot(tb testing.TB, key string, during func()) {
 	tb.Helper()
 	masters := n.Masters()
@@ -145,8 +146,25 @@ func (n Nodes) MoveSlot(tb testing.TB, key string, during func()) {
 		to.MustDo("CLUSTER", "SETSLOT", slot, "NODE", toID)
 		from.MustDo("CLUSTER", "SETSLOT", slot, "NODE", toID)
 		during()
+		for _, s := range n {
+			await(tb, fmt.Sprintf("%v to know that slot %s is with %v", s, slot, to), func() bool { return s.masterOf(slot) == toID })
+		}
 		from = to
 	}
+}
+
+// masterOf is the identity of the node that, to the knowledge of s, has the slot.
+func (s *Server) masterOf(slot string) string {
+	number, _ := strconv.ParseInt(slot, 10, 64)
+	shards, _ := s.Do("CLUSTER", "SLOTS")
+	list, _ := shards.([]any)
+	for _, shard := range list { // first and last slot of a run, then the nodes, the master first: address, port, identity
+		shard := shard.([]any)
+		if shard[0].(int64) <= number && number <= shard[1].(int64) {
+			return shard[2].([]any)[2].(string)
+		}
+	}
+	return ""
 }
 
 // AwaitPromoted waits until a Cluster that lost a master has three again, and they serve all slots.

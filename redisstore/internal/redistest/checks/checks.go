@@ -14,7 +14,8 @@ import (
 )
 
 // A Maker makes a store with a client of its own for the servers at the addresses: one server, or nodes of a
-// Cluster. The client is as that of users who set none of its options.
+// Cluster. The client is as that of users who set none of its options. The store leaves it to contexts to end a
+// call, unless an option says otherwise: a machine under load is no fault.
 type Maker func(tb testing.TB, addrs []string, opts ...Option) weir.Store
 
 // An Option is one of a store, as each package has them.
@@ -30,10 +31,9 @@ func Options[O ~func(*remote.Config)](opts []Option) (converted []O) {
 
 func withTimeout(d time.Duration) Option { return func(c *remote.Config) { c.Timeout = d } }
 
-// on makes a store for one server, or for what stands before it. It is left to contexts to end a call: a
-// machine under load is no fault.
+// on makes a store for one server, or for what stands before it.
 func (m Maker) on(tb testing.TB, addr string, opts ...Option) weir.Store {
-	return m(tb, []string{addr}, append([]Option{withTimeout(Patience)}, opts...)...)
+	return m(tb, []string{addr}, opts...)
 }
 
 // Patience is how long to wait for what must happen soon. Where a fault would take longer to be noticed
