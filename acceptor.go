@@ -18,12 +18,12 @@ type Acceptor interface {
 
 	// Accept returns nil if the store can serve l. New returns the error. With a nil l, Accept
 	// returns nil if the store can serve a limiter at all.
-	Accept(l *Keyed) error
+	Accept(l *KeyedLimiter) error
 }
 
 // Accept is for implementers of stores that stand in front of s. If s is an [Acceptor], it returns
 // s.Accept(l). l may be nil. A nil s is an error.
-func Accept(s Store, l *Keyed) error {
+func Accept(s Store, l *KeyedLimiter) error {
 	if s == nil {
 		return fmt.Errorf("weir: the Store is nil, must be one")
 	}
@@ -46,14 +46,14 @@ type Limiters struct {
 
 // unnamed is a limiter without a name. It may be garbage.
 type unnamed struct {
-	limiter weak.Pointer[Keyed]
+	limiter weak.Pointer[KeyedLimiter]
 	first   Policy
 }
 
 // Accept returns an error if l would share its keys by accident. This is so if l and another
 // limiter in use both have no [WithName], and their policies differ. If the policy of a limiter was
-// changed by [Keyed.SetPolicy], it is enough that its old or its new policy is the same.
-func (ls *Limiters) Accept(l *Keyed) error {
+// changed by [KeyedLimiter.SetPolicy], it is enough that its old or its new policy is the same.
+func (ls *Limiters) Accept(l *KeyedLimiter) error {
 	if l == nil || l.plans.named || l.plans.usual.Load() == nil {
 		return nil
 	}

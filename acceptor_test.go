@@ -27,11 +27,12 @@ type wrapper struct {
 	fault error
 }
 
-func (w wrapper) Accept(l *weir.Keyed) error {
+func (w wrapper) Accept(l *weir.KeyedLimiter) error {
 	return errors.Join(w.fault, weir.Accept(w.Store, l))
 }
 
-// R11: two limiters without a name share their keys by accident, if their policies differ. New says so.
+// R11: two limiters without a name share their keys by accident, if their policies differ. New says
+// so.
 func TestR11_LimitersWithoutANameThatDiffer(t *testing.T) {
 	for _, behind := range []func(weir.Store) weir.Store{
 		func(s weir.Store) weir.Store { return s },

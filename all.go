@@ -11,34 +11,34 @@ import (
 //
 // A Result has the same meaning as that of a single policy:
 //
-//   - Limit and Remaining are the smallest of the parts'.
-//   - RetryAfter is the longest of the parts', and [Never] if one part can never grant.
-//   - ResetAfter is the longest of the parts'.
-//   - Part of a denial is the part that denied. If several denied, it is the one with the longest
-//     RetryAfter. Part of a grant is the part with the smallest Remaining.
-//   - Part counts from zero, in the order given. Of equal parts it is the first.
+//   - Limit and Remaining are the smallest of the components'.
+//   - RetryAfter is the longest of the components', and [Never] if one component can never grant.
+//   - ResetAfter is the longest of the components'.
+//   - DecidedBy of a denial is the component that denied. If several denied, it is the one with the
+//     longest RetryAfter. DecidedBy of a grant is the component with the smallest Remaining.
+//   - DecidedBy counts from zero, in the order given. Of equal components it is the first.
 //
-// [Keyed.TakeParts] also returns the Result of each part.
+// [KeyedLimiter.TakeByComponent] also returns the Result of each component.
 //
 // With other methods:
 //
-//   - [Keyed.TakeUpTo] grants as many events as every part has.
-//   - Events that are given back go back to every part.
-//   - All books nothing ahead. [Keyed.Wait] asks again when all parts may grant. [Keyed.Reserve]
-//     grants the events now, or denies them.
+//   - [KeyedLimiter.TakeUpTo] grants as many events as every component has.
+//   - Events that are given back go back to every component.
+//   - All books nothing ahead. [KeyedLimiter.Wait] asks again when all components may grant.
+//     [KeyedLimiter.Reserve] grants the events now, or denies them.
 //
-// The parts can be of any kind, including [Tiers] and All. [New] refuses All without policies. It
-// refuses a part that is nil, or that it would refuse alone. The new state of a key may have
-// 100,002 words at most, which is the size of the largest [SlidingWindow].
+// The components can be of any kind, including [Tiers] and All. [New] refuses All without policies.
+// It refuses a component that is nil, or that it would refuse alone. The new state of a key may
+// have 100,002 words at most, which is the size of the largest [SlidingWindow].
 //
 // The costs are:
 //
-//   - A grant costs as much as all parts together, with one look-up.
-//   - A denial costs up to twice that, if the last part is the one that denies.
-//   - The state has the words of all parts. Parts may grow if they are a [SlidingLog] or of another
-//     package. Each of those but one takes a word more.
-//   - To undo a denied request, a decision copies the words of all parts but one. If parts may
-//     grow, one of those is not copied. Above 32 words the copy needs an allocation.
+//   - A grant costs as much as all components together, with one look-up.
+//   - A denial costs up to twice that, if the last component is the one that denies.
+//   - The state has the words of all components. Components may grow if they are a [SlidingLog] or
+//     of another package. Each of those but one takes a word more.
+//   - To undo a denied request, a decision copies the words of all components but one. If
+//     components may grow, one of those is not copied. Above 32 words the copy needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
 type all struct{ parts list }
@@ -54,7 +54,7 @@ func (p all) Decider() (Decider, error) {
 // savedWords is the number of words that can be saved without an allocation.
 const savedWords = 32
 
-// askAll asks one part after the other. If one denies, it undoes what the others have granted.
+// askAll asks one component after the other. If one denies, it undoes what the others have granted.
 func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) ([]uint64, Answer) {
 	var room [savedWords]uint64
 	saved := room[:0]
@@ -89,8 +89,8 @@ func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) 
 	return state, sum.Answer
 }
 
-// undone returns how many words of the state to save: all before the part that decides last. If
-// that part denies it has changed nothing, and if it grants all have granted.
+// undone returns how many words of the state to save: all before the component that decides last.
+// If that component denies it has changed nothing, and if it grants all have granted.
 func (c *composed) undone(state []uint64) int {
 	from, _ := c.span(state, c.order[len(c.order)-1])
 	return from
@@ -104,14 +104,14 @@ func (c *composed) restore(state, saved []uint64) []uint64 {
 	return state
 }
 
-// would returns the answer of part i to ask, which another part denies: its denial, or a look if it
-// would grant.
+// would returns the answer of component i to ask, which another component denies: its denial, or a
+// look if it would grant.
 func (c *composed) would(state []uint64, now int64, ask Ask, i int, a *Answer) []uint64 {
 	state = c.ask(state, i, now, Ask{}, a)
 	if a.Remaining >= ask.N {
 		return state
 	}
-	if _, log := c.parts[i].Decider.(eventLog); log && ask.How == AllOrNone {
+	if _, log := c.parts[i].Decider.(eventLog); log && ask.Mode == AllOrNone {
 		return c.ask(state, i, now, ask, a) // denies, and so need not be saved, which may be long
 	}
 	var room [savedWords]uint64
@@ -127,28 +127,28 @@ func (c *composed) would(state []uint64, now int64, ask Ask, i int, a *Answer) [
 	return state
 }
 
-// An allSum combines the answers of the parts into one.
+// An allSum combines the answers of the components into one.
 type allSum struct {
 	Answer
 	results []Result // of the parts, if asked for
 }
 
 func newAllSum(results []Result) allSum {
-	return allSum{Answer{Result: Result{Allowed: true, Limit: math.MaxInt, Remaining: math.MaxInt, Part: math.MaxInt}}, results}
+	return allSum{Answer{Result: Result{Allowed: true, Limit: math.MaxInt, Remaining: math.MaxInt, DecidedBy: math.MaxInt}}, results}
 }
 
-// add adds the answer of part i. The parts come in any order. Part is the one with the least
-// Remaining. If a part denies, it is the one with the longest RetryAfter. Of equals it is the
-// first.
+// add adds the answer of component i. The components come in any order. DecidedBy is the one with
+// the least Remaining. If a component denies, it is the one with the longest RetryAfter. Of equals
+// it is the first.
 func (s *allSum) add(i int, a *Answer) {
 	if s.results != nil {
 		s.results[i] = a.Result
 	}
 	switch { // where another part is told
-	case a.Allowed && (!s.Allowed || a.Remaining > s.Remaining || a.Remaining == s.Remaining && i > s.Part):
-	case !a.Allowed && !s.Allowed && (a.RetryAfter < s.RetryAfter || a.RetryAfter == s.RetryAfter && i > s.Part):
+	case a.Allowed && (!s.Allowed || a.Remaining > s.Remaining || a.Remaining == s.Remaining && i > s.DecidedBy):
+	case !a.Allowed && !s.Allowed && (a.RetryAfter < s.RetryAfter || a.RetryAfter == s.RetryAfter && i > s.DecidedBy):
 	default:
-		s.Part = i
+		s.DecidedBy = i
 	}
 	s.Allowed = s.Allowed && a.Allowed
 	s.Limit = min(s.Limit, a.Limit)

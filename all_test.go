@@ -52,16 +52,16 @@ func TestCompositionsCompare(t *testing.T) {
 			assert.Equal(t, i == j, p == q, "%#v and %#v", p, q)
 		}
 	}
-	assert.Equal(t, []weir.Policy{minute, hour}, weir.Parts(weir.All(minute, hour)))
-	assert.Equal(t, []weir.Policy{hour, nil}, weir.Parts(weir.Tiers(hour, nil)))
-	assert.Nil(t, weir.Parts(minute))
-	assert.Nil(t, weir.Parts(weir.All()))
+	assert.Equal(t, []weir.Policy{minute, hour}, weir.Components(weir.All(minute, hour)))
+	assert.Equal(t, []weir.Policy{hour, nil}, weir.Components(weir.Tiers(hour, nil)))
+	assert.Nil(t, weir.Components(minute))
+	assert.Nil(t, weir.Components(weir.All()))
 	assert.Equal(t, "weir.All(weir.FixedWindow{Limit:1, Per:1, FromFirst:false}, weir.Tiers(weir.SlidingLog{Limit:2, Per:3}))",
 		fmt.Sprintf("%#v", weir.All(weir.FixedWindow{Limit: 1, Per: 1}, weir.Tiers(weir.SlidingLog{Limit: 2, Per: 3}))))
 }
 
-// slices can't be compared with ==. Limiters with such a part each have a writer of their own, and carry the
-// states of others exactly.
+// slices can't be compared with ==. Limiters with such a part each have a writer of their own, and
+// carry the states of others exactly.
 type sliceOf []weir.Policy
 
 func (p sliceOf) Decider() (weir.Decider, error) { return p[0].Decider() }
@@ -71,7 +71,7 @@ func TestAPartNeedNotBeComparable(t *testing.T) {
 	policy := func() weir.Policy {
 		return weir.All(weir.FixedWindow{Limit: 5, Per: century}, sliceOf{weir.SlidingLog{Limit: 3, Per: century}})
 	}
-	require.Len(t, weir.Parts(policy()), 2)
+	require.Len(t, weir.Components(policy()), 2)
 	a, b := weir.Must(weir.New(policy(), weir.WithStore(store))), weir.Must(weir.New(policy(), weir.WithStore(store)))
 	for range 2 {
 		require.True(t, a.Allow("key"))
@@ -98,8 +98,8 @@ func TestAllOfTheClassicFive(t *testing.T) {
 	for now := start; now < start+month; now += int64(time.Minute) {
 		r := k.take(now, 300)
 		if !r.Allowed {
-			denied[r.Part]++
-			require.Equal(t, now+int64(r.RetryAfter), nextStart(now, r.Part), "part %d", r.Part)
+			denied[r.DecidedBy]++
+			require.Equal(t, now+int64(r.RetryAfter), nextStart(now, r.DecidedBy), "part %d", r.DecidedBy)
 			if left := r.Remaining; left > 0 {
 				require.True(t, k.take(now, left).Allowed)
 				granted["all"] += left
@@ -132,7 +132,7 @@ func TestAllTellsTheTightestPart(t *testing.T) {
 		weir.FixedWindow{Limit: 6, Per: time.Hour},
 	))
 	all := func(allowed bool, remaining int, retry, reset time.Duration, part int) weir.Result {
-		return weir.Result{Allowed: allowed, Limit: 4, Remaining: remaining, RetryAfter: retry, ResetAfter: reset, Part: part}
+		return weir.Result{Allowed: allowed, Limit: 4, Remaining: remaining, RetryAfter: retry, ResetAfter: reset, DecidedBy: part}
 	}
 	assert.Equal(t, all(true, 4, 0, 0, 1), k.look(t0))
 	assert.Equal(t, all(true, 2, 0, time.Hour, 1), k.take(t0, 2))
@@ -146,8 +146,8 @@ func TestAllTellsTheTightestPart(t *testing.T) {
 
 	// Where several deny, the one that does so the longest; where two are equal, the first.
 	k = newKey(t, weir.All(weir.FixedWindow{Limit: 1, Per: time.Second}, weir.FixedWindow{Limit: 1, Per: time.Hour}, weir.FixedWindow{Limit: 1, Per: time.Hour}))
-	assert.Equal(t, 0, k.take(t0, 1).Part)
-	assert.Equal(t, 1, k.take(t0, 1).Part)
+	assert.Equal(t, 0, k.take(t0, 1).DecidedBy)
+	assert.Equal(t, 1, k.take(t0, 1).DecidedBy)
 }
 
 func TestAllGivesTheResultsOfItsParts(t *testing.T) {
@@ -155,46 +155,46 @@ func TestAllGivesTheResultsOfItsParts(t *testing.T) {
 	day, minute := weir.FixedWindow{Limit: 100, Per: 24 * time.Hour}, weir.TokenBucket{Limit: 6, Per: time.Minute}
 	l := weir.Must(weir.New(weir.All(day, minute), weir.WithClock(clock)))
 	var parts []weir.Result
-	r, err := l.TakeParts(ctx, "key", 6, &parts)
+	r, err := l.TakeByComponent(ctx, "key", 6, &parts)
 	require.NoError(t, err)
 	untilMidnight := time.Duration(nextStart(t0, 2) - t0)
-	assert.Equal(t, weir.Result{Allowed: true, Limit: 6, ResetAfter: untilMidnight, Part: 1}, r)
+	assert.Equal(t, weir.Result{Allowed: true, Limit: 6, ResetAfter: untilMidnight, DecidedBy: 1}, r)
 	assert.Equal(t, []weir.Result{
 		{Allowed: true, Limit: 100, Remaining: 94, ResetAfter: untilMidnight},
 		{Allowed: true, Limit: 6, Remaining: 0, ResetAfter: time.Minute},
 	}, parts)
 
-	r, err = l.TakeParts(ctx, "key", 1, &parts)
+	r, err = l.TakeByComponent(ctx, "key", 1, &parts)
 	require.NoError(t, err)
-	assert.Equal(t, weir.Result{Limit: 6, RetryAfter: 10 * time.Second, ResetAfter: untilMidnight, Part: 1}, r)
+	assert.Equal(t, weir.Result{Limit: 6, RetryAfter: 10 * time.Second, ResetAfter: untilMidnight, DecidedBy: 1}, r)
 	assert.Equal(t, []weir.Result{
 		{Allowed: true, Limit: 100, Remaining: 94, ResetAfter: untilMidnight}, // as it was
 		{Limit: 6, RetryAfter: 10 * time.Second, ResetAfter: time.Minute},
 	}, parts)
 
-	_, err = l.TakeParts(ctx, "key", -1, &parts)
+	_, err = l.TakeByComponent(ctx, "key", -1, &parts)
 	require.ErrorContains(t, err, "-1")
 	assert.Empty(t, parts)
-	_, err = (*weir.Keyed)(nil).TakeParts(ctx, "key", 1, &parts)
+	_, err = (*weir.KeyedLimiter)(nil).TakeByComponent(ctx, "key", 1, &parts)
 	require.Error(t, err)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err = l.TakeParts(ended, "key", 1, &parts)
+	_, err = l.TakeByComponent(ended, "key", 1, &parts)
 	require.ErrorIs(t, err, context.Canceled)
 
 	single := weir.Must(weir.New(minute, weir.WithClock(clock)))
 	parts = make([]weir.Result, 3)
-	r, err = single.TakeParts(ctx, "key", 1, &parts)
+	r, err = single.TakeByComponent(ctx, "key", 1, &parts)
 	require.NoError(t, err)
 	assert.True(t, r.Allowed)
 	assert.Empty(t, parts, "of a policy without parts")
-	r, err = single.TakeParts(ctx, "key", 1, nil)
+	r, err = single.TakeByComponent(ctx, "key", 1, nil)
 	require.NoError(t, err)
 	assert.Equal(t, 4, r.Remaining)
 }
 
-// Nothing of what is asked of All on a known key allocates, with parts of any kind; nor does it cost an
-// allocation to see the results of the parts in a slice that is there.
+// Nothing of what is asked of All on a known key allocates, with parts of any kind; nor does it
+// cost an allocation to see the results of the parts in a slice that is there.
 func TestAllDoesNotAllocate(t *testing.T) {
 	logs := []weir.Policy{weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.SlidingLog{Limit: 7, Per: time.Hour}, weir.TokenBucket{Limit: 7, Per: time.Second}}
 	for _, p := range []weir.Policy{
@@ -210,7 +210,7 @@ func TestAllDoesNotAllocate(t *testing.T) {
 		parts := make([]weir.Result, 0, 5)
 		assert.Zero(t, allocationsEachTime(func() {
 			for i := range 1000 {
-				_, _ = k.TakeParts(ctx, k.keys.at(i%100), i%3, &parts)
+				_, _ = k.TakeByComponent(ctx, k.keys.at(i%100), i%3, &parts)
 			}
 		}), "the parts of %#v", p)
 	}
@@ -256,9 +256,9 @@ func (refuses) Decide(state []uint64, _ int64, ask weir.Ask) ([]uint64, weir.Ans
 func TestAllRegardlessOfAPartThatRefuses(t *testing.T) {
 	k := newKey(t, weir.All(append(allPolicies(3, time.Hour), refuses{}, weir.SlidingLog{Limit: 3, Per: time.Hour})...))
 	before := k.copy()
-	for _, how := range []weir.How{weir.AllOrNone, weir.Regardless, weir.UpTo} {
+	for _, how := range []weir.GrantMode{weir.AllOrNone, weir.Regardless, weir.UpTo} {
 		for _, n := range []int{1, 5} {
-			a := k.ask(t0, weir.Ask{N: n, How: how})
+			a := k.ask(t0, weir.Ask{N: n, Mode: how})
 			assert.False(t, a.Allowed)
 			assert.Zero(t, a.Granted)
 			assert.Equal(t, weir.Never, a.RetryAfter)

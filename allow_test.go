@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Allow has a way of its own through MemStore. It must grant what Take does, and leave the same state, above
-// all around the edges of windows and at the instants when events become possible.
+// Allow has a way of its own through MemStore. It must grant what Take does, and leave the same
+// state, above all around the edges of windows and at the instants when events become possible.
 func TestAllowCountsAsTakeDoes(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p weir.Policy) {
 		for _, apart := range []time.Duration{0, time.Second / 7, time.Second, 2 * time.Second, 10 * time.Second, 20 * time.Second} {
@@ -41,12 +41,13 @@ func TestAllowAtTheRetryInstant(t *testing.T) {
 	})
 }
 
-// A count that is too large to be told leaves as a whole: until then Allow grants no more than Take does.
+// A count that is too large to be told leaves as a whole: until then Allow grants no more than Take
+// does.
 func TestR9_AllowInALargeDebt(t *testing.T) {
 	x := newTrial(t, weir.SlidingWindow{Limit: 100_000, Per: time.Minute})
 	start := t0 / int64(time.Minute) * int64(time.Minute)
-	x.ask(start, weir.Ask{N: 200_000, How: weir.Regardless}) // half a word counts to 131,071
-	x.ask(start+int64(time.Minute), weir.Ask{N: 1, How: weir.Regardless})
+	x.ask(start, weir.Ask{N: 200_000, Mode: weir.Regardless}) // half a word counts to 131,071
+	x.ask(start+int64(time.Minute), weir.Ask{N: 1, Mode: weir.Regardless})
 	for _, second := range []int64{61, 80, 119, 120, 150} {
 		x.allows = 0
 		a := x.ask(start+second*int64(time.Second), weir.Ask{N: 1})

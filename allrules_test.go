@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// R10: 16 goroutines with 2,000 takes each, at a frozen clock, get exactly what the tightest of five
-// parts allows, in one step on the default store and on one that compares and sets.
+// R10: 16 goroutines with 2,000 takes each, at a frozen clock, get exactly what the tightest of
+// five parts allows, in one step on the default store and on one that compares and sets.
 func TestR10_AllOfEqualAndOtherParts(t *testing.T) {
 	const limit = 10_000
 	window := weir.FixedWindow{Limit: limit, Per: century}
@@ -70,7 +70,7 @@ func TestP16_LimitsInAnyOrderDoNotDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 1}, weir.FixedWindow{Limit: 100, Per: time.Minute}
 		store := new(weir.MemStore)
-		ls := []*weir.Keyed{
+		ls := []*weir.KeyedLimiter{
 			weir.Must(weir.New(weir.All(a, b), weir.WithStore(store), weir.WithName("shared"))),
 			weir.Must(weir.New(weir.All(b, a), weir.WithStore(store), weir.WithName("shared"))),
 		}
@@ -118,7 +118,8 @@ func TestR20_AllOfQueuesBooksNothing(t *testing.T) {
 	}
 }
 
-// With a part that keeps no queue, nothing is booked for later: a window would count it in the wrong place.
+// With a part that keeps no queue, nothing is booked for later: a window would count it in the
+// wrong place.
 func TestAllWithAWindowCountsWhenEventsGoAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := weir.Must(weir.New(weir.All(
@@ -145,34 +146,34 @@ func TestAllWithAWindowCountsWhenEventsGoAhead(t *testing.T) {
 
 func TestAllUpTo(t *testing.T) {
 	k := newKey(t, weir.All(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.FixedWindow{Limit: 12, Per: time.Hour}))
-	a := k.ask(t0, weir.Ask{N: 50, How: weir.UpTo})
+	a := k.ask(t0, weir.Ask{N: 50, Mode: weir.UpTo})
 	assert.True(t, a.Allowed)
 	assert.Equal(t, 10, a.Granted)
-	a = k.ask(t0, weir.Ask{N: 50, How: weir.UpTo})
+	a = k.ask(t0, weir.Ask{N: 50, Mode: weir.UpTo})
 	assert.False(t, a.Allowed)
 	assert.Zero(t, a.Granted)
 	assert.Equal(t, 100*time.Millisecond, a.RetryAfter, "until there is one")
 	later := t0 + int64(time.Second)
-	a = k.ask(later, weir.Ask{N: 50, How: weir.UpTo})
+	a = k.ask(later, weir.Ask{N: 50, Mode: weir.UpTo})
 	assert.Equal(t, 2, a.Granted)
-	assert.Equal(t, 1, a.Part)
+	assert.Equal(t, 1, a.DecidedBy)
 }
 
 // What happened already is charged to all parts, each of which delays those who come later.
 func TestAllRegardless(t *testing.T) {
 	k := newKey(t, weir.All(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.SlidingLog{Limit: 12, Per: time.Hour}))
 	var charges []weir.Charge
-	a := k.ask(t0, weir.Ask{N: 15, How: weir.Regardless, Charges: &charges})
+	a := k.ask(t0, weir.Ask{N: 15, Mode: weir.Regardless, Charges: &charges})
 	assert.True(t, a.Allowed)
 	r := k.take(t0, 1)
 	assert.Equal(t, time.Hour, r.RetryAfter)
-	assert.Equal(t, 1, r.Part)
+	assert.Equal(t, 1, r.DecidedBy)
 	k.ask(t0, weir.Ask{N: -4, GrantedAt: t0, Charges: &charges})
 	assert.Equal(t, weir.Result{Limit: 10, Remaining: 0, RetryAfter: 200 * time.Millisecond, ResetAfter: time.Hour}, k.take(t0, 1))
 }
 
-// R7: an older instant earns nothing in any part (P1). So All grants no more at instants to and fro than
-// the least of its parts alone, and Tiers no more than all together.
+// R7: an older instant earns nothing in any part (P1). So All grants no more at instants to and fro
+// than the least of its parts alone, and Tiers no more than all together.
 func TestR7_CompositionsAtOlderInstants(t *testing.T) {
 	toAndFro := func(p weir.Policy) int {
 		k, granted := newKey(t, p), 0

@@ -32,9 +32,10 @@ func mixed(burst int) []weir.Policy {
 	}
 }
 
-// BenchmarkAll compares five limits in one decision, "all", with "sum": the decisions of the five alone,
-// one after the other. The rest is what a store adds, once for all five; "one" is the first alone, and
-// "one-of-words" the same kept as a state of several words, which a store can't exchange at once.
+// BenchmarkAll compares five limits in one decision, "all", with "sum": the decisions of the five
+// alone, one after the other. The rest is what a store adds, once for all five; "one" is the first
+// alone, and "one-of-words" the same kept as a state of several words, which a store can't exchange
+// at once.
 func BenchmarkAll(b *testing.B) {
 	for _, set := range []struct {
 		name  string
@@ -61,7 +62,8 @@ func BenchmarkAll(b *testing.B) {
 	}
 }
 
-// benchDecide asks for one event of each policy. Time moves on as fast as events are asked for, so that all are granted.
+// benchDecide asks for one event of each policy. Time moves on as fast as events are asked for, so
+// that all are granted.
 func benchDecide(b *testing.B, policies []weir.Policy) {
 	var ds []weir.Decider
 	var states [][]uint64
@@ -84,12 +86,12 @@ func benchDecide(b *testing.B, policies []weir.Policy) {
 
 func benchTake(b *testing.B, p weir.Policy) {
 	ctx := context.Background()
-	serial(b, known(p, 1), func(l *weir.Keyed, key string) bool {
+	serial(b, known(p, 1), func(l *weir.KeyedLimiter, key string) bool {
 		r, err := l.Take(ctx, key, 1)
 		return err == nil && r.Allowed
 	})
 }
 
 func benchAllow(b *testing.B, p weir.Policy) {
-	serial(b, known(p, 1), func(l *weir.Keyed, key string) bool { return l.Allow(key) })
+	serial(b, known(p, 1), func(l *weir.KeyedLimiter, key string) bool { return l.Allow(key) })
 }

@@ -23,12 +23,12 @@ import (
 // The module in benchmarks/ compares weir with other limiters.
 
 func BenchmarkAllow(b *testing.B) {
-	benchmark(b, func(l *weir.Keyed, key string) bool { return l.Allow(key) })
+	benchmark(b, func(l *weir.KeyedLimiter, key string) bool { return l.Allow(key) })
 }
 
 func BenchmarkTake(b *testing.B) {
 	ctx := context.Background()
-	benchmark(b, func(l *weir.Keyed, key string) bool {
+	benchmark(b, func(l *weir.KeyedLimiter, key string) bool {
 		r, err := l.Take(ctx, key, 1)
 		return err == nil && r.Allowed
 	})
@@ -36,8 +36,9 @@ func BenchmarkTake(b *testing.B) {
 
 const century = 100 * 365 * 24 * time.Hour
 
-// benchPolicies grant all that a benchmark asks for, and earn it back so slowly that no key is as good as
-// new again, which the store would forget. A queue can't: its outlet is free, or the ask is denied.
+// benchPolicies grant all that a benchmark asks for, and earn it back so slowly that no key is as
+// good as new again, which the store would forget. A queue can't: its outlet is free, or the ask is
+// denied.
 var benchPolicies = []struct {
 	name    string
 	policy  weir.Policy
@@ -77,7 +78,7 @@ var benchPolicies = []struct {
 }
 
 // benchmark runs all loads with all policies.
-func benchmark(b *testing.B, ask func(l *weir.Keyed, key string) bool) {
+func benchmark(b *testing.B, ask func(l *weir.KeyedLimiter, key string) bool) {
 	for _, p := range benchPolicies {
 		run := func(load string, f func(b *testing.B)) {
 			b.Run(fmt.Sprintf("policy=%s/load=%s", p.name, load), f)
@@ -96,7 +97,7 @@ func benchmark(b *testing.B, ask func(l *weir.Keyed, key string) bool) {
 
 // keyed is a limiter and keys to ask it for.
 type keyed struct {
-	*weir.Keyed
+	*weir.KeyedLimiter
 	keys keyring
 }
 
@@ -109,25 +110,25 @@ func known(p weir.Policy, n int) keyed {
 	return k
 }
 
-func serial(b *testing.B, k keyed, ask func(*weir.Keyed, string) bool) {
+func serial(b *testing.B, k keyed, ask func(*weir.KeyedLimiter, string) bool) {
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		ask(k.Keyed, k.keys.at(i))
+		ask(k.KeyedLimiter, k.keys.at(i))
 		if i++; i == k.keys.len() {
 			i = 0
 		}
 	}
 }
 
-func parallel(b *testing.B, k keyed, ask func(*weir.Keyed, string) bool) {
+func parallel(b *testing.B, k keyed, ask func(*weir.KeyedLimiter, string) bool) {
 	b.ReportAllocs()
 	b.SetParallelism(16)
 	var goroutines atomic.Int64
 	b.RunParallel(func(pb *testing.PB) {
 		i := int(goroutines.Add(1)) * 7919 % k.keys.len()
 		for pb.Next() {
-			ask(k.Keyed, k.keys.at(i))
+			ask(k.KeyedLimiter, k.keys.at(i))
 			if i++; i == k.keys.len() {
 				i = 0
 			}
@@ -136,7 +137,7 @@ func parallel(b *testing.B, k keyed, ask func(*weir.Keyed, string) bool) {
 }
 
 // flood asks for keys never seen before.
-func flood(b *testing.B, p weir.Policy, ask func(*weir.Keyed, string) bool) {
+func flood(b *testing.B, p weir.Policy, ask func(*weir.KeyedLimiter, string) bool) {
 	b.ReportAllocs()
 	keys := newKeyring(1 << 20)
 	l, i := weir.Must(weir.New(p)), 0
@@ -150,7 +151,8 @@ func flood(b *testing.B, p weir.Policy, ask func(*weir.Keyed, string) bool) {
 	}
 }
 
-// A keyring is keys of 16 bytes, one after the other without a pointer: to read the next costs next to nothing.
+// A keyring is keys of 16 bytes, one after the other without a pointer: to read the next costs next
+// to nothing.
 type keyring string
 
 const keyLen = 16

@@ -33,10 +33,10 @@ func (b *bucket) decideAt(paidAt uint128, now int64, ask Ask) (uint128, Answer) 
 		return paidAt, b.answer(owed)
 	case ask.N < 0:
 		return b.giveBack(paidAt, now, ask)
-	case ask.How == UpTo:
+	case ask.Mode == UpTo:
 		granted = min(ask.N, b.remaining(owed))
 		ask.N, ask.MaxWait = max(granted, 1), 0
-	case ask.How != Regardless && ask.N > b.limit:
+	case ask.Mode != Regardless && ask.N > b.limit:
 		return paidAt, b.answer(owed).never()
 	}
 
@@ -45,7 +45,7 @@ func (b *bucket) decideAt(paidAt uint128, now int64, ask Ask) (uint128, Answer) 
 	if b.spaced {
 		early = owed
 	}
-	if early.isZero() || ask.How == Regardless {
+	if early.isZero() || ask.Mode == Regardless {
 		next := min128(at.add(owes), b.most)
 		owes = next.sub(at)
 		b.charged(ask, owed, owes)
@@ -129,7 +129,8 @@ func (b *bucket) remaining(owed uint128) int {
 	return 0
 }
 
-// newBucket is a bucket of tokens for a rate that is allowed. Its size is in events, and that of limit if it is zero.
+// newBucket is a bucket of tokens for a rate that is allowed. Its size is in events, and that of
+// limit if it is zero.
 func newBucket(limit int, per time.Duration, size int) bucket {
 	if size == 0 {
 		size = limit

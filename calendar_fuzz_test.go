@@ -33,7 +33,7 @@ func FuzzCalendarWindow(f *testing.F) {
 		granted := []int64{0, now}
 		for steps := 0; len(tp.rest) > 0 && steps < 40; steps++ {
 			ask := c.ask()
-			if ask.How = pick(tp, weir.AllOrNone, weir.AllOrNone, weir.UpTo, weir.Regardless); ask.How != weir.AllOrNone {
+			if ask.Mode = pick(tp, weir.AllOrNone, weir.AllOrNone, weir.UpTo, weir.Regardless); ask.Mode != weir.AllOrNone {
 				ask.MaxWait = 0
 			}
 			if ask.N < 0 {
@@ -77,7 +77,7 @@ type calendarTrial struct {
 
 	clock           handClock
 	front           frontStore
-	limiter, direct *weir.Keyed // direct is past the front
+	limiter, direct *weir.KeyedLimiter // direct is past the front
 	allows          int
 }
 

@@ -37,7 +37,7 @@ func TestCalendar_AdmitIsDecide(t *testing.T) {
 	assert.Implements(t, (*wordAdmitter)(nil), d)
 	t0 := time.Date(2026, 11, 21, 13, 15, 0, 0, time.UTC).UnixNano() // a full hour there
 	for counted := range 6 {
-		state, _ := d.DecideWord(0, t0, Ask{N: counted, How: Regardless})
+		state, _ := d.DecideWord(0, t0, Ask{N: counted, Mode: Regardless})
 		for _, off := range []time.Duration{-48 * time.Hour, -time.Hour, -1, 0, 1, time.Hour - 1, time.Hour, 48 * time.Hour} {
 			now := t0 + int64(off)
 			want, a := d.DecideWord(state, now, Ask{N: 1})

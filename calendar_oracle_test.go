@@ -48,12 +48,12 @@ func (m calendarModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		if held && m.count < most {
 			m.count -= min(m.count, -uint64(ask.N))
 		}
-	case ask.How == weir.Regardless:
+	case ask.Mode == weir.Regardless:
 		m.count += min(n, most-m.count)
-	case ask.How == weir.UpTo && room > 0:
+	case ask.Mode == weir.UpTo && room > 0:
 		n = min(n, room)
 		m.count, granted = m.count+n, int(n)
-	case ask.How == weir.UpTo:
+	case ask.Mode == weir.UpTo:
 		n, allowed = 1, false
 	default:
 		if allowed = n <= room; allowed {
@@ -139,8 +139,8 @@ func firstSeen(zone *time.Location, first func(n int) (int, time.Month, int), n 
 		year, month, day := at.Date()
 		return !time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Before(date)
 	}
-	// Clocks that are put back never show again what was more than an hour or two ago; forward they may go
-	// by a day.
+	// Clocks that are put back never show again what was more than an hour or two ago; forward they
+	// may go by a day.
 	at := time.Date(year, month, day, -3, 0, 0, 0, zone)
 	for shows(at) {
 		at = at.Add(-6 * time.Hour)
@@ -154,7 +154,8 @@ func firstSeen(zone *time.Location, first func(n int) (int, time.Month, int), n 
 	return at
 }
 
-// clockWindowAt is that of a minute or an hour: as long as clocks show the same, at the same offset.
+// clockWindowAt is that of a minute or an hour: as long as clocks show the same, at the same
+// offset.
 func clockWindowAt(p weir.CalendarWindow, at time.Time) (from, to time.Time) {
 	minutes := 60
 	if p.Unit == weir.Minute {

@@ -149,7 +149,7 @@ func TestR9_CalendarWindowDebtsSaturate(t *testing.T) {
 	for _, p := range calendarForms(weir.CalendarWindow{Unit: weir.Month}) {
 		k := newKey(t, p)
 		for range 5 {
-			a := k.ask(t0, weir.Ask{N: math.MaxInt, How: weir.Regardless})
+			a := k.ask(t0, weir.Ask{N: math.MaxInt, Mode: weir.Regardless})
 			assert.True(t, a.Allowed)
 			assert.Zero(t, a.Remaining)
 		}
@@ -185,7 +185,8 @@ func TestCalendarWindow_StatesOutliveTheZoneDatabase(t *testing.T) {
 	}
 }
 
-// One decider serves all keys of a limiter at once. What it remembers of the calendar must not show.
+// One decider serves all keys of a limiter at once. What it remembers of the calendar must not
+// show.
 func TestCalendarWindow_ADeciderIsPure(t *testing.T) {
 	p := weir.CalendarWindow{Limit: 5, Unit: weir.Minute, Location: "Asia/Kathmandu"}
 	shared := newKey(t, p)
@@ -235,7 +236,7 @@ func TestCalendarWindow_DecisionsDoNotAllocate(t *testing.T) {
 			k, now := newKey(t, p), t0
 			assert.Zero(t, testing.AllocsPerRun(1000, func() {
 				k.take(now, 1)
-				k.ask(now, weir.Ask{N: 3, How: weir.UpTo})
+				k.ask(now, weir.Ask{N: 3, Mode: weir.UpTo})
 				k.ask(now, weir.Ask{N: -1})
 				k.Expiry(k.state)
 				now += int64(step)

@@ -12,13 +12,14 @@ import (
 	"github.com/weir-go/weir"
 )
 
-func setPolicy(t *testing.T, l *weir.Keyed, p weir.Policy) {
+func setPolicy(t *testing.T, l *weir.KeyedLimiter, p weir.Policy) {
 	t.Helper()
 	require.NoError(t, l.SetPolicy(background, p))
 }
 
-// At one instant what policies in turn grant is at most what the most generous of them grants, plus one for each
-// other. Each change, and each way round, carried what was used over to other numbers, and back, with a loss.
+// At one instant what policies in turn grant is at most what the most generous of them grants, plus
+// one for each other. Each change, and each way round, carried what was used over to other numbers,
+// and back, with a loss.
 func TestR13_ChangesDoNotMint(t *testing.T) {
 	hourly := weir.CalendarWindow{Limit: 3, Unit: weir.Hour}
 	for _, test := range []struct {
@@ -56,8 +57,9 @@ func TestR13_ChangesDoNotMint(t *testing.T) {
 	}
 }
 
-// One ask each 72 s, by three policies in turn: 14 were granted, and then the key was shut for 397 of 400 hours. What
-// another policy used is charged no longer than the asker's own span, which is two hours at most, and each asks each 216 s.
+// One ask each 72 s, by three policies in turn: 14 were granted, and then the key was shut for 397
+// of 400 hours. What another policy used is charged no longer than the asker's own span, which is
+// two hours at most, and each asks each 216 s.
 func TestR14_ChangesShutNoKey(t *testing.T) {
 	policies := []weir.Policy{
 		weir.FixedWindow{Limit: 100, Per: time.Hour, FromFirst: true},
@@ -77,8 +79,9 @@ func TestR14_ChangesShutNoKey(t *testing.T) {
 	}
 }
 
-// A cancelled booking goes back to where it was counted, and frees there no more than it took. It was given back to
-// the policy of the day, of which it was everything: 20 rounds took 19,800 of 1,000, net.
+// A cancelled booking goes back to where it was counted, and frees there no more than it took. It
+// was given back to the policy of the day, of which it was everything: 20 rounds took 19,800 of
+// 1,000, net.
 func TestR16_CancelAfterAChangeFreesWhatWasCharged(t *testing.T) {
 	for _, p := range []struct{ large, small weir.Policy }{
 		{weir.TokenBucket{Limit: 1000, Per: time.Hour}, weir.TokenBucket{Limit: 10, Per: time.Hour}},
@@ -103,8 +106,9 @@ func TestR16_CancelAfterAChangeFreesWhatWasCharged(t *testing.T) {
 	}
 }
 
-// Events of the window that starts with the Unix epoch, where mock clocks start, are given back to that one. The
-// instant zero was taken for one that is not known, and they were given back to a later window.
+// Events of the window that starts with the Unix epoch, where mock clocks start, are given back to
+// that one. The instant zero was taken for one that is not known, and they were given back to a
+// later window.
 func TestR16_CancelOfTheEpochFreesNoLaterWindow(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.FixedWindow{Limit: 10, Per: time.Hour},
@@ -124,7 +128,8 @@ func TestR16_CancelOfTheEpochFreesNoLaterWindow(t *testing.T) {
 	}
 }
 
-// A bucket counts events until they are paid. Those of a reservation whose ResetAfter has passed are given back to nobody.
+// A bucket counts events until they are paid. Those of a reservation whose ResetAfter has passed
+// are given back to nobody.
 func TestR16_CancelAfterTheEventsWerePaidFreesNothing(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 10, Per: time.Hour},
@@ -141,8 +146,8 @@ func TestR16_CancelAfterTheEventsWerePaidFreesNothing(t *testing.T) {
 	}
 }
 
-// All that was granted is given back, so that nothing counts. The event that was returned was that of the
-// reservation, being the latest, and then Cancel found none at its instant.
+// All that was granted is given back, so that nothing counts. The event that was returned was that
+// of the reservation, being the latest, and then Cancel found none at its instant.
 func TestR16_CancelAfterReturnLeavesNothing(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.SlidingLog{Limit: 10, Per: time.Hour},
@@ -160,8 +165,8 @@ func TestR16_CancelAfterReturnLeavesNothing(t *testing.T) {
 	}
 }
 
-// "Reserve 1, settle 1000, as often as granted" charges the rate in the long run. With tiers and markers one part had
-// something left most of the time, whatever the other owed.
+// "Reserve 1, settle 1000, as often as granted" charges the rate in the long run. With tiers and
+// markers one part had something left most of the time, whatever the other owed.
 func TestR19_ReservingOneAndSettlingMany(t *testing.T) {
 	a, b := weir.TokenBucket{Limit: 10, Per: time.Second}, weir.TokenBucket{Limit: 20, Per: time.Second}
 	for _, test := range []struct {

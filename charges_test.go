@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// R16: what a grant was charged is told for each policy in a composition, however deep, and what is named so
-// is given back to each.
+// R16: what a grant was charged is told for each policy in a composition, however deep, and what is
+// named so is given back to each.
 func TestR16_ANamedGrantIsUndoneInCompositions(t *testing.T) {
 	bucket, window := weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.FixedWindow{Limit: 100, Per: time.Hour}
 	marker := weir.TwoRateMarker{Committed: bucket, Peak: bucket}
@@ -37,7 +37,8 @@ func TestR16_ANamedGrantIsUndoneInCompositions(t *testing.T) {
 	}
 }
 
-// However it is asked for, a bucket tells what it charged, and the last grant is undone to the instant.
+// However it is asked for, a bucket tells what it charged, and the last grant is undone to the
+// instant.
 func TestR17_TheLastGrantIsUndone(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 10},
@@ -45,9 +46,9 @@ func TestR17_TheLastGrantIsUndone(t *testing.T) {
 		weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 10},
 		weir.TwoRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: time.Hour}, Peak: weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 10}},
 	} {
-		for _, ask := range []weir.Ask{{N: 3}, {N: 30, How: weir.UpTo}, {N: 30, How: weir.Regardless}, {N: 5, MaxWait: weir.Never}} {
+		for _, ask := range []weir.Ask{{N: 3}, {N: 30, Mode: weir.UpTo}, {N: 30, Mode: weir.Regardless}, {N: 5, MaxWait: weir.Never}} {
 			k := newKey(t, p)
-			if ask.How != weir.UpTo {
+			if ask.Mode != weir.UpTo {
 				k.ask(t0, weir.Ask{N: 6})
 			}
 			before := k.copy()
@@ -72,18 +73,19 @@ func TestR16_ADenialTellsNoCharge(t *testing.T) {
 	assert.Equal(t, make([]weir.Charge, 3), charges)
 }
 
-// R16: a tier gets back what it paid, and no other does; also at the Unix epoch, where mock clocks start.
+// R16: a tier gets back what it paid, and no other does; also at the Unix epoch, where mock clocks
+// start.
 func TestR16_ATierGetsBackWhatItPaid(t *testing.T) {
 	const hour = time.Hour
 	for _, at := range []int64{1, t0} {
 		k := newKey(t, weir.Tiers(weir.TokenBucket{Limit: 10, Per: hour}, weir.TokenBucket{Limit: 20, Per: hour}))
 		var first, second []weir.Charge
-		require.Equal(t, 0, k.ask(at, weir.Ask{N: 8, Charges: &first}).Part)
-		require.Equal(t, 1, k.ask(at, weir.Ask{N: 9, Charges: &second}).Part)
+		require.Equal(t, 0, k.ask(at, weir.Ask{N: 8, Charges: &first}).DecidedBy)
+		require.Equal(t, 1, k.ask(at, weir.Ask{N: 9, Charges: &second}).DecidedBy)
 		require.Equal(t, []int{2, 11}, remaining(k, at))
-		assert.Equal(t, 0, k.ask(at, weir.Ask{N: -8, GrantedAt: at, Charges: &first}).Part)
+		assert.Equal(t, 0, k.ask(at, weir.Ask{N: -8, GrantedAt: at, Charges: &first}).DecidedBy)
 		assert.Equal(t, []int{10, 11}, remaining(k, at))
-		assert.Equal(t, 1, k.ask(at, weir.Ask{N: -9, GrantedAt: at, Charges: &second}).Part)
+		assert.Equal(t, 1, k.ask(at, weir.Ask{N: -9, GrantedAt: at, Charges: &second}).DecidedBy)
 		assert.Equal(t, []int{10, 20}, remaining(k, at))
 	}
 }
@@ -91,7 +93,7 @@ func TestR16_ATierGetsBackWhatItPaid(t *testing.T) {
 // remaining are those of the parts.
 func remaining(k *pureKey, at int64) []int {
 	var parts []weir.Result
-	k.ask(at, weir.Ask{Parts: &parts})
+	k.ask(at, weir.Ask{ByComponent: &parts})
 	var left []int
 	for _, r := range parts {
 		left = append(left, r.Remaining)

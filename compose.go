@@ -38,7 +38,8 @@ type part struct {
 	length int
 }
 
-// newComposed returns the composition of policies for a kind of composition, whose name stands in the errors.
+// newComposed returns the composition of policies for a kind of composition, whose name stands in
+// the errors.
 func newComposed(kind string, policies []Policy) (Decider, error) {
 	if len(policies) == 0 {
 		return nil, fmt.Errorf("weir: %s of no policies, must be at least 1", kind)
@@ -155,22 +156,22 @@ func (c *composed) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer)
 		return state, broken()
 	}
 	var results []Result
-	if ask.Parts != nil {
-		*ask.Parts = slices.Grow((*ask.Parts)[:0], len(c.parts))[:len(c.parts)]
-		results = *ask.Parts
+	if ask.ByComponent != nil {
+		*ask.ByComponent = slices.Grow((*ask.ByComponent)[:0], len(c.parts))[:len(c.parts)]
+		results = *ask.ByComponent
 	}
-	ask.Parts, ask.MaxWait = nil, 0
+	ask.ByComponent, ask.MaxWait = nil, 0
 	ask.Charges = c.charges(ask)
 	decide := (*composed).askAll
 	if c.tiers {
 		decide = (*composed).askTiers
 	}
-	if ask.How != UpTo || ask.N <= 0 {
+	if ask.Mode != UpTo || ask.N <= 0 {
 		return decide(c, state, now, ask, results)
 	}
 	state, look := decide(c, state, now, Ask{}, nil)
 	n := min(ask.N, look.Remaining)
-	ask.N, ask.How = max(n, 1), AllOrNone
+	ask.N, ask.Mode = max(n, 1), AllOrNone
 	state, a := decide(c, state, now, ask, results)
 	if a.Allowed {
 		a.Granted = n

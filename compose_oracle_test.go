@@ -6,12 +6,12 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// An allModel is what All says, on the models of its parts: each has a state of its own, and what is
-// denied by one is never put to the others.
+// An allModel is what All says, on the models of its parts: each has a state of its own, and what
+// is denied by one is never put to the others.
 type allModel struct{ parts []model }
 
-// A stateModel asks a policy itself, on a state that it shares with no one. It serves as the model of
-// a part for asks and policies that have no other.
+// A stateModel asks a policy itself, on a state that it shares with no one. It serves as the model
+// of a part for asks and policies that have no other.
 type stateModel struct {
 	weir.Decider
 	state []uint64
@@ -59,7 +59,7 @@ func (m allModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 // askAll is ask, with the results that the parts are to have.
 func (m allModel) askAll(now int64, ask weir.Ask) (weir.Answer, model, []weir.Result) {
 	ask.MaxWait = 0
-	if ask.How == weir.UpTo && ask.N > 0 {
+	if ask.Mode == weir.UpTo && ask.N > 0 {
 		look, _ := m.ask(now, weir.Ask{})
 		n := min(ask.N, look.Remaining)
 		a, next, results := m.askAll(now, weir.Ask{N: max(n, 1), Charges: ask.Charges})
@@ -80,13 +80,13 @@ func (m allModel) askAll(now int64, ask weir.Ask) (weir.Answer, model, []weir.Re
 	}
 
 	sum := weir.Answer{Result: answers[0].Result}
-	sum.Part = 0
+	sum.DecidedBy = 0
 	for i, a := range answers {
 		switch {
 		case sum.Allowed && a.Allowed && a.Remaining < sum.Remaining,
 			sum.Allowed && !a.Allowed,
 			!a.Allowed && a.RetryAfter > sum.RetryAfter:
-			sum.Part = i
+			sum.DecidedBy = i
 		}
 		sum.Allowed = sum.Allowed && a.Allowed
 		sum.Limit = min(sum.Limit, a.Limit)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// spare is how many words a decision of a log adds. A part that is followed by others has room for so
-// many, so that it need not be copied to grow.
+// spare is how many words a decision of a log adds. A part that is followed by others has room for
+// so many, so that it need not be copied to grow.
 const spare = 2
 
 // ask lets part i decide on its words, and returns the state with what it made of them. The answer
@@ -16,7 +16,7 @@ func (c *composed) ask(state []uint64, i int, now int64, ask Ask, a *Answer) []u
 	switch {
 	case ask.Charges != nil:
 		return c.askCharged(state, i, now, ask, a)
-	case p.admitWord != nil && ask.N >= 0 && ask.How == AllOrNone && ask.MaxWait <= 0:
+	case p.admitWord != nil && ask.N >= 0 && ask.Mode == AllOrNone && ask.MaxWait <= 0:
 		next, r := p.admitWord.takeWord(state[p.at], now, ask.N)
 		state[p.at] = next
 		*a = Answer{Result: Result{

@@ -65,9 +65,9 @@ func FuzzTiers(f *testing.F) {
 	})
 }
 
-// FuzzComposedStates asks all that can be asked of compositions in compositions, with policies of other
-// packages among them, whose states grow and shrink: what a part does when it is asked
-// alone, it does as a part.
+// FuzzComposedStates asks all that can be asked of compositions in compositions, with policies of
+// other packages among them, whose states grow and shrink: what a part does when it is asked alone,
+// it does as a part.
 func FuzzComposedStates(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, bytes []byte) {
@@ -115,7 +115,8 @@ func isBucket(p weir.Policy) bool {
 	return false
 }
 
-// A stack is a policy of another package, which keeps the instants of its events, and starts without a word.
+// A stack is a policy of another package, which keeps the instants of its events, and starts
+// without a word.
 type stack struct {
 	Limit int
 	Per   time.Duration
@@ -139,16 +140,16 @@ func (p stack) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.A
 	case n < 0:
 		kept = kept[:max(len(kept)+max(n, -1000), 0)]
 		state = kept
-	case ask.How == weir.UpTo && n > 0:
+	case ask.Mode == weir.UpTo && n > 0:
 		n = max(min(n, room), 1)
 		r.Granted = min(n, room)
-	case ask.How == weir.Regardless:
+	case ask.Mode == weir.Regardless:
 		n = min(n, 2*p.Limit)
 	}
 	switch {
-	case n > p.Limit && ask.How == weir.AllOrNone:
+	case n > p.Limit && ask.Mode == weir.AllOrNone:
 		r.Allowed, r.RetryAfter = false, weir.Never
-	case n > room && ask.How != weir.Regardless:
+	case n > room && ask.Mode != weir.Regardless:
 		r.Allowed, r.RetryAfter = false, time.Duration(kept[len(kept)+n-p.Limit-1]+uint64(p.Per)-at)
 	case n > 0:
 		for range n {

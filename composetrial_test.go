@@ -18,7 +18,7 @@ import (
 type casStore struct {
 	mu     sync.Mutex
 	states map[string]casState
-	scope  *weir.Scope // of the latest request
+	plan   *weir.Plan // of the latest request
 }
 
 type casState struct {
@@ -31,7 +31,7 @@ func (s *casStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 	id := r.Name + "\x00" + r.Key
 	for {
 		s.mu.Lock()
-		s.scope = r.Scope
+		s.plan = r.Plan
 		read, ok := s.states[id]
 		s.mu.Unlock()
 
@@ -59,15 +59,15 @@ func (s *casStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
 	}
 }
 
-// A composedTrial puts the same asks to a composition as a pure function, through stores, and to its
-// model.
+// A composedTrial puts the same asks to a composition as a pure function, through stores, and to
+// its model.
 type composedTrial struct {
 	trial   // what the checks need
 	mem     weir.MemStore
 	cas     casStore
-	scope   *weir.Scope
-	allowed *weir.Keyed // on mem
-	exact   bool        // the parts keep R4 to R6, and the model is one of exact fractions
+	plan    *weir.Plan
+	allowed *weir.KeyedLimiter // on mem
+	exact   bool               // the parts keep R4 to R6, and the model is one of exact fractions
 }
 
 func newComposedTrial(t *testing.T, p weir.Policy, m model, exact bool) *composedTrial {
@@ -79,7 +79,7 @@ func newComposedTrial(t *testing.T, p weir.Policy, m model, exact bool) *compose
 	probe := weir.Must(weir.New(p, weir.WithStore(&x.cas), weir.WithClock(&x.clock)))
 	_, err = probe.Take(context.Background(), "probe", 0)
 	require.NoError(t, err)
-	x.scope = x.cas.scope
+	x.plan = x.cas.plan
 	return x
 }
 
@@ -124,8 +124,8 @@ func (x *composedTrial) ask(at int64, ask weir.Ask) weir.Answer {
 	return got
 }
 
-// checkForgetting is checkExpiry for instants from now on. What is before, a part that was given back all may
-// take for the start of its window, which another part knows nothing of.
+// checkForgetting is checkExpiry for instants from now on. What is before, a part that was given
+// back all may take for the start of its window, which another part knows nothing of.
 func (x *composedTrial) checkForgetting(a weir.Answer) {
 	expiry := x.decider.Expiry(x.state)
 	if int64(a.ResetAfter) <= math.MaxInt64-x.now {
@@ -135,7 +135,7 @@ func (x *composedTrial) checkForgetting(a weir.Answer) {
 		return // saturated
 	}
 	fresh := make([]uint64, x.decider.Words())
-	for _, ask := range []weir.Ask{{}, {N: 1}, {N: a.Limit}, {N: -1}, {N: 3, How: weir.UpTo}, {N: a.Limit, MaxWait: math.MaxInt64}} {
+	for _, ask := range []weir.Ask{{}, {N: 1}, {N: a.Limit}, {N: -1}, {N: 3, Mode: weir.UpTo}, {N: a.Limit, MaxWait: math.MaxInt64}} {
 		for _, at := range []int64{max(expiry, x.now), math.MaxInt64} {
 			_, got := x.decide(x.state, at, ask)
 			_, want := x.decide(fresh, at, ask)
@@ -163,14 +163,14 @@ func (x *composedTrial) askModel(ask weir.Ask) (weir.Answer, model, []weir.Resul
 // askState is the answer of the pure function, and those of its parts.
 func (x *composedTrial) askState(ask weir.Ask) (weir.Answer, []weir.Result) {
 	var parts []weir.Result
-	ask.Parts = &parts
+	ask.ByComponent = &parts
 	var a weir.Answer
 	x.state, a = x.decider.Decide(x.state, x.now, ask)
 	return a, parts
 }
 
 func (x *composedTrial) do(s weir.Store, ask weir.Ask) weir.Answer {
-	a, err := s.Do(context.Background(), weir.Request{Scope: x.scope, Key: "key", Ask: ask})
+	a, err := s.Do(context.Background(), weir.Request{Plan: x.plan, Key: "key", Ask: ask})
 	require.NoError(x.t, err)
 	require.Equal(x.t, x.now, a.At)
 	a.At = 0

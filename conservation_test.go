@@ -17,10 +17,11 @@ import (
 )
 
 // What is granted and given back is counted such that the count is never above the truth: a grant
-// after it, a return before it. So a count above what the policy allows shows that something was minted.
+// after it, a return before it. So a count above what the policy allows shows that something was
+// minted.
 type ledger struct {
 	t       *testing.T
-	limiter *weir.Keyed
+	limiter *weir.KeyedLimiter
 	clock   stepClock
 	ahead   time.Duration // how far ahead reservations may be booked
 	debts   int           // by how many times what was booked it may be settled for more
@@ -137,9 +138,10 @@ func (l *ledger) together(acts int, before func(*rand.Rand)) []*party {
 	return parties
 }
 
-// P3, P11, P20: at a frozen clock, whatever 16 do at the same time, no more is granted and kept than
-// the limit, what remains is the rest to the event, and when all is given back it is as if nothing had been.
-// Of a bucket that is so only while it does not owe more than its allowance: what goes ahead stays so (R17).
+// P3, P11, P20: at a frozen clock, whatever 16 do at the same time, no more is granted and kept
+// than the limit, what remains is the rest to the event, and when all is given back it is as if
+// nothing had been. Of a bucket that is so only while it does not owe more than its allowance: what
+// goes ahead stays so (R17).
 func TestConservation_AtAFrozenClock(t *testing.T) {
 	for _, policy := range append(allPolicies(100, time.Hour), weir.TokenBucket{Limit: 97, Per: time.Hour, Burst: 100}) {
 		_, isQueue := policy.(weir.LeakyBucket)
@@ -169,8 +171,8 @@ func TestConservation_AtAFrozenClock(t *testing.T) {
 	}
 }
 
-// P3, P11, P20: while 16 move the clock, no more is granted and kept than the policy allows in all that
-// time: what is given back late buys nothing twice.
+// P3, P11, P20: while 16 move the clock, no more is granted and kept than the policy allows in all
+// that time: what is given back late buys nothing twice.
 func TestConservation_WhileTimeMoves(t *testing.T) {
 	const limit, per = 100, int64(time.Second)
 	windows := func(from, to int64) int64 { return limit * (to/per - from/per + 1) }
@@ -208,7 +210,8 @@ func TestConservation_WhileTimeMoves(t *testing.T) {
 	}
 }
 
-// P20: 16 book ahead and cancel. Of what stays booked, no more goes up to any instant than the policy allows.
+// P20: 16 book ahead and cancel. Of what stays booked, no more goes up to any instant than the
+// policy allows.
 func TestConservation_OfWhatIsBookedAhead(t *testing.T) {
 	for _, policy := range []weir.Policy{
 		weir.TokenBucket{Limit: 10, Per: time.Second},

@@ -24,16 +24,17 @@ type counter interface {
 	allowance() uint64
 }
 
-// A packer is a counter whose states are packed, differently for different limits. From some number on a packed
-// count is the largest there is. That number is above its own limit, but not above another's.
+// A packer is a counter whose states are packed, differently for different limits. From some number
+// on a packed count is the largest there is. That number is above its own limit, but not above
+// another's.
 type packer interface {
 	wide() Decider // which does not pack
 	widen(state []uint64) []uint64
 	narrow(wide []uint64) []uint64
 }
 
-// wideOf is a Decider that answers as d does, on states that are not packed: they mean the same to all
-// that count alike.
+// wideOf is a Decider that answers as d does, on states that are not packed: they mean the same to
+// all that count alike.
 func wideOf(d Decider) Decider {
 	switch d := d.(type) {
 	case packer:
@@ -87,8 +88,8 @@ func allowanceOf(d Decider) uint64 {
 	return limit
 }
 
-// usage is how many events of how many d has used up, if its leaves have used up so many. All has as many
-// left as the part that has least, and owes as many as the part that owes most.
+// usage is how many events of how many d has used up, if its leaves have used up so many. All has
+// as many left as the part that has least, and owes as many as the part that owes most.
 func usage(d Decider, used []uint64) (n, limit uint64) {
 	c, ok := d.(*composed)
 	if !ok {
@@ -133,8 +134,8 @@ func portion(n, part, whole uint64) uint64 {
 	return quo
 }
 
-// lasting is for how long events that were granted at the instant at would count for a leaf of d, if they
-// used it up.
+// lasting is for how long events that were granted at the instant at would count for a leaf of d,
+// if they used it up.
 func lasting(d Decider, at int64) (longest time.Duration) {
 	for _, leaf := range (Rule{Decider: d}).leaves() {
 		d := leaf.Decider
@@ -143,7 +144,7 @@ func lasting(d Decider, at int64) (longest time.Duration) {
 			continue
 		}
 		n := int(min(allowanceOf(d), math.MaxInt))
-		_, a := d.Decide(make([]uint64, d.Words()), at, Ask{N: n, How: Regardless})
+		_, a := d.Decide(make([]uint64, d.Words()), at, Ask{N: n, Mode: Regardless})
 		longest = max(longest, a.ResetAfter)
 	}
 	return longest

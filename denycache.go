@@ -38,8 +38,8 @@ type DenyCacheOptions struct {
 //     longer than that of s
 //   - at once, when events of the key are granted, given back or reset through this DenyCache
 //
-// Some requests always go to s: looks, the first request of a [Keyed.Wait], and requests for the
-// parts of a composed policy. A denial is not kept if it is [Result.Degraded] or never ends.
+// Some requests always go to s: looks, the first request of a [KeyedLimiter.Wait], and requests for
+// the parts of a composed policy. A denial is not kept if it is [Result.Degraded] or never ends.
 //
 // A DenyCache does not see the calls of other processes. If another process gives back events of a
 // key or resets it, this one still denies until the RetryAfter, or for MaxAge. It never grants more
@@ -103,7 +103,7 @@ type denyCache struct {
 }
 
 // Accept implements [Acceptor].
-func (c *denyCache) Accept(l *Keyed) error { return Accept(c.store, l) }
+func (c *denyCache) Accept(l *KeyedLimiter) error { return Accept(c.store, l) }
 
 // Do implements [Store].
 func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
@@ -113,31 +113,31 @@ func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
 
 	n := r.N // of the ask for all or none that is denied in the same way; 0 if there is none such
 	switch {
-	case r.Forget || r.How == Regardless || r.MaxWait > 0 || r.Parts != nil:
+	case r.Forget || r.Mode == Regardless || r.MaxWait > 0 || r.ByComponent != nil:
 		n = 0
-	case r.How == UpTo:
+	case r.Mode == UpTo:
 		n = min(n, 1)
 	}
 	if n > 0 {
-		if d := s.find(id, r.Scope); d != nil && d.covers(n, c.exact) {
-			if now := r.Scope.Now(); now < d.until {
+		if d := s.find(id, r.Plan); d != nil && d.covers(n, c.exact) {
+			if now := r.Plan.Now(); now < d.until {
 				r.tell(now)
 				return d.answer(n, now), nil
 			}
 		}
 	}
 
-	seen, before := s.changes.Load(), r.Scope.Now()
+	seen, before := s.changes.Load(), r.Plan.Now()
 	a, err := c.store.Do(ctx, r)
 	changed := r.Forget || r.N < 0 || r.N > 0 && err == nil && a.Allowed
 	var d *denial
 	if !changed && n > 0 && err == nil && !a.Degraded && a.RetryAfter != Never {
 		d = &denial{
-			scope: r.Scope, n: n, result: a.Result,
-			at:    r.Scope.Now(),
+			plan: r.Plan, n: n, result: a.Result,
+			at:    r.Plan.Now(),
 			until: saturatingAdd(before, min(a.RetryAfter, c.maxAge)),
 		}
 	}
-	s.note(id, r.Scope, changed, d, seen, c.ways)
+	s.note(id, r.Plan, changed, d, seen, c.ways)
 	return a, err
 }

@@ -36,14 +36,14 @@ func TestDenyCache_SlowServer(t *testing.T) {
 	for _, rtt := range []time.Duration{2 * time.Millisecond, 300 * time.Millisecond, 3 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			policy := weir.FixedWindow{Limit: 1, Per: time.Second, FromFirst: true}
-			server, scope := new(weir.MemStore), scopeOf(policy, weir.WithClock(offClock{}))
+			server, plan := new(weir.MemStore), planOf(policy, weir.WithClock(offClock{}))
 			asked, local := 0, 0
 			var granted time.Time // at the server
 			c := weir.DenyCache(storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 				asked++
 				out := rtt * time.Duration(asked%3) / 2
 				time.Sleep(out)
-				r.Scope = scope
+				r.Plan = plan
 				a, err := server.Do(ctx, r)
 				if a.Allowed {
 					granted = time.Now()
@@ -91,12 +91,12 @@ type twin struct {
 	alone  weir.Store
 	cached *cached
 	keys   int
-	scopes []*weir.Scope
+	plans  []*weir.Plan
 	at     int64 // of the latest grant
 }
 
 func (w *twin) ask() weir.Request {
-	r := weir.Request{Scope: w.scopes[w.rng.IntN(len(w.scopes))], Key: key(w.rng.IntN(w.keys))}
+	r := weir.Request{Plan: w.plans[w.rng.IntN(len(w.plans))], Key: key(w.rng.IntN(w.keys))}
 	switch w.rng.IntN(40) {
 	case 0:
 		r.Forget = true
@@ -105,12 +105,12 @@ func (w *twin) ask() weir.Request {
 	case 2:
 		r.N, r.GrantedAt = -1-w.rng.IntN(5), w.at
 	case 3:
-		r.N, r.How = 1+w.rng.IntN(12), weir.Regardless
+		r.N, r.Mode = 1+w.rng.IntN(12), weir.Regardless
 	case 4:
 		r.N, r.MaxWait = 1+w.rng.IntN(12), time.Duration(w.rng.Int64N(int64(2*time.Second)))
 	case 5, 6:
 	case 7, 8, 9, 10:
-		r.N, r.How = 1+w.rng.IntN(12), weir.UpTo
+		r.N, r.Mode = 1+w.rng.IntN(12), weir.UpTo
 	case 11, 12, 13, 14, 15, 16, 17, 18:
 		r.N = 1 + w.rng.IntN(12)
 	default:
@@ -181,8 +181,8 @@ func eachTwin(t *testing.T, opts weir.DenyCacheOptions, test func(w *twin)) {
 		for _, keys := range []int{1, 30} {
 			t.Run(fmt.Sprintf("%T%+v, keys=%d", p, p, keys), func(t *testing.T) {
 				c := newCached(opts)
-				scopes := []*weir.Scope{c.scope(p, "a"), c.scope(p, "a"), c.scope(p, "b"), c.scope(twice(p), "b")}
-				test(&twin{t: t, rng: rand.New(rand.NewPCG(1, uint64(keys))), alone: new(weir.MemStore), cached: c, keys: keys, scopes: scopes})
+				plans := []*weir.Plan{c.plan(p, "a"), c.plan(p, "a"), c.plan(p, "b"), c.plan(twice(p), "b")}
+				test(&twin{t: t, rng: rand.New(rand.NewPCG(1, uint64(keys))), alone: new(weir.MemStore), cached: c, keys: keys, plans: plans})
 			})
 		}
 	}
@@ -217,27 +217,27 @@ func TestDenyCache_AsTheStoreAlone(t *testing.T) {
 // R10: takes, give-backs and resets of many goroutines at once.
 func TestDenyCache_Concurrent(t *testing.T) {
 	c := weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{MaxKeys: 3})
-	s := scopeOf(weir.SlidingLog{Limit: 3, Per: 24 * time.Hour})
+	s := planOf(weir.SlidingLog{Limit: 3, Per: 24 * time.Hour})
 	held := make([]atomic.Int64, 5)
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {
 			for i := range 3000 {
 				k := (g + i) % len(held)
-				a, err := c.Do(context.Background(), weir.Request{Scope: s, Key: key(k), Ask: weir.Ask{N: 1}})
+				a, err := c.Do(context.Background(), weir.Request{Plan: s, Key: key(k), Ask: weir.Ask{N: 1}})
 				if !assert.NoError(t, err) || !a.Allowed {
 					continue
 				}
 				assert.LessOrEqual(t, held[k].Add(1), int64(3))
 				held[k].Add(-1)
-				_, err = c.Do(context.Background(), weir.Request{Scope: s, Key: key(k), Ask: weir.Ask{N: -1}})
+				_, err = c.Do(context.Background(), weir.Request{Plan: s, Key: key(k), Ask: weir.Ask{N: -1}})
 				assert.NoError(t, err)
 			}
 		})
 	}
 	all.Wait()
 	for k := range held {
-		a, err := c.Do(context.Background(), weir.Request{Scope: s, Key: key(k), Ask: weir.Ask{N: 3}})
+		a, err := c.Do(context.Background(), weir.Request{Plan: s, Key: key(k), Ask: weir.Ask{N: 3}})
 		require.NoError(t, err)
 		assert.True(t, a.Allowed, "all was given back, and no denial was left behind")
 	}

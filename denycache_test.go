@@ -38,7 +38,7 @@ func newCached(opts weir.DenyCacheOptions) *cached {
 	return &cached{weir.DenyCache(behind, opts), behind, new(movingClock)}
 }
 
-func (c *cached) limiter(p weir.Policy, name string) *weir.Keyed {
+func (c *cached) limiter(p weir.Policy, name string) *weir.KeyedLimiter {
 	return weir.Must(weir.New(p, weir.WithStore(c), weir.WithName(name), weir.WithClock(c.clock)))
 }
 
@@ -49,15 +49,15 @@ func (c *cached) asked(f func()) int {
 	return int(c.behind.asked.Load() - before)
 }
 
-func (c *cached) ask(t *testing.T, s *weir.Scope, key string, ask weir.Ask) weir.Answer {
+func (c *cached) ask(t *testing.T, s *weir.Plan, key string, ask weir.Ask) weir.Answer {
 	t.Helper()
-	a, err := c.Do(context.Background(), weir.Request{Scope: s, Key: key, Ask: ask})
+	a, err := c.Do(context.Background(), weir.Request{Plan: s, Key: key, Ask: ask})
 	require.NoError(t, err)
 	return a
 }
 
-func (c *cached) scope(p weir.Policy, name string) *weir.Scope {
-	return scopeOf(p, weir.WithClock(c.clock), weir.WithName(name))
+func (c *cached) plan(p weir.Policy, name string) *weir.Plan {
+	return planOf(p, weir.WithClock(c.clock), weir.WithName(name))
 }
 
 // R12: more denials than a process has memory for are refused, in place of a panic.
@@ -107,7 +107,7 @@ func TestDenyCache_UntilItCouldChange(t *testing.T) {
 func TestDenyCache_CoversAsksForMore(t *testing.T) {
 	c := newCached(weir.DenyCacheOptions{})
 	l := c.limiter(weir.TokenBucket{Limit: 10, Per: 10 * time.Second}, "")
-	s := c.scope(weir.TokenBucket{Limit: 10, Per: 10 * time.Second}, "")
+	s := c.plan(weir.TokenBucket{Limit: 10, Per: 10 * time.Second}, "")
 	take(t, l, "k", 8)
 	require.Equal(t, time.Second, take(t, l, "k", 3).RetryAfter)
 	assert.Zero(t, c.asked(func() {
@@ -123,14 +123,14 @@ func TestDenyCache_CoversAsksForMore(t *testing.T) {
 	var parts []weir.Result
 	ask := func(a weir.Ask) func() { return func() { c.ask(t, s, "k", a) } }
 	ask(weir.Ask{N: 1})() // s has a clock of its own, and so a denial
-	for _, local := range []weir.Ask{{N: 1}, {N: 5}, {N: 1, How: weir.UpTo}, {N: 20, How: weir.UpTo}} {
+	for _, local := range []weir.Ask{{N: 1}, {N: 5}, {N: 1, Mode: weir.UpTo}, {N: 20, Mode: weir.UpTo}} {
 		assert.Zero(t, c.asked(ask(local)), "%+v", local)
 	}
 	for _, passed := range []weir.Ask{
 		{},
 		{N: 1, MaxWait: 1},
-		{N: 1, Parts: &parts},
-		{N: 1, How: weir.Regardless},
+		{N: 1, ByComponent: &parts},
+		{N: 1, Mode: weir.Regardless},
 		{N: -1},
 	} {
 		assert.Equal(t, 1, c.asked(ask(passed)), "%+v", passed)

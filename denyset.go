@@ -28,7 +28,7 @@ type keyDenial struct {
 
 // A denial is what is kept of one. It is immutable.
 type denial struct {
-	scope  *Scope
+	plan   *Plan
 	n      int // how many events were denied
 	result Result
 	at     int64 // when result was there
@@ -45,19 +45,20 @@ func (s *denySet) all() []keyDenial {
 	return nil
 }
 
-// find returns the denial that holds for the key and scope, or nil.
-func (s *denySet) find(id denialID, scope *Scope) *denial {
+// find returns the denial that holds for the key and plan, or nil.
+func (s *denySet) find(id denialID, plan *Plan) *denial {
 	for _, d := range s.all() {
-		if d.id == id && d.scope.equals(scope) {
+		if d.id == id && d.plan.equals(plan) {
 			return d.denial
 		}
 	}
 	return nil
 }
 
-// covers reports whether an ask for n events is denied, too, and if exact, whether all of its answer
-// is known: where Remaining + 1 events were denied, Remaining stays as it is until they are granted.
-// More events may have to wait for longer, or be denied by another part of a composed policy.
+// covers reports whether an ask for n events is denied, too, and if exact, whether all of its
+// answer is known: where Remaining + 1 events were denied, Remaining stays as it is until they are
+// granted. More events may have to wait for longer, or be denied by another part of a composed
+// policy.
 func (d *denial) covers(n int, exact bool) bool {
 	if exact {
 		return n == d.n && n == d.result.Remaining+1
@@ -80,10 +81,10 @@ func (d *denial) answer(n int, now int64) Answer {
 }
 
 // note records what the store has answered for a key: a change, which ends its denials, or a denial
-// d, or neither. It always drops the key's denials by other policies, because the request of scope
+// d, or neither. It always drops the key's denials by other policies, because the request of plan
 // may have changed their answers. It does not keep d if there were changes since seen. If there are
 // as many denials as ways, d replaces one that has expired, or else the oldest.
-func (s *denySet) note(id denialID, scope *Scope, changed bool, d *denial, seen uint64, ways int) {
+func (s *denySet) note(id denialID, plan *Plan, changed bool, d *denial, seen uint64, ways int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if changed {
@@ -93,9 +94,9 @@ func (s *denySet) note(id denialID, scope *Scope, changed bool, d *denial, seen 
 		d = nil
 	}
 	over := func(old keyDenial) bool {
-		sameClock := d != nil && old.scope.clock == scope.clock
-		if old.id == id && old.scope.Name == scope.Name {
-			return changed || sameClock || !samePolicy(old.scope, scope)
+		sameClock := d != nil && old.plan.clock == plan.clock
+		if old.id == id && old.plan.Name == plan.Name {
+			return changed || sameClock || !samePolicy(old.plan, plan)
 		}
 		return sameClock && old.until <= d.at
 	}

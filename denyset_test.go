@@ -22,22 +22,22 @@ func TestDenyCache_DropsWhatMayHaveChanged(t *testing.T) {
 		{"a give-back", weir.Request{Key: "k", Ask: weir.Ask{N: -1}}, true},
 		{"a reset", weir.Request{Key: "k", Forget: true}, true},
 		{"a grant", weir.Request{Key: "k", Ask: weir.Ask{N: 1}}, true},
-		{"what was charged regardless", weir.Request{Key: "k", Ask: weir.Ask{N: 1, How: weir.Regardless}}, true},
+		{"what was charged regardless", weir.Request{Key: "k", Ask: weir.Ask{N: 1, Mode: weir.Regardless}}, true},
 		{"a look", weir.Request{Key: "k"}, false},
 		{"another denial", weir.Request{Key: "k", Ask: weir.Ask{N: 3}}, false},
 		{"a give-back of another key", weir.Request{Key: "other", Ask: weir.Ask{N: -1}}, false},
 	} {
 		c := newCached(weir.DenyCacheOptions{})
-		s, same := c.scope(p, "name"), c.scope(p, "name")
+		s, same := c.plan(p, "name"), c.plan(p, "name")
 		c.ask(t, s, "k", weir.Ask{N: 8})
 		require.False(t, c.ask(t, s, "k", weir.Ask{N: 3}).Allowed)
 
-		test.r.Scope = c.scope(p, "other name")
+		test.r.Plan = c.plan(p, "other name")
 		_, err := c.Do(context.Background(), test.r)
 		require.NoError(t, err)
 		assert.Zero(t, c.asked(func() { c.ask(t, s, "k", weir.Ask{N: 3}) }), "%s, of another name", test.what)
 
-		test.r.Scope = same
+		test.r.Plan = same
 		_, err = c.Do(context.Background(), test.r)
 		require.NoError(t, err)
 		want := 0
@@ -52,9 +52,9 @@ func TestDenyCache_DropsWhatMayHaveChanged(t *testing.T) {
 func TestDenyCache_DropsAfterAGiveBackThatFailed(t *testing.T) {
 	store := new(faulty)
 	c := weir.DenyCache(store, weir.DenyCacheOptions{})
-	s := scopeOf(weir.FixedWindow{Limit: 1, Per: 24 * time.Hour})
+	s := planOf(weir.FixedWindow{Limit: 1, Per: 24 * time.Hour})
 	do := func(n int) (weir.Answer, error) {
-		return c.Do(context.Background(), weir.Request{Scope: s, Key: "k", Ask: weir.Ask{N: n}})
+		return c.Do(context.Background(), weir.Request{Plan: s, Key: "k", Ask: weir.Ask{N: n}})
 	}
 	_, _ = do(1)
 	_, _ = do(1)
@@ -87,7 +87,7 @@ func TestDenyCache_DenialOvertakenByAGiveBack(t *testing.T) {
 		denied := make(chan bool)
 		go func() { denied <- !l.Allow("k") }()
 		reply := <-held
-		change.Scope, change.Key = scopeOf(weir.FixedWindow{Limit: 1, Per: 24 * time.Hour}), "k"
+		change.Plan, change.Key = planOf(weir.FixedWindow{Limit: 1, Per: 24 * time.Hour}), "k"
 		_, err := c.Do(context.Background(), change)
 		require.NoError(t, err)
 		close(reply)
@@ -125,8 +125,8 @@ func TestDenyCache_PolicyThatCannotBeCompared(t *testing.T) {
 		why []string
 	}
 	c := newCached(weir.DenyCacheOptions{})
-	p := func(why string) *weir.Scope {
-		return c.scope(list{weir.FixedWindow{Limit: 1, Per: time.Hour}, []string{why}}, "")
+	p := func(why string) *weir.Plan {
+		return c.plan(list{weir.FixedWindow{Limit: 1, Per: time.Hour}, []string{why}}, "")
 	}
 	s := p("a")
 	c.ask(t, s, "k", weir.Ask{N: 1})
@@ -198,7 +198,7 @@ func TestDenyCache_MaxKeys(t *testing.T) {
 func TestDenyCache_ExpiredMakeRoom(t *testing.T) {
 	c := newCached(weir.DenyCacheOptions{MaxKeys: 8})
 	short, long := c.limiter(weir.FixedWindow{Limit: 1, Per: time.Second}, "short"), c.limiter(weir.FixedWindow{Limit: 1, Per: time.Hour}, "long")
-	for _, l := range []*weir.Keyed{long, long, short, short} {
+	for _, l := range []*weir.KeyedLimiter{long, long, short, short} {
 		for i := range 4 {
 			l.Allow(key(i))
 		}

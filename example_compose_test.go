@@ -21,7 +21,7 @@ func ExampleAll() {
 	ctx := context.Background()
 	for range 2 {
 		r, err := messages.Take(ctx, "route 1", 200)
-		fmt.Println(r.Allowed, r.Remaining, r.Part, err)
+		fmt.Println(r.Allowed, r.Remaining, r.DecidedBy, err)
 	}
 	// Output:
 	// true 100 0 <nil>
@@ -29,7 +29,7 @@ func ExampleAll() {
 }
 
 // What each of several limits says: for headers, or a page that shows the quotas.
-func ExampleKeyed_TakeParts() {
+func ExampleKeyedLimiter_TakeByComponent() {
 	names := []string{"second", "day"}
 	limiter := weir.Must(weir.New(weir.All(
 		weir.SlidingLog{Limit: 2, Per: time.Second},
@@ -37,7 +37,7 @@ func ExampleKeyed_TakeParts() {
 	)))
 	var parts []weir.Result // used again for each request, it costs no allocation
 	for range 3 {
-		r, err := limiter.TakeParts(context.Background(), "ann", 1, &parts)
+		r, err := limiter.TakeByComponent(context.Background(), "ann", 1, &parts)
 		if err != nil {
 			fmt.Println(err)
 		}
@@ -64,7 +64,7 @@ func ExampleTiers() {
 		switch {
 		case err != nil || !r.Allowed:
 			fmt.Println("refused")
-		case r.Part == 0:
+		case r.DecidedBy == 0:
 			fmt.Println("at once")
 		default:
 			fmt.Println("when there is room")
@@ -88,7 +88,7 @@ func ExampleSingleRateMarker() {
 		switch {
 		case err != nil || !r.Allowed:
 			fmt.Println("red")
-		case r.Part == 0:
+		case r.DecidedBy == 0:
 			fmt.Println("green")
 		default:
 			fmt.Println("yellow")
@@ -111,7 +111,7 @@ func ExampleTwoRateMarker() {
 		switch {
 		case err != nil || !r.Allowed:
 			fmt.Println("red")
-		case r.Part == 0:
+		case r.DecidedBy == 0:
 			fmt.Println("green")
 		default:
 			fmt.Println("yellow")
@@ -125,12 +125,12 @@ func ExampleTwoRateMarker() {
 }
 
 // Parts lists what a policy is composed of.
-func ExampleParts() {
+func ExampleComponents() {
 	policy := weir.All(
 		weir.TokenBucket{Limit: 300, Per: time.Minute},
 		weir.FixedWindow{Limit: 10_000, Per: time.Hour},
 	)
-	for i, part := range weir.Parts(policy) {
+	for i, part := range weir.Components(policy) {
 		fmt.Printf("%d: %v\n", i, part)
 	}
 	// Output:

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Customers have plans. The plan of a key is looked up for each decision; a key that is promoted keeps
-// what it has used up, in proportion.
+// Customers have plans. The plan of a key is looked up for each decision; a key that is promoted
+// keeps what it has used up, in proportion.
 func ExampleWithPolicyFor() {
 	var (
 		free weir.Policy = weir.TokenBucket{Limit: 10, Per: time.Minute}
@@ -36,7 +36,7 @@ func ExampleWithPolicyFor() {
 }
 
 // A limit is changed while the service runs. What was counted counts on.
-func ExampleKeyed_SetPolicy() {
+func ExampleKeyedLimiter_SetPolicy() {
 	limiter := weir.Must(weir.New(weir.FixedWindow{Limit: 100, Per: 24 * time.Hour}))
 	ctx := context.Background()
 	r, _ := limiter.Take(ctx, "ann", 30)

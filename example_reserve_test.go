@@ -9,7 +9,7 @@ import (
 )
 
 // A mailing of 250 goes out in batches, each as large as the provider takes at that time.
-func ExampleKeyed_TakeUpTo() {
+func ExampleKeyedLimiter_TakeUpTo() {
 	provider := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 100}))
 
 	sent, left := 0, 250
@@ -28,7 +28,7 @@ func ExampleKeyed_TakeUpTo() {
 }
 
 // What a call of a language model costs is known when it is over. Until then an estimate is booked.
-func ExampleKeyed_Reserve() {
+func ExampleKeyedLimiter_Reserve() {
 	tokens := weir.Must(weir.New(weir.TokenBucket{Limit: 60_000, Per: time.Minute, Burst: 10_000}))
 
 	complete := func(prompt string) {
@@ -88,8 +88,8 @@ func ExampleReservation_Settle() {
 	// booked true used 500 left 0
 }
 
-// Two limits of their own, for the same call: if the second denies, what the first has booked is given
-// back.
+// Two limits of their own, for the same call: if the second denies, what the first has booked is
+// given back.
 func ExampleReservation_Cancel() {
 	ctx := context.Background()
 	requests := weir.Must(weir.New(weir.SlidingLog{Limit: 10, Per: time.Hour}))
@@ -131,9 +131,9 @@ func ExampleReservation_Delay() {
 	// eve prints in 2m0s
 }
 
-// Of logins only those that fail are charged: one is taken before the password is checked, so that guesses at
-// the same time can't pass together, and returned if it was right.
-func ExampleKeyed_Return() {
+// Of logins only those that fail are charged: one is taken before the password is checked, so that
+// guesses at the same time can't pass together, and returned if it was right.
+func ExampleKeyedLimiter_Return() {
 	ctx := context.Background()
 	failures := weir.Must(weir.New(weir.SlidingLog{Limit: 3, Per: time.Hour}))
 
@@ -163,7 +163,7 @@ func ExampleKeyed_Return() {
 }
 
 // The help desk unlocks an account.
-func ExampleKeyed_Reset() {
+func ExampleKeyedLimiter_Reset() {
 	ctx := context.Background()
 	failures := weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}))
 

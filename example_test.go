@@ -85,7 +85,7 @@ func ExampleMust() {
 
 // An upload of several parts takes as many events, all or none. Asking for none looks at what is
 // left.
-func ExampleKeyed_Take() {
+func ExampleKeyedLimiter_Take() {
 	ctx := context.Background()
 	limiter := weir.Must(weir.New(weir.FixedWindow{Limit: 10, Per: 24 * time.Hour, FromFirst: true}))
 

@@ -9,8 +9,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Wait holds a worker back until its next message may go. Nothing is refused, and the order is kept.
-func ExampleKeyed_Wait() {
+// Wait holds a worker back until its next message may go. Nothing is refused, and the order is
+// kept.
+func ExampleKeyedLimiter_Wait() {
 	limiter := weir.Must(weir.New(weir.LeakyBucket{Limit: 100, Per: time.Second}))
 
 	start := time.Now()
@@ -30,9 +31,9 @@ func ExampleKeyed_Wait() {
 	// took 20ms: true
 }
 
-// A Wait that could not be granted in time fails at once, and counts nothing. So the time that is left
-// can be spent on something better.
-func ExampleKeyed_Wait_deadline() {
+// A Wait that could not be granted in time fails at once, and counts nothing. So the time that is
+// left can be spent on something better.
+func ExampleKeyedLimiter_Wait_deadline() {
 	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}))
 	limiter.Allow("report")
 
@@ -48,8 +49,9 @@ func ExampleKeyed_Wait_deadline() {
 	// true <nil>
 }
 
-// The queue of a LeakyBucket has as many places as its Capacity. When they are taken, Wait fails at once.
-func ExampleKeyed_Wait_queueFull() {
+// The queue of a LeakyBucket has as many places as its Capacity. When they are taken, Wait fails at
+// once.
+func ExampleKeyedLimiter_Wait_queueFull() {
 	printer := weir.Must(weir.New(weir.LeakyBucket{Limit: 1, Per: time.Minute, Capacity: 2}))
 
 	ctx, goHome := context.WithCancel(context.Background())

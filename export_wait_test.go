@@ -1,14 +1,14 @@
 package weir
 
 // Lines is how many lines of waiting callers the limiter keeps. It is zero when nobody waits.
-func Lines(k *Keyed) int {
+func Lines(k *KeyedLimiter) int {
 	k.lines.mu.Lock()
 	defer k.lines.mu.Unlock()
 	return len(k.lines.all)
 }
 
 // PoliciesKnown is how many policies the limiter has ready that WithPolicyFor returned.
-func PoliciesKnown(k *Keyed) int {
+func PoliciesKnown(k *KeyedLimiter) int {
 	n := 0
 	for _, generation := range []*planTable{k.plans.known.young.Load(), k.plans.known.old.Load()} {
 		for i := range *generation {

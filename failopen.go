@@ -47,7 +47,7 @@ type failOpen struct {
 }
 
 // Accept implements [Acceptor].
-func (f *failOpen) Accept(l *Keyed) error { return Accept(f.store, l) }
+func (f *failOpen) Accept(l *KeyedLimiter) error { return Accept(f.store, l) }
 
 // Do implements [Store].
 func (f *failOpen) Do(ctx context.Context, r Request) (Answer, error) {
@@ -70,9 +70,9 @@ func (f *failOpen) Do(ctx context.Context, r Request) (Answer, error) {
 // degraded returns a, marked as decided without the shared store.
 func degraded(a Answer, r Request) Answer {
 	a.Degraded = true
-	if r.Parts != nil {
-		for i := range *r.Parts {
-			(*r.Parts)[i].Degraded = true
+	if r.ByComponent != nil {
+		for i := range *r.ByComponent {
+			(*r.ByComponent)[i].Degraded = true
 		}
 	}
 	return a
@@ -82,7 +82,7 @@ func degraded(a Answer, r Request) Answer {
 type misused struct{ fault error }
 
 // Accept implements [Acceptor].
-func (m misused) Accept(*Keyed) error { return m.fault }
+func (m misused) Accept(*KeyedLimiter) error { return m.fault }
 
 // Do implements [Store].
 func (m misused) Do(context.Context, Request) (Answer, error) { return Answer{}, m.fault }

@@ -14,14 +14,14 @@ import (
 	"github.com/weir-go/weir/storetest"
 )
 
-// scopeOf is the scope of a limiter, for requests that no limiter makes.
-func scopeOf(p weir.Policy, opts ...weir.Option) (scope *weir.Scope) {
+// planOf is the plan of a limiter, for requests that no limiter makes.
+func planOf(p weir.Policy, opts ...weir.Option) (plan *weir.Plan) {
 	spy := storeFunc(func(_ context.Context, r weir.Request) (weir.Answer, error) {
-		scope = r.Scope
+		plan = r.Plan
 		return weir.Answer{}, nil
 	})
 	weir.Must(weir.New(p, append(opts, weir.WithStore(spy))...)).Allow("")
-	return scope
+	return plan
 }
 
 func TestFailOpen_StoreThatWorks(t *testing.T) {
@@ -76,7 +76,7 @@ func TestFailOpen_FailsClosed(t *testing.T) {
 	late, cancel := context.WithTimeout(ctx, 0)
 	defer cancel()
 	tooLong := fmt.Errorf("a key of 9 MB: %w", weir.ErrRequest)
-	scope := scopeOf(weir.TokenBucket{Limit: 5, Per: time.Second})
+	plan := planOf(weir.TokenBucket{Limit: 5, Per: time.Second})
 	for _, test := range []struct {
 		why string
 		ctx context.Context
@@ -93,7 +93,7 @@ func TestFailOpen_FailsClosed(t *testing.T) {
 			return weir.Answer{Result: weir.Result{Allowed: true}}, test.err
 		})
 		open := weir.FailOpen(fails, func(error) { t.Errorf("%s: granted", test.why) })
-		test.r.Scope, test.r.Key = scope, "k"
+		test.r.Plan, test.r.Key = plan, "k"
 		a, err := open.Do(test.ctx, test.r)
 		assert.Equal(t, weir.Answer{}, a, test.why)
 		assert.ErrorIs(t, err, test.err, test.why)
@@ -112,8 +112,8 @@ func (p twofold) Decider() (weir.Decider, error) {
 
 func (d twofoldDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
 	state, a := d.Decider.Decide(state, now, ask)
-	if ask.Parts != nil {
-		*ask.Parts = append((*ask.Parts)[:0], a.Result, a.Result)
+	if ask.ByComponent != nil {
+		*ask.ByComponent = append((*ask.ByComponent)[:0], a.Result, a.Result)
 	}
 	return state, a
 }
@@ -125,8 +125,8 @@ func TestFailOpen_TellsThatPartsAreDegraded(t *testing.T) {
 	clock := new(movingClock)
 	clock.ns.Store(12345)
 	a, err := weir.FailOpen(store, nil).Do(context.Background(), weir.Request{
-		Scope: scopeOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Second}}, weir.WithClock(clock)),
-		Ask:   weir.Ask{N: 1, Parts: &parts},
+		Plan: planOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Second}}, weir.WithClock(clock)),
+		Ask:  weir.Ask{N: 1, ByComponent: &parts},
 	})
 	require.NoError(t, err)
 	require.Len(t, parts, 2)

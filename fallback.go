@@ -133,7 +133,7 @@ type fallback struct {
 
 // Accept implements [Acceptor]. If the first store does not accept l, the second is not asked. It
 // would report the same again.
-func (f *fallback) Accept(l *Keyed) error {
+func (f *fallback) Accept(l *KeyedLimiter) error {
 	if err := Accept(f.first, l); err != nil {
 		return err
 	}
@@ -211,7 +211,8 @@ func (f *fallback) judge(try, wrote bool, err error) error {
 	news, until := try, int64(0)
 	switch {
 	case errors.Is(err, ErrRequest) || err == nil && !wrote:
-		// This tells nothing: the request may not even have reached the server. Another may try at once.
+		// This tells nothing: the request may not even have reached the server. Another may try at
+		// once.
 		news, until = false, 1
 	case err != nil:
 		until = saturatingAdd(f.clock.now(), f.coolDown)

@@ -67,7 +67,7 @@ func TestFallback_OnlyWhatWritesEndsAnOutage(t *testing.T) {
 }
 
 func TestFallback_AResetEndsAnOutage(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.fail(errStore)
 		take(t, l, "k", 1)
 		first.work()
@@ -79,7 +79,8 @@ func TestFallback_AResetEndsAnOutage(t *testing.T) {
 	})
 }
 
-// First reads the clock when its call is over, a second after second has decided. What second told stands.
+// First reads the clock when its call is over, a second after second has decided. What second told
+// stands.
 func TestR17_ALateFirstStoreMovesNoInstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, late, read := new(weir.MemStore), make(chan struct{}), make(chan struct{})

@@ -38,8 +38,8 @@ func (o *outages) report(err error) {
 	}
 }
 
-// during tells whether there was an outage at any instant from a to b. It is asked when all is over: others may
-// be answered at the instant at which one reports, and before it does.
+// during tells whether there was an outage at any instant from a to b. It is asked when all is
+// over: others may be answered at the instant at which one reports, and before it does.
 func (o *outages) during(a, b time.Time) bool {
 	for i, began := range o.began {
 		if !began.After(b) && (i >= len(o.ended) || !o.ended[i].Before(a)) {
@@ -49,11 +49,12 @@ func (o *outages) during(a, b time.Time) bool {
 	return false
 }
 
-// Whatever first does, and however many ask, by whatever method: nobody waits for longer than the budget, and
-// whoever is answered without first is so in an outage that was reported.
+// Whatever first does, and however many ask, by whatever method: nobody waits for longer than the
+// budget, and whoever is answered without first is so in an outage that was reported.
 //
-// Bookings, what is given back, and resets of a key take turns in a limiter, and the budget holds for all of
-// that together. So where they meet, one may be answered without a first that is slow, but has not failed.
+// Bookings, what is given back, and resets of a key take turns in a limiter, and the budget holds
+// for all of that together. So where they meet, one may be answered without a first that is slow,
+// but has not failed.
 func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 	const budget, coolDown = 100 * time.Millisecond, 300 * time.Millisecond
 	for name, fault := range map[string]func(*shared, *rand.Rand){
@@ -155,41 +156,45 @@ type answer struct {
 	asked, told time.Time
 }
 
-// fallbackCalls are all that a limiter asks its store for. They tell if the answer was degraded, as far as they
-// can.
+// fallbackCalls are all that a limiter asks its store for. They tell if the answer was degraded, as
+// far as they can.
 var fallbackCalls = []struct {
 	name       string
 	takesTurns bool
-	do         func(l *weir.Keyed, key string) (degraded bool, err error)
+	do         func(l *weir.KeyedLimiter, key string) (degraded bool, err error)
 }{
-	{"Allow", false, func(l *weir.Keyed, key string) (bool, error) { return false, orDenied(l.Allow(key)) }},
-	{"Take", false, func(l *weir.Keyed, key string) (bool, error) {
+	{"Allow", false, func(l *weir.KeyedLimiter, key string) (bool, error) { return false, orDenied(l.Allow(key)) }},
+	{"Take", false, func(l *weir.KeyedLimiter, key string) (bool, error) {
 		r, err := l.Take(context.Background(), key, 1)
 		return r.Degraded, err
 	}},
-	{"Take of 7", false, func(l *weir.Keyed, key string) (bool, error) {
+	{"Take of 7", false, func(l *weir.KeyedLimiter, key string) (bool, error) {
 		r, err := l.Take(context.Background(), key, 7)
 		return r.Degraded, err
 	}},
-	{"TakeUpTo", false, func(l *weir.Keyed, key string) (bool, error) {
+	{"TakeUpTo", false, func(l *weir.KeyedLimiter, key string) (bool, error) {
 		_, r, err := l.TakeUpTo(context.Background(), key, 3)
 		return r.Degraded, err
 	}},
-	{"TakeParts", false, func(l *weir.Keyed, key string) (bool, error) {
+	{"TakeByComponent", false, func(l *weir.KeyedLimiter, key string) (bool, error) {
 		var parts []weir.Result
-		r, err := l.TakeParts(context.Background(), key, 1, &parts)
+		r, err := l.TakeByComponent(context.Background(), key, 1, &parts)
 		return r.Degraded, err
 	}},
-	{"Wait", true, func(l *weir.Keyed, key string) (bool, error) { return false, l.Wait(context.Background(), key, 2) }},
-	{"Reserve", true, func(l *weir.Keyed, key string) (bool, error) {
+	{"Wait", true, func(l *weir.KeyedLimiter, key string) (bool, error) {
+		return false, l.Wait(context.Background(), key, 2)
+	}},
+	{"Reserve", true, func(l *weir.KeyedLimiter, key string) (bool, error) {
 		r, err := l.Reserve(context.Background(), key, 2)
 		if err != nil {
 			return false, err
 		}
 		return r.Degraded, nil
 	}},
-	{"Return", true, func(l *weir.Keyed, key string) (bool, error) { return false, l.Return(context.Background(), key, 1) }},
-	{"Reset", true, func(l *weir.Keyed, key string) (bool, error) { return false, l.Reset(context.Background(), key) }},
+	{"Return", true, func(l *weir.KeyedLimiter, key string) (bool, error) {
+		return false, l.Return(context.Background(), key, 1)
+	}},
+	{"Reset", true, func(l *weir.KeyedLimiter, key string) (bool, error) { return false, l.Reset(context.Background(), key) }},
 }
 
 func orDenied(allowed bool) error {

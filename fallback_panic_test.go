@@ -14,7 +14,7 @@ import (
 )
 
 // inPanic runs a test in a bubble, on a Fallback whose Report does what it is told.
-func inPanic(t *testing.T, report func(error), test func(t *testing.T, l *weir.Keyed, first *shared)) {
+func inPanic(t *testing.T, report func(error), test func(t *testing.T, l *weir.KeyedLimiter, first *shared)) {
 	synctest.Test(t, func(t *testing.T) {
 		first := new(shared)
 		store := weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{Report: report})
@@ -25,17 +25,17 @@ func inPanic(t *testing.T, report func(error), test func(t *testing.T, l *weir.K
 
 func outOfPaper(error) { panic("out of paper") }
 
-func isOutOfPaper(t *testing.T, l *weir.Keyed) {
+func isOutOfPaper(t *testing.T, l *weir.KeyedLimiter) {
 	t.Helper()
 	r, err := l.Take(background, "k", 1)
 	assert.ErrorContains(t, err, "FallbackOptions.Report panicked: out of paper")
 	assert.Equal(t, weir.Result{}, r)
 }
 
-// A Report that panicked ended the process, since nobody could recover. Now it is an error of the request for which
-// it is called, and the outage goes on as if it had returned.
+// A Report that panicked ended the process, since nobody could recover. Now it is an error of the
+// request for which it is called, and the outage goes on as if it had returned.
 func TestFallback_PanicOfReport(t *testing.T) {
-	inPanic(t, outOfPaper, func(t *testing.T, l *weir.Keyed, first *shared) {
+	inPanic(t, outOfPaper, func(t *testing.T, l *weir.KeyedLimiter, first *shared) {
 		first.fail(errStore)
 		isOutOfPaper(t, l)
 		assert.True(t, take(t, l, "k", 1).Degraded)
@@ -54,7 +54,7 @@ func TestFallback_PanicOfReport(t *testing.T) {
 
 // Of many callers only one gets the error, as Report is called once.
 func TestFallback_PanicOfReportAmongMany(t *testing.T) {
-	inPanic(t, outOfPaper, func(t *testing.T, l *weir.Keyed, first *shared) {
+	inPanic(t, outOfPaper, func(t *testing.T, l *weir.KeyedLimiter, first *shared) {
 		first.fail(errStore)
 		first.takes.Store(int64(10 * time.Millisecond))
 		var mu sync.Mutex
@@ -82,7 +82,7 @@ func TestFallback_PanicOfReportAmongMany(t *testing.T) {
 
 // Where no caller waits any more, a panic of Report is nobody's error.
 func TestFallback_PanicOfReportForNobody(t *testing.T) {
-	inPanic(t, outOfPaper, func(t *testing.T, l *weir.Keyed, first *shared) {
+	inPanic(t, outOfPaper, func(t *testing.T, l *weir.KeyedLimiter, first *shared) {
 		first.hang()
 		ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
 		defer cancel()
@@ -94,7 +94,7 @@ func TestFallback_PanicOfReportForNobody(t *testing.T) {
 }
 
 func TestFallback_ReportThatEndsItsGoroutine(t *testing.T) {
-	inPanic(t, func(error) { runtime.Goexit() }, func(t *testing.T, l *weir.Keyed, first *shared) {
+	inPanic(t, func(error) { runtime.Goexit() }, func(t *testing.T, l *weir.KeyedLimiter, first *shared) {
 		first.fail(errStore)
 		assert.True(t, take(t, l, "k", 1).Degraded)
 		first.work()

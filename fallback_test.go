@@ -80,7 +80,7 @@ func (n *news) told(t *testing.T, want ...string) {
 const late = "weir: the first store did not answer within 100ms"
 
 // inFallback runs a test in a bubble, on a limiter that grants a hundred and no more.
-func inFallback(t *testing.T, opts weir.FallbackOptions, test func(t *testing.T, l *weir.Keyed, first *shared, n *news)) {
+func inFallback(t *testing.T, opts weir.FallbackOptions, test func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news)) {
 	synctest.Test(t, func(t *testing.T) {
 		first, n := new(shared), new(news)
 		opts.Report = n.report
@@ -91,7 +91,7 @@ func inFallback(t *testing.T, opts weir.FallbackOptions, test func(t *testing.T,
 }
 
 // taking is how long a take takes, and its answer.
-func taking(t *testing.T, l *weir.Keyed) (time.Duration, weir.Result) {
+func taking(t *testing.T, l *weir.KeyedLimiter) (time.Duration, weir.Result) {
 	t.Helper()
 	began := time.Now()
 	r := take(t, l, "k", 1)
@@ -115,7 +115,7 @@ func TestFallback_StoreThatWorks(t *testing.T) {
 }
 
 func TestFallback_AnswersOfSecond(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		assert.Equal(t, weir.Result{Allowed: true, Limit: 100, Remaining: 99, ResetAfter: 24 * time.Hour}, take(t, l, "k", 1))
 		first.fail(errStore)
 		want := weir.Result{Allowed: true, Limit: 100, Remaining: 0, ResetAfter: 24 * time.Hour, Degraded: true}
@@ -128,7 +128,7 @@ func TestFallback_AnswersOfSecond(t *testing.T) {
 
 // After a cool-down one at a time asks first, however many come.
 func TestFallback_OneTriesWhetherFirstIsBack(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{MaxInFlight: 60}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+	inFallback(t, weir.FallbackOptions{MaxInFlight: 60}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.fail(errStore)
 		taking(t, l)
 		crowd := func() (asked int64, slow int) {
@@ -179,7 +179,7 @@ func TestFallback_OneTriesWhetherFirstIsBack(t *testing.T) {
 
 // A request that first cannot decide says nothing of first, and is not decided elsewhere.
 func TestFallback_RequestAtFault(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		fault := fmt.Errorf("a key of 9 MB: %w", weir.ErrRequest)
 		refused := func() {
 			first.fail(fault)
@@ -217,11 +217,11 @@ func TestFallback_BothFail(t *testing.T) {
 
 // A reset reaches both stores, and fails if it did not reach the first.
 func TestFallback_Reset(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, _ *weir.Keyed, _ *shared, _ *news) {
+	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, _ *weir.KeyedLimiter, _ *shared, _ *news) {
 		first, second := new(shared), new(weir.MemStore)
 		store := weir.Fallback(first, second, weir.FallbackOptions{})
 		l := weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}, weir.WithStore(store)))
-		forget := weir.Request{Scope: scopeOf(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}), Key: "k", Forget: true}
+		forget := weir.Request{Plan: planOf(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}), Key: "k", Forget: true}
 
 		take(t, l, "k", 1)
 		first.fail(errStore)
@@ -242,7 +242,7 @@ func TestFallback_Reset(t *testing.T) {
 
 // The bound: however often first comes and goes, a key gets no more than both stores allow.
 func TestFallback_NoMoreThanBothAllow(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{CoolDown: time.Millisecond}, func(t *testing.T, l *weir.Keyed, first *shared, _ *news) {
+	inFallback(t, weir.FallbackOptions{CoolDown: time.Millisecond}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, _ *news) {
 		granted := 0
 		for i := range 5000 {
 			if i%3 == 0 {

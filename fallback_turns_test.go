@@ -12,10 +12,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Calls that wait for others of their key are answered when their budget is over, whether first has been asked
-// by then or not, and first has not failed.
+// Calls that wait for others of their key are answered when their budget is over, whether first has
+// been asked by then or not, and first has not failed.
 func TestFallback_BudgetHoldsForTurns(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		ctx := context.Background()
 		require.NoError(t, l.Wait(ctx, "k", 10))
 		first.takes.Store(int64(80 * time.Millisecond))
@@ -56,11 +56,11 @@ func TestFallback_BudgetHoldsForTurns(t *testing.T) {
 	})
 }
 
-// Whose context ends at the very instant at which the budget is over gets the error of the context: middleware
-// tells by it that nobody waits for the answer.
+// Whose context ends at the very instant at which the budget is over gets the error of the context:
+// middleware tells by it that nobody waits for the answer.
 func TestFallback_ContextThatEndsWithTheBudget(t *testing.T) {
 	for range 50 {
-		inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, _ *news) {
+		inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, _ *news) {
 			first.hang()
 			ctx, cancel := context.WithTimeout(background, 100*time.Millisecond)
 			defer cancel()

@@ -68,8 +68,8 @@ func (f *fallback) call(ctx context.Context, now int64, r Request, try bool) *fi
 	c := &firstCall{term: f.termAt(now), values: ctx, f: f, r: r, try: try, done: make(chan struct{})}
 	// It may outlast the caller, whose memory it must not touch then.
 	c.r.Key = strings.Clone(r.Key)
-	if r.Parts != nil {
-		c.r.Parts = &c.parts
+	if r.ByComponent != nil {
+		c.r.ByComponent = &c.parts
 	}
 	if r.Charges != nil {
 		c.charges = slices.Clone(*r.Charges)
@@ -142,8 +142,8 @@ func (c *firstCall) wait(ctx context.Context, r Request, hurry <-chan time.Time)
 		c.judgeLater()
 		return Answer{}, ctx.Err()
 	}
-	if r.Parts != nil {
-		*r.Parts = append((*r.Parts)[:0], c.parts...)
+	if r.ByComponent != nil {
+		*r.ByComponent = append((*r.ByComponent)[:0], c.parts...)
 	}
 	if r.Charges != nil && r.N > 0 {
 		*r.Charges = append((*r.Charges)[:0], c.charges...)

@@ -17,7 +17,7 @@ import (
 // The budget holds whether or not first heeds its context, and is spent once, not by every request.
 func TestFallback_Budget(t *testing.T) {
 	for _, deaf := range []bool{true, false} {
-		inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+		inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 			first.takes.Store(int64(10 * time.Minute))
 			first.deaf.Store(deaf)
 			d, r := taking(t, l)
@@ -42,7 +42,7 @@ func TestFallback_Budget(t *testing.T) {
 // First is waited for after its context has ended, as long as the budget lasts: an answer may be
 // there that nobody had the time to read.
 func TestFallback_AnswerAtTheLastMoment(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.hang()
 		first.takes.Store(int64(99 * time.Millisecond))
 		d, r := taking(t, l)
@@ -54,7 +54,7 @@ func TestFallback_AnswerAtTheLastMoment(t *testing.T) {
 
 // Calls share deadlines; none has more than the budget, nor much less.
 func TestFallback_BudgetAtAnyTime(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{Budget: 1600 * time.Microsecond, CoolDown: 1}, func(t *testing.T, l *weir.Keyed, first *shared, _ *news) {
+	inFallback(t, weir.FallbackOptions{Budget: 1600 * time.Microsecond, CoolDown: 1}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, _ *news) {
 		first.hang()
 		for i := range 200 {
 			d, r := taking(t, l)
@@ -74,7 +74,7 @@ func TestFallback_BudgetAtAnyTime(t *testing.T) {
 // A caller that gives up is told so at once. That says nothing of first: it has its budget all the
 // same.
 func TestFallback_ImpatientCallers(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		hurry := func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 			defer cancel()
@@ -117,7 +117,7 @@ func TestFallback_ImpatientCallers(t *testing.T) {
 // However many callers there are, a first store that hangs for ever costs no more goroutines than
 // it may.
 func TestFallback_BoundsWhatIsInFlight(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{MaxInFlight: 7, CoolDown: 10 * time.Millisecond}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+	inFallback(t, weir.FallbackOptions{MaxInFlight: 7, CoolDown: 10 * time.Millisecond}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.hang()
 		for range 100 {
 			for range 20 {
@@ -144,16 +144,16 @@ func TestFallback_WhatIsGivenUp(t *testing.T) {
 		first := storeFunc(func(_ context.Context, r weir.Request) (weir.Answer, error) {
 			time.Sleep(time.Second)
 			keys = append(keys, r.Key)
-			*r.Parts = append((*r.Parts)[:0], weir.Result{Limit: 1}, weir.Result{Limit: 2})
+			*r.ByComponent = append((*r.ByComponent)[:0], weir.Result{Limit: 1}, weir.Result{Limit: 2})
 			return weir.Answer{Result: weir.Result{Limit: 3}}, nil
 		})
 		store := weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{})
 		var parts []weir.Result
 		buffer := []byte("k")
 		a, err := store.Do(context.Background(), weir.Request{
-			Scope: scopeOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Second}}),
-			Key:   unsafe.String(&buffer[0], len(buffer)),
-			Ask:   weir.Ask{N: 1, Parts: &parts},
+			Plan: planOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Second}}),
+			Key:  unsafe.String(&buffer[0], len(buffer)),
+			Ask:  weir.Ask{N: 1, ByComponent: &parts},
 		})
 		require.NoError(t, err)
 		assert.True(t, a.Degraded)
@@ -171,8 +171,8 @@ func TestFallback_PartsOfFirst(t *testing.T) {
 	parts := []weir.Result{{Limit: 9}}
 	store := weir.Fallback(new(weir.MemStore), new(weir.MemStore), weir.FallbackOptions{Budget: time.Hour})
 	_, err := store.Do(context.Background(), weir.Request{
-		Scope: scopeOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Hour}}),
-		Ask:   weir.Ask{N: 1, Parts: &parts},
+		Plan: planOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Hour}}),
+		Ask:  weir.Ask{N: 1, ByComponent: &parts},
 	})
 	require.NoError(t, err)
 	require.Len(t, parts, 2)

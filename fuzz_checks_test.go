@@ -38,7 +38,7 @@ func (x *trial) checkRemaining(a weir.Answer) {
 	require.LessOrEqual(x.t, a.Remaining, a.Limit)
 	_, all := x.decide(x.state, x.now, weir.Ask{N: a.Remaining})
 	require.True(x.t, all.Allowed, "R5: %#v denied all of %d", x.policy, a.Remaining)
-	most, upTo := weir.Answer{}, weir.Ask{N: math.MaxInt, How: weir.UpTo}
+	most, upTo := weir.Answer{}, weir.Ask{N: math.MaxInt, Mode: weir.UpTo}
 	_, most = x.decide(x.state, x.now, upTo)
 	require.Equal(x.t, a.Remaining, most.Granted, "R5: %#v granted as many as there are", x.policy)
 	require.Equal(x.t, a.Remaining > 0, most.Allowed)
@@ -68,8 +68,8 @@ func (x *trial) checkExpiry(a weir.Answer) {
 		{N: -1},
 		{N: -1, GrantedAt: x.granted},
 		{N: a.Limit, MaxWait: math.MaxInt64},
-		{N: math.MaxInt, How: weir.UpTo},
-		{N: math.MaxInt, How: weir.Regardless},
+		{N: math.MaxInt, Mode: weir.UpTo},
+		{N: math.MaxInt, Mode: weir.Regardless},
 	} {
 		for _, at := range []int64{expiry, max(expiry, x.now), math.MaxInt64} {
 			_, got := x.decide(x.state, at, ask)
@@ -84,8 +84,9 @@ func (x *trial) checkExpiry(a weir.Answer) {
 	}
 }
 
-// checkLate checks R7 on the policy itself, which a limiter's clock shields: an instant before the latest grant
-// earns nothing. What is granted then leaves the state that a grant at the latest instant does.
+// checkLate checks R7 on the policy itself, which a limiter's clock shields: an instant before the
+// latest grant earns nothing. What is granted then leaves the state that a grant at the latest
+// instant does.
 func (x *trial) checkLate(ask weir.Ask) {
 	if ask.N <= 0 || x.decider.Expiry(x.state) <= x.granted {
 		return

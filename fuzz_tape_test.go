@@ -73,7 +73,8 @@ type course struct {
 	grants []grant
 }
 
-// A grant is how many events were granted at an instant, and what they were charged, if that was asked.
+// A grant is how many events were granted at an instant, and what they were charged, if that was
+// asked.
 type grant struct {
 	n       int
 	at      int64
@@ -111,9 +112,9 @@ func (c *course) ask() weir.Ask {
 		ask.MaxWait = pick(c.tape, -1, 1, c.last.RetryAfter, max(c.last.RetryAfter, 1)-1, c.last.Delay, time.Duration(c.event),
 			time.Duration(c.width), math.MaxInt64, time.Duration(c.any(math.MaxInt64)))
 	case 2:
-		ask.How = weir.UpTo
+		ask.Mode = weir.UpTo
 	case 3: // mostly so little that it is paid for soon
-		ask.How = weir.Regardless
+		ask.Mode = weir.Regardless
 		ask.N = pick(c.tape, ask.N, 1, 2, int(c.byte()), limit, int(saturated(int64(limit), int64(some))), some)
 	}
 	switch {
@@ -143,7 +144,7 @@ func (c *course) back(n int) weir.Ask {
 // note remembers what the ask was granted.
 func (c *course) note(now int64, ask weir.Ask, a weir.Answer) {
 	n := ask.N
-	if ask.How == weir.UpTo {
+	if ask.Mode == weir.UpTo {
 		n = a.Granted
 	}
 	if a.Allowed && n > 0 {

@@ -15,8 +15,8 @@ import (
 // lastSecond is where a limiter's time ends: any later instant counts as the largest int64.
 const lastSecond = math.MaxInt64 / int64(time.Second) * int64(time.Second)
 
-// A trial puts the same asks to a policy as a pure function, to a limiter with a store and a clock, and
-// to the model, and requires that all three agree.
+// A trial puts the same asks to a policy as a pure function, to a limiter with a store and a clock,
+// and to the model, and requires that all three agree.
 type trial struct {
 	t       *testing.T
 	policy  weir.Policy
@@ -28,9 +28,9 @@ type trial struct {
 
 	clock   handClock
 	front   frontStore
-	limiter *weir.Keyed // through the front, so that it can be asked all
-	direct  *weir.Keyed // past it: MemStore has short ways for Allow and Take
-	allows  int         // how many asks could have gone a short way; every other does
+	limiter *weir.KeyedLimiter // through the front, so that it can be asked all
+	direct  *weir.KeyedLimiter // past it: MemStore has short ways for Allow and Take
+	allows  int                // how many asks could have gone a short way; every other does
 }
 
 func newTrial(t *testing.T, p weir.Policy) *trial {

@@ -14,8 +14,8 @@ import (
 // Return does not name the grant; only a [Reservation] does. It gives back the latest events:
 //
 //   - Windows and [SlidingLog] free the latest events that they still count.
-//   - A [TokenBucket] frees nothing while bookings of [Keyed.Wait] or [Keyed.Reserve] lie ahead, or
-//     while the key is in debt.
+//   - A [TokenBucket] frees nothing while bookings of [KeyedLimiter.Wait] or [KeyedLimiter.Reserve]
+//     lie ahead, or while the key is in debt.
 //   - A [LeakyBucket] frees only the last event, and only if no other occupies the outlet.
 //   - [All] frees them in every part, [Tiers] in the last tier that is not full.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
@@ -26,13 +26,13 @@ import (
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
 // after they were cancelled. The store then gets one second. Return is safe for concurrent use.
-func (k *Keyed) Return(ctx context.Context, key string, n int) error {
+func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	ctx, cancel := unended(ctx)
 	defer cancel()
 	err := k.check(ctx, n)
 	if err == nil && n > 0 {
 		_, err = k.giveBack(ctx, key, false, func(*line) (g giveBack, err error) {
-			g.scope, err = k.plans.scope(ctx, key)
+			g.plan, err = k.plans.of(ctx, key)
 			g.ask.N = -n
 			return g, err
 		})
@@ -52,7 +52,7 @@ func (k *Keyed) Return(ctx context.Context, key string, n int) error {
 //
 // If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
 // ctx that has ended is an error. Reset is safe for concurrent use.
-func (k *Keyed) Reset(ctx context.Context, key string) error {
+func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	err := k.check(ctx, 0)
 	if err == nil {
 		err = k.renew(ctx, key, true)
@@ -78,7 +78,7 @@ func unended(ctx context.Context) (context.Context, context.CancelFunc) {
 // A giveBack is events that are given back in one call: those of a grant, those of waiters that are
 // about to leave, or both.
 type giveBack struct {
-	scope *Scope // nil if there are none
+	plan  *Plan // nil if there are none
 	ask   Ask
 	run   *run    // the last of the line, if its bookings are to move up
 	first *waiter // of those
@@ -90,7 +90,7 @@ type giveBack struct {
 // because the events that are free depend on them.
 //
 // It reports whether it asked the store, or found that there is nothing to give back.
-func (k *Keyed) giveBack(
+func (k *KeyedLimiter) giveBack(
 	ctx context.Context, key string, alone bool, name func(*line) (giveBack, error),
 ) (asked bool, err error) {
 	ln, ctx, err := k.lines.start(ctx, key, returning)
@@ -107,10 +107,10 @@ func (k *Keyed) giveBack(
 		}
 	}
 	g, err := name(ln)
-	if err != nil || g.scope == nil {
+	if err != nil || g.plan == nil {
 		return err == nil, err
 	}
-	a, err := k.store.Do(ctx, Request{Scope: g.scope, Key: key, Ask: g.ask})
+	a, err := k.store.Do(ctx, Request{Plan: g.plan, Key: key, Ask: g.ask})
 	if err == nil {
 		k.lines.givenBack(ln, g, a)
 	}
@@ -129,7 +129,7 @@ func (ls *lines) booksIn(ln *line) bool {
 func (ls *lines) ofGrant(ln *line, g *grant, n int, now int64) giveBack {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if g.books() && ln.booked.run.follows(g.scope, g.end()) {
+	if g.books() && ln.booked.run.follows(g.plan, g.end()) {
 		if counting := g.counting(n, now); counting > 0 {
 			back := ls.ofRun(ln, counting)
 			if back.start = 0; n == g.n { // else the run follows what the grant keeps
@@ -138,7 +138,7 @@ func (ls *lines) ofGrant(ln *line, g *grant, n int, now int64) giveBack {
 			return back
 		}
 	}
-	return giveBack{scope: g.scope, ask: g.back(n)}
+	return giveBack{plan: g.plan, ask: g.back(n)}
 }
 
 // ofWaiter gives back the place of w, which is about to leave, and the places of all others of the
@@ -169,7 +169,7 @@ func (ls *lines) ofRun(ln *line, n int) giveBack {
 		}
 	}
 	n += min(behind, math.MaxInt-n)
-	return giveBack{r.scope, r.back(n), r, w.next, r.start}
+	return giveBack{r.plan, r.back(n), r, w.next, r.start}
 }
 
 // givenBack moves up the waiters of the last run, as the answer says. Each moves by the share of

@@ -63,8 +63,8 @@ func TestReturn_WhenThePlanHasChanged(t *testing.T) {
 	}, weir.WithPolicyFor(func(context.Context, string) weir.Policy { return plan.Load().(weir.Policy) }))
 }
 
-// R17: where places are booked, it is not known whether what is returned lies before or behind them, and so
-// it frees nothing.
+// R17: where places are booked, it is not known whether what is returned lies before or behind
+// them, and so it frees nothing.
 func TestR17_ReturnWhilePlacesAreBooked(t *testing.T) {
 	for _, p := range bookable {
 		bubble(t, p, func(c *crowd) {
@@ -105,7 +105,7 @@ func TestReturn_ADenialUnderWayIsOutOfDate(t *testing.T) {
 		switch {
 		case r.N < 0 && first: // somebody else takes what was given back
 			first = false
-			_, _ = mem.Do(ctx, weir.Request{Scope: r.Scope, Key: r.Key, Ask: weir.Ask{N: 1}})
+			_, _ = mem.Do(ctx, weir.Request{Plan: r.Plan, Key: r.Key, Ask: weir.Ask{N: 1}})
 		case r.N > 0 && !a.Allowed:
 			time.Sleep(100 * ms)
 		}

@@ -9,7 +9,7 @@ import (
 // A grant is a number of events that a store has granted. It identifies them when they are given
 // back.
 type grant struct {
-	scope    *Scope
+	plan     *Plan
 	n        int
 	at       int64    // the instant of the decision, by the clock of the store
 	charges  []Charge // what each policy charged for it
@@ -24,7 +24,7 @@ type reply struct {
 }
 
 // ask asks the store for events.
-func (k *Keyed) ask(ctx context.Context, s *Scope, key string, ask Ask) (reply, error) {
+func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask) (reply, error) {
 	var asked struct { // one allocation
 		read    atomic.Int64
 		charges []Charge
@@ -33,7 +33,7 @@ func (k *Keyed) ask(ctx context.Context, s *Scope, key string, ask Ask) (reply, 
 	asked.read.Store(-1)
 	asked.charges = asked.room[:0]
 	ask.Charges = &asked.charges
-	a, err := k.store.Do(ctx, Request{Scope: s, Key: key, Ask: ask, read: &asked.read})
+	a, err := k.store.Do(ctx, Request{Plan: s, Key: key, Ask: ask, read: &asked.read})
 	if err != nil {
 		return reply{}, err
 	}
@@ -48,11 +48,11 @@ func (k *Keyed) ask(ctx context.Context, s *Scope, key string, ask Ask) (reply, 
 	return r, nil
 }
 
-func newGrant(s *Scope, n int, a Answer, charges []Charge) grant {
+func newGrant(s *Plan, n int, a Answer, charges []Charge) grant {
 	if len(charges) == 0 { // the policy keeps no account of it
 		charges = []Charge{{N: n, For: a.ResetAfter}}
 	}
-	g := grant{scope: s, n: n, at: max(a.At, 1), charges: charges, degraded: a.Degraded}
+	g := grant{plan: s, n: n, at: max(a.At, 1), charges: charges, degraded: a.Degraded}
 	if g.at > a.At { // zero stands for no instant: the charges are told from one later
 		for i := range charges {
 			charges[i].Before -= time.Duration(g.at - a.At)

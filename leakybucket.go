@@ -8,10 +8,11 @@ import "time"
 // next goes Per/Limit later. A request for n events goes as a whole at its slot. It occupies the
 // outlet for n slots from there.
 //
-//   - [Keyed.Allow] and [Keyed.Take] do not queue. They are granted if the outlet is free now.
-//   - [Keyed.Wait] joins the queue if its slot is at most Capacity slots ahead. Otherwise it fails
-//     at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When one
-//     gives up, the waiters behind it move up, as [Keyed.Wait] describes.
+//   - [KeyedLimiter.Allow] and [KeyedLimiter.Take] do not queue. They are granted if the outlet is
+//     free now.
+//   - [KeyedLimiter.Wait] joins the queue if its slot is at most Capacity slots ahead. Otherwise it
+//     fails at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When
+//     one gives up, the waiters behind it move up, as [KeyedLimiter.Wait] describes.
 //
 // Choose it to protect a server or device that cannot take bursts: a provider that counts every
 // second, a printer, a mail relay. Where bursts are harmless, [TokenBucket] makes callers wait

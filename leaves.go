@@ -2,8 +2,8 @@ package weir
 
 import "slices"
 
-// leaves are what a policy is composed of in the end, in their order. A marker is one: its buckets count
-// together.
+// leaves are what a policy is composed of in the end, in their order. A marker is one: its buckets
+// count together.
 func (r Rule) leaves() []Rule {
 	if c, ok := r.Decider.(*composed); ok {
 		return c.leaves
@@ -74,12 +74,12 @@ func own[T any](c *composed, all []T, i int) []T {
 	return all[p.leaf : p.leaf+p.leaves : p.leaf+p.leaves]
 }
 
-// charge counts n events, in any case, on the words of the leaves of d. Of tiers it is the last that
-// is charged: none has more than all of them then.
+// charge counts n events, in any case, on the words of the leaves of d. Of tiers it is the last
+// that is charged: none has more than all of them then.
 func charge(d Decider, words [][]uint64, now int64, n int) {
 	c, ok := d.(*composed)
 	if !ok {
-		words[0], _ = d.Decide(words[0], now, Ask{N: n, How: Regardless})
+		words[0], _ = d.Decide(words[0], now, Ask{N: n, Mode: Regardless})
 		return
 	}
 	for i := range c.parts {
@@ -109,7 +109,8 @@ func units(d Decider, from int) []unit {
 	return us
 }
 
-// places are the accounts by which each of the places counts where an event can be: a leaf, or the tier that pays.
+// places are the accounts by which each of the places counts where an event can be: a leaf, or the
+// tier that pays.
 func (u unit) places(accounts []*account) [][]*account {
 	accounts = accounts[u.from:u.to]
 	c, ok := u.decider.(*composed)

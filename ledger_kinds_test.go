@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// R15, row 1: only the numbers of a policy change, in either direction and between all forms that words have. What
-// was counted stays counted, to the event and the instant.
+// R15, row 1: only the numbers of a policy change, in either direction and between all forms that
+// words have. What was counted stays counted, to the event and the instant.
 func TestR15_OnlyTheNumbersChange(t *testing.T) {
 	const huge = math.MaxInt / 2 // in two words, where a small limit has one
 	hour, odd := time.Hour, time.Hour+1
@@ -54,7 +54,7 @@ func onlyTheNumbers(t *testing.T, from, to weir.Policy) {
 	for _, used := range []int{3, 10} {
 		k, want := ledgerKey{t: t}, ledgerKey{t: t}
 		require.True(t, k.ask(from, t0, weir.Ask{N: used}).Allowed)
-		want.ask(to, t0, weir.Ask{N: used, How: weir.Regardless})
+		want.ask(to, t0, weir.Ask{N: used, Mode: weir.Regardless})
 		require.Equal(t, max(limit-used, 0), k.remaining(to, t0))
 		for _, at := range []int64{t0, t0 + int64(time.Minute), t0 + int64(time.Hour), t0 + int64(100*time.Minute)} {
 			for _, n := range []int{0, 1, 10} {
@@ -65,7 +65,8 @@ func onlyTheNumbers(t *testing.T, from, to weir.Policy) {
 	}
 }
 
-// R15, row 2: a queue or a bucket of another rate does not shut the key for longer than it would have been.
+// R15, row 2: a queue or a bucket of another rate does not shut the key for longer than it would
+// have been.
 func TestR15_AnotherRateShutsNoKeyForLonger(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.LeakyBucket{Limit: 4, Per: time.Second, Capacity: 10},
@@ -88,8 +89,8 @@ func TestR15_AnotherRateShutsNoKeyForLonger(t *testing.T) {
 	}
 }
 
-// R15, rows 3 and 5: another kind, or another span, is charged by share, rounded down, for its own span after
-// the last event.
+// R15, rows 3 and 5: another kind, or another span, is charged by share, rounded down, for its own
+// span after the last event.
 func TestR15_AnotherKindIsChargedByShare(t *testing.T) {
 	hour := int64(time.Hour)
 	for _, p := range append(allPolicies(100, time.Hour), weir.CalendarWindow{Limit: 100, Unit: weir.Hour}) {

@@ -16,18 +16,19 @@ func packedWindow(limit int) weir.Policy {
 	return weir.SlidingWindow{Limit: limit, Per: 12 * time.Microsecond}
 }
 
-// R5: what a policy of a large limit has counted is told to the event, though that of a smaller one, which shares
-// the count, can't hold it in its own word.
+// R5: what a policy of a large limit has counted is told to the event, though that of a smaller
+// one, which shares the count, can't hold it in its own word.
 func TestR5_ACountThatAnotherLimitCannotHold(t *testing.T) {
 	small, large := packedWindow(7), weir.Tiers(packedWindow(70), weir.LeakyBucket{Limit: 1, Per: 12 * time.Microsecond})
 	k := ledgerKey{t: t}
 	require.True(t, k.ask(small, t0, weir.Ask{N: 1}).Allowed)
-	got := k.ask(large, t0, weir.Ask{N: 62, How: weir.UpTo})
+	got := k.ask(large, t0, weir.Ask{N: 62, Mode: weir.UpTo})
 	require.Equal(t, []int{62, 7}, []int{got.Granted, got.Remaining})
 	assert.True(t, k.ask(large, t0, weir.Ask{N: 7}).Allowed)
 }
 
-// R5 and R15: nor does a count that is leaving a window become another one when the limit is lowered.
+// R5 and R15: nor does a count that is leaving a window become another one when the limit is
+// lowered.
 func TestR15_ALoweredLimitKeepsACountThatItCannotHold(t *testing.T) {
 	small, large := packedWindow(7), packedWindow(70)
 	k, start := ledgerKey{t: t}, t0-t0%12_000
@@ -55,21 +56,22 @@ func TestR6_ADebtThatItsLimitCannotHold(t *testing.T) {
 	k, start := ledgerKey{t: t}, t0-t0%12_000
 	require.True(t, k.ask(weir.SlidingLog{Limit: 7, Per: 6 * time.Microsecond}, start, weir.Ask{N: 1}).Allowed)
 	require.False(t, k.ask(small, start, weir.Ask{N: 7}).Allowed) // it starts to charge
-	owes := k.ask(small, start+8_000, weir.Ask{N: 63, How: weir.Regardless})
+	owes := k.ask(small, start+8_000, weir.Ask{N: 63, Mode: weir.Regardless})
 	assert.Equal(t, owes.ResetAfter, k.ask(small, start+8_000, weir.Ask{}).ResetAfter)
 }
 
-// R4: an ask for up to more than the limit is told when there is an event again, though a debt beyond
-// all numbers is charged until then.
+// R4: an ask for up to more than the limit is told when there is an event again, though a debt
+// beyond all numbers is charged until then.
 func TestR4_UpToMoreThanTheLimitAfterADebtWithoutNumber(t *testing.T) {
 	k := ledgerKey{t: t}
 	window := weir.FixedWindow{Limit: 1, Per: time.Second}
-	end := k.ask(window, t0, weir.Ask{N: math.MaxInt, How: weir.Regardless}).ResetAfter
-	got := k.ask(weir.TokenBucket{Limit: 1, Per: time.Hour}, t0, weir.Ask{N: 2, How: weir.UpTo})
+	end := k.ask(window, t0, weir.Ask{N: math.MaxInt, Mode: weir.Regardless}).ResetAfter
+	got := k.ask(weir.TokenBucket{Limit: 1, Per: time.Hour}, t0, weir.Ask{N: 2, Mode: weir.UpTo})
 	assert.Equal(t, end, got.RetryAfter)
 }
 
-// R14: a denied ask of another policy makes no debt shorter that the limit's own state would have rounded up.
+// R14: a denied ask of another policy makes no debt shorter that the limit's own state would have
+// rounded up.
 func TestR14_ADenialBeforeADebtChangesNothing(t *testing.T) {
 	window, other := weir.SlidingWindow{Limit: 1, Per: 24}, weir.FixedWindow{Limit: 1, Per: 720}
 	alone, asked := ledgerKey{t: t}, ledgerKey{t: t}
@@ -78,7 +80,7 @@ func TestR14_ADenialBeforeADebtChangesNothing(t *testing.T) {
 		if k == &asked {
 			require.False(t, k.ask(other, t0+6, weir.Ask{N: 2}).Allowed)
 		}
-		k.ask(window, t0+6, weir.Ask{N: 2, How: weir.Regardless})
+		k.ask(window, t0+6, weir.Ask{N: 2, Mode: weir.Regardless})
 	}
 	assert.Equal(t, alone.ask(window, t0+6, weir.Ask{N: 1}), asked.ask(window, t0+6, weir.Ask{N: 1}))
 }

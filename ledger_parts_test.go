@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// R15, row 4: where a part of All or of Tiers changes, is added or removed, the parts that stay answer as if
-// nothing had happened, to the last field.
+// R15, row 4: where a part of All or of Tiers changes, is added or removed, the parts that stay
+// answer as if nothing had happened, to the last field.
 func TestR15_PartsThatStayKeepTheirStates(t *testing.T) {
 	const hour = time.Hour
 	var (
@@ -44,8 +44,8 @@ func TestR15_PartsThatStayKeepTheirStates(t *testing.T) {
 			}
 			for _, after := range []time.Duration{4 * time.Second, 30 * time.Second, 20 * time.Minute} {
 				var was, is []weir.Result
-				k.ask(from, t0+int64(after), weir.Ask{Parts: &was})
-				k.ask(to, t0+int64(after), weir.Ask{Parts: &is})
+				k.ask(from, t0+int64(after), weir.Ask{ByComponent: &was})
+				k.ask(to, t0+int64(after), weir.Ask{ByComponent: &is})
 				for i, j := range c.stay {
 					assert.Equal(t, was[i], is[j], "%+v to %+v, part %d, after %v", from, to, i, after)
 				}
@@ -54,21 +54,22 @@ func TestR15_PartsThatStayKeepTheirStates(t *testing.T) {
 	}
 }
 
-// R15, row 4: what the others used is charged to a part that is new by share, for one span of its own.
+// R15, row 4: what the others used is charged to a part that is new by share, for one span of its
+// own.
 func TestR15_ANewPartIsChargedByShare(t *testing.T) {
 	window, minute := weir.FixedWindow{Limit: 1000, Per: time.Hour}, weir.SlidingLog{Limit: 100, Per: time.Minute}
 	k, both := ledgerKey{t: t}, weir.All(window, minute)
 	k.ask(window, t0, weir.Ask{N: 250})
 	require.True(t, k.ask(both, t0, weir.Ask{N: 1}).Allowed)
 	var parts []weir.Result
-	k.ask(both, t0, weir.Ask{Parts: &parts})
+	k.ask(both, t0, weir.Ask{ByComponent: &parts})
 	assert.Equal(t, []int{749, 74}, []int{parts[0].Remaining, parts[1].Remaining})
-	k.ask(both, t0+int64(time.Minute), weir.Ask{Parts: &parts})
+	k.ask(both, t0+int64(time.Minute), weir.Ask{ByComponent: &parts})
 	assert.Equal(t, []int{749, 100}, []int{parts[0].Remaining, parts[1].Remaining})
 }
 
-// R16: where a part that stays was first the whole policy, Return frees what its part counts still, and then what the
-// policy before has counted, also in the part that is gone.
+// R16: where a part that stays was first the whole policy, Return frees what its part counts still,
+// and then what the policy before has counted, also in the part that is gone.
 func TestR16_ReturnBeyondWhatAPolicyCounts(t *testing.T) {
 	log, window := weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.SlidingWindow{Limit: 3, Per: 2 * time.Hour}
 	both, rest := weir.All(log, window), weir.All(window)
@@ -85,8 +86,8 @@ func TestR16_ReturnBeyondWhatAPolicyCounts(t *testing.T) {
 	}
 }
 
-// R4: while a policy is denied, the last of another's events may expire. A leaf then counts with other accounts
-// than before, and RetryAfter tells when the ask is granted all the same.
+// R4: while a policy is denied, the last of another's events may expire. A leaf then counts with
+// other accounts than before, and RetryAfter tells when the ask is granted all the same.
 func TestR4_RetryAfterBeyondTheEndOfAnotherPolicy(t *testing.T) {
 	one := weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: time.Minute}}
 	three := one

@@ -45,7 +45,8 @@ func (k *ledgerKey) remaining(p weir.Policy, now int64) int {
 	return k.ask(p, now, weir.Ask{}).Remaining
 }
 
-// R13: at one instant, no order of changes grants more than the most generous policy, and one event for each other.
+// R13: at one instant, no order of changes grants more than the most generous policy, and one event
+// for each other.
 func TestR13_ChangesDoNotMint_OfALedger(t *testing.T) {
 	const h = time.Hour
 	calendar := weir.CalendarWindow{Limit: 3, Unit: weir.Hour}
@@ -101,7 +102,8 @@ func TestR14_ChangesDoNotShut(t *testing.T) {
 	assert.Less(t, time.Duration(shut), 3*time.Hour)
 }
 
-// R16: what was booked before a change is given back to the policy that charged it. At the Unix epoch, too.
+// R16: what was booked before a change is given back to the policy that charged it. At the Unix
+// epoch, too.
 func TestR16_CancelAfterAChange(t *testing.T) {
 	ctx := context.Background()
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Hour}, weir.WithClock(clock.NewMock())))
@@ -125,7 +127,8 @@ func TestR16_CancelAfterAChange(t *testing.T) {
 	assert.LessOrEqual(t, net, 1001)
 }
 
-// R16: a Ledger gives back unnamed events to the latest policy first, and at most what that was granted.
+// R16: a Ledger gives back unnamed events to the latest policy first, and at most what that was
+// granted.
 func TestR16_ReturnGoesToTheLatest(t *testing.T) {
 	window, log := weir.FixedWindow{Limit: 100, Per: time.Hour}, weir.SlidingLog{Limit: 50, Per: time.Hour}
 	k := ledgerKey{t: t}
@@ -137,8 +140,8 @@ func TestR16_ReturnGoesToTheLatest(t *testing.T) {
 	assert.Equal(t, []int{100, 50}, []int{k.remaining(window, 1), k.remaining(log, 1)})
 }
 
-// R16: a tier gets back what it paid, also where the last tier has counted the events of another policy. That one was
-// given back, and so 9 of 7 were granted.
+// R16: a tier gets back what it paid, also where the last tier has counted the events of another
+// policy. That one was given back, and so 9 of 7 were granted.
 func TestR16_ReturnFreesNoEventsOfOthers(t *testing.T) {
 	log, bucket := weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.TokenBucket{Limit: 7, Per: time.Hour}
 	k, tiers := ledgerKey{t: t}, weir.Tiers(log, bucket)
@@ -147,7 +150,7 @@ func TestR16_ReturnFreesNoEventsOfOthers(t *testing.T) {
 		require.True(t, k.ask(tiers, t0, weir.Ask{N: 1}).Allowed)
 		k.ask(tiers, t0, weir.Ask{N: -1})
 		var parts []weir.Result
-		k.ask(tiers, t0, weir.Ask{Parts: &parts})
+		k.ask(tiers, t0, weir.Ask{ByComponent: &parts})
 		require.Equal(t, []int{3, 1}, []int{parts[0].Remaining, parts[1].Remaining})
 	}
 }

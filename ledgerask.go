@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// ask decides on asks for events, and on looks. It reports whether the events of others were charged.
+// ask decides on asks for events, and on looks. It reports whether the events of others were
+// charged.
 func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	e := g.entry(by)
 	state, charged := g.charge(e, now)
@@ -14,13 +15,13 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 		ask.MaxWait = 0 // those ahead are not in this policy's line
 	}
 	state, a = e.Decider.Decide(state, now, ask)
-	if ask.How == UpTo {
+	if ask.Mode == UpTo {
 		ask.N = min(ask.N, max(a.Granted, 1)) // a denial tells until when there is one
 	}
 	switch {
 	case ask.N > 0 && a.Allowed:
 		if charged { // it is counted without the charges
-			ask.How, ask.Parts = Regardless, nil
+			ask.Mode, ask.ByComponent = Regardless, nil
 			state, _ = e.Decider.Decide(e.state(), now, ask)
 		}
 		g.put(e, state, now, uint64(ask.N))
@@ -79,7 +80,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		if n == 0 || ask.GrantedAt != 0 && i != self {
 			continue
 		}
-		one.N, one.Parts = -int(n), nil
+		one.N, one.ByComponent = -int(n), nil
 		var state []uint64
 		state, back = e.Decider.Decide(e.state(), now, one) // by the numbers that it has now
 		e.freed(state, now)
@@ -87,16 +88,16 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		ask.N += int(n)
 		changed = true
 	}
-	a, _ = g.ask(by, now, Ask{Parts: ask.Parts})
+	a, _ = g.ask(by, now, Ask{ByComponent: ask.ByComponent})
 	if a.Delay = back.Delay; ask.GrantedAt != 0 {
-		a.Part = back.Part
+		a.DecidedBy = back.DecidedBy
 	}
 	return a, changed
 }
 
-// firstGrant is the first instant after now at which n events are granted, if nobody asks before, or
-// math.MaxInt64. While time passes and nothing is granted, no charge grows. But where an entry ends, another's leaf
-// may count with accounts that it did not count with before.
+// firstGrant is the first instant after now at which n events are granted, if nobody asks before,
+// or math.MaxInt64. While time passes and nothing is granted, no charge grows. But where an entry
+// ends, another's leaf may count with accounts that it did not count with before.
 func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
 	h := g.clone()
 	for settled := now; ; {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// The words of a ledger are its rest; and for each entry the instants of its last grant and of its end, its
-// events, and for each leaf the number of its account and its most. Behind them is the length of the words
-// of an account that is new, and those; of others it is zero.
+// The words of a ledger are its rest; and for each entry the instants of its last grant and of its
+// end, its events, and for each leaf the number of its account and its most. Behind them is the
+// length of the words of an account that is new, and those; of others it is zero.
 
 // open takes a Ledger apart. It reports false if the words are none that a ledger has left.
 func (g *ledger) open(l Ledger, now int64) bool {
@@ -54,8 +54,8 @@ func (g *ledger) open(l Ledger, now int64) bool {
 	return len(words) == 0
 }
 
-// openPlain opens the state of a single policy. When its last event was granted is not known, nor how many were:
-// what a SlidingWindow still counts of them is less.
+// openPlain opens the state of a single policy. When its last event was granted is not known, nor
+// mode many were: what a SlidingWindow still counts of them is less.
 func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
 	if !sound(by.Decider, state) {
 		return false
@@ -73,8 +73,8 @@ func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
 	return true
 }
 
-// plain is what the accounts of an entry have counted, as a state of its policy. It reports false if that would
-// lose something.
+// plain is what the accounts of an entry have counted, as a state of its policy. It reports false
+// if that would lose something.
 func (e tally) plain() (state []uint64, whole bool) {
 	words := make([][]uint64, len(e.accounts))
 	whole = true
@@ -86,15 +86,15 @@ func (e tally) plain() (state []uint64, whole bool) {
 	return join(e.by.Decider, words), whole
 }
 
-// close puts a Ledger together again. If a grant has left a single policy it is the plain state. A debt is rounded
-// up there as if it had always been.
-func (g *ledger) close(now int64, granted bool, how How) (l Ledger) {
+// close puts a Ledger together again. If a grant has left a single policy it is the plain state. A
+// debt is rounded up there as if it had always been.
+func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
 	g.settle(now)
 	if len(g.entries) == 0 {
 		return l
 	}
 	if len(g.entries) == 1 && g.rest.share == 0 && granted {
-		if state, whole := g.entries[0].plain(); whole || how == Regardless {
+		if state, whole := g.entries[0].plain(); whole || mode == Regardless {
 			return Ledger{By: []Rule{g.entries[0].by}, Plain: true, Words: state}
 		}
 	}

@@ -15,9 +15,10 @@
 // Its [Store] keeps the counts. They are in memory unless [WithStore] sets another store. The store
 // of module redisstore shares them between processes.
 //
-// Most callers need [Keyed.Allow], [Keyed.Take] or [Keyed.Wait]. [Keyed.TakeUpTo] is for bulk work.
-// [Keyed.Reserve] is for costs that are known only afterwards. Policies can be read from text
-// ([ParsePolicy]), chosen by key ([WithPolicyFor]), and changed in use ([Keyed.SetPolicy]).
+// Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
+// [KeyedLimiter.TakeUpTo] is for bulk work. [KeyedLimiter.Reserve] is for costs that are known only
+// afterwards. Policies can be read from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), and
+// changed in use ([KeyedLimiter.SetPolicy]).
 //
 // Every decision follows its policy exactly, to the event and to the nanosecond. In Redis it is to
 // the microsecond. A denial consumes nothing. A limiter has no goroutine and needs no closing.
@@ -30,8 +31,8 @@ import (
 	"time"
 )
 
-// Limiter is the interface that callers and middleware accept. [New] returns one, a *[Keyed]. All
-// methods are safe for concurrent use.
+// Limiter is the interface that callers and middleware accept. [New] returns one, a
+// *[KeyedLimiter]. All methods are safe for concurrent use.
 //
 //   - Allow is for most callers.
 //   - Take reports details, and takes several events at once.
@@ -68,7 +69,7 @@ type Result struct {
 	Remaining  int           // the most events that one request would be granted now
 	RetryAfter time.Duration // until the same request is granted, if no others come; 0 if allowed, Never if it never fits
 	ResetAfter time.Duration // until the key has fully recovered, if no requests come; not the time to retry
-	Part       int           // the part that decided: see All, Tiers and the markers; else 0
+	DecidedBy  int           // the component, tier or color that decided: see All, Tiers and the markers; else 0
 	Degraded   bool          // decided without the shared store: see Fallback and FailOpen
 }
 
@@ -82,30 +83,31 @@ var (
 	ErrQueueFull = errors.New("the policy's queue is full")
 )
 
-// Keyed is a [Limiter] with one allowance per key. [New] makes it. It is safe for concurrent use.
-type Keyed struct {
+// KeyedLimiter is a [Limiter] with one allowance per key. [New] makes it. It is safe for concurrent
+// use.
+type KeyedLimiter struct {
 	plans plans
 	store Store
 	mem   *MemStore // store if it is one, else nil: spares Allow the way through the interface
 	lines lines
 }
 
-var _ Limiter = (*Keyed)(nil)
+var _ Limiter = (*KeyedLimiter)(nil)
 
 // New returns a limiter for the policy. Without options it keeps its state in memory, in a
 // [MemStore] of its own. An error names every fault of the policy and of the options. A nil policy
 // and a nil pointer are faults.
-func New(p Policy, opts ...Option) (*Keyed, error) {
-	k := &Keyed{plans: plans{clock: new(nanoClock)}}
+func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
+	k := &KeyedLimiter{plans: plans{clock: new(nanoClock)}}
 	var err error
 	for _, opt := range opts {
 		if opt == nil {
-			opt = func(*Keyed) error { return errors.New("weir: New with a nil Option") }
+			opt = func(*KeyedLimiter) error { return errors.New("weir: New with a nil Option") }
 		}
 		err = errors.Join(err, opt(k))
 	}
-	scope, fault := k.plans.newScope(p)
-	k.plans.usual.Store(scope)
+	plan, fault := k.plans.newPlan(p)
+	k.plans.usual.Store(plan)
 	if k.plans.forKey != nil {
 		k.plans.known = newKnownPlans()
 	}
@@ -125,7 +127,7 @@ func New(p Policy, opts ...Option) (*Keyed, error) {
 
 // Must returns l, and panics if err is not nil. It wraps a call of [New] with a policy that is
 // known to be valid.
-func Must(l *Keyed, err error) *Keyed {
+func Must(l *KeyedLimiter, err error) *KeyedLimiter {
 	if err != nil {
 		panic(err)
 	}
@@ -133,13 +135,13 @@ func Must(l *Keyed, err error) *Keyed {
 }
 
 // An Option changes a limiter that [New] makes.
-type Option func(*Keyed) error
+type Option func(*KeyedLimiter) error
 
 // WithStore sets the store that keeps the limiter's state. Several limiters can share a store. Give
 // each a name with [WithName]. Limiters without a name share their keys. If their policies differ,
 // this is a mistake, and [New] returns an error if the store is an [Acceptor].
 func WithStore(s Store) Option {
-	return func(k *Keyed) error {
+	return func(k *KeyedLimiter) error {
 		if s == nil {
 			return errors.New("weir: WithStore(nil), must be a Store")
 		}
@@ -150,11 +152,11 @@ func WithStore(s Store) Option {
 
 // WithClock sets the clock, for tests. A store with a clock of its own decides by that one.
 //
-// [Keyed.Wait] and [Keyed.Reserve] compare the deadline of their context with this clock. Contexts
-// of package context use the real time. They fit a clock that is near it, as in a testing/synctest
-// bubble.
+// [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] compare the deadline of their context with this
+// clock. Contexts of package context use the real time. They fit a clock that is near it, as in a
+// testing/synctest bubble.
 func WithClock(c Clock) Option {
-	return func(k *Keyed) error {
+	return func(k *KeyedLimiter) error {
 		if c == nil {
 			return errors.New("weir: WithClock(nil), must be a Clock")
 		}
@@ -166,38 +168,38 @@ func WithClock(c Clock) Option {
 // WithName sets the name of the limiter on its store. Limiters with the same name share the
 // allowance of each key. If the store is shared by processes, they share it across processes. If
 // their policies differ, events that one has counted still count for the others, as with
-// [Keyed.SetPolicy].
+// [KeyedLimiter.SetPolicy].
 //
 // WithName("") sets the same name as no WithName at all. It says that the limiters are meant to
 // share.
 func WithName(name string) Option {
-	return func(k *Keyed) error {
+	return func(k *KeyedLimiter) error {
 		k.plans.name, k.plans.named = name, true
 		return nil
 	}
 }
 
-// errNotMade is the error of a nil or zero Keyed, which denies everything.
-var errNotMade = errors.New("weir: this Keyed is nil or zero, must be made by New")
+// errNotMade is the error of a nil or zero KeyedLimiter, which denies everything.
+var errNotMade = errors.New("weir: this KeyedLimiter is nil or zero, must be made by New")
 
 // Allow implements [Limiter]. It reports whether one event for key may happen now. If it may, Allow
 // counts it. It also reports false if the store fails, or if the policy of [WithPolicyFor] is
 // invalid.
 //
 // Allow has no context. Over a network it takes as long as the store allows itself. To bound that
-// time, use a [Fallback], or [Keyed.Take] with a context. It is safe for concurrent use.
-func (k *Keyed) Allow(key string) bool {
+// time, use a [Fallback], or [KeyedLimiter.Take] with a context. It is safe for concurrent use.
+func (k *KeyedLimiter) Allow(key string) bool {
 	if k == nil || k.store == nil {
 		return false
 	}
-	scope, err := k.plans.scope(context.Background(), key)
+	plan, err := k.plans.of(context.Background(), key)
 	if err != nil {
 		return false
 	}
 	if k.mem != nil {
-		return k.mem.allow(scope, key)
+		return k.mem.allow(plan, key)
 	}
-	a, err := k.store.Do(context.Background(), Request{Scope: scope, Key: key, Ask: Ask{N: 1}})
+	a, err := k.store.Do(context.Background(), Request{Plan: plan, Key: key, Ask: Ask{N: 1}})
 	return err == nil && a.Allowed
 }
 
@@ -212,23 +214,23 @@ func (k *Keyed) Allow(key string) bool {
 //   - the store failed; it is then not known whether the events were counted
 //
 // It is safe for concurrent use.
-func (k *Keyed) Take(ctx context.Context, key string, n int) (Result, error) {
+func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, error) {
 	if err := k.check(ctx, n); err != nil {
 		return Result{}, callError("Take of", n, err)
 	}
-	scope, err := k.plans.scope(ctx, key)
+	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return Result{}, callError("Take of", n, err)
 	}
 	if k.mem != nil {
-		if limit, r, ok := k.mem.take(scope, key, n); ok {
+		if limit, r, ok := k.mem.take(plan, key, n); ok {
 			return Result{
 				Allowed: r.retryAfter == 0, Limit: limit,
 				Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
 			}, nil
 		}
 	}
-	a, err := k.store.Do(ctx, Request{Scope: scope, Key: key, Ask: Ask{N: n}})
+	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n}})
 	if err != nil {
 		return Result{}, callError("Take of", n, err)
 	}

@@ -17,9 +17,9 @@ type line struct {
 	booked  *waiter // the last waiter that has booked, or &ends
 	watcher *waiter // the first waiter that is not about to leave, or &ends: it watches the time
 
-	askAt   int64  // when the first of those who have not booked may ask, if it is not to wait until it watches the time
-	limit   int    // the most events that it was told are ever granted at once,
-	limitBy *Scope // by this policy
+	askAt   int64 // when the first of those who have not booked may ask, if it is not to wait until it watches the time
+	limit   int   // the most events that it was told are ever granted at once,
+	limitBy *Plan // by this policy
 
 	kind   activity // of the activities under way,
 	active int      // so many
@@ -52,18 +52,18 @@ type waiter struct {
 // was booked behind the last, the waiters behind it can move up. Otherwise another caller could not
 // go ahead at the instant that it was given.
 type run struct {
-	scope      *Scope
+	plan       *Plan
 	at         int64 // the instant at which one of them was granted
 	start, end int64 // the instants of the store between which it is paid for
 	degraded   bool  // not known to the store
 }
 
 // by reports whether the bookings of r, if there is one, are by the policy of s.
-func (r *run) by(s *Scope) bool { return r == nil || r.scope.equals(s) }
+func (r *run) by(s *Plan) bool { return r == nil || r.plan.equals(s) }
 
 // follows reports whether the bookings of r follow those by the policy of s that end at the instant
 // end.
-func (r *run) follows(s *Scope, end int64) bool {
+func (r *run) follows(s *Plan, end int64) bool {
 	return r != nil && !r.degraded && r.start == end && r.by(s)
 }
 
@@ -131,7 +131,7 @@ func (ln *line) book(w *waiter, g *grant, at int64) {
 		r.degraded = true
 	}
 	w.at = max(at, w.prev.at)
-	w.run = &run{scope: g.scope, at: g.at, start: g.start(), end: g.end(), degraded: !g.books()}
+	w.run = &run{plan: g.plan, at: g.at, start: g.start(), end: g.end(), degraded: !g.books()}
 	w.merge()
 	w.next.merge()
 }
@@ -139,7 +139,7 @@ func (ln *line) book(w *waiter, g *grant, at int64) {
 // merge makes the run of w, its first waiter, a part of the run before it, if it follows that one.
 func (w *waiter) merge() {
 	r, before := w.run, w.prev.run
-	if before == nil || before.degraded || !r.follows(before.scope, before.end) {
+	if before == nil || before.degraded || !r.follows(before.plan, before.end) {
 		return
 	}
 	before.end = r.end

@@ -54,7 +54,7 @@ func (ls *lines) turn(w *waiter, now int64) (turn, time.Duration) {
 // mayBook reports whether w, which is to ask, may book by the policy of s. By another policy than
 // the waiters ahead it could book before them, and those of them that leave could not give their
 // places back. It then asks when they have gone.
-func (ls *lines) mayBook(w *waiter, s *Scope) bool {
+func (ls *lines) mayBook(w *waiter, s *Plan) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := w.line
@@ -100,7 +100,7 @@ func (ls *lines) unlink(w *waiter) {
 //   - ErrTooLate: within the patience of w, the last waiter that has booked does not go, or the
 //     first of the others does not ask.
 //   - ErrNeverFits: the events can never be granted.
-func (ls *lines) come(w *waiter, s *Scope, patience time.Duration, now int64) (waits bool, err error) {
+func (ls *lines) come(w *waiter, s *Plan, patience time.Duration, now int64) (waits bool, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := w.line
@@ -128,7 +128,7 @@ func (ls *lines) come(w *waiter, s *Scope, patience time.Duration, now int64) (w
 // asks lets w ask the store at the instant at, if it is the first then. If it is not in the line
 // yet, it joins the waiters that have not booked, in the order in which they came: it may be denied
 // later than others that came after it. The policy of s grants at most limit events at once.
-func (ls *lines) asks(w *waiter, s *Scope, at int64, limit int) {
+func (ls *lines) asks(w *waiter, s *Plan, at int64, limit int) {
 	ln := w.line
 	if w.next == nil {
 		prev := ln.ends.prev
@@ -146,7 +146,7 @@ func (ls *lines) asks(w *waiter, s *Scope, at int64, limit int) {
 // refused, or if it was granted now and no waiter is ahead. It reports whether w waits. All waiters
 // that were in the line when w came stay ahead. Those that came at the same time go in the order of
 // their instants.
-func (ls *lines) place(w *waiter, s *Scope, r *reply, patience time.Duration) (waits bool) {
+func (ls *lines) place(w *waiter, s *Plan, r *reply, patience time.Duration) (waits bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if w.gone { // it could not wait for the reply
@@ -159,7 +159,8 @@ func (ls *lines) place(w *waiter, s *Scope, r *reply, patience time.Duration) (w
 		return false
 	}
 	if !r.Allowed {
-		// A store that denies and says "now" must not keep w from seeing that its context has ended.
+		// A store that denies and says "now" must not keep w from seeing that its context has
+		// ended.
 		ls.asks(w, s, saturatingAdd(r.now, max(r.RetryAfter, 1)), r.Limit)
 		return true
 	}

@@ -45,31 +45,31 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		m.te = plus(m.te, toYellow)
 		m.tc = smaller(cbs, plus(m.tc, minus(n, toYellow)))
 		a := m.look()
-		a.Part = 0
+		a.DecidedBy = 0
 		if toYellow.Sign() > 0 {
-			a.Part = 1
+			a.DecidedBy = 1
 		}
 		return a, m
-	case ask.How == weir.UpTo:
+	case ask.Mode == weir.UpTo:
 		return upTo(m, now, look.Remaining, ask)
 	}
 	part := 0
 	switch {
-	case atMost(n, m.tc) && (atMost(n, m.both()) || ask.How == weir.Regardless):
+	case atMost(n, m.tc) && (atMost(n, m.both()) || ask.Mode == weir.Regardless):
 		m.tc = minus(m.tc, n)
-	case atMost(n, m.te) && atMost(n, m.both()) || ask.How == weir.Regardless:
+	case atMost(n, m.te) && atMost(n, m.both()) || ask.Mode == weir.Regardless:
 		m.te, part = minus(m.te, n), 1
 	default:
 		a := never(look)
-		a.Part = 0
+		a.DecidedBy = 0
 		if atMost(n, m.te) {
-			a.RetryAfter, a.Part = time.Duration(ceil(times(minus(n, m.both()), m.perToken))), 1
+			a.RetryAfter, a.DecidedBy = time.Duration(ceil(times(minus(n, m.both()), m.perToken))), 1
 		} else if atMost(n, cbs) {
 			missing := larger(minus(n, m.tc), minus(n, m.both()))
 			a.RetryAfter = time.Duration(ceil(times(missing, m.perToken)))
 		} else if atMost(n, ebs) {
 			tokens := plus(minus(cbs, m.tc), minus(n, m.te)) // C fills before E earns
-			a.RetryAfter, a.Part = time.Duration(ceil(times(tokens, m.perToken))), 1
+			a.RetryAfter, a.DecidedBy = time.Duration(ceil(times(tokens, m.perToken))), 1
 		}
 		return a, m
 	}
@@ -77,7 +77,7 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		m.te = plus(m.te, over(late, m.perToken))
 	}
 	a := m.look()
-	a.Part = part
+	a.DecidedBy = part
 	if ask.Charges != nil {
 		*ask.Charges = []weir.Charge{{N: ask.N, For: a.ResetAfter}}
 	}
@@ -108,7 +108,7 @@ func (m singleRateModel) look() weir.Answer {
 		ResetAfter: time.Duration(ceil(minus(m.full(), rat(m.seen)))),
 	}}
 	if tc == 0 && te > 0 {
-		a.Part = 1
+		a.DecidedBy = 1
 	}
 	return a
 }
@@ -131,7 +131,7 @@ func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		p, _ := m.p.ask(now, weir.Ask{})
 		return m.marked(c, p, c.Remaining > 0 || p.Remaining == 0), m
 	}
-	if ask.How == weir.UpTo {
+	if ask.Mode == weir.UpTo {
 		p, _ := m.p.ask(now, weir.Ask{})
 		return upTo(m, now, p.Remaining, ask)
 	}
@@ -145,7 +145,7 @@ func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		return m.marked(taken, p, true), twoRateModel{paid, left}
 	case p.Allowed:
 		return m.marked(c, p, false), twoRateModel{m.c, left}
-	case ask.How == weir.Regardless:
+	case ask.Mode == weir.Regardless:
 		p, left = m.p.ask(now, ask)
 		return m.marked(c, p, false), twoRateModel{m.c, left}
 	}
@@ -154,7 +154,7 @@ func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 
 func (m twoRateModel) marked(c, p weir.Answer, green bool) weir.Answer {
 	if !green {
-		p.Part = 1
+		p.DecidedBy = 1
 	}
 	p.ResetAfter = max(p.ResetAfter, c.ResetAfter)
 	return p

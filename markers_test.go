@@ -20,7 +20,7 @@ func color(r weir.Result) string {
 	switch {
 	case !r.Allowed:
 		return red
-	case r.Part == 1:
+	case r.DecidedBy == 1:
 		return yellow
 	}
 	return green
@@ -99,7 +99,8 @@ func TestTwoRateMarkerAsRFC2698(t *testing.T) {
 	})
 }
 
-// In the long run nothing goes beyond the committed rate, in any color: Tiers of two buckets earn in both.
+// In the long run nothing goes beyond the committed rate, in any color: Tiers of two buckets earn
+// in both.
 func TestSingleRateMarkerHasOneRate(t *testing.T) {
 	committed := weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 20}
 	granted := func(p weir.Policy) int {
@@ -151,9 +152,9 @@ func TestMarkersGiveBack(t *testing.T) {
 	single := newKey(t, weir.SingleRateMarker{Committed: committed, Excess: 5})
 	require.Equal(t, green, color(single.take(t0, 8)))
 	require.Equal(t, yellow, color(single.take(t0, 3)))
-	assert.Equal(t, 1, single.ask(t0, weir.Ask{N: -2}).Part)
+	assert.Equal(t, 1, single.ask(t0, weir.Ask{N: -2}).DecidedBy)
 	assert.Equal(t, 4, single.look(t0).Remaining, "of yellow")
-	assert.Equal(t, 1, single.ask(t0, weir.Ask{N: -2}).Part, "one of them yellow, one green")
+	assert.Equal(t, 1, single.ask(t0, weir.Ask{N: -2}).DecidedBy, "one of them yellow, one green")
 	assert.Equal(t, 5, single.look(t0).Remaining, "of yellow, all there are")
 	assert.Equal(t, green, color(single.take(t0, 3)))
 	assert.Equal(t, yellow, color(single.take(t0, 1)))
@@ -174,12 +175,12 @@ func TestMarkersUpToAndRegardless(t *testing.T) {
 	two := weir.TwoRateMarker{Committed: committed, Peak: weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 15}}
 	for _, p := range []weir.Policy{single, two} {
 		k := newKey(t, p)
-		a := k.ask(t0, weir.Ask{N: 50, How: weir.UpTo})
+		a := k.ask(t0, weir.Ask{N: 50, Mode: weir.UpTo})
 		assert.Equal(t, 15, a.Granted)
 		assert.Equal(t, yellow, color(a.Result))
-		a = k.ask(t0, weir.Ask{N: 20, How: weir.Regardless})
+		a = k.ask(t0, weir.Ask{N: 20, Mode: weir.Regardless})
 		assert.Equal(t, yellow, color(a.Result))
-		a = k.ask(t0, weir.Ask{N: 20, How: weir.UpTo})
+		a = k.ask(t0, weir.Ask{N: 20, Mode: weir.UpTo})
 		assert.False(t, a.Allowed, "R19: green is not in debt, but there is less than nothing of both")
 	}
 }

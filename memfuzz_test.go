@@ -11,9 +11,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// R6: forgetting is never observable. Two limiters get the same takes: one on a store that is so small that
-// it must forget to serve them, and one on a store of its own for each key, where nothing
-// is ever dropped.
+// R6: forgetting is never observable. Two limiters get the same takes: one on a store that is so
+// small that it must forget to serve them, and one on a store of its own for each key, where
+// nothing is ever dropped.
 func FuzzForgetting(f *testing.F) {
 	f.Add(uint8(0), []byte("\x01\x02\x03\x41\x42\x43\xf0\x01\x02\x03"))
 	f.Add(uint8(9), []byte("aaaabbbbccccddddeeee0123456789\xff\xfe\xfd\x00\x00\x01\x01"))
@@ -24,7 +24,7 @@ func FuzzForgetting(f *testing.F) {
 			p := everyPolicy[int(policy)%len(everyPolicy)]
 			mock := clock.NewMock()
 			small := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(&weir.MemStore{MaxKeys: maxKeys})))
-			forever := map[string]*weir.Keyed{}
+			forever := map[string]*weir.KeyedLimiter{}
 			look := func(k string) weir.Result {
 				if forever[k] == nil {
 					forever[k] = weir.Must(weir.New(p, weir.WithClock(mock)))

@@ -14,7 +14,7 @@ import (
 )
 
 // theEntry is that of a key of a limiter on a MemStore.
-func theEntry(t *testing.T, l *Keyed, key string) *entry {
+func theEntry(t *testing.T, l *KeyedLimiter, key string) *entry {
 	t.Helper()
 	sc, err := l.mem.scope(l.plans.usual.Load())
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestHeldEntry(t *testing.T) {
 	assert.False(t, decided.Load(), "decided while held")
 	e.release(at)
 	wg.Wait()
-	l.mem.Do(context.Background(), Request{Scope: l.plans.usual.Load(), Key: "held", Forget: true})
+	l.mem.Do(context.Background(), Request{Plan: l.plans.usual.Load(), Key: "held", Forget: true})
 	_, ok = e.tryHold()
 	assert.False(t, ok, "held after it was dropped")
 }
@@ -143,16 +143,17 @@ func (f fragileDecider) Decide(state []uint64, now int64, ask Ask) ([]uint64, An
 	return f.Decider.Decide(state, now, ask)
 }
 
-// A policy that panics where the store sweeps, or where a key's policy changes, leaves all as it was, too.
+// A policy that panics where the store sweeps, or where a key's policy changes, leaves all as it
+// was, too.
 func TestPanickingPolicy(t *testing.T) {
 	where := ""
 	store := new(MemStore)
-	limiter := func(limit int) *Keyed {
+	limiter := func(limit int) *KeyedLimiter {
 		return Must(New(fragile{TokenBucket{Limit: limit, Per: time.Hour}, &where}, WithStore(store), WithName("shared")))
 	}
 	l := limiter(7) // two words
 	ctx := context.Background()
-	take := func(l *Keyed, n int) (r Result) {
+	take := func(l *KeyedLimiter, n int) (r Result) {
 		r, err := l.Take(ctx, "k", n)
 		require.NoError(t, err)
 		return r
@@ -178,8 +179,8 @@ func TestPanickingPolicy(t *testing.T) {
 	require.Equal(t, 4*2-1, take(changed, 1).Remaining)
 }
 
-// Many use few keys whose states are in the slab, while these are forgotten, given to another policy, and
-// their segment is replaced: nothing is lost and nothing counted twice.
+// Many use few keys whose states are in the slab, while these are forgotten, given to another
+// policy, and their segment is replaced: nothing is lost and nothing counted twice.
 func TestHeldEntriesUnderChange(t *testing.T) {
 	const limit, per = 1000, 365 * 24 * time.Hour
 	store := new(MemStore)

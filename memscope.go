@@ -40,14 +40,14 @@ type scopes struct {
 	writers atomic.Pointer[[]*writer] // by tag; out of use where the tag is free
 	free    []uint64                  // tags
 	byID    map[any]*writer
-	shared  map[weak.Pointer[Scope]]*memScope // those that are used with another memory, too
+	shared  map[weak.Pointer[Plan]]*memScope // those that are used with another memory, too
 }
 
 var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies at a time")
 
 // scope returns what m knows of s. A scope notes the memory that asked last. Most scopes see only
 // one.
-func (m *memory) scope(s *Scope) (*memScope, error) {
+func (m *memory) scope(s *Plan) (*memScope, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	self, last := weak.Make(s), s.mem.Load()
@@ -72,7 +72,7 @@ func (m *memory) scope(s *Scope) (*memScope, error) {
 	runtime.AddCleanup(s, func(w *writer) { m.forgetScope(self, w) }, w)
 	if last != nil {
 		if m.scopes.shared == nil {
-			m.scopes.shared = make(map[weak.Pointer[Scope]]*memScope)
+			m.scopes.shared = make(map[weak.Pointer[Plan]]*memScope)
 		}
 		m.scopes.shared[self] = sc
 	}
@@ -81,7 +81,7 @@ func (m *memory) scope(s *Scope) (*memScope, error) {
 }
 
 // writerOf is the writer of the entries of s. It requires that m.mu is held.
-func (m *memory) writerOf(s *Scope) (*writer, error) {
+func (m *memory) writerOf(s *Plan) (*writer, error) {
 	w := &writer{clock: s.clock, policy: s.Policy, decider: s.Decider, words: s.Decider.Words()}
 	w.word, _ = s.Decider.(WordDecider)
 	id := w.id()
@@ -116,7 +116,7 @@ func (w *writer) id() any {
 func comparable(v any) bool { return reflect.ValueOf(v).Comparable() }
 
 // forgetScope is called when a scope of w has become garbage.
-func (m *memory) forgetScope(s weak.Pointer[Scope], w *writer) {
+func (m *memory) forgetScope(s weak.Pointer[Plan], w *writer) {
 	m.mu.Lock()
 	delete(m.scopes.shared, s)
 	m.mu.Unlock()

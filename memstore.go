@@ -38,7 +38,7 @@ type MemStore struct {
 }
 
 // Accept implements [Acceptor].
-func (s *MemStore) Accept(l *Keyed) error {
+func (s *MemStore) Accept(l *KeyedLimiter) error {
 	if err := s.check(); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *MemStore) Len() int {
 // Do implements [Store]. It does not block. It fails only if more than a million different policies
 // are in use on the store at a time.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
-	sc, err := s.scope(r.Scope)
+	sc, err := s.scope(r.Plan)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -69,8 +69,8 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 
 	// A known key whose state is a word is decided without a lock: the word is exchanged if no one
 	// else has in the meantime. One whose state is in the slab has a lock of its own. The slot is
-	// looked up before the clock is read: reading the clock waits for all loads before it, so that a
-	// slot that is not in the cache is not waited for twice.
+	// looked up before the clock is read: reading the clock waits for all loads before it, so that
+	// a slot that is not in the cache is not waited for twice.
 	if e := sc.memory.find(h); e != nil {
 		now := r.Now()
 		sc.memory.sweepOften(h, now)
@@ -92,7 +92,7 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 }
 
 // allow is Do for one event, if only Allowed is needed. It takes half the time.
-func (s *MemStore) allow(scope *Scope, key string) bool {
+func (s *MemStore) allow(scope *Plan, key string) bool {
 	sc, err := s.scope(scope)
 	if err != nil {
 		return false
@@ -115,12 +115,12 @@ func (s *MemStore) allow(scope *Scope, key string) bool {
 			return granted
 		}
 	}
-	return sc.memory.decide(sc, h, Request{Scope: scope, Key: key, Ask: Ask{N: 1}}).Allowed
+	return sc.memory.decide(sc, h, Request{Plan: scope, Key: key, Ask: Ask{N: 1}}).Allowed
 }
 
 // take is Do for all or none of n events of a known key, if only the Result is needed. It takes two
 // thirds of the time.
-func (s *MemStore) take(scope *Scope, key string, n int) (limit int, r shortResult, ok bool) {
+func (s *MemStore) take(scope *Plan, key string, n int) (limit int, r shortResult, ok bool) {
 	sc, err := s.scope(scope)
 	if err != nil || sc.admitWord == nil {
 		return 0, r, false
@@ -145,7 +145,7 @@ func (s *MemStore) take(scope *Scope, key string, n int) (limit int, r shortResu
 }
 
 // scope returns what the memory knows of a scope.
-func (s *MemStore) scope(scope *Scope) (*memScope, error) {
+func (s *MemStore) scope(scope *Plan) (*memScope, error) {
 	m := s.memory.Load()
 	if sc := scope.mem.Load(); sc != nil && sc.memory == m {
 		return sc, nil

@@ -82,13 +82,13 @@ func TestR6_MemStoreForgets(t *testing.T) {
 	})
 }
 
-// Known keys alone also make the store forget the others, whether their states are words or in the slab, and
-// whatever they are asked by.
+// Known keys alone also make the store forget the others, whether their states are words or in the
+// slab, and whatever they are asked by.
 func TestMemStoreForgetsWithoutNewKeys(t *testing.T) {
-	ask := map[string]func(l *weir.Keyed){
-		"Allow":    func(l *weir.Keyed) { l.Allow("the one in use") },
-		"Take":     func(l *weir.Keyed) { _, _ = l.Take(background, "the one in use", 1) },
-		"TakeUpTo": func(l *weir.Keyed) { _, _, _ = l.TakeUpTo(background, "the one in use", 1) },
+	ask := map[string]func(l *weir.KeyedLimiter){
+		"Allow":    func(l *weir.KeyedLimiter) { l.Allow("the one in use") },
+		"Take":     func(l *weir.KeyedLimiter) { _, _ = l.Take(background, "the one in use", 1) },
+		"TakeUpTo": func(l *weir.KeyedLimiter) { _, _, _ = l.TakeUpTo(background, "the one in use", 1) },
 	}
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 1e6},
@@ -152,8 +152,8 @@ func TestMemStoreKeepsNoKey(t *testing.T) {
 	assert.True(t, l.Allow("xyz"))
 }
 
-// R10: while segments fill, divide and are copied, and other goroutines make it so, nothing is granted twice
-// or lost.
+// R10: while segments fill, divide and are copied, and other goroutines make it so, nothing is
+// granted twice or lost.
 func TestR10_MemStoreWhileItGrows(t *testing.T) {
 	const keys, goroutines, limit = 20000, 8, 5
 	each(t, []weir.Policy{

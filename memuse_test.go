@@ -12,21 +12,21 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// R22: a million keys come once, and then only a thousand regular ones, for which the limiter allows,
-// denies or looks. The store forgets the others, and gives their memory back.
+// R22: a million keys come once, and then only a thousand regular ones, for which the limiter
+// allows, denies or looks. The store forgets the others, and gives their memory back.
 func TestR22_MemoryFollowsTheKeysInUse(t *testing.T) {
 	const regular = 1000
 	once := shorter(1_000_000, 50_000)
-	look := func(l *weir.Keyed, k string) { _, _ = l.Take(background, k, 0) }
-	allow := func(l *weir.Keyed, k string) { l.Allow(k) }
-	take := func(l *weir.Keyed, k string) { _, _ = l.Take(background, k, 1) }
-	upTo := func(l *weir.Keyed, k string) { _, _, _ = l.TakeUpTo(background, k, 1) }
+	look := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(background, k, 0) }
+	allow := func(l *weir.KeyedLimiter, k string) { l.Allow(k) }
+	take := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(background, k, 1) }
+	upTo := func(l *weir.KeyedLimiter, k string) { _, _, _ = l.TakeUpTo(background, k, 1) }
 	word := weir.TokenBucket{Limit: 1000, Per: time.Hour, Burst: 1e6}
 	aLog := weir.SlidingLog{Limit: 2, Per: time.Minute}
 	for _, c := range []struct {
 		name   string
 		policy weir.Policy
-		ask    func(*weir.Keyed, string)
+		ask    func(*weir.KeyedLimiter, string)
 	}{
 		{"a word, granted", word, allow},
 		{"a word, taken", word, take},
@@ -55,7 +55,8 @@ func TestR22_MemoryFollowsTheKeysInUse(t *testing.T) {
 	}
 }
 
-// R22: keys that expire and come back in turn are kept. It would cost more to make them again each time.
+// R22: keys that expire and come back in turn are kept. It would cost more to make them again each
+// time.
 func TestR22_KeysThatComeBackStay(t *testing.T) {
 	const keys = 100_000
 	for _, p := range []weir.Policy{
@@ -86,8 +87,8 @@ type stepping struct{ ticking }
 
 func (c *stepping) Now() time.Time { return time.Unix(0, c.now.Load()) }
 
-// R22: keys of which the store has several words share pages. Where one of a hundred stays in use, it takes as
-// much as in a store that has not seen the others.
+// R22: keys of which the store has several words share pages. Where one of a hundred stays in use,
+// it takes as much as in a store that has not seen the others.
 func TestR22_SurvivorsShareFewPages(t *testing.T) {
 	keys := shorter(200_000, 50_000)
 	for _, p := range []weir.Policy{
@@ -124,7 +125,7 @@ func TestR22_ManyLimiters(t *testing.T) {
 	const limiters = 5000
 	for _, p := range everyPolicy {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
-			all := make([]*weir.Keyed, limiters)
+			all := make([]*weir.KeyedLimiter, limiters)
 			before := calmHeap()
 			for i := range all {
 				all[i] = weir.Must(weir.New(p))
@@ -142,7 +143,8 @@ func TestR22_ManyLimiters(t *testing.T) {
 	}
 }
 
-// calmHeap is the heap when all that is garbage is gone, with what waited for the cleanup of other garbage.
+// calmHeap is the heap when all that is garbage is gone, with what waited for the cleanup of other
+// garbage.
 func calmHeap() int {
 	for before := heap(); ; {
 		runtime.Gosched()

@@ -36,7 +36,7 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		a := m.look()
 		a.Delay = up
 		return a, m
-	case ask.How == weir.Regardless:
+	case ask.Mode == weir.Regardless:
 		before := m.owed()
 		m.tokens = minus(m.tokens, n)
 		if late := minus(m.full(), m.end); late.Sign() > 0 {
@@ -44,7 +44,7 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		}
 		charged(ask, before, m.owed())
 		return m.look(), m
-	case ask.How == weir.UpTo:
+	case ask.Mode == weir.UpTo:
 		return upTo(m, m.seen, m.look().Remaining, ask)
 	case ask.N > m.size:
 		return never(m.look()), m
@@ -86,8 +86,9 @@ func (m tokenModel) look() weir.Answer {
 	}}
 }
 
-// freed is how much a bucket that owes a time frees of what is given back, which took the time -given, and by
-// how much those behind move up. A later grant lies ahead where it owes more than ahead.
+// freed is how much a bucket that owes a time frees of what is given back, which took the time
+// -given, and by how much those behind move up. A later grant lies ahead where it owes more than
+// ahead.
 func freed(ask weir.Ask, now int64, owed, given, ahead *big.Rat) (back *big.Rat, up time.Duration) {
 	back = smaller(minus(new(big.Rat), given), owed)
 	until := countsUntil(ask)
@@ -151,12 +152,12 @@ func (m queueModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		a := m.look()
 		a.Delay = up
 		return a, m
-	case ask.How == weir.Regardless:
+	case ask.Mode == weir.Regardless:
 		before := minus(m.slot, rat(m.seen))
 		m.slot = smaller(plus(m.slot, takes), m.end)
 		charged(ask, before, minus(m.slot, rat(m.seen)))
 		return m.look(), m
-	case ask.How == weir.UpTo:
+	case ask.Mode == weir.UpTo:
 		return upTo(m, m.seen, m.look().Remaining, ask)
 	case ask.N > m.capacity:
 		return never(m.look()), m

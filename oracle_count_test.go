@@ -64,11 +64,11 @@ func askCounting(c countModel, ask weir.Ask) (weir.Answer, model) {
 	case ask.N < 0:
 		c = c.giveBack(new(big.Int).Neg(big.NewInt(int64(ask.N))), ask.GrantedAt)
 	case ask.N == 0:
-	case ask.How == weir.Regardless:
+	case ask.Mode == weir.Regardless:
 		c = c.add(n)
-	case ask.How == weir.UpTo && room(0) == 0:
+	case ask.Mode == weir.UpTo && room(0) == 0:
 		n, denied = 1, true
-	case ask.How == weir.UpTo:
+	case ask.Mode == weir.UpTo:
 		granted = min(n, room(0))
 		c = c.add(granted)
 	case n > room(0):

@@ -23,7 +23,7 @@ func TestP11_RefillEndsAtTheBurst(t *testing.T) {
 	assert.Equal(t, 5, k.fill(t0+int64(time.Second)))
 
 	eachKind(t, func(t *testing.T, p weir.Policy) {
-		for _, debt := range []weir.Ask{{MaxWait: year}, {How: weir.Regardless}} {
+		for _, debt := range []weir.Ask{{MaxWait: year}, {Mode: weir.Regardless}} {
 			k := newKey(t, p)
 			limit := k.fill(t0)
 			debt.N = limit
@@ -63,7 +63,7 @@ func TestP17_ARateOfZeroIsRefused(t *testing.T) {
 
 // A limiter that was never made denies, and says why.
 func TestP17_ANilLimiterDenies(t *testing.T) {
-	for _, l := range []*weir.Keyed{nil, {}} {
+	for _, l := range []*weir.KeyedLimiter{nil, {}} {
 		assert.NotPanics(t, func() {
 			assert.False(t, l.Allow("key"))
 			r, err := l.Take(context.Background(), "key", 1)

@@ -20,7 +20,7 @@ type flap struct {
 	t        *testing.T
 	clock    handClock
 	policies [2]weir.Policy
-	two      [2]*weir.Keyed
+	two      [2]*weir.KeyedLimiter
 }
 
 func newFlap(t *testing.T, p, q weir.Policy) *flap {
@@ -47,7 +47,7 @@ func (f *flap) isComposed(i int) bool {
 	case weir.SingleRateMarker, weir.TwoRateMarker:
 		return true
 	}
-	return weir.Parts(f.policies[i]) != nil
+	return weir.Components(f.policies[i]) != nil
 }
 
 // eachFlap runs a test of every policy of 100 a minute with every one of 50 a minute.
@@ -120,8 +120,9 @@ func TestP10_TheShareUsedUpIsCarriedOver(t *testing.T) {
 	}
 }
 
-// Denials under one limit do not keep the other shut. Queues time what is in them by their own rates, so
-// that between two of them a key opens no earlier than the faster one, and no later than the slower.
+// Denials under one limit do not keep the other shut. Queues time what is in them by their own
+// rates, so that between two of them a key opens no earlier than the faster one, and no later than
+// the slower.
 func TestP10_GoingToAndFroDelaysNobody(t *testing.T) {
 	eachFlap(t, func(t *testing.T, f *flap) {
 		if f.isComposed(0) || f.isComposed(1) {
@@ -241,8 +242,8 @@ func TestP12_DenialsRunUpNoDebt(t *testing.T) {
 	})
 }
 
-// Denials and looks of two limiters in turn keep no key shut, whatever their kinds: both have all they ever
-// have when ten times the period is over.
+// Denials and looks of two limiters in turn keep no key shut, whatever their kinds: both have all
+// they ever have when ten times the period is over.
 func TestR2_TwoKindsInTurnKeepNoKeyShut(t *testing.T) {
 	eachFlap(t, func(t *testing.T, f *flap) {
 		for range 2 {

@@ -20,9 +20,9 @@ type movingClock struct{ ns atomic.Int64 }
 func (c *movingClock) Now() time.Time                       { return time.Unix(0, c.ns.Load()) }
 func (c *movingClock) After(time.Duration) <-chan time.Time { return nil }
 
-// hammer lets goroutines take single events of the keys for as long as the clock moves, in steps, to
-// the end. It returns how many were granted to each key.
-func hammer(l *weir.Keyed, c *movingClock, step, end time.Duration, keys int) []int64 {
+// hammer lets goroutines take single events of the keys for as long as the clock moves, in steps,
+// to the end. It returns how many were granted to each key.
+func hammer(l *weir.KeyedLimiter, c *movingClock, step, end time.Duration, keys int) []int64 {
 	granted := make([]atomic.Int64, keys)
 	var over atomic.Bool
 	var turns atomic.Int64
@@ -58,9 +58,9 @@ func hammer(l *weir.Keyed, c *movingClock, step, end time.Duration, keys int) []
 	return counts
 }
 
-// P5: elsewhere an entry that is found expired, and used again before it is dropped, is dropped all the
-// same, and the key starts afresh. Here each key expires, is swept, and is used again all
-// the time, and is never granted more than its rate.
+// P5: elsewhere an entry that is found expired, and used again before it is dropped, is dropped all
+// the same, and the key starts afresh. Here each key expires, is swept, and is used again all the
+// time, and is never granted more than its rate.
 func TestP5_ALiveEntryIsNeverDropped(t *testing.T) {
 	end := shorter(200*time.Millisecond, 40*time.Millisecond)
 	ms := int64(end / time.Millisecond)
@@ -110,8 +110,8 @@ func TestP8_ShortPeriodsAreKept(t *testing.T) {
 	}
 }
 
-// P9: elsewhere the window is found out before the lock is taken, and an event that comes late to it
-// clears the counts of the next. Here 100 in 50 ms are at most 100 in every window, on each key.
+// P9: elsewhere the window is found out before the lock is taken, and an event that comes late to
+// it clears the counts of the next. Here 100 in 50 ms are at most 100 in every window, on each key.
 func TestP9_ALateEventDoesNotClearTheWindow(t *testing.T) {
 	end := shorter(2*time.Second, 400*time.Millisecond)
 	for _, p := range []weir.Policy{

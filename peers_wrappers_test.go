@@ -40,7 +40,7 @@ func TestP13_ACacheNeverGrants(t *testing.T) {
 // P22: elsewhere an outage of the store adds 10 s to every request. Here it adds the budget to
 // those that were under way, and to one request per cool-down.
 func TestP22_AnOutageDelaysFewRequestsByTheBudget(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.Keyed, first *shared, n *news) {
+	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.hang()
 		var delayed, requests atomic.Int64
 		for range 3000 { // for half a minute, a hundred a second

@@ -12,7 +12,7 @@ type plans struct {
 	name   string
 	named  bool // by WithName, even if the name is empty
 	clock  *nanoClock
-	usual  atomic.Pointer[Scope]                      // of the policy that New or SetPolicy was given
+	usual  atomic.Pointer[Plan]                       // of the policy that New or SetPolicy was given
 	forKey func(ctx context.Context, k string) Policy // or nil
 
 	known *knownPlans // what forKey returned
@@ -20,11 +20,12 @@ type plans struct {
 
 // WithPolicyFor sets a function that chooses the policy of each key, such as the plan of a
 // customer. If it returns nil or a nil pointer, the policy is the one given to [New], or the one
-// that [Keyed.SetPolicy] has set since.
+// that [KeyedLimiter.SetPolicy] has set since.
 //
-// The function is called once for each decision, and several times by [Keyed.Wait], concurrently.
-// It gets the context of the call. [Keyed.Allow] has none and passes context.Background(). The
-// function should be fast: look the policy up, and do not fetch it over a network.
+// The function is called once for each decision, and several times by [KeyedLimiter.Wait],
+// concurrently. It gets the context of the call. [KeyedLimiter.Allow] has none and passes
+// context.Background(). The function should be fast: look the policy up, and do not fetch it over a
+// network.
 //
 //   - A policy in use costs one lookup in a map. It does not allocate if the function returns a
 //     stored Policy.
@@ -33,10 +34,10 @@ type plans struct {
 //   - Other policies are prepared again for each call: those above that number, those unused for
 //     long, and those that are not comparable.
 //
-// A key whose policy changes keeps its used-up share, as [Keyed.SetPolicy] describes. An invalid
-// policy is an error of the call.
+// A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. An
+// invalid policy is an error of the call.
 func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
-	return func(k *Keyed) error {
+	return func(k *KeyedLimiter) error {
 		if policy == nil {
 			return errors.New("weir: WithPolicyFor(nil), must be a function")
 		}
@@ -60,7 +61,7 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //   - Parts of [All] and [Tiers] that stay keep their counts.
 //
 // docs/limits.md has a table with examples. To start afresh, give the limiter another name, or call
-// [Keyed.Reset] for one key.
+// [KeyedLimiter.Reset] for one key.
 //
 // Waiters get new turns at once, in the same order. If the new policy is faster, their turns come
 // sooner. A Wait fails if the new policy can never grant its events, or has no room in its queue.
@@ -68,11 +69,11 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 // If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps that of
 // the store or of ctx. The policy is then changed, but some waiters have kept their old turns, or
 // failed with that error.
-func (k *Keyed) SetPolicy(ctx context.Context, p Policy) error {
+func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade
 	}
-	s, err := k.plans.newScope(p)
+	s, err := k.plans.newPlan(p)
 	if err != nil {
 		return err
 	}
@@ -86,8 +87,8 @@ func (k *Keyed) SetPolicy(ctx context.Context, p Policy) error {
 	return nil
 }
 
-// newScope prepares a policy for use.
-func (p *plans) newScope(policy Policy) (*Scope, error) {
+// newPlan prepares a policy for use.
+func (p *plans) newPlan(policy Policy) (*Plan, error) {
 	if nilPolicy(policy) {
 		return nil, fmt.Errorf("weir: the Policy is %s, must be one", nilText(policy))
 	}
@@ -95,18 +96,18 @@ func (p *plans) newScope(policy Policy) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scope{Name: p.name, Policy: policy, Decider: decider, clock: p.clock}, nil
+	return &Plan{Name: p.name, Policy: policy, Decider: decider, clock: p.clock}, nil
 }
 
-// scope returns the scope of a key.
-func (p *plans) scope(ctx context.Context, key string) (*Scope, error) {
+// of returns the plan of a key.
+func (p *plans) of(ctx context.Context, key string) (*Plan, error) {
 	if p.forKey == nil {
 		return p.usual.Load(), nil
 	}
 	return p.chosen(ctx, key)
 }
 
-func (p *plans) chosen(ctx context.Context, key string) (*Scope, error) {
+func (p *plans) chosen(ctx context.Context, key string) (*Plan, error) {
 	policy := p.forKey(ctx, key)
 	if policy == nil {
 		return p.usual.Load(), nil
@@ -118,7 +119,7 @@ func (p *plans) chosen(ctx context.Context, key string) (*Scope, error) {
 	if nilPolicy(policy) { // asked this late, it costs the others nothing
 		return p.usual.Load(), nil
 	}
-	s, err := p.newScope(policy) // which may take long, so others don't wait for it
+	s, err := p.newPlan(policy) // which may take long, so others don't wait for it
 	if err != nil || !ok {
 		return s, err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // planned is a limiter whose function chooses *plan for any key.
-func planned() (l *weir.Keyed, plan *weir.Policy) {
+func planned() (l *weir.KeyedLimiter, plan *weir.Policy) {
 	plan = new(weir.Policy)
 	l = weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithPolicyFor(
 		func(context.Context, string) weir.Policy { return *plan })))
@@ -75,8 +75,8 @@ func TestR22_ManyPlansAreAsFastAsFew(t *testing.T) {
 	assert.Less(t, testing.AllocsPerRun(1, round), float64(len(plans))/100)
 }
 
-// P23: a function that makes up policies beside those in use does not fill the memory, nor does it drive out
-// those in use.
+// P23: a function that makes up policies beside those in use does not fill the memory, nor does it
+// drive out those in use.
 func TestP23_PoliciesInUseAreKept(t *testing.T) {
 	l, plan := planned()
 	inUse := manyPlans(3000)
@@ -99,7 +99,8 @@ func TestP23_PoliciesInUseAreKept(t *testing.T) {
 	}), float64(len(inUse))/10)
 }
 
-// Policies beyond those that are remembered, in many goroutines at once, are decided on like any other.
+// Policies beyond those that are remembered, in many goroutines at once, are decided on like any
+// other.
 func TestR10_ManyPlans(t *testing.T) {
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithPolicyFor(
 		func(_ context.Context, key string) weir.Policy {
@@ -124,7 +125,7 @@ func TestR10_ManyPlans(t *testing.T) {
 // R22: beside 20,000 plans in use, one that comes and goes costs as much as alone.
 func TestR22_PlansThatComeAndGo(t *testing.T) {
 	store := new(weir.MemStore)
-	made := make([]*weir.Keyed, 20_000)
+	made := make([]*weir.KeyedLimiter, 20_000)
 	for i, p := range manyPlans(len(made)) {
 		made[i] = weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(key(i))))
 		take(t, made[i], "k", 0)

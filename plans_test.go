@@ -78,7 +78,7 @@ func TestSetPolicy_RefusesWhatNewRefuses(t *testing.T) {
 	assert.EqualError(t, l.SetPolicy(background, (*weir.SlidingLog)(nil)), "weir: the Policy is a nil *weir.SlidingLog, must be one")
 	assert.EqualError(t, l.SetPolicy(background, weir.SlidingLog{Per: 1}), "weir: weir.SlidingLog.Limit is 0, must be at least 1")
 	assert.Equal(t, 2, take(t, l, "k", 0).Limit, "as before")
-	assert.Error(t, (*weir.Keyed)(nil).SetPolicy(background, weir.TokenBucket{Limit: 2, Per: time.Hour}))
+	assert.Error(t, (*weir.KeyedLimiter)(nil).SetPolicy(background, weir.TokenBucket{Limit: 2, Per: time.Hour}))
 }
 
 func TestWithPolicyFor(t *testing.T) {

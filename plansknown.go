@@ -46,14 +46,14 @@ func (k *knownPlans) hash(policy Policy) uint64 { return maphash.Comparable(k.se
 // find looks a policy up in the young generation. It also reports whether the policy can be kept at
 // all: one that cannot be compared is not there. To check that first would take longer than the
 // look.
-func (k *knownPlans) find(policy Policy) (s *Scope, ok bool) {
+func (k *knownPlans) find(policy Policy) (s *Plan, ok bool) {
 	defer func() { _ = recover() }()
 	return k.young.Load().slot(k.hash(policy), policy).Load(), true
 }
 
 // keep stores s, if it is time to, and returns it. If an equal policy is there already it returns
 // that.
-func (k *knownPlans) keep(s *Scope) *Scope {
+func (k *knownPlans) keep(s *Plan) *Plan {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	hash, young := k.hash(s.Policy), *k.young.Load()
@@ -76,7 +76,8 @@ func (k *knownPlans) keep(s *Scope) *Scope {
 	return s
 }
 
-// mark sets the bit of a hash, and reports whether it was set before. It requires that k.mu is held.
+// mark sets the bit of a hash, and reports whether it was set before. It requires that k.mu is
+// held.
 func (k *knownPlans) mark(hash uint64) bool {
 	if k.asked == nil {
 		k.asked = make([]uint64, askedBits/64)
@@ -112,12 +113,12 @@ func (k *knownPlans) widen() planTable {
 	return young
 }
 
-// A planTable is a hash table of scopes by their policies, which is read without a lock. Nothing is
+// A planTable is a hash table of plans by their policies, which is read without a lock. Nothing is
 // ever taken out of it, and it is at most half full. The number of slots is a power of two.
-type planTable []atomic.Pointer[Scope]
+type planTable []atomic.Pointer[Plan]
 
 // slot is where a policy is, or an empty one where it may be put.
-func (t planTable) slot(hash uint64, policy Policy) *atomic.Pointer[Scope] {
+func (t planTable) slot(hash uint64, policy Policy) *atomic.Pointer[Plan] {
 	for i := hash; ; i++ {
 		slot := &t[i&uint64(len(t)-1)]
 		if s := slot.Load(); s == nil || s.Policy == policy {

@@ -57,7 +57,7 @@ type WordDecider interface {
 }
 
 // A wordAdmitter is a [WordDecider] with a short path for the most common asks, those of
-// [Keyed.Allow] and [Keyed.Take].
+// [KeyedLimiter.Allow] and [KeyedLimiter.Take].
 type wordAdmitter interface {
 	// admitWord asks for one event, and reports only whether it is granted. The whole answer would
 	// take as long again as everything else.
@@ -93,11 +93,11 @@ type Ask struct {
 
 	// MaxWait is how far ahead the events may be granted. If it is above zero, a policy with a
 	// queue may grant them for a later instant, which is Delay in the answer. Policies without a
-	// queue answer as if it were zero. It is zero unless How is AllOrNone.
+	// queue answer as if it were zero. It is zero unless Mode is AllOrNone.
 	MaxWait time.Duration
 
-	// How says what to do if not all of the N events can be granted.
-	How How
+	// Mode says what to do if not all of the N events can be granted.
+	Mode GrantMode
 
 	// GrantedAt is for an N below zero. It is the instant at which the events were granted: At of
 	// that answer, or 1 if that At is zero. The policy then gives back only events that were
@@ -111,9 +111,9 @@ type Ask struct {
 	//   - For an N below zero with a GrantedAt, it is what the grant was charged.
 	Charges *[]Charge
 
-	// Parts, if not nil, receives the results of the parts of a composed policy, in place of its
-	// contents. Other policies do not change it.
-	Parts *[]Result
+	// ByComponent, if not nil, receives the results of the components of a composed policy, in
+	// place of its contents. Other policies do not change it.
+	ByComponent *[]Result
 }
 
 // A Charge is for implementers of stores and policies. It is the cost of a grant by one policy. A
@@ -136,13 +136,13 @@ func (a Ask) until() int64 {
 	return (*a.Charges)[0].until(a.GrantedAt)
 }
 
-// How is for implementers of stores and policies. It says what to do if not all the events of an
-// [Ask] can be granted.
-type How uint8
+// A GrantMode is for implementers of stores and policies. It says what to do if not all the events
+// of an [Ask] can be granted.
+type GrantMode uint8
 
 const (
 	// AllOrNone grants all of the events, or none.
-	AllOrNone How = iota
+	AllOrNone GrantMode = iota
 
 	// UpTo grants as many as there are, and sets Granted to their number. It is a denial if there
 	// are none. RetryAfter is then the time until there is one.
@@ -169,7 +169,7 @@ type Answer struct {
 	// QueueFull reports that the policy's queue has no room, however long the caller would wait.
 	QueueFull bool
 
-	// Granted is the number of events that were granted, if How was UpTo.
+	// Granted is the number of events that were granted, if Mode was UpTo.
 	Granted int
 
 	// At is the instant of the decision, by the clock that decided. The Store sets it.

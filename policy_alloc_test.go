@@ -22,8 +22,8 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 			{N: -1},
 			{N: -1, GrantedAt: t0},
 			{N: 1000},
-			{N: 3, How: weir.UpTo},
-			{N: 1, How: weir.Regardless},
+			{N: 3, Mode: weir.UpTo},
+			{N: 1, Mode: weir.Regardless},
 		} {
 			t.Run(fmt.Sprintf("%#v/%+v", p, ask), func(t *testing.T) {
 				k, now := newKey(t, p), t0

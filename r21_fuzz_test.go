@@ -11,8 +11,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// FuzzR21_AnyWords hands Deciders and Ledgers words that they have left, such with bits flipped, and any others.
-// They must return: a loop that runs on a number from the state shows as an input that takes too long.
+// FuzzR21_AnyWords hands Deciders and Ledgers words that they have left, such with bits flipped,
+// and any others. They must return: a loop that runs on a number from the state shows as an input
+// that takes too long.
 func FuzzR21_AnyWords(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, bytes []byte) {
@@ -124,9 +125,9 @@ func (tp *tape) later(now int64) int64 {
 func (tp *tape) anyAsk() weir.Ask {
 	ask := weir.Ask{N: pick(tp, 0, 1, 1, 2, int(tp.byte()), int(tp.any(math.MaxInt)), math.MaxInt, -1, -int(tp.byte()), -math.MaxInt, math.MinInt)}
 	if ask.N > 0 {
-		ask.How = pick(tp, weir.AllOrNone, weir.AllOrNone, weir.UpTo, weir.Regardless)
+		ask.Mode = pick(tp, weir.AllOrNone, weir.AllOrNone, weir.UpTo, weir.Regardless)
 	}
-	if ask.How == weir.AllOrNone {
+	if ask.Mode == weir.AllOrNone {
 		ask.MaxWait = pick(tp, 0, 0, 1, time.Second, weir.Never)
 	}
 	if tp.byte()%2 == 0 {
@@ -140,7 +141,7 @@ func (tp *tape) anyAsk() weir.Ask {
 		ask.GrantedAt = tp.instant()
 	}
 	if tp.byte()%8 == 0 {
-		ask.Parts = new([]weir.Result)
+		ask.ByComponent = new([]weir.Result)
 	}
 	return ask
 }
@@ -161,7 +162,7 @@ func (tp *tape) rule() weir.Rule {
 // ruleLike is any policy, or one with a part of another, or one of which the other is a part.
 func (tp *tape) ruleLike(rules []weir.Rule) weir.Rule {
 	p := pick(tp, rules...).Policy
-	parts := append(weir.Parts(p), p)
+	parts := append(weir.Components(p), p)
 	part := pick(tp, parts...)
 	q := pick(tp, part, weir.All(part), weir.Tiers(part, p), weir.All(parts...))
 	if d, err := q.Decider(); err == nil && tp.byte()%2 == 0 {

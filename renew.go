@@ -10,19 +10,19 @@ import (
 // is to be forgotten. Their bookings are given back, and each asks again, in the same order, by its
 // own policy. If one books nothing, it and those behind it ask when they are first. Meanwhile no
 // waiter joins or leaves.
-func (k *Keyed) renew(ctx context.Context, key string, forget bool) error {
+func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error {
 	ln, waited, err := k.lines.start(ctx, key, renewing)
 	if err != nil {
 		return err
 	}
 	defer k.lines.end(ln)
-	scope, err := k.plans.scope(ctx, key)
+	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return err
 	}
 	if forget {
 		k.lines.reset(key, k.plans.clock.now())
-		if _, err := k.store.Do(waited, Request{Scope: scope, Key: key, Forget: true}); err != nil {
+		if _, err := k.store.Do(waited, Request{Plan: plan, Key: key, Forget: true}); err != nil {
 			return err
 		}
 	}
@@ -36,12 +36,12 @@ func (k *Keyed) renew(ctx context.Context, key string, forget bool) error {
 // freePlaces gives back what was booked, the last run first, unless it is forgotten. If the store
 // fails, the waiters before keep their bookings. A booking stays charged if it cannot be freed,
 // because others have booked behind it.
-func (k *Keyed) freePlaces(ctx context.Context, ln *line, forgotten bool) error {
+func (k *KeyedLimiter) freePlaces(ctx context.Context, ln *line, forgotten bool) error {
 	for r, n := k.lines.unbook(ln, nil); r != nil; r, n = k.lines.unbook(ln, r) {
 		if forgotten || r.degraded {
 			continue
 		}
-		if _, err := k.store.Do(ctx, Request{Scope: r.scope, Key: ln.key, Ask: r.back(n)}); err != nil {
+		if _, err := k.store.Do(ctx, Request{Plan: r.plan, Key: ln.key, Ask: r.back(n)}); err != nil {
 			return err
 		}
 	}
@@ -49,18 +49,18 @@ func (k *Keyed) freePlaces(ctx context.Context, ln *line, forgotten bool) error 
 }
 
 // askForPlaces asks for the waiters that have not booked, until one books nothing.
-func (k *Keyed) askForPlaces(ctx context.Context, ln *line) (faults error) {
+func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line) (faults error) {
 	for last := (*waiter)(nil); ; {
 		w, before := k.lines.next(ln)
 		if w == nil || w == last {
 			return faults
 		}
-		scope, err := k.plans.scope(w.ctx, ln.key)
-		if err == nil && !before.by(scope) { // it could overtake those of the other policy
+		plan, err := k.plans.of(w.ctx, ln.key)
+		if err == nil && !before.by(plan) { // it could overtake those of the other policy
 			return faults
 		}
 		if err == nil {
-			_, err = k.place(ctx, w, scope, math.MaxInt64)
+			_, err = k.place(ctx, w, plan, math.MaxInt64)
 		}
 		faults = errors.Join(faults, err)
 		switch {

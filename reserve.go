@@ -12,7 +12,8 @@ import (
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
 //     [Reservation.Cancel] gives all back.
-//   - The caller wants to know its turn. Unlike [Keyed.Wait], Reserve does not block until then.
+//   - The caller wants to know its turn. Unlike [KeyedLimiter.Wait], Reserve does not block until
+//     then.
 //
 // What it books depends on the policy:
 //
@@ -32,14 +33,14 @@ import (
 //
 // An error means that there is no decision. The Reservation is then nil. An n below 0 and a ctx
 // that has ended are errors.
-func (k *Keyed) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
+func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
 	return r, callError("Reserve of", n, err)
 }
 
 // reserve takes its turn with the calls that join the line. No call then books ahead of waiters
 // that are given new turns.
-func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, error) {
+func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	if err := k.check(ctx, n); err != nil {
 		return nil, err
 	}
@@ -48,15 +49,15 @@ func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, e
 		return nil, err
 	}
 	defer k.lines.end(ln)
-	scope, err := k.plans.scope(ctx, key)
+	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	a, err := k.ask(ctx, scope, key, Ask{N: n, MaxWait: k.patience(ctx)})
+	a, err := k.ask(ctx, plan, key, Ask{N: n, MaxWait: k.patience(ctx)})
 	if err != nil {
 		return nil, err
 	}
-	a.grant.scope = scope // of a denial, too
+	a.grant.plan = plan // of a denial, too
 	ahead := a.At - a.now
 	return &Reservation{
 		Result: a.Result, limiter: k, key: key, settling: make(chan struct{}, 1),
@@ -65,8 +66,8 @@ func (k *Keyed) reserve(ctx context.Context, key string, n int) (*Reservation, e
 	}, nil
 }
 
-// A Reservation is the answer to [Keyed.Reserve]: events that are booked, or a denial. All methods
-// are safe for concurrent use.
+// A Reservation is the answer to [KeyedLimiter.Reserve]: events that are booked, or a denial. All
+// methods are safe for concurrent use.
 //
 // Of the calls of Settle and Cancel, only the first counts. The others do nothing. They wait for
 // the first as long as their ctx allows, and return its result. It is good practice to defer a
@@ -83,7 +84,7 @@ type Reservation struct {
 	// many are left.
 	Result
 
-	limiter *Keyed
+	limiter *KeyedLimiter
 	key     string
 	grant   grant  // of no events if it is denied
 	at      int64  // when they may go ahead, by the limiter's clock
@@ -136,7 +137,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //   - A denied reservation: all events are charged.
 //   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
 //     not booked it.
-//   - After a [Keyed.Reset] of the key: nothing is given back, because Reset forgets bookings.
+//   - After a [KeyedLimiter.Reset] of the key: nothing is given back, because Reset forgets
+//     bookings.
 //
 // In a bucket, later grants decide which events are free again:
 //
@@ -184,12 +186,13 @@ func (r *Reservation) settleFirst(ctx context.Context, actual int) (asked bool, 
 	k := r.limiter
 	switch more := actual - r.grant.n; {
 	case more > 0:
-		_, err = k.store.Do(ctx, Request{Scope: r.grant.scope, Key: r.key, Ask: Ask{N: more, How: Regardless}})
+		_, err = k.store.Do(ctx, Request{Plan: r.grant.plan, Key: r.key, Ask: Ask{N: more, Mode: Regardless}})
 	case more < 0 && !r.Degraded:
 		return k.giveBack(ctx, r.key, true, func(ln *line) (giveBack, error) {
-			// All that tokens know of bookings is when the last one goes. If that were freed in part, it would
-			// seem to go earlier, and others who give back would free what it needs when it does go.
-			keeps := actual > 0 && r.Delay() > 0 && !isQueue(r.grant.scope.Decider)
+			// All that tokens know of bookings is when the last one goes. If that were freed in
+			// part, it would seem to go earlier, and others who give back would free what it needs
+			// when it does go.
+			keeps := actual > 0 && r.Delay() > 0 && !isQueue(r.grant.plan.Decider)
 			if keeps || k.lines.forgot(r.key, r.reset) {
 				return giveBack{}, nil
 			}

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// FuzzReservations lets one caller take, reserve, settle, cancel, return and reset, in any order and
-// at any instants. Each answer must be that of the policy's model, which knows no reservations: only
-// what is charged and given back in the end.
+// FuzzReservations lets one caller take, reserve, settle, cancel, return and reset, in any order
+// and at any instants. Each answer must be that of the policy's model, which knows no reservations:
+// only what is charged and given back in the end.
 func FuzzReservations(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("reserve, settle for less, and then for more; come back later"))
@@ -43,7 +43,7 @@ type open struct {
 	limit   int
 	per     time.Duration
 	policy  weir.Policy
-	limiter *weir.Keyed
+	limiter *weir.KeyedLimiter
 	clock   handClock
 	now     int64
 	model   model
@@ -92,7 +92,7 @@ func (x *open) step() {
 	case 1:
 		granted, r, err := x.limiter.TakeUpTo(background, "key", n)
 		require.NoError(x.t, err)
-		want := x.ask(weir.Ask{N: n, How: weir.UpTo})
+		want := x.ask(weir.Ask{N: n, Mode: weir.UpTo})
 		x.equal(want.Result, r, "TakeUpTo", n)
 		x.equal(want.Granted, granted, "TakeUpTo", n)
 	case 2:
@@ -160,15 +160,15 @@ func (x *open) settle(b *booked, actual int) {
 	case b.forgot && more < 0: // R16: what it charged counts no more
 	case tokens && 0 < actual && actual < b.n && x.now < b.ready: // R17: the rest keeps the instant that was told
 	case more > 0:
-		x.ask(weir.Ask{N: more, How: weir.Regardless})
+		x.ask(weir.Ask{N: more, Mode: weir.Regardless})
 	case more < 0:
 		x.giveBack(-more, weir.Ask{N: more, GrantedAt: b.at}, b.until)
 	}
 	b.settled = true
 }
 
-// giveBack gives n events back to the model. A bucket undoes the last grant, and else frees nothing while later ones lie
-// ahead (R17), and no more than what counts until the given instant (R16).
+// giveBack gives n events back to the model. A bucket undoes the last grant, and else frees nothing
+// while later ones lie ahead (R17), and no more than what counts until the given instant (R16).
 func (x *open) giveBack(n int, ask weir.Ask, until int64) {
 	free := func(paid, perEvent, full *big.Rat) *big.Rat {
 		owed := minus(paid, rat(x.now))

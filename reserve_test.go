@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-func reserve(t *testing.T, l *weir.Keyed, n int) *weir.Reservation {
+func reserve(t *testing.T, l *weir.KeyedLimiter, n int) *weir.Reservation {
 	t.Helper()
 	r, err := l.Reserve(background, "k", n)
 	require.NoError(t, err)
@@ -20,7 +20,7 @@ func reserve(t *testing.T, l *weir.Keyed, n int) *weir.Reservation {
 }
 
 // frozen is a limiter whose clock moves by hand.
-func frozen(p weir.Policy, opts ...weir.Option) (*weir.Keyed, *handClock) {
+func frozen(p weir.Policy, opts ...weir.Option) (*weir.KeyedLimiter, *handClock) {
 	clock := &handClock{time.Unix(0, t0)}
 	return weir.Must(weir.New(p, append(opts, weir.WithClock(clock))...)), clock
 }
@@ -84,8 +84,8 @@ func TestP11_AfterADebtTheRefillIsClamped(t *testing.T) {
 	})
 }
 
-// P20: reservations that were cancelled, the last first, leave no trace. Of others nothing is freed: the
-// instants of those behind them were told (R17).
+// P20: reservations that were cancelled, the last first, leave no trace. Of others nothing is
+// freed: the instants of those behind them were told (R17).
 func TestP20_CancelledReservationsLeaveNoTrace(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 1, Per: time.Hour},
@@ -230,7 +230,7 @@ func TestReservations_OfNothing(t *testing.T) {
 		assert.ErrorContains(t, r.Cancel(background), "must be made by Reserve")
 		assert.ErrorContains(t, r.Settle(background, 1), "must be made by Reserve")
 	}
-	for _, l := range []*weir.Keyed{nil, {}} {
+	for _, l := range []*weir.KeyedLimiter{nil, {}} {
 		r, err := l.Reserve(background, "k", 1)
 		assert.Nil(t, r)
 		assert.Error(t, err)

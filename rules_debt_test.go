@@ -12,19 +12,19 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// What was granted regardless of the state is a debt, and the rules hold in debt as they do without: each ask
-// of a trial checks R4 to R7.
+// What was granted regardless of the state is a debt, and the rules hold in debt as they do
+// without: each ask of a trial checks R4 to R7.
 func TestDebtsDelayThoseAfter(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p weir.Policy) {
 		x := newTrial(t, p)
 		limit := x.ask(t0, weir.Ask{}).Limit
-		a := x.ask(t0, weir.Ask{N: 3*limit + 1, How: weir.Regardless})
+		a := x.ask(t0, weir.Ask{N: 3*limit + 1, Mode: weir.Regardless})
 		require.True(t, a.Allowed)
 		require.Zero(t, a.Remaining)
 		last := x.ask(t0, weir.Ask{N: 1})
 		require.False(t, last.Allowed)
 		for now := t0; ; { // until the key is as new
-			for _, ask := range []weir.Ask{{N: 1}, {N: limit}, {N: 1, MaxWait: time.Minute}, {N: limit, How: weir.UpTo}} {
+			for _, ask := range []weir.Ask{{N: 1}, {N: limit}, {N: 1, MaxWait: time.Minute}, {N: limit, Mode: weir.UpTo}} {
 				if a := x.lookAhead(now, ask); !a.Allowed {
 					last = a
 				}
@@ -60,13 +60,13 @@ func TestUpToGrantsWhatThereIs(t *testing.T) {
 			want = []int{3, 0, 0, 0, 0}
 		}
 		for i, n := range []int{3, 3, limit, limit, 1} {
-			a := x.ask(t0, weir.Ask{N: n, How: weir.UpTo})
+			a := x.ask(t0, weir.Ask{N: n, Mode: weir.UpTo})
 			assert.Equal(t, want[i], a.Granted, "of %d", n)
 			assert.Equal(t, want[i] > 0, a.Allowed)
 		}
-		due := t0 + int64(x.ask(t0, weir.Ask{N: limit, How: weir.UpTo}).RetryAfter)
-		assert.False(t, x.ask(due-1, weir.Ask{N: limit, How: weir.UpTo}).Allowed)
-		assert.Positive(t, x.ask(due, weir.Ask{N: limit, How: weir.UpTo}).Granted, "at least one")
+		due := t0 + int64(x.ask(t0, weir.Ask{N: limit, Mode: weir.UpTo}).RetryAfter)
+		assert.False(t, x.ask(due-1, weir.Ask{N: limit, Mode: weir.UpTo}).Allowed)
+		assert.Positive(t, x.ask(due, weir.Ask{N: limit, Mode: weir.UpTo}).Granted, "at least one")
 	})
 }
 
@@ -94,8 +94,8 @@ func TestGivingBackFindsTheWindow(t *testing.T) {
 	}
 }
 
-// A debt that is too large to be told apart from larger ones stays what it is, whatever is given back, and errs
-// towards denying.
+// A debt that is too large to be told apart from larger ones stays what it is, whatever is given
+// back, and errs towards denying.
 func TestR9_DebtsSaturate(t *testing.T) {
 	policies := slices.Concat(endsOfPolicies(), allPolicies(10, 10*time.Second), allPolicies(7, time.Second),
 		allPolicies(16_000, time.Second), []weir.Policy{
@@ -120,13 +120,13 @@ func TestR9_DebtsSaturate(t *testing.T) {
 			for _, step := range []int64{0, int64(per) / 3, int64(per)} {
 				x, now := newTrial(t, p), t0
 				for _, n := range debts {
-					x.ask(now, weir.Ask{N: n, How: weir.Regardless})
+					x.ask(now, weir.Ask{N: n, Mode: weir.Regardless})
 					now = saturated(now, step)
 				}
 				for i, n := range debts {
 					x.ask(now, weir.Ask{N: -n, GrantedAt: saturated(t0, int64(min(i, 1))*step)})
 					x.ask(now, weir.Ask{N: -n / 2})
-					x.ask(now, weir.Ask{N: 1, How: weir.UpTo})
+					x.ask(now, weir.Ask{N: 1, Mode: weir.UpTo})
 					x.allows = 0 // the short way of Allow
 					x.ask(now, weir.Ask{N: 1})
 					x.ask(now, weir.Ask{N: 1, MaxWait: math.MaxInt64})
@@ -152,20 +152,20 @@ func rateOf(p weir.Policy) (limit int, per time.Duration) {
 	}
 }
 
-// The memory of a log does not grow with its debts: two words for an event of the limit, the entry on top,
-// and what has left and is not cut off yet.
+// The memory of a log does not grow with its debts: two words for an event of the limit, the entry
+// on top, and what has left and is not cut off yet.
 func TestALogInDebtStaysSmall(t *testing.T) {
 	for _, limit := range []int{1, 2, 10, 30} {
 		x := newTrial(t, weir.SlidingLog{Limit: limit, Per: time.Hour})
 		most := 2 + (2*limit+2)*4/3 + 1
 		for i := range int64(10 * limit) {
-			x.ask(t0+i*int64(time.Second), weir.Ask{N: 1 + int(i)%2, How: weir.Regardless})
+			x.ask(t0+i*int64(time.Second), weir.Ask{N: 1 + int(i)%2, Mode: weir.Regardless})
 			require.LessOrEqual(t, len(x.state), most)
 		}
 		require.GreaterOrEqual(t, len(x.state), 2*limit, "and until then it remembers when they were")
 		for i := range int64(10 * limit) { // while entries leave
 			now := t0 + int64(time.Hour) + i*int64(time.Second)/2
-			x.ask(now, weir.Ask{N: 1, How: weir.Regardless})
+			x.ask(now, weir.Ask{N: 1, Mode: weir.Regardless})
 			x.ask(now, weir.Ask{N: -1, GrantedAt: t0 + i})
 			require.LessOrEqual(t, len(x.state), most)
 		}

@@ -2,8 +2,8 @@ package weir
 
 // SingleRateMarker marks events as the single rate three color marker of RFC 2697 marks packets:
 //
-//   - green, while the committed burst lasts; Part of the Result is 0
-//   - yellow, while the excess burst lasts; Part is 1
+//   - green, while the committed burst lasts; DecidedBy of the Result is 0
+//   - yellow, while the excess burst lasts; DecidedBy is 1
 //   - red, which is denied
 //
 // A key has two buckets of tokens, which start full. Committed has the rate and size that the RFC
@@ -16,12 +16,12 @@ package weir
 //
 // Unlike the buckets of [Tiers], both share one rate. In the long run it never grants more than
 // Committed.Limit per Per. It is the mode that the RFC calls color-blind: an earlier mark of an
-// event does not count, because [Keyed.Take] has no argument for it.
+// event does not count, because [KeyedLimiter.Take] has no argument for it.
 //
 // Results, debts and give-backs:
 //
 //   - Limit and Remaining are those of the bucket that has more.
-//   - Part of a denial is the color that the same request will have after RetryAfter.
+//   - DecidedBy of a denial is the color that the same request will have after RetryAfter.
 //   - A debt is charged to the second bucket. While it lasts, no more is granted than both buckets
 //     have together.
 //   - Events that are given back go to the second bucket until it is full, and then to the first.
@@ -78,19 +78,19 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 		green = min128(green, both)
 		d.put(state, at, green, both)
 		a := d.look(green, both)
-		a.Part = part
+		a.DecidedBy = part
 		return state, a
-	case ask.How == UpTo:
+	case ask.Mode == UpTo:
 		granted = min(ask.N, look.Remaining)
 		ask.N = max(granted, 1)
 	}
 
 	cost := d.green.cost(uint64(ask.N))
-	enough := ask.How == Regardless || !d.left(both).less(cost)
+	enough := ask.Mode == Regardless || !d.left(both).less(cost)
 	switch {
 	case fits(green, cost, d.green) && enough:
 		green = green.add(cost)
-	case fits(both.sub(green), cost, d.yellow) && enough || ask.How == Regardless:
+	case fits(both.sub(green), cost, d.yellow) && enough || ask.Mode == Regardless:
 		part = 1
 	default:
 		return state, d.deny(look, green.add(cost), both.add(cost), ask.N)
@@ -99,7 +99,7 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	if ask.Charges != nil {
 		*ask.Charges = append((*ask.Charges)[:0], Charge{N: ask.N, For: a.ResetAfter})
 	}
-	a.Part, a.Granted = part, granted
+	a.DecidedBy, a.Granted = part, granted
 	return state, a
 }
 
@@ -118,7 +118,8 @@ func (d *singleRate) put(state []uint64, at, green, both uint128) uint128 {
 // debt.
 func (d *singleRate) left(both uint128) uint128 { return d.green.full.add(d.yellow.full).sub(both) }
 
-// deny finds when the first of the buckets will have enough. green and both are what they would lack:
+// deny finds when the first of the buckets will have enough. green and both are what they would
+// lack:
 //
 //   - The bucket for yellow, if it has enough now.
 //   - Else the bucket for green, if it is large enough at all, because the other fills only after
@@ -127,22 +128,22 @@ func (d *singleRate) left(both uint128) uint128 { return d.green.full.add(d.yell
 // Both together must have enough, too.
 func (d *singleRate) deny(a Answer, green, both uint128, n int) Answer {
 	a = a.never()
-	a.Part = 0
+	a.DecidedBy = 0
 	together := d.green.ceil(both.sub(d.green.full.add(d.yellow.full)))
 	switch {
 	case fits(both.sub(green), d.green.cost(uint64(n)), d.yellow):
-		a.RetryAfter, a.Part = together, 1
+		a.RetryAfter, a.DecidedBy = together, 1
 	case n <= d.green.limit:
 		a.RetryAfter = max(d.green.ceil(green.sub(d.green.full)), together)
 	case n <= d.yellow.limit:
 		a.RetryAfter = d.green.ceil(both.sub(d.yellow.full))
-		a.Part = 1
+		a.DecidedBy = 1
 	}
 	return a
 }
 
-// look is the answer when the buckets lack that much. Part is the first bucket that has a token, or
-// 0.
+// look is the answer when the buckets lack that much. DecidedBy is the first bucket that has a
+// token, or 0.
 func (d *singleRate) look(lackGreen, lackBoth uint128) Answer {
 	left := d.green.events(d.left(lackBoth))
 	green, yellow := min(d.green.remaining(lackGreen), left), min(d.yellow.remaining(lackBoth.sub(lackGreen)), left)
@@ -153,7 +154,7 @@ func (d *singleRate) look(lackGreen, lackBoth uint128) Answer {
 		ResetAfter: d.green.ceil(lackBoth),
 	}}
 	if green == 0 && yellow > 0 {
-		a.Part = 1
+		a.DecidedBy = 1
 	}
 	return a
 }

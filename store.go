@@ -38,8 +38,8 @@ type Store interface {
 
 // A Request is for implementers of stores. It is what a limiter passes to its [Store].
 type Request struct {
-	*Scope        // the limiter, and how to decide
-	Key    string // valid during the call; a Store that keeps it makes a copy
+	*Plan        // the limiter, and how to decide
+	Key   string // valid during the call; a Store that keeps it makes a copy
 	Ask
 
 	// Forget says to forget the state of the key, and to do nothing else. The answer is then
@@ -53,7 +53,7 @@ type Request struct {
 // back. A store that decides by another clock must not call it, because the limiter takes that time
 // as the instant of the decision.
 func (r Request) Now() int64 {
-	now := r.Scope.Now()
+	now := r.Plan.Now()
 	r.tell(now)
 	return now
 }
@@ -65,9 +65,9 @@ func (r Request) tell(now int64) {
 	}
 }
 
-// A Scope is for implementers of stores. It is what the requests of one limiter have in common. It
-// is immutable, and safe for concurrent use.
-type Scope struct {
+// A Plan is for implementers of stores. It is how a limiter decides on a key: what all requests for
+// keys with the same policy have in common. It is immutable, and safe for concurrent use.
+type Plan struct {
 	Name    string // the name of the limiter; see WithName
 	Policy  Policy
 	Decider Decider // of Policy
@@ -77,11 +77,11 @@ type Scope struct {
 
 // Now returns the time of the limiter's clock, in nanoseconds since the Unix epoch. It never steps
 // back.
-func (s *Scope) Now() int64 { return s.clock.now() }
+func (s *Plan) Now() int64 { return s.clock.now() }
 
 // equals reports whether the requests of s and t always have the same answers.
-func (s *Scope) equals(t *Scope) bool {
+func (s *Plan) equals(t *Plan) bool {
 	return s == t || s != nil && t != nil && s.Name == t.Name && s.clock == t.clock && samePolicy(s, t)
 }
 
-func samePolicy(s, t *Scope) bool { return s == t || reflect.DeepEqual(s.Policy, t.Policy) }
+func samePolicy(s, t *Plan) bool { return s == t || reflect.DeepEqual(s.Policy, t.Policy) }

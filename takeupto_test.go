@@ -36,7 +36,8 @@ func TestTakeUpTo_TakesAsManyAsThereAre(t *testing.T) {
 	})
 }
 
-// A loop that waits for RetryAfter whenever there is none gets all that the policy allows, and no more.
+// A loop that waits for RetryAfter whenever there is none gets all that the policy allows, and no
+// more.
 func TestTakeUpTo_InALoop(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p weir.Policy) {
 		clock := &handClock{time.Unix(0, t0)}
@@ -71,7 +72,7 @@ func TestTakeUpTo_Errors(t *testing.T) {
 	_, _, err = l.TakeUpTo(ended, "k", 1)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, 5, take(t, l, "k", 0).Remaining)
-	_, _, err = (*weir.Keyed)(nil).TakeUpTo(background, "k", 1)
+	_, _, err = (*weir.KeyedLimiter)(nil).TakeUpTo(background, "k", 1)
 	assert.Error(t, err)
 
 	store := new(faulty)

@@ -26,7 +26,8 @@ var textKinds = [...]struct {
 	{"two-rate-marker", TwoRateMarker{}},
 }
 
-// kindOf is p, or what it points to, and the name of its kind; p and no name, if that is of another package.
+// kindOf is p, or what it points to, and the name of its kind; p and no name, if that is of another
+// package.
 func kindOf(p Policy) (value Policy, name string) {
 	v := reflect.ValueOf(p)
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
@@ -49,7 +50,7 @@ func policyText(p Policy) string {
 	}
 	switch p := p.(type) {
 	case all, tiers:
-		return text + partsText(Parts(p))
+		return text + partsText(Components(p))
 	case TwoRateMarker:
 		return text + partsText([]Policy{p.Committed, p.Peak})
 	}
@@ -83,7 +84,8 @@ func partsText(parts []Policy) string {
 	return "(" + strings.Join(texts, ", ") + ")"
 }
 
-// textFields are the fields of a policy with a rate: the two of the rate, and those that are options.
+// textFields are the fields of a policy with a rate: the two of the rate, and those that are
+// options.
 func textFields(p reflect.Value) (limit, per reflect.Value, options []textOption) {
 	limit, per = p.Field(0), p.Field(1)
 	rest := 2
@@ -121,8 +123,9 @@ func (o textOption) form() string {
 	return o.name + "=N"
 }
 
-// set sets the field to the value that is written, if it has one, and else tells what it must be. Zero would
-// be the same as leaving it out, and so not what a reader takes it for, but for the start of a week.
+// set sets the field to the value that is written, if it has one, and else tells what it must be.
+// Zero would be the same as leaving it out, and so not what a reader takes it for, but for the
+// start of a week.
 func (o textOption) set(value string) (must string) {
 	n, ok := parseCount(value)
 	switch o.Kind() {

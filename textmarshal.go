@@ -40,8 +40,8 @@ func saySame(p, q Policy) bool {
 	if reflect.TypeOf(p) != reflect.TypeOf(q) {
 		return false
 	}
-	if parts := Parts(p); parts != nil {
-		return slices.EqualFunc(parts, Parts(q), saySame)
+	if parts := Components(p); parts != nil {
+		return slices.EqualFunc(parts, Components(q), saySame)
 	}
 	return reflect.DeepEqual(p, q)
 }

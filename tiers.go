@@ -6,9 +6,9 @@ import (
 )
 
 // Tiers returns a policy that asks the first of the policies, and if that denies, the next. The
-// first is the allowance for normal use, and the others are for what goes beyond it. Part of the
-// Result is the tier that paid. The caller can treat the events by it: serve those of the first as
-// promised, and those of the next at a lower priority, or with a warning.
+// first is the allowance for normal use, and the others are for what goes beyond it. DecidedBy of
+// the Result is the tier that paid. The caller can treat the events by it: serve those of the first
+// as promised, and those of the next at a lower priority, or with a warning.
 //
 // One tier pays all the events of a request: the first that has enough. If none has, the request is
 // denied. A Result has the same meaning as that of a single policy:
@@ -17,17 +17,17 @@ import (
 //     While a tier is in debt, no request is granted more than all tiers have together.
 //   - RetryAfter is the shortest of the tiers', and [Never] if none can ever grant.
 //   - ResetAfter is the longest of the tiers'.
-//   - Part of a grant is the tier that paid. Part of a denial is the tier that will grant first. If
-//     n is 0, Part is the first tier that has something left, or 0.
+//   - DecidedBy of a grant is the tier that paid. DecidedBy of a denial is the tier that will grant
+//     first. If n is 0, DecidedBy is the first tier that has something left, or 0.
 //
 // With other methods:
 //
-//   - [Keyed.TakeUpTo] grants at most Remaining events. One tier pays for them, too.
+//   - [KeyedLimiter.TakeUpTo] grants at most Remaining events. One tier pays for them, too.
 //   - A [Reservation] gives back to the tier that paid. If it is settled for more events, and no
 //     tier has enough, the last tier is charged.
-//   - [Keyed.Return] does not name the tier that paid. It gives back to the last tier that is not
-//     full. Events for which that tier has no room are lost.
-//   - [Keyed.Wait] asks again when one of the tiers may grant. Tiers keep no queue.
+//   - [KeyedLimiter.Return] does not name the tier that paid. It gives back to the last tier that
+//     is not full. Events for which that tier has no room are lost.
+//   - [KeyedLimiter.Wait] asks again when one of the tiers may grant. Tiers keep no queue.
 //
 // Each tier has a state of its own. In routers, tiers are filled from one source. For that use
 // [SingleRateMarker] and [TwoRateMarker].
@@ -52,12 +52,12 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 	if ask.N < 0 {
 		state, tier := c.giveBackToTier(state, now, ask)
 		state, a := c.askTiers(state, now, Ask{}, results)
-		a.Part = tier
+		a.DecidedBy = tier
 		return state, a
 	}
 	left, indebted := c.left(state, now)
 	short := ask.N > left
-	if short && ask.How == AllOrNone {
+	if short && ask.Mode == AllOrNone {
 		return c.denyDebt(state, now, ask.N, results)
 	}
 	sum := Answer{Result: Result{RetryAfter: math.MaxInt64}}
@@ -69,7 +69,7 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 		case sum.Allowed, short && !last: // only the last is charged what all have not got
 			this = Ask{}
 		case !last:
-			this.How = AllOrNone
+			this.Mode = AllOrNone
 		}
 		state = c.ask(state, i, now, this, &a)
 		if results != nil {
@@ -84,15 +84,15 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 		switch {
 		case sum.Allowed, this.N < ask.N:
 		case a.Allowed:
-			sum.Allowed, sum.RetryAfter, sum.Part = true, 0, i
+			sum.Allowed, sum.RetryAfter, sum.DecidedBy = true, 0, i
 		case a.RetryAfter < sum.RetryAfter:
-			sum.RetryAfter, sum.Part = a.RetryAfter, i
+			sum.RetryAfter, sum.DecidedBy = a.RetryAfter, i
 		}
 	}
 	if ask.N == 0 {
-		sum.Part = first
+		sum.DecidedBy = first
 	}
-	if indebted || ask.How == Regardless { // there is less of it now
+	if indebted || ask.Mode == Regardless { // there is less of it now
 		left, _ = c.left(state, now)
 	}
 	sum.Remaining = min(sum.Remaining, left)
@@ -129,7 +129,7 @@ func (c *composed) denyDebt(state []uint64, now int64, n int, results []Result) 
 	}
 	a.RetryAfter = untilInstant(now, firstInstant(now, c.Expiry(state), has))
 	if a.RetryAfter < Never && has(now+int64(a.RetryAfter)) {
-		a.Part = slices.IndexFunc(tiers, func(r Result) bool { return r.Remaining >= n })
+		a.DecidedBy = slices.IndexFunc(tiers, func(r Result) bool { return r.Remaining >= n })
 	}
 	return state, a
 }

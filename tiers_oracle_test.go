@@ -35,13 +35,13 @@ func (m tiersModel) askTiers(now int64, ask weir.Ask) (weir.Answer, model, []wei
 		return a, m, results
 	case ask.N < 0:
 		return m.giveBack(now, ask, charges)
-	case ask.How == weir.UpTo:
+	case ask.Mode == weir.UpTo:
 		look, _ := m.look(now)
 		granted = min(ask.N, look.Remaining)
-		ask.N, ask.How = max(granted, 1), weir.AllOrNone
+		ask.N, ask.Mode = max(granted, 1), weir.AllOrNone
 	}
-	regardless, short := ask.How == weir.Regardless, ask.N > m.left(now)
-	ask.How = weir.AllOrNone
+	regardless, short := ask.Mode == weir.Regardless, ask.N > m.left(now)
+	ask.Mode = weir.AllOrNone
 	last := len(m.tiers) - 1
 	answers, _, _ := asks(m.tiers, now, weir.Ask{}, nil)
 	pays := -1 // the tier that does
@@ -50,7 +50,7 @@ func (m tiersModel) askTiers(now int64, ask weir.Ask) (weir.Answer, model, []wei
 		case short && !regardless:
 			continue
 		case i == last && regardless:
-			ask.How = weir.Regardless
+			ask.Mode = weir.Regardless
 		case short:
 			continue
 		}
@@ -97,7 +97,7 @@ func (m tiersModel) denyDebt(now int64, n int) (weir.Answer, model, []weir.Resul
 	if n <= a.Limit && low < math.MaxInt64 {
 		a.RetryAfter = time.Duration(low - now)
 		looks, _, _ := asks(m.tiers, low, weir.Ask{}, nil)
-		a.Part = slices.IndexFunc(looks, func(l weir.Answer) bool { return l.Remaining >= n })
+		a.DecidedBy = slices.IndexFunc(looks, func(l weir.Answer) bool { return l.Remaining >= n })
 	}
 	return a, m, results
 }
@@ -117,7 +117,7 @@ func (m tiersModel) giveBack(now int64, ask weir.Ask, charges []weir.Charge) (we
 		_, m.tiers[pays] = askPart(m.tiers[pays], now, ask, ownCharges(m.tiers, charges, pays))
 	}
 	a, results := m.look(now)
-	a.Part = max(pays, 0)
+	a.DecidedBy = max(pays, 0)
 	return a, m, results
 }
 
@@ -128,7 +128,7 @@ func (m tiersModel) look(now int64) (weir.Answer, []weir.Result) {
 
 // sum is the answer of a grant.
 func (m tiersModel) sum(now int64, answers []weir.Answer, part int) (weir.Answer, []weir.Result) {
-	sum := weir.Answer{Result: weir.Result{Allowed: true, Part: part}}
+	sum := weir.Answer{Result: weir.Result{Allowed: true, DecidedBy: part}}
 	for _, a := range answers {
 		sum.Limit = max(sum.Limit, a.Limit)
 		sum.Remaining = max(sum.Remaining, a.Remaining)

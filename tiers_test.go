@@ -18,7 +18,7 @@ func committedAndExcess() weir.Policy {
 }
 
 func tier(allowed bool, remaining int, retry, reset time.Duration, part int) weir.Result {
-	return weir.Result{Allowed: allowed, Limit: 5, Remaining: remaining, RetryAfter: retry, ResetAfter: reset, Part: part}
+	return weir.Result{Allowed: allowed, Limit: 5, Remaining: remaining, RetryAfter: retry, ResetAfter: reset, DecidedBy: part}
 }
 
 func TestTiersPayInTheirOrder(t *testing.T) {
@@ -54,7 +54,7 @@ func TestTiersGiveTheirResults(t *testing.T) {
 	l := weir.Must(weir.New(committedAndExcess(), weir.WithClock(&handClock{time.Unix(0, t0)})))
 	var tiers []weir.Result
 	take := func(n int) []weir.Result {
-		_, err := l.TakeParts(context.Background(), "key", n, &tiers)
+		_, err := l.TakeByComponent(context.Background(), "key", n, &tiers)
 		require.NoError(t, err)
 		return tiers
 	}
@@ -91,15 +91,15 @@ func TestTiersGiveBack(t *testing.T) {
 	} {
 		k := newKey(t, committedAndExcess())
 		for range 3 - c.green {
-			require.Equal(t, 0, k.take(t0, 1).Part)
+			require.Equal(t, 0, k.take(t0, 1).DecidedBy)
 		}
 		if n := 5 - c.yellow; n > 0 {
-			require.Equal(t, 1, k.take(t0, n).Part)
+			require.Equal(t, 1, k.take(t0, n).DecidedBy)
 		}
 		var tiers []weir.Result
-		a := k.ask(t0, weir.Ask{N: -c.back, Parts: &tiers})
+		a := k.ask(t0, weir.Ask{N: -c.back, ByComponent: &tiers})
 		assert.True(t, a.Allowed)
-		assert.Equal(t, c.part, a.Part, "%+v", c)
+		assert.Equal(t, c.part, a.DecidedBy, "%+v", c)
 		assert.Zero(t, a.Delay)
 		assert.Equal(t, []int{c.greenAfter, c.yellowAfter}, []int{tiers[0].Remaining, tiers[1].Remaining}, "%+v", c)
 	}
@@ -108,12 +108,12 @@ func TestTiersGiveBack(t *testing.T) {
 func TestTiersUpTo(t *testing.T) {
 	k := newKey(t, committedAndExcess())
 	for _, want := range []struct{ granted, part int }{{4, 1}, {3, 0}, {1, 1}} {
-		a := k.ask(t0, weir.Ask{N: 4, How: weir.UpTo})
+		a := k.ask(t0, weir.Ask{N: 4, Mode: weir.UpTo})
 		require.True(t, a.Allowed)
 		assert.Equal(t, want.granted, a.Granted)
-		assert.Equal(t, want.part, a.Part, "all of them paid by one tier")
+		assert.Equal(t, want.part, a.DecidedBy, "all of them paid by one tier")
 	}
-	a := k.ask(t0, weir.Ask{N: 4, How: weir.UpTo})
+	a := k.ask(t0, weir.Ask{N: 4, Mode: weir.UpTo})
 	assert.False(t, a.Allowed)
 	assert.Zero(t, a.Granted)
 	assert.Equal(t, time.Minute, a.RetryAfter)
@@ -122,12 +122,12 @@ func TestTiersUpTo(t *testing.T) {
 // A debt is the last tier's, and binds all: until it is paid, no tier grants (R19).
 func TestTiersRegardless(t *testing.T) {
 	k := newKey(t, committedAndExcess())
-	assert.Equal(t, 0, k.ask(t0, weir.Ask{N: 3, How: weir.Regardless}).Part)
-	assert.Equal(t, 1, k.ask(t0, weir.Ask{N: 9, How: weir.Regardless}).Part)
+	assert.Equal(t, 0, k.ask(t0, weir.Ask{N: 3, Mode: weir.Regardless}).DecidedBy)
+	assert.Equal(t, 1, k.ask(t0, weir.Ask{N: 9, Mode: weir.Regardless}).DecidedBy)
 	assert.Equal(t, tier(false, 0, time.Hour, time.Hour, 0), k.take(t0, 1))
 	assert.False(t, k.take(t0+int64(time.Minute), 1).Allowed)
 	assert.False(t, k.take(t0+int64(time.Hour)-1, 1).Allowed)
-	assert.Equal(t, 0, k.take(t0+int64(time.Hour), 3).Part)
+	assert.Equal(t, 0, k.take(t0+int64(time.Hour), 3).DecidedBy)
 }
 
 func TestTiersWaitForTheFirstThatGrants(t *testing.T) {
@@ -157,14 +157,14 @@ func TestTiersMintNothing(t *testing.T) {
 		now := t0 + i*int64(time.Second)/40
 		a := k.ask(now, weir.Ask{N: 1 + int(i*7%3)})
 		if a.Allowed {
-			net[a.Part] += 1 + int(i*7%3)
+			net[a.DecidedBy] += 1 + int(i*7%3)
 		}
 		if i%5 == 4 {
 			before := k.copy()
 			n := 1 + int(i%2)
 			var was, is []weir.Result
-			before.ask(now, weir.Ask{Parts: &was})
-			k.ask(now, weir.Ask{N: -n, Parts: &is})
+			before.ask(now, weir.Ask{ByComponent: &was})
+			k.ask(now, weir.Ask{N: -n, ByComponent: &is})
 			gained := 0
 			for tier := range is {
 				net[tier] -= is[tier].Remaining - was[tier].Remaining

@@ -14,10 +14,10 @@ import (
 // R4 holds for the results of the parts, too, where a debt keeps the first tiers from being asked.
 func TestTiersInDebtTellWhatEachHas(t *testing.T) {
 	k := newKey(t, weir.Tiers(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.TokenBucket{Limit: 20, Per: time.Hour}))
-	k.ask(t0, weir.Ask{N: 27, How: weir.Regardless})
+	k.ask(t0, weir.Ask{N: 27, Mode: weir.Regardless})
 	var parts []weir.Result
-	a := k.ask(t0, weir.Ask{N: 5, How: weir.Regardless, Parts: &parts})
-	assert.Equal(t, 1, a.Part)
+	a := k.ask(t0, weir.Ask{N: 5, Mode: weir.Regardless, ByComponent: &parts})
+	assert.Equal(t, 1, a.DecidedBy)
 	assert.Equal(t, 10, parts[0].Remaining)
 	for _, r := range parts {
 		assert.Equal(t, r.Allowed, r.RetryAfter == 0, "%+v", r)
@@ -28,12 +28,12 @@ func TestTiersInDebtTellWhatEachHas(t *testing.T) {
 func TestTiersInDebtAtTheLastInstant(t *testing.T) {
 	bucket := weir.TokenBucket{Limit: 10, Per: time.Hour}
 	k := newKey(t, weir.Tiers(bucket, bucket))
-	k.ask(math.MaxInt64, weir.Ask{N: 100, How: weir.Regardless})
+	k.ask(math.MaxInt64, weir.Ask{N: 100, Mode: weir.Regardless})
 	assert.Equal(t, weir.Never, k.take(math.MaxInt64, 1).RetryAfter)
 	assert.Equal(t, weir.Never, k.take(math.MaxInt64-1, 1).RetryAfter)
 
 	l := ledgerKey{t: t}
-	l.ask(bucket, math.MaxInt64-1, weir.Ask{N: 100, How: weir.Regardless})
+	l.ask(bucket, math.MaxInt64-1, weir.Ask{N: 100, Mode: weir.Regardless})
 	assert.Equal(t, weir.Never, l.ask(weir.SlidingLog{Limit: 5, Per: time.Hour}, math.MaxInt64-1, weir.Ask{N: 1}).RetryAfter)
 }
 
@@ -44,7 +44,7 @@ func TestTiersInDebtTellWhatIsLeft(t *testing.T) {
 		weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Hour}, Excess: 20},
 	} {
 		k := newKey(t, p)
-		a := k.ask(t0, weir.Ask{N: 25, How: weir.Regardless})
+		a := k.ask(t0, weir.Ask{N: 25, Mode: weir.Regardless})
 		assert.Equal(t, 5, a.Remaining, "%#v: of 30 in all", p)
 		assert.Equal(t, 2, k.take(t0, 3).Remaining)
 		assert.Equal(t, 2, k.look(t0).Remaining)
@@ -74,7 +74,7 @@ func TestR19_ADebtBinds(t *testing.T) {
 			now := t0 + i*int64(10*time.Minute)
 			if k.take(now, 1).Allowed {
 				granted++
-				require.True(t, k.ask(now, weir.Ask{N: 999, How: weir.Regardless}).Allowed)
+				require.True(t, k.ask(now, weir.Ask{N: 999, Mode: weir.Regardless}).Allowed)
 				charged += 1000
 			}
 		}
@@ -83,7 +83,8 @@ func TestR19_ADebtBinds(t *testing.T) {
 	}
 }
 
-// R5: what remains after a grant by Tiers in debt is what a look then tells, however large the limits are.
+// R5: what remains after a grant by Tiers in debt is what a look then tells, however large the
+// limits are.
 func TestR5_TiersOfLargeLimitsInDebt(t *testing.T) {
 	d, err := weir.Tiers(weir.FixedWindow{Limit: math.MaxInt, Per: time.Second}, weir.FixedWindow{Limit: math.MaxInt, Per: time.Second},
 		weir.FixedWindow{Limit: 1, Per: 1000 * time.Second}).Decider()
@@ -92,7 +93,7 @@ func TestR5_TiersOfLargeLimitsInDebt(t *testing.T) {
 	ask := func(now int64, ask weir.Ask) (a weir.Answer) { state, a = d.Decide(state, now, ask); return a }
 	ask(1, weir.Ask{N: math.MaxInt})
 	ask(1, weir.Ask{N: math.MaxInt})
-	ask(1, weir.Ask{N: 10, How: weir.Regardless}) // the last tier owes 9
+	ask(1, weir.Ask{N: 10, Mode: weir.Regardless}) // the last tier owes 9
 	granted := ask(2e9, weir.Ask{N: math.MaxInt})
 	look := ask(2e9, weir.Ask{})
 	assert.True(t, granted.Allowed)

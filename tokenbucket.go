@@ -6,7 +6,7 @@ import "time"
 //
 // A key has a bucket that holds at most Burst tokens and starts full. It earns Limit tokens per
 // Per, continuously. An event takes one token. If there are too few tokens, it is denied.
-// [Keyed.Wait] takes tokens that are not yet earned. Later calls cannot overtake it.
+// [KeyedLimiter.Wait] takes tokens that are not yet earned. Later calls cannot overtake it.
 //
 // Start with this policy: it tolerates bursts, and has no window boundary. To space events evenly,
 // use [LeakyBucket]. For "no more than Limit in any Per", use [SlidingLog].

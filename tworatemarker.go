@@ -5,8 +5,8 @@ import "fmt"
 // TwoRateMarker marks events as the two rate three color marker of RFC 2698 marks packets:
 //
 //   - red, if they exceed the peak rate; red events are denied
-//   - yellow, if they exceed only the committed rate; Part of the Result is 1
-//   - green otherwise; Part is 0
+//   - yellow, if they exceed only the committed rate; DecidedBy of the Result is 1
+//   - green otherwise; DecidedBy is 0
 //
 // A key has two buckets of tokens, which start full and earn independently. Committed has the rate
 // and size that the RFC calls CIR and CBS. Those of Peak are PIR and PBS.
@@ -18,7 +18,7 @@ import "fmt"
 // Results, debts and give-backs:
 //
 //   - Limit, Remaining and RetryAfter are those of Peak.
-//   - Part of a denial is the color that the same request will have after RetryAfter.
+//   - DecidedBy of a denial is the color that the same request will have after RetryAfter.
 //   - A debt is charged to Peak.
 //   - Events that are given back go to Peak, because it is not known which of them were green.
 type TwoRateMarker struct {
@@ -60,7 +60,7 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		p, a := d.yellow.decideAt(p, now, ask)
 		state[2], state[3] = p.hi, p.lo
 		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
-	case ask.How == UpTo:
+	case ask.Mode == UpTo:
 		granted = min(ask.N, d.yellow.remaining(p.sub(d.yellow.units(now))))
 		ask = Ask{N: max(granted, 1), Charges: ask.Charges}
 	}
@@ -78,7 +78,7 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 			lacks, would = would, at.add(would)
 			state[0], state[1] = would.hi, would.lo
 		}
-	case ask.How == Regardless:
+	case ask.Mode == Regardless:
 		next, a = d.yellow.decideAt(p, now, ask)
 		isGreen = false
 	case ask.N > c.limit:
@@ -95,7 +95,7 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 // marked is the answer of the peak with its color, when Committed lacks that much.
 func (d *twoRate) marked(a Answer, lacks uint128, isGreen bool) Answer {
 	if !isGreen {
-		a.Part = 1
+		a.DecidedBy = 1
 	}
 	a.Delay, a.ResetAfter = 0, max(a.ResetAfter, d.green.ceil(lacks))
 	return a
@@ -110,7 +110,8 @@ func (d *twoRate) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, granted
 }
 
-// What follows is for changes of policy, see counter. Peak grants, and what Committed lacks is a color.
+// What follows is for changes of policy, see counter. Peak grants, and what Committed lacks is a
+// color.
 
 func (d *twoRate) counts() any { return [2]any{d.green.counts(), d.yellow.counts()} }
 

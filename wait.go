@@ -19,13 +19,13 @@ import (
 //   - With all other policies the first waiter asks again when the policy may grant. A call of
 //     Allow that comes first takes what is free.
 //
-// [Keyed.SetPolicy] and [Keyed.Reset] give all waiters new turns, in the same order. After a change
-// of policy, a bucket books nothing while events of another policy still count. Until then its
-// waiters ask again.
+// [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give all waiters new turns, in the same order.
+// After a change of policy, a bucket books nothing while events of another policy still count.
+// Until then its waiters ask again.
 //
 // [WithPolicyFor] may return another policy than before. Waiters that have booked then keep their
 // places. All others ask by the policy of their own context.
-func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
+func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 	err := k.check(ctx, n)
 	if err == nil && n > 0 {
 		err = k.wait(ctx, key, n)
@@ -34,7 +34,7 @@ func (k *Keyed) Wait(ctx context.Context, key string, n int) error {
 }
 
 // check returns an error if a call for n events is invalid.
-func (k *Keyed) check(ctx context.Context, n int) error {
+func (k *KeyedLimiter) check(ctx context.Context, n int) error {
 	switch {
 	case k == nil || k.store == nil:
 		return errNotMade
@@ -57,7 +57,7 @@ func callError(what string, n int, err error) error {
 	return fmt.Errorf("weir: %s %d events: %w", what, n, err)
 }
 
-func (k *Keyed) wait(ctx context.Context, key string, n int) error {
+func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 	usual := k.plans.usual.Load()
 	w, err := k.join(ctx, key, n)
 	if w == nil {
@@ -72,21 +72,21 @@ func (k *Keyed) wait(ctx context.Context, key string, n int) error {
 }
 
 // join asks for n events now or later. If they are granted now, it returns no waiter and no error.
-func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
+func (k *KeyedLimiter) join(ctx context.Context, key string, n int) (*waiter, error) {
 	in := k.lines.tickets.Add(1) // it may have to wait for what is under way: others who come then are behind
 	ln, asking, err := k.lines.start(ctx, key, joining)
 	if err != nil {
 		return nil, err
 	}
 	defer k.lines.end(ln)
-	scope, err := k.plans.scope(ctx, key)
+	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	w, patience := &waiter{line: ln, ctx: ctx, n: n, in: in}, k.patience(ctx)
-	waits, err := k.lines.come(w, scope, patience, k.plans.clock.now())
+	waits, err := k.lines.come(w, plan, patience, k.plans.clock.now())
 	if err == nil && !waits {
-		waits, err = k.place(asking, w, scope, patience)
+		waits, err = k.place(asking, w, plan, patience)
 	}
 	if err != nil || !waits {
 		return nil, cmp.Or(err, w.err)
@@ -95,7 +95,7 @@ func (k *Keyed) join(ctx context.Context, key string, n int) (*waiter, error) {
 }
 
 // place asks the store for w, by the policy of s, and reports whether w then waits.
-func (k *Keyed) place(ctx context.Context, w *waiter, s *Scope, patience time.Duration) (bool, error) {
+func (k *KeyedLimiter) place(ctx context.Context, w *waiter, s *Plan, patience time.Duration) (bool, error) {
 	r, err := k.ask(ctx, s, w.line.key, Ask{N: w.n, MaxWait: patience})
 	if err != nil {
 		return false, err
@@ -104,7 +104,7 @@ func (k *Keyed) place(ctx context.Context, w *waiter, s *Scope, patience time.Du
 }
 
 // patience returns how long ctx allows its caller to wait.
-func (k *Keyed) patience(ctx context.Context) time.Duration {
+func (k *KeyedLimiter) patience(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return math.MaxInt64
@@ -129,7 +129,7 @@ func refused(a Answer, n int, patience time.Duration) error {
 
 // await returns when w has had its turn, or ctx has ended. Only the first waiter of a line watches
 // the time. When it goes, it wakes the next.
-func (k *Keyed) await(ctx context.Context, key string, w *waiter) error {
+func (k *KeyedLimiter) await(ctx context.Context, key string, w *waiter) error {
 	for ended := false; ; {
 		turn, left := k.lines.turn(w, k.plans.clock.now())
 		switch turn {
@@ -161,7 +161,7 @@ func (k *Keyed) await(ctx context.Context, key string, w *waiter) error {
 
 // askAgain asks the store for w, the first waiter that has not booked. If ctx ends before, it does
 // nothing.
-func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter) {
+func (k *KeyedLimiter) askAgain(ctx context.Context, key string, w *waiter) {
 	ln, asking, err := k.lines.start(ctx, key, joining)
 	if err != nil {
 		return
@@ -170,9 +170,9 @@ func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter) {
 	if turn, _ := k.lines.turn(w, k.plans.clock.now()); turn != mayAsk { // it was given a new one
 		return
 	}
-	scope, err := k.plans.scope(ctx, key)
-	if err == nil && k.lines.mayBook(w, scope) {
-		_, err = k.place(asking, w, scope, k.patience(ctx))
+	plan, err := k.plans.of(ctx, key)
+	if err == nil && k.lines.mayBook(w, plan) {
+		_, err = k.place(asking, w, plan, k.patience(ctx))
 	}
 	if err != nil {
 		k.lines.drop(w, err)
@@ -181,7 +181,7 @@ func (k *Keyed) askAgain(ctx context.Context, key string, w *waiter) {
 
 // leave takes w out of its line, because ctx has ended. The place that w had booked is given back,
 // and the waiters behind it can move up.
-func (k *Keyed) leave(ctx context.Context, key string, w *waiter) error {
+func (k *KeyedLimiter) leave(ctx context.Context, key string, w *waiter) error {
 	switch k.lines.leaves(w) {
 	case granted:
 		return nil

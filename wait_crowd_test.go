@@ -23,7 +23,7 @@ const ms = time.Millisecond
 // read as a script: who comes when, and what became of each.
 type crowd struct {
 	t       *testing.T
-	l       *weir.Keyed
+	l       *weir.KeyedLimiter
 	now     func() time.Time
 	start   time.Time
 	callers []*visitor
@@ -51,7 +51,7 @@ func bubble(t *testing.T, p weir.Policy, f func(c *crowd), opts ...weir.Option) 
 	})
 }
 
-func newCrowd(t *testing.T, l *weir.Keyed) *crowd {
+func newCrowd(t *testing.T, l *weir.KeyedLimiter) *crowd {
 	return &crowd{t: t, l: l, now: time.Now, start: time.Now()}
 }
 

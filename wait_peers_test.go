@@ -63,7 +63,7 @@ func TestP16_TwoLimitersInTwoOrders(t *testing.T) {
 		p := weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 1}
 		a, b := weir.Must(weir.New(p)), weir.Must(weir.New(p))
 		done := make(chan error)
-		for _, order := range [][]*weir.Keyed{{a, b}, {b, a}, {a, a}} {
+		for _, order := range [][]*weir.KeyedLimiter{{a, b}, {b, a}, {a, a}} {
 			go func() {
 				var err error
 				for range 10 {
@@ -98,8 +98,8 @@ func TestP17_RatesBeyondOneANanosecond(t *testing.T) {
 	}
 }
 
-// Elsewhere a wall clock that is set back one hour makes Take sleep one hour. Here Take never sleeps, and
-// one who waits is held up by the step, at most.
+// Elsewhere a wall clock that is set back one hour makes Take sleep one hour. Here Take never
+// sleeps, and one who waits is held up by the step, at most.
 func TestP19_TheClockIsSetBack(t *testing.T) {
 	for _, p := range policiesToWaitFor {
 		synctest.Test(t, func(t *testing.T) {
@@ -191,7 +191,8 @@ func TestP21_ThirtyDays(t *testing.T) {
 	}
 }
 
-// A turn generations away is a turn too. (What is paid for only after 2262, the end of time here, is not given back.)
+// A turn generations away is a turn too. (What is paid for only after 2262, the end of time here,
+// is not given back.)
 func TestP21_Generations(t *testing.T) {
 	const generation = 50 * 365 * 24 * time.Hour
 	bubble(t, weir.TokenBucket{Limit: 1, Per: generation}, func(c *crowd) {
@@ -204,8 +205,8 @@ func TestP21_Generations(t *testing.T) {
 	})
 }
 
-// Elsewhere maps of those who wait only grow. Here bubble requires after every test that none is left; this one
-// has them come to an end in every way there is.
+// Elsewhere maps of those who wait only grow. Here bubble requires after every test that none is
+// left; this one has them come to an end in every way there is.
 func TestP23_NothingIsKeptForThoseWhoHaveLeft(t *testing.T) {
 	for _, p := range policiesToWaitFor {
 		bubble(t, p, func(c *crowd) {

@@ -15,8 +15,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// An instant that was told stands, and so a cancelled booking before it frees nothing. In eight rounds of "book up to 50 s
-// ahead, book 5 more that stay, cancel the others" all that stayed had the same 5 s: 40 went in them, of 6.
+// An instant that was told stands, and so a cancelled booking before it frees nothing. In eight
+// rounds of "book up to 50 s ahead, book 5 more that stay, cancel the others" all that stayed had
+// the same 5 s: 40 went in them, of 6.
 func TestR17_CancelledBookingsDoNotPileUp(t *testing.T) {
 	l, _ := frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1})
 	var stay []*weir.Reservation
@@ -55,8 +56,9 @@ func TestR17_TheLastBookingIsUndone(t *testing.T) {
 	assert.Equal(t, time.Second, first.Delay())
 }
 
-// A booking that is settled for less keeps its instant, also when others give back before it has come. Of a bucket
-// that holds 3, 4 went at once after Cancel; and of one that holds 7, 8 after Return.
+// A booking that is settled for less keeps its instant, also when others give back before it has
+// come. Of a bucket that holds 3, 4 went at once after Cancel; and of one that holds 7, 8 after
+// Return.
 func TestR17_ABookingSettledForLessKeepsItsInstant(t *testing.T) {
 	l, clock := frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3})
 	first, second := reserve(t, l, 3), reserve(t, l, 3)
@@ -78,7 +80,8 @@ func TestR17_ABookingSettledForLessKeepsItsInstant(t *testing.T) {
 	}
 }
 
-// What goes ahead keeps to All of two buckets when one who waits gives up. Each part had moved up by another time.
+// What goes ahead keeps to All of two buckets when one who waits gives up. Each part had moved up
+// by another time.
 func TestR17_AllOfTwoBucketsKeepsItsLimit(t *testing.T) {
 	const rate = 2
 	p := weir.All(weir.TokenBucket{Limit: rate, Per: time.Second}, weir.TokenBucket{Limit: 3, Per: 2 * time.Second})
@@ -97,8 +100,8 @@ func TestR17_AllOfTwoBucketsKeepsItsLimit(t *testing.T) {
 	})
 }
 
-// Those who wait for All of two buckets are served in the order in which they came, also after one of
-// them gave up.
+// Those who wait for All of two buckets are served in the order in which they came, also after one
+// of them gave up.
 func TestR18_AllOfTwoBucketsKeepsTheOrder(t *testing.T) {
 	p := weir.All(weir.TokenBucket{Limit: 2, Per: time.Second}, weir.TokenBucket{Limit: 20, Per: time.Second})
 	bubble(t, p, func(c *crowd) {
@@ -120,20 +123,20 @@ func TestR18_ResetAndSetPolicyKeepTheOrder(t *testing.T) {
 	three := weir.LeakyBucket{Limit: 3, Per: time.Second}
 	for _, script := range []struct {
 		name string
-		do   func(l *weir.Keyed)
+		do   func(l *weir.KeyedLimiter)
 	}{
-		{"reset, change, change, reset", func(l *weir.Keyed) {
+		{"reset, change, change, reset", func(l *weir.KeyedLimiter) {
 			_ = l.Reset(background, "k")
 			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 3, Per: time.Second})
 			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 1, Per: time.Second})
 			_ = l.Reset(background, "k")
 		}},
-		{"change, change, reset", func(l *weir.Keyed) {
+		{"change, change, reset", func(l *weir.KeyedLimiter) {
 			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 3, Per: time.Second})
 			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 1, Per: time.Second})
 			_ = l.Reset(background, "k")
 		}},
-		{"reset, change", func(l *weir.Keyed) {
+		{"reset, change", func(l *weir.KeyedLimiter) {
 			_ = l.Reset(background, "k")
 			_ = l.SetPolicy(background, weir.FixedWindow{Limit: 1, Per: time.Second})
 		}},
@@ -170,8 +173,8 @@ func TestR20_AllNeverBooksAhead(t *testing.T) {
 	}
 }
 
-// The outlet of a LeakyBucket keeps its spacing where the other part of All is what is waited for: 8 events
-// occupy it for 0.8 s.
+// The outlet of a LeakyBucket keeps its spacing where the other part of All is what is waited for:
+// 8 events occupy it for 0.8 s.
 func TestR20_AQueueInAllKeepsItsSpacing(t *testing.T) {
 	p := weir.All(weir.LeakyBucket{Limit: 10, Per: time.Second}, weir.TokenBucket{Limit: 2, Per: time.Second, Burst: 10})
 	bubble(t, p, func(c *crowd) {
@@ -192,8 +195,9 @@ func TestR20_NobodyBooksWhileOthersChargeIt(t *testing.T) {
 	assert.False(t, reserve(t, l, 1).Allowed)
 }
 
-// a gives up while the store is busy with a Return, and d is on its way to the store. b and d have a plan that counts
-// alike. They ask when a has given its place back, and not before: behind it they would keep their instants.
+// a gives up while the store is busy with a Return, and d is on its way to the store. b and d have
+// a plan that counts alike. They ask when a has given its place back, and not before: behind it
+// they would keep their instants.
 func TestR17_AnotherPlanAsksWhenThoseWhoGiveUpHaveLeft(t *testing.T) {
 	mem := new(weir.MemStore)
 	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {

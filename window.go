@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A window is the core of [FixedWindow] and [CalendarWindow]. Its state is the mark of the window that
-// was counted in last, and the count. In debt, the largest count stands for all from it on, and nothing lowers it.
+// A window is the core of [FixedWindow] and [CalendarWindow]. Its state is the mark of the window
+// that was counted in last, and the count. In debt, the largest count stands for all from it on,
+// and nothing lowers it.
 type window struct {
 	limit uint64
 	unit  uint64 // of the marks: a window starts so many nanoseconds after the epoch, times its mark
@@ -15,8 +16,9 @@ type window struct {
 
 // spans tell where windows start and end.
 type spans interface {
-	// around is the window that an event is counted in: its mark, and the instant at which it ends. An
-	// older instant counts as the start of the window known, which is that of s if it counted anything.
+	// around is the window that an event is counted in: its mark, and the instant at which it ends.
+	// An older instant counts as the start of the window known, which is that of s if it counted
+	// anything.
 	around(s words, now uint64) (mark, end uint64)
 
 	// counts is that of a counter.
@@ -70,16 +72,17 @@ func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 // room is how many more events fit.
 func (w *window) room(s words) uint64 { return w.limit - min(s.second, w.limit) }
 
-// count is the answer to an ask of a policy that counts, if room events fit, but for Remaining and the times
-// until there are more. It returns how many events are asked for: of up to N those that fit, or one.
+// count is the answer to an ask of a policy that counts, if room events fit, but for Remaining and
+// the times until there are more. It returns how many events are asked for: of up to N those that
+// fit, or one.
 func (a *Answer) count(ask Ask, limit, room uint64) (n uint64) {
 	n = uint64(max(ask.N, 0))
 	a.Limit = int(limit)
-	if ask.How == UpTo {
+	if ask.Mode == UpTo {
 		a.Granted = int(min(n, room))
 		n = max(uint64(a.Granted), min(n, 1))
 	}
-	if a.Allowed = n <= room || ask.How == Regardless; !a.Allowed {
+	if a.Allowed = n <= room || ask.Mode == Regardless; !a.Allowed {
 		a.RetryAfter = Never
 	}
 	return n

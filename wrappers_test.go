@@ -38,7 +38,7 @@ var notMadeRight = []struct {
 // deep it is wrapped. [weir.FailOpen] does not take that for an outage.
 func TestWrappers_NotMadeRight(t *testing.T) {
 	for _, test := range notMadeRight {
-		a, err := test.store.Do(context.Background(), weir.Request{Scope: scopeOf(weir.TokenBucket{Limit: 1, Per: 1})})
+		a, err := test.store.Do(context.Background(), weir.Request{Plan: planOf(weir.TokenBucket{Limit: 1, Per: 1})})
 		assert.Equal(t, weir.Answer{}, a)
 		assert.EqualError(t, err, test.want)
 	}

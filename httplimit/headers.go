@@ -60,8 +60,8 @@ func (whole) partNames() []string { return nil }
 // fields. In a denied answer, RateLimit has only the limit that denied the request.
 //
 // The parts of a Policy composed by [weir.All] or [weir.Tiers] are listed in the same way. This
-// requires a Limiter that is a *[weir.Keyed] or has its TakeParts method. The name of a part is its
-// text, after Name if that is not empty:
+// requires a Limiter that is a *[weir.KeyedLimiter] or has its TakeByComponent method. The name of
+// a part is its text, after Name if that is not empty:
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
@@ -118,7 +118,7 @@ func (f RateLimit) fields() (fields, error) {
 	if name == "" {
 		name = "default"
 	}
-	if parts := weir.Parts(f.Policy); len(parts) > 0 {
+	if parts := weir.Components(f.Policy); len(parts) > 0 {
 		return f.composed(name, parts)
 	}
 	return newRateLimit(name, f.Policy)

@@ -10,9 +10,9 @@ import (
 )
 
 // A partsTaker is a [weir.Limiter] that reports the result of each part of a composed policy.
-// *weir.Keyed is one.
+// *weir.KeyedLimiter is one.
 type partsTaker interface {
-	TakeParts(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
+	TakeByComponent(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
 }
 
 // take takes n events from the limiter. It returns the results of the policy's parts if the fields
@@ -27,7 +27,7 @@ func (l *limited) take(ctx context.Context, key string, n int) (weir.Result, []w
 		room [4]weir.Result
 	}
 	parts.list = parts.room[:0]
-	r, err := l.parts.TakeParts(ctx, key, n, &parts.list)
+	r, err := l.parts.TakeByComponent(ctx, key, n, &parts.list)
 	return r, parts.list, err
 }
 
@@ -86,7 +86,7 @@ func (c *composed) set(h http.Header, res weir.Result, parts []weir.Result) {
 		switch {
 		case res.Allowed:
 			limits = p.appendLimit(comma(limits), parts[i])
-		case i == res.Part: // the times of the other parts would differ from Retry-After
+		case i == res.DecidedBy: // the times of the other parts would differ from Retry-After
 			r := res
 			r.Limit, r.Remaining = parts[i].Limit, parts[i].Remaining
 			limits = p.appendLimit(limits, r)

@@ -30,8 +30,8 @@ func comesBack(p weir.Policy, d weir.Decider, n int) time.Duration {
 		return longest(p.Unit) // not the rest of the current unit
 	}
 	var results []weir.Result
-	_, all := d.Decide(make([]uint64, d.Words()), 0, weir.Ask{N: n, Parts: &results})
-	parts := weir.Parts(p)
+	_, all := d.Decide(make([]uint64, d.Words()), 0, weir.Ask{N: n, ByComponent: &results})
+	parts := weir.Components(p)
 	if len(parts) == 0 {
 		return all.ResetAfter
 	}

@@ -24,7 +24,7 @@ var ok = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = 
 func one(*http.Request) (string, error) { return "one", nil }
 
 // frozen returns a limiter whose time stands still unless the clock is told otherwise.
-func frozen(p weir.Policy) (*weir.Keyed, *clock.Mock) {
+func frozen(p weir.Policy) (*weir.KeyedLimiter, *clock.Mock) {
 	c := clock.NewMock()
 	return weir.Must(weir.New(p, weir.WithClock(c))), c
 }

@@ -81,7 +81,7 @@ type Decision struct {
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	l := &limited{m: m, next: next}
 	var errs []error
-	if k, ok := m.Limiter.(*weir.Keyed); m.Limiter == nil || ok && k == nil {
+	if k, ok := m.Limiter.(*weir.KeyedLimiter); m.Limiter == nil || ok && k == nil {
 		errs = append(errs, errors.New("weir: Middleware.Limiter is nil, must be a Limiter"))
 	}
 	if m.Key == nil {

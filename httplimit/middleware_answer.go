@@ -46,7 +46,7 @@ func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result
 	}
 	pages := &l.pages
 	if len(parts) > 0 && len(parts) == len(l.partPages) {
-		pages = &l.partPages[res.Part]
+		pages = &l.partPages[res.DecidedBy]
 	}
 	switch {
 	case l.m.Denied != nil:

@@ -38,17 +38,17 @@ func TestMiddleware_LimitsByAddressOnLoopback(t *testing.T) {
 func TestMiddleware_SayWhatIsMissing(t *testing.T) {
 	l, _ := frozen(per(1, time.Second))
 	full := httplimit.Middleware{Limiter: l, Key: one}
-	var noKeyed *weir.Keyed
+	var noKeyed *weir.KeyedLimiter
 
 	for name, c := range map[string]struct {
 		change func(*httplimit.Middleware)
 		says   string
 	}{
-		"no limiter":    {func(m *httplimit.Middleware) { m.Limiter = nil }, "Middleware.Limiter is nil"},
-		"nil *Keyed":    {func(m *httplimit.Middleware) { m.Limiter = noKeyed }, "Middleware.Limiter is nil"},
-		"no key":        {func(m *httplimit.Middleware) { m.Key = nil }, "Middleware.Key is nil"},
-		"negative wait": {func(m *httplimit.Middleware) { m.MaxWait = -time.Second }, "Middleware.MaxWait is -1s"},
-		"name":          {func(m *httplimit.Middleware) { m.Headers = httplimit.RateLimit{Name: "ä"} }, `RateLimit.Name is "ä"`},
+		"no limiter":        {func(m *httplimit.Middleware) { m.Limiter = nil }, "Middleware.Limiter is nil"},
+		"nil *KeyedLimiter": {func(m *httplimit.Middleware) { m.Limiter = noKeyed }, "Middleware.Limiter is nil"},
+		"no key":            {func(m *httplimit.Middleware) { m.Key = nil }, "Middleware.Key is nil"},
+		"negative wait":     {func(m *httplimit.Middleware) { m.MaxWait = -time.Second }, "Middleware.MaxWait is -1s"},
+		"name":              {func(m *httplimit.Middleware) { m.Headers = httplimit.RateLimit{Name: "ä"} }, `RateLimit.Name is "ä"`},
 		"policy": {
 			func(m *httplimit.Middleware) { m.Headers = httplimit.RateLimit{Policy: weir.TokenBucket{}} },
 			"TokenBucket.Limit is 0",

@@ -68,8 +68,8 @@ func (l *limited) refused(ctx context.Context, key string, cost int) (r weir.Res
 	return look, parts, nil
 }
 
-// giveBack returns events to a limiter that accepts them, as *weir.Keyed does. It reports whether
-// that succeeded.
+// giveBack returns events to a limiter that accepts them, as *weir.KeyedLimiter does. It reports
+// whether that succeeded.
 func (l *limited) giveBack(ctx context.Context, key string, n int) bool {
 	k, ok := l.m.Limiter.(interface {
 		Return(ctx context.Context, key string, n int) error

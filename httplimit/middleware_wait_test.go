@@ -16,7 +16,7 @@ import (
 )
 
 // queue is a handler behind a leaky bucket of one a second.
-func queue(capacity int, maxWait time.Duration) (httplimit.Middleware, *weir.Keyed) {
+func queue(capacity int, maxWait time.Duration) (httplimit.Middleware, *weir.KeyedLimiter) {
 	l := weir.Must(weir.New(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: capacity}))
 	return httplimit.Middleware{Limiter: l, Key: one, MaxWait: maxWait}, l
 }

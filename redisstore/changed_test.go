@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 )
 
-// processes are two stores on one server that have the same clock, and do not know each other's policies.
+// processes are two stores on one server that have the same clock, and do not know each other's
+// policies.
 type processes [2]*drivenStore
 
 func newProcesses(t *testing.T, client *redis.Client) (p processes) {
@@ -29,8 +30,8 @@ func (p processes) set(now time.Time) {
 	}
 }
 
-// P10: a composed policy is changed while its old form is still in use. The long part is filled by what both of
-// them grant, however short the other is, and however fast it recovers.
+// P10: a composed policy is changed while its old form is still in use. The long part is filled by
+// what both of them grant, however short the other is, and however fast it recovers.
 func TestP10_ChangedPartsAreCarriedByThemselves(t *testing.T) {
 	client := newClient(t, redistest.Single(t).Addr())
 	const month = 200
@@ -50,7 +51,7 @@ func TestP10_ChangedPartsAreCarriedByThemselves(t *testing.T) {
 			old, changed := newLimiter(t, both[0], c.old, ""), newLimiter(t, both[1], c.changed, "")
 			granted := 0
 			for range month {
-				for _, l := range []*weir.Keyed{old, changed} { // one by one, so that the short part is never short
+				for _, l := range []*weir.KeyedLimiter{old, changed} { // one by one, so that the short part is never short
 					if take(t, l, "k", 1).Allowed {
 						granted++
 					}
@@ -64,7 +65,7 @@ func TestP10_ChangedPartsAreCarriedByThemselves(t *testing.T) {
 				first, then := newLimiter(t, both[0], ps[0], "after"), newLimiter(t, both[1], ps[1], "after")
 				granted := 0
 				for _, c := range []struct {
-					l    *weir.Keyed
+					l    *weir.KeyedLimiter
 					asks int
 				}{{first, month - 20}, {then, 100}} {
 					for range c.asks {

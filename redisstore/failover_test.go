@@ -33,8 +33,8 @@ var everyKind = []weir.Policy{
 	inGo{weir.SlidingLog{Limit: 10, Per: 10 * time.Second}},
 }
 
-// A master whose clock is ahead is lost, and one takes over whose clock is right. What the first one left
-// denies no longer than if the key had been exhausted just now; and it is not forgotten.
+// A master whose clock is ahead is lost, and one takes over whose clock is right. What the first
+// one left denies no longer than if the key had been exhausted just now; and it is not forgotten.
 func TestStateFromAClockAhead(t *testing.T) {
 	client := newClient(t, redistest.Single(t).Addr())
 	right := time.Unix(1_700_000_000, 0).Add(3210 * time.Millisecond)
@@ -75,14 +75,14 @@ func TestStateFromAClockAhead(t *testing.T) {
 func TestBookingsAreNotCutOff(t *testing.T) {
 	s := newDriven(t, newClient(t, redistest.Single(t).Addr()), serverSkew)
 	s.set(time.Unix(1_700_000_000, 0))
-	var scope *weir.Scope
+	var plan *weir.Plan
 	l := newLimiter(t, storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		scope = r.Scope
+		plan = r.Plan
 		return s.Do(ctx, r)
 	}), weir.TokenBucket{Limit: 1, Per: time.Second}, "")
 	take(t, l, "k", 1)
 	for want := time.Second; want <= 100*time.Second; want += time.Second {
-		a, err := s.Do(context.Background(), weir.Request{Scope: scope, Key: "k", Ask: weir.Ask{N: 1, MaxWait: weir.Never}})
+		a, err := s.Do(context.Background(), weir.Request{Plan: plan, Key: "k", Ask: weir.Ask{N: 1, MaxWait: weir.Never}})
 		require.NoError(t, err)
 		require.True(t, a.Allowed)
 		require.Equal(t, want, a.Delay)
@@ -90,9 +90,9 @@ func TestBookingsAreNotCutOff(t *testing.T) {
 	}
 }
 
-// Whatever a store is asked for, it answers as the policy decides, also where the script can't: with
-// debts, numbers and spans that are too large, and policies that are no longer in the form that the
-// script knows.
+// Whatever a store is asked for, it answers as the policy decides, also where the script can't:
+// with debts, numbers and spans that are too large, and policies that are no longer in the form
+// that the script knows.
 func TestStoreAnswersAsDecidersDo(t *testing.T) {
 	client := newClient(t, redistest.Single(t).Addr())
 	policies := append(slices.Clone(everyKind),
@@ -109,12 +109,12 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(i), 7))
 			s := newDriven(t, client, anySkew)
-			var scope *weir.Scope
+			var plan *weir.Plan
 			newLimiter(t, storeFunc(func(_ context.Context, r weir.Request) (weir.Answer, error) {
-				scope = r.Scope
+				plan = r.Plan
 				return weir.Answer{}, nil
 			}), p, "").Allow("")
-			d := scope.Decider
+			d := plan.Decider
 			state := make([]uint64, d.Words())
 			now := int64(1_700_000_000_123_457_000)
 			var last weir.Ask
@@ -135,9 +135,9 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 				ask := weir.Ask{N: 1 + random.IntN(min(look.Limit, 5))}
 				switch random.IntN(8) {
 				case 0:
-					ask.How = weir.UpTo
+					ask.Mode = weir.UpTo
 				case 1:
-					ask.How = weir.Regardless
+					ask.Mode = weir.Regardless
 					if random.IntN(6) == 0 {
 						ask.N = []int{300, 70_000, math.MaxInt32, math.MaxInt}[random.IntN(4)]
 					}
@@ -161,7 +161,7 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 					denied++
 				}
 				s.now.Store(now)
-				got, err := s.Do(context.Background(), weir.Request{Scope: scope, Key: "k", Ask: ask})
+				got, err := s.Do(context.Background(), weir.Request{Plan: plan, Key: "k", Ask: ask})
 				require.NoError(t, err)
 				require.Equal(t, want, got, "step %d, %+v", step, ask)
 			}

@@ -26,14 +26,14 @@ type fakeClient struct {
 func (c *fakeClient) Process(ctx context.Context, cmd redis.Cmder) error { return c.process(ctx, cmd) }
 func (c *fakeClient) ReloadState(context.Context)                        { c.reloads.Add(1) }
 
-func limiterOn(tb testing.TB, s weir.Store) *weir.Keyed {
+func limiterOn(tb testing.TB, s weir.Store) *weir.KeyedLimiter {
 	l, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Hour}, weir.WithStore(s))
 	require.NoError(tb, err)
 	return l
 }
 
-// P22: a client that hangs, whatever the context says, holds up a caller until its deadline, or for the
-// time allowed; and no more commands than allowed are under way.
+// P22: a client that hangs, whatever the context says, holds up a caller until its deadline, or for
+// the time allowed; and no more commands than allowed are under way.
 func TestP22_HangingClientHoldsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang, underWay := make(chan struct{}), atomic.Int64{}
@@ -255,7 +255,8 @@ func TestStrangeReplies(t *testing.T) {
 	}
 }
 
-// A server whose scripts cut off numbers at 32 bits would limit nothing: its clock would always have stepped back.
+// A server whose scripts cut off numbers at 32 bits would limit nothing: its clock would always
+// have stepped back.
 func TestServerOf32Bits(t *testing.T) {
 	for _, now := range []string{"\x00\x00\x00\x00\x00\x00\x01", "\x00\x00\x00\xff\xff\xff\xff"} {
 		client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
@@ -263,7 +264,7 @@ func TestServerOf32Bits(t *testing.T) {
 			return nil
 		}}
 		s := newStore(t, client)
-		for _, l := range []*weir.Keyed{limiterOn(t, s), newLimiter(t, s, unscripted, "")} {
+		for _, l := range []*weir.KeyedLimiter{limiterOn(t, s), newLimiter(t, s, unscripted, "")} {
 			r, err := l.Take(context.Background(), "k", 1)
 			assert.ErrorContains(t, err, "a 64-bit Redis is needed")
 			assert.NotErrorIs(t, err, weir.ErrRequest)

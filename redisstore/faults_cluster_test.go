@@ -13,11 +13,13 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
 )
 
-// failoverBound is by when callers must be served again after a replica was promoted. It is short of the
-// minute after which go-redis by itself asks for the topology, and long for a machine under load.
+// failoverBound is by when callers must be served again after a replica was promoted. It is short
+// of the minute after which go-redis by itself asks for the topology, and long for a machine under
+// load.
 const failoverBound = 15 * time.Second
 
-// TestFaults_Cluster shares one Cluster, for it takes seconds to start. The last fault is the end of it.
+// TestFaults_Cluster shares one Cluster, for it takes seconds to start. The last fault is the end
+// of it.
 func TestFaults_Cluster(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.Cluster(t)
@@ -58,8 +60,9 @@ func TestFaults_Cluster(t *testing.T) {
 		client := redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs:                      nodes.Addrs(),
 			ClusterStateReloadInterval: time.Minute, // the default since go-redis 9.22
-			// It asks a node at random for the topology, maybe the stopped one, and waits as long for it:
-			// by default 3 s, and 4 s more where calls that were given up hold all connections.
+			// It asks a node at random for the topology, maybe the stopped one, and waits as long
+			// for it: by default 3 s, and 4 s more where calls that were given up hold all
+			// connections.
 			ReadTimeout: 500 * time.Millisecond,
 		})
 		t.Cleanup(func() { _ = client.Close() })
@@ -87,9 +90,9 @@ func TestFaults_Cluster(t *testing.T) {
 	})
 }
 
-// checkFollows checks that callers are served soon after a client that begins now, and so knows the new master. How
-// soon is counted in looks, a fifth of a second apart, in which the store may ask for the topology once. go-redis
-// by itself would ask within a minute.
+// checkFollows checks that callers are served soon after a client that begins now, and so knows the
+// new master. How soon is counted in looks, a fifth of a second apart, in which the store may ask
+// for the topology once. go-redis by itself would ask within a minute.
 func checkFollows(t *testing.T, tr *traffic, nodes redistest.Nodes) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes.Addrs(), ReadTimeout: 500 * time.Millisecond})
 	defer client.Close()
@@ -97,7 +100,7 @@ func checkFollows(t *testing.T, tr *traffic, nodes redistest.Nodes) {
 	const most = 10
 	looks := 0
 	for i := range tr.keys {
-		served := func(l *weir.Keyed) bool {
+		served := func(l *weir.KeyedLimiter) bool {
 			ctx, cancel := context.WithTimeout(t.Context(), tr.deadline)
 			defer cancel()
 			_, err := l.Take(ctx, tr.keys[i].name, 0)
@@ -132,8 +135,8 @@ func TestFaults_SentinelFailover(t *testing.T) {
 	tr.check(t, true)
 }
 
-// A master answers before its replicas have what it answered. What was replicated is counted after a
-// failover: with time to replicate, that is all.
+// A master answers before its replicas have what it answered. What was replicated is counted after
+// a failover: with time to replicate, that is all.
 func TestFaults_SentinelFailoverKeepsWhatWasReplicated(t *testing.T) {
 	t.Parallel()
 	watched := redistest.Sentinel(t)

@@ -37,7 +37,7 @@ type job struct {
 
 func key(i int) string { return fmt.Sprint("key ", i) }
 
-func (j job) limiter(t *testing.T) *weir.Keyed {
+func (j job) limiter(t *testing.T) *weir.KeyedLimiter {
 	var client interface {
 		redisstore.Client
 		io.Closer
@@ -57,8 +57,8 @@ func TestFaults_ManyProcessesOnOneKey(t *testing.T) {
 	checkProcesses(t, 8, j)
 }
 
-// checkProcesses runs the job in n processes at once, and checks that together they were granted the
-// limit of each key, exactly.
+// checkProcesses runs the job in n processes at once, and checks that together they were granted
+// the limit of each key, exactly.
 func checkProcesses(t *testing.T, n int, j job) {
 	j.Name = t.Name()
 	encoded, err := json.Marshal(j)
@@ -99,8 +99,8 @@ func checkProcesses(t *testing.T, n int, j job) {
 	assert.Equal(t, j.Policy.Limit, checks.Counted(t, j.limiter(t), key(0)))
 }
 
-// TestProcess does a job: it says that it is ready, begins when its input ends, and says how often each
-// key was granted.
+// TestProcess does a job: it says that it is ready, begins when its input ends, and says how often
+// each key was granted.
 func TestProcess(t *testing.T) {
 	encoded := os.Getenv(jobEnv)
 	if encoded == "" {

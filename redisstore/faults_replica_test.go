@@ -13,18 +13,18 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
 )
 
-// On a read-only replica each denial ended the outage, since a denial only reads: of 60 rounds, 60 reported a failure
-// and 60 an end.
+// On a read-only replica each denial ended the outage, since a denial only reads: of 60 rounds, 60
+// reported a failure and 60 an end.
 func TestFaults_FallbackOnAReplica(t *testing.T) {
 	t.Parallel()
 	master, replica := redistest.Single(t), redistest.Single(t)
 	policy := weir.TokenBucket{Limit: 1, Per: 1000 * time.Hour}
-	on := func(s weir.Store) *weir.Keyed {
+	on := func(s weir.Store) *weir.KeyedLimiter {
 		l, err := weir.New(policy, weir.WithStore(s))
 		require.NoError(t, err)
 		return l
 	}
-	take := func(l *weir.Keyed, key string) weir.Result {
+	take := func(l *weir.KeyedLimiter, key string) weir.Result {
 		r, err := l.Take(t.Context(), key, 1)
 		require.NoError(t, err)
 		return r

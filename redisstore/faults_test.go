@@ -40,7 +40,7 @@ func made(t testing.TB, addrs []string, opts ...checks.Option) weir.Store {
 
 // traffic is callers that keep asking for one event, and what they are told.
 type traffic struct {
-	limiter  *weir.Keyed
+	limiter  *weir.KeyedLimiter
 	deadline time.Duration // of each call
 	keys     []keyTraffic
 	slowest  atomic.Int64
@@ -57,7 +57,7 @@ type keyTraffic struct {
 }
 
 // drive starts callers, who ask for keys in turn. They stop when the test ends, or by halt.
-func drive(t testing.TB, l *weir.Keyed, callers, keys int, deadline time.Duration) *traffic {
+func drive(t testing.TB, l *weir.KeyedLimiter, callers, keys int, deadline time.Duration) *traffic {
 	tr := &traffic{limiter: l, deadline: deadline, keys: make([]keyTraffic, keys), halted: make(chan struct{})}
 	for i := range tr.keys {
 		tr.keys[i].name = fmt.Sprint("key ", i)
@@ -117,8 +117,8 @@ func (tr *traffic) sum() (granted, failed int64) {
 	return granted, failed
 }
 
-// awaitServed waits until a call for each key was granted that began after now, and returns how long
-// that took.
+// awaitServed waits until a call for each key was granted that began after now, and returns how
+// long that took.
 func (tr *traffic) awaitServed(t testing.TB) time.Duration {
 	t.Helper()
 	begun := time.Now()
@@ -140,9 +140,9 @@ func (tr *traffic) awaitFailed(t testing.TB) {
 	})
 }
 
-// check halts the traffic, and checks that nothing was counted twice: Redis has counted what was granted,
-// and of the calls that failed, of which no caller knows, each once at most. Unless forgetful, it has also
-// forgotten nothing.
+// check halts the traffic, and checks that nothing was counted twice: Redis has counted what was
+// granted, and of the calls that failed, of which no caller knows, each once at most. Unless
+// forgetful, it has also forgotten nothing.
 func (tr *traffic) check(t testing.TB, forgetful bool) {
 	t.Helper()
 	tr.halt()

@@ -18,7 +18,8 @@ var (
 	_ Client = redis.UniversalClient(nil)
 )
 
-// five are the policies that have a script, for limit events in an hour, or more where one could end meanwhile.
+// five are the policies that have a script, for limit events in an hour, or more where one could
+// end meanwhile.
 func five(limit int) map[string]weir.Policy {
 	return map[string]weir.Policy{
 		"TokenBucket":   weir.TokenBucket{Limit: limit, Per: 50 * 365 * 24 * time.Hour},
@@ -29,20 +30,21 @@ func five(limit int) map[string]weir.Policy {
 	}
 }
 
-// newStore leaves it to contexts to end a call, unless an option says otherwise: a machine under load is no fault.
+// newStore leaves it to contexts to end a call, unless an option says otherwise: a machine under
+// load is no fault.
 func newStore(tb testing.TB, client Client, opts ...Option) *Store {
 	s, err := New(client, append([]Option{WithTimeout(time.Minute)}, opts...)...)
 	require.NoError(tb, err)
 	return s
 }
 
-func newLimiter(tb testing.TB, s weir.Store, p weir.Policy, name string) *weir.Keyed {
+func newLimiter(tb testing.TB, s weir.Store, p weir.Policy, name string) *weir.KeyedLimiter {
 	l, err := weir.New(p, weir.WithStore(s), weir.WithName(name))
 	require.NoError(tb, err)
 	return l
 }
 
-func take(tb testing.TB, l *weir.Keyed, key string, n int) weir.Result {
+func take(tb testing.TB, l *weir.KeyedLimiter, key string, n int) weir.Result {
 	tb.Helper()
 	r, err := l.Take(context.Background(), key, n)
 	require.NoError(tb, err)

@@ -50,9 +50,9 @@ func (f *fakeServer) Process(_ context.Context, cmd redis.Cmder) error {
 
 var unscripted = inGo{weir.FixedWindow{Limit: 1_000_000, Per: 1000 * time.Hour}}
 
-// flood asks for one key so often at once that not all can be served in time, and returns how many were granted,
-// and the errors.
-func flood(l *weir.Keyed, callers int) (granted int, errs []error) {
+// flood asks for one key so often at once that not all can be served in time, and returns how many
+// were granted, and the errors.
+func flood(l *weir.KeyedLimiter, callers int) (granted int, errs []error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for range callers {
@@ -71,8 +71,8 @@ func flood(l *weir.Keyed, callers int) (granted int, errs []error) {
 	return granted, errs
 }
 
-// Who floods one key of a policy without a script gets errors that say so. It is no outage: neither FailOpen
-// grants, nor does Fallback turn away from the store, which decides on other keys.
+// Who floods one key of a policy without a script gets errors that say so. It is no outage: neither
+// FailOpen grants, nor does Fallback turn away from the store, which decides on other keys.
 func TestFloodOfOneKeyIsNoOutage(t *testing.T) {
 	const command, callers = 10 * time.Millisecond, 200
 	setup := func(opts ...Option) (*fakeServer, *Store) {
@@ -143,8 +143,8 @@ func TestFloodOfOneKeyIsNoOutage(t *testing.T) {
 	})
 }
 
-// A server that hangs while callers wait for their turn is an outage for all of them: Fallback has an answer for
-// each.
+// A server that hangs while callers wait for their turn is an outage for all of them: Fallback has
+// an answer for each.
 func TestHangInTheLineIsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newFakeServer()
@@ -153,7 +153,7 @@ func TestHangInTheLineIsAnOutage(t *testing.T) {
 		open := newLimiter(t, weir.FailOpen(s, func(error) { opened.Add(1) }), unscripted, "open")
 		store := weir.Fallback(s, new(weir.MemStore), weir.FallbackOptions{})
 		l := newLimiter(t, store, unscripted, "")
-		for _, l := range []*weir.Keyed{l, open} {
+		for _, l := range []*weir.KeyedLimiter{l, open} {
 			take(t, l, "k", 1)
 			server.takes.Store(int64(10 * time.Millisecond))
 			time.AfterFunc(15*time.Millisecond, func() { server.takes.Store(int64(5 * time.Second)) }) // after the reads
@@ -206,7 +206,8 @@ func TestP22_KeysHaveLinesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// A decision that takes several commands has the time of one for all of them together, and for its turn.
+// A decision that takes several commands has the time of one for all of them together, and for its
+// turn.
 func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	for _, test := range []struct {

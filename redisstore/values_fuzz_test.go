@@ -38,10 +38,11 @@ func fuzzed() []weir.Policy {
 	}
 }
 
-// Whatever bytes stand in Redis under a limiter's key, every call returns in time: with an answer, or with an
-// error that is about that request alone. It leaves no goroutine behind.
+// Whatever bytes stand in Redis under a limiter's key, every call returns in time: with an answer,
+// or with an error that is about that request alone. It leaves no goroutine behind.
 //
-// The second policy is one that the key is asked by in turn: values of several policies are among the seeds.
+// The second policy is one that the key is asked by in turn: values of several policies are among
+// the seeds.
 func FuzzR21_AnyValue(f *testing.F) {
 	server := redistest.Single(f)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DialerRetries: 1})
@@ -50,7 +51,7 @@ func FuzzR21_AnyValue(f *testing.F) {
 	ctx := context.Background()
 	key := store.remote.Engine().Keys.Key("n", "k")
 	ps := fuzzed()
-	var limiters []*weir.Keyed
+	var limiters []*weir.KeyedLimiter
 	for _, p := range ps {
 		limiters = append(limiters, newLimiter(f, store, p, "n"))
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/redistest"
 )
 
-// What was used up by a policy that a process does not know, because another one wrote it, is charged.
+// What was used up by a policy that a process does not know, because another one wrote it, is
+// charged.
 func TestUnknownPolicyIsCharged(t *testing.T) {
 	server := redistest.Single(t)
 	client := newClient(t, server.Addr())
@@ -87,8 +88,8 @@ func TestForeignValues(t *testing.T) {
 	}
 }
 
-// A value that was cut off is none of a limiter. If what is left is one all the same, as some are that scripts
-// write, it is decided on as that.
+// A value that was cut off is none of a limiter. If what is left is one all the same, as some are
+// that scripts write, it is decided on as that.
 func TestBrokenValues(t *testing.T) {
 	client := newClient(t, redistest.Single(t).Addr())
 	ctx := context.Background()
@@ -121,7 +122,7 @@ func TestBrokenValues(t *testing.T) {
 		}
 		for _, value := range values {
 			client.Set(ctx, key, value, 0)
-			for _, l := range []*weir.Keyed{l, changed} {
+			for _, l := range []*weir.KeyedLimiter{l, changed} {
 				_, err := l.Take(ctx, "k", 1)
 				switch {
 				case err != nil:
@@ -198,14 +199,14 @@ func TestForget(t *testing.T) {
 	server := redistest.Single(t)
 	client := newClient(t, server.Addr())
 	s := newStore(t, client)
-	var scope *weir.Scope
+	var plan *weir.Plan
 	l := newLimiter(t, storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		scope = r.Scope
+		plan = r.Plan
 		return s.Do(ctx, r)
 	}), weir.TokenBucket{Limit: 1, Per: time.Hour}, "")
 	require.True(t, l.Allow("k"))
 	require.False(t, l.Allow("k"))
-	a, err := s.Do(context.Background(), weir.Request{Scope: scope, Key: "k", Forget: true})
+	a, err := s.Do(context.Background(), weir.Request{Plan: plan, Key: "k", Forget: true})
 	require.NoError(t, err)
 	assert.Equal(t, weir.Answer{}, a)
 	assert.True(t, l.Allow("k"))

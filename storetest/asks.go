@@ -21,7 +21,7 @@ func asManyAsThereAre(e *env) {
 		}
 		for i, n := range []int{4, limit, 1, limit + 5} {
 			before := e.take(l, "k", 0)
-			a := e.do(l, "k", weir.Ask{N: n, How: weir.UpTo})
+			a := e.do(l, "k", weir.Ask{N: n, Mode: weir.UpTo})
 			if a.Granted != granted[i] || a.Allowed != (granted[i] > 0) {
 				e.Fatalf("%s: up to %d with %d left: %+v, want %d granted", upToRule, n, before.Remaining, a, granted[i])
 			}
@@ -53,7 +53,7 @@ func concurrentUpTo(e *env) {
 		var granted atomic.Int64
 		parallel(goroutines, func(g int) {
 			for i := range limit {
-				a := e.ask(l, "k", weir.Ask{N: 1 + (g+i)%3, How: weir.UpTo})
+				a := e.ask(l, "k", weir.Ask{N: 1 + (g+i)%3, Mode: weir.UpTo})
 				granted.Add(int64(a.Granted))
 				if !a.Allowed {
 					return
@@ -82,7 +82,7 @@ func chargedRegardless(e *env) {
 			debts = debts[:2] // the rest would take 300 years to pay, beyond the last instant
 		}
 		for _, n := range debts {
-			a, back := e.named(l, "k", weir.Ask{N: n, How: weir.Regardless})
+			a, back := e.named(l, "k", weir.Ask{N: n, Mode: weir.Regardless})
 			if !a.Allowed || a.RetryAfter != 0 {
 				e.Fatalf("%s: %d regardless: %+v", regardlessRule, n, a)
 			}
@@ -91,7 +91,7 @@ func chargedRegardless(e *env) {
 		if r := e.take(l, "k", 1); r.Allowed || r.Remaining != 0 {
 			e.Fatalf("%s: in debt, one event: %+v", regardlessRule, r)
 		}
-		if a := e.do(l, "k", weir.Ask{N: limit, How: weir.UpTo}); a.Allowed || a.Granted != 0 {
+		if a := e.do(l, "k", weir.Ask{N: limit, Mode: weir.UpTo}); a.Allowed || a.Granted != 0 {
 			e.Fatalf("%s: in debt, as many as there are: %+v", regardlessRule, a)
 		}
 		for _, back := range slices.Backward(undo) { // a bucket can undo the latest charge only
@@ -127,11 +127,11 @@ func concurrentRegardless(e *env) {
 		before := e.take(l, "k", 0)
 		parallel(goroutines, func(g int) {
 			for range charges {
-				e.ask(l, "k", weir.Ask{N: 1 + g%3, How: weir.Regardless})
+				e.ask(l, "k", weir.Ask{N: 1 + g%3, Mode: weir.Regardless})
 			}
 		})
 		for g := range goroutines {
-			m.do("k", e.clock.Now(), weir.Ask{N: charges * (1 + g%3), How: weir.Regardless})
+			m.do("k", e.clock.Now(), weir.Ask{N: charges * (1 + g%3), Mode: weir.Regardless})
 		}
 		if got, want := e.take(l, "k", 0), m.look(0, "k", e.clock.Now()); isQueue(p) {
 			if !e.same(got, want.Result) {
@@ -145,7 +145,7 @@ func concurrentRegardless(e *env) {
 			}
 		}
 		after := e.take(l, "k", 0)
-		e.do(l, "k", weir.Ask{N: 1, How: weir.Regardless})
+		e.do(l, "k", weir.Ask{N: 1, Mode: weir.Regardless})
 		e.do(l, "k", weir.Ask{N: -1})
 		if again := e.take(l, "k", 0); !e.same(before, after) || !e.same(before, again) {
 			e.Fatalf("%s: %d charges of as many goroutines, and giving all of it back, changed %+v to %+v, and then %+v",
@@ -191,7 +191,7 @@ func tellsTheInstant(e *env) {
 	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		for i := range 20 { // do checks At
-			for _, ask := range []weir.Ask{{N: 1}, {}, {N: 11}, {N: 2, How: weir.UpTo}, {N: -1}, {N: 1, MaxWait: time.Second}} {
+			for _, ask := range []weir.Ask{{N: 1}, {}, {N: 11}, {N: 2, Mode: weir.UpTo}, {N: -1}, {N: 1, MaxWait: time.Second}} {
 				e.do(l, "k", ask)
 			}
 			e.advance(e.up(time.Duration(i*i) * time.Millisecond / 3))
@@ -199,9 +199,9 @@ func tellsTheInstant(e *env) {
 	})
 }
 
-// Parts: a store passes the slice for the results of the parts to a composed policy. Afterwards the
-// slice holds the results of the latest decision, in place of its old contents, even if the store
-// had to decide more than once.
+// ByComponent: a store passes the slice for the results of the parts to a composed policy.
+// Afterwards the slice holds the results of the latest decision, in place of its old contents, even
+// if the store had to decide more than once.
 func resultsOfParts(e *env) {
 	slow := weir.FixedWindow{Limit: 20, Per: e.long()}
 	for _, p := range []struct {
@@ -217,12 +217,12 @@ func resultsOfParts(e *env) {
 
 func (e *env) parts(p weir.Policy, n int) {
 	l, m := e.limiter(p, ""), e.model(p)
-	for i, ask := range []weir.Ask{{N: 1}, {N: 8}, {N: 5}, {}, {N: 100}, {N: 4, How: weir.UpTo}, {N: -2}} {
+	for i, ask := range []weir.Ask{{N: 1}, {N: 8}, {N: 5}, {}, {N: 100}, {N: 4, Mode: weir.UpTo}, {N: -2}} {
 		junk := []weir.Result{{Limit: -1}}
 		got, want := junk, junk
-		ask.Parts = &got
+		ask.ByComponent = &got
 		e.do(l, "k", ask)
-		ask.Parts = &want
+		ask.ByComponent = &want
 		m.do("k", e.clock.Now(), ask)
 		if len(want) != n {
 			e.Fatalf("storetest: %#v told %d parts", p, len(want))

@@ -64,10 +64,10 @@ func concurrentAnswers(e *env) {
 			{N: -1},
 			{N: 2},
 			{N: -3},
-			{N: 3, How: weir.UpTo},
+			{N: 3, Mode: weir.UpTo},
 			{N: -4},
 			{N: 1, MaxWait: weir.Never},
-			{N: 2, How: weir.Regardless},
+			{N: 2, Mode: weir.Regardless},
 			{},
 		} {
 			told := make(chan string, goroutines*each)
@@ -97,7 +97,7 @@ func concurrentAnswers(e *env) {
 // whole returns an answer with the results of the parts, where they can be compared.
 func (e *env) whole(ask weir.Ask, do func(weir.Ask) weir.Answer) string {
 	var parts []weir.Result
-	ask.Parts = &parts
+	ask.ByComponent = &parts
 	a := e.seen(do(ask), ask)
 	for i := range parts {
 		parts[i] = e.seen(weir.Answer{Result: parts[i]}, weir.Ask{}).Result

@@ -41,7 +41,7 @@ func (e *env) allowed(l limiter, key string, n int) bool {
 
 // ask is do for many goroutines.
 func (e *env) ask(l limiter, key string, ask weir.Ask) weir.Answer {
-	a, err := l.store.Do(context.Background(), weir.Request{Scope: l.scope, Key: key, Ask: ask})
+	a, err := l.store.Do(context.Background(), weir.Request{Plan: l.plan, Key: key, Ask: ask})
 	if err != nil {
 		e.Errorf("%s: Do(%s, %+v) failed: %v", errorsRule, short(key), ask, err)
 	}

@@ -40,7 +40,7 @@ func mix(x uint64) uint64 {
 
 // upTo returns how many events a policy grants that allows everything.
 func upTo(ask weir.Ask) int {
-	if ask.How != weir.UpTo {
+	if ask.Mode != weir.UpTo {
 		return 0
 	}
 	return ask.N
@@ -142,11 +142,11 @@ func (p ledger) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.
 		kept = kept[1:]
 	}
 	granted := 0
-	if ask.How == weir.UpTo {
+	if ask.Mode == weir.UpTo {
 		granted = min(ask.N, max(p.Limit-len(kept), 0))
 		ask.N = max(granted, min(ask.N, 1))
 	}
-	r := weir.Result{Allowed: ask.N <= max(p.Limit-len(kept), 0) || ask.How == weir.Regardless, Limit: p.Limit}
+	r := weir.Result{Allowed: ask.N <= max(p.Limit-len(kept), 0) || ask.Mode == weir.Regardless, Limit: p.Limit}
 	switch {
 	case r.Allowed:
 	case ask.N > p.Limit:
@@ -207,12 +207,12 @@ func (ds allDeciders) Words() int {
 
 func (ds allDeciders) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
 	granted := 0
-	if ask.How == weir.UpTo {
+	if ask.Mode == weir.UpTo {
 		_, look := ds.decide(state, now, weir.Ask{})
 		granted = min(ask.N, look.Remaining)
 		ask = weir.Ask{N: max(granted, min(ask.N, 1))}
 	}
-	next, a := ds.decide(state, now, weir.Ask{N: ask.N, How: ask.How, GrantedAt: ask.GrantedAt})
+	next, a := ds.decide(state, now, weir.Ask{N: ask.N, Mode: ask.Mode, GrantedAt: ask.GrantedAt})
 	if a.Allowed {
 		a.Granted = granted
 		return append(state[:0], next...), a

@@ -29,11 +29,11 @@ func (d gapDecider) Words() int { return 1 }
 func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
 	opens, at, granted := state[0], uint64(now), 0
 	r := weir.Result{Limit: 1}
-	if ask.How == weir.UpTo { // as many as there are: one or none
+	if ask.Mode == weir.UpTo { // as many as there are: one or none
 		ask.N = min(ask.N, 1)
 	}
 	switch {
-	case ask.N > 0 && ask.How == weir.Regardless: // a debt: the next event may be further away than Between
+	case ask.N > 0 && ask.Mode == weir.Regardless: // a debt: the next event may be further away than Between
 		opens = max(opens, at)
 		opens += min(d.time(ask.N), math.MaxInt64-min(opens, math.MaxInt64))
 		r.Allowed = true
@@ -44,7 +44,7 @@ func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, w
 	case ask.N == 1:
 		opens = at + d.between // cannot wrap around: both are below 2^63
 		r.Allowed = true
-		if ask.How == weir.UpTo {
+		if ask.Mode == weir.UpTo {
 			granted = 1
 		}
 	case ask.N < 0:

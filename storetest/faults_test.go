@@ -25,8 +25,8 @@ func wholly(unit time.Duration) func(int64) int64 {
 	return func(left int64) int64 { return left / int64(unit) * int64(unit) }
 }
 
-// yields lets others run a few times, or not. If it always did so once, goroutines on a single processor
-// would go in step, and undo in the second step what the first has spoilt.
+// yields lets others run a few times, or not. If it always did so once, goroutines on a single
+// processor would go in step, and undo in the second step what the first has spoilt.
 func yields() {
 	for range rand.IntN(4) {
 		runtime.Gosched()
@@ -112,13 +112,13 @@ func bookTwice(a *weir.Ask) {
 	}
 }
 
-func allOrNone(a *weir.Ask)  { a.How = weir.AllOrNone }
+func allOrNone(a *weir.Ask)  { a.Mode = weir.AllOrNone }
 func latestBack(a *weir.Ask) { a.GrantedAt = 0 }
-func dropParts(a *weir.Ask)  { a.Parts = nil }
+func dropParts(a *weir.Ask)  { a.ByComponent = nil }
 
 func noDebts(a *weir.Ask) {
-	if a.How == weir.Regardless {
-		a.How = weir.UpTo
+	if a.Mode == weir.Regardless {
+		a.Mode = weir.UpTo
 	}
 }
 
@@ -171,7 +171,7 @@ func asBefore() func(weir.Ask, *weir.Answer) {
 	var before weir.Answer
 	steps := 0
 	return func(ask weir.Ask, a *weir.Answer) {
-		if steps++; steps%2 == 0 && ask.N == 1 && ask.How == weir.AllOrNone {
+		if steps++; steps%2 == 0 && ask.N == 1 && ask.Mode == weir.AllOrNone {
 			a.Remaining = before.Remaining
 		}
 		before = *a

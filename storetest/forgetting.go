@@ -17,8 +17,8 @@ func forgottenOnRequest(e *env) {
 		fresh := e.take(l, "never seen", 0)
 		e.forget(l, "not known")
 		for _, key := range []string{"k", "k'", "k "} {
-			e.do(l, key, weir.Ask{N: 3, How: weir.Regardless})
-			e.do(other, key, weir.Ask{N: 3, How: weir.Regardless})
+			e.do(l, key, weir.Ask{N: 3, Mode: weir.Regardless})
+			e.do(other, key, weir.Ask{N: 3, Mode: weir.Regardless})
 		}
 		kept, keptByOther := e.take(l, "k'", 0), e.take(other, "k", 0)
 		e.forget(l, "k")
@@ -75,7 +75,7 @@ func concurrentForgetting(e *env) {
 // forget makes the store forget a key. The request also asks for events, which must not count.
 func (e *env) forget(l limiter, key string) {
 	e.Helper()
-	_, err := l.store.Do(context.Background(), weir.Request{Scope: l.scope, Key: key, Ask: weir.Ask{N: 1}, Forget: true})
+	_, err := l.store.Do(context.Background(), weir.Request{Plan: l.plan, Key: key, Ask: weir.Ask{N: 1}, Forget: true})
 	if err != nil {
 		e.Errorf("%s: forgetting %s failed: %v", forgettingRule, short(key), err)
 	}

@@ -105,6 +105,6 @@ func (d *differential) both(i int, call string, n int, f func(limiter) (weir.Res
 	}
 	if !d.same(got, want) || gotMore != wantMore {
 		d.Fatalf("%s: %#v, call %d after %v, %s of %d: %+v %d, in memory %+v %d",
-			likeRule, d.there.scope.Policy, i, d.clock.Now().Sub(start), call, n, got, gotMore, want, wantMore)
+			likeRule, d.there.plan.Policy, i, d.clock.Now().Sub(start), call, n, got, gotMore, want, wantMore)
 	}
 }

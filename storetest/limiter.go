@@ -7,10 +7,11 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A limiter is a weir.Keyed that lets cases also make requests that weir.Keyed does not make.
+// A limiter is a weir.KeyedLimiter that lets cases also make requests that weir.KeyedLimiter does
+// not make.
 type limiter struct {
-	*weir.Keyed
-	scope *weir.Scope
+	*weir.KeyedLimiter
+	plan  *weir.Plan
 	store weir.Store
 }
 
@@ -26,7 +27,7 @@ func (e *env) limiterOn(s weir.Store, p weir.Policy, name string) limiter {
 // limiterWith makes a limiter. Its clock is the system's if c is nil.
 func (e *env) limiterWith(s weir.Store, c weir.Clock, p weir.Policy, name string) limiter {
 	e.Helper()
-	with := func(s weir.Store) *weir.Keyed {
+	with := func(s weir.Store) *weir.KeyedLimiter {
 		opts := []weir.Option{weir.WithStore(s), weir.WithName(name)}
 		if c != nil {
 			opts = append(opts, weir.WithClock(c))
@@ -37,23 +38,23 @@ func (e *env) limiterWith(s weir.Store, c weir.Clock, p weir.Policy, name string
 		}
 		return l
 	}
-	var catch scopeCatcher
+	var catch planCatcher
 	with(&catch).Allow("")
-	return limiter{with(s), catch.scope, s}
+	return limiter{with(s), catch.plan, s}
 }
 
-// A scopeCatcher is a Store that keeps the Scope of the limiter that calls it.
-type scopeCatcher struct{ scope *weir.Scope }
+// A planCatcher is a Store that keeps the Plan of the limiter that calls it.
+type planCatcher struct{ plan *weir.Plan }
 
-func (c *scopeCatcher) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
-	c.scope = r.Scope
+func (c *planCatcher) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
+	c.plan = r.Plan
 	return weir.Answer{}, errors.New("no decision")
 }
 
 // do makes a request that Take can't make, and checks At, which Take doesn't return.
 func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
 	e.Helper()
-	a, err := l.store.Do(context.Background(), weir.Request{Scope: l.scope, Key: key, Ask: ask})
+	a, err := l.store.Do(context.Background(), weir.Request{Plan: l.plan, Key: key, Ask: ask})
 	if err != nil {
 		e.Fatalf("%s: Do(%s, %+v) failed: %v", errorsRule, short(key), ask, err)
 	}

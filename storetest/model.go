@@ -101,7 +101,7 @@ func (w *walk) run(steps int) {
 			want := w.model.doBy(by, key, now, ask)
 			if got := l.Allow(key); got != want.Allowed {
 				w.Fatalf("%s: %#v, request %d, for %s after %v: Allow returned %v, where Take answers %+v",
-					w.rule, l.scope.Policy, i, key, now.Sub(start), got, want.Result)
+					w.rule, l.plan.Policy, i, key, now.Sub(start), got, want.Result)
 			}
 			continue
 		}
@@ -114,15 +114,15 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 	now := w.clock.Now()
 	gotParts, wantParts := []weir.Result{{Limit: -1}}, []weir.Result{{Limit: -1}}
 	if w.random.IntN(4) == 0 {
-		ask.Parts = &wantParts
+		ask.ByComponent = &wantParts
 	}
 	var wantCharges, charges []weir.Charge
 	if ask.N > 0 && w.random.IntN(2) == 0 {
 		ask.Charges = &wantCharges
 	}
 	want := w.model.doBy(by, key, now, ask)
-	if ask.Parts != nil {
-		ask.Parts = &gotParts
+	if ask.ByComponent != nil {
+		ask.ByComponent = &gotParts
 	}
 	if ask.N > 0 && ask.Charges != nil {
 		ask.Charges = &charges
@@ -131,10 +131,10 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 	noParts := wantParts[0].Limit < 0 // then their values do not matter
 	if w.seen(got, ask) != w.seen(want, ask) || !noParts && !w.sameParts(gotParts, wantParts) {
 		w.Fatalf("%s: %#v, request %d, for %s after %v, of %+v:\n got %+v %+v\nwant %+v %+v, as the policy decides on the state it left",
-			w.rule, l.scope.Policy, i, key, now.Sub(start), ask, got, gotParts, want, wantParts)
+			w.rule, l.plan.Policy, i, key, now.Sub(start), ask, got, gotParts, want, wantParts)
 	}
 	n := ask.N
-	if ask.How == weir.UpTo {
+	if ask.Mode == weir.UpTo {
 		n = got.Granted
 	}
 	if got.Allowed && n > 0 {
@@ -207,9 +207,9 @@ func (w *walk) ask(key string, a weir.Answer) weir.Ask {
 			ask.N = 2 * few
 		}
 	case 8:
-		return weir.Ask{N: 1 + w.random.IntN(few+1), How: weir.UpTo}
+		return weir.Ask{N: 1 + w.random.IntN(few+1), Mode: weir.UpTo}
 	case 9:
-		return weir.Ask{N: 1 + w.random.IntN(few), How: weir.Regardless}
+		return weir.Ask{N: 1 + w.random.IntN(few), Mode: weir.Regardless}
 	default:
 		ask.N = 1
 	}

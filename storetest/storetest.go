@@ -56,7 +56,7 @@ import (
 // shares no state with earlier ones. It is called for each of some 500 subtests, one after another.
 // Close the store by t.Cleanup.
 //
-// By default, Run takes the store to read the time from [weir.Scope.Now], as a store in memory
+// By default, Run takes the store to read the time from [weir.Plan.Now], as a store in memory
 // does. Run then drives it by its own clock, which may step in either direction. The options are
 // for other stores:
 //

@@ -47,7 +47,7 @@ func TestTheBudgetIsKeptAndUsed(t *testing.T) {
 		assert.Positive(t, sum.gaveUp)
 
 		time.Sleep(minute) // what was overdrawn or booked is paid for then
-		for _, limiter := range []*weir.Keyed{l.budget.tokens, l.budget.requests} {
+		for _, limiter := range []*weir.KeyedLimiter{l.budget.tokens, l.budget.requests} {
 			look, err := limiter.Take(t.Context(), model, 0)
 			require.NoError(t, err)
 			assert.Equal(t, look.Limit, look.Remaining, "something is booked for nobody")

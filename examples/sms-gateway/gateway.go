@@ -41,8 +41,8 @@ const account = "sms"
 type gateway struct {
 	clock    *clock
 	provider *provider
-	all      *weir.Keyed // the contract
-	mailing  *weir.Keyed // the share of it that the mailing may use
+	all      *weir.KeyedLimiter // the contract
+	mailing  *weir.KeyedLimiter // the share of it that the mailing may use
 	codes    *arrivals
 	left     int // messages of the mailing
 	days     *days
@@ -102,7 +102,7 @@ func (g *gateway) sendCodes(ctx context.Context) (time.Duration, error) {
 func (g *gateway) sendBatch(ctx context.Context) (retry time.Duration, part int, err error) {
 	share, r, err := g.mailing.TakeUpTo(ctx, account, g.left)
 	if err != nil || share == 0 {
-		return r.RetryAfter, r.Part, err
+		return r.RetryAfter, r.DecidedBy, err
 	}
 	granted, r, err := g.all.TakeUpTo(ctx, account, share)
 	if err == nil && granted < share {
@@ -114,5 +114,5 @@ func (g *gateway) sendBatch(ctx context.Context) (retry time.Duration, part int,
 	g.provider.send(granted)
 	g.days.at(g.clock.now).mailing += granted
 	g.left -= granted
-	return r.RetryAfter, r.Part, nil
+	return r.RetryAfter, r.DecidedBy, nil
 }

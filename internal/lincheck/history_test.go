@@ -46,7 +46,7 @@ type recording struct {
 	frozen     bool // time moves between rounds of takes only, and not during any
 
 	clock   *clock
-	limiter *weir.Keyed
+	limiter *weir.KeyedLimiter
 	stamp   atomic.Int64 // orders the calls and their returns
 }
 

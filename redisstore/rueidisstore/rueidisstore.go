@@ -85,7 +85,7 @@ func New(client rueidis.Client, opts ...Option) (*Store, error) {
 }
 
 // Accept implements [weir.Acceptor].
-func (s *Store) Accept(l *weir.Keyed) error { return s.limiters.Accept(l) }
+func (s *Store) Accept(l *weir.KeyedLimiter) error { return s.limiters.Accept(l) }
 
 // Do implements [weir.Store].
 func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {

@@ -51,7 +51,7 @@ func TestBrokenStores(t *testing.T) {
 			if a, _ := s.Do(context.Background(), *r); a.Allowed || r.N <= 0 || r.N > a.Limit {
 				return &a
 			}
-			r.How = weir.Regardless
+			r.Mode = weir.Regardless
 			a, _ := s.Do(context.Background(), *r)
 			a.Allowed, a.RetryAfter = false, time.Minute
 			return &a
@@ -68,7 +68,7 @@ func TestBrokenStores(t *testing.T) {
 			if r.N >= 0 {
 				return nil
 			}
-			look, _ := s.Do(context.Background(), weir.Request{Scope: r.Scope, Key: r.Key})
+			look, _ := s.Do(context.Background(), weir.Request{Plan: r.Plan, Key: r.Key})
 			charges := []weir.Charge{{N: -r.N, For: look.ResetAfter}}
 			r.GrantedAt, r.Charges = max(look.At, 1), &charges // as if it were the last
 			return nil
@@ -90,7 +90,7 @@ func TestBrokenStores(t *testing.T) {
 			return nil
 		}}, []string{"R15 what stays is exact", overASpanRule, "R13 at one instant"}},
 		{"a debt is forgiven", bucket, broken{breaks: func(_ *sound, r *weir.Request) *weir.Answer {
-			if r.How == weir.Regardless {
+			if r.Mode == weir.Regardless {
 				r.N = 1
 			}
 			return nil

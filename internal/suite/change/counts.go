@@ -16,7 +16,7 @@ const much = 1e8
 // that still count, and until when.
 type mirror struct {
 	leaf tree
-	l    *weir.Keyed
+	l    *weir.KeyedLimiter
 	held map[int]*weir.Reservation
 	off  bool // something happened that the rules do not fully define
 }
@@ -139,7 +139,7 @@ func r15WhatStaysIsExact(w *world, a *answer) string {
 		counted, err := m.l.Take(context.Background(), "key", 0)
 		s := Step{By: a.By}
 		var parts []weir.Result
-		look, err2 := w.limiter(a.By).TakeParts(w.ctx(s), key(s), 0, &parts)
+		look, err2 := w.limiter(a.By).TakeByComponent(w.ctx(s), key(s), 0, &parts)
 		if err != nil || err2 != nil {
 			return fmt.Sprint(err, err2)
 		}

@@ -84,7 +84,7 @@ func (w *world) do(s Step) answer {
 // maxRetry keeps clocks within a century.
 const maxRetry = 1000 * 24 * time.Hour
 
-func (w *world) reserve(k *weir.Keyed, a *answer) {
+func (w *world) reserve(k *weir.KeyedLimiter, a *answer) {
 	a.asked = a.N
 	if a.Op == opOverrun {
 		a.asked = 1
@@ -107,7 +107,7 @@ func (w *world) reserve(k *weir.Keyed, a *answer) {
 	w.held[a.ID] = h
 }
 
-func (w *world) settle(k *weir.Keyed, a *answer, h *held, n int) {
+func (w *world) settle(k *weir.KeyedLimiter, a *answer, h *held, n int) {
 	if n < h.n && !h.settled && (a.at >= h.end || w.ledger(a.Step).forgot(h)) {
 		before := w.look(a.By, a.Key).Remaining
 		defer func() { a.freed = w.look(a.By, a.Key).Remaining - before }()
@@ -134,7 +134,7 @@ func (w *world) settle(k *weir.Keyed, a *answer, h *held, n int) {
 	}
 }
 
-func (w *world) giveBack(k *weir.Keyed, a *answer, n int) {
+func (w *world) giveBack(k *weir.KeyedLimiter, a *answer, n int) {
 	if a.err = k.Return(w.ctx(a.Step), key(a.Step), n); a.err == nil {
 		l := w.ledger(a.Step)
 		a.returned, a.over = n, n > l.net()
@@ -146,7 +146,7 @@ func (w *world) giveBack(k *weir.Keyed, a *answer, n int) {
 }
 
 // allBack gives back all events that the key was granted.
-func (w *world) allBack(k *weir.Keyed, a *answer) {
+func (w *world) allBack(k *weir.KeyedLimiter, a *answer) {
 	l := w.ledger(a.Step)
 	rest := l.loose
 	if a.N&1 == 1 && rest > 0 {

@@ -15,7 +15,8 @@ type hand struct{ ns int64 }
 func (h *hand) Now() time.Time                     { return time.Unix(0, h.ns) }
 func (*hand) After(time.Duration) <-chan time.Time { return nil }
 
-// A call is the context of one call: it names the policy, and may have a deadline by the trial's clock.
+// A call is the context of one call: it names the policy, and may have a deadline by the trial's
+// clock.
 type call struct {
 	context.Context
 	by    weir.Policy
@@ -91,7 +92,7 @@ type world struct {
 	suite    *Suite
 	clock    *hand
 	policies []weir.Policy
-	limiters []*weir.Keyed
+	limiters []*weir.KeyedLimiter
 	current  int // bySetPolicy
 	held     map[int]*held
 	ledgers  [2]*ledger
@@ -151,7 +152,7 @@ func (w *world) ledger(s Step) *ledger { return w.ledgers[s.Key] }
 func key(s Step) string { return [2]string{"key", "control"}[s.Key] }
 
 // limiter is the one that decides by the step's policy.
-func (w *world) limiter(by int) *weir.Keyed {
+func (w *world) limiter(by int) *weir.KeyedLimiter {
 	switch w.Mode {
 	case byPeers:
 		return w.limiters[by]

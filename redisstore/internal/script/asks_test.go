@@ -65,10 +65,10 @@ func (d *drive) ask(k int, look weir.Answer) weir.Ask {
 	}
 	switch d.random.IntN(10) {
 	case 0:
-		ask.How = weir.Regardless
+		ask.Mode = weir.Regardless
 		ask.N = min(ask.N, 1+d.random.IntN(few))
 	case 1, 2:
-		ask.How = weir.UpTo
+		ask.Mode = weir.UpTo
 	case 3:
 		ask.MaxWait = weir.Never
 	case 4, 5:

@@ -53,14 +53,14 @@ func (b bucket) ask(ask weir.Ask) (string, bool) {
 	case lookOnly(ask, b.limit):
 	case ask.N < 0:
 		return "", false // undone exactly, to the nanosecond, or not at all
-	case ask.How == weir.Regardless:
+	case ask.Mode == weir.Regardless:
 		if cost = b.cost(n); cost > maxHalf {
 			return "", false
 		}
 		room = maxExact - int64(cost)
-	case ask.How == weir.UpTo && !b.spaced:
+	case ask.Mode == weir.UpTo && !b.spaced:
 		cost, room, each = b.cost(min(n, b.limit)), int64(b.full), b.each
-	case ask.How == weir.UpTo:
+	case ask.Mode == weir.UpTo:
 		cost, room = b.cost(min(n, b.limit)), 0
 	default:
 		cost = b.cost(n)

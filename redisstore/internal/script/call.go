@@ -51,7 +51,7 @@ func (p *plan) times(n int) weir.Ask {
 	if p.head[0] == kindLeakyBucket { // after the first, the outlet is occupied
 		n = min(n, 1)
 	}
-	return weir.Ask{N: n, How: weir.UpTo}
+	return weir.Ask{N: n, Mode: weir.UpTo}
 }
 
 // Part returns the reply for the next key from the reply for many. ok is false if the key failed,

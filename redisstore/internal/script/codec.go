@@ -29,7 +29,7 @@ type codec interface {
 
 // lookOnly reports whether an ask changes nothing, whatever the state.
 func lookOnly(ask weir.Ask, limit uint64) bool {
-	return ask.N == 0 || ask.N > 0 && uint64(ask.N) > limit && ask.How == weir.AllOrNone
+	return ask.N == 0 || ask.N > 0 && uint64(ask.N) > limit && ask.Mode == weir.AllOrNone
 }
 
 // clampN returns n, limited to numbers that a script can compute with. It is for numbers of events
@@ -41,13 +41,13 @@ func countAsk(ask weir.Ask, limit uint64) (n, how, after int64, ok bool) {
 	if lookOnly(ask, limit) {
 		return 0, 0, 0, true
 	}
-	if ask.How == weir.Regardless && int64(ask.N) > maxHalf {
+	if ask.Mode == weir.Regardless && int64(ask.N) > maxHalf {
 		return 0, 0, 0, false
 	}
 	if ask.GrantedAt != 0 { // a grant of the first microsecond is known, too
 		after = ask.GrantedAt/micro + 1
 	}
-	return clampN(ask.N), int64(ask.How), after, true
+	return clampN(ask.N), int64(ask.Mode), after, true
 }
 
 // micros returns a positive duration in microseconds, rounded up.

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Scripts and codecs read each other's values: what a script has left is the decider's state, and it goes on from
-// a value that was made of that.
+// Scripts and codecs read each other's values: what a script has left is the decider's state, and
+// it goes on from a value that was made of that.
 func TestValuesAreThoseOfScripts(t *testing.T) {
 	ctx, client := context.Background(), newClient(t)
 	for i, p := range differential {
@@ -19,7 +19,7 @@ func TestValuesAreThoseOfScripts(t *testing.T) {
 		script, key, state, encoded := driven.of[d.plan.head[0]], d.keys[0], d.states[0], 0
 		for range 300 {
 			d.now += d.random.Int64N(200_000)
-			ask := weir.Ask{N: 1 + d.random.IntN(3), How: weir.UpTo}
+			ask := weir.Ask{N: 1 + d.random.IntN(3), Mode: weir.UpTo}
 			args, ok := d.plan.codec.ask(ask)
 			require.True(t, ok)
 			if d.plan.decider.Expiry(state) <= d.now*micro { // Redis may have forgotten it, by its own clock

@@ -120,8 +120,8 @@ func newDrive(t *testing.T, client *redis.Client, p weir.Policy, seed uint64) *d
 	return d
 }
 
-// round makes steps that are sent together. In every other round they are made by the script for many keys, with
-// other keys beside the one that is compared.
+// round makes steps that are sent together. In every other round they are made by the script for
+// many keys, with other keys beside the one that is compared.
 func (d *drive) round(n int) {
 	script := driven.of[d.plan.head[0]]
 	many := d.rounds%2 == 1
@@ -228,7 +228,7 @@ func (d *drive) count(k int, ask weir.Ask, a weir.Answer) {
 	case ask.N > 0 && a.Allowed:
 		d.granted++
 		n := ask.N
-		if ask.How == weir.UpTo {
+		if ask.Mode == weir.UpTo {
 			n = a.Granted
 		}
 		d.grants[k] = append(d.grants[k], grant{n, d.now * micro})

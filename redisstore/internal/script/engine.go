@@ -33,7 +33,7 @@ type Engine struct {
 	scripts *scripts
 	skew    int64 // see the constant skew
 
-	// plans are the plans of the known policies: by *weir.Scope for limiters, and by head for
+	// plans are the plans of the known policies: by *weir.Plan for limiters, and by head for
 	// limiters and values.
 	plans   sync.Map // → *plan
 	planned atomic.Int64
@@ -63,12 +63,12 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		_, err := e.Send(ctx, Call{Key: key})
 		return weir.Answer{}, err
 	}
-	p := e.planOf(r.Scope)
+	p := e.planOf(r.Plan)
 	if p.codec == nil {
 		return e.decideHere(ctx, p, key, r, nil, deadline)
 	}
 	c := Call{Script: e.scripts.of[p.head[0]], Key: key, Args: [4]any{p.headArg, p.one}}
-	if r.N == 1 && r.MaxWait == 0 && r.How == weir.AllOrNone {
+	if r.N == 1 && r.MaxWait == 0 && r.Mode == weir.AllOrNone {
 		c.one = p
 	} else {
 		args, ok := p.codec.ask(r.Ask)

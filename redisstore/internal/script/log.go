@@ -40,7 +40,7 @@ func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64
 		ask, now = weir.Ask{}, int64(leaving/micro)
 	} else if leaving < latest {
 		n := uint64(ask.N)
-		if ask.How == weir.UpTo {
+		if ask.Mode == weir.UpTo {
 			n = 1
 		}
 		first := max(count+n, l.limit+1) - l.limit // one, if some were granted

@@ -24,7 +24,7 @@ func (e *Engine) remembered(by any) *plan {
 	return p
 }
 
-func (e *Engine) planOf(s *weir.Scope) *plan {
+func (e *Engine) planOf(s *weir.Plan) *plan {
 	p := e.remembered(s)
 	if p == nil {
 		p = e.plan(s.Policy, s.Decider)

@@ -1,5 +1,5 @@
-// Package checks holds what the stores of this module and of those for other clients must all pass. It knows
-// them as [weir.Store], and so is the same for all clients.
+// Package checks holds what the stores of this module and of those for other clients must all pass.
+// It knows them as [weir.Store], and so is the same for all clients.
 package checks
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/remote"
 )
 
-// A Maker makes a store with a client of its own for the servers at the addresses: one server, or nodes of a
-// Cluster. The client is as that of users who set none of its options. The store leaves it to contexts to end a
-// call, unless an option says otherwise: a machine under load is no fault.
+// A Maker makes a store with a client of its own for the servers at the addresses: one server, or
+// nodes of a Cluster. The client is as that of users who set none of its options. The store leaves
+// it to contexts to end a call, unless an option says otherwise: a machine under load is no fault.
 type Maker func(tb testing.TB, addrs []string, opts ...Option) weir.Store
 
 // An Option is one of a store, as each package has them.
@@ -36,8 +36,8 @@ func (m Maker) on(tb testing.TB, addr string, opts ...Option) weir.Store {
 	return m(tb, []string{addr}, opts...)
 }
 
-// Patience is how long to wait for what must happen soon. Where a fault would take longer to be noticed
-// than this, it is not handled.
+// Patience is how long to wait for what must happen soon. Where a fault would take longer to be
+// noticed than this, it is not handled.
 const Patience = 30 * time.Second
 
 // Eventually waits until done.
@@ -71,13 +71,13 @@ func each(limit int) map[string]weir.Policy {
 }
 
 // LimiterOn is a limiter that has its state in store. Each test has a name of its own.
-func LimiterOn(tb testing.TB, store weir.Store, p weir.Policy) *weir.Keyed {
+func LimiterOn(tb testing.TB, store weir.Store, p weir.Policy) *weir.KeyedLimiter {
 	return weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(tb.Name())))
 }
 
-// Counted is how many events Redis has counted for the key. It is asked for until there is an answer: a client
-// has several connections, and may not have noticed yet that one is lost.
-func Counted(tb testing.TB, l *weir.Keyed, key string) int {
+// Counted is how many events Redis has counted for the key. It is asked for until there is an
+// answer: a client has several connections, and may not have noticed yet that one is lost.
+func Counted(tb testing.TB, l *weir.KeyedLimiter, key string) int {
 	tb.Helper()
 	var r weir.Result
 	Eventually(tb, "a look", func() bool {
@@ -90,7 +90,8 @@ func Counted(tb testing.TB, l *weir.Keyed, key string) int {
 	return r.Limit - r.Remaining
 }
 
-// ForgottenScripts checks that a script which the server does not know is sent in full, and no caller sees it.
+// ForgottenScripts checks that a script which the server does not know is sent in full, and no
+// caller sees it.
 func ForgottenScripts(t *testing.T, m Maker) {
 	server := redistest.Single(t)
 	l := LimiterOn(t, m.on(t, server.Addr()), Spacious)

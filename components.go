@@ -8,9 +8,9 @@ import (
 	"unique"
 )
 
-// Parts returns the policies that p is composed of by [All] or [Tiers], in the order in which they
-// were given. It returns nil for other policies.
-func Parts(p Policy) []Policy {
+// Components returns the policies that p is composed of by [All] or [Tiers], in the order in which
+// they were given. It returns nil for other policies.
+func Components(p Policy) []Policy {
 	switch p := p.(type) {
 	case all:
 		return p.parts.policies()
