@@ -234,7 +234,7 @@ func TestCalendarWindow_DecisionsDoNotAllocate(t *testing.T) {
 	for _, p := range calendarForms(weir.CalendarWindow{Unit: weir.Hour, Location: "America/New_York"}) {
 		for _, step := range []time.Duration{time.Second, time.Hour} { // the window stays, or turns
 			k, now := newKey(t, p), t0
-			assert.Zero(t, testing.AllocsPerRun(1000, func() {
+			assert.Zero(t, allocsPerRun(1000, func() {
 				k.take(now, 1)
 				k.ask(now, weir.Ask{N: 3, Mode: weir.UpTo})
 				k.ask(now, weir.Ask{N: -1})

@@ -169,8 +169,8 @@ func TestDenyCache_DoesNotAllocate(t *testing.T) {
 	l.Allow("k")
 	l.Allow("k")
 	ctx := context.Background()
-	assert.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = l.Take(ctx, "k", 1) }))
-	assert.Zero(t, testing.AllocsPerRun(1000, func() { l.Allow("k") }))
+	assert.Zero(t, allocsPerRun(1000, func() { _, _ = l.Take(ctx, "k", 1) }))
+	assert.Zero(t, allocsPerRun(1000, func() { l.Allow("k") }))
 }
 
 // What a denial from memory costs, beside one of MemStore.

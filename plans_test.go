@@ -159,7 +159,7 @@ func TestPoliciesByKeyAllocateNothing(t *testing.T) {
 		return nil
 	})))
 	for _, key := range []string{"pro", "free"} {
-		assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		assert.Zero(t, allocsPerRun(1000, func() {
 			l.Allow(key)
 			_, _ = l.Take(background, key, 1)
 		}), key)

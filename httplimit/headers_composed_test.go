@@ -150,7 +150,7 @@ func TestComposed_Allocations(t *testing.T) {
 	roomyTwo := weir.All(roomy, weir.FixedWindow{Limit: 1 << 30, Per: time.Hour})
 	h := middleware(weir.Must(weir.New(roomyTwo)), httplimit.RateLimit{Policy: roomyTwo}).Wrap(ok)
 	w, r := &recorder{header: http.Header{}}, request()
-	assert.LessOrEqual(t, testing.AllocsPerRun(500, func() {
+	assert.LessOrEqual(t, allocsPerRun(500, func() {
 		w.reset()
 		h.ServeHTTP(w, r)
 	}), 4.0)
