@@ -3,6 +3,8 @@ package weir
 import (
 	"math"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // A bucket is the arithmetic of [TokenBucket] and of [LeakyBucket]. They differ in what a key may
@@ -12,21 +14,27 @@ import (
 // at the rate. For the tokens it is when the bucket will be full. For the queue it is when its
 // outlet will be free. The key owes the difference between it and now, or nothing if it lies in the
 // past.
+//
+// Its arithmetic does not wrap around. Now, a full bucket and an ask are each below 2^126 units. A
+// state is at most 3*2^126, where debts saturate (see pairMost). At most one such product is ever
+// added to the later of the state and now: the sum is below 2^128. Two asks go to the ends of that.
+// One gives back 2^63 events, which are only subtracted. The other charges what another policy has
+// counted: up to 2^64 events, below 2^127, on top of now and of a full bucket.
 type bucket struct {
-	rate
-	limit int     // the most events that an ask can be granted
-	full  uint128 // the time that limit events take
+	rate  exact.Rate
+	limit int           // the most events that an ask can be granted
+	full  exact.Uint128 // the time that limit events take
 
 	// spaced makes it a queue: an ask goes when nothing is owed, and not, as with tokens, when no
 	// more than full will be owed after it.
 	spaced bool
-	queue  uint128 // how far ahead an ask may be granted, however long it would wait
-	most   uint128 // a state, in debt, that stands for all from it on, and that nothing lowers
+	queue  exact.Uint128 // how far ahead an ask may be granted, however long it would wait
+	most   exact.Uint128 // a state, in debt, that stands for all from it on, and that nothing lowers
 }
 
-func (b *bucket) decideAt(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
-	at := b.units(now)
-	owed := paidAt.sub(at)
+func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint128, Answer) {
+	at := b.rate.Units(now)
+	owed := paidAt.Sub(at)
 	granted := 0
 	switch {
 	case ask.N == 0:
@@ -40,42 +48,42 @@ func (b *bucket) decideAt(paidAt uint128, now int64, ask Ask) (uint128, Answer) 
 		return paidAt, b.answer(owed).never()
 	}
 
-	owes := owed.add(b.cost(uint64(ask.N))) // after the grant
-	early := owes.sub(b.full)               // how much too early the ask is
+	owes := owed.Add(b.rate.Cost(uint64(ask.N))) // after the grant
+	early := owes.Sub(b.full)                    // how much too early the ask is
 	if b.spaced {
 		early = owed
 	}
-	if early.isZero() || ask.Mode == Regardless {
-		next := min128(at.add(owes), b.most)
-		owes = next.sub(at)
+	if early.IsZero() || ask.Mode == Regardless {
+		next := at.Add(owes).Min(b.most)
+		owes = next.Sub(at)
 		b.charged(ask, owed, owes)
 		a := b.answer(owes)
 		a.Granted = granted
 		return next, a
 	}
 
-	ahead := min128(b.queue, b.units(int64(max(ask.MaxWait, 0))))
-	tooEarly := early.sub(ahead)
-	if tooEarly.isZero() {
-		next := at.add(owes)
-		if !next.less(b.most) {
+	ahead := b.queue.Min(b.rate.Units(int64(max(ask.MaxWait, 0))))
+	tooEarly := early.Sub(ahead)
+	if tooEarly.IsZero() {
+		next := at.Add(owes)
+		if !next.Less(b.most) {
 			return paidAt, b.answer(owed).never()
 		}
 		b.charged(ask, owed, owes)
 		paidAt, owed = next, owes
 	}
 	a := b.answer(owed)
-	a.Allowed, a.RetryAfter = tooEarly.isZero(), b.ceil(tooEarly)
+	a.Allowed, a.RetryAfter = tooEarly.IsZero(), b.rate.Ceil(tooEarly)
 	if ask.MaxWait > 0 {
-		a.Delay, a.QueueFull = b.ceil(early), b.queue.less(early)
+		a.Delay, a.QueueFull = b.rate.Ceil(early), b.queue.Less(early)
 	}
 	return paidAt, a
 }
 
 // charged sets what a grant is charged, if the ask wants it.
-func (b *bucket) charged(ask Ask, before, after uint128) {
+func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 	if ask.Charges != nil {
-		*ask.Charges = append((*ask.Charges)[:0], Charge{ask.N, b.ceil(before), b.ceil(after)})
+		*ask.Charges = append((*ask.Charges)[:0], Charge{ask.N, b.rate.Ceil(before), b.rate.Ceil(after)})
 	}
 }
 
@@ -83,47 +91,47 @@ func (b *bucket) charged(ask Ask, before, after uint128) {
 // it lies ahead or not. Waiters behind it with no other grant between them move up by Delay.
 // Nothing else is freed while a later grant lies ahead. Its instant is promised, and the next
 // caller would get the same one.
-func (b *bucket) giveBack(paidAt uint128, now int64, ask Ask) (uint128, Answer) {
-	at := b.units(now)
-	owed := paidAt.sub(at)
-	back, up := min128(b.cost(magnitude(ask.N)), owed), time.Duration(0)
+func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint128, Answer) {
+	at := b.rate.Units(now)
+	owed := paidAt.Sub(at)
+	back, up := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed), time.Duration(0)
 	ahead := b.full
 	if b.spaced {
-		ahead = b.cost(1)
+		ahead = b.rate.Cost(1)
 	}
 	until := ask.until()
 	switch {
-	case !paidAt.less(b.most):
-		back = uint128{}
-	case until < math.MaxInt64 && until == int64(b.ceil(paidAt)):
-		up = b.floor(back)
-	case ahead.less(owed):
-		back = uint128{}
+	case !paidAt.Less(b.most):
+		back = exact.Uint128{}
+	case until < math.MaxInt64 && until == int64(b.rate.Ceil(paidAt)):
+		up = b.rate.Floor(back)
+	case ahead.Less(owed):
+		back = exact.Uint128{}
 	default:
-		back = min128(back, b.units(max(until-now, 0)))
+		back = back.Min(b.rate.Units(max(until-now, 0)))
 	}
-	owed = owed.sub(back)
+	owed = owed.Sub(back)
 	a := b.answer(owed)
 	a.Delay = up
-	return at.add(owed), a
+	return at.Add(owed), a
 }
 
 // answer is the answer of a granted ask after which the key owes owed.
-func (b *bucket) answer(owed uint128) Answer {
+func (b *bucket) answer(owed exact.Uint128) Answer {
 	return Answer{Result: Result{
 		Allowed:    true,
 		Limit:      b.limit,
 		Remaining:  b.remaining(owed),
-		ResetAfter: b.ceil(owed),
+		ResetAfter: b.rate.Ceil(owed),
 	}}
 }
 
 // remaining is how many events are granted at once when the key owes owed.
-func (b *bucket) remaining(owed uint128) int {
+func (b *bucket) remaining(owed exact.Uint128) int {
 	switch {
 	case !b.spaced:
-		return b.events(b.full.sub(owed))
-	case owed.isZero():
+		return b.rate.Events(b.full.Sub(owed))
+	case owed.IsZero():
 		return b.limit
 	}
 	return 0
@@ -135,12 +143,12 @@ func newBucket(limit int, per time.Duration, size int) bucket {
 	if size == 0 {
 		size = limit
 	}
-	r := newRate(limit, per)
+	r := exact.NewRate(limit, per)
 	b := bucket{
 		rate:  r,
 		limit: size,
-		full:  r.cost(uint64(size)),
-		queue: uint128{math.MaxUint64, math.MaxUint64}, // bounded by MaxWait alone
+		full:  r.Cost(uint64(size)),
+		queue: exact.Uint128{Hi: math.MaxUint64, Lo: math.MaxUint64}, // bounded by MaxWait alone
 		most:  pairMost,
 	}
 	if b.fitsWord() {
@@ -150,11 +158,11 @@ func newBucket(limit int, per time.Duration, size int) bucket {
 }
 
 // pairMost is above the sum of an instant, full and a MaxWait; an ask more does not wrap around.
-var pairMost = uint128{3 << 62, 0}
+var pairMost = exact.Uint128{Hi: 3 << 62}
 
-var wordMost = uint128{0, math.MaxUint64 - 1} // in the year 2554
+var wordMost = exact.Uint128{Lo: math.MaxUint64 - 1} // in the year 2554
 
-func (b *bucket) fitsWord() bool { return b.den == 1 && b.full.hi == 0 && b.full.lo < 1<<62 }
+func (b *bucket) fitsWord() bool { return b.rate.Den == 1 && b.full.Hi == 0 && b.full.Lo < 1<<62 }
 
 // decider keeps the state in one word if it is a whole number of nanoseconds, else in two.
 func (b bucket) decider() Decider {
@@ -164,24 +172,26 @@ func (b bucket) decider() Decider {
 	d := &bucketWord{bucket: b}
 	d.stored = stored{&d.bucket, packing{bits: 64, n: 1}}
 	if !b.spaced {
-		d.room = b.full.lo - b.num
+		d.room = b.full.Lo - b.rate.Num
 	}
 	return d
 }
 
 // What follows implements core. The words of a state are the high and the low one.
 
+func (s words) paidAt() exact.Uint128 { return exact.Uint128{Hi: s.first, Lo: s.second} }
+
 func (b *bucket) decide(s words, now int64, ask Ask) (words, Answer) {
-	next, a := b.decideAt(uint128{s.first, s.second}, now, ask)
-	return words{first: next.hi, second: next.lo}, a
+	next, a := b.decideAt(s.paidAt(), now, ask)
+	return words{first: next.Hi, second: next.Lo}, a
 }
 
-func (b *bucket) expiry(s words) int64 { return int64(b.ceil(uint128{s.first, s.second})) }
+func (b *bucket) expiry(s words) int64 { return int64(b.rate.Ceil(s.paidAt())) }
 
-func (b *bucket) valid(s words) bool { return !b.most.less(uint128{s.first, s.second}) }
+func (b *bucket) valid(s words) bool { return !b.most.Less(s.paidAt()) }
 
 type bucketCounts struct {
-	rate
+	rate   exact.Rate
 	spaced bool
 }
 
@@ -196,11 +206,11 @@ func (b *bucket) allowance() uint64 { return uint64(b.limit) }
 
 // usage is how many events are owed, rounded up. A queue whose outlet is not free has used all.
 func (b *bucket) usage(s words, now int64) uint64 {
-	owed := (uint128{s.first, s.second}).sub(b.units(now))
-	if owed.isZero() {
+	owed := s.paidAt().Sub(b.rate.Units(now))
+	if owed.IsZero() {
 		return 0
 	}
-	events, part, ok := owed.div(b.num)
+	events, part, ok := owed.Div(b.rate.Num)
 	switch {
 	case !ok || events >= math.MaxInt64:
 		return math.MaxInt64
@@ -215,18 +225,18 @@ func (b *bucket) usage(s words, now int64) uint64 {
 
 // admitTo is decideAt for one event. The high word of the state is first.
 func (b *bucket) admitTo(state []uint64, now int64) bool {
-	at := b.units(now)
-	owed := uint128{state[0], state[1]}.sub(at)
-	owes := owed.add(uint128{0, b.num})
-	early := owes.sub(b.full)
+	at := b.rate.Units(now)
+	owed := exact.Load(state).Sub(at)
+	owes := owed.Add(exact.Uint128{Lo: b.rate.Num})
+	early := owes.Sub(b.full)
 	if b.spaced {
 		early = owed
 	}
-	if !early.isZero() {
+	if !early.IsZero() {
 		return false
 	}
-	paidAt := at.add(owes)
-	state[0], state[1] = paidAt.hi, paidAt.lo
+	paidAt := at.Add(owes)
+	paidAt.Store(state)
 	return true
 }
 
@@ -246,8 +256,8 @@ func (d *bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	if len(state) != 2 || !d.valid(pairOf(state)) {
 		return state, broken()
 	}
-	next, a := d.decideAt(uint128{state[0], state[1]}, now, ask)
-	state[0], state[1] = next.hi, next.lo
+	next, a := d.decideAt(exact.Load(state), now, ask)
+	next.Store(state)
 	return state, a
 }
 

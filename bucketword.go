@@ -1,6 +1,10 @@
 package weir
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/exact"
+)
 
 // bucketWord keeps the low word. The high one is zero.
 type bucketWord struct {
@@ -10,8 +14,8 @@ type bucketWord struct {
 }
 
 func (d *bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
-	next, a := d.decideAt(uint128{0, state}, now, ask)
-	return next.lo, a
+	next, a := d.decideAt(exact.Uint128{Lo: state}, now, ask)
+	return next.Lo, a
 }
 
 // admitWord does in 64 bits what decideAt does in 128: with whole nanoseconds, and full below 2^62,
@@ -22,7 +26,7 @@ func (d *bucketWord) admitWord(state uint64, now int64) (uint64, bool) {
 	if owed > d.room {
 		return state, false
 	}
-	return at + owed + d.num, true
+	return at + owed + d.rate.Num, true
 }
 
 // takeWord is the same for any number of events.
@@ -33,9 +37,9 @@ func (d *bucketWord) takeWord(state uint64, now int64, n int) (uint64, shortResu
 		next, a := d.DecideWord(state, now, Ask{N: n})
 		return next, a.short()
 	}
-	early, owes := owed, owed+uint64(n)*d.num
+	early, owes := owed, owed+uint64(n)*d.rate.Num
 	if !d.spaced {
-		early = max(owes, d.full.lo) - d.full.lo
+		early = max(owes, d.full.Lo) - d.full.Lo
 	}
 	switch {
 	case n == 0:
@@ -48,7 +52,7 @@ func (d *bucketWord) takeWord(state uint64, now int64, n int) (uint64, shortResu
 	r := shortResult{retryAfter: time.Duration(early), resetAfter: time.Duration(owes)}
 	switch {
 	case !d.spaced:
-		r.remaining = int((max(d.full.lo, owes) - owes) / d.num)
+		r.remaining = int((max(d.full.Lo, owes) - owes) / d.rate.Num)
 	case owes == 0:
 		r.remaining = d.limit
 	}
@@ -62,12 +66,12 @@ func (d *bucketWord) wide() Decider {
 }
 
 func (d *bucketWord) widen(state []uint64) []uint64 {
-	if state[0] == d.most.lo {
-		return []uint64{pairMost.hi, pairMost.lo}
+	if state[0] == d.most.Lo {
+		return []uint64{pairMost.Hi, pairMost.Lo}
 	}
 	return []uint64{0, state[0]}
 }
 
 func (d *bucketWord) narrow(wide []uint64) []uint64 {
-	return []uint64{min128(uint128{wide[0], wide[1]}, d.most).lo}
+	return []uint64{exact.Load(wide).Min(d.most).Lo}
 }

@@ -2,9 +2,10 @@ package weir
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // A counter is a [Decider] of this package that is not composed of others. Its methods serve debts
@@ -103,7 +104,7 @@ func usage(d Decider, used []uint64) (n, limit uint64) {
 		u, l := usage(c.parts[i].Decider, own(c, used, i))
 		switch {
 		case c.tiers:
-			n, limit = saturatingSum(n, u), saturatingSum(limit, l)
+			n, limit = exact.Sum(n, u), exact.Sum(limit, l)
 		case i == 0:
 			n, limit = u, l
 		case l < limit:
@@ -125,15 +126,6 @@ func usageAt(d Decider, state []uint64, now int64) (n, limit uint64) {
 	return usage(d, used)
 }
 
-// portion is n * part / whole, rounded down, or the largest number.
-func portion(n, part, whole uint64) uint64 {
-	quo, _, ok := mul64(n, part).div(whole)
-	if !ok {
-		return math.MaxUint64
-	}
-	return quo
-}
-
 // lasting is for how long events that were granted at the instant at would count for a leaf of d,
 // if they used it up.
 func lasting(d Decider, at int64) (longest time.Duration) {
@@ -148,12 +140,4 @@ func lasting(d Decider, at int64) (longest time.Duration) {
 		longest = max(longest, a.ResetAfter)
 	}
 	return longest
-}
-
-func saturatingSum(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	if carry != 0 {
-		return math.MaxUint64
-	}
-	return sum
 }

@@ -7,6 +7,8 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // DenyCacheOptions are how a [DenyCache] behaves. The zero value of every field is a good default.
@@ -135,7 +137,7 @@ func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
 		d = &denial{
 			plan: r.Plan, n: n, result: a.Result,
 			at:    r.Plan.Now(),
-			until: saturatingAdd(before, min(a.RetryAfter, c.maxAge)),
+			until: exact.After(before, min(a.RetryAfter, c.maxAge)),
 		}
 	}
 	s.note(id, r.Plan, changed, d, seen, c.ways)

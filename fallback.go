@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // FallbackOptions are how a [Fallback] behaves. The zero value of every field is a good default.
@@ -215,7 +217,7 @@ func (f *fallback) judge(try, wrote bool, err error) error {
 		// once.
 		news, until = false, 1
 	case err != nil:
-		until = saturatingAdd(f.clock.now(), f.coolDown)
+		until = exact.After(f.clock.now(), f.coolDown)
 		news = try || f.restUntil.CompareAndSwap(0, until)
 	}
 	if try {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // A term is a deadline that calls share if they start within a sixteenth of the budget. A context
@@ -32,7 +34,7 @@ func (f *fallback) termAt(now int64) *term {
 		return old
 	}
 	part := f.budget / 16
-	t := &term{until: saturatingAdd(now, part)}
+	t := &term{until: exact.After(now, part)}
 	t.Context, t.cancel = context.WithTimeout(context.Background(), f.budget-part)
 	over, end := context.WithCancel(context.Background())
 	t.over = over

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // Return gives back n events of key that were granted before. Use it to count failures only: take
@@ -180,14 +182,14 @@ func (ls *lines) givenBack(ln *line, g giveBack, a Answer) {
 	defer ls.mu.Unlock()
 	at := ln.watcher.at
 	// Even where nobody moves up by a whole nanosecond, the run may end sooner.
-	if end := saturatingAdd(a.At, a.ResetAfter); g.run != nil && (a.Delay > 0 || end < g.run.end) {
+	if end := exact.After(a.At, a.ResetAfter); g.run != nil && (a.Delay > 0 || end < g.run.end) {
 		g.run.start, g.run.end = g.start, min(end, g.run.end-int64(a.Delay))
 		first, all := g.first, -g.ask.N
 		for first.gone { // meanwhile
 			first = first.next
 		}
 		for w := first; w.run == g.run; w = w.next {
-			up := int64(portion(uint64(a.Delay), uint64(all-w.behind), uint64(all)))
+			up := int64(exact.Portion(uint64(a.Delay), uint64(all-w.behind), uint64(all)))
 			w.at = max(w.at-up, w.prev.at)
 		}
 		first.merge()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // A grant is a number of events that a store has granted. It identifies them when they are given
@@ -66,8 +68,8 @@ func newGrant(s *Plan, n int, a Answer, charges []Charge) grant {
 func (g *grant) books() bool { return len(g.charges) == 1 && !g.degraded }
 
 // start and end are the instants of the store between which a bucket pays for the events.
-func (g *grant) start() int64 { return saturatingAdd(g.at, g.charges[0].Before) }
-func (g *grant) end() int64   { return saturatingAdd(g.at, g.charges[0].For) }
+func (g *grant) start() int64 { return exact.After(g.at, g.charges[0].Before) }
+func (g *grant) end() int64   { return exact.After(g.at, g.charges[0].For) }
 
 // back gives back n of the events.
 func (g *grant) back(n int) Ask { return Ask{N: -n, GrantedAt: g.at, Charges: &g.charges} }
@@ -81,9 +83,5 @@ func (g *grant) counting(n int, now int64) int {
 	case left >= cost:
 		return n
 	}
-	return min(n, int(portion(uint64(left), uint64(g.n), uint64(cost))))
-}
-
-func saturatingAdd(now int64, d time.Duration) int64 {
-	return int64(saturate(uint64(now) + uint64(d)))
+	return min(n, int(exact.Portion(uint64(left), uint64(g.n), uint64(cost))))
 }

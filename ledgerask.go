@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // ask decides on asks for events, and on looks. It reports whether the events of others were
@@ -45,13 +47,13 @@ func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
 		if slices.Equal(before[i], a.words) { // a tier that did not pay
 			continue
 		}
-		e.most[i] = saturatingSum(e.most[i], n)
+		e.most[i] = exact.Sum(e.most[i], n)
 		if isQueue(a.Decider) || countsOf(a.Decider) == nil { // one event of a queue uses all
 			e.most[i] = max(e.most[i], allowanceOf(a.Decider))
 		}
 		e.until = max(e.until, a.Decider.Expiry(a.words))
 	}
-	e.last, e.net = max(e.last, now), saturatingSum(e.net, n)
+	e.last, e.net = max(e.last, now), exact.Sum(e.net, n)
 	if i := g.find(e.by); i >= 0 {
 		g.entries = slices.Delete(g.entries, i, i+1)
 	}
@@ -68,7 +70,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 	}
 	for i := range slices.Backward(g.entries) {
 		e := &g.entries[i]
-		n, one := min(magnitude(ask.N), e.net, math.MaxInt), ask
+		n, one := min(exact.Magnitude(ask.N), e.net, math.MaxInt), ask
 		if ask.GrantedAt == 0 && len(g.entries) > 1 { // named as of now: no part gives back what others have counted there
 			own := make([]Charge, len(e.accounts))
 			for i := range own {

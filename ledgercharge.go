@@ -3,6 +3,8 @@ package weir
 import (
 	"math"
 	"slices"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // charge returns the state of an entry with what it is charged for the events of others, and whether
@@ -21,16 +23,16 @@ func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 // chargeOf is how many events a unit of an entry is charged at now.
 func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
 	limit, own := allowanceOf(u.decider), u.places(e.accounts)
-	recent := func(last int64) bool { return now < saturatingAdd(last, lasting(u.decider, last)) }
+	recent := func(last int64) bool { return now < exact.After(last, lasting(u.decider, last)) }
 	self, sum := g.find(e.by), uint64(0)
 	for i, other := range g.entries {
 		if i != self && recent(other.last) {
 			used, of := other.usage(own, now)
-			sum = saturatingSum(sum, portion(used, limit, of))
+			sum = exact.Sum(sum, exact.Portion(used, limit, of))
 		}
 	}
 	if g.rest.share > 0 && recent(g.rest.last) {
-		sum = saturatingSum(sum, portion(g.rest.share, limit, wholeShare))
+		sum = exact.Sum(sum, exact.Portion(g.rest.share, limit, wholeShare))
 	}
 	return sum
 }
@@ -54,7 +56,7 @@ func (e tally) usage(counted [][]*account, now int64) (used, limit uint64) {
 		if all { // each event of e has a place here
 			return 0, 1
 		}
-		if n, of := usage(u.decider, own); limit == 0 || mul64(used, of).less(mul64(n, limit)) {
+		if n, of := usage(u.decider, own); limit == 0 || exact.Mul(used, of).Less(exact.Mul(n, limit)) {
 			used, limit = n, of
 		}
 	}
@@ -66,8 +68,8 @@ func (g *ledger) foldOldest(now int64) {
 	for ; len(g.entries) > maxEntries; g.entries = g.entries[1:] {
 		e := g.entries[0]
 		used, limit := e.usage(nil, now)
-		part := portion(min(used, math.MaxUint64-limit), wholeShare, limit)
-		g.rest.share = saturatingSum(g.rest.share, saturatingSum(part, 1)) // rounded up
+		part := exact.Portion(min(used, math.MaxUint64-limit), wholeShare, limit)
+		g.rest.share = exact.Sum(g.rest.share, exact.Sum(part, 1)) // rounded up
 		g.rest.last = max(g.rest.last, e.last)
 		g.rest.until = max(g.rest.until, e.expiry())
 	}

@@ -3,6 +3,8 @@ package weir
 import (
 	"math"
 	"slices"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // maxEntries bounds how many policies a ledger tells apart. The others are a share that all are
@@ -149,7 +151,7 @@ func (e tally) counting(now int64) (most uint64) {
 	for _, u := range units(e.Decider, 0) {
 		n := uint64(0)
 		for i := u.from; i < u.to; i++ {
-			n = saturatingSum(n, e.used(i, now))
+			n = exact.Sum(n, e.used(i, now))
 		}
 		most = max(most, n)
 	}

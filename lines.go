@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // lines are the waiting callers of a limiter. The zero value is ready.
@@ -152,7 +154,7 @@ func (ls *lines) place(w *waiter, s *Plan, r *reply, patience time.Duration) (wa
 	if w.gone { // it could not wait for the reply
 		return false
 	}
-	ln, at := w.line, saturatingAdd(r.now, r.Delay)
+	ln, at := w.line, exact.After(r.now, r.Delay)
 	ls.pass(ln, r.now)
 	if w.err = refused(r.Answer, w.n, patience); w.err != nil {
 		ls.unlink(w)
@@ -161,7 +163,7 @@ func (ls *lines) place(w *waiter, s *Plan, r *reply, patience time.Duration) (wa
 	if !r.Allowed {
 		// A store that denies and says "now" must not keep w from seeing that its context has
 		// ended.
-		ls.asks(w, s, saturatingAdd(r.now, max(r.RetryAfter, 1)), r.Limit)
+		ls.asks(w, s, exact.After(r.now, max(r.RetryAfter, 1)), r.Limit)
 		return true
 	}
 	if w.next != nil && w.prev != ln.booked { // while w asked, one that came before it was denied: w goes before it all the same

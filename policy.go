@@ -3,6 +3,8 @@ package weir
 import (
 	"math"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // A Policy says what a limiter allows. Callers choose one. The method is only for implementers of
@@ -125,7 +127,7 @@ type Charge struct {
 }
 
 // until is the instant until which the events of a charge count that was made at the instant at.
-func (c Charge) until(at int64) int64 { return saturatingAdd(at, c.For) }
+func (c Charge) until(at int64) int64 { return exact.After(at, c.For) }
 
 // until is the instant until which the given-back events count, or math.MaxInt64 if it is not
 // known.

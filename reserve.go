@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // Reserve books n events of key before their true number is known. It is for two cases:
@@ -61,7 +63,7 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	ahead := a.At - a.now
 	return &Reservation{
 		Result: a.Result, limiter: k, key: key, settling: make(chan struct{}, 1),
-		grant: a.grant, at: saturatingAdd(a.now, a.Delay), ahead: ahead,
+		grant: a.grant, at: exact.After(a.now, a.Delay), ahead: ahead,
 		reset: k.lines.reserved(a.grant.at-ahead, a.grant.charges),
 	}, nil
 }

@@ -1,5 +1,7 @@
 package weir
 
+import "github.com/weir-go/weir/internal/exact"
+
 // SingleRateMarker marks events as the single rate three color marker of RFC 2697 marks packets:
 //
 //   - green, while the committed burst lasts; DecidedBy of the Result is 0
@@ -43,8 +45,8 @@ func (p SingleRateMarker) Decider() (Decider, error) {
 		return nil, err
 	}
 	d := &singleRate{marker{p.Committed.bucket(), p.Committed.bucket()}}
-	d.green.most, d.yellow.most = uint128{2 << 62, 0}, pairMost
-	d.yellow.limit, d.yellow.full = p.Excess, d.green.cost(uint64(p.Excess))
+	d.green.most, d.yellow.most = exact.Uint128{Hi: 2 << 62}, pairMost
+	d.yellow.limit, d.yellow.full = p.Excess, d.green.rate.Cost(uint64(p.Excess))
 	return d, nil
 }
 
@@ -59,23 +61,23 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	if !d.sound(state) {
 		return state, broken()
 	}
-	at, fullAt := d.green.units(now), uint128{state[2], state[3]}
-	green, both := (uint128{state[0], state[1]}).sub(at), fullAt.sub(at) // what the buckets lack
+	at, fullAt := d.green.rate.Units(now), exact.Load(state[2:])
+	green, both := exact.Load(state).Sub(at), fullAt.Sub(at) // what the buckets lack
 	look := d.look(green, both)
 	granted, part := 0, 0
 	switch {
 	case ask.N == 0:
 		return state, look
 	case ask.N < 0:
-		back := min128(d.green.cost(magnitude(ask.N)), d.green.units(max(ask.until()-now, 0)))
-		if !fullAt.less(d.yellow.most) {
-			back = uint128{}
+		back := d.green.rate.Cost(exact.Magnitude(ask.N)).Min(d.green.rate.Units(max(ask.until()-now, 0)))
+		if !fullAt.Less(d.yellow.most) {
+			back = exact.Uint128{}
 		}
-		if green.less(both) && !back.isZero() {
+		if green.Less(both) && !back.IsZero() {
 			part = 1
 		}
-		both = both.sub(back)
-		green = min128(green, both)
+		both = both.Sub(back)
+		green = green.Min(both)
 		d.put(state, at, green, both)
 		a := d.look(green, both)
 		a.DecidedBy = part
@@ -85,17 +87,17 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 		ask.N = max(granted, 1)
 	}
 
-	cost := d.green.cost(uint64(ask.N))
-	enough := ask.Mode == Regardless || !d.left(both).less(cost)
+	cost := d.green.rate.Cost(uint64(ask.N))
+	enough := ask.Mode == Regardless || !d.left(both).Less(cost)
 	switch {
 	case fits(green, cost, d.green) && enough:
-		green = green.add(cost)
-	case fits(both.sub(green), cost, d.yellow) && enough || ask.Mode == Regardless:
+		green = green.Add(cost)
+	case fits(both.Sub(green), cost, d.yellow) && enough || ask.Mode == Regardless:
 		part = 1
 	default:
-		return state, d.deny(look, green.add(cost), both.add(cost), ask.N)
+		return state, d.deny(look, green.Add(cost), both.Add(cost), ask.N)
 	}
-	a := d.look(green, d.put(state, at, green, both.add(cost)))
+	a := d.look(green, d.put(state, at, green, both.Add(cost)))
 	if ask.Charges != nil {
 		*ask.Charges = append((*ask.Charges)[:0], Charge{N: ask.N, For: a.ResetAfter})
 	}
@@ -103,20 +105,22 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	return state, a
 }
 
-func fits(owed, cost uint128, b bucket) bool { return !b.full.less(owed.add(cost)) }
+func fits(owed, cost exact.Uint128, b bucket) bool { return !b.full.Less(owed.Add(cost)) }
 
 // put makes the state from what the buckets lack. It returns what both lack by that state, because
 // a debt is bounded.
-func (d *singleRate) put(state []uint64, at, green, both uint128) uint128 {
-	greenAt, fullAt := at.add(green), min128(at.add(both), d.yellow.most)
-	state[0], state[1] = greenAt.hi, greenAt.lo
-	state[2], state[3] = fullAt.hi, fullAt.lo
-	return fullAt.sub(at)
+func (d *singleRate) put(state []uint64, at, green, both exact.Uint128) exact.Uint128 {
+	greenAt, fullAt := at.Add(green), at.Add(both).Min(d.yellow.most)
+	greenAt.Store(state)
+	fullAt.Store(state[2:])
+	return fullAt.Sub(at)
 }
 
 // left is what both buckets have together. It is less than one of them has while the other is in
 // debt.
-func (d *singleRate) left(both uint128) uint128 { return d.green.full.add(d.yellow.full).sub(both) }
+func (d *singleRate) left(both exact.Uint128) exact.Uint128 {
+	return d.green.full.Add(d.yellow.full).Sub(both)
+}
 
 // deny finds when the first of the buckets will have enough. green and both are what they would
 // lack:
@@ -126,17 +130,17 @@ func (d *singleRate) left(both uint128) uint128 { return d.green.full.add(d.yell
 //     it.
 //
 // Both together must have enough, too.
-func (d *singleRate) deny(a Answer, green, both uint128, n int) Answer {
+func (d *singleRate) deny(a Answer, green, both exact.Uint128, n int) Answer {
 	a = a.never()
 	a.DecidedBy = 0
-	together := d.green.ceil(both.sub(d.green.full.add(d.yellow.full)))
+	together := d.green.rate.Ceil(both.Sub(d.green.full.Add(d.yellow.full)))
 	switch {
-	case fits(both.sub(green), d.green.cost(uint64(n)), d.yellow):
+	case fits(both.Sub(green), d.green.rate.Cost(uint64(n)), d.yellow):
 		a.RetryAfter, a.DecidedBy = together, 1
 	case n <= d.green.limit:
-		a.RetryAfter = max(d.green.ceil(green.sub(d.green.full)), together)
+		a.RetryAfter = max(d.green.rate.Ceil(green.Sub(d.green.full)), together)
 	case n <= d.yellow.limit:
-		a.RetryAfter = d.green.ceil(both.sub(d.yellow.full))
+		a.RetryAfter = d.green.rate.Ceil(both.Sub(d.yellow.full))
 		a.DecidedBy = 1
 	}
 	return a
@@ -144,14 +148,14 @@ func (d *singleRate) deny(a Answer, green, both uint128, n int) Answer {
 
 // look is the answer when the buckets lack that much. DecidedBy is the first bucket that has a
 // token, or 0.
-func (d *singleRate) look(lackGreen, lackBoth uint128) Answer {
-	left := d.green.events(d.left(lackBoth))
-	green, yellow := min(d.green.remaining(lackGreen), left), min(d.yellow.remaining(lackBoth.sub(lackGreen)), left)
+func (d *singleRate) look(lackGreen, lackBoth exact.Uint128) Answer {
+	left := d.green.rate.Events(d.left(lackBoth))
+	green, yellow := min(d.green.remaining(lackGreen), left), min(d.yellow.remaining(lackBoth.Sub(lackGreen)), left)
 	a := Answer{Result: Result{
 		Allowed:    true,
 		Limit:      max(d.green.limit, d.yellow.limit),
 		Remaining:  max(green, yellow),
-		ResetAfter: d.green.ceil(lackBoth),
+		ResetAfter: d.green.rate.Ceil(lackBoth),
 	}}
 	if green == 0 && yellow > 0 {
 		a.DecidedBy = 1
@@ -160,7 +164,7 @@ func (d *singleRate) look(lackGreen, lackBoth uint128) Answer {
 }
 
 func (d *singleRate) sound(state []uint64) bool {
-	return d.marker.sound(state) && !uint128{state[2], state[3]}.less(uint128{state[0], state[1]})
+	return d.marker.sound(state) && !exact.Load(state[2:]).Less(exact.Load(state))
 }
 
 // What follows is for changes of policy, see counter. Both buckets count as one.

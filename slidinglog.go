@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // SlidingLog allows Limit events in any window of length Per, exactly.
@@ -65,7 +67,7 @@ func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		return state, broken()
 	}
 	if ask.N < 0 {
-		l.giveBack(magnitude(ask.N), uint64(ask.GrantedAt))
+		l.giveBack(exact.Magnitude(ask.N), uint64(ask.GrantedAt))
 	}
 	var a Answer
 	n := a.count(ask, d.limit, l.room())
@@ -135,7 +137,7 @@ func (d eventLog) Expiry(state []uint64) int64 {
 		return 0
 	}
 	l := logView{eventLog: d, state: state}
-	return int64(saturate(l.instant(l.last()) + d.per))
+	return int64(exact.Duration(l.instant(l.last()) + d.per))
 }
 
 // sound reads all entries, and takes as long as the log is. Decide itself checks all that it relies
@@ -185,7 +187,7 @@ func (l *logView) entryBefore(i uint64) uint64 { return i - 1 - l.state[i-1]&1 }
 
 // leaves is the time until the entry at i has left the window.
 func (l *logView) leaves(i uint64) time.Duration {
-	return saturate(l.instant(i) + l.per - l.now)
+	return exact.Duration(l.instant(i) + l.per - l.now)
 }
 
 // nth is the entry of the nth oldest event in the window, counted from one.

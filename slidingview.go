@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // A slidingView is a state as it is at an instant, which may be later than the latest it counted
@@ -11,10 +13,10 @@ import (
 type slidingView struct {
 	sliding
 	state   []uint64
-	now     uint64  // the sub-window that the instant lies in, the latest known or later
-	passed  uint64  // how much of it has passed
-	whole   uint128 // the sum of the counts that the window covers whole
-	leaving uint64  // the count of the sub-window that is leaving the window
+	now     uint64        // the sub-window that the instant lies in, the latest known or later
+	passed  uint64        // how much of it has passed
+	whole   exact.Uint128 // the sum of the counts that the window covers whole
+	leaving uint64        // the count of the sub-window that is leaving the window
 }
 
 func (s sliding) view(state []uint64, now int64) slidingView {
@@ -39,14 +41,14 @@ func (v *slidingView) count(i uint64) uint64 {
 
 // sum adds up the counts.
 func (v *slidingView) sum() {
-	v.leaving, v.whole = v.count(v.now-v.buckets), uint128{}
+	v.leaving, v.whole = v.count(v.now-v.buckets), exact.Uint128{}
 	known := v.state[0]
 	if v.now-known >= v.buckets {
 		return
 	}
 	slot := 1 + known%(v.buckets+1)
 	for range v.buckets - (v.now - known) { // those that the window covers whole and that are known
-		v.whole = v.whole.add(uint128{0, v.state[slot]})
+		v.whole = v.whole.Add(exact.Uint128{Lo: v.state[slot]})
 		if slot--; slot == 0 {
 			slot = v.buckets + 1
 		}
@@ -60,13 +62,13 @@ func (v *slidingView) room() uint64 { return v.limit - min(v.estimate(), v.limit
 func (v *slidingView) estimate() uint64 {
 	share := v.leaving
 	if share > 0 && share < math.MaxUint64 {
-		share = portion(share, v.width-v.passed, v.width)
+		share = exact.Portion(share, v.width-v.passed, v.width)
 	}
-	sum := v.whole.add(uint128{0, share})
-	if sum.hi > 0 {
+	sum := v.whole.Add(exact.Uint128{Lo: share})
+	if sum.Hi > 0 {
 		return math.MaxUint64
 	}
-	return sum.lo
+	return sum.Lo
 }
 
 // take counts n events.
@@ -80,10 +82,10 @@ func (v *slidingView) take(n uint64) {
 	v.state[0] = v.now
 	c := v.at(v.now)
 	before := *c
-	if *c = saturatingSum(before, n); *c >= v.most {
+	if *c = exact.Sum(before, n); *c >= v.most {
 		*c = math.MaxUint64
 	}
-	v.whole = v.whole.add(uint128{0, *c - before})
+	v.whole = v.whole.Add(exact.Uint128{Lo: *c - before})
 }
 
 // giveBack takes n events out of the counts, the latest first. None of after grantedAt is among them, if that is
@@ -110,13 +112,13 @@ func (v *slidingView) giveBack(n uint64, grantedAt int64) {
 // oldest of whole must leave too, and the search goes on in the next sub-window.
 func (v *slidingView) until(target uint64) time.Duration {
 	whole, leaving, step := v.whole, v.leaving, uint64(0)
-	for leaving == math.MaxUint64 || whole.hi > 0 || whole.lo > target {
+	for leaving == math.MaxUint64 || whole.Hi > 0 || whole.Lo > target {
 		step++
 		leaving = v.count(v.now + step - v.buckets)
-		whole = whole.sub(uint128{0, leaving})
+		whole = whole.Sub(exact.Uint128{Lo: leaving})
 	}
 	passed := uint64(0)
-	if room := target - whole.lo; room < leaving {
+	if room := target - whole.Lo; room < leaving {
 		// The least passed with leaving*(width-passed) < (room+1)*width.
 		hi, lo := bits.Mul64(room+1, v.width)
 		left, rem := bits.Div64(hi, lo, leaving)
@@ -126,5 +128,5 @@ func (v *slidingView) until(target uint64) time.Duration {
 		passed = v.width - left + 1
 	}
 	after := step*v.width + passed // at most (k+1)*width, and so at most 2*Per
-	return saturate(after - min(after, v.passed))
+	return exact.Duration(after - min(after, v.passed))
 }

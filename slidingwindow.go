@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // maxBuckets bounds the memory of a key to 800 kB. A new state of a composed policy may have no
@@ -84,7 +86,7 @@ func (s sliding) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	}
 	v := s.view(state, now)
 	if ask.N < 0 {
-		v.giveBack(magnitude(ask.N), ask.GrantedAt)
+		v.giveBack(exact.Magnitude(ask.N), ask.GrantedAt)
 	}
 	var a Answer
 	n := a.count(ask, s.limit, v.room())
@@ -113,10 +115,10 @@ func (s sliding) Expiry(state []uint64) int64 {
 	}
 	start := state[0] * s.width
 	v := s.view(state, int64(start))
-	if v.leaving == 0 && v.whole.isZero() {
+	if v.leaving == 0 && v.whole.IsZero() {
 		return 0
 	}
-	return int64(saturate(start + uint64(v.until(0))))
+	return int64(exact.Duration(start + uint64(v.until(0))))
 }
 
 func (s sliding) sound(state []uint64) bool {

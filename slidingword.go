@@ -3,6 +3,8 @@ package weir
 import (
 	"math"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // slidingCore is a sliding of one bucket as a core: the words are the sub-window and both counts.
@@ -51,7 +53,7 @@ func (d *slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 	}
 	currentAt := d.bits * int(1-index&1) // its place in the word
 	current, previous := d.count(state>>currentAt), d.count(state>>(d.bits-currentAt))
-	if current >= s.limit || previous == math.MaxUint64 || !mul64(previous, s.width-passed).less(mul64(s.limit-current, s.width)) {
+	if current >= s.limit || previous == math.MaxUint64 || !exact.Mul(previous, s.width-passed).Less(exact.Mul(s.limit-current, s.width)) {
 		return state, false
 	}
 	return state + 1<<currentAt, true

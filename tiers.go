@@ -3,6 +3,8 @@ package weir
 import (
 	"math"
 	"slices"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // Tiers returns a policy that asks the first of the policies, and if that denies, the next. The
@@ -106,7 +108,7 @@ func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
 	for i := range c.parts {
 		from, to := c.span(state, i)
 		n, of := usageAt(c.parts[i].Decider, state[from:to:to], now)
-		indebted, used, limit = indebted || n > of, saturatingSum(used, n), saturatingSum(limit, of)
+		indebted, used, limit = indebted || n > of, exact.Sum(used, n), exact.Sum(limit, of)
 	}
 	if !indebted {
 		return math.MaxInt, false

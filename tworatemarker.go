@@ -1,6 +1,10 @@
 package weir
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weir-go/weir/internal/exact"
+)
 
 // TwoRateMarker marks events as the two rate three color marker of RFC 2698 marks packets:
 //
@@ -33,8 +37,8 @@ func (p TwoRateMarker) Decider() (Decider, error) {
 	f.errs = within("Committed of a TwoRateMarker", err)
 	_, err = p.Peak.Decider()
 	f.errs = append(f.errs, within("Peak of a TwoRateMarker", err)...)
-	slow, fast := mul64(uint64(p.Committed.Limit), uint64(p.Peak.Per)), mul64(uint64(p.Peak.Limit), uint64(p.Committed.Per))
-	if f.errs == nil && fast.less(slow) {
+	slow, fast := exact.Mul(uint64(p.Committed.Limit), uint64(p.Peak.Per)), exact.Mul(uint64(p.Peak.Limit), uint64(p.Committed.Per))
+	if f.errs == nil && fast.Less(slow) {
 		f.add("Peak", p.Peak, fmt.Sprintf("at least as fast as Committed, %v", p.Committed))
 	}
 	if err := f.err(); err != nil {
@@ -52,31 +56,31 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		return state, broken()
 	}
 	ask.MaxWait = 0
-	c, p, granted := &d.green, uint128{state[2], state[3]}, 0
-	at := c.units(now)
-	lacks := uint128{state[0], state[1]}.sub(at) // of Committed
+	c, p, granted := &d.green, exact.Load(state[2:]), 0
+	at := c.rate.Units(now)
+	lacks := exact.Load(state).Sub(at) // of Committed
 	switch {
 	case ask.N <= 0:
 		p, a := d.yellow.decideAt(p, now, ask)
-		state[2], state[3] = p.hi, p.lo
+		p.Store(state[2:])
 		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
 	case ask.Mode == UpTo:
-		granted = min(ask.N, d.yellow.remaining(p.sub(d.yellow.units(now))))
+		granted = min(ask.N, d.yellow.remaining(p.Sub(d.yellow.rate.Units(now))))
 		ask = Ask{N: max(granted, 1), Charges: ask.Charges}
 	}
 
-	would := lacks.add(c.cost(uint64(ask.N)))
-	early := would.sub(c.full)
+	would := lacks.Add(c.rate.Cost(uint64(ask.N)))
+	early := would.Sub(c.full)
 	next, a := d.yellow.decideAt(p, now, Ask{N: ask.N})
-	isGreen := early.isZero()
+	isGreen := early.IsZero()
 	switch {
 	case a.Allowed:
 		if ask.Charges != nil {
 			*ask.Charges = append((*ask.Charges)[:0], Charge{N: ask.N, For: a.ResetAfter})
 		}
 		if isGreen {
-			lacks, would = would, at.add(would)
-			state[0], state[1] = would.hi, would.lo
+			lacks, would = would, at.Add(would)
+			would.Store(state)
 		}
 	case ask.Mode == Regardless:
 		next, a = d.yellow.decideAt(p, now, ask)
@@ -84,20 +88,20 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	case ask.N > c.limit:
 		isGreen = a.RetryAfter == Never
 	default:
-		isGreen = c.ceil(early) <= a.RetryAfter
+		isGreen = c.rate.Ceil(early) <= a.RetryAfter
 	}
-	state[2], state[3] = next.hi, next.lo
+	next.Store(state[2:])
 	a = d.marked(a, lacks, isGreen)
 	a.Granted = granted
 	return state, a
 }
 
 // marked is the answer of the peak with its color, when Committed lacks that much.
-func (d *twoRate) marked(a Answer, lacks uint128, isGreen bool) Answer {
+func (d *twoRate) marked(a Answer, lacks exact.Uint128, isGreen bool) Answer {
 	if !isGreen {
 		a.DecidedBy = 1
 	}
-	a.Delay, a.ResetAfter = 0, max(a.ResetAfter, d.green.ceil(lacks))
+	a.Delay, a.ResetAfter = 0, max(a.ResetAfter, d.green.rate.Ceil(lacks))
 	return a
 }
 

@@ -3,6 +3,8 @@ package weir
 import (
 	"math"
 	"time"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // A window is the core of [FixedWindow] and [CalendarWindow]. Its state is the mark of the window
@@ -50,12 +52,12 @@ func (w *window) at(s words, now int64) (in words, left uint64) {
 func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 	in, left := w.at(s, now)
 	if ask.N < 0 && in.second < math.MaxUint64 && (ask.GrantedAt == 0 || uint64(ask.GrantedAt) >= in.first*w.unit) {
-		in.second -= min(in.second, magnitude(ask.N))
+		in.second -= min(in.second, exact.Magnitude(ask.N))
 	}
 	var a Answer
 	n := a.count(ask, w.limit, w.room(in))
 	if a.Allowed {
-		in.second = saturatingSum(in.second, n)
+		in.second = exact.Sum(in.second, n)
 	} else if n <= w.limit {
 		a.RetryAfter = time.Duration(left)
 	}
@@ -93,7 +95,7 @@ func (w *window) expiry(s words) int64 {
 		return 0
 	}
 	_, end := w.around(s, s.first*w.unit)
-	return int64(saturate(end))
+	return int64(exact.Duration(end))
 }
 
 func (w *window) usage(s words, now int64) uint64 {
