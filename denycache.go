@@ -123,7 +123,6 @@ func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
 	if n > 0 {
 		if d := s.find(id, r.Plan); d != nil && d.covers(n, c.exact) {
 			if now := r.Plan.Now(); now < d.until {
-				r.tell(now)
 				return d.answer(n, now), nil
 			}
 		}

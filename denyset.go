@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,7 +49,7 @@ func (s *denySet) all() []keyDenial {
 // find returns the denial that holds for the key and plan, or nil.
 func (s *denySet) find(id denialID, plan *Plan) *denial {
 	for _, d := range s.all() {
-		if d.id == id && d.plan.equals(plan) {
+		if d.id == id && d.plan.Equal(plan) {
 			return d.denial
 		}
 	}
@@ -96,7 +97,7 @@ func (s *denySet) note(id denialID, plan *Plan, changed bool, d *denial, seen ui
 	over := func(old keyDenial) bool {
 		sameClock := d != nil && old.plan.clock == plan.clock
 		if old.id == id && old.plan.Name == plan.Name {
-			return changed || sameClock || !samePolicy(old.plan, plan)
+			return changed || sameClock || !reflect.DeepEqual(old.plan.Policy, plan.Policy)
 		}
 		return sameClock && old.until <= d.at
 	}

@@ -6,14 +6,6 @@ import (
 	"fmt"
 )
 
-// An error of a [Store] wraps ErrRequest if this request cannot be decided although the store
-// works. For example, the store cannot hold that key or that policy, or too many calls change the
-// key at once.
-//
-// [FailOpen] and [Fallback] return such an error to the caller. It must not count as an outage.
-// Otherwise an attacker with such a key could switch the limits off.
-var ErrRequest = errors.New("the request cannot be decided")
-
 // FailOpen returns a store that grants what s fails to decide. An outage of the limiter is then no
 // outage of the service.
 //

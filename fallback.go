@@ -174,8 +174,8 @@ func (f *fallback) Do(ctx context.Context, r Request) (Answer, error) {
 
 // ask asks first, if it is to be asked now.
 func (f *fallback) ask(ctx context.Context, r Request) (Answer, error) {
-	spent, hurry := waited(ctx)
-	if hurry && spent >= f.budget {
+	spent := Waited(ctx)
+	if spent >= f.budget {
 		return Answer{}, errNoTurn
 	}
 	if f.inFlight.Add(1) > f.maxInFlight {
@@ -189,7 +189,7 @@ func (f *fallback) ask(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, errResting
 	}
 	c := f.call(ctx, now, r, try)
-	if !hurry {
+	if spent == 0 {
 		return c.wait(ctx, r, nil)
 	}
 	timer := time.NewTimer(f.budget - spent)

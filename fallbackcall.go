@@ -55,8 +55,7 @@ type firstCall struct {
 	r       Request
 	parts   []Result
 	charges []Charge
-	read    atomic.Int64 // what it told of the limiter's clock
-	try     bool         // whether first is back
+	try     bool // whether first is back
 
 	judged atomic.Bool
 	answer Answer // set before it is judged to have returned
@@ -76,10 +75,6 @@ func (f *fallback) call(ctx context.Context, now int64, r Request, try bool) *fi
 	if r.Charges != nil {
 		c.charges = slices.Clone(*r.Charges)
 		c.r.Charges = &c.charges
-	}
-	if r.read != nil {
-		c.read.Store(r.read.Load())
-		c.r.read = &c.read
 	}
 	go c.run()
 	return c
@@ -149,9 +144,6 @@ func (c *firstCall) wait(ctx context.Context, r Request, hurry <-chan time.Time)
 	}
 	if r.Charges != nil && r.N > 0 {
 		*r.Charges = append((*r.Charges)[:0], c.charges...)
-	}
-	if r.read != nil {
-		r.read.Store(c.read.Load())
 	}
 	return c.answer, c.err
 }

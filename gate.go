@@ -34,7 +34,7 @@ type batch struct {
 
 // start waits until an activity of the kind may start, and end ends it. Between them the line of
 // the key is kept. start fails if ctx ends before. The activity asks the store with the context
-// that start returns. It is ctx, and reports to [Fallback] since when its caller has waited.
+// that start returns. It is ctx, and reports by [Waited] how long its caller has waited.
 //
 // All of a batch count as waiting since the first of them came. A caller that comes later and waits
 // in the batch behind then does not wait longer for those that joined the first batch late.
@@ -122,16 +122,4 @@ func (ls *lines) tidy(ln *line) {
 	if ln.empty() && ln.active == 0 {
 		delete(ls.all, ln.key)
 	}
-}
-
-// sinceKey is of the instant since which the caller has waited for its turn.
-type sinceKey struct{}
-
-// waited returns how long the caller has waited before it came to ask.
-func waited(ctx context.Context) (d time.Duration, has bool) {
-	since, has := ctx.Value(sinceKey{}).(time.Time)
-	if !has {
-		return 0, false
-	}
-	return time.Since(since), true
 }

@@ -2,7 +2,6 @@ package weir
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -28,19 +27,17 @@ type reply struct {
 // ask asks the store for events.
 func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask) (reply, error) {
 	var asked struct { // one allocation
-		read    atomic.Int64
 		charges []Charge
 		room    [1]Charge
 	}
-	asked.read.Store(-1)
 	asked.charges = asked.room[:0]
 	ask.Charges = &asked.charges
-	a, err := k.store.Do(ctx, Request{Plan: s, Key: key, Ask: ask, read: &asked.read})
+	a, err := k.store.Do(ctx, Request{Plan: s, Key: key, Ask: ask})
 	if err != nil {
 		return reply{}, err
 	}
-	now := asked.read.Load()
-	if now < 0 { // it decided by a clock of its own: rather too late than too early
+	now := a.At
+	if a.ServerTime || now <= 0 { // not of the limiter's clock, or not set: rather too late than too early
 		now = s.Now()
 	}
 	r := reply{Answer: a, now: now}

@@ -59,7 +59,7 @@ type run struct {
 }
 
 // by reports whether the bookings of r, if there is one, are by the policy of s.
-func (r *run) by(s *Plan) bool { return r == nil || r.plan.equals(s) }
+func (r *run) by(s *Plan) bool { return r == nil || r.plan.Equal(s) }
 
 // follows reports whether the bookings of r follow those by the policy of s that end at the instant
 // end.

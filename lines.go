@@ -118,7 +118,7 @@ func (ls *lines) come(w *waiter, s *Plan, patience time.Duration, now int64) (wa
 		earliest = now
 	}
 	switch {
-	case ln.booked != ln.ends.prev && w.n > ln.limit && ln.limitBy.equals(s):
+	case ln.booked != ln.ends.prev && w.n > ln.limit && ln.limitBy.Equal(s):
 		return false, ErrNeverFits
 	case time.Duration(earliest-now) > patience:
 		return false, ErrTooLate

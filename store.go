@@ -2,8 +2,10 @@ package weir
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"sync/atomic"
+	"time"
 )
 
 // A Store keeps the states of keys, and makes each decision in one atomic step. Callers only choose
@@ -16,7 +18,7 @@ import (
 //     other step on that state comes between. Each of several concurrent steps sees all steps
 //     before it.
 //   - Do reads the time once, as late as possible: with r.Now, or from its server's clock. It sets
-//     the answer's At to that time.
+//     the answer's At to that time, and ServerTime if it is the server's.
 //   - Two keys, or two names, never share a state, whatever bytes they contain.
 //   - The store forgets a state when [Decider.Expiry] has passed, but not earlier. If it cannot
 //     keep a state, it denies.
@@ -45,25 +47,15 @@ type Request struct {
 	// Forget says to forget the state of the key, and to do nothing else. The answer is then
 	// ignored.
 	Forget bool
-
-	read *atomic.Int64 // what Now returned last, for a limiter that needs it; or nil
 }
 
-// Now returns the time of the limiter's clock, in nanoseconds since the Unix epoch. It never steps
-// back. A store that decides by another clock must not call it, because the limiter takes that time
-// as the instant of the decision.
-func (r Request) Now() int64 {
-	now := r.Plan.Now()
-	r.tell(now)
-	return now
-}
-
-// tell stores the instant of the decision for the limiter, if it needs it.
-func (r Request) tell(now int64) {
-	if r.read != nil {
-		r.read.Store(now)
-	}
-}
+// An error of a [Store] wraps ErrRequest if this request cannot be decided although the store
+// works. For example, the store cannot hold that key or that policy, or too many calls change the
+// key at once.
+//
+// A store in front of another must not count such an error as an outage. Otherwise an attacker with
+// such a key could switch the limits off.
+var ErrRequest = errors.New("the request cannot be decided")
 
 // A Plan is for implementers of stores. It is how a limiter decides on a key: what all requests for
 // keys with the same policy have in common. It is immutable, and safe for concurrent use.
@@ -77,11 +69,24 @@ type Plan struct {
 
 // Now returns the time of the limiter's clock, in nanoseconds since the Unix epoch. It never steps
 // back.
-func (s *Plan) Now() int64 { return s.clock.now() }
+func (p *Plan) Now() int64 { return p.clock.now() }
 
-// equals reports whether the requests of s and t always have the same answers.
-func (s *Plan) equals(t *Plan) bool {
-	return s == t || s != nil && t != nil && s.Name == t.Name && s.clock == t.clock && samePolicy(s, t)
+// Equal reports whether requests of p and q always have the same answers: whether their names, their
+// policies and their clocks are the same. p and q may be nil.
+func (p *Plan) Equal(q *Plan) bool {
+	return p == q || p != nil && q != nil && p.Name == q.Name && p.clock == q.clock && reflect.DeepEqual(p.Policy, q.Policy)
 }
 
-func samePolicy(s, t *Plan) bool { return s == t || reflect.DeepEqual(s.Policy, t.Policy) }
+// Waited is for implementers of stores that bound the time of a request. It returns how long the
+// request has waited in the limiter for other requests of its key, before it came to the store. ctx
+// is the context of [Store.Do]. It is real time, whatever clock the limiter has.
+func Waited(ctx context.Context) time.Duration {
+	since, ok := ctx.Value(sinceKey{}).(time.Time)
+	if !ok {
+		return 0
+	}
+	return time.Since(since)
+}
+
+// sinceKey is the key of the instant since which a request has waited for its turn.
+type sinceKey struct{}

@@ -153,7 +153,7 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 				}
 				var want weir.Answer
 				state, want = d.Decide(state, now, ask)
-				want.At = now
+				want.At, want.ServerTime = now, true
 				if ask.N > 0 && want.Allowed {
 					last = weir.Ask{N: ask.N, GrantedAt: now}
 					granted++

@@ -186,11 +186,12 @@ func givenBackByInstant(e *env) {
 	})
 }
 
-// At: every answer reports the instant of its decision, also for a look and in a denial.
+// At: every answer reports the instant of its decision, and by whose clock, also for a look and in a
+// denial.
 func tellsTheInstant(e *env) {
 	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
-		for i := range 20 { // do checks At
+		for i := range 20 { // do checks At and ServerTime
 			for _, ask := range []weir.Ask{{N: 1}, {}, {N: 11}, {N: 2, Mode: weir.UpTo}, {N: -1}, {N: 1, MaxWait: time.Second}} {
 				e.do(l, "k", ask)
 			}

@@ -51,7 +51,7 @@ func (c *planCatcher) Do(_ context.Context, r weir.Request) (weir.Answer, error)
 	return weir.Answer{}, errors.New("no decision")
 }
 
-// do makes a request that Take can't make, and checks At, which Take doesn't return.
+// do makes a request that Take can't make, and checks At and ServerTime, which Take doesn't return.
 func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
 	e.Helper()
 	a, err := l.store.Do(context.Background(), weir.Request{Plan: l.plan, Key: key, Ask: ask})
@@ -60,6 +60,9 @@ func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
 	}
 	if now := e.clock.Now(); a.At <= 0 || !e.realTime && a.At != now.UnixNano() {
 		e.Fatalf("%s: Do(%s, %+v) at %d told At %d", atRule, short(key), ask, now.UnixNano(), a.At)
+	}
+	if own := e.realTime || e.setClock != nil; a.ServerTime != own {
+		e.Fatalf("%s: Do(%s, %+v) told ServerTime %v, want %v", atRule, short(key), ask, a.ServerTime, own)
 	}
 	return a
 }

@@ -54,7 +54,7 @@ func (s *serverStore) Do(_ context.Context, r weir.Request) (weir.Answer, error)
 	if changed {
 		s.states[id] = next
 	}
-	a.At = now
+	a.At, a.ServerTime = now, true
 	a.RetryAfter, a.ResetAfter = s.ceil(a.RetryAfter), s.ceil(a.ResetAfter)
 	if r.N < 0 {
 		a.Delay = a.Delay.Truncate(s.tick)

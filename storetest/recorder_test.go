@@ -68,8 +68,14 @@ const impatient = 300 * time.Millisecond
 func runAlone(t *testing.T, name string, patience time.Duration, newStore func() weir.Store) string {
 	t.Helper()
 	r := &recorder{}
+	own := false
 	s := &suite{
-		newStore: func(testing.TB) weir.Store { return newStore() }, sub: r.sub, tick: 1, patience: patience,
+		newStore: func(testing.TB) weir.Store {
+			s := newStore()
+			s.(*sim).set(func(b *simStates) { b.own = own })
+			return s
+		},
+		sub: r.sub, tick: 1, patience: patience,
 		another:     func(_ testing.TB, s weir.Store) weir.Store { return s.(*sim).second() },
 		loseReplies: func(s weir.Store, n int) { s.(*sim).set(func(b *simStates) { b.lose = n }) },
 		hang: func(s weir.Store) func() {
@@ -87,11 +93,12 @@ func runAlone(t *testing.T, name string, patience time.Duration, newStore func()
 	}
 	switch c := testCases()[i]; c.needs {
 	case ownClock:
+		own = true
 		s.setClock = func(s weir.Store, now time.Time) {
 			s.(*sim).set(func(b *simStates) { b.clock = now.UnixNano() })
 		}
 	case byRealTime:
-		s.realTime = true
+		own, s.realTime = true, true
 	}
 	s.runCase(r, testCases()[i])
 	for _, f := range r.cleanups {

@@ -23,7 +23,7 @@ const (
 	givingBackRule = "GivingBack (of what was granted at an instant, what still counts)"
 	forgettingRule = "Forgetting (a key that is forgotten is as new, and no other is)"
 	partsRule      = "Parts (a composed policy tells the results of its parts)"
-	atRule         = "At (the answer tells the instant of the decision, by the clock that decided)"
+	atRule         = "At (the answer tells the instant of the decision, and by whose clock)"
 	bookingRule    = "Booking (events can be booked ahead and given back)"
 	errorsRule     = "Errors (an error means that there is no decision, and counts nothing)"
 	likeRule       = "MemStore (a limiter answers as one in memory)"

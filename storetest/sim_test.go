@@ -42,6 +42,7 @@ type sim struct {
 
 	forgets  func(s *sim, r weir.Request, id string) error // nil deletes id
 	at       func(now int64) int64                         // what it tells of the instant
+	wrongly  bool                                          // tells by whose clock it decided
 	keeps    func(ask weir.Ask, a weir.Answer) bool
 	caches   bool // what it has seen itself
 	cached   map[string]simState
@@ -59,7 +60,8 @@ type simStates struct {
 	order []string
 	steps int
 
-	clock int64         // its own, if it is set
+	own   bool          // decides by a clock of its own, which may be that of the system,
+	clock int64         // or this one, if it is set
 	lose  int           // how many replies get lost
 	hung  chan struct{} // closed when it answers again; nil if it does
 	dead  bool
@@ -175,7 +177,7 @@ func (s *sim) step(r weir.Request) (weir.Answer, error) {
 	if err != nil {
 		return weir.Answer{}, err
 	}
-	a.At = now
+	a.At, a.ServerTime = now, s.own != s.wrongly
 	if s.at != nil {
 		a.At = s.at(now)
 	}

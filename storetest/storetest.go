@@ -35,7 +35,7 @@
 //	GivingBack  events granted at an instant are given back if they still count
 //	Forgetting  a forgotten key is like a new key; no other key changes
 //	Parts       a composed policy reports the results of its parts
-//	At          the answer reports the instant of the decision
+//	At          the answer reports the instant of the decision, and by whose clock
 //	MemStore    a limiter answers as it does on a MemStore
 //
 // The rules of stores with a backend or a server are:

@@ -137,9 +137,10 @@ func (s *suite) up(d time.Duration) time.Duration {
 	return d
 }
 
-// seen returns the parts of an answer that can be compared with a policy's answer, which has no At.
+// seen returns the parts of an answer that can be compared with a policy's answer, which has no At and no
+// ServerTime.
 func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
-	a.At = 0
+	a.At, a.ServerTime = 0, false
 	if s.realTime {
 		a.RetryAfter, a.ResetAfter, a.Delay = 0, 0, 0
 		return a

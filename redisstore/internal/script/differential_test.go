@@ -196,7 +196,7 @@ func (d *drive) round(n int) {
 			d.Fatalf("step %d, %+v: the script replied %q, and the state of the key can't be read", i, s.ask, text)
 		}
 		for before, want := range s.want {
-			want.At = s.now * micro
+			want.At, want.ServerTime = s.now*micro, true
 			got, agreed, err := d.plan.answer(nil, reply{what: byte(what), now: now, rest: r, before: before}, s.ask)
 			if got != want || !agreed || err != nil {
 				d.Fatalf("step %d at %d of key %d, %+v after %d others:\n got %d, %+v, %v\nwant    %+v",

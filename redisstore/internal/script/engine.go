@@ -121,7 +121,7 @@ func (p *plan) answer(buf []uint64, r reply, asked weir.Ask) (a weir.Answer, agr
 	if r.before == 0 {
 		agreed = asked.N <= 0 || a.Allowed == (r.what == done)
 	}
-	a.At = r.now * micro
+	a.At, a.ServerTime = r.now*micro, true
 	return a, agreed, nil
 }
 

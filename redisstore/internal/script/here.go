@@ -118,7 +118,7 @@ func (e *Engine) decide(p *plan, found reply, r weir.Request) (a weir.Answer, ne
 	if h.ledger, a, changed, err = h.ledger.Decide(rule, now, ask); err != nil {
 		return weir.Answer{}, "", 0, fmt.Errorf("%w: %w", errValue, err)
 	}
-	a.At = found.now * micro
+	a.At, a.ServerTime = found.now*micro, true
 	if !changed && !write {
 		return a, found.rest.s, 0, nil
 	}
