@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 func TestAllNamesEachFaultOfEachPart(t *testing.T) {
@@ -84,7 +85,7 @@ func TestAPartNeedNotBeComparable(t *testing.T) {
 // The classic five limits. Each is reached in its turn, and is the one that is told.
 func TestAllOfTheClassicFive(t *testing.T) {
 	const day = 24 * time.Hour
-	k := newKey(t, weir.All(
+	k := kit.NewKey(t, weir.All(
 		weir.FixedWindow{Limit: 300, Per: time.Minute},
 		weir.FixedWindow{Limit: 15_750, Per: time.Hour},
 		weir.FixedWindow{Limit: 300_000, Per: day},
@@ -92,16 +93,16 @@ func TestAllOfTheClassicFive(t *testing.T) {
 		weir.FixedWindow{Limit: 6_000_000, Per: 30 * day},
 	))
 	month := int64(30 * day)
-	start := t0 / (7 * month) * (7 * month) // where a week and 30 days start together
+	start := kit.T0 / (7 * month) * (7 * month) // where a week and 30 days start together
 	granted := map[string]int{}
 	denied := map[int]int{}
 	for now := start; now < start+month; now += int64(time.Minute) {
-		r := k.take(now, 300)
+		r := k.Take(now, 300)
 		if !r.Allowed {
 			denied[r.DecidedBy]++
 			require.Equal(t, now+int64(r.RetryAfter), nextStart(now, r.DecidedBy), "part %d", r.DecidedBy)
 			if left := r.Remaining; left > 0 {
-				require.True(t, k.take(now, left).Allowed)
+				require.True(t, k.Take(now, left).Allowed)
 				granted["all"] += left
 			}
 			continue
@@ -126,7 +127,7 @@ func nextStart(now int64, part int) int64 {
 }
 
 func TestAllTellsTheTightestPart(t *testing.T) {
-	k := newKey(t, weir.All(
+	k := kit.NewKey(t, weir.All(
 		weir.FixedWindow{Limit: 10, Per: time.Second},
 		weir.FixedWindow{Limit: 4, Per: time.Minute},
 		weir.FixedWindow{Limit: 6, Per: time.Hour},
@@ -134,30 +135,30 @@ func TestAllTellsTheTightestPart(t *testing.T) {
 	all := func(allowed bool, remaining int, retry, reset time.Duration, part int) weir.Result {
 		return weir.Result{Allowed: allowed, Limit: 4, Remaining: remaining, RetryAfter: retry, ResetAfter: reset, DecidedBy: part}
 	}
-	assert.Equal(t, all(true, 4, 0, 0, 1), k.look(t0))
-	assert.Equal(t, all(true, 2, 0, time.Hour, 1), k.take(t0, 2))
-	assert.Equal(t, all(false, 2, time.Minute, time.Hour, 1), k.take(t0, 3))
-	assert.Equal(t, all(false, 2, weir.Never, time.Hour, 1), k.take(t0, 5))
-	assert.Equal(t, all(true, 0, 0, time.Hour, 1), k.take(t0, 2))
-	next := t0 + int64(time.Minute)
-	assert.Equal(t, all(true, 2, 0, 59*time.Minute, 2), k.look(next))
-	assert.Equal(t, all(true, 0, 0, 59*time.Minute, 2), k.take(next, 2))
-	assert.Equal(t, all(false, 0, 59*time.Minute, 59*time.Minute, 2), k.take(next, 1))
+	assert.Equal(t, all(true, 4, 0, 0, 1), k.Look(kit.T0))
+	assert.Equal(t, all(true, 2, 0, time.Hour, 1), k.Take(kit.T0, 2))
+	assert.Equal(t, all(false, 2, time.Minute, time.Hour, 1), k.Take(kit.T0, 3))
+	assert.Equal(t, all(false, 2, weir.Never, time.Hour, 1), k.Take(kit.T0, 5))
+	assert.Equal(t, all(true, 0, 0, time.Hour, 1), k.Take(kit.T0, 2))
+	next := kit.T0 + int64(time.Minute)
+	assert.Equal(t, all(true, 2, 0, 59*time.Minute, 2), k.Look(next))
+	assert.Equal(t, all(true, 0, 0, 59*time.Minute, 2), k.Take(next, 2))
+	assert.Equal(t, all(false, 0, 59*time.Minute, 59*time.Minute, 2), k.Take(next, 1))
 
 	// Where several deny, the one that does so the longest; where two are equal, the first.
-	k = newKey(t, weir.All(weir.FixedWindow{Limit: 1, Per: time.Second}, weir.FixedWindow{Limit: 1, Per: time.Hour}, weir.FixedWindow{Limit: 1, Per: time.Hour}))
-	assert.Equal(t, 0, k.take(t0, 1).DecidedBy)
-	assert.Equal(t, 1, k.take(t0, 1).DecidedBy)
+	k = kit.NewKey(t, weir.All(weir.FixedWindow{Limit: 1, Per: time.Second}, weir.FixedWindow{Limit: 1, Per: time.Hour}, weir.FixedWindow{Limit: 1, Per: time.Hour}))
+	assert.Equal(t, 0, k.Take(kit.T0, 1).DecidedBy)
+	assert.Equal(t, 1, k.Take(kit.T0, 1).DecidedBy)
 }
 
 func TestAllGivesTheResultsOfItsParts(t *testing.T) {
-	ctx, clock := context.Background(), &handClock{time.Unix(0, t0)}
+	ctx, clock := context.Background(), &kit.HandClock{Time: time.Unix(0, kit.T0)}
 	day, minute := weir.FixedWindow{Limit: 100, Per: 24 * time.Hour}, weir.TokenBucket{Limit: 6, Per: time.Minute}
 	l := weir.Must(weir.New(weir.All(day, minute), weir.WithClock(clock)))
 	var parts []weir.Result
 	r, err := l.TakeByComponent(ctx, "key", 6, &parts)
 	require.NoError(t, err)
-	untilMidnight := time.Duration(nextStart(t0, 2) - t0)
+	untilMidnight := time.Duration(nextStart(kit.T0, 2) - kit.T0)
 	assert.Equal(t, weir.Result{Allowed: true, Limit: 6, ResetAfter: untilMidnight, DecidedBy: 1}, r)
 	assert.Equal(t, []weir.Result{
 		{Allowed: true, Limit: 100, Remaining: 94, ResetAfter: untilMidnight},
@@ -218,21 +219,21 @@ func TestAllDoesNotAllocate(t *testing.T) {
 
 // A part with more words than are saved without an allocation is undone, too.
 func TestAllUndoesLargeParts(t *testing.T) {
-	k := newKey(t, weir.All(
+	k := kit.NewKey(t, weir.All(
 		weir.SlidingWindow{Limit: 100, Per: 100 * time.Second, Buckets: 100},
 		weir.SlidingLog{Limit: 90, Per: time.Hour},
 		weir.SlidingLog{Limit: 80, Per: time.Minute},
 		weir.FixedWindow{Limit: 70, Per: time.Hour},
 	))
-	now := t0
+	now := kit.T0
 	for range 70 {
-		require.True(t, k.take(now, 1).Allowed)
+		require.True(t, k.Take(now, 1).Allowed)
 		now += int64(100 * time.Millisecond)
 	}
-	before := k.copy()
+	before := k.Copy()
 	for range 20 {
-		require.False(t, k.take(now, 1).Allowed)
-		require.Equal(t, before.state, k.state)
+		require.False(t, k.Take(now, 1).Allowed)
+		require.Equal(t, before.State, k.State)
 		now += int64(time.Second)
 	}
 }
@@ -254,15 +255,15 @@ func (refuses) Decide(state []uint64, _ int64, ask weir.Ask) ([]uint64, weir.Ans
 
 // Even then it is charged to none.
 func TestAllRegardlessOfAPartThatRefuses(t *testing.T) {
-	k := newKey(t, weir.All(append(allPolicies(3, time.Hour), refuses{}, weir.SlidingLog{Limit: 3, Per: time.Hour})...))
-	before := k.copy()
+	k := kit.NewKey(t, weir.All(append(kit.AllPolicies(3, time.Hour), refuses{}, weir.SlidingLog{Limit: 3, Per: time.Hour})...))
+	before := k.Copy()
 	for _, how := range []weir.GrantMode{weir.AllOrNone, weir.Regardless, weir.UpTo} {
 		for _, n := range []int{1, 5} {
-			a := k.ask(t0, weir.Ask{N: n, Mode: how})
+			a := k.Ask(kit.T0, weir.Ask{N: n, Mode: how})
 			assert.False(t, a.Allowed)
 			assert.Zero(t, a.Granted)
 			assert.Equal(t, weir.Never, a.RetryAfter)
-			assert.Equal(t, before.state, k.state)
+			assert.Equal(t, before.State, k.State)
 		}
 	}
 }

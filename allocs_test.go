@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // allocsPerRun is how often f allocates, on average, by itself: the runtime and goroutines that end
@@ -34,7 +35,7 @@ func allocationsEachTime(f func()) int { return int(allocsPerRun(1, f)) }
 // more.
 func TestKnownKeysDoNotAllocate(t *testing.T) {
 	for _, limit := range []int{1, 7, 100_000} {
-		for _, p := range allPolicies(limit, time.Hour) {
+		for _, p := range kit.AllPolicies(limit, time.Hour) {
 			if _, grows := p.(weir.SlidingLog); grows && limit > 7 {
 				continue
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R10: 16 goroutines with 2,000 takes each, at a frozen clock, get exactly what the tightest of
@@ -28,7 +29,7 @@ func TestR10_AllOfEqualAndOtherParts(t *testing.T) {
 	} {
 		for store, s := range map[string]weir.Store{"MemStore": new(weir.MemStore), "compare and set": new(casStore)} {
 			t.Run(name+" in "+store, func(t *testing.T) {
-				l := weir.Must(weir.New(p, weir.WithStore(s), weir.WithClock(&handClock{time.Unix(0, t0)})))
+				l := weir.Must(weir.New(p, weir.WithStore(s), weir.WithClock(&kit.HandClock{Time: time.Unix(0, kit.T0)})))
 				var granted atomic.Int64
 				var all sync.WaitGroup
 				for g := range 16 {
@@ -99,22 +100,22 @@ func TestP16_AllNeverFits(t *testing.T) {
 
 // R20: All books nothing ahead, be all its parts queues.
 func TestR20_AllOfQueuesBooksNothing(t *testing.T) {
-	k := newKey(t, weir.All(
+	k := kit.NewKey(t, weir.All(
 		weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 3},
 		weir.TokenBucket{Limit: 1, Per: 2 * time.Second, Burst: 2},
 	))
 	book := weir.Ask{N: 1, MaxWait: time.Hour}
 	for i, wait := range []time.Duration{time.Second, time.Second, 2 * time.Second} {
-		now := t0 + int64(i)*int64(time.Second)
-		a := k.ask(now, book)
+		now := kit.T0 + int64(i)*int64(time.Second)
+		a := k.Ask(now, book)
 		require.True(t, a.Allowed)
 		require.Zero(t, a.Delay)
-		before := k.copy()
-		a = k.ask(now, book)
+		before := k.Copy()
+		a = k.Ask(now, book)
 		require.Equal(t, wait, a.RetryAfter)
 		require.Zero(t, a.Delay)
 		require.False(t, a.QueueFull)
-		require.Equal(t, before.state, k.state, "booked by none")
+		require.Equal(t, before.State, k.State, "booked by none")
 	}
 }
 
@@ -145,46 +146,46 @@ func TestAllWithAWindowCountsWhenEventsGoAhead(t *testing.T) {
 }
 
 func TestAllUpTo(t *testing.T) {
-	k := newKey(t, weir.All(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.FixedWindow{Limit: 12, Per: time.Hour}))
-	a := k.ask(t0, weir.Ask{N: 50, Mode: weir.UpTo})
+	k := kit.NewKey(t, weir.All(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.FixedWindow{Limit: 12, Per: time.Hour}))
+	a := k.Ask(kit.T0, weir.Ask{N: 50, Mode: weir.UpTo})
 	assert.True(t, a.Allowed)
 	assert.Equal(t, 10, a.Granted)
-	a = k.ask(t0, weir.Ask{N: 50, Mode: weir.UpTo})
+	a = k.Ask(kit.T0, weir.Ask{N: 50, Mode: weir.UpTo})
 	assert.False(t, a.Allowed)
 	assert.Zero(t, a.Granted)
 	assert.Equal(t, 100*time.Millisecond, a.RetryAfter, "until there is one")
-	later := t0 + int64(time.Second)
-	a = k.ask(later, weir.Ask{N: 50, Mode: weir.UpTo})
+	later := kit.T0 + int64(time.Second)
+	a = k.Ask(later, weir.Ask{N: 50, Mode: weir.UpTo})
 	assert.Equal(t, 2, a.Granted)
 	assert.Equal(t, 1, a.DecidedBy)
 }
 
 // What happened already is charged to all parts, each of which delays those who come later.
 func TestAllRegardless(t *testing.T) {
-	k := newKey(t, weir.All(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.SlidingLog{Limit: 12, Per: time.Hour}))
+	k := kit.NewKey(t, weir.All(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.SlidingLog{Limit: 12, Per: time.Hour}))
 	var charges []weir.Charge
-	a := k.ask(t0, weir.Ask{N: 15, Mode: weir.Regardless, Charges: &charges})
+	a := k.Ask(kit.T0, weir.Ask{N: 15, Mode: weir.Regardless, Charges: &charges})
 	assert.True(t, a.Allowed)
-	r := k.take(t0, 1)
+	r := k.Take(kit.T0, 1)
 	assert.Equal(t, time.Hour, r.RetryAfter)
 	assert.Equal(t, 1, r.DecidedBy)
-	k.ask(t0, weir.Ask{N: -4, GrantedAt: t0, Charges: &charges})
-	assert.Equal(t, weir.Result{Limit: 10, Remaining: 0, RetryAfter: 200 * time.Millisecond, ResetAfter: time.Hour}, k.take(t0, 1))
+	k.Ask(kit.T0, weir.Ask{N: -4, GrantedAt: kit.T0, Charges: &charges})
+	assert.Equal(t, weir.Result{Limit: 10, Remaining: 0, RetryAfter: 200 * time.Millisecond, ResetAfter: time.Hour}, k.Take(kit.T0, 1))
 }
 
 // R7: an older instant earns nothing in any part (P1). So All grants no more at instants to and fro
 // than the least of its parts alone, and Tiers no more than all together.
 func TestR7_CompositionsAtOlderInstants(t *testing.T) {
 	toAndFro := func(p weir.Policy) int {
-		k, granted := newKey(t, p), 0
+		k, granted := kit.NewKey(t, p), 0
 		for i := range int64(1000) {
-			if k.take(t0+int64(5*time.Second)*(i%2), 1).Allowed {
+			if k.Take(kit.T0+int64(5*time.Second)*(i%2), 1).Allowed {
 				granted++
 			}
 		}
 		return granted
 	}
-	parts := allPolicies(10, 10*time.Second)
+	parts := kit.AllPolicies(10, 10*time.Second)
 	least, sum := math.MaxInt, 0
 	for _, p := range parts {
 		least, sum = min(least, toAndFro(p)), sum+toAndFro(p)

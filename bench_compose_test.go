@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // classic are five limits at once, as operators of messaging services set them. burst is what they
@@ -74,7 +75,7 @@ func benchDecide(b *testing.B, policies []weir.Policy) {
 		}
 		ds, states = append(ds, d), append(states, make([]uint64, d.Words()))
 	}
-	now := t0
+	now := kit.T0
 	b.ReportAllocs()
 	for b.Loop() {
 		now += 1_000_000

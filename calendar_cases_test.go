@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // A window written out: local times with their offsets.
@@ -29,21 +30,21 @@ func checkWindows(t *testing.T, unit weir.Unit, location string, cases ...window
 			p := weir.CalendarWindow{Limit: 3, Unit: unit, Location: location, Start: c.start}
 
 			start, end := from.UnixNano(), to.UnixNano()
-			before := newKey(t, p)
-			before.fill(start - 1)
-			assert.False(t, before.take(start-1, 1).Allowed)
-			assert.Equal(t, 3, before.fill(start), "the window has begun")
+			before := kit.NewKey(t, p)
+			before.Fill(start - 1)
+			assert.False(t, before.Take(start-1, 1).Allowed)
+			assert.Equal(t, 3, before.Fill(start), "the window has begun")
 
-			k := newKey(t, p)
-			assert.Equal(t, 3, k.fill(start))
-			assert.Equal(t, c.length, k.take(start, 1).RetryAfter)
+			k := kit.NewKey(t, p)
+			assert.Equal(t, 3, k.Fill(start))
+			assert.Equal(t, c.length, k.Take(start, 1).RetryAfter)
 			for i := range time.Duration(50) {
 				at := start + int64(i*c.length/50)
-				assert.Equal(t, time.Duration(end-at), k.take(at, 1).RetryAfter)
+				assert.Equal(t, time.Duration(end-at), k.Take(at, 1).RetryAfter)
 			}
-			assert.Equal(t, time.Duration(1), k.take(end-1, 1).RetryAfter)
-			assert.Equal(t, end, k.Expiry(k.state))
-			assert.Equal(t, 3, k.fill(end), "the window has ended")
+			assert.Equal(t, time.Duration(1), k.Take(end-1, 1).RetryAfter)
+			assert.Equal(t, end, k.Expiry(k.State))
+			assert.Equal(t, 3, k.Fill(end), "the window has ended")
 		})
 	}
 }

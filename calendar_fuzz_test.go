@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // FuzzCalendarWindow holds the policy, and a limiter that has it, against the model, with all that
@@ -24,7 +25,7 @@ func FuzzCalendarWindow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		tp := &tape{bytes}
 		p, now := calendarChoice(tp)
-		x := &calendarTrial{t: t, key: newKey(t, p), model: newCalendarModel(p)}
+		x := &calendarTrial{t: t, key: kit.NewKey(t, p), model: newCalendarModel(p)}
 		x.limiter = weir.Must(weir.New(p, weir.WithStore(&x.front), weir.WithClock(&x.clock)))
 		x.direct = weir.Must(weir.New(p, weir.WithStore(&x.front.MemStore), weir.WithClock(&x.clock)))
 
@@ -71,12 +72,12 @@ func calendarChoice(tp *tape) (weir.CalendarWindow, int64) {
 
 type calendarTrial struct {
 	t     *testing.T
-	key   *pureKey
+	key   *kit.Key
 	model model
 	seen  int64 // the latest instant
 
-	clock           handClock
-	front           frontStore
+	clock           kit.HandClock
+	front           kit.FrontStore
 	limiter, direct *weir.KeyedLimiter // direct is past the front
 	allows          int
 }
@@ -88,22 +89,22 @@ func (x *calendarTrial) ask(now int64, ask weir.Ask) weir.Answer {
 	}
 	x.seen = max(x.seen, now)
 	x.clock.Time = time.Unix(0, x.seen)
-	before := slices.Clone(x.key.state)
+	before := slices.Clone(x.key.State)
 	want, left := x.model.ask(x.seen, ask)
-	got := x.key.ask(x.seen, ask)
+	got := x.key.Ask(x.seen, ask)
 	require.Equal(x.t, want, got, "%+v asked for %+v at %d", x.model, ask, x.seen)
 	if ask.N == 0 || !got.Allowed {
-		require.Equal(x.t, before, x.key.state, "R2, R3")
+		require.Equal(x.t, before, x.key.State, "R2, R3")
 	}
 	x.model = left
 
 	if x.allows++; ask == (weir.Ask{N: 1}) && x.allows%2 == 0 {
 		require.Equal(x.t, want.Allowed, x.direct.Allow("key"))
 	} else {
-		x.front.instead = ask
+		x.front.Instead = ask
 		_, err := x.limiter.Take(context.Background(), "key", 0)
 		require.NoError(x.t, err)
-		inStore := x.front.answer
+		inStore := x.front.Answer
 		require.Equal(x.t, x.seen, inStore.At)
 		inStore.At = 0
 		require.Equal(x.t, want, inStore, "%+v in a store, asked for %+v at %d", x.model, ask, x.seen)
@@ -113,7 +114,7 @@ func (x *calendarTrial) ask(now int64, ask weir.Ask) weir.Answer {
 		x.agree(x.seen+retry-1, ask)
 		x.agree(x.seen+retry, ask)
 	}
-	expiry := x.key.Expiry(x.key.state)
+	expiry := x.key.Expiry(x.key.State)
 	if want := left.(calendarModel).expiry(); want > 0 {
 		require.Equal(x.t, want, expiry, "R6: %+v", left)
 	} else {
@@ -121,10 +122,10 @@ func (x *calendarTrial) ask(now int64, ask weir.Ask) weir.Answer {
 	}
 	if expiry > x.seen && expiry < math.MaxInt64 {
 		x.agree(expiry-1, weir.Ask{})
-		require.Equal(x.t, newKey(x.t, left.(calendarModel).policy).ask(expiry, ask), x.key.copy().ask(expiry, ask), "R6")
-		older := x.key.copy()
+		require.Equal(x.t, kit.NewKey(x.t, left.(calendarModel).policy).Ask(expiry, ask), x.key.Copy().Ask(expiry, ask), "R6")
+		older := x.key.Copy()
 		for _, at := range []int64{0, x.seen / 2, x.seen - 1} { // R7
-			require.LessOrEqual(x.t, older.look(max(at, 0)).Remaining, got.Remaining)
+			require.LessOrEqual(x.t, older.Look(max(at, 0)).Remaining, got.Remaining)
 		}
 	}
 	return got
@@ -133,5 +134,5 @@ func (x *calendarTrial) ask(now int64, ask weir.Ask) weir.Answer {
 // agree requires that policy and model would answer the same at a later instant.
 func (x *calendarTrial) agree(now int64, ask weir.Ask) {
 	want, _ := x.model.ask(now, ask)
-	require.Equal(x.t, want, x.key.copy().ask(now, ask), "%+v asked for %+v at %d", x.model, ask, now)
+	require.Equal(x.t, want, x.key.Copy().Ask(now, ask), "%+v asked for %+v at %d", x.model, ask, now)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 var minutes = []calendar{{unit: Minute}}
@@ -30,10 +32,8 @@ func calendarsFor(s sight) []calendar {
 // Every zone that Go knows, every transition from 1970 to 2037, every unit, turning on the very day.
 func TestCalendar_WindowsTileTimeAroundEveryTransition(t *testing.T) {
 	zones := zonesOfGo(t)
-	if testing.Short() {
-		rand.New(rand.NewPCG(1, 2)).Shuffle(len(zones), func(i, j int) { zones[i], zones[j] = zones[j], zones[i] })
-		zones = zones[:20]
-	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(zones), func(i, j int) { zones[i], zones[j] = zones[j], zones[i] })
+	zones = zones[:runs.Long(len(zones), 20)]
 	count := 0
 	for _, zone := range zones {
 		for _, at := range transitions(zone) {
@@ -63,7 +63,7 @@ func TestCalendar_WindowsTileTimeAroundEveryTransition(t *testing.T) {
 // seen at their start and one second before.
 func TestCalendar_WindowsTileAllTime(t *testing.T) {
 	for i, zone := range zonesOfGo(t) {
-		if testing.Short() && i%20 > 0 {
+		if i%runs.Long(1, 20) > 0 {
 			continue
 		}
 		calendars := []calendar{
@@ -104,13 +104,10 @@ func TestCalendar_LeapYearsToComeEndWell(t *testing.T) {
 		if _, end := time.Unix(2_240_000_000, 0).In(zone).ZoneBounds(); end.IsZero() {
 			continue // has no rule
 		}
-		for _, year := range []int{2040, 2096, 2260} {
+		for _, year := range []int{2040, 2096, 2260}[:runs.Long(3, 1)] {
 			from := time.Date(year, time.December, 30, 0, 0, 0, 0, time.UTC).Unix()
 			calendars := calendarsFor(see(from+36*3600, zone))
 			checkObserved(t, zone, calendars, from, from+4*24*3600, 15*60)
-			if testing.Short() {
-				break
-			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // calendarForms are the policy in both its forms: with a state of one word, and of two.
@@ -23,13 +24,13 @@ func calendarForms(p weir.CalendarWindow) []weir.CalendarWindow {
 
 func TestCalendarWindow_StatesAreOneWordUpToABillion(t *testing.T) {
 	forms := calendarForms(weir.CalendarWindow{Unit: weir.Month})
-	assert.Equal(t, 1, newKey(t, forms[0]).Words())
-	assert.Equal(t, 2, newKey(t, forms[1]).Words())
+	assert.Equal(t, 1, kit.NewKey(t, forms[0]).Words())
+	assert.Equal(t, 2, kit.NewKey(t, forms[1]).Words())
 	for _, p := range forms {
-		k := newKey(t, p)
-		assert.Equal(t, p.Limit, k.fill(t0), "%+v", p)
-		assert.False(t, k.take(t0, 1).Allowed)
-		assert.Equal(t, p.Limit, k.fill(k.Expiry(k.state)))
+		k := kit.NewKey(t, p)
+		assert.Equal(t, p.Limit, k.Fill(kit.T0), "%+v", p)
+		assert.False(t, k.Take(kit.T0, 1).Allowed)
+		assert.Equal(t, p.Limit, k.Fill(k.Expiry(k.State)))
 	}
 }
 
@@ -101,11 +102,11 @@ func TestUnit_String(t *testing.T) {
 
 func TestR6_CalendarWindowAtTheEndOfTime(t *testing.T) {
 	for unit := weir.Minute; unit <= weir.Year; unit++ {
-		k := newKey(t, weir.CalendarWindow{Limit: 2, Unit: unit, Location: "America/New_York"})
-		require.Equal(t, 2, k.fill(math.MaxInt64-1))
-		assert.Equal(t, int64(math.MaxInt64), k.Expiry(k.state), "%v", unit)
+		k := kit.NewKey(t, weir.CalendarWindow{Limit: 2, Unit: unit, Location: "America/New_York"})
+		require.Equal(t, 2, k.Fill(math.MaxInt64-1))
+		assert.Equal(t, int64(math.MaxInt64), k.Expiry(k.State), "%v", unit)
 		for _, now := range []int64{math.MaxInt64 - 1, math.MaxInt64} {
-			denied := k.take(now, 1)
+			denied := k.Take(now, 1)
 			assert.False(t, denied.Allowed)
 			assert.Positive(t, denied.RetryAfter)
 			assert.Equal(t, denied.RetryAfter, denied.ResetAfter)
@@ -116,49 +117,49 @@ func TestR6_CalendarWindowAtTheEndOfTime(t *testing.T) {
 // The clocks of a limiter don't step back, but those of two processes differ.
 func TestR7_CalendarWindowAnOlderInstantEarnsNothing(t *testing.T) {
 	for _, p := range calendarForms(weir.CalendarWindow{Unit: weir.Day, Location: "Europe/Berlin"}) {
-		k := newKey(t, p)
+		k := kit.NewKey(t, p)
 		midnight := time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC).UnixNano()
-		require.Equal(t, p.Limit, k.fill(midnight))
+		require.Equal(t, p.Limit, k.Fill(midnight))
 		for _, older := range []int64{0, midnight - int64(48*time.Hour), midnight - 1} {
-			assert.Zero(t, k.look(older).Remaining)
-			denied := k.take(older, 1)
+			assert.Zero(t, k.Look(older).Remaining)
+			denied := k.Take(older, 1)
 			assert.Equal(t, 24*time.Hour, denied.RetryAfter, "counts as the start of the window")
 		}
-		assert.Equal(t, midnight+int64(24*time.Hour), k.Expiry(k.state))
+		assert.Equal(t, midnight+int64(24*time.Hour), k.Expiry(k.State))
 	}
 }
 
 func TestCalendarWindow_GivesBackWhatTheWindowStillHolds(t *testing.T) {
 	for _, p := range calendarForms(weir.CalendarWindow{Unit: weir.Month, Location: "Europe/Berlin"}) {
-		k := newKey(t, p)
+		k := kit.NewKey(t, p)
 		last := time.Date(2026, 10, 31, 22, 59, 59, 0, time.UTC).UnixNano()
 		november := last + int64(time.Second)
-		require.True(t, k.take(last, 7).Allowed)
-		require.True(t, k.take(november, 5).Allowed)
+		require.True(t, k.Take(last, 7).Allowed)
+		require.True(t, k.Take(november, 5).Allowed)
 
-		k.ask(november, weir.Ask{N: -7, GrantedAt: last})
-		assert.Equal(t, p.Limit-5, k.look(november).Remaining, "those were of October")
-		k.ask(november, weir.Ask{N: -2, GrantedAt: november})
-		assert.Equal(t, p.Limit-3, k.look(november).Remaining)
-		k.ask(november, weir.Ask{N: math.MinInt})
-		assert.Equal(t, p.Limit, k.look(november).Remaining, "never more than there was")
+		k.Ask(november, weir.Ask{N: -7, GrantedAt: last})
+		assert.Equal(t, p.Limit-5, k.Look(november).Remaining, "those were of October")
+		k.Ask(november, weir.Ask{N: -2, GrantedAt: november})
+		assert.Equal(t, p.Limit-3, k.Look(november).Remaining)
+		k.Ask(november, weir.Ask{N: math.MinInt})
+		assert.Equal(t, p.Limit, k.Look(november).Remaining, "never more than there was")
 	}
 }
 
 func TestR9_CalendarWindowDebtsSaturate(t *testing.T) {
 	for _, p := range calendarForms(weir.CalendarWindow{Unit: weir.Month}) {
-		k := newKey(t, p)
+		k := kit.NewKey(t, p)
 		for range 5 {
-			a := k.ask(t0, weir.Ask{N: math.MaxInt, Mode: weir.Regardless})
+			a := k.Ask(kit.T0, weir.Ask{N: math.MaxInt, Mode: weir.Regardless})
 			assert.True(t, a.Allowed)
 			assert.Zero(t, a.Remaining)
 		}
 		if math.MaxInt > math.MaxInt32 {
-			k.ask(t0, weir.Ask{N: -math.MaxInt})
-			assert.Zero(t, k.look(t0).Remaining, "it is not known how much of it is left")
+			k.Ask(kit.T0, weir.Ask{N: -math.MaxInt})
+			assert.Zero(t, k.Look(kit.T0).Remaining, "it is not known how much of it is left")
 		}
-		due := t0 + int64(k.take(t0, 1).RetryAfter)
-		assert.Equal(t, p.Limit, k.fill(due), "debts end with the window")
+		due := kit.T0 + int64(k.Take(kit.T0, 1).RetryAfter)
+		assert.Equal(t, p.Limit, k.Fill(due), "debts end with the window")
 	}
 }
 
@@ -167,21 +168,21 @@ func TestR9_CalendarWindowDebtsSaturate(t *testing.T) {
 func TestCalendarWindow_StatesOutliveTheZoneDatabase(t *testing.T) {
 	for i := range 2 {
 		p := calendarForms(weir.CalendarWindow{Unit: weir.Day})[i]
-		utc := newKey(t, p)
+		utc := kit.NewKey(t, p)
 		p.Location = "Europe/Berlin"
-		berlin := newKey(t, p)
-		berlin.state = utc.state
+		berlin := kit.NewKey(t, p)
+		berlin.State = utc.State
 
 		at := time.Date(2026, 11, 21, 22, 30, 0, 0, time.UTC).UnixNano()
 		minute := int64(time.Minute)
-		require.Equal(t, p.Limit, utc.fill(at))
-		require.Zero(t, berlin.fill(at))
-		require.Equal(t, p.Limit, berlin.fill(at+30*minute), "the day has ended there")
+		require.Equal(t, p.Limit, utc.Fill(at))
+		require.Zero(t, berlin.Fill(at))
+		require.Equal(t, p.Limit, berlin.Fill(at+30*minute), "the day has ended there")
 		for now := at + 30*minute; now < at+90*minute; now += minute {
-			require.Zero(t, utc.fill(now), "the count of a later day is not dropped")
-			require.Zero(t, berlin.fill(now))
+			require.Zero(t, utc.Fill(now), "the count of a later day is not dropped")
+			require.Zero(t, berlin.Fill(now))
 		}
-		require.Equal(t, p.Limit, utc.fill(at+90*minute))
+		require.Equal(t, p.Limit, utc.Fill(at+90*minute))
 	}
 }
 
@@ -189,16 +190,16 @@ func TestCalendarWindow_StatesOutliveTheZoneDatabase(t *testing.T) {
 // show.
 func TestCalendarWindow_ADeciderIsPure(t *testing.T) {
 	p := weir.CalendarWindow{Limit: 5, Unit: weir.Minute, Location: "Asia/Kathmandu"}
-	shared := newKey(t, p)
+	shared := kit.NewKey(t, p)
 	var group sync.WaitGroup
 	for n := range int64(4) {
 		group.Go(func() {
 			for i := range int64(2000) {
-				now := t0 + (i%5-2)*n*int64(20*time.Second) + i*int64(time.Second)
-				fresh, k := newKey(t, p), shared.copy()
-				assert.Equal(t, fresh.fill(now), k.fill(now))
-				assert.Equal(t, fresh.take(now, 1), k.take(now, 1))
-				assert.Equal(t, fresh.Expiry(fresh.state), k.Expiry(k.state))
+				now := kit.T0 + (i%5-2)*n*int64(20*time.Second) + i*int64(time.Second)
+				fresh, k := kit.NewKey(t, p), shared.Copy()
+				assert.Equal(t, fresh.Fill(now), k.Fill(now))
+				assert.Equal(t, fresh.Take(now, 1), k.Take(now, 1))
+				assert.Equal(t, fresh.Expiry(fresh.State), k.Expiry(k.State))
 			}
 		})
 	}
@@ -207,7 +208,7 @@ func TestCalendarWindow_ADeciderIsPure(t *testing.T) {
 
 func TestR10_CalendarWindowGrantsExactlyItsLimit(t *testing.T) {
 	for _, p := range calendarForms(weir.CalendarWindow{Unit: weir.Month, Location: "Europe/Berlin"}) {
-		l := weir.Must(weir.New(p, weir.WithClock(&handClock{time.Unix(0, t0)})))
+		l := weir.Must(weir.New(p, weir.WithClock(&kit.HandClock{Time: time.Unix(0, kit.T0)})))
 		_, err := l.Take(context.Background(), "key", p.Limit-1000)
 		require.NoError(t, err)
 		var group sync.WaitGroup
@@ -233,12 +234,12 @@ func TestR10_CalendarWindowGrantsExactlyItsLimit(t *testing.T) {
 func TestCalendarWindow_DecisionsDoNotAllocate(t *testing.T) {
 	for _, p := range calendarForms(weir.CalendarWindow{Unit: weir.Hour, Location: "America/New_York"}) {
 		for _, step := range []time.Duration{time.Second, time.Hour} { // the window stays, or turns
-			k, now := newKey(t, p), t0
+			k, now := kit.NewKey(t, p), kit.T0
 			assert.Zero(t, allocsPerRun(1000, func() {
-				k.take(now, 1)
-				k.ask(now, weir.Ask{N: 3, Mode: weir.UpTo})
-				k.ask(now, weir.Ask{N: -1})
-				k.Expiry(k.state)
+				k.Take(now, 1)
+				k.Ask(now, weir.Ask{N: 3, Mode: weir.UpTo})
+				k.Ask(now, weir.Ask{N: -1})
+				k.Expiry(k.State)
 				now += int64(step)
 			}))
 		}

@@ -10,12 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
-
-func setPolicy(t *testing.T, l *weir.KeyedLimiter, p weir.Policy) {
-	t.Helper()
-	require.NoError(t, l.SetPolicy(background, p))
-}
 
 // At one instant what policies in turn grant is at most what the most generous of them grants, plus
 // one for each other. Each change, and each way round, carried what was used over to other numbers,
@@ -43,10 +40,10 @@ func TestR13_ChangesDoNotMint(t *testing.T) {
 	} {
 		for _, n := range []int{1, 2, 1 << 30} {
 			t.Run(fmt.Sprintf("%#v up to %d", test.policies, n), func(t *testing.T) {
-				l, _ := frozen(test.policies[0])
+				l, _ := kit.Frozen(test.policies[0])
 				sum := 0
 				for i := range 3000 {
-					setPolicy(t, l, test.policies[i%len(test.policies)])
+					kit.SetPolicy(t, l, test.policies[i%len(test.policies)])
 					granted, _, err := l.TakeUpTo(background, "k", n)
 					require.NoError(t, err)
 					sum += granted
@@ -67,10 +64,10 @@ func TestR14_ChangesShutNoKey(t *testing.T) {
 		weir.Tiers(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true}),
 	}
 	const pause, span = 72 * time.Second, 2 * time.Hour
-	l, clock := frozen(policies[0])
+	l, clock := kit.Frozen(policies[0])
 	last := clock.Time
-	for i := 0; clock.Time.Before(time.Unix(0, t0).Add(400 * time.Hour)); i++ {
-		setPolicy(t, l, policies[i%3])
+	for i := 0; clock.Time.Before(time.Unix(0, kit.T0).Add(400 * time.Hour)); i++ {
+		kit.SetPolicy(t, l, policies[i%3])
 		if l.Allow("k") {
 			last = clock.Time
 		}
@@ -90,15 +87,15 @@ func TestR16_CancelAfterAChangeFreesWhatWasCharged(t *testing.T) {
 		{weir.TokenBucket{Limit: 1000, Per: time.Hour}, weir.FixedWindow{Limit: 10, Per: time.Hour}},
 	} {
 		t.Run(fmt.Sprintf("%#v and %#v", p.large, p.small), func(t *testing.T) {
-			l, _ := frozen(p.large)
+			l, _ := kit.Frozen(p.large)
 			net := 0
 			for range 20 {
-				r := reserve(t, l, 10)
+				r := kit.Reserve(t, l, 10)
 				taken, _, err := l.TakeUpTo(background, "k", 990)
 				require.NoError(t, err)
-				setPolicy(t, l, p.small)
+				kit.SetPolicy(t, l, p.small)
 				require.NoError(t, r.Cancel(background))
-				setPolicy(t, l, p.large)
+				kit.SetPolicy(t, l, p.large)
 				net += taken
 			}
 			assert.LessOrEqual(t, net, 1000+1)
@@ -119,11 +116,11 @@ func TestR16_CancelOfTheEpochFreesNoLaterWindow(t *testing.T) {
 		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
 			mock := clock.NewMock()
 			l := weir.Must(weir.New(p, weir.WithClock(mock)))
-			r := reserve(t, l, 5)
+			r := kit.Reserve(t, l, 5)
 			mock.Set(mock.Now().Add(2 * time.Hour))
-			require.True(t, take(t, l, "k", 10).Allowed)
+			require.True(t, kit.Take(t, l, "k", 10).Allowed)
 			require.NoError(t, r.Cancel(background))
-			assert.Zero(t, take(t, l, "k", 0).Remaining)
+			assert.Zero(t, kit.Take(t, l, "k", 0).Remaining)
 		})
 	}
 }
@@ -136,12 +133,12 @@ func TestR16_CancelAfterTheEventsWerePaidFreesNothing(t *testing.T) {
 		weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Hour}},
 	} {
 		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
-			l, clock := frozen(p)
-			r := reserve(t, l, 5)
+			l, clock := kit.Frozen(p)
+			r := kit.Reserve(t, l, 5)
 			clock.Time = clock.Add(2 * time.Hour)
-			require.True(t, take(t, l, "k", 10).Allowed)
+			require.True(t, kit.Take(t, l, "k", 10).Allowed)
 			require.NoError(t, r.Cancel(background))
-			assert.Zero(t, take(t, l, "k", 0).Remaining)
+			assert.Zero(t, kit.Take(t, l, "k", 0).Remaining)
 		})
 	}
 }
@@ -154,13 +151,13 @@ func TestR16_CancelAfterReturnLeavesNothing(t *testing.T) {
 		weir.SlidingWindow{Limit: 10, Per: time.Hour, Buckets: 60},
 	} {
 		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
-			l, clock := frozen(p)
-			require.True(t, take(t, l, "k", 1).Allowed)
+			l, clock := kit.Frozen(p)
+			require.True(t, kit.Take(t, l, "k", 1).Allowed)
 			clock.Time = clock.Add(time.Minute)
-			r := reserve(t, l, 1)
+			r := kit.Reserve(t, l, 1)
 			require.NoError(t, l.Return(background, "k", 1))
 			require.NoError(t, r.Cancel(background))
-			assert.Equal(t, 10, take(t, l, "k", 0).Remaining)
+			assert.Equal(t, 10, kit.Take(t, l, "k", 0).Remaining)
 		})
 	}
 }
@@ -183,11 +180,11 @@ func TestR19_ReservingOneAndSettlingMany(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%#v", test.policy), func(t *testing.T) {
 			const each, actual = 100 * time.Millisecond, 1000
-			seconds := shorter(3600, 400)
-			l, clock := frozen(test.policy)
+			seconds := runs.Long(3600, 400)
+			l, clock := kit.Frozen(test.policy)
 			charged := 0
 			for range seconds * int(time.Second/each) {
-				r, err := l.Reserve(deadline{background, clock.Time}, "k", 1)
+				r, err := l.Reserve(kit.Deadline{Context: background, At: clock.Time}, "k", 1)
 				require.NoError(t, err)
 				if r.Allowed {
 					require.NoError(t, r.Settle(background, actual))

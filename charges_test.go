@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R16: what a grant was charged is told for each policy in a composition, however deep, and what is
@@ -27,13 +28,13 @@ func TestR16_ANamedGrantIsUndoneInCompositions(t *testing.T) {
 		{weir.All(marker), []weir.Charge{charge}},
 		{weir.Tiers(weir.All(weir.Tiers(marker))), []weir.Charge{charge}},
 	} {
-		k := newKey(t, c.policy)
-		fresh := k.look(t0)
+		k := kit.NewKey(t, c.policy)
+		fresh := k.Look(kit.T0)
 		var charges []weir.Charge
-		require.True(t, k.ask(t0, weir.Ask{N: 3, Charges: &charges}).Allowed)
+		require.True(t, k.Ask(kit.T0, weir.Ask{N: 3, Charges: &charges}).Allowed)
 		assert.Equal(t, c.want, charges, "%#v", c.policy)
-		k.ask(t0, weir.Ask{N: -3, GrantedAt: t0, Charges: &charges})
-		assert.Equal(t, fresh.Remaining, k.look(t0).Remaining, "%#v", c.policy)
+		k.Ask(kit.T0, weir.Ask{N: -3, GrantedAt: kit.T0, Charges: &charges})
+		assert.Equal(t, fresh.Remaining, k.Look(kit.T0).Remaining, "%#v", c.policy)
 	}
 }
 
@@ -47,18 +48,18 @@ func TestR17_TheLastGrantIsUndone(t *testing.T) {
 		weir.TwoRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: time.Hour}, Peak: weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 10}},
 	} {
 		for _, ask := range []weir.Ask{{N: 3}, {N: 30, Mode: weir.UpTo}, {N: 30, Mode: weir.Regardless}, {N: 5, MaxWait: weir.Never}} {
-			k := newKey(t, p)
+			k := kit.NewKey(t, p)
 			if ask.Mode != weir.UpTo {
-				k.ask(t0, weir.Ask{N: 6})
+				k.Ask(kit.T0, weir.Ask{N: 6})
 			}
-			before := k.copy()
+			before := k.Copy()
 			charges := new([]weir.Charge)
 			ask.Charges = charges
-			if k.ask(t0+1, ask).Allowed {
+			if k.Ask(kit.T0+1, ask).Allowed {
 				require.Len(t, *charges, 1, "%#v, %+v", p, ask)
-				k.ask(t0+2, weir.Ask{N: -(*charges)[0].N, GrantedAt: t0 + 1, Charges: charges})
+				k.Ask(kit.T0+2, weir.Ask{N: -(*charges)[0].N, GrantedAt: kit.T0 + 1, Charges: charges})
 			}
-			assert.Equal(t, before.look(t0+3).Remaining, k.look(t0+3).Remaining, "%#v, %+v", p, ask)
+			assert.Equal(t, before.Look(kit.T0+3).Remaining, k.Look(kit.T0+3).Remaining, "%#v, %+v", p, ask)
 		}
 	}
 }
@@ -66,10 +67,10 @@ func TestR17_TheLastGrantIsUndone(t *testing.T) {
 // A denial charges nobody.
 func TestR16_ADenialTellsNoCharge(t *testing.T) {
 	bucket := weir.TokenBucket{Limit: 10, Per: time.Hour}
-	k := newKey(t, weir.All(bucket, weir.Tiers(bucket, weir.FixedWindow{Limit: 2, Per: time.Hour})))
+	k := kit.NewKey(t, weir.All(bucket, weir.Tiers(bucket, weir.FixedWindow{Limit: 2, Per: time.Hour})))
 	var charges []weir.Charge
-	require.True(t, k.ask(t0, weir.Ask{N: 9, Charges: &charges}).Allowed)
-	require.False(t, k.ask(t0, weir.Ask{N: 2, Charges: &charges}).Allowed)
+	require.True(t, k.Ask(kit.T0, weir.Ask{N: 9, Charges: &charges}).Allowed)
+	require.False(t, k.Ask(kit.T0, weir.Ask{N: 2, Charges: &charges}).Allowed)
 	assert.Equal(t, make([]weir.Charge, 3), charges)
 }
 
@@ -77,23 +78,23 @@ func TestR16_ADenialTellsNoCharge(t *testing.T) {
 // start.
 func TestR16_ATierGetsBackWhatItPaid(t *testing.T) {
 	const hour = time.Hour
-	for _, at := range []int64{1, t0} {
-		k := newKey(t, weir.Tiers(weir.TokenBucket{Limit: 10, Per: hour}, weir.TokenBucket{Limit: 20, Per: hour}))
+	for _, at := range []int64{1, kit.T0} {
+		k := kit.NewKey(t, weir.Tiers(weir.TokenBucket{Limit: 10, Per: hour}, weir.TokenBucket{Limit: 20, Per: hour}))
 		var first, second []weir.Charge
-		require.Equal(t, 0, k.ask(at, weir.Ask{N: 8, Charges: &first}).DecidedBy)
-		require.Equal(t, 1, k.ask(at, weir.Ask{N: 9, Charges: &second}).DecidedBy)
+		require.Equal(t, 0, k.Ask(at, weir.Ask{N: 8, Charges: &first}).DecidedBy)
+		require.Equal(t, 1, k.Ask(at, weir.Ask{N: 9, Charges: &second}).DecidedBy)
 		require.Equal(t, []int{2, 11}, remaining(k, at))
-		assert.Equal(t, 0, k.ask(at, weir.Ask{N: -8, GrantedAt: at, Charges: &first}).DecidedBy)
+		assert.Equal(t, 0, k.Ask(at, weir.Ask{N: -8, GrantedAt: at, Charges: &first}).DecidedBy)
 		assert.Equal(t, []int{10, 11}, remaining(k, at))
-		assert.Equal(t, 1, k.ask(at, weir.Ask{N: -9, GrantedAt: at, Charges: &second}).DecidedBy)
+		assert.Equal(t, 1, k.Ask(at, weir.Ask{N: -9, GrantedAt: at, Charges: &second}).DecidedBy)
 		assert.Equal(t, []int{10, 20}, remaining(k, at))
 	}
 }
 
 // remaining are those of the parts.
-func remaining(k *pureKey, at int64) []int {
+func remaining(k *kit.Key, at int64) []int {
 	var parts []weir.Result
-	k.ask(at, weir.Ask{ByComponent: &parts})
+	k.Ask(at, weir.Ask{ByComponent: &parts})
 	var left []int
 	for _, r := range parts {
 		left = append(left, r.Remaining)

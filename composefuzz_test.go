@@ -107,14 +107,6 @@ func (tp *tape) composition(depth int) (weir.Policy, model, []course) {
 	return weir.Tiers(ps...), tiersModel{ms}, cs
 }
 
-func isBucket(p weir.Policy) bool {
-	switch p.(type) {
-	case weir.TokenBucket, weir.LeakyBucket:
-		return true
-	}
-	return false
-}
-
 // A stack is a policy of another package, which keeps the instants of its events, and starts
 // without a word.
 type stack struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // What is granted and given back is counted such that the count is never above the truth: a grant
@@ -39,7 +40,7 @@ func (*stepClock) After(time.Duration) <-chan time.Time { return nil }
 
 func newLedger(t *testing.T, p weir.Policy) *ledger {
 	l := &ledger{t: t, debts: 1}
-	l.clock.ns.Store(t0)
+	l.clock.ns.Store(kit.T0)
 	l.limiter = weir.Must(weir.New(p, weir.WithClock(&l.clock)))
 	return l
 }
@@ -81,7 +82,7 @@ func (p *party) act() {
 		p.granted(n)
 		p.held += n
 	case 2, 3:
-		r, err := p.limiter.Reserve(deadline{background, p.clock.Now().Add(p.ahead)}, "k", n)
+		r, err := p.limiter.Reserve(kit.Deadline{Context: background, At: p.clock.Now().Add(p.ahead)}, "k", n)
 		require.NoError(p.t, err)
 		if r.Allowed {
 			p.granted(n)
@@ -143,17 +144,17 @@ func (l *ledger) together(acts int, before func(*rand.Rand)) []*party {
 // nothing had been. Of a bucket that is so only while it does not owe more than its allowance: what
 // goes ahead stays so (R17).
 func TestConservation_AtAFrozenClock(t *testing.T) {
-	for _, policy := range append(allPolicies(100, time.Hour), weir.TokenBucket{Limit: 97, Per: time.Hour, Burst: 100}) {
+	for _, policy := range append(kit.AllPolicies(100, time.Hour), weir.TokenBucket{Limit: 97, Per: time.Hour, Burst: 100}) {
 		_, isQueue := policy.(weir.LeakyBucket)
 		for debts := range 2 {
 			t.Run(fmt.Sprintf("%#v debts %d", policy, debts), func(t *testing.T) {
 				l := newLedger(t, policy)
 				l.debts, l.most = debts, func() int64 { return 100 }
-				fresh := take(t, l.limiter, "k", 0)
+				fresh := kit.Take(t, l.limiter, "k", 0)
 				parties := l.together(500, func(*rand.Rand) {})
 
-				look, kept := take(t, l.limiter, "k", 0), l.net.Load()+l.debt.Load()
-				if isQueue || debts > 0 && isBucket(policy) {
+				look, kept := kit.Take(t, l.limiter, "k", 0), l.net.Load()+l.debt.Load()
+				if isQueue || debts > 0 && kit.IsBucket(policy) {
 					assert.LessOrEqual(t, look.Remaining, int(max(100-kept, 0)))
 					assert.LessOrEqual(t, time.Duration(kept)*time.Hour/100, look.ResetAfter+1)
 					return
@@ -165,7 +166,7 @@ func TestConservation_AtAFrozenClock(t *testing.T) {
 					}
 					p.giveBack(p.held)
 				}
-				assert.Equal(t, fresh, take(t, l.limiter, "k", 0))
+				assert.Equal(t, fresh, kit.Take(t, l.limiter, "k", 0))
 			})
 		}
 	}
@@ -195,7 +196,7 @@ func TestConservation_WhileTimeMoves(t *testing.T) {
 			t.Run(fmt.Sprintf("%#v debts %d", test.policy, debts), func(t *testing.T) {
 				l := newLedger(t, test.policy)
 				l.ahead, l.debts = 20*ms, debts
-				l.most = func() int64 { return test.allows(t0, l.clock.ns.Load()+int64(l.ahead)) }
+				l.most = func() int64 { return test.allows(kit.T0, l.clock.ns.Load()+int64(l.ahead)) }
 				l.together(1000, func(random *rand.Rand) {
 					if random.IntN(4) == 0 {
 						l.clock.ns.Add(random.Int64N(int64(5 * ms)))

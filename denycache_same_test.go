@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest"
 )
 
@@ -39,7 +41,7 @@ func TestDenyCache_SlowServer(t *testing.T) {
 			server, plan := new(weir.MemStore), planOf(policy, weir.WithClock(offClock{}))
 			asked, local := 0, 0
 			var granted time.Time // at the server
-			c := weir.DenyCache(storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			c := weir.DenyCache(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 				asked++
 				out := rtt * time.Duration(asked%3) / 2
 				time.Sleep(out)
@@ -53,16 +55,16 @@ func TestDenyCache_SlowServer(t *testing.T) {
 			}), weir.DenyCacheOptions{})
 			l := weir.Must(weir.New(policy, weir.WithStore(c)))
 			for round := range 40 {
-				for !take(t, l, "k", 1).Allowed {
+				for !kit.Take(t, l, "k", 1).Allowed {
 				}
-				r := take(t, l, "k", 1)
+				r := kit.Take(t, l, "k", 1)
 				for range round % 25 {
 					if r.Allowed {
 						break
 					}
 					time.Sleep(50 * time.Millisecond)
 					before := asked
-					r = take(t, l, "k", 1)
+					r = kit.Take(t, l, "k", 1)
 					if asked == before {
 						local++
 						require.Less(t, time.Since(granted), time.Second, "denied here, while the server would grant")
@@ -70,7 +72,7 @@ func TestDenyCache_SlowServer(t *testing.T) {
 				}
 				if !r.Allowed {
 					time.Sleep(r.RetryAfter)
-					require.True(t, take(t, l, "k", 1).Allowed, "told to come back in %v", r.RetryAfter)
+					require.True(t, kit.Take(t, l, "k", 1).Allowed, "told to come back in %v", r.RetryAfter)
 				}
 				time.Sleep(2 * time.Second)
 			}
@@ -96,7 +98,7 @@ type twin struct {
 }
 
 func (w *twin) ask() weir.Request {
-	r := weir.Request{Plan: w.plans[w.rng.IntN(len(w.plans))], Key: key(w.rng.IntN(w.keys))}
+	r := weir.Request{Plan: w.plans[w.rng.IntN(len(w.plans))], Key: kit.KeyName(w.rng.IntN(w.keys))}
 	switch w.rng.IntN(40) {
 	case 0:
 		r.Forget = true
@@ -126,11 +128,11 @@ func (w *twin) run(steps int, compare func(r weir.Request, got, want weir.Answer
 	for range steps {
 		switch w.rng.IntN(12) {
 		case 0:
-			w.cached.clock.ns.Add(1)
+			w.cached.clock.NS.Add(1)
 		case 1:
-			w.cached.clock.ns.Add(w.rng.Int64N(int64(300 * time.Millisecond)))
+			w.cached.clock.NS.Add(w.rng.Int64N(int64(300 * time.Millisecond)))
 		case 2:
-			w.cached.clock.ns.Add(w.rng.Int64N(int64(10 * time.Millisecond)))
+			w.cached.clock.NS.Add(w.rng.Int64N(int64(10 * time.Millisecond)))
 		}
 		r := w.ask()
 		want, err := w.alone.Do(context.Background(), r)
@@ -177,7 +179,7 @@ func twice(p weir.Policy) weir.Policy {
 }
 
 func eachTwin(t *testing.T, opts weir.DenyCacheOptions, test func(w *twin)) {
-	for _, p := range everyPolicy {
+	for _, p := range kit.EveryPolicy {
 		for _, keys := range []int{1, 30} {
 			t.Run(fmt.Sprintf("%T%+v, keys=%d", p, p, keys), func(t *testing.T) {
 				c := newCached(opts)
@@ -192,7 +194,7 @@ func eachTwin(t *testing.T, opts weir.DenyCacheOptions, test func(w *twin)) {
 // field.
 func TestDenyCache_ExactlyAsTheStoreAlone(t *testing.T) {
 	eachTwin(t, weir.DenyCacheOptions{Exact: true, MaxKeys: 50}, func(w *twin) {
-		w.run(shorter(10_000, 2000), func(r weir.Request, got, want weir.Answer) {
+		w.run(runs.Long(10_000, 2000), func(r weir.Request, got, want weir.Answer) {
 			require.Equal(w.t, want, got, "%+v", r.Ask)
 		})
 	})
@@ -202,7 +204,7 @@ func TestDenyCache_ExactlyAsTheStoreAlone(t *testing.T) {
 // asks for several events, which may be too low.
 func TestDenyCache_AsTheStoreAlone(t *testing.T) {
 	eachTwin(t, weir.DenyCacheOptions{MaxKeys: 50}, func(w *twin) {
-		w.run(shorter(10_000, 2000), func(r weir.Request, got, want weir.Answer) {
+		w.run(runs.Long(10_000, 2000), func(r weir.Request, got, want weir.Answer) {
 			if r.N > 1 && !want.Allowed {
 				require.LessOrEqual(w.t, got.RetryAfter, want.RetryAfter)
 				require.Positive(w.t, got.RetryAfter)
@@ -224,20 +226,20 @@ func TestDenyCache_Concurrent(t *testing.T) {
 		all.Go(func() {
 			for i := range 3000 {
 				k := (g + i) % len(held)
-				a, err := c.Do(context.Background(), weir.Request{Plan: s, Key: key(k), Ask: weir.Ask{N: 1}})
+				a, err := c.Do(context.Background(), weir.Request{Plan: s, Key: kit.KeyName(k), Ask: weir.Ask{N: 1}})
 				if !assert.NoError(t, err) || !a.Allowed {
 					continue
 				}
 				assert.LessOrEqual(t, held[k].Add(1), int64(3))
 				held[k].Add(-1)
-				_, err = c.Do(context.Background(), weir.Request{Plan: s, Key: key(k), Ask: weir.Ask{N: -1}})
+				_, err = c.Do(context.Background(), weir.Request{Plan: s, Key: kit.KeyName(k), Ask: weir.Ask{N: -1}})
 				assert.NoError(t, err)
 			}
 		})
 	}
 	all.Wait()
 	for k := range held {
-		a, err := c.Do(context.Background(), weir.Request{Plan: s, Key: key(k), Ask: weir.Ask{N: 3}})
+		a, err := c.Do(context.Background(), weir.Request{Plan: s, Key: kit.KeyName(k), Ask: weir.Ask{N: 3}})
 		require.NoError(t, err)
 		assert.True(t, a.Allowed, "all was given back, and no denial was left behind")
 	}

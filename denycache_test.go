@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // counting is a store that counts what it is asked.
@@ -30,12 +31,12 @@ func (s *counting) Do(ctx context.Context, r weir.Request) (weir.Answer, error) 
 type cached struct {
 	weir.Store
 	behind *counting
-	clock  *movingClock
+	clock  *kit.MovingClock
 }
 
 func newCached(opts weir.DenyCacheOptions) *cached {
 	behind := &counting{Store: new(weir.MemStore)}
-	return &cached{weir.DenyCache(behind, opts), behind, new(movingClock)}
+	return &cached{weir.DenyCache(behind, opts), behind, new(kit.MovingClock)}
 }
 
 func (c *cached) limiter(p weir.Policy, name string) *weir.KeyedLimiter {
@@ -75,30 +76,30 @@ func TestR12_DenyCacheMaxKeys(t *testing.T) {
 
 // A denial is answered from memory up to the instant at which the store grants, and not at it.
 func TestDenyCache_UntilItCouldChange(t *testing.T) {
-	for _, p := range everyPolicy {
+	for _, p := range kit.EveryPolicy {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
 			c := newCached(weir.DenyCacheOptions{})
-			c.clock.ns.Store(int64(time.Hour + 300*time.Millisecond))
+			c.clock.NS.Store(int64(time.Hour + 300*time.Millisecond))
 			l := c.limiter(p, "")
-			limit := take(t, l, "k", 0).Limit
-			take(t, l, "k", limit)
-			first := take(t, l, "k", 1)
+			limit := kit.Take(t, l, "k", 0).Limit
+			kit.Take(t, l, "k", limit)
+			first := kit.Take(t, l, "k", 1)
 			require.False(t, first.Allowed)
 			assert.Zero(t, c.asked(func() {
 				for i := range 100 {
 					passed := first.RetryAfter * time.Duration(i) / 100
-					c.clock.ns.Store(int64(time.Hour + 300*time.Millisecond + passed))
-					r := take(t, l, "k", 1)
+					c.clock.NS.Store(int64(time.Hour + 300*time.Millisecond + passed))
+					r := kit.Take(t, l, "k", 1)
 					want := first
 					want.RetryAfter -= passed
 					want.ResetAfter -= passed
 					require.Equal(t, want, r)
 					require.False(t, l.Allow("k"))
 				}
-				c.clock.ns.Store(int64(time.Hour + 300*time.Millisecond + first.RetryAfter - 1))
-				assert.EqualValues(t, 1, take(t, l, "k", 1).RetryAfter)
+				c.clock.NS.Store(int64(time.Hour + 300*time.Millisecond + first.RetryAfter - 1))
+				assert.EqualValues(t, 1, kit.Take(t, l, "k", 1).RetryAfter)
 			}))
-			c.clock.ns.Add(1)
+			c.clock.NS.Add(1)
 			assert.True(t, l.Allow("k"))
 		})
 	}
@@ -108,16 +109,16 @@ func TestDenyCache_CoversAsksForMore(t *testing.T) {
 	c := newCached(weir.DenyCacheOptions{})
 	l := c.limiter(weir.TokenBucket{Limit: 10, Per: 10 * time.Second}, "")
 	s := c.plan(weir.TokenBucket{Limit: 10, Per: 10 * time.Second}, "")
-	take(t, l, "k", 8)
-	require.Equal(t, time.Second, take(t, l, "k", 3).RetryAfter)
+	kit.Take(t, l, "k", 8)
+	require.Equal(t, time.Second, kit.Take(t, l, "k", 3).RetryAfter)
 	assert.Zero(t, c.asked(func() {
-		assert.Equal(t, time.Second, take(t, l, "k", 3).RetryAfter)
+		assert.Equal(t, time.Second, kit.Take(t, l, "k", 3).RetryAfter)
 		for n := 4; n <= 10; n++ {
-			assert.Equal(t, time.Second, take(t, l, "k", n).RetryAfter, "which is when it is worth to ask again")
+			assert.Equal(t, time.Second, kit.Take(t, l, "k", n).RetryAfter, "which is when it is worth to ask again")
 		}
-		assert.Equal(t, weir.Never, take(t, l, "k", 11).RetryAfter)
+		assert.Equal(t, weir.Never, kit.Take(t, l, "k", 11).RetryAfter)
 	}))
-	assert.Equal(t, 1, c.asked(func() { assert.True(t, take(t, l, "k", 2).Allowed) }), "fewer are the store's to decide")
+	assert.Equal(t, 1, c.asked(func() { assert.True(t, kit.Take(t, l, "k", 2).Allowed) }), "fewer are the store's to decide")
 
 	require.False(t, l.Allow("k"))
 	var parts []weir.Result
@@ -143,16 +144,16 @@ func (offClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // It is worth it: of a crowd that asks for a few keys, hardly a denial comes from the store.
 func TestDenyCache_AnswersMostDenials(t *testing.T) {
-	for _, p := range everyPolicy {
+	for _, p := range kit.EveryPolicy {
 		c := newCached(weir.DenyCacheOptions{})
 		l := c.limiter(p, "")
-		if take(t, l, "k", 0).Limit > 1000 {
+		if kit.Take(t, l, "k", 0).Limit > 1000 {
 			continue
 		}
 		granted := 0
 		asked := c.asked(func() {
 			for i := range 100_000 { // in 10 s, 1000 a second for each of 10 keys
-				c.clock.ns.Store(int64(i) * int64(100*time.Microsecond))
+				c.clock.NS.Store(int64(i) * int64(100*time.Microsecond))
 				if l.Allow(strconv.Itoa(i % 10)) {
 					granted++
 				}

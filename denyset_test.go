@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // What may end a denial drops it, whatever limiter of that name it came through.
@@ -50,7 +51,7 @@ func TestDenyCache_DropsWhatMayHaveChanged(t *testing.T) {
 
 // A give-back that fails may have been carried out.
 func TestDenyCache_DropsAfterAGiveBackThatFailed(t *testing.T) {
-	store := new(faulty)
+	store := new(kit.Faulty)
 	c := weir.DenyCache(store, weir.DenyCacheOptions{})
 	s := planOf(weir.FixedWindow{Limit: 1, Per: 24 * time.Hour})
 	do := func(n int) (weir.Answer, error) {
@@ -58,14 +59,14 @@ func TestDenyCache_DropsAfterAGiveBackThatFailed(t *testing.T) {
 	}
 	_, _ = do(1)
 	_, _ = do(1)
-	store.down.Store(true)
+	store.Down.Store(true)
 	a, err := do(1)
 	require.NoError(t, err, "a denial that is remembered outlasts an outage")
 	require.False(t, a.Allowed)
 	_, err = do(-1)
-	require.ErrorIs(t, err, errStore)
+	require.ErrorIs(t, err, kit.ErrStore)
 	_, err = do(1)
-	require.ErrorIs(t, err, errStore)
+	require.ErrorIs(t, err, kit.ErrStore)
 }
 
 // A denial that is on its way while events are given back is older than that, and is not
@@ -73,7 +74,7 @@ func TestDenyCache_DropsAfterAGiveBackThatFailed(t *testing.T) {
 func TestDenyCache_DenialOvertakenByAGiveBack(t *testing.T) {
 	for _, change := range []weir.Request{{Ask: weir.Ask{N: -1}}, {Forget: true}} {
 		mem, held := new(weir.MemStore), make(chan chan struct{}, 1)
-		c := weir.DenyCache(storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		c := weir.DenyCache(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			a, err := mem.Do(ctx, r)
 			if !a.Allowed && !r.Forget {
 				reply := make(chan struct{})
@@ -144,12 +145,12 @@ func TestDenyCache_WhatIsNotRemembered(t *testing.T) {
 	} {
 		asked := 0
 		l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(weir.DenyCache(
-			storeFunc(func(context.Context, weir.Request) (weir.Answer, error) {
+			kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 				asked++
 				return weir.Answer{Result: r}, nil
 			}), weir.DenyCacheOptions{}))))
 		for range 3 {
-			assert.Equal(t, r, take(t, l, "k", 1))
+			assert.Equal(t, r, kit.Take(t, l, "k", 1))
 		}
 		assert.Equal(t, 3, asked)
 	}
@@ -161,9 +162,9 @@ func TestDenyCache_MaxAge(t *testing.T) {
 	l.Allow("k")
 	asked := c.asked(func() {
 		for i := range 1000 {
-			c.clock.ns.Store(int64(i) * int64(10*time.Millisecond))
-			r := take(t, l, "k", 1)
-			require.Equal(t, time.Hour-time.Duration(c.clock.ns.Load()), r.RetryAfter)
+			c.clock.NS.Store(int64(i) * int64(10*time.Millisecond))
+			r := kit.Take(t, l, "k", 1)
+			require.Equal(t, time.Hour-time.Duration(c.clock.NS.Load()), r.RetryAfter)
 		}
 	})
 	assert.Equal(t, 10, asked)
@@ -180,12 +181,12 @@ func TestDenyCache_MaxKeys(t *testing.T) {
 		}
 		for range 2 {
 			for i := range keys {
-				l.Allow(key(i))
+				l.Allow(kit.KeyName(i))
 			}
 		}
 		remembered := 0
 		for i := range keys { // the latest first, for each that is asked takes the place of another
-			if c.asked(func() { l.Allow(key(keys - 1 - i)) }) == 0 {
+			if c.asked(func() { l.Allow(kit.KeyName(keys - 1 - i)) }) == 0 {
 				remembered++
 			}
 		}
@@ -200,19 +201,19 @@ func TestDenyCache_ExpiredMakeRoom(t *testing.T) {
 	short, long := c.limiter(weir.FixedWindow{Limit: 1, Per: time.Second}, "short"), c.limiter(weir.FixedWindow{Limit: 1, Per: time.Hour}, "long")
 	for _, l := range []*weir.KeyedLimiter{long, long, short, short} {
 		for i := range 4 {
-			l.Allow(key(i))
+			l.Allow(kit.KeyName(i))
 		}
 	}
-	c.clock.ns.Store(int64(time.Second))
+	c.clock.NS.Store(int64(time.Second))
 	for range 2 {
 		for i := range 4 {
-			short.Allow(key(10 + i))
+			short.Allow(kit.KeyName(10 + i))
 		}
 	}
 	assert.Zero(t, c.asked(func() {
 		for i := range 4 {
-			long.Allow(key(i))
-			short.Allow(key(10 + i))
+			long.Allow(kit.KeyName(i))
+			short.Allow(kit.KeyName(10 + i))
 		}
 	}))
 }

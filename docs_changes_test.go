@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 var changeRow = regexp.MustCompile("(?m)^\\| `(.*)` \\| (\\d+) \\| `(.*)` \\| (\\d+) of (\\d+) \\| (\\d+) after (\\w+) \\|$")
@@ -36,10 +37,10 @@ func TestDocsChanges(t *testing.T) {
 			}
 			mock := clock.NewMock()
 			l := weir.Must(weir.New(policy(1), weir.WithClock(mock)))
-			require.True(t, take(t, l, "k", number(2)).Allowed)
-			setPolicy(t, l, policy(3))
+			require.True(t, kit.Take(t, l, "k", number(2)).Allowed)
+			kit.SetPolicy(t, l, policy(3))
 			mock.Add(time.Second / 100)
-			r := take(t, l, "k", 1<<20) // from here the share counts
+			r := kit.Take(t, l, "k", 1<<20) // from here the share counts
 			require.False(t, r.Allowed)
 			assert.Equal(t, number(4), r.Remaining)
 			assert.Equal(t, number(5), r.Limit)
@@ -47,7 +48,7 @@ func TestDocsChanges(t *testing.T) {
 			later, err := time.ParseDuration(row[7])
 			require.NoError(t, err)
 			mock.Add(later)
-			assert.Equal(t, number(6), take(t, l, "k", 0).Remaining)
+			assert.Equal(t, number(6), kit.Take(t, l, "k", 0).Remaining)
 		})
 	}
 }
@@ -59,10 +60,10 @@ func TestDocsChangesTwoRates(t *testing.T) {
 		weir.TokenBucket{Limit: 9, Per: time.Second},
 	}
 	const seconds = 100
-	l, clock := frozen(policies[0])
+	l, clock := kit.Frozen(policies[0])
 	granted := 0
 	for i := range seconds * 100 {
-		setPolicy(t, l, policies[i%2])
+		kit.SetPolicy(t, l, policies[i%2])
 		if l.Allow("k") {
 			granted++
 		}

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/storetest"
 )
 
 // planOf is the plan of a limiter, for requests that no limiter makes.
 func planOf(p weir.Policy, opts ...weir.Option) (plan *weir.Plan) {
-	spy := storeFunc(func(_ context.Context, r weir.Request) (weir.Answer, error) {
+	spy := kit.StoreFunc(func(_ context.Context, r weir.Request) (weir.Answer, error) {
 		plan = r.Plan
 		return weir.Answer{}, nil
 	})
@@ -31,39 +32,39 @@ func TestFailOpen_StoreThatWorks(t *testing.T) {
 }
 
 func TestFailOpen_GrantsWhileTheStoreFails(t *testing.T) {
-	for _, p := range everyPolicy {
+	for _, p := range kit.EveryPolicy {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
-			store := new(faulty)
+			store := new(kit.Faulty)
 			var told []error
 			open := weir.FailOpen(store, func(err error) { told = append(told, err) })
-			l := weir.Must(weir.New(p, weir.WithStore(open), weir.WithClock(new(movingClock))))
-			limit := take(t, l, "k", 0).Limit
+			l := weir.Must(weir.New(p, weir.WithStore(open), weir.WithClock(new(kit.MovingClock))))
+			limit := kit.Take(t, l, "k", 0).Limit
 
-			store.down.Store(true)
+			store.Down.Store(true)
 			for range 3 {
-				r := take(t, l, "k", limit)
+				r := kit.Take(t, l, "k", limit)
 				assert.True(t, r.Allowed && r.Degraded && r.RetryAfter == 0 && r.Limit == limit, "%+v", r)
 			}
 			assert.True(t, l.Allow("k"))
 			assert.NoError(t, l.Wait(context.Background(), "k", limit))
-			assert.Equal(t, weir.Result{Allowed: true, Limit: limit, Remaining: limit, Degraded: true}, take(t, l, "k", 0))
-			assert.Equal(t, []error{errStore, errStore, errStore, errStore, errStore, errStore}, told)
+			assert.Equal(t, weir.Result{Allowed: true, Limit: limit, Remaining: limit, Degraded: true}, kit.Take(t, l, "k", 0))
+			assert.Equal(t, []error{kit.ErrStore, kit.ErrStore, kit.ErrStore, kit.ErrStore, kit.ErrStore, kit.ErrStore}, told)
 
-			store.down.Store(false)
+			store.Down.Store(false)
 			if limit < math.MaxInt32 {
-				assert.Equal(t, limit, take(t, l, "k", 0).Remaining, "nothing of it was counted")
+				assert.Equal(t, limit, kit.Take(t, l, "k", 0).Remaining, "nothing of it was counted")
 			}
-			assert.False(t, take(t, l, "k", limit).Degraded)
+			assert.False(t, kit.Take(t, l, "k", limit).Degraded)
 			assert.Len(t, told, 6)
 		})
 	}
 }
 
 func TestFailOpen_WhatNeverFitsIsDenied(t *testing.T) {
-	store := new(faulty)
-	store.down.Store(true)
+	store := new(kit.Faulty)
+	store.Down.Store(true)
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(weir.FailOpen(store, nil))))
-	r := take(t, l, "k", 6)
+	r := kit.Take(t, l, "k", 6)
 	assert.Equal(t, weir.Result{Limit: 5, Remaining: 5, RetryAfter: weir.Never, Degraded: true}, r)
 	assert.ErrorIs(t, l.Wait(context.Background(), "k", 6), weir.ErrNeverFits)
 }
@@ -83,13 +84,13 @@ func TestFailOpen_FailsClosed(t *testing.T) {
 		err error
 		r   weir.Request
 	}{
-		{"the caller has hung up", cancelled, errStore, weir.Request{Ask: weir.Ask{N: 1}}},
-		{"the caller's deadline has passed", late, errStore, weir.Request{Ask: weir.Ask{N: 1}}},
+		{"the caller has hung up", cancelled, kit.ErrStore, weir.Request{Ask: weir.Ask{N: 1}}},
+		{"the caller's deadline has passed", late, kit.ErrStore, weir.Request{Ask: weir.Ask{N: 1}}},
 		{"the request is at fault", ctx, tooLong, weir.Request{Ask: weir.Ask{N: 1}}},
-		{"events could not be given back", ctx, errStore, weir.Request{Ask: weir.Ask{N: -1}}},
-		{"the key could not be reset", ctx, errStore, weir.Request{Forget: true}},
+		{"events could not be given back", ctx, kit.ErrStore, weir.Request{Ask: weir.Ask{N: -1}}},
+		{"the key could not be reset", ctx, kit.ErrStore, weir.Request{Forget: true}},
 	} {
-		fails := storeFunc(func(context.Context, weir.Request) (weir.Answer, error) {
+		fails := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 			return weir.Answer{Result: weir.Result{Allowed: true}}, test.err
 		})
 		open := weir.FailOpen(fails, func(error) { t.Errorf("%s: granted", test.why) })
@@ -119,11 +120,11 @@ func (d twofoldDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint6
 }
 
 func TestFailOpen_TellsThatPartsAreDegraded(t *testing.T) {
-	store := new(faulty)
-	store.down.Store(true)
+	store := new(kit.Faulty)
+	store.Down.Store(true)
 	var parts []weir.Result
-	clock := new(movingClock)
-	clock.ns.Store(12345)
+	clock := new(kit.MovingClock)
+	clock.NS.Store(12345)
 	a, err := weir.FailOpen(store, nil).Do(context.Background(), weir.Request{
 		Plan: planOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Second}}, weir.WithClock(clock)),
 		Ask:  weir.Ask{N: 1, ByComponent: &parts},

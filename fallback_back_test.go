@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // A replica is a store that reads, and fails whatever would write.
@@ -19,7 +20,7 @@ func (s *replica) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	look.N, look.Forget = 0, false
 	a, err := s.MemStore.Do(ctx, look)
 	if r.N < 0 || r.Forget || r.N > 0 && a.Remaining >= r.N {
-		return weir.Answer{}, errStore
+		return weir.Answer{}, kit.ErrStore
 	}
 	if r.N == 0 {
 		return a, err
@@ -32,7 +33,7 @@ func TestFallback_OnlyWhatWritesEndsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, n := new(replica), new(news)
 		var writes bool
-		store := weir.Fallback(storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		store := weir.Fallback(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			if writes {
 				return first.MemStore.Do(ctx, r)
 			}
@@ -40,36 +41,36 @@ func TestFallback_OnlyWhatWritesEndsAnOutage(t *testing.T) {
 		}), new(weir.MemStore), weir.FallbackOptions{Report: n.report})
 		l := weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}, weir.WithStore(store)))
 		writes = true
-		take(t, l, "used up", 1)
+		kit.Take(t, l, "used up", 1)
 		writes = false
-		assert.True(t, take(t, l, "first", 1).Degraded)
+		assert.True(t, kit.Take(t, l, "first", 1).Degraded)
 		n.told(t, "the store fails")
 
 		for range 60 {
 			time.Sleep(time.Second)
-			r := take(t, l, "used up", 1)
+			r := kit.Take(t, l, "used up", 1)
 			assert.False(t, r.Allowed || r.Degraded, "answered by first")
-			assert.False(t, take(t, l, "k", 0).Degraded, "another request asks first at once")
-			assert.True(t, take(t, l, "k", 1).Degraded)
+			assert.False(t, kit.Take(t, l, "k", 0).Degraded, "another request asks first at once")
+			assert.True(t, kit.Take(t, l, "k", 1).Degraded)
 			n.told(t, "the store fails")
-			assert.True(t, take(t, l, "used up", 0).Degraded, "in the cool-down")
+			assert.True(t, kit.Take(t, l, "used up", 0).Degraded, "in the cool-down")
 		}
 
 		writes = true
 		time.Sleep(time.Second)
 		for range 3 {
-			assert.False(t, take(t, l, "used up", 1).Degraded)
+			assert.False(t, kit.Take(t, l, "used up", 1).Degraded)
 		}
 		n.told(t)
-		assert.False(t, take(t, l, "new", 1).Degraded)
+		assert.False(t, kit.Take(t, l, "new", 1).Degraded)
 		n.told(t, "<nil>")
 	})
 }
 
 func TestFallback_AResetEndsAnOutage(t *testing.T) {
 	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
-		first.fail(errStore)
-		take(t, l, "k", 1)
+		first.fail(kit.ErrStore)
+		kit.Take(t, l, "k", 1)
 		first.work()
 		time.Sleep(time.Second)
 		assert.NoError(t, l.Return(context.Background(), "k", 1))
@@ -84,16 +85,16 @@ func TestFallback_AResetEndsAnOutage(t *testing.T) {
 func TestR17_ALateFirstStoreMovesNoInstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, late, read := new(weir.MemStore), make(chan struct{}), make(chan struct{})
-		first := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		first := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			if r.N == 1 {
 				return mem.Do(ctx, r)
 			}
 			<-late
 			r.Now()
 			close(read)
-			return weir.Answer{}, errStore
+			return weir.Answer{}, kit.ErrStore
 		})
-		second := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		second := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			a, err := mem.Do(ctx, r)
 			time.Sleep(time.Second)
 			close(late)
@@ -102,7 +103,7 @@ func TestR17_ALateFirstStoreMovesNoInstant(t *testing.T) {
 		})
 		store := weir.Fallback(first, second, weir.FallbackOptions{Budget: time.Second})
 		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 10 * time.Second, Burst: 2}, weir.WithStore(store)))
-		reserve(t, l, 1)
-		assert.Equal(t, 8*time.Second, reserve(t, l, 2).Delay())
+		kit.Reserve(t, l, 1)
+		assert.Equal(t, 8*time.Second, kit.Reserve(t, l, 2).Delay())
 	})
 }

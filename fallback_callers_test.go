@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // Outages are when a Fallback told that first was away.
@@ -63,9 +65,9 @@ func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 		"is slow":                      func(s *shared, _ *rand.Rand) { s.takes.Store(int64(80 * time.Millisecond)) },
 		"is as slow as the budget":     func(s *shared, _ *rand.Rand) { s.hang(); s.takes.Store(int64(budget)) },
 		"is slower than the budget":    func(s *shared, _ *rand.Rand) { s.hang(); s.takes.Store(int64(3 * budget)) },
-		"fails at once":                func(s *shared, _ *rand.Rand) { s.fail(errStore) },
-		"fails late":                   func(s *shared, _ *rand.Rand) { s.fail(errStore); s.takes.Store(int64(budget / 2)) },
-		"fails at the last moment":     func(s *shared, _ *rand.Rand) { s.fail(errStore); s.hang(); s.takes.Store(int64(budget)) },
+		"fails at once":                func(s *shared, _ *rand.Rand) { s.fail(kit.ErrStore) },
+		"fails late":                   func(s *shared, _ *rand.Rand) { s.fail(kit.ErrStore); s.takes.Store(int64(budget / 2)) },
+		"fails at the last moment":     func(s *shared, _ *rand.Rand) { s.fail(kit.ErrStore); s.hang(); s.takes.Store(int64(budget)) },
 		"changes": func(s *shared, random *rand.Rand) {
 			s.takes.Store(int64(time.Duration(random.IntN(3)) * 70 * time.Millisecond))
 			s.deaf.Store(random.IntN(2) == 0)
@@ -121,7 +123,7 @@ func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 					time.Sleep(50 * time.Millisecond)
 					synctest.Wait()
 					require.Zero(t, degraded.Load(), "before the fault")
-					for range shorter(10, 3) {
+					for range runs.Long(10, 3) {
 						fault(first, random)
 						time.Sleep(coolDown / 2)
 					}
@@ -199,7 +201,7 @@ var fallbackCalls = []struct {
 
 func orDenied(allowed bool) error {
 	if !allowed {
-		return errStore
+		return kit.ErrStore
 	}
 	return nil
 }

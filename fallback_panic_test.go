@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // inPanic runs a test in a bubble, on a Fallback whose Report does what it is told.
@@ -36,26 +37,26 @@ func isOutOfPaper(t *testing.T, l *weir.KeyedLimiter) {
 // request for which it is called, and the outage goes on as if it had returned.
 func TestFallback_PanicOfReport(t *testing.T) {
 	inPanic(t, outOfPaper, func(t *testing.T, l *weir.KeyedLimiter, first *shared) {
-		first.fail(errStore)
+		first.fail(kit.ErrStore)
 		isOutOfPaper(t, l)
-		assert.True(t, take(t, l, "k", 1).Degraded)
+		assert.True(t, kit.Take(t, l, "k", 1).Degraded)
 		assert.EqualValues(t, 1, first.calls.Load(), "first is left alone")
 		time.Sleep(time.Second)
 		isOutOfPaper(t, l)
 		first.work()
 		time.Sleep(time.Second)
 		isOutOfPaper(t, l) // as it is told that first is back
-		assert.False(t, take(t, l, "k", 1).Degraded)
+		assert.False(t, kit.Take(t, l, "k", 1).Degraded)
 		first.hang()
 		isOutOfPaper(t, l) // when the budget is spent
-		assert.True(t, take(t, l, "k", 1).Degraded)
+		assert.True(t, kit.Take(t, l, "k", 1).Degraded)
 	})
 }
 
 // Of many callers only one gets the error, as Report is called once.
 func TestFallback_PanicOfReportAmongMany(t *testing.T) {
 	inPanic(t, outOfPaper, func(t *testing.T, l *weir.KeyedLimiter, first *shared) {
-		first.fail(errStore)
+		first.fail(kit.ErrStore)
 		first.takes.Store(int64(10 * time.Millisecond))
 		var mu sync.Mutex
 		failed, degraded := 0, 0
@@ -89,31 +90,31 @@ func TestFallback_PanicOfReportForNobody(t *testing.T) {
 		_, err := l.Take(ctx, "k", 1)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		time.Sleep(100 * time.Millisecond)
-		assert.True(t, take(t, l, "k", 1).Degraded, "first has failed")
+		assert.True(t, kit.Take(t, l, "k", 1).Degraded, "first has failed")
 	})
 }
 
 func TestFallback_ReportThatEndsItsGoroutine(t *testing.T) {
 	inPanic(t, func(error) { runtime.Goexit() }, func(t *testing.T, l *weir.KeyedLimiter, first *shared) {
-		first.fail(errStore)
-		assert.True(t, take(t, l, "k", 1).Degraded)
+		first.fail(kit.ErrStore)
+		assert.True(t, kit.Take(t, l, "k", 1).Degraded)
 		first.work()
 		time.Sleep(time.Second)
-		assert.False(t, take(t, l, "k", 1).Degraded)
-		assert.False(t, take(t, l, "k", 1).Degraded)
+		assert.False(t, kit.Take(t, l, "k", 1).Degraded)
+		assert.False(t, kit.Take(t, l, "k", 1).Degraded)
 	})
 }
 
 // FailOpen calls report in the goroutine of the caller, who can recover from its panic.
 func TestFailOpen_PanicOfReport(t *testing.T) {
-	store := new(faulty)
+	store := new(kit.Faulty)
 	l := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: 24 * time.Hour}, weir.WithStore(weir.FailOpen(store, outOfPaper))))
 	for range 3 {
-		store.down.Store(true)
+		store.Down.Store(true)
 		assert.PanicsWithValue(t, "out of paper", func() { l.Allow("k") })
 		assert.PanicsWithValue(t, "out of paper", func() { _ = l.Wait(background, "k", 1) })
-		store.down.Store(false)
-		assert.Equal(t, 2, take(t, l, "k", 0).Remaining)
+		store.Down.Store(false)
+		assert.Equal(t, 2, kit.Take(t, l, "k", 0).Remaining)
 	}
 	assert.NoError(t, l.Wait(background, "k", 1), "nobody has kept a turn")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/storetest"
 )
 
@@ -94,17 +95,17 @@ func inFallback(t *testing.T, opts weir.FallbackOptions, test func(t *testing.T,
 func taking(t *testing.T, l *weir.KeyedLimiter) (time.Duration, weir.Result) {
 	t.Helper()
 	began := time.Now()
-	r := take(t, l, "k", 1)
+	r := kit.Take(t, l, "k", 1)
 	return time.Since(began), r
 }
 
 func TestFallback_StoreThatWorks(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
-		never := storeFunc(func(context.Context, weir.Request) (weir.Answer, error) {
+		never := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 			t.Error("the second store was asked")
-			return weir.Answer{}, errStore
+			return weir.Answer{}, kit.ErrStore
 		})
-		forgets := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		forgets := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			if r.Forget {
 				return weir.Answer{}, nil
 			}
@@ -116,12 +117,12 @@ func TestFallback_StoreThatWorks(t *testing.T) {
 
 func TestFallback_AnswersOfSecond(t *testing.T) {
 	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
-		assert.Equal(t, weir.Result{Allowed: true, Limit: 100, Remaining: 99, ResetAfter: 24 * time.Hour}, take(t, l, "k", 1))
-		first.fail(errStore)
+		assert.Equal(t, weir.Result{Allowed: true, Limit: 100, Remaining: 99, ResetAfter: 24 * time.Hour}, kit.Take(t, l, "k", 1))
+		first.fail(kit.ErrStore)
 		want := weir.Result{Allowed: true, Limit: 100, Remaining: 0, ResetAfter: 24 * time.Hour, Degraded: true}
-		assert.Equal(t, want, take(t, l, "k", 100), "second knows nothing of what first granted")
+		assert.Equal(t, want, kit.Take(t, l, "k", 100), "second knows nothing of what first granted")
 		want.Allowed, want.RetryAfter = false, 24*time.Hour
-		assert.Equal(t, want, take(t, l, "k", 1))
+		assert.Equal(t, want, kit.Take(t, l, "k", 1))
 		n.told(t, "the store fails")
 	})
 }
@@ -129,7 +130,7 @@ func TestFallback_AnswersOfSecond(t *testing.T) {
 // After a cool-down one at a time asks first, however many come.
 func TestFallback_OneTriesWhetherFirstIsBack(t *testing.T) {
 	inFallback(t, weir.FallbackOptions{MaxInFlight: 60}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
-		first.fail(errStore)
+		first.fail(kit.ErrStore)
 		taking(t, l)
 		crowd := func() (asked int64, slow int) {
 			before := first.calls.Load()
@@ -170,7 +171,7 @@ func TestFallback_OneTriesWhetherFirstIsBack(t *testing.T) {
 		assert.EqualValues(t, 1, asked)
 		assert.Equal(t, 1, waited)
 		n.told(t, "<nil>")
-		assert.False(t, take(t, l, "k", 0).Degraded)
+		assert.False(t, kit.Take(t, l, "k", 0).Degraded)
 		asked, _ = crowd()
 		assert.EqualValues(t, 50, asked)
 		n.told(t)
@@ -188,15 +189,15 @@ func TestFallback_RequestAtFault(t *testing.T) {
 			first.work()
 		}
 		refused()
-		assert.False(t, take(t, l, "k", 1).Degraded)
+		assert.False(t, kit.Take(t, l, "k", 1).Degraded)
 		n.told(t)
 
-		first.fail(errStore)
-		assert.True(t, take(t, l, "k", 1).Degraded)
+		first.fail(kit.ErrStore)
+		assert.True(t, kit.Take(t, l, "k", 1).Degraded)
 		time.Sleep(time.Second)
 		refused() // it was the one to try
 		n.told(t, "the store fails")
-		assert.False(t, take(t, l, "k", 1).Degraded, "so another tries at once")
+		assert.False(t, kit.Take(t, l, "k", 1).Degraded, "so another tries at once")
 		n.told(t, "<nil>")
 	})
 }
@@ -204,14 +205,14 @@ func TestFallback_RequestAtFault(t *testing.T) {
 func TestFallback_BothFail(t *testing.T) {
 	errSecond := errors.New("the second fails")
 	fails := func(err error) weir.Store {
-		return storeFunc(func(context.Context, weir.Request) (weir.Answer, error) {
+		return kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 			return weir.Answer{Result: weir.Result{Allowed: true}}, err
 		})
 	}
-	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(weir.Fallback(fails(errStore), fails(errSecond), weir.FallbackOptions{}))))
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(weir.Fallback(fails(kit.ErrStore), fails(errSecond), weir.FallbackOptions{}))))
 	r, err := l.Take(context.Background(), "k", 1)
 	assert.Equal(t, weir.Result{}, r)
-	assert.ErrorIs(t, err, errStore)
+	assert.ErrorIs(t, err, kit.ErrStore)
 	assert.ErrorIs(t, err, errSecond)
 }
 
@@ -223,9 +224,9 @@ func TestFallback_Reset(t *testing.T) {
 		l := weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}, weir.WithStore(store)))
 		forget := weir.Request{Plan: planOf(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}), Key: "k", Forget: true}
 
-		take(t, l, "k", 1)
-		first.fail(errStore)
-		take(t, l, "k", 1)
+		kit.Take(t, l, "k", 1)
+		first.fail(kit.ErrStore)
+		kit.Take(t, l, "k", 1)
 		_, err := store.Do(context.Background(), forget)
 		assert.Error(t, err)
 		assert.True(t, l.Allow("k"), "second has forgotten")
@@ -246,7 +247,7 @@ func TestFallback_NoMoreThanBothAllow(t *testing.T) {
 		granted := 0
 		for i := range 5000 {
 			if i%3 == 0 {
-				first.fail(errStore)
+				first.fail(kit.ErrStore)
 			} else {
 				first.work()
 			}

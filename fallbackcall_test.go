@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // The budget holds whether or not first heeds its context, and is spent once, not by every request.
@@ -64,7 +65,7 @@ func TestFallback_BudgetAtAnyTime(t *testing.T) {
 			first.work()
 			for range 3 {
 				time.Sleep(time.Duration(i+1) * time.Microsecond)
-				require.False(t, take(t, l, "other", 0).Degraded)
+				require.False(t, kit.Take(t, l, "other", 0).Degraded)
 			}
 			first.hang()
 		}
@@ -88,7 +89,7 @@ func TestFallback_ImpatientCallers(t *testing.T) {
 			hurry()
 		}
 		time.Sleep(time.Second)
-		assert.False(t, take(t, l, "k", 0).Degraded)
+		assert.False(t, kit.Take(t, l, "k", 0).Degraded)
 		assert.EqualValues(t, 101, first.calls.Load())
 		n.told(t)
 
@@ -109,7 +110,7 @@ func TestFallback_ImpatientCallers(t *testing.T) {
 		n.told(t, late)
 		first.work()
 		time.Sleep(time.Second)
-		assert.False(t, take(t, l, "other", 1).Degraded)
+		assert.False(t, kit.Take(t, l, "other", 1).Degraded)
 		n.told(t, "<nil>")
 	})
 }
@@ -121,7 +122,7 @@ func TestFallback_BoundsWhatIsInFlight(t *testing.T) {
 		first.hang()
 		for range 100 {
 			for range 20 {
-				go func() { assert.True(t, take(t, l, "other", 0).Degraded) }()
+				go func() { assert.True(t, kit.Take(t, l, "other", 0).Degraded) }()
 			}
 			time.Sleep(time.Second)
 		}
@@ -132,7 +133,7 @@ func TestFallback_BoundsWhatIsInFlight(t *testing.T) {
 		assert.True(t, r.Degraded)
 		assert.Zero(t, d, "who comes while so many hang does not wait for another")
 		time.Sleep(time.Hour) // they return
-		assert.False(t, take(t, l, "k", 1).Degraded)
+		assert.False(t, kit.Take(t, l, "k", 1).Degraded)
 		assert.Zero(t, first.under.Load())
 	})
 }
@@ -141,7 +142,7 @@ func TestFallback_BoundsWhatIsInFlight(t *testing.T) {
 func TestFallback_WhatIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string
-		first := storeFunc(func(_ context.Context, r weir.Request) (weir.Answer, error) {
+		first := kit.StoreFunc(func(_ context.Context, r weir.Request) (weir.Answer, error) {
 			time.Sleep(time.Second)
 			keys = append(keys, r.Key)
 			*r.ByComponent = append((*r.ByComponent)[:0], weir.Result{Limit: 1}, weir.Result{Limit: 2})
@@ -187,7 +188,7 @@ func TestFallback_ContextOfFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, cancel := context.WithCancel(context.WithValue(context.Background(), ctxKey{}, "trace 7"))
 		began, asked := time.Now(), false
-		first := storeFunc(func(ctx context.Context, _ weir.Request) (weir.Answer, error) {
+		first := kit.StoreFunc(func(ctx context.Context, _ weir.Request) (weir.Answer, error) {
 			asked = true
 			assert.Equal(t, "trace 7", ctx.Value(ctxKey{}))
 			deadline, ok := ctx.Deadline()
@@ -218,9 +219,9 @@ func TestFallback_PanicOfFirst(t *testing.T) {
 		"weir: the first store ended its goroutine":    runtime.Goexit,
 	} {
 		var told error
-		first := storeFunc(func(context.Context, weir.Request) (weir.Answer, error) { fault(); return weir.Answer{}, nil })
+		first := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) { fault(); return weir.Answer{}, nil })
 		store := weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{Budget: time.Hour, Report: func(err error) { told = err }})
-		r := take(t, weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(store))), "k", 1)
+		r := kit.Take(t, weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(store))), "k", 1)
 		assert.True(t, r.Allowed && r.Degraded)
 		assert.ErrorContains(t, told, want)
 	}
@@ -234,10 +235,10 @@ func BenchmarkFallback(b *testing.B) {
 		name string
 		weir.Store
 	}{
-		{"none", storeFunc(mem.Do)},
+		{"none", kit.StoreFunc(mem.Do)},
 		{"works", weir.Fallback(mem, new(weir.MemStore), weir.FallbackOptions{Budget: time.Hour})},
-		{"rests", weir.Fallback(storeFunc(func(context.Context, weir.Request) (weir.Answer, error) {
-			return weir.Answer{}, errStore
+		{"rests", weir.Fallback(kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
+			return weir.Answer{}, kit.ErrStore
 		}), mem, weir.FallbackOptions{CoolDown: century})},
 	} {
 		l := weir.Must(weir.New(policy, weir.WithStore(store.Store)))

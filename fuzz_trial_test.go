@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // lastSecond is where a limiter's time ends: any later instant counts as the largest int64.
@@ -26,8 +27,8 @@ type trial struct {
 	now     int64 // the latest instant
 	granted int64 // the latest instant at which the state changed
 
-	clock   handClock
-	front   frontStore
+	clock   kit.HandClock
+	front   kit.FrontStore
 	limiter *weir.KeyedLimiter // through the front, so that it can be asked all
 	direct  *weir.KeyedLimiter // past it: MemStore has short ways for Allow and Take
 	allows  int                // how many asks could have gone a short way; every other does
@@ -42,29 +43,6 @@ func newTrial(t *testing.T, p weir.Policy) *trial {
 	x.direct, err = weir.New(p, weir.WithStore(&x.front.MemStore), weir.WithClock(&x.clock))
 	require.NoError(t, err)
 	return x
-}
-
-// A handClock shows what it was set to. Nobody waits for it here.
-type handClock struct{ time.Time }
-
-func (c *handClock) Now() time.Time                     { return c.Time }
-func (*handClock) After(time.Duration) <-chan time.Time { return nil }
-
-// A frontStore puts another ask in the place of a look, if it has one. So a test can
-// reach all that a store can be asked, and sees the whole answer.
-type frontStore struct {
-	weir.MemStore
-	instead weir.Ask
-	answer  weir.Answer
-}
-
-func (s *frontStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
-	if r.Ask == (weir.Ask{}) {
-		r.Ask = s.instead
-	}
-	a, err := s.MemStore.Do(ctx, r)
-	s.answer = a
-	return a, err
 }
 
 // ask puts the ask to all three at the instant at, which may lie before earlier ones.
@@ -140,12 +118,12 @@ func (x *trial) shortWay() bool {
 func (x *trial) take(ask weir.Ask) weir.Answer {
 	n := ask.N
 	if ask != (weir.Ask{N: max(n, 0)}) {
-		n, x.front.instead = 0, ask
+		n, x.front.Instead = 0, ask
 	}
 	r, err := x.limiter.Take(context.Background(), "key", n)
-	x.front.instead = weir.Ask{}
+	x.front.Instead = weir.Ask{}
 	require.NoError(x.t, err)
-	a := x.front.answer
+	a := x.front.Answer
 	require.Equal(x.t, r, a.Result)
 	require.Equal(x.t, x.now, a.At, "%#v asked for %+v", x.policy, ask)
 	a.At = 0 // which a policy does not tell

@@ -11,38 +11,39 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 func TestReturn_GivesBack(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
-		l, _ := frozen(p)
-		fresh := take(t, l, "k", 0)
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		l, _ := kit.Frozen(p)
+		fresh := kit.Take(t, l, "k", 0)
 		n := 5
 		if _, isQueue := p.(weir.LeakyBucket); isQueue {
 			n = 1 // what occupies the outlet for longer may be somebody's place (R17)
 		}
-		take(t, l, "k", n)
+		kit.Take(t, l, "k", n)
 		require.NoError(t, l.Return(background, "k", 0))
-		assert.NotEqual(t, fresh, take(t, l, "k", 0))
+		assert.NotEqual(t, fresh, kit.Take(t, l, "k", 0))
 		require.NoError(t, l.Return(background, "k", n))
-		assert.Equal(t, fresh, take(t, l, "k", 0))
+		assert.Equal(t, fresh, kit.Take(t, l, "k", 0))
 		require.NoError(t, l.Return(background, "k", math.MaxInt))
-		assert.Equal(t, fresh, take(t, l, "k", 0), "never more than a full allowance")
+		assert.Equal(t, fresh, kit.Take(t, l, "k", 0), "never more than a full allowance")
 		require.NoError(t, l.Return(background, "never seen", 3))
-		assert.Equal(t, fresh, take(t, l, "never seen", 0))
+		assert.Equal(t, fresh, kit.Take(t, l, "never seen", 0))
 	})
 }
 
 func TestReset_Forgets(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
-		l, _ := frozen(p)
-		fresh := take(t, l, "k", 0)
-		take(t, l, "other", 3)
-		other := take(t, l, "other", 0)
-		require.NoError(t, reserve(t, l, 5).Settle(background, 50))
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		l, _ := kit.Frozen(p)
+		fresh := kit.Take(t, l, "k", 0)
+		kit.Take(t, l, "other", 3)
+		other := kit.Take(t, l, "other", 0)
+		require.NoError(t, kit.Reserve(t, l, 5).Settle(background, 50))
 		require.NoError(t, l.Reset(background, "k"))
-		assert.Equal(t, fresh, take(t, l, "k", 0))
-		assert.Equal(t, other, take(t, l, "other", 0))
+		assert.Equal(t, fresh, kit.Take(t, l, "k", 0))
+		assert.Equal(t, other, kit.Take(t, l, "other", 0))
 		require.NoError(t, l.Reset(background, "never seen"))
 	})
 }
@@ -100,7 +101,7 @@ func TestReturn_ServesThoseWhoAskAgain(t *testing.T) {
 // must not sleep on that.
 func TestReturn_ADenialUnderWayIsOutOfDate(t *testing.T) {
 	mem, first := new(weir.MemStore), true
-	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		a, err := mem.Do(ctx, r)
 		switch {
 		case r.N < 0 && first: // somebody else takes what was given back
@@ -157,14 +158,14 @@ func TestReset_GivesThoseWhoWaitNewTurns(t *testing.T) {
 
 // If the store does not forget, everybody keeps their turn.
 func TestReset_WhileTheStoreFails(t *testing.T) {
-	store := new(faulty)
+	store := new(kit.Faulty)
 	bubble(t, bookable[0], func(c *crowd) {
 		c.come("a", 1)
 		c.come("b", 1)
-		store.down.Store(true)
-		assert.ErrorIs(c.t, c.l.Reset(background, "k"), errStore)
-		assert.ErrorIs(c.t, c.l.Return(background, "k", 1), errStore)
-		store.down.Store(false)
+		store.Down.Store(true)
+		assert.ErrorIs(c.t, c.l.Reset(background, "k"), kit.ErrStore)
+		assert.ErrorIs(c.t, c.l.Return(background, "k", 1), kit.ErrStore)
+		store.Down.Store(false)
 		c.end()
 		c.want("a 0s", "b 1s")
 	}, weir.WithStore(store))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // A store that decides by a clock three days behind, and one that does not report when it decided:
@@ -23,14 +24,14 @@ func TestReserve_InstantsThatAreNotOfTheLimitersClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mem := new(weir.MemStore)
-				l := weir.Must(weir.New(p, weir.WithStore(storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				l := weir.Must(weir.New(p, weir.WithStore(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 					r.Plan = behind
 					a, err := mem.Do(ctx, r)
 					change(&a)
 					return a, err
 				}))))
-				reserve(t, l, 1)
-				next := reserve(t, l, 1)
+				kit.Reserve(t, l, 1)
+				next := kit.Reserve(t, l, 1)
 				assert.Equal(t, 10*time.Second, next.Delay())
 				began := time.Now()
 				assert.NoError(t, l.Wait(t.Context(), "k", 1))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R15, row 1: only the numbers of a policy change, in either direction and between all forms that
@@ -49,17 +50,17 @@ func TestR15_OnlyTheNumbersChange(t *testing.T) {
 }
 
 func onlyTheNumbers(t *testing.T, from, to weir.Policy) {
-	fresh := ledgerKey{t: t}
-	limit := fresh.remaining(to, t0)
+	fresh := kit.LedgerKey{T: t}
+	limit := fresh.Remaining(to, kit.T0)
 	for _, used := range []int{3, 10} {
-		k, want := ledgerKey{t: t}, ledgerKey{t: t}
-		require.True(t, k.ask(from, t0, weir.Ask{N: used}).Allowed)
-		want.ask(to, t0, weir.Ask{N: used, Mode: weir.Regardless})
-		require.Equal(t, max(limit-used, 0), k.remaining(to, t0))
-		for _, at := range []int64{t0, t0 + int64(time.Minute), t0 + int64(time.Hour), t0 + int64(100*time.Minute)} {
+		k, want := kit.LedgerKey{T: t}, kit.LedgerKey{T: t}
+		require.True(t, k.Ask(from, kit.T0, weir.Ask{N: used}).Allowed)
+		want.Ask(to, kit.T0, weir.Ask{N: used, Mode: weir.Regardless})
+		require.Equal(t, max(limit-used, 0), k.Remaining(to, kit.T0))
+		for _, at := range []int64{kit.T0, kit.T0 + int64(time.Minute), kit.T0 + int64(time.Hour), kit.T0 + int64(100*time.Minute)} {
 			for _, n := range []int{0, 1, 10} {
-				got := k.ask(to, at, weir.Ask{N: n})
-				require.Equal(t, want.ask(to, at, weir.Ask{N: n}).Result, got.Result, "%d after %v", n, time.Duration(at-t0))
+				got := k.Ask(to, at, weir.Ask{N: n})
+				require.Equal(t, want.Ask(to, at, weir.Ask{N: n}).Result, got.Result, "%d after %v", n, time.Duration(at-kit.T0))
 			}
 		}
 	}
@@ -77,14 +78,14 @@ func TestR15_AnotherRateShutsNoKeyForLonger(t *testing.T) {
 			weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 3},
 			weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 1},
 		} {
-			k := ledgerKey{t: t}
-			require.True(t, k.ask(p, t0, weir.Ask{N: 1}).Allowed)
-			before := k.ask(p, t0, weir.Ask{N: 1}).RetryAfter
-			after := k.ask(q, t0, weir.Ask{N: 1})
+			k := kit.LedgerKey{T: t}
+			require.True(t, k.Ask(p, kit.T0, weir.Ask{N: 1}).Allowed)
+			before := k.Ask(p, kit.T0, weir.Ask{N: 1}).RetryAfter
+			after := k.Ask(q, kit.T0, weir.Ask{N: 1})
 			assert.False(t, after.Allowed)
 			assert.LessOrEqual(t, after.RetryAfter, before, "%#v to %#v", p, q)
-			assert.False(t, k.ask(q, t0+int64(after.RetryAfter)-1, weir.Ask{N: 1}).Allowed)
-			assert.True(t, k.ask(q, t0+int64(after.RetryAfter), weir.Ask{N: 1}).Allowed)
+			assert.False(t, k.Ask(q, kit.T0+int64(after.RetryAfter)-1, weir.Ask{N: 1}).Allowed)
+			assert.True(t, k.Ask(q, kit.T0+int64(after.RetryAfter), weir.Ask{N: 1}).Allowed)
 		}
 	}
 }
@@ -93,7 +94,7 @@ func TestR15_AnotherRateShutsNoKeyForLonger(t *testing.T) {
 // span after the last event.
 func TestR15_AnotherKindIsChargedByShare(t *testing.T) {
 	hour := int64(time.Hour)
-	for _, p := range append(allPolicies(100, time.Hour), weir.CalendarWindow{Limit: 100, Unit: weir.Hour}) {
+	for _, p := range append(kit.AllPolicies(100, time.Hour), weir.CalendarWindow{Limit: 100, Unit: weir.Hour}) {
 		for _, q := range []weir.Policy{
 			weir.TokenBucket{Limit: 7, Per: time.Minute},
 			weir.SlidingLog{Limit: 7, Per: time.Minute},
@@ -102,12 +103,12 @@ func TestR15_AnotherKindIsChargedByShare(t *testing.T) {
 			if _, queue := p.(weir.LeakyBucket); queue {
 				continue // all of it is used, or nothing
 			}
-			k := ledgerKey{t: t}
-			k.ask(p, t0, weir.Ask{N: 50})
-			assert.Equal(t, 7-3, k.remaining(q, t0), "%#v to %#v", p, q)
-			require.Equal(t, 4, k.fill(q, t0), "which notes when the last event was")
-			assert.Positive(t, k.remaining(q, t0+int64(time.Minute)), "%#v to %#v", p, q)
-			assert.Equal(t, 7, k.remaining(q, t0+3*hour))
+			k := kit.LedgerKey{T: t}
+			k.Ask(p, kit.T0, weir.Ask{N: 50})
+			assert.Equal(t, 7-3, k.Remaining(q, kit.T0), "%#v to %#v", p, q)
+			require.Equal(t, 4, k.Fill(q, kit.T0), "which notes when the last event was")
+			assert.Positive(t, k.Remaining(q, kit.T0+int64(time.Minute)), "%#v to %#v", p, q)
+			assert.Equal(t, 7, k.Remaining(q, kit.T0+3*hour))
 		}
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R5: what remains for a marker after a change is what a look then tells. What others have used up is charged
 // to green first, so that an event may be yellow that counts as green by itself.
 func TestR5_AMarkerAfterAChange(t *testing.T) {
-	l, _ := frozen(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Minute}, Excess: 5})
+	l, _ := kit.Frozen(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Minute}, Excess: 5})
 	for range 2 {
 		l.Allow("k")
 	}
@@ -33,21 +34,21 @@ func TestR5_AMarkerAfterAChange(t *testing.T) {
 // R19: a smaller marker that inherits a debt of green grants no more than both buckets have together. While it owes,
 // its answers are tight.
 func TestR19_AMarkerInheritsADebtOfGreen(t *testing.T) {
-	l, clock := frozen(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 100, Per: time.Minute, Burst: 10}})
-	require.True(t, take(t, l, "k", 10).Allowed)
+	l, clock := kit.Frozen(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 100, Per: time.Minute, Burst: 10}})
+	require.True(t, kit.Take(t, l, "k", 10).Allowed)
 	require.NoError(t, l.SetPolicy(background, weir.SingleRateMarker{
 		Committed: weir.TokenBucket{Limit: 100, Per: time.Minute, Burst: 1}, Excess: 3,
 	}))
 	for remaining := range 4 {
-		require.Equal(t, remaining, take(t, l, "k", 0).Remaining)
-		denied := take(t, l, "k", remaining+1)
+		require.Equal(t, remaining, kit.Take(t, l, "k", 0).Remaining)
+		denied := kit.Take(t, l, "k", remaining+1)
 		require.False(t, denied.Allowed)
 		if remaining == 3 {
 			assert.Equal(t, weir.Never, denied.RetryAfter)
 			return
 		}
 		clock.Time = clock.Add(denied.RetryAfter - 1)
-		require.Equal(t, remaining, take(t, l, "k", 0).Remaining, "1 ns before RetryAfter")
+		require.Equal(t, remaining, kit.Take(t, l, "k", 0).Remaining, "1 ns before RetryAfter")
 		clock.Time = clock.Add(1)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R15, row 4: where a part of All or of Tiers changes, is added or removed, the parts that stay
@@ -38,14 +39,14 @@ func TestR15_PartsThatStayKeepTheirStates(t *testing.T) {
 				continue // Tiers count as one: what the tier that is gone had paid, the last one is charged
 			}
 			from, to := compose(c.from...), compose(c.to...)
-			k := ledgerKey{t: t}
+			k := kit.LedgerKey{T: t}
 			for i := range int64(5) {
-				require.True(t, k.ask(from, t0+i*int64(time.Second), weir.Ask{N: 3}).Allowed)
+				require.True(t, k.Ask(from, kit.T0+i*int64(time.Second), weir.Ask{N: 3}).Allowed)
 			}
 			for _, after := range []time.Duration{4 * time.Second, 30 * time.Second, 20 * time.Minute} {
 				var was, is []weir.Result
-				k.ask(from, t0+int64(after), weir.Ask{ByComponent: &was})
-				k.ask(to, t0+int64(after), weir.Ask{ByComponent: &is})
+				k.Ask(from, kit.T0+int64(after), weir.Ask{ByComponent: &was})
+				k.Ask(to, kit.T0+int64(after), weir.Ask{ByComponent: &is})
 				for i, j := range c.stay {
 					assert.Equal(t, was[i], is[j], "%+v to %+v, part %d, after %v", from, to, i, after)
 				}
@@ -58,13 +59,13 @@ func TestR15_PartsThatStayKeepTheirStates(t *testing.T) {
 // own.
 func TestR15_ANewPartIsChargedByShare(t *testing.T) {
 	window, minute := weir.FixedWindow{Limit: 1000, Per: time.Hour}, weir.SlidingLog{Limit: 100, Per: time.Minute}
-	k, both := ledgerKey{t: t}, weir.All(window, minute)
-	k.ask(window, t0, weir.Ask{N: 250})
-	require.True(t, k.ask(both, t0, weir.Ask{N: 1}).Allowed)
+	k, both := kit.LedgerKey{T: t}, weir.All(window, minute)
+	k.Ask(window, kit.T0, weir.Ask{N: 250})
+	require.True(t, k.Ask(both, kit.T0, weir.Ask{N: 1}).Allowed)
 	var parts []weir.Result
-	k.ask(both, t0, weir.Ask{ByComponent: &parts})
+	k.Ask(both, kit.T0, weir.Ask{ByComponent: &parts})
 	assert.Equal(t, []int{749, 74}, []int{parts[0].Remaining, parts[1].Remaining})
-	k.ask(both, t0+int64(time.Minute), weir.Ask{ByComponent: &parts})
+	k.Ask(both, kit.T0+int64(time.Minute), weir.Ask{ByComponent: &parts})
 	assert.Equal(t, []int{749, 100}, []int{parts[0].Remaining, parts[1].Remaining})
 }
 
@@ -74,15 +75,15 @@ func TestR16_ReturnBeyondWhatAPolicyCounts(t *testing.T) {
 	log, window := weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.SlidingWindow{Limit: 3, Per: 2 * time.Hour}
 	both, rest := weir.All(log, window), weir.All(window)
 	for name, amounts := range map[string][]int{"at once": {3}, "in turn": {1, 1, 1}} {
-		k := ledgerKey{t: t}
+		k := kit.LedgerKey{T: t}
 		for _, p := range []weir.Policy{rest, both, rest} {
-			require.True(t, k.ask(p, t0, weir.Ask{N: 1}).Allowed)
+			require.True(t, k.Ask(p, kit.T0, weir.Ask{N: 1}).Allowed)
 		}
 		for _, n := range amounts {
-			k.ask(rest, t0, weir.Ask{N: -n})
+			k.Ask(rest, kit.T0, weir.Ask{N: -n})
 		}
-		assert.Equal(t, 3, k.remaining(rest, t0), name)
-		assert.Equal(t, 3, k.remaining(both, t0), name)
+		assert.Equal(t, 3, k.Remaining(rest, kit.T0), name)
+		assert.Equal(t, 3, k.Remaining(both, kit.T0), name)
 	}
 }
 
@@ -97,13 +98,13 @@ func TestR4_RetryAfterBeyondTheEndOfAnotherPolicy(t *testing.T) {
 	second := weir.All(weir.LeakyBucket{Limit: 2, Per: time.Second}, three)
 	asker := weir.All(one, weir.TwoRateMarker{Committed: one.Committed, Peak: peak})
 
-	k := ledgerKey{t: t}
-	assert.True(t, k.ask(first, t0, weir.Ask{N: 1}).Allowed)
-	assert.False(t, k.ask(asker, t0+1, weir.Ask{N: 1}).Allowed)
-	assert.True(t, k.ask(second, t0+int64(2*time.Second), weir.Ask{N: 1}).Allowed)
-	now := t0 + int64(3*time.Second)
-	a := k.ask(asker, now, weir.Ask{N: 1})
+	k := kit.LedgerKey{T: t}
+	assert.True(t, k.Ask(first, kit.T0, weir.Ask{N: 1}).Allowed)
+	assert.False(t, k.Ask(asker, kit.T0+1, weir.Ask{N: 1}).Allowed)
+	assert.True(t, k.Ask(second, kit.T0+int64(2*time.Second), weir.Ask{N: 1}).Allowed)
+	now := kit.T0 + int64(3*time.Second)
+	a := k.Ask(asker, now, weir.Ask{N: 1})
 	assert.False(t, a.Allowed)
-	assert.False(t, k.ask(asker, now+int64(a.RetryAfter)-1, weir.Ask{N: 1}).Allowed)
-	assert.True(t, k.ask(asker, now+int64(a.RetryAfter), weir.Ask{N: 1}).Allowed)
+	assert.False(t, k.Ask(asker, now+int64(a.RetryAfter)-1, weir.Ask{N: 1}).Allowed)
+	assert.True(t, k.Ask(asker, now+int64(a.RetryAfter), weir.Ask{N: 1}).Allowed)
 }

@@ -8,28 +8,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R4 and R21: a RetryAfter is found, too, beyond the end of an entry that is kept with the share of older ones.
 func TestR4_BeyondAnEntryThatIsKeptWithTheShareOfOlderOnes(t *testing.T) {
-	k := ledgerKey{t: t}
+	k := kit.LedgerKey{T: t}
 	for _, s := range []int{100, 5, 4, 3, 2} { // one more than are told apart
-		require.True(t, k.ask(weir.SlidingLog{Limit: 10, Per: time.Duration(s) * time.Second}, t0, weir.Ask{N: 1}).Allowed)
+		require.True(t, k.Ask(weir.SlidingLog{Limit: 10, Per: time.Duration(s) * time.Second}, kit.T0, weir.Ask{N: 1}).Allowed)
 	}
 	all := weir.SlidingLog{Limit: 10, Per: time.Minute}
-	got := k.ask(all, t0, weir.Ask{N: 10})
+	got := k.Ask(all, kit.T0, weir.Ask{N: 10})
 	require.Equal(t, []any{false, time.Minute}, []any{got.Allowed, got.RetryAfter})
-	assert.False(t, k.ask(all, t0+int64(time.Minute)-1, weir.Ask{N: 10}).Allowed)
-	assert.True(t, k.ask(all, t0+int64(time.Minute), weir.Ask{N: 10}).Allowed)
+	assert.False(t, k.Ask(all, kit.T0+int64(time.Minute)-1, weir.Ask{N: 10}).Allowed)
+	assert.True(t, k.Ask(all, kit.T0+int64(time.Minute), weir.Ask{N: 10}).Allowed)
 }
 
 // R5: what becomes a share with a grant is charged in the answer, too.
 func TestR5_OfAGrantThatMakesTheOldestAShare(t *testing.T) {
-	k := ledgerKey{t: t}
+	k := kit.LedgerKey{T: t}
 	log := func(n int) weir.Policy { return weir.SlidingLog{Limit: 10, Per: time.Duration(n) * time.Minute} }
 	for _, p := range []weir.Policy{weir.All(log(1)), log(2), log(3), log(4), log(1)} { // the last one counts with the first
-		got := k.ask(p, t0, weir.Ask{N: 1})
+		got := k.Ask(p, kit.T0, weir.Ask{N: 1})
 		require.True(t, got.Allowed)
-		assert.Equal(t, k.remaining(p, t0), got.Remaining, p)
+		assert.Equal(t, k.Remaining(p, kit.T0), got.Remaining, p)
 	}
 }

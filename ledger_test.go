@@ -10,40 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
-
-// A ledgerKey is a key that any policy may ask, as a store keeps it.
-type ledgerKey struct {
-	t *testing.T
-	weir.Ledger
-}
-
-func (k *ledgerKey) ask(p weir.Policy, now int64, ask weir.Ask) weir.Answer {
-	k.t.Helper()
-	d, err := p.Decider()
-	require.NoError(k.t, err)
-	next, a, changed, err := k.Decide(weir.Rule{Policy: p, Decider: d}, now, ask)
-	require.NoError(k.t, err)
-	if changed {
-		k.Ledger = next
-	}
-	return a
-}
-
-// fill takes single events until one is denied, and returns how many were granted.
-func (k *ledgerKey) fill(p weir.Policy, now int64) int {
-	k.t.Helper()
-	for n := 0; ; n++ {
-		if !k.ask(p, now, weir.Ask{N: 1}).Allowed {
-			return n
-		}
-	}
-}
-
-func (k *ledgerKey) remaining(p weir.Policy, now int64) int {
-	k.t.Helper()
-	return k.ask(p, now, weir.Ask{}).Remaining
-}
 
 // R13: at one instant, no order of changes grants more than the most generous policy, and one event
 // for each other.
@@ -74,10 +43,10 @@ func TestR13_ChangesDoNotMint_OfALedger(t *testing.T) {
 			weir.CalendarWindow{Limit: 10, Unit: weir.Day},
 		}},
 	} {
-		k, got := ledgerKey{t: t}, 0
+		k, got := kit.LedgerKey{T: t}, 0
 		for range 20 {
 			for _, p := range test.policies {
-				got += k.fill(p, t0)
+				got += k.Fill(p, kit.T0)
 			}
 		}
 		assert.LessOrEqual(t, got, test.most, "%v", test.policies)
@@ -92,10 +61,10 @@ func TestR14_ChangesDoNotShut(t *testing.T) {
 		weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 2},
 		weir.Tiers(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true}),
 	}
-	k, shut, last := ledgerKey{t: t}, int64(0), t0
-	for i := range shorter(400*50, 4000) {
-		now := t0 + int64(i)*int64(72*time.Second)
-		if k.ask(ps[i%3], now, weir.Ask{N: 1}).Allowed {
+	k, shut, last := kit.LedgerKey{T: t}, int64(0), kit.T0
+	for i := range runs.Long(400*50, 4000) {
+		now := kit.T0 + int64(i)*int64(72*time.Second)
+		if k.Ask(ps[i%3], now, weir.Ask{N: 1}).Allowed {
 			shut, last = max(shut, now-last), now
 		}
 	}
@@ -131,26 +100,26 @@ func TestR16_CancelAfterAChange(t *testing.T) {
 // granted.
 func TestR16_ReturnGoesToTheLatest(t *testing.T) {
 	window, log := weir.FixedWindow{Limit: 100, Per: time.Hour}, weir.SlidingLog{Limit: 50, Per: time.Hour}
-	k := ledgerKey{t: t}
-	k.ask(window, 1, weir.Ask{N: 40})
-	k.ask(log, 1, weir.Ask{N: 10})
-	k.ask(log, 1, weir.Ask{N: -15})
-	assert.Equal(t, 100-35, k.remaining(window, 1), "ten of the log, and five of the window")
-	k.ask(window, 1, weir.Ask{N: -1000})
-	assert.Equal(t, []int{100, 50}, []int{k.remaining(window, 1), k.remaining(log, 1)})
+	k := kit.LedgerKey{T: t}
+	k.Ask(window, 1, weir.Ask{N: 40})
+	k.Ask(log, 1, weir.Ask{N: 10})
+	k.Ask(log, 1, weir.Ask{N: -15})
+	assert.Equal(t, 100-35, k.Remaining(window, 1), "ten of the log, and five of the window")
+	k.Ask(window, 1, weir.Ask{N: -1000})
+	assert.Equal(t, []int{100, 50}, []int{k.Remaining(window, 1), k.Remaining(log, 1)})
 }
 
 // R16: a tier gets back what it paid, also where the last tier has counted the events of another
 // policy. That one was given back, and so 9 of 7 were granted.
 func TestR16_ReturnFreesNoEventsOfOthers(t *testing.T) {
 	log, bucket := weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.TokenBucket{Limit: 7, Per: time.Hour}
-	k, tiers := ledgerKey{t: t}, weir.Tiers(log, bucket)
-	require.True(t, k.ask(bucket, t0, weir.Ask{N: 6}).Allowed)
+	k, tiers := kit.LedgerKey{T: t}, weir.Tiers(log, bucket)
+	require.True(t, k.Ask(bucket, kit.T0, weir.Ask{N: 6}).Allowed)
 	for range 3 {
-		require.True(t, k.ask(tiers, t0, weir.Ask{N: 1}).Allowed)
-		k.ask(tiers, t0, weir.Ask{N: -1})
+		require.True(t, k.Ask(tiers, kit.T0, weir.Ask{N: 1}).Allowed)
+		k.Ask(tiers, kit.T0, weir.Ask{N: -1})
 		var parts []weir.Result
-		k.ask(tiers, t0, weir.Ask{ByComponent: &parts})
+		k.Ask(tiers, kit.T0, weir.Ask{ByComponent: &parts})
 		require.Equal(t, []int{3, 1}, []int{parts[0].Remaining, parts[1].Remaining})
 	}
 }

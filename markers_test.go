@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 const (
@@ -35,9 +36,9 @@ type arrival struct {
 
 func mark(t *testing.T, p weir.Policy, arrivals []arrival) {
 	t.Helper()
-	k := newKey(t, p)
+	k := kit.NewKey(t, p)
 	for _, a := range arrivals {
-		assert.Equal(t, a.want, color(k.take(t0+int64(a.at), a.n)), "%d after %v", a.n, a.at)
+		assert.Equal(t, a.want, color(k.Take(kit.T0+int64(a.at), a.n)), "%d after %v", a.n, a.at)
 	}
 }
 
@@ -104,9 +105,9 @@ func TestTwoRateMarkerAsRFC2698(t *testing.T) {
 func TestSingleRateMarkerHasOneRate(t *testing.T) {
 	committed := weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 20}
 	granted := func(p weir.Policy) int {
-		k, n := newKey(t, p), 0
-		for now := t0; now < t0+100*int64(time.Second); now += int64(10 * time.Millisecond) {
-			if k.take(now, 1).Allowed {
+		k, n := kit.NewKey(t, p), 0
+		for now := kit.T0; now < kit.T0+100*int64(time.Second); now += int64(10 * time.Millisecond) {
+			if k.Take(now, 1).Allowed {
 				n++
 			}
 		}
@@ -149,24 +150,24 @@ func TestMarkersNameEachFault(t *testing.T) {
 // What a marker is given back, it does not turn into a better color.
 func TestMarkersGiveBack(t *testing.T) {
 	committed := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}
-	single := newKey(t, weir.SingleRateMarker{Committed: committed, Excess: 5})
-	require.Equal(t, green, color(single.take(t0, 8)))
-	require.Equal(t, yellow, color(single.take(t0, 3)))
-	assert.Equal(t, 1, single.ask(t0, weir.Ask{N: -2}).DecidedBy)
-	assert.Equal(t, 4, single.look(t0).Remaining, "of yellow")
-	assert.Equal(t, 1, single.ask(t0, weir.Ask{N: -2}).DecidedBy, "one of them yellow, one green")
-	assert.Equal(t, 5, single.look(t0).Remaining, "of yellow, all there are")
-	assert.Equal(t, green, color(single.take(t0, 3)))
-	assert.Equal(t, yellow, color(single.take(t0, 1)))
-	single.ask(t0, weir.Ask{N: -1000})
-	assert.Equal(t, single.Expiry(single.state), t0, "both are full, and no more than full")
+	single := kit.NewKey(t, weir.SingleRateMarker{Committed: committed, Excess: 5})
+	require.Equal(t, green, color(single.Take(kit.T0, 8)))
+	require.Equal(t, yellow, color(single.Take(kit.T0, 3)))
+	assert.Equal(t, 1, single.Ask(kit.T0, weir.Ask{N: -2}).DecidedBy)
+	assert.Equal(t, 4, single.Look(kit.T0).Remaining, "of yellow")
+	assert.Equal(t, 1, single.Ask(kit.T0, weir.Ask{N: -2}).DecidedBy, "one of them yellow, one green")
+	assert.Equal(t, 5, single.Look(kit.T0).Remaining, "of yellow, all there are")
+	assert.Equal(t, green, color(single.Take(kit.T0, 3)))
+	assert.Equal(t, yellow, color(single.Take(kit.T0, 1)))
+	single.Ask(kit.T0, weir.Ask{N: -1000})
+	assert.Equal(t, single.Expiry(single.State), kit.T0, "both are full, and no more than full")
 
-	two := newKey(t, weir.TwoRateMarker{Committed: committed, Peak: weir.TokenBucket{Limit: 2, Per: time.Second, Burst: 15}})
-	require.Equal(t, green, color(two.take(t0, 10)))
-	require.Equal(t, yellow, color(two.take(t0, 5)))
-	two.ask(t0, weir.Ask{N: -9})
-	assert.Equal(t, yellow, color(two.take(t0, 9)))
-	assert.Equal(t, red, color(two.take(t0, 1)))
+	two := kit.NewKey(t, weir.TwoRateMarker{Committed: committed, Peak: weir.TokenBucket{Limit: 2, Per: time.Second, Burst: 15}})
+	require.Equal(t, green, color(two.Take(kit.T0, 10)))
+	require.Equal(t, yellow, color(two.Take(kit.T0, 5)))
+	two.Ask(kit.T0, weir.Ask{N: -9})
+	assert.Equal(t, yellow, color(two.Take(kit.T0, 9)))
+	assert.Equal(t, red, color(two.Take(kit.T0, 1)))
 }
 
 func TestMarkersUpToAndRegardless(t *testing.T) {
@@ -174,13 +175,13 @@ func TestMarkersUpToAndRegardless(t *testing.T) {
 	single := weir.SingleRateMarker{Committed: committed, Excess: 15}
 	two := weir.TwoRateMarker{Committed: committed, Peak: weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 15}}
 	for _, p := range []weir.Policy{single, two} {
-		k := newKey(t, p)
-		a := k.ask(t0, weir.Ask{N: 50, Mode: weir.UpTo})
+		k := kit.NewKey(t, p)
+		a := k.Ask(kit.T0, weir.Ask{N: 50, Mode: weir.UpTo})
 		assert.Equal(t, 15, a.Granted)
 		assert.Equal(t, yellow, color(a.Result))
-		a = k.ask(t0, weir.Ask{N: 20, Mode: weir.Regardless})
+		a = k.Ask(kit.T0, weir.Ask{N: 20, Mode: weir.Regardless})
 		assert.Equal(t, yellow, color(a.Result))
-		a = k.ask(t0, weir.Ask{N: 20, Mode: weir.UpTo})
+		a = k.Ask(kit.T0, weir.Ask{N: 20, Mode: weir.UpTo})
 		assert.False(t, a.Allowed, "R19: green is not in debt, but there is less than nothing of both")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R6: forgetting is never observable. Two limiters get the same takes: one on a store that is so
@@ -21,7 +22,7 @@ func FuzzForgetting(f *testing.F) {
 	f.Fuzz(func(t *testing.T, policy uint8, steps []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			const maxKeys = 6
-			p := everyPolicy[int(policy)%len(everyPolicy)]
+			p := kit.EveryPolicy[int(policy)%len(kit.EveryPolicy)]
 			mock := clock.NewMock()
 			small := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(&weir.MemStore{MaxKeys: maxKeys})))
 			forever := map[string]*weir.KeyedLimiter{}
@@ -29,7 +30,7 @@ func FuzzForgetting(f *testing.F) {
 				if forever[k] == nil {
 					forever[k] = weir.Must(weir.New(p, weir.WithClock(mock)))
 				}
-				return take(t, forever[k], k, 0)
+				return kit.Take(t, forever[k], k, 0)
 			}
 			inUse := func() (n int) {
 				for k := range forever {
@@ -40,7 +41,7 @@ func FuzzForgetting(f *testing.F) {
 				return n
 			}
 			for i, b := range steps {
-				k, n := key(int(b%16)), int(b>>4)%4
+				k, n := kit.KeyName(int(b%16)), int(b>>4)%4
 				if b>>6 == 3 { // time passes: up to the key's reset, a nanosecond before or after it, or 100 ms
 					passes := []time.Duration{look(k).ResetAfter, look(k).ResetAfter - 1, look(k).ResetAfter + 1, 100 * time.Millisecond}[n]
 					mock.Add(max(passes, 0))
@@ -49,7 +50,7 @@ func FuzzForgetting(f *testing.F) {
 				if look(k).ResetAfter == 0 && inUse() == maxKeys {
 					continue // there would be no room for it
 				}
-				require.Equal(t, take(t, forever[k], k, n), take(t, small, k, n), "step %d: %d of %s", i, n, k)
+				require.Equal(t, kit.Take(t, forever[k], k, n), kit.Take(t, small, k, n), "step %d: %d of %s", i, n, k)
 			}
 		})
 	})

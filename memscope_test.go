@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // P23: a policy that is changed every second, for years, or limiters that come and go on one store, do not
@@ -21,7 +22,7 @@ func TestP23_PoliciesThatAreGone(t *testing.T) {
 		for i := range 100 {
 			require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: first + i, Per: time.Hour}))
 			l.Allow("a key that is carried from one to the next")
-			l.Allow(key(first + i)) // one that keeps its policy
+			l.Allow(kit.KeyName(first + i)) // one that keeps its policy
 		}
 	}
 	for i := range 10 {
@@ -33,7 +34,7 @@ func TestP23_PoliciesThatAreGone(t *testing.T) {
 		runtime.GC()
 		last := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(store), weir.WithClock(mock)))
 		for i := range 2000 {
-			last.Allow(key(i)) // lets the store sweep
+			last.Allow(kit.KeyName(i)) // lets the store sweep
 		}
 		return weir.Writers(store) <= 10
 	}, time.Minute, time.Millisecond)
@@ -49,5 +50,5 @@ func TestPoliciesOfKeysThatCount(t *testing.T) {
 	for range 20 {
 		runtime.GC()
 	}
-	assert.Equal(t, 2, take(t, l, "k", 0).Remaining)
+	assert.Equal(t, 2, kit.Take(t, l, "k", 0).Remaining)
 }

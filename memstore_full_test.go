@@ -12,17 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // P7: junk keys can't push out a count, nor use up memory.
 func TestP7_AFloodForgetsNobody(t *testing.T) {
 	const maxKeys = 100_000
-	flood := shorter(10_000_000, 250_000)
+	flood := runs.Long(10_000_000, 250_000)
 	store := &weir.MemStore{MaxKeys: maxKeys}
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Hour}, weir.WithStore(store), weir.WithClock(clock.NewMock())))
 	for l.Allow("abuser") {
 	}
-	require.Equal(t, 99, take(t, l, "regular", 1).Remaining)
+	require.Equal(t, 99, kit.Take(t, l, "regular", 1).Remaining)
 
 	before := heap()
 	buffer := make([]byte, 0, 32)
@@ -32,7 +34,7 @@ func TestP7_AFloodForgetsNobody(t *testing.T) {
 	assert.LessOrEqual(t, store.Len(), maxKeys)
 	assert.Less(t, heap()-before, 32<<20, "bytes of heap")
 	assert.False(t, l.Allow("abuser"), "still over its limit")
-	assert.Equal(t, 98, take(t, l, "regular", 1).Remaining, "still served, from its own count")
+	assert.Equal(t, 98, kit.Take(t, l, "regular", 1).Remaining, "still served, from its own count")
 	runtime.KeepAlive(l)
 }
 
@@ -46,7 +48,7 @@ func heap() int {
 // When there is no room, new keys share an allowance, one per first segment, and none of them has more
 // than one allowance, even when there is room again.
 func TestMemStoreOverflow(t *testing.T) {
-	each(t, everyPolicy, func(t *testing.T, p weir.Policy) {
+	kit.EachInBubble(t, kit.EveryPolicy, func(t *testing.T, p weir.Policy) {
 		if w, ok := p.(weir.FixedWindow); ok && w.Limit == 1_000_000_000 {
 			return // as good as unlimited
 		}
@@ -55,15 +57,15 @@ func TestMemStoreOverflow(t *testing.T) {
 		store := &weir.MemStore{MaxKeys: 10}
 		l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
 		for i := range 10 {
-			require.True(t, l.Allow(key(i)))
+			require.True(t, l.Allow(kit.KeyName(i)))
 		}
 		shared := 0
 		for i := range 1000 {
-			if l.Allow(key(100 + i)) {
+			if l.Allow(kit.KeyName(100 + i)) {
 				shared++
 			}
 		}
-		one := take(t, l, "another", 0).Limit
+		one := kit.Take(t, l, "another", 0).Limit
 		if _, ok := p.(weir.LeakyBucket); ok {
 			one = 1
 		}
@@ -71,15 +73,15 @@ func TestMemStoreOverflow(t *testing.T) {
 		assert.Equal(t, 10, store.Len())
 
 		for i := range 10 {
-			assert.Zero(t, take(t, l, key(i), 0).RetryAfter)
+			assert.Zero(t, kit.Take(t, l, kit.KeyName(i), 0).RetryAfter)
 		}
-		r := take(t, l, "another", 1)
+		r := kit.Take(t, l, "another", 1)
 		assert.False(t, r.Allowed)
 		mock.Add(r.RetryAfter)
-		assert.True(t, take(t, l, "another", 1).Allowed, "at the instant that was told")
+		assert.True(t, kit.Take(t, l, "another", 1).Allowed, "at the instant that was told")
 		mock.Add(time.Minute)
 		for i := range 10 {
-			assert.True(t, take(t, l, key(200+i), 1).Allowed, "there is room again")
+			assert.True(t, kit.Take(t, l, kit.KeyName(200+i), 1).Allowed, "there is room again")
 		}
 		assert.LessOrEqual(t, store.Len(), 10)
 	})
@@ -93,14 +95,14 @@ func TestMemStoreOverflowIsInherited(t *testing.T) {
 		quick := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Second}, weir.WithClock(mock), weir.WithStore(store), weir.WithName("quick")))
 		login := weir.Must(weir.New(weir.SlidingLog{Limit: 5, Per: time.Minute}, weir.WithClock(mock), weir.WithStore(store), weir.WithName("login")))
 		require.True(t, quick.Allow("other"))
-		require.Equal(t, 1, take(t, login, "victim", 4).Remaining, "shares, since the store is full")
+		require.Equal(t, 1, kit.Take(t, login, "victim", 4).Remaining, "shares, since the store is full")
 		require.Equal(t, 1, store.Len())
 		mock.Add(2 * time.Second) // other is as good as new, and gives way
-		assert.Equal(t, 0, take(t, login, "victim", 1).Remaining)
+		assert.Equal(t, 0, kit.Take(t, login, "victim", 1).Remaining)
 		assert.Equal(t, 1, store.Len(), "victim")
 		assert.False(t, login.Allow("victim"))
 		mock.Add(time.Minute)
-		assert.Equal(t, 4, take(t, login, "victim", 1).Remaining)
+		assert.Equal(t, 4, kit.Take(t, login, "victim", 1).Remaining)
 	})
 }
 
@@ -113,9 +115,9 @@ func TestR16_WhatAKeyInheritsIsGivenBack(t *testing.T) {
 	require.True(t, l.Allow("first"))
 	require.True(t, l.Allow("shares"))
 	require.NoError(t, l.Reset(background, "first"))
-	setPolicy(t, l, weir.FixedWindow{Limit: 10, Per: time.Hour})
+	kit.SetPolicy(t, l, weir.FixedWindow{Limit: 10, Per: time.Hour})
 	require.NoError(t, l.Return(background, "shares", 1))
 	for i := range 100 {
-		assert.NotPanics(t, func() { l.Allow(key(i)) })
+		assert.NotPanics(t, func() { l.Allow(kit.KeyName(i)) })
 	}
 }

@@ -1,13 +1,11 @@
 package weir_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -15,49 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
-
-// everyPolicy is one of each, and of each way to keep a state: in one word, in several, growing.
-var everyPolicy = []weir.Policy{
-	weir.TokenBucket{Limit: 5, Per: time.Second},
-	weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 5},
-	weir.LeakyBucket{Limit: 5, Per: time.Second},
-	weir.LeakyBucket{Limit: 7, Per: time.Second},
-	weir.FixedWindow{Limit: 5, Per: time.Second},
-	weir.FixedWindow{Limit: 1_000_000_000, Per: time.Microsecond},
-	weir.FixedWindow{Limit: 5, Per: time.Second, FromFirst: true},
-	weir.SlidingWindow{Limit: 5, Per: time.Second},
-	weir.SlidingWindow{Limit: 5, Per: time.Second, Buckets: 10},
-	weir.SlidingLog{Limit: 5, Per: time.Second},
-}
-
-func take(t *testing.T, l weir.Limiter, key string, n int) weir.Result {
-	t.Helper()
-	r, err := l.Take(context.Background(), key, n)
-	require.NoError(t, err)
-	return r
-}
-
-// each runs a test for every policy, in a bubble, where the mock's pauses take no time.
-func each(t *testing.T, policies []weir.Policy, test func(t *testing.T, p weir.Policy)) {
-	for _, p := range policies {
-		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, p) })
-		})
-	}
-}
-
-func key(i int) string { return fmt.Sprintf("key-%d", i) }
 
 // Allow has a way of its own through MemStore; it must answer as Take does.
 func TestAllowIsTakeOfOne(t *testing.T) {
-	each(t, everyPolicy, func(t *testing.T, p weir.Policy) {
+	kit.EachInBubble(t, kit.EveryPolicy, func(t *testing.T, p weir.Policy) {
 		mock := clock.NewMock()
 		a := weir.Must(weir.New(p, weir.WithClock(mock)))
 		b := weir.Must(weir.New(p, weir.WithClock(mock)))
 		for i := range 2000 {
-			require.Equal(t, take(t, a, "k", 1).Allowed, b.Allow("k"), "call %d", i)
-			require.Equal(t, take(t, a, "k", 0), take(t, b, "k", 0), "after call %d", i)
+			require.Equal(t, kit.Take(t, a, "k", 1).Allowed, b.Allow("k"), "call %d", i)
+			require.Equal(t, kit.Take(t, a, "k", 0), kit.Take(t, b, "k", 0), "after call %d", i)
 			mock.Add(time.Duration(i*i%97) * time.Millisecond / 3)
 		}
 	})
@@ -65,17 +33,17 @@ func TestAllowIsTakeOfOne(t *testing.T) {
 
 // R6: what is forgotten is as good as new, and it is forgotten in the course of other calls.
 func TestR6_MemStoreForgets(t *testing.T) {
-	each(t, everyPolicy, func(t *testing.T, p weir.Policy) {
+	kit.EachInBubble(t, kit.EveryPolicy, func(t *testing.T, p weir.Policy) {
 		mock := clock.NewMock()
 		store := new(weir.MemStore)
 		l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
 		for i := range 3000 {
-			l.Allow(key(i))
+			l.Allow(kit.KeyName(i))
 		}
 		require.Equal(t, 3000, store.Len(), "nothing can be forgotten yet")
 		mock.Add(time.Minute)
 		for i := range 10000 {
-			l.Allow(key(3000 + i))
+			l.Allow(kit.KeyName(3000 + i))
 			mock.Add(time.Millisecond)
 		}
 		assert.Less(t, store.Len(), 5000)
@@ -101,9 +69,9 @@ func TestMemStoreForgetsWithoutNewKeys(t *testing.T) {
 				c := new(ticking)
 				store := new(weir.MemStore)
 				l := weir.Must(weir.New(p, weir.WithClock(c), weir.WithStore(store)))
-				keys := shorter(3000, 300)
+				keys := runs.Long(3000, 300)
 				for i := range keys {
-					l.Allow(key(i))
+					l.Allow(kit.KeyName(i))
 				}
 				c.now.Add(int64(time.Hour))
 				for range 200 * keys {
@@ -137,7 +105,7 @@ func TestR11_KeysAndNames(t *testing.T) {
 	}
 	assert.Equal(t, 5*len(keys), store.Len())
 	again := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: time.Hour}, weir.WithStore(store), weir.WithName("a:")))
-	assert.Zero(t, take(t, again, "a:b", 1).Remaining, "the same name shares")
+	assert.Zero(t, kit.Take(t, again, "a:b", 1).Remaining, "the same name shares")
 }
 
 // A key's bytes may change after the call, as those of a request's buffer do.
@@ -156,7 +124,7 @@ func TestMemStoreKeepsNoKey(t *testing.T) {
 // granted twice or lost.
 func TestR10_MemStoreWhileItGrows(t *testing.T) {
 	const keys, goroutines, limit = 20000, 8, 5
-	each(t, []weir.Policy{
+	kit.EachInBubble(t, []weir.Policy{
 		weir.TokenBucket{Limit: limit, Per: time.Hour},
 		weir.TokenBucket{Limit: 7, Per: time.Hour, Burst: limit},
 		weir.SlidingLog{Limit: limit, Per: time.Hour},
@@ -168,7 +136,7 @@ func TestR10_MemStoreWhileItGrows(t *testing.T) {
 		for range goroutines {
 			all.Go(func() {
 				for i := range keys {
-					if l.Allow(key(i)) {
+					if l.Allow(kit.KeyName(i)) {
 						granted.Add(1)
 					}
 				}

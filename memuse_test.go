@@ -10,13 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // R22: a million keys come once, and then only a thousand regular ones, for which the limiter
 // allows, denies or looks. The store forgets the others, and gives their memory back.
 func TestR22_MemoryFollowsTheKeysInUse(t *testing.T) {
 	const regular = 1000
-	once := shorter(1_000_000, 50_000)
+	once := runs.Long(1_000_000, 50_000)
 	look := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(background, k, 0) }
 	allow := func(l *weir.KeyedLimiter, k string) { l.Allow(k) }
 	take := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(background, k, 1) }
@@ -41,12 +43,12 @@ func TestR22_MemoryFollowsTheKeysInUse(t *testing.T) {
 			l := weir.Must(weir.New(c.policy, weir.WithClock(mock), weir.WithStore(store)))
 			before := calmHeap()
 			for i := range once {
-				l.Allow(key(i))
+				l.Allow(kit.KeyName(i))
 			}
 			mock.now.Add(int64(time.Hour))
 			peak := calmHeap() - before
 			for i := range 4 * once {
-				c.ask(l, key(i%regular))
+				c.ask(l, kit.KeyName(i%regular))
 			}
 			assert.Less(t, store.Len(), once/20)
 			assert.Less(t, calmHeap()-before, peak/20, "bytes, of %d", peak)
@@ -67,12 +69,12 @@ func TestR22_KeysThatComeBackStay(t *testing.T) {
 			mock, store := new(stepping), new(weir.MemStore)
 			l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
 			for i := range keys {
-				l.Allow(key(i))
+				l.Allow(kit.KeyName(i))
 			}
-			for round := range shorter(20, 5) {
+			for round := range runs.Long(20, 5) {
 				for i := range keys {
 					mock.now.Add(int64(time.Microsecond)) // each key has expired since it was asked for last
-					if !l.Allow(key(i)) {
+					if !l.Allow(kit.KeyName(i)) {
 						require.Fail(t, "denied")
 					}
 				}
@@ -90,7 +92,7 @@ func (c *stepping) Now() time.Time { return time.Unix(0, c.now.Load()) }
 // R22: keys of which the store has several words share pages. Where one of a hundred stays in use,
 // it takes as much as in a store that has not seen the others.
 func TestR22_SurvivorsShareFewPages(t *testing.T) {
-	keys := shorter(200_000, 50_000)
+	keys := runs.Long(200_000, 50_000)
 	for _, p := range []weir.Policy{
 		weir.SlidingLog{Limit: 3, Per: time.Hour},
 		weir.TokenBucket{Limit: 7, Per: time.Hour},
@@ -102,12 +104,12 @@ func TestR22_SurvivorsShareFewPages(t *testing.T) {
 				before := calmHeap()
 				l := weir.Must(weir.New(p, weir.WithClock(mock), weir.WithStore(store)))
 				for i := 0; i < keys; i += every {
-					l.Allow(key(i))
+					l.Allow(kit.KeyName(i))
 				}
 				for range 6 {
 					mock.now.Add(int64(30 * time.Minute))
 					for i := range keys {
-						l.Allow(key(i % (keys / 100) * 100))
+						l.Allow(kit.KeyName(i % (keys / 100) * 100))
 					}
 				}
 				require.LessOrEqual(t, store.Len(), keys/100*2)
@@ -123,7 +125,7 @@ func TestR22_SurvivorsShareFewPages(t *testing.T) {
 // R22: a limiter costs what its keys need, and next to nothing before it is used.
 func TestR22_ManyLimiters(t *testing.T) {
 	const limiters = 5000
-	for _, p := range everyPolicy {
+	for _, p := range kit.EveryPolicy {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
 			all := make([]*weir.KeyedLimiter, limiters)
 			before := calmHeap()
@@ -132,8 +134,8 @@ func TestR22_ManyLimiters(t *testing.T) {
 			}
 			made := (calmHeap() - before) / limiters
 			for i, l := range all {
-				l.Allow(key(i))
-				l.Allow(key(i + 1))
+				l.Allow(kit.KeyName(i))
+				l.Allow(kit.KeyName(i + 1))
 			}
 			used := (calmHeap() - before) / limiters
 			assert.Less(t, made, 800, "bytes of a limiter that was made")

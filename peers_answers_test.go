@@ -10,36 +10,37 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // While a bucket was below zero its refill knew no upper end: 499 events at once at 5 per 10 ms.
 func TestP11_RefillEndsAtTheBurst(t *testing.T) {
-	k := newKey(t, weir.TokenBucket{Limit: 5, Per: 10 * time.Millisecond})
-	k.fill(t0)
+	k := kit.NewKey(t, weir.TokenBucket{Limit: 5, Per: 10 * time.Millisecond})
+	k.Fill(kit.T0)
 	for range 10 {
-		require.True(t, k.ask(t0, weir.Ask{N: 5, MaxWait: time.Second}).Allowed)
+		require.True(t, k.Ask(kit.T0, weir.Ask{N: 5, MaxWait: time.Second}).Allowed)
 	}
-	assert.Equal(t, 0, k.look(t0+int64(100*time.Millisecond)).Remaining)
-	assert.Equal(t, 5, k.fill(t0+int64(time.Second)))
+	assert.Equal(t, 0, k.Look(kit.T0+int64(100*time.Millisecond)).Remaining)
+	assert.Equal(t, 5, k.Fill(kit.T0+int64(time.Second)))
 
-	eachKind(t, func(t *testing.T, p weir.Policy) {
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
 		for _, debt := range []weir.Ask{{MaxWait: year}, {Mode: weir.Regardless}} {
-			k := newKey(t, p)
-			limit := k.fill(t0)
+			k := kit.NewKey(t, p)
+			limit := k.Fill(kit.T0)
 			debt.N = limit
 			for range 10 {
-				k.ask(t0, debt)
+				k.Ask(kit.T0, debt)
 			}
-			assert.Equal(t, limit, k.fill(t0+int64(year)))
-			assert.Zero(t, k.fill(t0+int64(year)))
+			assert.Equal(t, limit, k.Fill(kit.T0+int64(year)))
+			assert.Zero(t, k.Fill(kit.T0+int64(year)))
 		}
 	})
 }
 
 // More than one event a nanosecond divided by an interval of zero.
 func TestP17_MoreThanOneANanosecond(t *testing.T) {
-	for _, p := range allPolicies(2_000_000_000, time.Second) {
-		clock := &handClock{time.Unix(0, t0)}
+	for _, p := range kit.AllPolicies(2_000_000_000, time.Second) {
+		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 		l := weir.Must(weir.New(p, weir.WithClock(clock)))
 		assert.True(t, l.Allow("key"))
 		r, err := l.Take(context.Background(), "key", 1_999_999_999)
@@ -55,7 +56,7 @@ func TestP17_MoreThanOneANanosecond(t *testing.T) {
 
 // A rate of zero made a loop without end.
 func TestP17_ARateOfZeroIsRefused(t *testing.T) {
-	for _, p := range append(allPolicies(0, time.Second), allPolicies(1, 0)...) {
+	for _, p := range append(kit.AllPolicies(0, time.Second), kit.AllPolicies(1, 0)...) {
 		_, err := weir.New(p)
 		assert.Error(t, err, "%#v", p)
 	}
@@ -77,10 +78,10 @@ func TestP17_ANilLimiterDenies(t *testing.T) {
 // Today's epoch in seconds as a float has no room for the fractions of 6, 9 or 5000 a second.
 func TestP18_TodayIsNotTooLate(t *testing.T) {
 	for _, limit := range []int{6, 9, 5000} {
-		k, now := newKey(t, weir.TokenBucket{Limit: limit, Per: time.Second, Burst: 1}), t0+123_456_789
+		k, now := kit.NewKey(t, weir.TokenBucket{Limit: limit, Per: time.Second, Burst: 1}), kit.T0+123_456_789
 		for range 3 * limit {
-			require.True(t, k.take(now, 1).Allowed, "%d a second", limit)
-			denied := k.take(now, 1)
+			require.True(t, k.Take(now, 1).Allowed, "%d a second", limit)
+			denied := k.Take(now, 1)
 			require.Equal(t, (time.Second+time.Duration(limit)-1)/time.Duration(limit), denied.RetryAfter)
 			now += int64(denied.RetryAfter)
 		}
@@ -96,11 +97,11 @@ func TestP25_RemainingIsNeverNegative(t *testing.T) {
 			require.LessOrEqual(t, r.Remaining, r.Limit)
 		}
 	})
-	eachKind(t, func(t *testing.T, p weir.Policy) {
-		k := newKey(t, p)
-		limit := k.fill(t0)
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
+		k := kit.NewKey(t, p)
+		limit := k.Fill(kit.T0)
 		for _, back := range []int{-1, -limit, -limit - 7, math.MinInt} {
-			r := k.take(t0, back)
+			r := k.Take(kit.T0, back)
 			assert.GreaterOrEqual(t, r.Remaining, 0)
 			assert.LessOrEqual(t, r.Remaining, limit)
 		}
@@ -110,7 +111,7 @@ func TestP25_RemainingIsNeverNegative(t *testing.T) {
 // The reset of a sliding window was told as the end of a fixed one.
 func TestP25_AWindowThatSlidesResetsWhenItHasSlid(t *testing.T) {
 	const s = time.Second
-	start := t0 - t0%int64(10*s)
+	start := kit.T0 - kit.T0%int64(10*s)
 	for _, test := range []struct {
 		policy weir.Policy
 		reset  time.Duration // after 10 events 4 s into the window
@@ -130,17 +131,17 @@ func TestP25_AWindowThatSlidesResetsWhenItHasSlid(t *testing.T) {
 		{weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 4, Per: 10 * s}, Excess: 6}, 25 * s},
 		{weir.TwoRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: 10 * s}, Peak: weir.TokenBucket{Limit: 10, Per: 10 * s}}, 10 * s},
 	} {
-		k, now := newKey(t, test.policy), start+int64(4*s)
-		require.Equal(t, 10, k.fill(now))
-		assert.Equal(t, test.reset, k.look(now).ResetAfter, "%#v", test.policy)
-		assert.NotZero(t, k.look(now+int64(test.reset)-1).ResetAfter)
-		assert.Zero(t, k.look(now+int64(test.reset)).ResetAfter)
+		k, now := kit.NewKey(t, test.policy), start+int64(4*s)
+		require.Equal(t, 10, k.Fill(now))
+		assert.Equal(t, test.reset, k.Look(now).ResetAfter, "%#v", test.policy)
+		assert.NotZero(t, k.Look(now+int64(test.reset)-1).ResetAfter)
+		assert.Zero(t, k.Look(now+int64(test.reset)).ResetAfter)
 	}
 }
 
 // More than ever fits was told to come back later, for nothing.
 func TestP25_WhatNeverFitsIsToldSo(t *testing.T) {
-	eachKind(t, func(t *testing.T, p weir.Policy) {
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
 		l := weir.Must(weir.New(p))
 		r, err := l.Take(context.Background(), "key", 11)
 		require.NoError(t, err)

@@ -12,19 +12,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A flap is two limiters with different limits, but one name and one store, as while a new
 // configuration is rolled out.
 type flap struct {
 	t        *testing.T
-	clock    handClock
+	clock    kit.HandClock
 	policies [2]weir.Policy
 	two      [2]*weir.KeyedLimiter
 }
 
 func newFlap(t *testing.T, p, q weir.Policy) *flap {
-	f, store := &flap{t: t, clock: handClock{time.Unix(0, t0)}, policies: [2]weir.Policy{p, q}}, new(weir.MemStore)
+	f, store := &flap{t: t, clock: kit.HandClock{Time: time.Unix(0, kit.T0)}, policies: [2]weir.Policy{p, q}}, new(weir.MemStore)
 	for i, p := range f.policies {
 		f.two[i] = weir.Must(weir.New(p, weir.WithStore(store), weir.WithClock(&f.clock), weir.WithName("api")))
 	}
@@ -53,9 +55,9 @@ func (f *flap) isComposed(i int) bool {
 // eachFlap runs a test of every policy of 100 a minute with every one of 50 a minute.
 func eachFlap(t *testing.T, test func(t *testing.T, f *flap)) {
 	i := 0
-	for _, p := range append(allPolicies(100, time.Minute), morePolicies(100, time.Minute)...) {
-		for _, q := range append(allPolicies(50, time.Minute), morePolicies(50, time.Minute)...) {
-			if i++; i%shorter(1, 7) != 0 {
+	for _, p := range append(kit.AllPolicies(100, time.Minute), kit.MorePolicies(100, time.Minute)...) {
+		for _, q := range append(kit.AllPolicies(50, time.Minute), kit.MorePolicies(50, time.Minute)...) {
+			if i++; i%runs.Long(1, 7) != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%#v and %#v", p, q), func(t *testing.T) {
@@ -98,7 +100,7 @@ func TestP10_AUsedUpAllowanceStaysSo(t *testing.T) {
 // Between policies of other kinds, what is used up of one limit counts for the other in proportion,
 // rounded up; and between buckets of tokens.
 func TestP10_TheShareUsedUpIsCarriedOver(t *testing.T) {
-	for _, p := range append(allPolicies(100, time.Minute), morePolicies(100, time.Minute)[:2]...) {
+	for _, p := range append(kit.AllPolicies(100, time.Minute), kit.MorePolicies(100, time.Minute)[:2]...) {
 		if _, queue := p.(weir.LeakyBucket); queue {
 			continue // it has no share: its outlet is free or busy
 		}
@@ -151,18 +153,18 @@ func TestP10_GoingToAndFroDelaysNobody(t *testing.T) {
 
 // In turns, the two grant at least the smaller rate over ten minutes, and at most the larger.
 func TestP10_GoingToAndFroKeepsTheRate(t *testing.T) {
-	for _, kind := range append(allPolicies(1, 1), weir.CalendarWindow{}) {
+	for _, kind := range append(kit.AllPolicies(1, 1), weir.CalendarWindow{}) {
 		t.Run(fmt.Sprintf("%T", kind), func(t *testing.T) {
 			f := newFlap(t, withRate(kind, 120), withRate(kind, 60))
 			granted := 0
 			for i := range 10 * 60 * 20 { // each 50 ms, the one and then the other
-				f.clock.Time = time.Unix(0, t0).Add(time.Duration(i) * 50 * time.Millisecond)
+				f.clock.Time = time.Unix(0, kit.T0).Add(time.Duration(i) * 50 * time.Millisecond)
 				if f.take(i, 1).Allowed {
 					granted++
 				}
 			}
 			most := 120
-			if isBucket(kind) { // those of two rates are two (R13)
+			if kit.IsBucket(kind) { // those of two rates are two (R13)
 				most += 60
 			}
 			assert.LessOrEqual(t, granted, most+10*most)
@@ -191,9 +193,9 @@ func withRate(p weir.Policy, limit int) weir.Policy {
 // A look that lost against another step on the same key counted an event.
 func TestP12_ALookThatLosesConsumesNothing(t *testing.T) {
 	const goroutines, rounds, limit = 8, 500, 3000
-	for _, p := range append(allPolicies(limit, time.Hour), morePolicies(limit, time.Hour)...) {
+	for _, p := range append(kit.AllPolicies(limit, time.Hour), kit.MorePolicies(limit, time.Hour)...) {
 		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
-			l := weir.Must(weir.New(p, weir.WithClock(&handClock{time.Unix(0, t0)})))
+			l := weir.Must(weir.New(p, weir.WithClock(&kit.HandClock{Time: time.Unix(0, kit.T0)})))
 			granted, looks := atomic.Int64{}, sync.WaitGroup{}
 			for range goroutines {
 				looks.Go(func() {
@@ -223,8 +225,8 @@ func TestP12_ALookThatLosesConsumesNothing(t *testing.T) {
 
 // A denied ask was counted all the same, and its sender had to sit it out.
 func TestP12_DenialsRunUpNoDebt(t *testing.T) {
-	eachKind(t, func(t *testing.T, p weir.Policy) {
-		clock := &handClock{time.Unix(0, t0)}
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
+		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 		l := weir.Must(weir.New(p, weir.WithClock(clock)))
 		for range 10 {
 			l.Allow("key")

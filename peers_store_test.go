@@ -12,17 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
-
-// A movingClock is set while others read it.
-type movingClock struct{ ns atomic.Int64 }
-
-func (c *movingClock) Now() time.Time                       { return time.Unix(0, c.ns.Load()) }
-func (c *movingClock) After(time.Duration) <-chan time.Time { return nil }
 
 // hammer lets goroutines take single events of the keys for as long as the clock moves, in steps,
 // to the end. It returns how many were granted to each key.
-func hammer(l *weir.KeyedLimiter, c *movingClock, step, end time.Duration, keys int) []int64 {
+func hammer(l *weir.KeyedLimiter, c *kit.MovingClock, step, end time.Duration, keys int) []int64 {
 	granted := make([]atomic.Int64, keys)
 	var over atomic.Bool
 	var turns atomic.Int64
@@ -30,7 +26,7 @@ func hammer(l *weir.KeyedLimiter, c *movingClock, step, end time.Duration, keys 
 	for g := range 8 {
 		all.Go(func() {
 			for i := g; !over.Load(); i++ {
-				if l.Allow(key(i % keys)) {
+				if l.Allow(kit.KeyName(i % keys)) {
 					granted[i%keys].Add(1)
 				}
 				turns.Add(1)
@@ -38,7 +34,7 @@ func hammer(l *weir.KeyedLimiter, c *movingClock, step, end time.Duration, keys 
 		})
 	}
 	for at, stop := time.Duration(0), time.Duration(0); at < end; at += step {
-		c.ns.Store(int64(at))
+		c.NS.Store(int64(at))
 		if at >= stop { // some times all keys are asked, however few processors there are
 			stop += end / 4
 			for enough := turns.Load() + int64(8*keys); turns.Load() < enough; {
@@ -62,7 +58,7 @@ func hammer(l *weir.KeyedLimiter, c *movingClock, step, end time.Duration, keys 
 // the same, and the key starts afresh. Here each key expires, is swept, and is used again all the
 // time, and is never granted more than its rate.
 func TestP5_ALiveEntryIsNeverDropped(t *testing.T) {
-	end := shorter(200*time.Millisecond, 40*time.Millisecond)
+	end := runs.Long(200*time.Millisecond, 40*time.Millisecond)
 	ms := int64(end / time.Millisecond)
 	for _, test := range []struct {
 		policy weir.Policy
@@ -75,7 +71,7 @@ func TestP5_ALiveEntryIsNeverDropped(t *testing.T) {
 		{weir.SlidingLog{Limit: 1, Per: time.Millisecond}, ms + 1},
 	} {
 		t.Run(fmt.Sprintf("%T%+v", test.policy, test.policy), func(t *testing.T) {
-			c := new(movingClock)
+			c := new(kit.MovingClock)
 			l := weir.Must(weir.New(test.policy, weir.WithClock(c), weir.WithStore(&weir.MemStore{MaxKeys: 500})))
 			for i, granted := range hammer(l, c, 100*time.Microsecond, end, 4) {
 				assert.LessOrEqual(t, granted, test.most, "key %d", i)
@@ -97,14 +93,14 @@ func TestP8_ShortPeriodsAreKept(t *testing.T) {
 			weir.SlidingWindow{Limit: 1, Per: per},
 			weir.SlidingLog{Limit: 1, Per: per},
 		} {
-			c := new(movingClock)
+			c := new(kit.MovingClock)
 			l := weir.Must(weir.New(p, weir.WithClock(c)))
 			require.True(t, l.Allow("k"))
 			for i := range 300 {
-				require.True(t, l.Allow(key(i)), "the store has much to sweep")
+				require.True(t, l.Allow(kit.KeyName(i)), "the store has much to sweep")
 				require.False(t, l.Allow("k"), "%T%+v", p, p)
 			}
-			c.ns.Store(int64(2 * per))
+			c.NS.Store(int64(2 * per))
 			require.True(t, l.Allow("k"), "%T%+v", p, p)
 		}
 	}
@@ -113,14 +109,14 @@ func TestP8_ShortPeriodsAreKept(t *testing.T) {
 // P9: elsewhere the window is found out before the lock is taken, and an event that comes late to
 // it clears the counts of the next. Here 100 in 50 ms are at most 100 in every window, on each key.
 func TestP9_ALateEventDoesNotClearTheWindow(t *testing.T) {
-	end := shorter(2*time.Second, 400*time.Millisecond)
+	end := runs.Long(2*time.Second, 400*time.Millisecond)
 	for _, p := range []weir.Policy{
 		weir.FixedWindow{Limit: 100, Per: 50 * time.Millisecond},
 		weir.SlidingWindow{Limit: 100, Per: 50 * time.Millisecond},
 		weir.SlidingWindow{Limit: 100, Per: 50 * time.Millisecond, Buckets: 5},
 	} {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
-			c := new(movingClock)
+			c := new(kit.MovingClock)
 			l := weir.Must(weir.New(p, weir.WithClock(c)))
 			windows := int64(end / (50 * time.Millisecond))
 			for i, granted := range hammer(l, c, 500*time.Microsecond, end, 3) {

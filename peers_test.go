@@ -11,59 +11,61 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // These tests are faults that other rate limiters have or had; P is the number of the fault.
 
 // Alternating between two instants ten seconds apart minted tokens at each step forward.
 func TestP1_LateTimestampsMintNothing(t *testing.T) {
-	k := newKey(t, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10})
+	k := kit.NewKey(t, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10})
 	granted := 0
 	for i := range int64(2000) {
-		if k.take(t0+i%2*10*int64(time.Second), 1).Allowed {
+		if k.Take(kit.T0+i%2*10*int64(time.Second), 1).Allowed {
 			granted++
 		}
 	}
 	assert.Equal(t, 1+10, granted, "one at t0, and a full bucket at t0+10s")
 
-	eachKind(t, func(t *testing.T, p weir.Policy) {
-		k, granted := newKey(t, p), 0
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
+		k, granted := kit.NewKey(t, p), 0
 		for i := range int64(2000) {
-			granted += k.fill(t0 + i%2*10*int64(time.Second))
+			granted += k.Fill(kit.T0 + i%2*10*int64(time.Second))
 		}
-		assert.LessOrEqual(t, granted, 2*newKey(t, p).fill(t0), "the allowances of two instants")
+		assert.LessOrEqual(t, granted, 2*kit.NewKey(t, p).Fill(kit.T0), "the allowances of two instants")
 	})
 }
 
 // n times the time of an event overflowed 63 bits, and so was in the past.
 func TestP2_LargeAsksDoNotOverflow(t *testing.T) {
 	const n = 2_562_056 // hours, which are more nanoseconds than fit
-	k := newKey(t, weir.TokenBucket{Limit: 1, Per: time.Hour})
-	assert.Equal(t, weir.Never, k.take(t0, n).RetryAfter)
+	k := kit.NewKey(t, weir.TokenBucket{Limit: 1, Per: time.Hour})
+	assert.Equal(t, weir.Never, k.Take(kit.T0, n).RetryAfter)
 
-	k = newKey(t, weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: n})
-	assert.True(t, k.take(t0, n).Allowed)
-	assert.False(t, k.take(t0, 1).Allowed)
-	assert.False(t, k.take(t0+100*int64(time.Hour), n).Allowed)
-	assert.Equal(t, 100, k.look(t0+100*int64(time.Hour)).Remaining)
+	k = kit.NewKey(t, weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: n})
+	assert.True(t, k.Take(kit.T0, n).Allowed)
+	assert.False(t, k.Take(kit.T0, 1).Allowed)
+	assert.False(t, k.Take(kit.T0+100*int64(time.Hour), n).Allowed)
+	assert.Equal(t, 100, k.Look(kit.T0+100*int64(time.Hour)).Remaining)
 }
 
 // The count times the window overflowed, and the day before weighed nothing.
 func TestP2_LargeCountsDoNotOverflow(t *testing.T) {
 	const limit, day = 200_000, 24 * time.Hour
-	start := t0 - t0%int64(day)
-	k := newKey(t, weir.SlidingWindow{Limit: limit, Per: day})
-	require.True(t, k.take(start, limit).Allowed)
+	start := kit.T0 - kit.T0%int64(day)
+	k := kit.NewKey(t, weir.SlidingWindow{Limit: limit, Per: day})
+	require.True(t, k.Take(start, limit).Allowed)
 
 	hourIntoNext := start + int64(day+time.Hour)
-	assert.False(t, k.take(hourIntoNext, limit).Allowed)
-	assert.Equal(t, limit-limit*23/24, k.look(hourIntoNext).Remaining)
+	assert.False(t, k.Take(hourIntoNext, limit).Allowed)
+	assert.Equal(t, limit-limit*23/24, k.Look(hourIntoNext).Remaining)
 }
 
 // Taking -n gave n events, unasked for.
 func TestP3_NegativeAsksMintNothing(t *testing.T) {
-	eachKind(t, func(t *testing.T, p weir.Policy) {
-		ctx, clock := context.Background(), &handClock{time.Unix(0, t0)}
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
+		ctx, clock := context.Background(), &kit.HandClock{Time: time.Unix(0, kit.T0)}
 		l := weir.Must(weir.New(p, weir.WithClock(clock)))
 		look, err := l.Take(ctx, "key", 0)
 		for err == nil && look.Remaining > 0 {
@@ -87,32 +89,32 @@ func TestP3_NegativeAsksMintNothing(t *testing.T) {
 // 1e9, 130 became 100, and above 1000 there was nothing.
 func TestP4_NoIntervalIsRounded(t *testing.T) {
 	for _, limit := range []int{6, 9, 130, 1500, 5000, 600_000_000, fiveBillion} {
-		k := newKey(t, weir.TokenBucket{Limit: limit, Per: time.Second})
-		k.fill(t0)
+		k := kit.NewKey(t, weir.TokenBucket{Limit: limit, Per: time.Second})
+		k.Fill(kit.T0)
 		granted := int64(0)
 		for ms := int64(1); ms <= 10_000; ms++ {
-			granted += int64(k.fill(t0 + ms*int64(time.Millisecond)))
+			granted += int64(k.Fill(kit.T0 + ms*int64(time.Millisecond)))
 		}
 		assert.Equal(t, 10*int64(limit), granted, "in ten seconds")
 	}
 
-	queue := newKey(t, weir.LeakyBucket{Limit: 130, Per: time.Second})
+	queue := kit.NewKey(t, weir.LeakyBucket{Limit: 130, Per: time.Second})
 	for range 130 {
-		queue.ask(t0, weir.Ask{N: 1, MaxWait: time.Minute})
+		queue.Ask(kit.T0, weir.Ask{N: 1, MaxWait: time.Minute})
 	}
-	assert.Equal(t, time.Second, queue.ask(t0, weir.Ask{N: 1, MaxWait: time.Minute}).Delay)
+	assert.Equal(t, time.Second, queue.Ask(kit.T0, weir.Ask{N: 1, MaxWait: time.Minute}).Delay)
 }
 
 // A key that had been idle for some minutes was dropped, whatever it owed: 60 an hour passed at 10 an hour.
 func TestP6_IdleKeysKeepTheirCount(t *testing.T) {
-	for _, p := range append(allPolicies(10, time.Hour), morePolicies(10, time.Hour)...) {
+	for _, p := range append(kit.AllPolicies(10, time.Hour), kit.MorePolicies(10, time.Hour)...) {
 		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
-			clock := &handClock{time.Unix(0, t0)}
+			clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 			l := weir.Must(weir.New(p, weir.WithClock(clock), weir.WithStore(&weir.MemStore{MaxKeys: 200})))
-			alone := newKey(t, p)
-			for minute := range shorter(180, 40) {
-				clock.Time = time.Unix(0, t0).Add(time.Duration(minute) * time.Minute)
-				want := alone.take(clock.UnixNano(), 1)
+			alone := kit.NewKey(t, p)
+			for minute := range runs.Long(180, 40) {
+				clock.Time = time.Unix(0, kit.T0).Add(time.Duration(minute) * time.Minute)
+				want := alone.Take(clock.UnixNano(), 1)
 				got, err := l.Take(context.Background(), "key", 1)
 				require.NoError(t, err)
 				require.Equal(t, want, got, "in minute %d", minute)
@@ -126,24 +128,24 @@ func TestP6_IdleKeysKeepTheirCount(t *testing.T) {
 
 // The same with a debt: events that were booked ahead.
 func TestP6_IdleKeysKeepTheirDebt(t *testing.T) {
-	clock, front := &handClock{time.Unix(0, t0)}, &frontStore{}
+	clock, front := &kit.HandClock{Time: time.Unix(0, kit.T0)}, &kit.FrontStore{}
 	front.MaxKeys = 200
 	p := weir.TokenBucket{Limit: 10, Per: time.Hour}
 	l := weir.Must(weir.New(p, weir.WithClock(clock), weir.WithStore(front)))
-	alone := newKey(t, p)
+	alone := kit.NewKey(t, p)
 	for range 5 {
-		front.instead = weir.Ask{N: 10, MaxWait: year}
+		front.Instead = weir.Ask{N: 10, MaxWait: year}
 		_, err := l.Take(context.Background(), "key", 0)
 		require.NoError(t, err)
-		alone.ask(t0, front.instead)
+		alone.Ask(kit.T0, front.Instead)
 	}
-	front.instead = weir.Ask{}
+	front.Instead = weir.Ask{}
 	granted := 0
 	for minute := range 6 * 60 {
-		clock.Time = time.Unix(0, t0).Add(time.Duration(minute) * time.Minute)
+		clock.Time = time.Unix(0, kit.T0).Add(time.Duration(minute) * time.Minute)
 		got, err := l.Take(context.Background(), "key", 1)
 		require.NoError(t, err)
-		require.Equal(t, alone.take(clock.UnixNano(), 1), got, "in minute %d", minute)
+		require.Equal(t, alone.Take(clock.UnixNano(), 1), got, "in minute %d", minute)
 		if got.Allowed {
 			granted++
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // planned is a limiter whose function chooses *plan for any key.
@@ -34,7 +35,7 @@ func manyPlans(n int) []weir.Policy {
 func BenchmarkR22_ManyPlansAreAsFastAsFew(b *testing.B) {
 	keys := make([]string, 100_000)
 	for i := range keys {
-		keys[i] = key(i)
+		keys[i] = kit.KeyName(i)
 	}
 	for _, n := range []int{100, 1024, 1025, 20_000, 100_000} {
 		l, plan := planned()
@@ -61,7 +62,7 @@ func TestR22_ManyPlansAreAsFastAsFew(t *testing.T) {
 	plans := manyPlans(20_000)
 	keys := make([]string, len(plans))
 	for i := range keys {
-		keys[i] = key(i)
+		keys[i] = kit.KeyName(i)
 	}
 	round := func() {
 		for i := range plans {
@@ -127,8 +128,8 @@ func TestR22_PlansThatComeAndGo(t *testing.T) {
 	store := new(weir.MemStore)
 	made := make([]*weir.KeyedLimiter, 20_000)
 	for i, p := range manyPlans(len(made)) {
-		made[i] = weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(key(i))))
-		take(t, made[i], "k", 0)
+		made[i] = weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(kit.KeyName(i))))
+		kit.Take(t, made[i], "k", 0)
 	}
 	clear(made[len(made)/2:])
 	require.Eventually(t, func() bool {
@@ -139,7 +140,7 @@ func TestR22_PlansThatComeAndGo(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range 1000 {
-		take(t, weir.Must(weir.New(weir.SlidingLog{Limit: 1 + i, Per: century}, weir.WithStore(store), weir.WithName(key(-i)))), "k", 0)
+		kit.Take(t, weir.Must(weir.New(weir.SlidingLog{Limit: 1 + i, Per: century}, weir.WithStore(store), weir.WithName(kit.KeyName(-i)))), "k", 0)
 	}
 	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(made)

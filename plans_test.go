@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 var background = context.Background()
@@ -36,25 +37,25 @@ func TestSetPolicy_KeepsWhatWasUsed(t *testing.T) {
 		{weir.SlidingLog{Limit: 3, Per: time.Minute}, weir.TokenBucket{Limit: 100, Per: time.Minute}, 1, 67},
 	} {
 		l := weir.Must(weir.New(test.from, weir.WithClock(clock.NewMock())))
-		take(t, l, "k", test.used)
+		kit.Take(t, l, "k", test.used)
 		require.NoError(t, l.SetPolicy(background, test.to))
-		assert.Equal(t, test.remains, take(t, l, "k", 0).Remaining, "%#v to %#v", test.from, test.to)
-		assert.Equal(t, take(t, l, "new", 0).Limit, take(t, l, "new", 0).Remaining, "another key")
+		assert.Equal(t, test.remains, kit.Take(t, l, "k", 0).Remaining, "%#v to %#v", test.from, test.to)
+		assert.Equal(t, kit.Take(t, l, "new", 0).Limit, kit.Take(t, l, "new", 0).Remaining, "another key")
 	}
 }
 
 // A key that was denied recovers by its new policy from the first ask on, and RetryAfter is tight.
 func TestR4_AfterSetPolicy(t *testing.T) {
-	h := &handClock{time.Unix(0, t0)}
+	h := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 10}, weir.WithClock(h)))
-	take(t, l, "k", 10)
+	kit.Take(t, l, "k", 10)
 	require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}))
-	denied := take(t, l, "k", 2)
+	denied := kit.Take(t, l, "k", 2)
 	assert.Equal(t, 10*time.Second, denied.RetryAfter, "for so long the new one would count them")
 	h.Time = h.Add(denied.RetryAfter - 1)
-	assert.False(t, take(t, l, "k", 2).Allowed)
+	assert.False(t, kit.Take(t, l, "k", 2).Allowed)
 	h.Time = h.Add(1)
-	assert.True(t, take(t, l, "k", 2).Allowed)
+	assert.True(t, kit.Take(t, l, "k", 2).Allowed)
 }
 
 // Going to and fro between two policies grants no more than the larger one.
@@ -77,7 +78,7 @@ func TestSetPolicy_RefusesWhatNewRefuses(t *testing.T) {
 	assert.EqualError(t, l.SetPolicy(background, nil), "weir: the Policy is nil, must be one")
 	assert.EqualError(t, l.SetPolicy(background, (*weir.SlidingLog)(nil)), "weir: the Policy is a nil *weir.SlidingLog, must be one")
 	assert.EqualError(t, l.SetPolicy(background, weir.SlidingLog{Per: 1}), "weir: weir.SlidingLog.Limit is 0, must be at least 1")
-	assert.Equal(t, 2, take(t, l, "k", 0).Limit, "as before")
+	assert.Equal(t, 2, kit.Take(t, l, "k", 0).Limit, "as before")
 	assert.Error(t, (*weir.KeyedLimiter)(nil).SetPolicy(background, weir.TokenBucket{Limit: 2, Per: time.Hour}))
 }
 
@@ -92,7 +93,7 @@ func TestWithPolicyFor(t *testing.T) {
 		weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy { return plans[key] })))
 
 	for key, limit := range map[string]int{"pro": 1000, "late": 5, "anybody": 10, "own": 77} {
-		assert.Equal(t, limit, take(t, l, key, 1).Limit, key)
+		assert.Equal(t, limit, kit.Take(t, l, key, 1).Limit, key)
 		assert.True(t, l.Allow(key))
 		assert.NoError(t, l.Wait(background, key, 1))
 	}
@@ -103,11 +104,11 @@ func TestWithPolicyFor(t *testing.T) {
 	assert.False(t, l.Allow("bad"))
 
 	plans["late"] = weir.FixedWindow{Limit: 8, Per: time.Minute}
-	assert.Equal(t, 8-3, take(t, l, "late", 0).Remaining)
+	assert.Equal(t, 8-3, kit.Take(t, l, "late", 0).Remaining)
 
 	require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: 20, Per: time.Minute}))
-	assert.Equal(t, 20, take(t, l, "anybody", 0).Limit)
-	assert.Equal(t, 1000, take(t, l, "pro", 0).Limit)
+	assert.Equal(t, 20, kit.Take(t, l, "anybody", 0).Limit)
+	assert.Equal(t, 1000, kit.Take(t, l, "pro", 0).Limit)
 
 	_, err = weir.New(weir.TokenBucket{Limit: 10, Per: time.Minute}, weir.WithPolicyFor(nil))
 	assert.EqualError(t, err, "weir: WithPolicyFor(nil), must be a function")
@@ -118,12 +119,12 @@ func TestWithPolicyFor_ANilPointerIsNoPlan(t *testing.T) {
 	plans := map[string]*weir.TokenBucket{"pro": {Limit: 1000, Per: time.Minute}}
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Minute}, weir.WithClock(clock.NewMock()),
 		weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy { return plans[key] })))
-	assert.Equal(t, 1000, take(t, l, "pro", 1).Limit)
-	assert.Equal(t, 10, take(t, l, "anybody", 1).Limit)
+	assert.Equal(t, 1000, kit.Take(t, l, "pro", 1).Limit)
+	assert.Equal(t, 10, kit.Take(t, l, "anybody", 1).Limit)
 	assert.True(t, l.Allow("anybody"))
 	assert.NoError(t, l.Wait(background, "anybody", 1))
 	require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: 20, Per: time.Minute}))
-	assert.Equal(t, 20, take(t, l, "anybody", 0).Limit)
+	assert.Equal(t, 20, kit.Take(t, l, "anybody", 0).Limit)
 }
 
 // weightless is a policy that cannot be compared and grants everything.
@@ -145,7 +146,7 @@ func TestP23_PoliciesAreForgotten(t *testing.T) {
 		return weir.TokenBucket{Limit: n, Per: time.Hour}
 	})))
 	for i := range 5000 {
-		require.True(t, l.Allow(key(i)))
+		require.True(t, l.Allow(kit.KeyName(i)))
 	}
 	assert.LessOrEqual(t, weir.PoliciesKnown(l), 2*1024)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // FuzzR21_AnyWords hands Deciders and Ledgers words that they have left, such with bits flipped,
@@ -110,11 +111,11 @@ func (tp *tape) words(state []uint64) []uint64 {
 
 func (tp *tape) word() uint64 {
 	return pick(tp, 0, 1, math.MaxUint64, math.MaxInt64, 1<<63, math.MaxUint64-uint64(tp.byte()), uint64(tp.byte()),
-		tp.uint64(), uint64(tp.any(math.MaxInt64)), uint64(t0))
+		tp.uint64(), uint64(tp.any(math.MaxInt64)), uint64(kit.T0))
 }
 
 func (tp *tape) instant() int64 {
-	return pick(tp, 0, 1, t0, t0, t0+tp.below(int64(time.Hour)), tp.any(math.MaxInt64), math.MaxInt64-1, math.MaxInt64)
+	return pick(tp, 0, 1, kit.T0, kit.T0, kit.T0+tp.below(int64(time.Hour)), tp.any(math.MaxInt64), math.MaxInt64-1, math.MaxInt64)
 }
 
 func (tp *tape) later(now int64) int64 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // Four come at once; a is granted. The policy changes while b, c and d (for two events) wait. A bucket of another rate
@@ -122,9 +123,9 @@ func TestSetPolicy_WhenTheStoreFails(t *testing.T) {
 	for fails := range 5 {
 		t.Run(fmt.Sprint("at step ", fails), func(t *testing.T) {
 			store, step := new(weir.MemStore), 0
-			failing := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			failing := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 				if step++; step == 4+fails {
-					return weir.Answer{}, errStore
+					return weir.Answer{}, kit.ErrStore
 				}
 				return store.Do(ctx, r)
 			})
@@ -136,13 +137,13 @@ func TestSetPolicy_WhenTheStoreFails(t *testing.T) {
 				c.end()
 				switch fails {
 				case 0: // what was booked could not be given back: all keep their turns
-					assert.ErrorIs(c.t, err, errStore)
+					assert.ErrorIs(c.t, err, kit.ErrStore)
 					c.want("a 0s", "b 1s", "c 2s")
 				case 1:
-					assert.ErrorIs(c.t, err, errStore)
+					assert.ErrorIs(c.t, err, kit.ErrStore)
 					c.want("a 0s", "b 0s store-fails", "c 1s")
 				case 2:
-					assert.ErrorIs(c.t, err, errStore)
+					assert.ErrorIs(c.t, err, kit.ErrStore)
 					c.want("a 0s", "c 0s store-fails", "b 1s")
 				default:
 					assert.NoError(c.t, err)

@@ -12,16 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // Of 16 that settle and cancel at once, one counts: what is charged in the end is what one of
 // them said.
 func TestR10_OneOfManySettles(t *testing.T) {
-	for _, p := range append(allPolicies(1000, time.Hour), weir.TokenBucket{Limit: 1000, Per: time.Hour, Burst: 999}) {
-		l, _ := frozen(p)
-		limit := take(t, l, "k", 0).Limit
+	for _, p := range append(kit.AllPolicies(1000, time.Hour), weir.TokenBucket{Limit: 1000, Per: time.Hour, Burst: 999}) {
+		l, _ := kit.Frozen(p)
+		limit := kit.Take(t, l, "k", 0).Limit
 		for range 200 {
-			r := reserve(t, l, 8)
+			r := kit.Reserve(t, l, 8)
 			require.True(t, r.Allowed)
 			var all sync.WaitGroup
 			start := make(chan struct{})
@@ -37,7 +38,7 @@ func TestR10_OneOfManySettles(t *testing.T) {
 			}
 			close(start)
 			all.Wait()
-			after := take(t, l, "k", 0)
+			after := kit.Take(t, l, "k", 0)
 			used := limit - after.Remaining
 			if _, isQueue := p.(weir.LeakyBucket); isQueue {
 				used = int(after.ResetAfter / (time.Hour / 1000))
@@ -51,30 +52,30 @@ func TestR10_OneOfManySettles(t *testing.T) {
 // A store that fails may have counted before it failed. So the call that it failed is
 // not tried again: what a second one would give back or charge might be counted twice.
 func TestReservation_AnErrorOfTheStoreIsFinal(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		for _, actual := range []int{0, 2, 9} {
 			for _, counts := range []bool{false, true} {
 				mem, fail := new(weir.MemStore), false
-				store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 					if !fail {
 						return mem.Do(ctx, r)
 					}
 					if counts {
 						_, _ = mem.Do(ctx, r)
 					}
-					return weir.Answer{Result: weir.Result{Allowed: true}, Delay: time.Hour}, errStore
+					return weir.Answer{Result: weir.Result{Allowed: true}, Delay: time.Hour}, kit.ErrStore
 				})
-				l, _ := frozen(p, weir.WithStore(store))
-				r := reserve(t, l, 5)
+				l, _ := kit.Frozen(p, weir.WithStore(store))
+				r := kit.Reserve(t, l, 5)
 				fail = true
 				first := r.Settle(background, actual)
-				require.ErrorIs(t, first, errStore)
+				require.ErrorIs(t, first, kit.ErrStore)
 				fail = false
-				before := take(t, l, "k", 0)
+				before := kit.Take(t, l, "k", 0)
 				require.Equal(t, first, r.Settle(background, actual))
-				require.ErrorIs(t, r.Settle(background, 7), errStore)
-				require.ErrorIs(t, r.Cancel(background), errStore)
-				require.Equal(t, before, take(t, l, "k", 0))
+				require.ErrorIs(t, r.Settle(background, 7), kit.ErrStore)
+				require.ErrorIs(t, r.Cancel(background), kit.ErrStore)
+				require.Equal(t, before, kit.Take(t, l, "k", 0))
 			}
 		}
 	})
@@ -84,14 +85,14 @@ func TestReservation_AnErrorOfTheStoreIsFinal(t *testing.T) {
 // the policy that booked it, whatever is wrong with the plan since (R16).
 func TestReservation_AnErrorBeforeTheStoreCanBeMended(t *testing.T) {
 	var fault atomic.Bool
-	l, _ := frozen(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.WithPolicyFor(func(context.Context, string) weir.Policy {
+	l, _ := kit.Frozen(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.WithPolicyFor(func(context.Context, string) weir.Policy {
 		if fault.Load() {
 			return weir.TokenBucket{}
 		}
 		return nil
 	}))
 	for _, actual := range []int{1, 9} {
-		r := reserve(t, l, 4)
+		r := kit.Reserve(t, l, 4)
 		fault.Store(true)
 		assert.ErrorContains(t, l.Return(background, "k", 1), "Limit is 0")
 		assert.ErrorContains(t, l.Reset(background, "k"), "Limit is 0")
@@ -101,7 +102,7 @@ func TestReservation_AnErrorBeforeTheStoreCanBeMended(t *testing.T) {
 		assert.ErrorContains(t, err, "Limit is 0")
 		require.NoError(t, r.Settle(background, actual))
 		fault.Store(false)
-		assert.Equal(t, 10-actual, take(t, l, "k", 0).Remaining)
+		assert.Equal(t, 10-actual, kit.Take(t, l, "k", 0).Remaining)
 		require.NoError(t, l.Reset(background, "k"))
 	}
 }
@@ -111,7 +112,7 @@ func TestP22_SettlingReturnsWhenTheStoreHangs(t *testing.T) {
 	for _, actual := range []int{0, 9} {
 		synctest.Test(t, func(t *testing.T) {
 			mem, hang := new(weir.MemStore), false
-			store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 				if hang {
 					<-ctx.Done()
 					return weir.Answer{}, ctx.Err()
@@ -119,7 +120,7 @@ func TestP22_SettlingReturnsWhenTheStoreHangs(t *testing.T) {
 				return mem.Do(ctx, r)
 			})
 			l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store)))
-			r := reserve(t, l, 5)
+			r := kit.Reserve(t, l, 5)
 			hang = true
 			start := time.Now()
 			within := func(d time.Duration, call func(ctx context.Context) error) func() {
@@ -158,19 +159,19 @@ func TestP3_ADegradedReservationGivesNothingBack(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			shared := new(faulty)
-			l, _ := frozen(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(front(shared)))
-			take(t, l, "k", 6)
-			shared.down.Store(true)
-			cancelled, less, more := reserve(t, l, 2), reserve(t, l, 2), reserve(t, l, 2)
+			shared := new(kit.Faulty)
+			l, _ := kit.Frozen(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(front(shared)))
+			kit.Take(t, l, "k", 6)
+			shared.Down.Store(true)
+			cancelled, less, more := kit.Reserve(t, l, 2), kit.Reserve(t, l, 2), kit.Reserve(t, l, 2)
 			require.True(t, cancelled.Degraded && less.Degraded && more.Degraded, name)
-			shared.down.Store(false)
+			shared.Down.Store(false)
 			time.Sleep(time.Second) // the cool-down
 			require.NoError(t, cancelled.Cancel(background))
 			require.NoError(t, less.Settle(background, 1))
-			assert.Equal(t, 4, take(t, l, "k", 0).Remaining, name)
+			assert.Equal(t, 4, kit.Take(t, l, "k", 0).Remaining, name)
 			require.NoError(t, more.Settle(background, 3))
-			assert.Equal(t, 3, take(t, l, "k", 0).Remaining, name)
+			assert.Equal(t, 3, kit.Take(t, l, "k", 0).Remaining, name)
 		})
 	}
 }
@@ -178,15 +179,15 @@ func TestP3_ADegradedReservationGivesNothingBack(t *testing.T) {
 // A store that panics does so in the call; the others are told.
 func TestReservation_WhenTheStorePanics(t *testing.T) {
 	mem, broken := new(weir.MemStore), false
-	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		if broken {
 			panic("broken")
 		}
 		return mem.Do(ctx, r)
 	})
-	l, _ := frozen(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store))
+	l, _ := kit.Frozen(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store))
 	for _, actual := range []int{0, 9} {
-		r := reserve(t, l, 5)
+		r := kit.Reserve(t, l, 5)
 		broken = true
 		assert.PanicsWithValue(t, "broken", func() { _ = r.Settle(background, actual) })
 		broken = false

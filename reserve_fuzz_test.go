@@ -1,7 +1,6 @@
 package weir_test
 
 import (
-	"context"
 	"math"
 	"math/big"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // FuzzReservations lets one caller take, reserve, settle, cancel, return and reset, in any order
@@ -44,7 +44,7 @@ type open struct {
 	per     time.Duration
 	policy  weir.Policy
 	limiter *weir.KeyedLimiter
-	clock   handClock
+	clock   kit.HandClock
 	now     int64
 	model   model
 	made    []*booked
@@ -61,10 +61,10 @@ type booked struct {
 }
 
 func newOpen(t *testing.T, tp *tape) *open {
-	x := &open{tape: tp, t: t, now: t0}
+	x := &open{tape: tp, t: t, now: kit.T0}
 	x.limit = 1 + int(tp.byte())%40
 	x.per = 5 * pick(tp, time.Second, time.Second/5, time.Minute, 7*time.Nanosecond, time.Duration(x.limit)*time.Millisecond, 12347*time.Microsecond)
-	policies := append(allPolicies(x.limit, x.per),
+	policies := append(kit.AllPolicies(x.limit, x.per),
 		weir.TokenBucket{Limit: x.limit, Per: x.per, Burst: x.limit/2 + 1},
 		weir.LeakyBucket{Limit: x.limit, Per: x.per, Capacity: 2 * x.limit})
 	x.policy = policies[int(tp.byte())%len(policies)]
@@ -135,7 +135,7 @@ func (x *open) reserve(n int) {
 	ctx, ask := background, weir.Ask{N: n, MaxWait: 1<<63 - 1}
 	if far := pick(x.tape, -1, 0, x.below(2*int64(x.per))); far >= 0 {
 		ask.MaxWait = time.Duration(far)
-		ctx = deadline{background, x.clock.Add(ask.MaxWait)}
+		ctx = kit.Deadline{Context: background, At: x.clock.Add(ask.MaxWait)}
 	}
 	r, err := x.limiter.Reserve(ctx, "key", n)
 	require.NoError(x.t, err)
@@ -199,11 +199,3 @@ func (x *open) giveBack(n int, ask weir.Ask, until int64) {
 		x.ask(ask)
 	}
 }
-
-// A deadline is a context that has one, and never ends.
-type deadline struct {
-	context.Context
-	at time.Time
-}
-
-func (d deadline) Deadline() (time.Time, bool) { return d.at, true }

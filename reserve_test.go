@@ -10,35 +10,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
-
-func reserve(t *testing.T, l *weir.KeyedLimiter, n int) *weir.Reservation {
-	t.Helper()
-	r, err := l.Reserve(background, "k", n)
-	require.NoError(t, err)
-	return r
-}
-
-// frozen is a limiter whose clock moves by hand.
-func frozen(p weir.Policy, opts ...weir.Option) (*weir.KeyedLimiter, *handClock) {
-	clock := &handClock{time.Unix(0, t0)}
-	return weir.Must(weir.New(p, append(opts, weir.WithClock(clock))...)), clock
-}
 
 // What is settled in the end is as if it had been taken in the first place.
 func TestReserve_SettledIsAsTaken(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		for _, test := range []struct{ estimate, actual int }{{4, 4}, {4, 1}, {4, 6}, {4, 0}, {0, 3}, {0, 0}, {7, 6}} {
-			l, _ := frozen(p)
-			want, _ := frozen(p)
-			r := reserve(t, l, test.estimate)
-			assert.Equal(t, take(t, want, "k", test.estimate), r.Result)
+			l, _ := kit.Frozen(p)
+			want, _ := kit.Frozen(p)
+			r := kit.Reserve(t, l, test.estimate)
+			assert.Equal(t, kit.Take(t, want, "k", test.estimate), r.Result)
 			assert.Zero(t, r.Delay())
 			require.NoError(t, r.Settle(background, test.actual))
 
-			want, _ = frozen(p)
-			take(t, want, "k", test.actual)
-			assert.Equal(t, take(t, want, "k", 0), take(t, l, "k", 0), "%+v", test)
+			want, _ = kit.Frozen(p)
+			kit.Take(t, want, "k", test.actual)
+			assert.Equal(t, kit.Take(t, want, "k", 0), kit.Take(t, l, "k", 0), "%+v", test)
 		}
 	})
 }
@@ -56,12 +44,12 @@ func TestSettle_IntoDebt(t *testing.T) {
 		{weir.SlidingLog{Limit: 10, Per: 10 * time.Second}, 10 * time.Second},
 		{weir.SlidingWindow{Limit: 10, Per: 10 * time.Second}, 16 * time.Second}, // and 1 ns: 25*(1-6/10) = 10
 	} {
-		l, clock := frozen(test.policy)
-		r := reserve(t, l, 10)
+		l, clock := kit.Frozen(test.policy)
+		r := kit.Reserve(t, l, 10)
 		require.NoError(t, r.Settle(background, 25))
-		look := take(t, l, "k", 0)
+		look := kit.Take(t, l, "k", 0)
 		assert.Zero(t, look.Remaining, "%#v", test.policy)
-		denied := take(t, l, "k", 1)
+		denied := kit.Take(t, l, "k", 1)
 		assert.False(t, denied.Allowed)
 		assert.Equal(t, test.retry, denied.RetryAfter.Truncate(10*ms), "%#v", test.policy)
 		clock.Time = clock.Add(denied.RetryAfter - 1)
@@ -73,10 +61,10 @@ func TestSettle_IntoDebt(t *testing.T) {
 
 // P11: when the debt is paid, the key earns no more than it would have without.
 func TestP11_AfterADebtTheRefillIsClamped(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
-		l, clock := frozen(p)
-		limit := take(t, l, "k", 0).Limit
-		require.NoError(t, reserve(t, l, limit).Settle(background, 100*limit))
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		l, clock := kit.Frozen(p)
+		limit := kit.Take(t, l, "k", 0).Limit
+		require.NoError(t, kit.Reserve(t, l, limit).Settle(background, 100*limit))
 		clock.Time = clock.Add(time.Hour)
 		granted, _, err := l.TakeUpTo(background, "k", math.MaxInt)
 		require.NoError(t, err)
@@ -91,25 +79,25 @@ func TestP20_CancelledReservationsLeaveNoTrace(t *testing.T) {
 		weir.TokenBucket{Limit: 1, Per: time.Hour},
 		weir.LeakyBucket{Limit: 1, Per: time.Hour, Capacity: 99},
 	} {
-		l, _ := frozen(p)
+		l, _ := kit.Frozen(p)
 		require.True(t, l.Allow("k"))
-		before := take(t, l, "k", 0)
+		before := kit.Take(t, l, "k", 0)
 		var made []*weir.Reservation
 		for i := range 10 {
-			r := reserve(t, l, 1)
+			r := kit.Reserve(t, l, 1)
 			assert.Equal(t, time.Duration(i+1)*time.Hour, r.Delay())
 			made = append(made, r)
 		}
-		all := take(t, l, "k", 0)
+		all := kit.Take(t, l, "k", 0)
 		for _, i := range []int{3, 0, 1} {
 			require.NoError(t, made[i].Cancel(background))
-			assert.Equal(t, all, take(t, l, "k", 0))
+			assert.Equal(t, all, kit.Take(t, l, "k", 0))
 		}
 		for _, i := range []int{9, 8, 7, 6, 5, 4} {
 			require.NoError(t, made[i].Cancel(background))
 		}
-		assert.Equal(t, before.ResetAfter+4*time.Hour, take(t, l, "k", 0).ResetAfter)
-		assert.Equal(t, 5*time.Hour, reserve(t, l, 1).Delay())
+		assert.Equal(t, before.ResetAfter+4*time.Hour, kit.Take(t, l, "k", 0).ResetAfter)
+		assert.Equal(t, 5*time.Hour, kit.Reserve(t, l, 1).Delay())
 	}
 }
 
@@ -118,22 +106,22 @@ func TestReserve_BooksAheadAsFarAsTheDeadline(t *testing.T) {
 		weir.TokenBucket{Limit: 1, Per: time.Second},
 		weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 3},
 	} {
-		l, clock := frozen(p)
+		l, clock := kit.Frozen(p)
 		for i := range 3 {
-			r := reserve(t, l, 1)
+			r := kit.Reserve(t, l, 1)
 			require.True(t, r.Allowed)
 			assert.Equal(t, time.Duration(i)*time.Second, r.Delay())
 		}
-		before := take(t, l, "k", 0)
-		r, err := l.Reserve(deadline{background, clock.Add(3*time.Second - 1)}, "k", 1)
+		before := kit.Take(t, l, "k", 0)
+		r, err := l.Reserve(kit.Deadline{Context: background, At: clock.Add(3*time.Second - 1)}, "k", 1)
 		require.NoError(t, err)
 		assert.False(t, r.Allowed)
 		assert.Equal(t, time.Duration(1), r.RetryAfter)
 		assert.Equal(t, weir.Never, r.Delay())
 		require.NoError(t, r.Cancel(background))
-		assert.Equal(t, before, take(t, l, "k", 0), "a denial counts nothing")
+		assert.Equal(t, before, kit.Take(t, l, "k", 0), "a denial counts nothing")
 
-		r, err = l.Reserve(deadline{background, clock.Add(3 * time.Second)}, "k", 1)
+		r, err = l.Reserve(kit.Deadline{Context: background, At: clock.Add(3 * time.Second)}, "k", 1)
 		require.NoError(t, err)
 		assert.Equal(t, 3*time.Second, r.Delay())
 		clock.Time = clock.Add(2900 * ms)
@@ -141,53 +129,53 @@ func TestReserve_BooksAheadAsFarAsTheDeadline(t *testing.T) {
 		clock.Time = clock.Add(time.Hour)
 		assert.Zero(t, r.Delay())
 	}
-	l, _ := frozen(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 1})
-	assert.True(t, reserve(t, l, 1).Allowed)
-	assert.True(t, reserve(t, l, 1).Allowed)
-	assert.False(t, reserve(t, l, 1).Allowed, "the queue is full")
-	assert.Equal(t, weir.Never, reserve(t, l, 2).RetryAfter)
+	l, _ := kit.Frozen(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 1})
+	assert.True(t, kit.Reserve(t, l, 1).Allowed)
+	assert.True(t, kit.Reserve(t, l, 1).Allowed)
+	assert.False(t, kit.Reserve(t, l, 1).Allowed, "the queue is full")
+	assert.Equal(t, weir.Never, kit.Reserve(t, l, 2).RetryAfter)
 }
 
 func TestReserve_WindowsGrantNowOrDeny(t *testing.T) {
-	for _, p := range allPolicies(3, 3*time.Second)[2:] {
-		l, _ := frozen(p)
-		assert.Zero(t, reserve(t, l, 3).Delay())
-		r := reserve(t, l, 2)
+	for _, p := range kit.AllPolicies(3, 3*time.Second)[2:] {
+		l, _ := kit.Frozen(p)
+		assert.Zero(t, kit.Reserve(t, l, 3).Delay())
+		r := kit.Reserve(t, l, 2)
 		assert.False(t, r.Allowed)
-		assert.Equal(t, take(t, l, "k", 2), r.Result)
+		assert.Equal(t, kit.Take(t, l, "k", 2), r.Result)
 		require.NoError(t, r.Settle(background, 2), "it was done all the same")
-		assert.Greater(t, take(t, l, "k", 3).RetryAfter, time.Duration(0))
+		assert.Greater(t, kit.Take(t, l, "k", 3).RetryAfter, time.Duration(0))
 		require.NoError(t, r.Settle(background, 0))
-		assert.Zero(t, take(t, l, "k", 0).Remaining)
+		assert.Zero(t, kit.Take(t, l, "k", 0).Remaining)
 	}
 }
 
 // What a window no longer counts it does not give back: the events of now are others.
 func TestP3_NothingIsGivenBackOutOfALaterWindow(t *testing.T) {
-	for _, p := range allPolicies(10, 10*time.Second)[2:] {
-		l, clock := frozen(p)
-		r := reserve(t, l, 6)
+	for _, p := range kit.AllPolicies(10, 10*time.Second)[2:] {
+		l, clock := kit.Frozen(p)
+		r := kit.Reserve(t, l, 6)
 		clock.Time = clock.Add(20 * time.Second)
-		require.True(t, take(t, l, "k", 10).Allowed)
+		require.True(t, kit.Take(t, l, "k", 10).Allowed)
 		require.NoError(t, r.Cancel(background))
-		assert.Zero(t, take(t, l, "k", 0).Remaining, "%#v", p)
+		assert.Zero(t, kit.Take(t, l, "k", 0).Remaining, "%#v", p)
 	}
 }
 
 func TestP3_ReservationsRefuseNegativeNumbers(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
-		l, _ := frozen(p)
-		r := reserve(t, l, 5)
-		before := take(t, l, "k", 0)
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		l, _ := kit.Frozen(p)
+		r := kit.Reserve(t, l, 5)
+		before := kit.Take(t, l, "k", 0)
 		for _, n := range []int{-1, math.MinInt} {
 			assert.ErrorContains(t, r.Settle(background, n), "at least 0")
 			assert.ErrorContains(t, l.Return(background, "k", n), "at least 0")
 			_, err := l.Reserve(background, "k", n)
 			assert.ErrorContains(t, err, "at least 0")
 		}
-		assert.Equal(t, before, take(t, l, "k", 0))
+		assert.Equal(t, before, kit.Take(t, l, "k", 0))
 		require.NoError(t, r.Settle(background, 4), "the error has not settled it")
-		assert.NotEqual(t, before, take(t, l, "k", 0))
+		assert.NotEqual(t, before, kit.Take(t, l, "k", 0))
 	})
 }
 
@@ -197,18 +185,18 @@ func TestReservation_IsSettledOnce(t *testing.T) {
 	settle := func(n int) func(*weir.Reservation) error {
 		return func(r *weir.Reservation) error { return r.Settle(background, n) }
 	}
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		for _, then := range []func(*weir.Reservation) error{cancel, settle(0), settle(1), settle(5), settle(9)} {
 			for _, first := range []int{0, 1, 5, 7} {
-				l, _ := frozen(p)
-				take(t, l, "k", 1)
-				r := reserve(t, l, 5)
+				l, _ := kit.Frozen(p)
+				kit.Take(t, l, "k", 1)
+				r := kit.Reserve(t, l, 5)
 				require.NoError(t, settle(first)(r))
-				before := take(t, l, "k", 0)
+				before := kit.Take(t, l, "k", 0)
 				for range 3 {
 					require.NoError(t, then(r))
 				}
-				require.Equal(t, before, take(t, l, "k", 0))
+				require.Equal(t, before, kit.Take(t, l, "k", 0))
 			}
 		}
 	})
@@ -217,11 +205,11 @@ func TestReservation_IsSettledOnce(t *testing.T) {
 // A reservation outlasts a change of the policy: what was used still counts, and the
 // difference is given back by the new one.
 func TestReserve_ThePolicyChangesBeforeItIsSettled(t *testing.T) {
-	l, _ := frozen(weir.FixedWindow{Limit: 10, Per: time.Minute})
-	r := reserve(t, l, 8)
+	l, _ := kit.Frozen(weir.FixedWindow{Limit: 10, Per: time.Minute})
+	r := kit.Reserve(t, l, 8)
 	require.NoError(t, l.SetPolicy(background, weir.FixedWindow{Limit: 100, Per: time.Minute}))
 	require.NoError(t, r.Settle(background, 3))
-	assert.Equal(t, 97, take(t, l, "k", 0).Remaining)
+	assert.Equal(t, 97, kit.Take(t, l, "k", 0).Remaining)
 }
 
 func TestReservations_OfNothing(t *testing.T) {
@@ -244,17 +232,17 @@ func TestReservations_OfNothing(t *testing.T) {
 func TestReserve_WithAnEndedContext(t *testing.T) {
 	ended, end := context.WithCancel(background)
 	end()
-	l, _ := frozen(weir.TokenBucket{Limit: 10, Per: time.Second})
+	l, _ := kit.Frozen(weir.TokenBucket{Limit: 10, Per: time.Second})
 	_, err := l.Reserve(ended, "k", 1)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, l.Reset(ended, "k"), context.Canceled)
 
-	a, b, c := reserve(t, l, 3), reserve(t, l, 2), reserve(t, l, 1)
+	a, b, c := kit.Reserve(t, l, 3), kit.Reserve(t, l, 2), kit.Reserve(t, l, 1)
 	require.NoError(t, a.Cancel(ended))
-	assert.Equal(t, 7, take(t, l, "k", 0).Remaining)
+	assert.Equal(t, 7, kit.Take(t, l, "k", 0).Remaining)
 	require.NoError(t, b.Settle(ended, 4))
-	assert.Equal(t, 5, take(t, l, "k", 0).Remaining)
+	assert.Equal(t, 5, kit.Take(t, l, "k", 0).Remaining)
 	require.NoError(t, c.Settle(ended, 1))
 	require.NoError(t, l.Return(ended, "k", 4))
-	assert.Equal(t, 9, take(t, l, "k", 0).Remaining)
+	assert.Equal(t, 9, kit.Take(t, l, "k", 0).Remaining)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 var bookable = []weir.Policy{
@@ -179,7 +180,7 @@ func TestReserve_WithASlowStore(t *testing.T) {
 				defer mu.Unlock()
 				return time.Duration(random.Int64N(int64(d)))
 			}
-			store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 				time.Sleep(upTo(latency))
 				defer func() { time.Sleep(upTo(latency)) }()
 				return mem.Do(ctx, r)

@@ -10,20 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // What was granted regardless of the state is a debt, and the rules hold in debt as they do
 // without: each ask of a trial checks R4 to R7.
 func TestDebtsDelayThoseAfter(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		x := newTrial(t, p)
-		limit := x.ask(t0, weir.Ask{}).Limit
-		a := x.ask(t0, weir.Ask{N: 3*limit + 1, Mode: weir.Regardless})
+		limit := x.ask(kit.T0, weir.Ask{}).Limit
+		a := x.ask(kit.T0, weir.Ask{N: 3*limit + 1, Mode: weir.Regardless})
 		require.True(t, a.Allowed)
 		require.Zero(t, a.Remaining)
-		last := x.ask(t0, weir.Ask{N: 1})
+		last := x.ask(kit.T0, weir.Ask{N: 1})
 		require.False(t, last.Allowed)
-		for now := t0; ; { // until the key is as new
+		for now := kit.T0; ; { // until the key is as new
 			for _, ask := range []weir.Ask{{N: 1}, {N: limit}, {N: 1, MaxWait: time.Minute}, {N: limit, Mode: weir.UpTo}} {
 				if a := x.lookAhead(now, ask); !a.Allowed {
 					last = a
@@ -51,20 +53,20 @@ func (x *trial) lookAhead(at int64, ask weir.Ask) weir.Answer {
 
 // As many as there are: so often asked for that there is none.
 func TestUpToGrantsWhatThereIs(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		x := newTrial(t, p)
-		limit := x.ask(t0, weir.Ask{}).Limit
+		limit := x.ask(kit.T0, weir.Ask{}).Limit
 		_, queue := p.(weir.LeakyBucket)
 		want := []int{3, 3, limit - 6, 0, 0}
 		if queue { // an ask for several goes as a whole, and then the outlet is not free
 			want = []int{3, 0, 0, 0, 0}
 		}
 		for i, n := range []int{3, 3, limit, limit, 1} {
-			a := x.ask(t0, weir.Ask{N: n, Mode: weir.UpTo})
+			a := x.ask(kit.T0, weir.Ask{N: n, Mode: weir.UpTo})
 			assert.Equal(t, want[i], a.Granted, "of %d", n)
 			assert.Equal(t, want[i] > 0, a.Allowed)
 		}
-		due := t0 + int64(x.ask(t0, weir.Ask{N: limit, Mode: weir.UpTo}).RetryAfter)
+		due := kit.T0 + int64(x.ask(kit.T0, weir.Ask{N: limit, Mode: weir.UpTo}).RetryAfter)
 		assert.False(t, x.ask(due-1, weir.Ask{N: limit, Mode: weir.UpTo}).Allowed)
 		assert.Positive(t, x.ask(due, weir.Ask{N: limit, Mode: weir.UpTo}).Granted, "at least one")
 	})
@@ -73,7 +75,7 @@ func TestUpToGrantsWhatThereIs(t *testing.T) {
 // What was granted in a window that is over is not given back to the one that counts now.
 func TestGivingBackFindsTheWindow(t *testing.T) {
 	const per = 10 * time.Second
-	start := t0 - t0%int64(per)
+	start := kit.T0 - kit.T0%int64(per)
 	for _, p := range []weir.Policy{
 		weir.FixedWindow{Limit: 10, Per: per},
 		weir.FixedWindow{Limit: 10, Per: per, FromFirst: true},
@@ -97,13 +99,13 @@ func TestGivingBackFindsTheWindow(t *testing.T) {
 // A debt that is too large to be told apart from larger ones stays what it is, whatever is given
 // back, and errs towards denying.
 func TestR9_DebtsSaturate(t *testing.T) {
-	policies := slices.Concat(endsOfPolicies(), allPolicies(10, 10*time.Second), allPolicies(7, time.Second),
-		allPolicies(16_000, time.Second), []weir.Policy{
+	policies := slices.Concat(endsOfPolicies(), kit.AllPolicies(10, 10*time.Second), kit.AllPolicies(7, time.Second),
+		kit.AllPolicies(16_000, time.Second), []weir.Policy{
 			weir.TokenBucket{Limit: 1, Per: math.MaxInt64, Burst: 3},
 			weir.LeakyBucket{Limit: 1, Per: math.MaxInt64, Capacity: 3},
 		})
 	for i, p := range policies {
-		if i%shorter(1, 4) != 0 {
+		if i%runs.Long(1, 4) != 0 {
 			continue
 		}
 		limit, per := rateOf(p)
@@ -118,13 +120,13 @@ func TestR9_DebtsSaturate(t *testing.T) {
 		}
 		for _, debts := range debts {
 			for _, step := range []int64{0, int64(per) / 3, int64(per)} {
-				x, now := newTrial(t, p), t0
+				x, now := newTrial(t, p), kit.T0
 				for _, n := range debts {
 					x.ask(now, weir.Ask{N: n, Mode: weir.Regardless})
 					now = saturated(now, step)
 				}
 				for i, n := range debts {
-					x.ask(now, weir.Ask{N: -n, GrantedAt: saturated(t0, int64(min(i, 1))*step)})
+					x.ask(now, weir.Ask{N: -n, GrantedAt: saturated(kit.T0, int64(min(i, 1))*step)})
 					x.ask(now, weir.Ask{N: -n / 2})
 					x.ask(now, weir.Ask{N: 1, Mode: weir.UpTo})
 					x.allows = 0 // the short way of Allow
@@ -159,14 +161,14 @@ func TestALogInDebtStaysSmall(t *testing.T) {
 		x := newTrial(t, weir.SlidingLog{Limit: limit, Per: time.Hour})
 		most := 2 + (2*limit+2)*4/3 + 1
 		for i := range int64(10 * limit) {
-			x.ask(t0+i*int64(time.Second), weir.Ask{N: 1 + int(i)%2, Mode: weir.Regardless})
+			x.ask(kit.T0+i*int64(time.Second), weir.Ask{N: 1 + int(i)%2, Mode: weir.Regardless})
 			require.LessOrEqual(t, len(x.state), most)
 		}
 		require.GreaterOrEqual(t, len(x.state), 2*limit, "and until then it remembers when they were")
 		for i := range int64(10 * limit) { // while entries leave
-			now := t0 + int64(time.Hour) + i*int64(time.Second)/2
+			now := kit.T0 + int64(time.Hour) + i*int64(time.Second)/2
 			x.ask(now, weir.Ask{N: 1, Mode: weir.Regardless})
-			x.ask(now, weir.Ask{N: -1, GrantedAt: t0 + i})
+			x.ask(now, weir.Ask{N: -1, GrantedAt: kit.T0 + i})
 			require.LessOrEqual(t, len(x.state), most)
 		}
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 func TestR7_AClockSetBackEarnsNothing(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		synctest.Test(t, func(t *testing.T) {
 			mock := clock.NewMock()
 			l := weir.Must(weir.New(p, weir.WithClock(mock)))
@@ -27,12 +28,12 @@ func TestR7_AClockSetBackEarnsNothing(t *testing.T) {
 				require.NoError(t, err)
 				return r
 			}
-			require.True(t, take(t0, 4).Allowed)
-			full := take(t0, take(t0, 0).Remaining)
-			denied := take(t0, 1)
-			due := t0 + int64(denied.RetryAfter)
+			require.True(t, take(kit.T0, 4).Allowed)
+			full := take(kit.T0, take(kit.T0, 0).Remaining)
+			denied := take(kit.T0, 1)
+			due := kit.T0 + int64(denied.RetryAfter)
 			for _, back := range []time.Duration{1, time.Second, time.Hour, year} {
-				at := t0 - int64(back)
+				at := kit.T0 - int64(back)
 				assert.Equal(t, denied, take(at, 1), "as at the latest instant")
 				assert.Equal(t, full.Remaining, take(at, 0).Remaining)
 			}
@@ -43,33 +44,33 @@ func TestR7_AClockSetBackEarnsNothing(t *testing.T) {
 }
 
 func TestR7_ALateInstantEarnsNothing(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
-		k := newKey(t, p)
-		limit := k.fill(t0)
-		due := t0 + int64(k.take(t0, 1).RetryAfter)
-		full := slices.Clone(k.state)
-		for _, late := range []int64{t0 - 1, t0 - int64(time.Second), t0 - int64(time.Hour), 1, 0} {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		k := kit.NewKey(t, p)
+		limit := k.Fill(kit.T0)
+		due := kit.T0 + int64(k.Take(kit.T0, 1).RetryAfter)
+		full := slices.Clone(k.State)
+		for _, late := range []int64{kit.T0 - 1, kit.T0 - int64(time.Second), kit.T0 - int64(time.Hour), 1, 0} {
 			for n := 1; n <= limit; n++ {
-				assert.False(t, k.take(late, n).Allowed)
+				assert.False(t, k.Take(late, n).Allowed)
 			}
-			assert.Zero(t, k.look(late).Remaining)
+			assert.Zero(t, k.Look(late).Remaining)
 		}
-		assert.Equal(t, full, k.state)
-		assert.True(t, k.take(due, 1).Allowed)
+		assert.Equal(t, full, k.State)
+		assert.True(t, k.Take(due, 1).Allowed)
 	})
 }
 
 // What is granted at late instants counts as if granted at the latest.
 func TestR7_LateGrantsCount(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
-		late, punctual := newKey(t, p), newKey(t, p)
-		late.take(t0, 1)
-		punctual.take(t0, 1)
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		late, punctual := kit.NewKey(t, p), kit.NewKey(t, p)
+		late.Take(kit.T0, 1)
+		punctual.Take(kit.T0, 1)
 		for i := range int64(20) {
-			if late.take(t0-i*int64(time.Second), 1).Allowed {
-				assert.True(t, punctual.take(t0, 1).Allowed)
+			if late.Take(kit.T0-i*int64(time.Second), 1).Allowed {
+				assert.True(t, punctual.Take(kit.T0, 1).Allowed)
 			}
-			assert.Equal(t, punctual.look(t0), late.look(t0))
+			assert.Equal(t, punctual.Look(kit.T0), late.Look(kit.T0))
 		}
 	})
 }
@@ -90,19 +91,19 @@ func TestR8_NoPolicyDrifts(t *testing.T) {
 		{97, math.MaxInt64, 1 << 50},
 	}
 	for _, r := range rates {
-		for _, p := range allPolicies(r.limit, r.per) {
+		for _, p := range kit.AllPolicies(r.limit, r.per) {
 			if s, ok := p.(weir.SlidingWindow); ok && s.Buckets > 0 {
 				s.Per -= s.Per % time.Duration(s.Buckets)
 				p = s
 			}
 			t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
 				t.Parallel()
-				k, m := newKey(t, p), modelOf(p)
-				now := t0
+				k, m := kit.NewKey(t, p), modelOf(p)
+				now := kit.T0
 				for range 1000 {
 					now += r.step
-					n := max(1, k.look(now).Remaining*2/3)
-					got := k.ask(now, weir.Ask{N: n})
+					n := max(1, k.Look(now).Remaining*2/3)
+					got := k.Ask(now, weir.Ask{N: n})
 					want, next := m.ask(now, weir.Ask{N: n})
 					require.Equal(t, want, got)
 					m = next
@@ -121,10 +122,10 @@ func TestR8_TheSumOfTokensIsExact(t *testing.T) {
 		{Limit: fiveBillion, Per: time.Second},
 		{Limit: 999_999_937, Per: time.Hour},
 	} {
-		k, granted := newKey(t, p), int64(0)
+		k, granted := kit.NewKey(t, p), int64(0)
 		step := max(int64(p.Per)/int64(p.Limit)/3, 1)
 		for at := int64(0); at < min(100_000*step, 200*int64(year)); at += step {
-			granted += int64(k.fill(t0 + at))
+			granted += int64(k.Fill(kit.T0 + at))
 			earned := floor(over(rat(at), eventTime(p.Limit, p.Per)))
 			require.Equal(t, int64(or(p.Burst, p.Limit))+earned, granted, "%+v after %d ns", p, at)
 		}
@@ -134,9 +135,9 @@ func TestR8_TheSumOfTokensIsExact(t *testing.T) {
 // The last of those that queue for 7 a second goes as many sevenths of a second after the first.
 func TestR8_TheSlotsOfAQueueAreExact(t *testing.T) {
 	const waiting = 100_000
-	k := newKey(t, weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: waiting})
+	k := kit.NewKey(t, weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: waiting})
 	for i := range int64(waiting + 1) {
-		a := k.ask(t0, weir.Ask{N: 1, MaxWait: math.MaxInt64})
+		a := k.Ask(kit.T0, weir.Ask{N: 1, MaxWait: math.MaxInt64})
 		require.True(t, a.Allowed)
 		require.EqualValues(t, (i*int64(time.Second)+6)/7, a.Delay)
 	}
@@ -169,7 +170,7 @@ func endsOfPolicies() []weir.Policy {
 // A trial compares with the model, which has no largest number.
 func TestR9_NothingWrapsAround(t *testing.T) {
 	for _, p := range endsOfPolicies() {
-		for _, from := range []int64{0, 1, t0, math.MaxInt64} {
+		for _, from := range []int64{0, 1, kit.T0, math.MaxInt64} {
 			for _, wait := range []time.Duration{0, math.MaxInt64} {
 				x := newTrial(t, p)
 				for _, n := range []int{1, math.MaxInt, math.MaxInt - 1, math.MaxInt / 2, 2, math.MinInt, 1, math.MaxInt} {
@@ -184,26 +185,26 @@ func TestR9_NothingWrapsAround(t *testing.T) {
 
 // A store marks a word with the largest number there is, so that no state may be it.
 func TestR9_NoWordIsTheStoresMark(t *testing.T) {
-	k := newKey(t, weir.TokenBucket{Limit: 1, Per: 1 << 61})
+	k := kit.NewKey(t, weir.TokenBucket{Limit: 1, Per: 1 << 61})
 	require.Equal(t, 1, k.Words())
 	for range 3 {
-		require.True(t, k.ask(math.MaxInt64, weir.Ask{N: 1, MaxWait: math.MaxInt64}).Allowed)
+		require.True(t, k.Ask(math.MaxInt64, weir.Ask{N: 1, MaxWait: math.MaxInt64}).Allowed)
 	}
-	before := slices.Clone(k.state)
-	fourth := k.ask(math.MaxInt64, weir.Ask{N: 1, MaxWait: math.MaxInt64}) // paid for at 1<<64 - 1
+	before := slices.Clone(k.State)
+	fourth := k.Ask(math.MaxInt64, weir.Ask{N: 1, MaxWait: math.MaxInt64}) // paid for at 1<<64 - 1
 	assert.False(t, fourth.Allowed)
-	assert.Equal(t, before, k.state)
+	assert.Equal(t, before, k.State)
 }
 
 // Before 1970 and after 2262 time stands still: what is used up stays so.
 func TestR9_InstantsOutOfRange(t *testing.T) {
 	in := func(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		for _, instants := range [][]time.Time{
 			{{}, in(1), in(1500), in(1969), time.Unix(0, -1), time.Unix(0, 0)},
 			{in(2263), in(2600), in(9999)},
 		} {
-			clock := &handClock{instants[0]}
+			clock := &kit.HandClock{Time: instants[0]}
 			l := weir.Must(weir.New(p, weir.WithClock(clock)))
 			for range 10 {
 				l.Allow("key")

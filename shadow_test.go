@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // shadowed is a shadow of 2 an hour, and what it told of.
@@ -29,13 +30,13 @@ func TestShadow_RefusesNothingAndTellsWhatItWouldHave(t *testing.T) {
 	}
 	denied := weir.Result{Limit: 2, RetryAfter: time.Hour / 2, ResetAfter: time.Hour}
 	for range 2 {
-		r := take(t, s, "a", 1)
+		r := kit.Take(t, s, "a", 1)
 		assert.Equal(t, weir.Result{Allowed: true, Limit: 2, ResetAfter: time.Hour}, r)
 	}
 	assert.NoError(t, s.Wait(background, "a", 1), "and does not wait")
 	assert.NoError(t, s.Wait(background, "b", 2))
-	assert.True(t, take(t, s, "b", 0).Allowed)
-	assert.True(t, take(t, s, "c", 5).Allowed)
+	assert.True(t, kit.Take(t, s, "b", 0).Allowed)
+	assert.True(t, kit.Take(t, s, "c", 5).Allowed)
 
 	tooMany := weir.Result{Limit: 2, Remaining: 2, RetryAfter: weir.Never}
 	assert.Equal(t, []weir.Refusal{
@@ -54,9 +55,9 @@ func testShadowEnforced(t *testing.T) {
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 2, Per: time.Hour}))
 	s := weir.Shadow(l, func(r weir.Refusal) { told = append(told, r) })
 	require.NoError(t, s.Enforce(1))
-	assert.True(t, take(t, s, "a", 2).Allowed)
+	assert.True(t, kit.Take(t, s, "a", 2).Allowed)
 	assert.False(t, s.Allow("a"))
-	r := take(t, s, "a", 1)
+	r := kit.Take(t, s, "a", 1)
 	assert.Equal(t, time.Hour/2, r.RetryAfter)
 	ctx, cancel := context.WithTimeout(background, time.Minute)
 	defer cancel()
@@ -70,18 +71,18 @@ func testShadowEnforced(t *testing.T) {
 }
 
 func TestShadow_WhenThereIsNoDecision(t *testing.T) {
-	broken := storeFunc(func(context.Context, weir.Request) (weir.Answer, error) { return weir.Answer{}, errStore })
+	broken := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) { return weir.Answer{}, kit.ErrStore })
 	s, told := shadowed(weir.WithStore(broken))
 	assert.True(t, s.Allow("a"))
-	assert.Equal(t, weir.Result{Allowed: true}, take(t, s, "a", 1))
+	assert.Equal(t, weir.Result{Allowed: true}, kit.Take(t, s, "a", 1))
 	assert.NoError(t, s.Wait(background, "a", 1))
 	require.Len(t, *told, 3)
-	assert.ErrorIs(t, (*told)[1].Err, errStore)
+	assert.ErrorIs(t, (*told)[1].Err, kit.ErrStore)
 
 	require.NoError(t, s.Enforce(1))
 	assert.False(t, s.Allow("a"))
 	_, err := s.Take(background, "a", 1)
-	assert.ErrorIs(t, err, errStore)
+	assert.ErrorIs(t, err, kit.ErrStore)
 
 	// What is the caller's own fault is no refusal.
 	require.NoError(t, s.Enforce(0))
@@ -151,7 +152,7 @@ func TestShadow_AllocatesNothing(t *testing.T) {
 func TestShadow_WhatHappensMeanwhile(t *testing.T) {
 	var told []weir.Refusal
 	var meanwhile func()
-	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(storeFunc(
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(kit.StoreFunc(
 		func(_ context.Context, r weir.Request) (weir.Answer, error) {
 			if meanwhile != nil {
 				meanwhile()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R21: counts of sub-windows that had not come yet kept Expiry, and RetryAfter, in a loop without an end.
@@ -21,10 +22,10 @@ func TestR21_CountsOfWindowsToCome(t *testing.T) {
 	assert.False(t, a.Allowed)
 	assert.Equal(t, weir.Never, a.RetryAfter)
 
-	k := newKey(t, weir.SlidingWindow{Limit: 10, Per: 40, Buckets: 40})
+	k := kit.NewKey(t, weir.SlidingWindow{Limit: 10, Per: 40, Buckets: 40})
 	for now := range int64(200) {
-		k.take(now, 1)
-		assert.NoError(t, weir.CheckState(k.Decider, k.state))
+		k.Take(now, 1)
+		assert.NoError(t, weir.CheckState(k.Decider, k.State))
 	}
 }
 
@@ -43,14 +44,14 @@ func TestR21_APartThatIsNotSound(t *testing.T) {
 		weir.All(weir.FixedWindow{Limit: 5, Per: 10}, weir.TokenBucket{Limit: 5, Per: 11}, weir.SlidingLog{Limit: 5, Per: 10}),
 		weir.All(weir.All(weir.TokenBucket{Limit: 5, Per: 11}), weir.All(weir.SlidingLog{Limit: 5, Per: 10})),
 	} {
-		k := newKey(t, p)
-		k.take(t0, 3)
-		k.state[len(k.state)-4] = 1 << 40 // where the entries start
-		before := k.copy()
-		assert.ErrorIs(t, weir.CheckState(k.Decider, k.state), weir.ErrRequest)
+		k := kit.NewKey(t, p)
+		k.Take(kit.T0, 3)
+		k.State[len(k.State)-4] = 1 << 40 // where the entries start
+		before := k.Copy()
+		assert.ErrorIs(t, weir.CheckState(k.Decider, k.State), weir.ErrRequest)
 		for _, n := range []int{0, 1, 6, -1, -9} {
-			assert.False(t, k.ask(t0+1, weir.Ask{N: n}).Allowed)
-			assert.Equal(t, before.state, k.state)
+			assert.False(t, k.Ask(kit.T0+1, weir.Ask{N: n}).Allowed)
+			assert.Equal(t, before.State, k.State)
 		}
 	}
 }
@@ -58,35 +59,35 @@ func TestR21_APartThatIsNotSound(t *testing.T) {
 // R21: Tiers looked for debts in words that a composition in it has no place for.
 func TestR21_TiersOfACompositionWithoutItsWords(t *testing.T) {
 	log := weir.SlidingLog{Limit: 5, Per: 10}
-	k := newKey(t, weir.Tiers(weir.All(log, log), log))
+	k := kit.NewKey(t, weir.Tiers(weir.All(log, log), log))
 	fourLess := ^uint64(3) // than the five of the first tier
 	for _, n := range []int{0, 1, 6, -1} {
-		k.state = []uint64{fourLess, 0, 0, 0}
-		assert.ErrorIs(t, weir.CheckState(k.Decider, k.state), weir.ErrRequest)
-		assert.NotPanics(t, func() { k.ask(t0, weir.Ask{N: n}) })
+		k.State = []uint64{fourLess, 0, 0, 0}
+		assert.ErrorIs(t, weir.CheckState(k.Decider, k.State), weir.ErrRequest)
+		assert.NotPanics(t, func() { k.Ask(kit.T0, weir.Ask{N: n}) })
 	}
 }
 
 // R21: what a log took for an entry reached into the words before its entries, which a give-back then cut off.
 func TestR21_ALogOfHalfAnEntry(t *testing.T) {
-	k := newKey(t, weir.SlidingLog{Limit: 5, Per: 10})
-	k.state = []uint64{2, 3, 7, 9, 11}
-	assert.ErrorIs(t, weir.CheckState(k.Decider, k.state), weir.ErrRequest)
+	k := kit.NewKey(t, weir.SlidingLog{Limit: 5, Per: 10})
+	k.State = []uint64{2, 3, 7, 9, 11}
+	assert.ErrorIs(t, weir.CheckState(k.Decider, k.State), weir.ErrRequest)
 	for _, n := range []int{-2, -9, 1, 5} {
-		assert.NotPanics(t, func() { k.ask(1, weir.Ask{N: n}) })
+		assert.NotPanics(t, func() { k.Ask(1, weir.Ask{N: n}) })
 	}
 }
 
 // R21: an account of another kind than the policy that was said to have it.
 func TestR21_ALedgerWithTheAccountOfAnother(t *testing.T) {
 	window, marker := weir.FixedWindow{Limit: 5, Per: time.Hour}, weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 5, Per: time.Hour}}
-	k := ledgerKey{t: t}
-	k.ask(window, t0, weir.Ask{N: 2})
-	k.ask(marker, t0, weir.Ask{N: 2})
+	k := kit.LedgerKey{T: t}
+	k.Ask(window, kit.T0, weir.Ask{N: 2})
+	k.Ask(marker, kit.T0, weir.Ask{N: 2})
 	assert.Len(t, k.By, 2)
 	k.Words[13], k.Words[15], k.Words = 0, 0, k.Words[:len(k.Words)-4] // the second has that of the first, which is the only one
 	for _, by := range k.By {
-		_, _, _, err := k.Decide(by, t0, weir.Ask{N: 1})
+		_, _, _, err := k.Decide(by, kit.T0, weir.Ask{N: 1})
 		assert.ErrorIs(t, err, weir.ErrRequest)
 	}
 	assert.Zero(t, k.Expiry())

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 func TestTakeUpTo_TakesAsManyAsThereAre(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
-		l := weir.Must(weir.New(p, weir.WithClock(&handClock{time.Unix(0, t0)})))
-		limit := take(t, l, "k", 0).Limit
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		l := weir.Must(weir.New(p, weir.WithClock(&kit.HandClock{Time: time.Unix(0, kit.T0)})))
+		limit := kit.Take(t, l, "k", 0).Limit
 		granted, r, err := l.TakeUpTo(background, "k", 0)
 		require.NoError(t, err)
 		assert.Zero(t, granted)
@@ -32,15 +33,15 @@ func TestTakeUpTo_TakesAsManyAsThereAre(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, granted)
 		assert.False(t, r.Allowed)
-		assert.Equal(t, take(t, l, "k", 1).RetryAfter, r.RetryAfter, "until there is one")
+		assert.Equal(t, kit.Take(t, l, "k", 1).RetryAfter, r.RetryAfter, "until there is one")
 	})
 }
 
 // A loop that waits for RetryAfter whenever there is none gets all that the policy allows, and no
 // more.
 func TestTakeUpTo_InALoop(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
-		clock := &handClock{time.Unix(0, t0)}
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 		l := weir.Must(weir.New(p, weir.WithClock(clock)))
 		one := weir.Must(weir.New(p, weir.WithClock(clock))) // the same by Take of one
 		end := clock.Add(3*time.Minute + 1)
@@ -48,7 +49,7 @@ func TestTakeUpTo_InALoop(t *testing.T) {
 			granted, r, err := l.TakeUpTo(background, "k", 1000)
 			require.NoError(t, err)
 			if _, isQueue := p.(weir.LeakyBucket); isQueue { // an ask goes as a whole there
-				require.Equal(t, granted > 0, take(t, one, "k", max(granted, 1)).Allowed)
+				require.Equal(t, granted > 0, kit.Take(t, one, "k", max(granted, 1)).Allowed)
 			} else {
 				for range granted {
 					require.True(t, one.Allow("k"))
@@ -71,15 +72,15 @@ func TestTakeUpTo_Errors(t *testing.T) {
 	end()
 	_, _, err = l.TakeUpTo(ended, "k", 1)
 	assert.ErrorIs(t, err, context.Canceled)
-	assert.Equal(t, 5, take(t, l, "k", 0).Remaining)
+	assert.Equal(t, 5, kit.Take(t, l, "k", 0).Remaining)
 	_, _, err = (*weir.KeyedLimiter)(nil).TakeUpTo(background, "k", 1)
 	assert.Error(t, err)
 
-	store := new(faulty)
-	store.down.Store(true)
+	store := new(kit.Faulty)
+	store.Down.Store(true)
 	l = weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(store)))
 	granted, r, err := l.TakeUpTo(background, "k", 1)
-	assert.ErrorIs(t, err, errStore)
+	assert.ErrorIs(t, err, kit.ErrStore)
 	assert.Zero(t, granted)
 	assert.Zero(t, r)
 }

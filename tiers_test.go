@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // committedAndExcess are 3 events a minute, and 5 more an hour.
@@ -23,7 +24,7 @@ func tier(allowed bool, remaining int, retry, reset time.Duration, part int) wei
 
 func TestTiersPayInTheirOrder(t *testing.T) {
 	const minute, hour = time.Minute, time.Hour
-	k := newKey(t, committedAndExcess())
+	k := kit.NewKey(t, committedAndExcess())
 	for _, c := range []struct {
 		at   time.Duration
 		n    int
@@ -46,12 +47,12 @@ func TestTiersPayInTheirOrder(t *testing.T) {
 		{hour - 1, 4, tier(false, 0, 1, 1, 1)},
 		{hour, 4, tier(true, 3, 0, hour, 1)},
 	} {
-		assert.Equal(t, c.want, k.take(t0+int64(c.at), c.n), "%d after %v", c.n, c.at)
+		assert.Equal(t, c.want, k.Take(kit.T0+int64(c.at), c.n), "%d after %v", c.n, c.at)
 	}
 }
 
 func TestTiersGiveTheirResults(t *testing.T) {
-	l := weir.Must(weir.New(committedAndExcess(), weir.WithClock(&handClock{time.Unix(0, t0)})))
+	l := weir.Must(weir.New(committedAndExcess(), weir.WithClock(&kit.HandClock{Time: time.Unix(0, kit.T0)})))
 	var tiers []weir.Result
 	take := func(n int) []weir.Result {
 		_, err := l.TakeByComponent(context.Background(), "key", n, &tiers)
@@ -89,15 +90,15 @@ func TestTiersGiveBack(t *testing.T) {
 		{0, 2, 6, 1, 0, 5}, // what does not fit there is lost
 		{0, 5, 6, 0, 3, 5},
 	} {
-		k := newKey(t, committedAndExcess())
+		k := kit.NewKey(t, committedAndExcess())
 		for range 3 - c.green {
-			require.Equal(t, 0, k.take(t0, 1).DecidedBy)
+			require.Equal(t, 0, k.Take(kit.T0, 1).DecidedBy)
 		}
 		if n := 5 - c.yellow; n > 0 {
-			require.Equal(t, 1, k.take(t0, n).DecidedBy)
+			require.Equal(t, 1, k.Take(kit.T0, n).DecidedBy)
 		}
 		var tiers []weir.Result
-		a := k.ask(t0, weir.Ask{N: -c.back, ByComponent: &tiers})
+		a := k.Ask(kit.T0, weir.Ask{N: -c.back, ByComponent: &tiers})
 		assert.True(t, a.Allowed)
 		assert.Equal(t, c.part, a.DecidedBy, "%+v", c)
 		assert.Zero(t, a.Delay)
@@ -106,14 +107,14 @@ func TestTiersGiveBack(t *testing.T) {
 }
 
 func TestTiersUpTo(t *testing.T) {
-	k := newKey(t, committedAndExcess())
+	k := kit.NewKey(t, committedAndExcess())
 	for _, want := range []struct{ granted, part int }{{4, 1}, {3, 0}, {1, 1}} {
-		a := k.ask(t0, weir.Ask{N: 4, Mode: weir.UpTo})
+		a := k.Ask(kit.T0, weir.Ask{N: 4, Mode: weir.UpTo})
 		require.True(t, a.Allowed)
 		assert.Equal(t, want.granted, a.Granted)
 		assert.Equal(t, want.part, a.DecidedBy, "all of them paid by one tier")
 	}
-	a := k.ask(t0, weir.Ask{N: 4, Mode: weir.UpTo})
+	a := k.Ask(kit.T0, weir.Ask{N: 4, Mode: weir.UpTo})
 	assert.False(t, a.Allowed)
 	assert.Zero(t, a.Granted)
 	assert.Equal(t, time.Minute, a.RetryAfter)
@@ -121,13 +122,13 @@ func TestTiersUpTo(t *testing.T) {
 
 // A debt is the last tier's, and binds all: until it is paid, no tier grants (R19).
 func TestTiersRegardless(t *testing.T) {
-	k := newKey(t, committedAndExcess())
-	assert.Equal(t, 0, k.ask(t0, weir.Ask{N: 3, Mode: weir.Regardless}).DecidedBy)
-	assert.Equal(t, 1, k.ask(t0, weir.Ask{N: 9, Mode: weir.Regardless}).DecidedBy)
-	assert.Equal(t, tier(false, 0, time.Hour, time.Hour, 0), k.take(t0, 1))
-	assert.False(t, k.take(t0+int64(time.Minute), 1).Allowed)
-	assert.False(t, k.take(t0+int64(time.Hour)-1, 1).Allowed)
-	assert.Equal(t, 0, k.take(t0+int64(time.Hour), 3).DecidedBy)
+	k := kit.NewKey(t, committedAndExcess())
+	assert.Equal(t, 0, k.Ask(kit.T0, weir.Ask{N: 3, Mode: weir.Regardless}).DecidedBy)
+	assert.Equal(t, 1, k.Ask(kit.T0, weir.Ask{N: 9, Mode: weir.Regardless}).DecidedBy)
+	assert.Equal(t, tier(false, 0, time.Hour, time.Hour, 0), k.Take(kit.T0, 1))
+	assert.False(t, k.Take(kit.T0+int64(time.Minute), 1).Allowed)
+	assert.False(t, k.Take(kit.T0+int64(time.Hour)-1, 1).Allowed)
+	assert.Equal(t, 0, k.Take(kit.T0+int64(time.Hour), 3).DecidedBy)
 }
 
 func TestTiersWaitForTheFirstThatGrants(t *testing.T) {
@@ -150,21 +151,21 @@ func TestTiersWaitForTheFirstThatGrants(t *testing.T) {
 // In every course of asks, each tier pays no more than it would alone.
 func TestTiersMintNothing(t *testing.T) {
 	committed, excess := weir.TokenBucket{Limit: 4, Per: time.Second}, weir.SlidingLog{Limit: 9, Per: time.Second}
-	k := newKey(t, weir.Tiers(committed, excess))
+	k := kit.NewKey(t, weir.Tiers(committed, excess))
 	net := [2]int{}
 	seconds := int64(30)
 	for i := range 40 * seconds {
-		now := t0 + i*int64(time.Second)/40
-		a := k.ask(now, weir.Ask{N: 1 + int(i*7%3)})
+		now := kit.T0 + i*int64(time.Second)/40
+		a := k.Ask(now, weir.Ask{N: 1 + int(i*7%3)})
 		if a.Allowed {
 			net[a.DecidedBy] += 1 + int(i*7%3)
 		}
 		if i%5 == 4 {
-			before := k.copy()
+			before := k.Copy()
 			n := 1 + int(i%2)
 			var was, is []weir.Result
-			before.ask(now, weir.Ask{ByComponent: &was})
-			k.ask(now, weir.Ask{N: -n, ByComponent: &is})
+			before.Ask(now, weir.Ask{ByComponent: &was})
+			k.Ask(now, weir.Ask{N: -n, ByComponent: &is})
 			gained := 0
 			for tier := range is {
 				net[tier] -= is[tier].Remaining - was[tier].Remaining

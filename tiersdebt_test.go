@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R4 holds for the results of the parts, too, where a debt keeps the first tiers from being asked.
 func TestTiersInDebtTellWhatEachHas(t *testing.T) {
-	k := newKey(t, weir.Tiers(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.TokenBucket{Limit: 20, Per: time.Hour}))
-	k.ask(t0, weir.Ask{N: 27, Mode: weir.Regardless})
+	k := kit.NewKey(t, weir.Tiers(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.TokenBucket{Limit: 20, Per: time.Hour}))
+	k.Ask(kit.T0, weir.Ask{N: 27, Mode: weir.Regardless})
 	var parts []weir.Result
-	a := k.ask(t0, weir.Ask{N: 5, Mode: weir.Regardless, ByComponent: &parts})
+	a := k.Ask(kit.T0, weir.Ask{N: 5, Mode: weir.Regardless, ByComponent: &parts})
 	assert.Equal(t, 1, a.DecidedBy)
 	assert.Equal(t, 10, parts[0].Remaining)
 	for _, r := range parts {
@@ -27,14 +28,14 @@ func TestTiersInDebtTellWhatEachHas(t *testing.T) {
 // R9, R21: at the last instant that there is, the search for when a debt is paid ends.
 func TestTiersInDebtAtTheLastInstant(t *testing.T) {
 	bucket := weir.TokenBucket{Limit: 10, Per: time.Hour}
-	k := newKey(t, weir.Tiers(bucket, bucket))
-	k.ask(math.MaxInt64, weir.Ask{N: 100, Mode: weir.Regardless})
-	assert.Equal(t, weir.Never, k.take(math.MaxInt64, 1).RetryAfter)
-	assert.Equal(t, weir.Never, k.take(math.MaxInt64-1, 1).RetryAfter)
+	k := kit.NewKey(t, weir.Tiers(bucket, bucket))
+	k.Ask(math.MaxInt64, weir.Ask{N: 100, Mode: weir.Regardless})
+	assert.Equal(t, weir.Never, k.Take(math.MaxInt64, 1).RetryAfter)
+	assert.Equal(t, weir.Never, k.Take(math.MaxInt64-1, 1).RetryAfter)
 
-	l := ledgerKey{t: t}
-	l.ask(bucket, math.MaxInt64-1, weir.Ask{N: 100, Mode: weir.Regardless})
-	assert.Equal(t, weir.Never, l.ask(weir.SlidingLog{Limit: 5, Per: time.Hour}, math.MaxInt64-1, weir.Ask{N: 1}).RetryAfter)
+	l := kit.LedgerKey{T: t}
+	l.Ask(bucket, math.MaxInt64-1, weir.Ask{N: 100, Mode: weir.Regardless})
+	assert.Equal(t, weir.Never, l.Ask(weir.SlidingLog{Limit: 5, Per: time.Hour}, math.MaxInt64-1, weir.Ask{N: 1}).RetryAfter)
 }
 
 // R5 in debt: what is left after a grant is what a look tells.
@@ -43,13 +44,13 @@ func TestTiersInDebtTellWhatIsLeft(t *testing.T) {
 		weir.Tiers(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.TokenBucket{Limit: 20, Per: time.Hour}),
 		weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Hour}, Excess: 20},
 	} {
-		k := newKey(t, p)
-		a := k.ask(t0, weir.Ask{N: 25, Mode: weir.Regardless})
+		k := kit.NewKey(t, p)
+		a := k.Ask(kit.T0, weir.Ask{N: 25, Mode: weir.Regardless})
 		assert.Equal(t, 5, a.Remaining, "%#v: of 30 in all", p)
-		assert.Equal(t, 2, k.take(t0, 3).Remaining)
-		assert.Equal(t, 2, k.look(t0).Remaining)
-		assert.False(t, k.take(t0, 3).Allowed)
-		require.True(t, k.take(t0, 2).Allowed)
+		assert.Equal(t, 2, k.Take(kit.T0, 3).Remaining)
+		assert.Equal(t, 2, k.Look(kit.T0).Remaining)
+		assert.False(t, k.Take(kit.T0, 3).Allowed)
+		require.True(t, k.Take(kit.T0, 2).Allowed)
 	}
 }
 
@@ -69,12 +70,12 @@ func TestR19_ADebtBinds(t *testing.T) {
 		{weir.SingleRateMarker{Committed: bucket, Excess: 5}, 10, 15},
 		{weir.TwoRateMarker{Committed: bucket, Peak: weir.TokenBucket{Limit: 20, Per: time.Hour}}, 20, 20},
 	} {
-		k, charged, granted := newKey(t, c.policy), 0, 0
+		k, charged, granted := kit.NewKey(t, c.policy), 0, 0
 		for i := range int64(6 * hours) {
-			now := t0 + i*int64(10*time.Minute)
-			if k.take(now, 1).Allowed {
+			now := kit.T0 + i*int64(10*time.Minute)
+			if k.Take(now, 1).Allowed {
 				granted++
-				require.True(t, k.ask(now, weir.Ask{N: 999, Mode: weir.Regardless}).Allowed)
+				require.True(t, k.Ask(now, weir.Ask{N: 999, Mode: weir.Regardless}).Allowed)
 				charged += 1000
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // After a change the waiters of a queue ask again, while 20 a second come and 10 a second go: the line never empties.
@@ -58,7 +59,7 @@ func TestR20_ALineThatNeverEmptiesBooksAgain(t *testing.T) {
 // later all the same.
 func TestR18_ALateDenialKeepsItsPlace(t *testing.T) {
 	mem, late := new(weir.MemStore), map[any]time.Duration{"a": 300 * ms, "b": 100 * ms, "c": 400 * ms}
-	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		defer time.Sleep(late[ctx.Value(nameOfVisitor{})])
 		return mem.Do(ctx, r)
 	})
@@ -70,7 +71,7 @@ func TestR18_ALateDenialKeepsItsPlace(t *testing.T) {
 func TestR18_ADenialThatComesWhileTheNextAsksAgain(t *testing.T) {
 	mem, asked := new(weir.MemStore), sync.Map{}
 	first := map[any]time.Duration{"a": 1200 * ms, "b": 100 * ms, "c": 100 * ms}
-	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		name := ctx.Value(nameOfVisitor{})
 		late := first[name]
 		if _, again := asked.LoadOrStore(name, true); again {
@@ -104,7 +105,7 @@ func TestR16_ThoseWhoGiveUpLeaveNoDebt(t *testing.T) {
 			weir.TokenBucket{Limit: limit, Per: per, Burst: room}, weir.LeakyBucket{Limit: limit, Per: per, Capacity: 20},
 		}[seed%2]
 		bubble(t, p, func(c *crowd) {
-			take(t, c.l, "k", room)
+			kit.Take(t, c.l, "k", room)
 			before := c.look("k")
 			for range 2 + random.IntN(4) {
 				c.come("w", 1+random.IntN(room))
@@ -122,7 +123,7 @@ func TestR16_ThoseWhoGiveUpLeaveNoDebt(t *testing.T) {
 // they came.
 func TestR18_ThoseWhoComeDuringAReturnKeepTheirOrder(t *testing.T) {
 	mem := new(weir.MemStore)
-	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		if r.N < 0 {
 			time.Sleep(500 * ms)
 		}

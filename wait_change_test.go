@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // The policy changes while one is on its way into the line, who has asked by the old one. It must not keep a
@@ -39,9 +40,9 @@ func TestSetPolicy_WhileOneJoins(t *testing.T) {
 // New turns for many take longer together than a Fallback gives one request. They stay in one store, and in order.
 func TestSetPolicy_StaysInOneStore(t *testing.T) {
 	first := new(shared)
-	never := storeFunc(func(context.Context, weir.Request) (weir.Answer, error) {
+	never := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 		t.Error("the second store was asked")
-		return weir.Answer{}, errStore
+		return weir.Answer{}, kit.ErrStore
 	})
 	const n = 150
 	store := weir.Fallback(first, never, weir.FallbackOptions{})
@@ -87,7 +88,7 @@ func TestWithPolicyFor_JoinerInAHurry(t *testing.T) {
 func TestCancel_DoesNotHoldUpThoseBehind(t *testing.T) {
 	for _, leave := range [][]string{{"b"}, {"b", "c"}, {"c", "b"}, {"c"}} {
 		mem := new(weir.MemStore)
-		store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			if r.N < 0 {
 				<-ctx.Done()
 				return weir.Answer{}, ctx.Err()
@@ -115,7 +116,7 @@ func TestCancel_DoesNotHoldUpThoseBehind(t *testing.T) {
 func TestWait_StoreThatPanics(t *testing.T) {
 	var panics atomic.Bool
 	mem := new(weir.MemStore)
-	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		if panics.CompareAndSwap(true, false) {
 			panic("the store panics")
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 const ms = time.Millisecond
@@ -150,7 +151,7 @@ func inShort(err error) string {
 		"queue-full":  weir.ErrQueueFull,
 		"cancelled":   context.Canceled,
 		"deadline":    context.DeadlineExceeded,
-		"store-fails": errStore,
+		"store-fails": kit.ErrStore,
 	} {
 		if errors.Is(err, target) {
 			return short
@@ -161,13 +162,6 @@ func inShort(err error) string {
 	}
 	return ""
 }
-
-var errStore = errors.New("the store fails")
-
-// A storeFunc is a Store in front of another.
-type storeFunc func(ctx context.Context, r weir.Request) (weir.Answer, error)
-
-func (f storeFunc) Do(ctx context.Context, r weir.Request) (weir.Answer, error) { return f(ctx, r) }
 
 // policiesToWaitFor are all five, with one event a second.
 var policiesToWaitFor = []weir.Policy{

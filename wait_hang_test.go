@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // A store that blocks returns within the context. So must Wait, at every step of it: when it
@@ -20,13 +21,13 @@ func TestP22_WaitReturnsWhenTheStoreHangs(t *testing.T) {
 			t.Run(fmt.Sprintf("%T ask %d", p, hangs), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					mem, asked, over := new(weir.MemStore), 0, make(chan struct{})
-					store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+					store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 						if asked++; asked > hangs {
 							select {
 							case <-ctx.Done():
 								return weir.Answer{}, ctx.Err()
 							case <-over:
-								return weir.Answer{}, errStore
+								return weir.Answer{}, kit.ErrStore
 							}
 						}
 						return mem.Do(ctx, r)
@@ -49,13 +50,13 @@ func TestP22_CancelledWaitReturnsWhenTheStoreHangs(t *testing.T) {
 	for _, p := range policiesToWaitFor[:2] {
 		synctest.Test(t, func(t *testing.T) {
 			mem, over := new(weir.MemStore), make(chan struct{})
-			store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 				if r.N < 0 {
 					select {
 					case <-ctx.Done():
 						return weir.Answer{}, ctx.Err()
 					case <-over:
-						return weir.Answer{}, errStore
+						return weir.Answer{}, kit.ErrStore
 					}
 				}
 				return mem.Do(ctx, r)

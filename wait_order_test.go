@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // Whatever the policy, and however many events each waits for, nobody is granted before one who
@@ -56,7 +57,7 @@ func TestWait_CountsInTheOrderOfArrivalWithinAnInstant(t *testing.T) {
 	} {
 		var came, counted []string
 		mem := new(weir.MemStore)
-		store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			a, err := mem.Do(ctx, r)
 			if a.Allowed {
 				counted = append(counted, ctx.Value(nameOfVisitor{}).(string))

@@ -13,15 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // R18: whatever happens while they wait, and in however quick succession, the callers of a key are granted in the
 // order in which they came. Each seed is a short sequence of steps at random.
 func TestR18_OrderAtRandom(t *testing.T) {
-	seeds := uint64(4000)
-	if testing.Short() {
-		seeds = 400
-	}
+	seeds := runs.Long(uint64(4000), 400)
 	for _, test := range []struct {
 		name      string
 		byContext bool          // each caller brings its own policy
@@ -98,7 +97,7 @@ func (o *ordered) policy() weir.Policy { return orderPolicies[o.upTo(len(orderPo
 
 func (o *ordered) play(t *testing.T) {
 	mem := new(weir.MemStore)
-	opts := []weir.Option{weir.WithStore(storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	opts := []weir.Option{weir.WithStore(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		if o.latency > 0 {
 			time.Sleep(time.Duration(o.upTo(int(o.latency))))
 			defer func() { time.Sleep(time.Duration(o.upTo(int(o.latency)))) }()

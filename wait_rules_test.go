@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // R18, R20: callers of All of two buckets come and give up at random. Those who stay are granted in their order, and
@@ -57,17 +58,17 @@ func TestR20_AllOfTwoBucketsAfterCancels(t *testing.T) {
 // R17: whoever is cancelled, those who stay are told instants of their own.
 func TestR17_CancelledReservationsDoNotPileUpThoseThatStay(t *testing.T) {
 	for _, p := range bookable {
-		l, _ := frozen(p)
+		l, _ := kit.Frozen(p)
 		var stay []*weir.Reservation
 		for range 8 {
 			var cancelled []*weir.Reservation
 			for range 50 {
-				if r := reserve(t, l, 1); r.Allowed {
+				if r := kit.Reserve(t, l, 1); r.Allowed {
 					cancelled = append(cancelled, r)
 				}
 			}
 			for range 5 {
-				if r := reserve(t, l, 1); r.Allowed {
+				if r := kit.Reserve(t, l, 1); r.Allowed {
 					stay = append(stay, r)
 				}
 			}
@@ -91,20 +92,20 @@ func TestR17_CancelledReservationsDoNotPileUpThoseThatStay(t *testing.T) {
 
 // R16: mock clocks start at the Unix epoch. A grant of that instant is known as well as any other.
 func TestR16_AtTheUnixEpoch(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p weir.Policy) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		for _, policy := range []weir.Policy{p, weir.All(p, p), weir.Tiers(p, p)} {
 			mock := clock.NewMock()
 			l := weir.Must(weir.New(policy, weir.WithClock(mock)))
-			fresh := take(t, l, "k", 0)
-			require.NoError(t, reserve(t, l, 3).Cancel(background))
-			assert.Equal(t, fresh, take(t, l, "k", 0), "%#v", policy)
+			fresh := kit.Take(t, l, "k", 0)
+			require.NoError(t, kit.Reserve(t, l, 3).Cancel(background))
+			assert.Equal(t, fresh, kit.Take(t, l, "k", 0), "%#v", policy)
 
-			r := reserve(t, l, 3)
+			r := kit.Reserve(t, l, 3)
 			mock.Add(time.Hour)
-			take(t, l, "k", fresh.Limit)
-			before := take(t, l, "k", 0)
+			kit.Take(t, l, "k", fresh.Limit)
+			before := kit.Take(t, l, "k", 0)
 			require.NoError(t, r.Cancel(background))
-			assert.Equal(t, before, take(t, l, "k", 0), "%#v", policy)
+			assert.Equal(t, before, kit.Take(t, l, "k", 0), "%#v", policy)
 		}
 	})
 }
@@ -114,7 +115,7 @@ func TestR16_AtTheUnixEpoch(t *testing.T) {
 func TestWithPolicyFor_JoiningAsksNoOneElse(t *testing.T) {
 	var asked atomic.Int64
 	mem := new(weir.MemStore)
-	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		asked.Add(1)
 		return mem.Do(ctx, r)
 	})
@@ -140,7 +141,7 @@ func TestWithPolicyFor_JoiningAsksNoOneElse(t *testing.T) {
 func TestCancel_ManyAtOnceWithASlowStore(t *testing.T) {
 	var returns atomic.Int64
 	mem := new(weir.MemStore)
-	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		if r.N < 0 {
 			returns.Add(1)
 			time.Sleep(100 * ms)

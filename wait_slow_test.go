@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // A slow store answers late: after the time that the context names, if it names one. It decides at
 // once, though, as a server does whose answer is under way.
 func slow(s weir.Store) weir.Store {
-	return storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	return kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		a, err := s.Do(ctx, r)
 		if late, ok := ctx.Value(lateness{}).(time.Duration); ok && r.N > 0 {
 			time.Sleep(late)
@@ -71,7 +72,7 @@ func TestCancel_WithASlowStore(t *testing.T) {
 				mu.Unlock()
 				time.Sleep(d)
 			}
-			store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 				hop()
 				defer hop()
 				return mem.Do(ctx, r)

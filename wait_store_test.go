@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,30 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
-
-// A faulty is a Store that can be told to fail.
-type faulty struct {
-	weir.MemStore
-	down atomic.Bool
-}
-
-func (s *faulty) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
-	if s.down.Load() {
-		// What comes with an error is to be ignored, and so is the worst there is.
-		return weir.Answer{Result: weir.Result{Allowed: true}, Delay: time.Hour}, errStore
-	}
-	return s.MemStore.Do(ctx, r)
-}
 
 func TestWait_TellsThatTheStoreFails(t *testing.T) {
 	for _, p := range policiesToWaitFor {
-		store := new(faulty)
+		store := new(kit.Faulty)
 		bubble(t, p, func(c *crowd) {
-			store.down.Store(true)
+			store.Down.Store(true)
 			err := c.come("a", 1).err
 			assert.EqualError(c.t, err, "weir: Wait for 1 events: the store fails")
-			store.down.Store(false)
+			store.Down.Store(false)
 			c.come("b", 1)
 			c.want("a 0s store-fails", "b 0s")
 		}, weir.WithStore(store))
@@ -48,15 +34,15 @@ func TestWait_AnOutageLeavesBookingsAsTheyAre(t *testing.T) {
 		weir.TokenBucket{Limit: 1, Per: time.Second},
 		weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 9},
 	} {
-		store := new(faulty)
+		store := new(kit.Faulty)
 		bubble(t, p, func(c *crowd) {
 			for _, name := range []string{"a", "b", "c"} {
 				c.come(name, 1)
 			}
-			store.down.Store(true)
+			store.Down.Store(true)
 			c.until(1500 * ms)
 			c.come("during", 1)
-			store.down.Store(false)
+			store.Down.Store(false)
 			c.come("after", 1)
 			c.end()
 			c.want("a 0s", "b 1s", "during 1.5s store-fails", "c 2s", "after 3s")
@@ -71,9 +57,9 @@ func TestWait_AnOutageFailsThoseWhoseTurnItIs(t *testing.T) {
 		weir.SlidingLog{Limit: 1, Per: time.Second},
 	} {
 		mem, asked := new(weir.MemStore), 0
-		store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			if asked++; asked == 3 { // a, b when it came, b when it was its turn
-				return weir.Answer{Result: weir.Result{Allowed: true}}, errStore
+				return weir.Answer{Result: weir.Result{Allowed: true}}, kit.ErrStore
 			}
 			return mem.Do(ctx, r)
 		})
@@ -94,15 +80,15 @@ func TestCancel_WhileTheStoreFails(t *testing.T) {
 		weir.TokenBucket{Limit: 1, Per: time.Second},
 		weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 9},
 	} {
-		store := new(faulty)
+		store := new(kit.Faulty)
 		bubble(t, p, func(c *crowd) {
 			for _, name := range []string{"a", "b", "c", "d"} {
 				c.come(name, 1)
 			}
-			store.down.Store(true)
+			store.Down.Store(true)
 			c.cancel(c.callers[2])
 			c.cancel(c.callers[1])
-			store.down.Store(false)
+			store.Down.Store(false)
 			c.come("e", 1)
 			c.end()
 			c.want("a 0s", "b 0s cancelled", "c 0s cancelled", "d 3s", "e 4s")

@@ -13,25 +13,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // An instant that was told stands, and so a cancelled booking before it frees nothing. In eight
 // rounds of "book up to 50 s ahead, book 5 more that stay, cancel the others" all that stayed had
 // the same 5 s: 40 went in them, of 6.
 func TestR17_CancelledBookingsDoNotPileUp(t *testing.T) {
-	l, _ := frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1})
+	l, _ := kit.Frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1})
 	var stay []*weir.Reservation
 	for range 8 {
 		var cancelled []*weir.Reservation
 		for {
-			r := reserve(t, l, 1)
+			r := kit.Reserve(t, l, 1)
 			cancelled = append(cancelled, r)
 			if r.Delay() >= 49*time.Second {
 				break
 			}
 		}
 		for range 5 {
-			stay = append(stay, reserve(t, l, 1))
+			stay = append(stay, kit.Reserve(t, l, 1))
 		}
 		for _, r := range cancelled {
 			require.NoError(t, r.Cancel(background))
@@ -47,12 +48,12 @@ func TestR17_CancelledBookingsDoNotPileUp(t *testing.T) {
 
 // The last booking is undone exactly.
 func TestR17_TheLastBookingIsUndone(t *testing.T) {
-	l, _ := frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1})
-	reserve(t, l, 1)
-	first := reserve(t, l, 1)
-	look := take(t, l, "k", 0)
-	require.NoError(t, reserve(t, l, 7).Cancel(background))
-	assert.Equal(t, look, take(t, l, "k", 0))
+	l, _ := kit.Frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1})
+	kit.Reserve(t, l, 1)
+	first := kit.Reserve(t, l, 1)
+	look := kit.Take(t, l, "k", 0)
+	require.NoError(t, kit.Reserve(t, l, 7).Cancel(background))
+	assert.Equal(t, look, kit.Take(t, l, "k", 0))
 	assert.Equal(t, time.Second, first.Delay())
 }
 
@@ -60,19 +61,19 @@ func TestR17_TheLastBookingIsUndone(t *testing.T) {
 // come. Of a bucket that holds 3, 4 went at once after Cancel; and of one that holds 7, 8 after
 // Return.
 func TestR17_ABookingSettledForLessKeepsItsInstant(t *testing.T) {
-	l, clock := frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3})
-	first, second := reserve(t, l, 3), reserve(t, l, 3)
+	l, clock := kit.Frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3})
+	first, second := kit.Reserve(t, l, 3), kit.Reserve(t, l, 3)
 	require.NoError(t, second.Settle(background, 2))
 	clock.Time = clock.Add(2 * time.Second)
 	require.NoError(t, first.Cancel(background))
 	clock.Time = clock.Add(second.Delay())
-	assert.LessOrEqual(t, 2+take(t, l, "k", 0).Remaining, 3)
+	assert.LessOrEqual(t, 2+kit.Take(t, l, "k", 0).Remaining, 3)
 
-	l, _ = frozen(weir.TokenBucket{Limit: 7, Per: time.Hour})
-	take(t, l, "k", 6)
+	l, _ = kit.Frozen(weir.TokenBucket{Limit: 7, Per: time.Hour})
+	kit.Take(t, l, "k", 6)
 	delay := time.Duration(0)
 	for range 8 {
-		r := reserve(t, l, 2)
+		r := kit.Reserve(t, l, 2)
 		require.Greater(t, r.Delay(), delay)
 		delay = r.Delay()
 		require.NoError(t, r.Settle(background, 1))
@@ -105,7 +106,7 @@ func TestR17_AllOfTwoBucketsKeepsItsLimit(t *testing.T) {
 func TestR18_AllOfTwoBucketsKeepsTheOrder(t *testing.T) {
 	p := weir.All(weir.TokenBucket{Limit: 2, Per: time.Second}, weir.TokenBucket{Limit: 20, Per: time.Second})
 	bubble(t, p, func(c *crowd) {
-		require.True(t, take(t, c.l, "k", 1).Allowed)
+		require.True(t, kit.Take(t, c.l, "k", 1).Allowed)
 		a := c.come("a", 2)
 		b := c.come("b", 1)
 		c.cancel(a)
@@ -167,9 +168,9 @@ func TestR20_AllNeverBooksAhead(t *testing.T) {
 		weir.All(weir.TokenBucket{Limit: 1, Per: time.Second}, weir.LeakyBucket{Limit: 1, Per: time.Second}),
 		weir.All(weir.LeakyBucket{Limit: 1, Per: time.Second}, weir.All(weir.TokenBucket{Limit: 1, Per: time.Second})),
 	} {
-		l, _ := frozen(p)
-		assert.True(t, reserve(t, l, 1).Allowed, "%#v", p)
-		assert.False(t, reserve(t, l, 1).Allowed, "%#v", p)
+		l, _ := kit.Frozen(p)
+		assert.True(t, kit.Reserve(t, l, 1).Allowed, "%#v", p)
+		assert.False(t, kit.Reserve(t, l, 1).Allowed, "%#v", p)
 	}
 }
 
@@ -189,10 +190,10 @@ func TestR20_AQueueInAllKeepsItsSpacing(t *testing.T) {
 
 // A policy books only while nothing that another granted charges it.
 func TestR20_NobodyBooksWhileOthersChargeIt(t *testing.T) {
-	l, _ := frozen(weir.FixedWindow{Limit: 10, Per: time.Hour})
-	require.True(t, take(t, l, "k", 10).Allowed)
-	setPolicy(t, l, weir.TokenBucket{Limit: 10, Per: time.Hour})
-	assert.False(t, reserve(t, l, 1).Allowed)
+	l, _ := kit.Frozen(weir.FixedWindow{Limit: 10, Per: time.Hour})
+	require.True(t, kit.Take(t, l, "k", 10).Allowed)
+	kit.SetPolicy(t, l, weir.TokenBucket{Limit: 10, Per: time.Hour})
+	assert.False(t, kit.Reserve(t, l, 1).Allowed)
 }
 
 // a gives up while the store is busy with a Return, and d is on its way to the store. b and d have
@@ -200,7 +201,7 @@ func TestR20_NobodyBooksWhileOthersChargeIt(t *testing.T) {
 // they would keep their instants.
 func TestR17_AnotherPlanAsksWhenThoseWhoGiveUpHaveLeft(t *testing.T) {
 	mem := new(weir.MemStore)
-	store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		if r.N < 0 && r.GrantedAt == 0 {
 			time.Sleep(500 * ms)
 		}
@@ -208,7 +209,7 @@ func TestR17_AnotherPlanAsksWhenThoseWhoGiveUpHaveLeft(t *testing.T) {
 	})
 	bubble(t, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 5}, func(c *crowd) {
 		small := context.WithValue(background, ownPolicy{}, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 4})
-		require.True(t, take(t, c.l, "k", 5).Allowed)
+		require.True(t, kit.Take(t, c.l, "k", 5).Allowed)
 		a := c.come("a", 5)
 		c.comeFor("k", "b", 1, small)
 		go func() { _ = c.l.Return(background, "k", 1) }()

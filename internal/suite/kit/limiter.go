@@ -1,0 +1,36 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// KeyName is the name of one of many keys.
+func KeyName(i int) string { return fmt.Sprintf("key-%d", i) }
+
+// Take takes n events of the key, or looks if n is zero. An error ends the test.
+func Take(t *testing.T, l weir.Limiter, key string, n int) weir.Result {
+	t.Helper()
+	r, err := l.Take(context.Background(), key, n)
+	require.NoError(t, err)
+	return r
+}
+
+// Reserve reserves n events of the key "k", granted or not. An error ends the test.
+func Reserve(t *testing.T, l *weir.KeyedLimiter, n int) *weir.Reservation {
+	t.Helper()
+	r, err := l.Reserve(context.Background(), "k", n)
+	require.NoError(t, err)
+	return r
+}
+
+// SetPolicy changes the policy of the limiter. An error ends the test.
+func SetPolicy(t *testing.T, l *weir.KeyedLimiter, p weir.Policy) {
+	t.Helper()
+	require.NoError(t, l.SetPolicy(context.Background(), p))
+}
