@@ -2,7 +2,10 @@ package weir
 
 import (
 	"fmt"
+	"strconv"
 	"time"
+
+	"github.com/weir-go/weir/internal/calendar"
 )
 
 // CalendarWindow allows Limit events in each minute, hour, day, week, month or year of the calendar
@@ -48,6 +51,29 @@ type CalendarWindow struct {
 	Start int
 }
 
+// A Unit is a unit of the calendar, for [CalendarWindow].
+type Unit uint8
+
+// The units. The zero Unit is none of them.
+const (
+	Minute Unit = iota + 1
+	Hour
+	Day
+	Week
+	Month
+	Year
+)
+
+var unitNames = [...]string{Minute: "minute", Hour: "hour", Day: "day", Week: "week", Month: "month", Year: "year"}
+
+// String returns the unit's name, such as "month".
+func (u Unit) String() string {
+	if u < Minute || u > Year {
+		return "Unit(" + strconv.Itoa(int(u)) + ")"
+	}
+	return unitNames[u]
+}
+
 // Decider implements [Policy].
 func (p CalendarWindow) Decider() (Decider, error) {
 	f := faults{policy: p}
@@ -64,12 +90,7 @@ func (p CalendarWindow) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	start := p.Start
-	if p.Unit != Week {
-		start = max(start, 1)
-	}
-	spans := &calendarSpans{calendar: calendar{p.Unit, start, zone}}
-	return window{uint64(p.Limit), nanosPerSec, spans}.decider(calendarBits), nil
+	return window{uint64(p.Limit), nanosPerSec, p.spans(zone)}.decider(calendarBits), nil
 }
 
 // starts returns the largest Start of the unit, and describes the allowed range.
@@ -97,3 +118,48 @@ func (p CalendarWindow) zone(f *faults) *time.Location {
 	}
 	return zone
 }
+
+func (p CalendarWindow) spans(zone *time.Location) *calendarSpans {
+	first := max(p.Start, 1) // of a month or year
+	c := &calendarSpans{counted: calendarCounts{p.Unit, first, zone.String()}}
+	switch p.Unit {
+	case Minute:
+		c.windows = calendar.Minutes(zone)
+	case Hour:
+		c.windows = calendar.Hours(zone)
+	case Day:
+		c.windows = calendar.Days(zone)
+	case Week:
+		c.windows, c.counted.start = calendar.Weeks(time.Weekday(p.Start), zone), p.Start
+	case Month:
+		c.windows = calendar.Months(first, zone)
+	default:
+		c.windows = calendar.Years(time.Month(first), zone)
+	}
+	return c
+}
+
+const (
+	nanosPerSec  = uint64(time.Second)
+	calendarBits = 30 // for the count, if the state is a single word: the seconds take 34 until 2262
+)
+
+// calendarSpans are windows marked by the second at which they start, since the epoch. So states mean
+// the same where the versions of the time zone database differ.
+type calendarSpans struct {
+	windows *calendar.Windows
+	counted calendarCounts
+}
+
+type calendarCounts struct {
+	unit  Unit
+	start int
+	zone  string
+}
+
+func (c *calendarSpans) around(s words, now uint64) (mark, end uint64) {
+	mark, end = c.windows.Around(now, s.first)
+	return mark, end * nanosPerSec
+}
+
+func (c *calendarSpans) counts() any { return c.counted }

@@ -1,4 +1,4 @@
-package weir
+package calendar
 
 import (
 	"archive/zip"
@@ -16,7 +16,7 @@ import (
 
 // zonesOfGo are all zones of the database that comes with Go, which is that of package time/tzdata.
 // Of those that differ in nothing but their names there is one.
-func zonesOfGo(t *testing.T) []*time.Location {
+func zonesOfGo(t testing.TB) []*time.Location {
 	root := os.Getenv("GOROOT") // go test sets it
 	if root == "" {
 		out, err := exec.Command("go", "env", "GOROOT").Output()

@@ -1,4 +1,4 @@
-package weir
+package calendar
 
 import (
 	"fmt"
@@ -11,26 +11,26 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-var minutes = []calendar{{unit: Minute}}
+var everyMinute = []calendar{{unit: minutes}}
 
 // calendarsFor are calendars that turn on the date given or the next, and others: all that need not
 // be observed at each minute.
 func calendarsFor(s sight) []calendar {
 	return []calendar{
-		{unit: Hour},
-		{unit: Day},
-		{unit: Week, start: s.weekday},
-		{unit: Week, start: (s.weekday + 1) % 7},
-		{unit: Month, start: s.day},
-		{unit: Month, start: s.day%31 + 1},
-		{unit: Month, start: 31},
-		{unit: Year, start: s.month},
-		{unit: Year, start: s.month%12 + 1},
+		{unit: hours},
+		{unit: days},
+		{unit: weeks, start: s.weekday},
+		{unit: weeks, start: (s.weekday + 1) % 7},
+		{unit: months, start: s.day},
+		{unit: months, start: s.day%31 + 1},
+		{unit: months, start: 31},
+		{unit: years, start: s.month},
+		{unit: years, start: s.month%12 + 1},
 	}
 }
 
 // Every zone that Go knows, every transition from 1970 to 2037, every unit, turning on the very day.
-func TestCalendar_WindowsTileTimeAroundEveryTransition(t *testing.T) {
+func TestWindowsTileTimeAroundEveryTransition(t *testing.T) {
 	zones := zonesOfGo(t)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(zones), func(i, j int) { zones[i], zones[j] = zones[j], zones[i] })
 	zones = zones[:runs.Long(len(zones), 20)]
@@ -47,7 +47,7 @@ func TestCalendar_WindowsTileTimeAroundEveryTransition(t *testing.T) {
 			for at%step != 0 || int64(before.offset)%step != 0 || int64(after.offset)%step != 0 {
 				step = map[int64]int64{900: 60, 60: 1}[step]
 			}
-			check(minutes, 300, min(step, 60))
+			check(everyMinute, 300, min(step, 60))
 			// What clocks show twice, and an hour more on both sides.
 			span := int64(max(before.offset-after.offset, after.offset-before.offset)) + 3600
 			check(calendarsFor(before), span, step)
@@ -61,16 +61,16 @@ func TestCalendar_WindowsTileTimeAroundEveryTransition(t *testing.T) {
 
 // Between transitions, too: the days, weeks, months and years from 1970 to 2037 of every zone,
 // seen at their start and one second before.
-func TestCalendar_WindowsTileAllTime(t *testing.T) {
+func TestWindowsTileAllTime(t *testing.T) {
 	for i, zone := range zonesOfGo(t) {
 		if i%runs.Long(1, 20) > 0 {
 			continue
 		}
 		calendars := []calendar{
-			{Week, i % 7, zone}, {Month, 1, zone}, {Month, 15 + i%17, zone}, {Year, 1 + i%12, zone},
+			{weeks, i % 7, zone}, {months, 1, zone}, {months, 15 + i%17, zone}, {years, 1 + i%12, zone},
 		}
 		if i%10 == 0 {
-			calendars = append(calendars, calendar{Day, 0, zone})
+			calendars = append(calendars, calendar{days, 0, zone})
 		}
 		for _, c := range calendars {
 			for at := int64(0); at < 2_145_916_800; {
@@ -86,9 +86,9 @@ func TestCalendar_WindowsTileAllTime(t *testing.T) {
 }
 
 // There is no time before the epoch.
-func TestCalendar_TheFirstWindowsStartAtTheEpoch(t *testing.T) {
+func TestTheFirstWindowsStartAtTheEpoch(t *testing.T) {
 	for _, zone := range zonesOfGo(t) {
-		for _, c := range append(calendarsFor(see(0, zone)), minutes...) {
+		for _, c := range append(calendarsFor(see(0, zone)), everyMinute...) {
 			c.zone = zone
 			start, end := c.around(0)
 			require.Zero(t, start, "%v %+v", zone, c)
@@ -99,7 +99,7 @@ func TestCalendar_TheFirstWindowsStartAtTheEpoch(t *testing.T) {
 
 // In years to come zones follow a rule. Its last day of a leap year is one that
 // time.Time.ZoneBounds gets wrong.
-func TestCalendar_LeapYearsToComeEndWell(t *testing.T) {
+func TestLeapYearsToComeEndWell(t *testing.T) {
 	for _, zone := range zonesOfGo(t) {
 		if _, end := time.Unix(2_240_000_000, 0).In(zone).ZoneBounds(); end.IsZero() {
 			continue // has no rule
@@ -114,7 +114,7 @@ func TestCalendar_LeapYearsToComeEndWell(t *testing.T) {
 
 // Zones that no country has had yet: their clocks are put forward and back at random, up to days
 // at once.
-func TestCalendar_WindowsTileTimeInMadeUpZones(t *testing.T) {
+func TestWindowsTileTimeInMadeUpZones(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for n := range 1000 {
 		const step = 450

@@ -1,43 +1,31 @@
-package weir
+package calendar
 
 import (
 	"math"
-	"strconv"
 	"time"
 )
 
-// A Unit is a unit of the calendar, for [CalendarWindow].
-type Unit uint8
+// A unit is a unit of the calendar.
+type unit uint8
 
-// The units. The zero Unit is none of them.
 const (
-	Minute Unit = iota + 1
-	Hour
-	Day
-	Week
-	Month
-	Year
+	minutes unit = iota
+	hours
+	days
+	weeks
+	months
+	years
 )
-
-var unitNames = [...]string{Minute: "minute", Hour: "hour", Day: "day", Week: "week", Month: "month", Year: "year"}
-
-// String returns the unit's name, such as "month".
-func (u Unit) String() string {
-	if u < Minute || u > Year {
-		return "Unit(" + strconv.Itoa(int(u)) + ")"
-	}
-	return unitNames[u]
-}
 
 // A calendar divides time into the windows of a unit, as the clocks of a zone show it. Its instants
 // are seconds since the Unix epoch, since no clock in any zone is off by fractions of a second. It
 // knows none before the epoch.
 //
-// "Civil" is what the clocks show: the seconds since the epoch that UTC has when its clocks show the
-// same.
+// "Civil" is what the clocks show: the seconds since the epoch that UTC has when its clocks show
+// the same.
 type calendar struct {
-	unit  Unit
-	start int // where a week, month or year starts, as in CalendarWindow, but never 0 for month and year
+	unit  unit
+	start int // of a week, month or year: the weekday, the day of the month, the month
 	zone  *time.Location
 }
 
@@ -53,9 +41,9 @@ const (
 // around is the window that the instant at lies in, from start to before end.
 func (c calendar) around(at int64) (start, end int64) {
 	switch c.unit {
-	case Minute:
+	case minutes:
 		return c.shown(at, minuteSeconds)
-	case Hour:
+	case hours:
 		return c.shown(at, hourSeconds)
 	}
 	offset, _ := c.offset(at)
@@ -88,8 +76,8 @@ func (c calendar) shown(at, length int64) (start, end int64) {
 	return start, end
 }
 
-// first is the first instant at which clocks show civil, or anything later because they skip it. They
-// may be put back and show it again; that changes nothing.
+// first is the first instant at which clocks show civil, or anything later because they skip it.
+// They may be put back and show it again; that changes nothing.
 func (c calendar) first(civil int64) int64 {
 	for at := max(civil-maxOffset, 0); ; {
 		offset, until := c.offset(at)
@@ -117,15 +105,16 @@ func (c calendar) offset(at int64) (offset, until int64) {
 	return int64(east), until
 }
 
-// turn is the civil time at which the nth day, week, month or year starts from the one that contains a date.
+// turn is the civil time at which the nth day, week, month or year starts from the one that
+// contains a date.
 func (c calendar) turn(date time.Time, n int) int64 {
 	year, month, day := date.Date()
 	switch c.unit {
-	case Day:
+	case days:
 		day += n
-	case Week:
+	case weeks:
 		day += 7*n - (int(date.Weekday())-c.start+7)%7
-	case Month:
+	case months:
 		if day < c.startIn(year, month) {
 			n--
 		}

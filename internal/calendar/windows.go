@@ -1,0 +1,96 @@
+// Package calendar finds the windows of the calendar: the minute, hour, day, week, month or year that
+// contains an instant, as the clocks of a time zone show it. The rules are in the doc comment of
+// weir.CalendarWindow.
+//
+// It knows no limit, no count and no clock: instants in, windows out. Its tests look at the clocks
+// of every zone that Go knows, around every change of them, and note when a window starts.
+package calendar
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Windows divide time into the windows of a calendar, without gaps and without overlap. They are
+// safe for concurrent use.
+type Windows struct {
+	calendar
+
+	// latest is the window of the latest decision. All keys share it. The calendar is asked when it
+	// turns, and hardly ever else. A span is one word: reading it takes no lock, and a new one no
+	// memory.
+	latest atomic.Uint64
+}
+
+// Minutes returns the minutes of a zone's clocks.
+func Minutes(zone *time.Location) *Windows { return newWindows(minutes, 0, zone) }
+
+// Hours returns the hours of a zone's clocks.
+func Hours(zone *time.Location) *Windows { return newWindows(hours, 0, zone) }
+
+// Days returns the days of a zone.
+func Days(zone *time.Location) *Windows { return newWindows(days, 0, zone) }
+
+// Weeks returns the weeks of a zone that start on a day of the week.
+func Weeks(first time.Weekday, zone *time.Location) *Windows {
+	return newWindows(weeks, int(first), zone)
+}
+
+// Months returns the months of a zone that start on a day, 1 to 31. A month without that day starts
+// on its last day.
+func Months(first int, zone *time.Location) *Windows { return newWindows(months, first, zone) }
+
+// Years returns the years of a zone that start on the first day of a month.
+func Years(first time.Month, zone *time.Location) *Windows {
+	return newWindows(years, int(first), zone)
+}
+
+func newWindows(unit unit, start int, zone *time.Location) *Windows {
+	return &Windows{calendar: calendar{unit, start, zone}}
+}
+
+// A span is a window: the second at which it starts, in 34 bits until the year 2262, and its length
+// in seconds in the low lengthBits.
+type span uint64
+
+const (
+	lengthBits  = 30
+	nanosPerSec = uint64(time.Second)
+)
+
+func (s span) start() uint64  { return uint64(s >> lengthBits) }
+func (s span) length() uint64 { return uint64(s & (1<<lengthBits - 1)) }
+func (s span) end() uint64    { return s.start() + s.length() }
+
+// has reports whether the window contains an instant, in nanoseconds. The zero span has none.
+func (s span) has(at uint64) bool {
+	return at-s.start()*nanosPerSec < s.length()*nanosPerSec
+}
+
+// Around returns the window that an event at now is counted in: from the second start to before the
+// second end, since the Unix epoch. now is in nanoseconds since then.
+//
+// known is the start of the window that the caller has counted in last, in seconds, or 0. An older
+// now counts as known. The window found starts at known if another version of the time zone
+// database had it start later.
+func (w *Windows) Around(now, known uint64) (start, end uint64) {
+	if in := span(w.latest.Load()); known <= in.start() && in.has(now) {
+		return in.start(), in.end()
+	}
+	return w.find(now, known)
+}
+
+// find asks the calendar, unless latest is the window all the same. It leaves latest as it is if the
+// instant is known, the start of a window: so asks a store that sweeps when windows of long ago
+// ended.
+func (w *Windows) find(now, known uint64) (start, end uint64) {
+	at, in := max(now, known*nanosPerSec), span(w.latest.Load())
+	if !in.has(at) {
+		from, to := w.around(int64(at / nanosPerSec))
+		in = span(from<<lengthBits | (to - from))
+		if at != known*nanosPerSec {
+			w.latest.Store(uint64(in))
+		}
+	}
+	return max(in.start(), known), in.end()
+}
