@@ -8,11 +8,11 @@ package runs
 
 import "os"
 
-var long = os.Getenv("WEIR_LONG") != ""
-
-// Long returns all in a long run, and else part of it.
+// Long returns all in a long run, and else part of it. It reads the environment when it is called:
+// what is read before the tests start is none that go test knows of, and it would then show the
+// cached result of a short run for a long one.
 func Long[T any](all, part T) T {
-	if long {
+	if os.Getenv("WEIR_LONG") != "" {
 		return all
 	}
 	return part
