@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	_ "time/tzdata" // the tests need no zones on the machine
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // processes are two stores on one server that have the same clock, and do not know each other's

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // go-redis itself makes six or seven allocations for a command.

@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
-	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // A user who has the permissions of docs/stores.md, and no other, is refused nothing.

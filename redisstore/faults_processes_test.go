@@ -18,8 +18,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
-	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // jobEnv makes TestProcess a process of its own, that does the job which it holds.

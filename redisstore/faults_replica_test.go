@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
-	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // On a read-only replica each denial ended the outage, since a denial only reads: of 60 rounds, 60

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/redisstore"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
-	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 func TestFaults_KilledAndRestartedWithAppendOnly(t *testing.T) {

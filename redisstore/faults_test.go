@@ -13,7 +13,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore"
-	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/checks"
 )
 
 // newStore leaves it to the contexts to end a call: a machine under load is no fault.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/change"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/remote"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // R13 to R20 hold in Redis as they do in memory, whatever is combined. WEIR_MODEL_TIME says for how long to search.

@@ -42,19 +42,20 @@ func WithTimeout(d time.Duration) Option {
 // WithMaxInFlight sets how many commands may be in flight, at least 1. The default is 1024. A
 // command whose caller has given up counts until the client gives it up, too. When all places are
 // taken, callers wait for one. They get [ErrBusy] if none is free in time. This bounds the
-// goroutines and connections that a Redis without replies can take up.
+// goroutines, memory and connections that a server without replies can take up.
 //
-// The farther away Redis is, the more commands are in flight: up to this number, and up to 64 for
-// each connection of the pool. For d decisions a second over a round trip of t, set at least d × t.
-// For example, 50,000 a second over 20 ms need 1,000.
+// The farther away the server is, the more commands are in flight, up to this number. For d
+// decisions a second over a round trip of t, set at least d × t. For example, 50,000 a second over
+// 20 ms need 1,000.
 func WithMaxInFlight(n int) Option {
 	return func(c *remote.Config) { c.MaxInFlight = n }
 }
 
-// WithSingleServer declares that one server has all keys. The client must be a *[redis.Client] that
-// connects to it directly, by Sentinel, or through a proxy. Callers that ask for different keys
-// while other commands are in flight then share a script call, too. Each gets the answer or the
-// error that it would have got alone. docs/stores.md has measurements.
+// WithSingleServer declares that one server has all keys. The client connects to it directly, by
+// Sentinel, or through a proxy. [New] refuses the client of several servers, such as a Cluster.
+// Callers that ask for different keys while other commands are in flight then share a script call,
+// too. Each gets the answer or the error that it would have got alone. docs/stores.md has
+// measurements.
 //
 // Do not set it if a proxy divides keys between servers. If the proxy goes by the first key of a
 // command, the other keys are counted on the wrong server, and their limits are exceeded.

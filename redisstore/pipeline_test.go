@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/script"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // A gate holds what a client is to send, and knows how many commands there are in each flight.

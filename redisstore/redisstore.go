@@ -47,18 +47,6 @@ type Client interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// Errors of decisions that failed. They are wrapped.
-var (
-	// ErrNoReply means that there was no reply within the timeout. The events may or may not have
-	// been counted.
-	ErrNoReply = remote.ErrNoReply
-
-	// ErrBusy means that the command was not sent, because earlier commands were in flight until
-	// its timeout. Nothing was counted. It comes with [weir.ErrRequest] if the earlier commands
-	// were those of other callers in this process for the same key, by a policy without a script.
-	ErrBusy = remote.ErrBusy
-)
-
 // A Store is a [weir.Store] in Redis. [New] makes it. It is safe for concurrent use by any number
 // of limiters with any policies. It has no goroutine while no command is in flight, and need not be
 // closed. The client belongs to the caller.
@@ -76,8 +64,9 @@ var (
 // have got alone.
 //
 // If a pipeline is in flight for more than a millisecond, it does not delay others: the next one is
-// sent by another connection. This happens if Redis is far away, or if a connection hangs. If a
-// pipeline gets no reply, all its callers get the error.
+// sent by another connection. This happens if Redis is far away, or if a connection hangs. There are
+// up to 64 commands for each connection of the pool, see also [WithMaxInFlight]. If a pipeline gets
+// no reply, all its callers get the error.
 //
 // A hook of the client sees pipelines. Its context has the values of a caller only if the command
 // is sent alone. If a hook panics, those decisions fail with an error that reports it. With a

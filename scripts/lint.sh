@@ -15,9 +15,13 @@ step "gofumpt -l"
 files=$(go run $gofumpt -l .)
 [ -z "$files" ] || fail "not formatted as gofumpt does (run: go run $gofumpt -w .):"$'\n'"$files"
 
-step "valkeystore.go is generated"
-scripts/valkeystore.sh | diff redisstore/valkeystore/valkeystore.go - ||
-	fail "run: scripts/valkeystore.sh > redisstore/valkeystore/valkeystore.go"
+step "generated files"
+generated=$(mktemp -d)
+trap 'rm -rf "$generated"' EXIT
+scripts/generate.sh "$generated"
+(cd "$generated" && find . -name '*.go') | while read -r file; do
+	diff "redisstore/$file" "$generated/$file" || fail "run: scripts/generate.sh"
+done
 
 step "the picture of docs/architecture.md"
 scripts/architecture.sh | diff docs/architecture.md - || fail "run: scripts/architecture.sh --write"
@@ -53,3 +57,8 @@ step "the root module links the standard library alone"
 packages=$(GOWORK=off go list ./... | grep -v /internal/suite/) # those are for tests alone
 linked=$(GOWORK=off go list -deps -f '{{with .Module}}{{.Path}}{{end}}' $packages | sort -u)
 [ "$linked" = "$(go list -f '{{.Module.Path}}' .)" ] || fail "non-test code links other modules:"$'\n'"$linked"
+
+step "no package for users links what is for tests"
+packages=$(go list work | grep -Ev '/(benchmarks|examples|storetest|internal/(lincheck|suite|test))(/|$)')
+linked=$(go list -deps $packages | grep -E '^testing(/|$)|/internal/test/' || true)
+[ -z "$linked" ] || fail "non-test code links:"$'\n'"$linked"

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/weir-go/weir/redisstore/internal/redistest"
-	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // TestCluster shares one Cluster, for it takes seconds to start. The last fault is the end of it.

@@ -33,24 +33,11 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore/internal/remote"
-)
-
-// Errors of decisions that failed. They are wrapped.
-var (
-	// ErrNoReply means that there was no reply within the timeout. The events may or may not have
-	// been counted.
-	ErrNoReply = remote.ErrNoReply
-
-	// ErrBusy means that the command was not sent, because earlier commands were in flight until
-	// its timeout. Nothing was counted. It comes with [weir.ErrRequest] if the earlier commands
-	// were those of other callers in this process for the same key, by a policy without a script.
-	ErrBusy = remote.ErrBusy
 )
 
 // A Store is a [weir.Store] in Redis. [New] makes it. It is safe for concurrent use by any number
@@ -133,60 +120,4 @@ func set(c *remote.Command, result rueidis.RedisResult) {
 		e, ok := rueidis.IsRedisErr(result.Error())
 		return ok && strings.HasPrefix(e.Error(), word)
 	})
-}
-
-// An Option configures a store that [New] makes.
-type Option func(*remote.Config)
-
-// WithPrefix sets the prefix of all keys in Redis. The default is "weir". A key is
-//
-//	prefix:1:{name:key}
-//
-// with the name of the limiter, see [weir.WithName], and the key of the request. Bytes that have a
-// meaning here, or in a pattern, are written as % and two hexadecimal digits. The 1 changes when a
-// release of this package can't read the values of earlier ones.
-//
-// The prefix must be printable ASCII, without spaces and without the characters * ? [ ] { } % \. It
-// must be the same in all processes that share limits.
-func WithPrefix(prefix string) Option {
-	return func(c *remote.Config) { c.Prefix = prefix }
-}
-
-// WithMaxKeyLen sets the length in bytes up to which names and keys are kept as they are, at least
-// 1. The default is 128. A longer name or key is replaced by its SHA-256. It must be the same in
-// all processes that share limits.
-func WithMaxKeyLen(n int) Option {
-	return func(c *remote.Config) { c.MaxKeyLen = n }
-}
-
-// WithTimeout sets how long a decision may take, above 0. The default is one second. An earlier
-// deadline of the context counts instead. When the time is over, a decision returns one of:
-//
-//   - [ErrNoReply]: the command was sent. The client may still wait for the reply.
-//   - [ErrBusy]: the command was not sent.
-func WithTimeout(d time.Duration) Option {
-	return func(c *remote.Config) { c.Timeout = d }
-}
-
-// WithMaxInFlight sets how many commands may be in flight, at least 1. The default is 1024. A
-// command whose caller has given up counts until the client gives it up, too. When all places are
-// taken, callers wait for one. They get [ErrBusy] if none is free in time. This bounds the cost of
-// a server without replies.
-//
-// The farther away the server is, the more commands are in flight, up to this number. For d
-// decisions a second over a round trip of t, set at least d × t. For example, 50,000 a second over
-// 20 ms need 1,000.
-func WithMaxInFlight(n int) Option {
-	return func(c *remote.Config) { c.MaxInFlight = n }
-}
-
-// WithSingleServer declares that one server has all keys. The client must not be one of a Cluster.
-// It connects to the server directly, by Sentinel, or through a proxy. Callers that ask for
-// different keys while other commands are in flight then share a script call, too. Each gets the
-// answer or the error that it would have got alone. docs/stores.md has measurements.
-//
-// Do not set it if a proxy divides keys between servers. If the proxy goes by the first key of a
-// command, the other keys are counted on the wrong server, and their limits are exceeded.
-func WithSingleServer() Option {
-	return func(c *remote.Config) { c.SingleServer = true }
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
-	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // newClient is a client with the options that users have who set none but these.

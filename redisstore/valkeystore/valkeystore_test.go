@@ -13,8 +13,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/redisstore"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
-	"github.com/weir-go/weir/redisstore/internal/redistest/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/checks"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 func newStore(tb testing.TB, options valkey.ClientOption, opts ...Option) *Store {

@@ -3,6 +3,7 @@ package script
 import (
 	"testing"
 	"time"
+	_ "time/tzdata" // the tests need no zones on the machine
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

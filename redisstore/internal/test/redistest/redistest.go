@@ -1,4 +1,5 @@
-// Package redistest runs real Redis servers for tests, and breaks them on purpose.
+// Package redistest runs real Redis servers for tests, and breaks them on purpose. Only tests import
+// it: no program links it, and it knows nothing of weir. Its own tests run it on real servers.
 //
 // [Single] starts one server, [Cluster] three masters with a replica each, [Sentinel] a master with two
 // replicas and three sentinels that watch it. Each server is a process of its own, on a free
@@ -10,8 +11,8 @@
 // die with the test's process, however it ends. Of a test that failed the last lines of their logs
 // are shown.
 //
-// They need redis-server 7.0 or later in PATH. Where it is not installed tests are skipped; but where CI
-// is true in the environment they fail, so that they can't be forgotten there.
+// They need redis-server 7.0 or later in PATH. Where it is missing, tests are skipped. With CI=true
+// in the environment they fail, so that CI can't forget them.
 //
 // The methods that start and stop servers belong to the test's goroutine, as t.Fatal does; those
 // that only read (Addr, Do) to any.
@@ -45,9 +46,9 @@ func executable(tb testing.TB) string {
 	case err == nil:
 		return path
 	case os.Getenv("CI") == "true":
-		tb.Fatalf("tests of Redis can't be left out where CI=true, install redis-server: %v", err)
+		tb.Fatalf("with CI=true no test may be skipped: install redis-server (%v)", err)
 	default:
-		tb.Skipf("no real Redis to test with, install redis-server: %v", err)
+		tb.Skipf("needs a real Redis: install redis-server (%v)", err)
 	}
 	return ""
 }

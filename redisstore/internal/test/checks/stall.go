@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/remote"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // StallHoldsNobody checks that while nothing is answered callers are held up until their deadline, or for the

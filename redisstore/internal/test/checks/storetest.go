@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/remote"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 	"github.com/weir-go/weir/storetest"
 )
 

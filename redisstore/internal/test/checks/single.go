@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/remote"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // SingleServer checks a store that was told that there is one server.

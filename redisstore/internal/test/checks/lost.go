@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // LoseReplies loses the replies to n commands that run a script, until n of them are lost or it is called

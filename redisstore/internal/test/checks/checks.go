@@ -1,5 +1,6 @@
 // Package checks holds what the stores of this module and of those for other clients must all pass.
-// It knows them as [weir.Store], and so is the same for all clients.
+// Only their tests import it. It knows a store as a [weir.Store], and nothing of its client: it is the
+// same for all clients. It has no tests of its own. The stores' tests run it on real servers.
 package checks
 
 import (
@@ -9,8 +10,8 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/redisstore/internal/redistest"
 	"github.com/weir-go/weir/redisstore/internal/remote"
+	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // A Maker makes a store with a client of its own for the servers at the addresses: one server, or
