@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	_ "time/tzdata" // the tests need no zones on the machine
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

@@ -95,8 +95,8 @@ func TestLogLevel(t *testing.T) {
 func TestWelcome(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		require.NotEqual(t, "true", os.Getenv("CI"), "CI must have curl")
-		t.Skip("needs curl")
+		require.NotEqual(t, "true", os.Getenv("CI"), "with CI=true no test may be skipped: install curl")
+		t.Skip("needs curl: install curl")
 	}
 	s := start(t)
 	lines := regexp.MustCompile(`(?m)^curl .*$`).FindAllString(s.out.String(), -1)
