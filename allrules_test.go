@@ -27,7 +27,7 @@ func TestR10_AllOfEqualAndOtherParts(t *testing.T) {
 		"tiers":  weir.Tiers(weir.FixedWindow{Limit: limit / 2, Per: century}, weir.TokenBucket{Limit: limit / 2, Per: century}),
 		"nested": weir.Tiers(weir.All(weir.FixedWindow{Limit: limit / 2, Per: century}, window), weir.TokenBucket{Limit: limit / 2, Per: century}),
 	} {
-		for store, s := range map[string]weir.Store{"MemStore": new(weir.MemStore), "compare and set": new(casStore)} {
+		for store, s := range map[string]weir.Store{"MemStore": new(weir.MemStore), "compare and set": new(kit.CASStore)} {
 			t.Run(name+" in "+store, func(t *testing.T) {
 				l := weir.Must(weir.New(p, weir.WithStore(s), weir.WithClock(&kit.HandClock{Time: time.Unix(0, kit.T0)})))
 				var granted atomic.Int64

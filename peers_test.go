@@ -15,6 +15,11 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
+const (
+	year        = 365 * 24 * time.Hour
+	fiveBillion = min(5_000_000_000, math.MaxInt) // more than one a nanosecond, where an int holds it
+)
+
 // These tests are faults that other rate limiters have or had; P is the number of the fault.
 
 // Alternating between two instants ten seconds apart minted tokens at each step forward.

@@ -1,70 +1,24 @@
-package weir_test
+package oracle
 
 import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
-
-// A casStore is a store as one makes it of a database that can compare and set: it reads a state,
-// decides on a copy, and writes it if no one else has in the meantime.
-type casStore struct {
-	mu     sync.Mutex
-	states map[string]casState
-	plan   *weir.Plan // of the latest request
-}
-
-type casState struct {
-	version int
-	words   []uint64
-	until   int64
-}
-
-func (s *casStore) Do(_ context.Context, r weir.Request) (weir.Answer, error) {
-	id := r.Name + "\x00" + r.Key
-	for {
-		s.mu.Lock()
-		s.plan = r.Plan
-		read, ok := s.states[id]
-		s.mu.Unlock()
-
-		now := r.Now()
-		words := slices.Clone(read.words)
-		if !ok || read.until <= now && read.until < math.MaxInt64 {
-			words = make([]uint64, r.Decider.Words())
-		}
-		words, a := r.Decider.Decide(slices.Clip(words), now, r.Ask)
-		a.At = now
-		if r.N == 0 || !a.Allowed {
-			return a, nil
-		}
-
-		s.mu.Lock()
-		if s.states == nil {
-			s.states = map[string]casState{}
-		}
-		if s.states[id].version == read.version {
-			s.states[id] = casState{read.version + 1, words, r.Decider.Expiry(words)}
-			s.mu.Unlock()
-			return a, nil
-		}
-		s.mu.Unlock()
-	}
-}
 
 // A composedTrial puts the same asks to a composition as a pure function, through stores, and to
 // its model.
 type composedTrial struct {
 	trial   // what the checks need
 	mem     weir.MemStore
-	cas     casStore
+	cas     kit.CASStore
 	plan    *weir.Plan
 	allowed *weir.KeyedLimiter // on mem
 	exact   bool               // the parts keep R4 to R6, and the model is one of exact fractions
@@ -79,7 +33,7 @@ func newComposedTrial(t *testing.T, p weir.Policy, m model, exact bool) *compose
 	probe := weir.Must(weir.New(p, weir.WithStore(&x.cas), weir.WithClock(&x.clock)))
 	_, err = probe.Take(context.Background(), "probe", 0)
 	require.NoError(t, err)
-	x.plan = x.cas.plan
+	x.plan = x.cas.Plan
 	return x
 }
 

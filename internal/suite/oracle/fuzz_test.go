@@ -1,4 +1,4 @@
-package weir_test
+package oracle
 
 import (
 	"math/rand/v2"

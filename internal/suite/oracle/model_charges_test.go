@@ -1,4 +1,4 @@
-package weir_test
+package oracle
 
 import (
 	"math"
@@ -109,8 +109,15 @@ func usageOf(m model, now int64) (used, limit *big.Int) {
 		}
 		return used, limit
 	case stateModel:
-		u, l := weir.Usage(m.Decider, m.state, now)
-		return used.SetUint64(u), limit.SetUint64(l)
+		if m.twin != nil {
+			return usageOf(m.twin, now)
+		}
+		look, _ := m.ask(now, weir.Ask{})
+		return big.NewInt(int64(look.Limit - look.Remaining)), big.NewInt(int64(look.Limit))
+	case calendarModel:
+		_, at := m.ask(now, weir.Ask{})
+		m = at.(calendarModel)
+		return m.used(), big.NewInt(int64(m.policy.Limit))
 	case tiersModel:
 		for _, tier := range m.tiers {
 			u, l := usageOf(tier, now)

@@ -1,6 +1,7 @@
-package weir_test
+package oracle
 
 import (
+	"context"
 	"math"
 	"math/big"
 	"testing"
@@ -86,11 +87,11 @@ func (x *open) step() {
 	what, n := x.byte()%8, x.some()
 	switch what {
 	case 0:
-		r, err := x.limiter.Take(background, "key", n)
+		r, err := x.limiter.Take(context.Background(), "key", n)
 		require.NoError(x.t, err)
 		x.equal(x.ask(weir.Ask{N: n}).Result, r, "Take", n)
 	case 1:
-		granted, r, err := x.limiter.TakeUpTo(background, "key", n)
+		granted, r, err := x.limiter.TakeUpTo(context.Background(), "key", n)
 		require.NoError(x.t, err)
 		want := x.ask(weir.Ask{N: n, Mode: weir.UpTo})
 		x.equal(want.Result, r, "TakeUpTo", n)
@@ -102,11 +103,11 @@ func (x *open) step() {
 			x.settle(x.made[int(x.byte())%len(x.made)], n*int(what-3)) // Settle for 0 is Cancel
 		}
 	case 5:
-		require.NoError(x.t, x.limiter.Return(background, "key", n))
+		require.NoError(x.t, x.limiter.Return(context.Background(), "key", n))
 		x.giveBack(n, weir.Ask{N: -n}, math.MaxInt64)
 	case 6:
 		if x.byte() < 32 {
-			require.NoError(x.t, x.limiter.Reset(background, "key"))
+			require.NoError(x.t, x.limiter.Reset(context.Background(), "key"))
 			x.model = modelOf(x.policy)
 			for _, b := range x.made {
 				b.forgot = true
@@ -117,7 +118,7 @@ func (x *open) step() {
 		x.now += pick(x.tape, 1, event, event+1, int64(x.per)/5, int64(x.per)-x.now%int64(x.per), int64(x.per), x.below(3*int64(x.per)))
 		x.clock.Time = time.Unix(0, x.now)
 	}
-	look, err := x.limiter.Take(background, "key", 0)
+	look, err := x.limiter.Take(context.Background(), "key", 0)
 	require.NoError(x.t, err)
 	x.equal(x.ask(weir.Ask{}).Result, look, "a look after", what, n)
 	for _, b := range x.made {
@@ -132,10 +133,10 @@ func (x *open) equal(want, got any, what ...any) {
 
 // reserve books with a deadline of now, of later, or of never.
 func (x *open) reserve(n int) {
-	ctx, ask := background, weir.Ask{N: n, MaxWait: 1<<63 - 1}
+	ctx, ask := context.Background(), weir.Ask{N: n, MaxWait: 1<<63 - 1}
 	if far := pick(x.tape, -1, 0, x.below(2*int64(x.per))); far >= 0 {
 		ask.MaxWait = time.Duration(far)
-		ctx = kit.Deadline{Context: background, At: x.clock.Add(ask.MaxWait)}
+		ctx = kit.Deadline{Context: context.Background(), At: x.clock.Add(ask.MaxWait)}
 	}
 	r, err := x.limiter.Reserve(ctx, "key", n)
 	require.NoError(x.t, err)
@@ -150,9 +151,9 @@ func (x *open) reserve(n int) {
 
 func (x *open) settle(b *booked, actual int) {
 	if actual == 0 {
-		require.NoError(x.t, b.Cancel(background))
+		require.NoError(x.t, b.Cancel(context.Background()))
 	} else {
-		require.NoError(x.t, b.Settle(background, actual))
+		require.NoError(x.t, b.Settle(context.Background(), actual))
 	}
 	_, tokens := x.model.(tokenModel)
 	switch more := actual - b.n; {

@@ -1,4 +1,4 @@
-package weir_test
+package oracle
 
 import (
 	"math"
@@ -91,13 +91,13 @@ func (tp *tape) composition(depth int) (weir.Policy, model, []course) {
 			p, m, c = tp.composition(depth - 1)
 		case kind == 2:
 			l := stack{Limit: 1 + int(tp.byte()%20), Per: time.Duration(tp.any(int64(time.Hour)))}
-			p, m, c = l, newStateModel(l), []course{{tape: tp, limit: l.Limit, width: int64(l.Per), event: int64(l.Per)}}
+			p, m, c = l, newStateModel(l, nil), []course{{tape: tp, limit: l.Limit, width: int64(l.Per), event: int64(l.Per)}}
 		case kind == 3:
 			w := weir.CalendarWindow{Limit: pick(tp, 5, 100, math.MaxInt), Unit: pick(tp, weir.Hour, weir.Month)}
-			p, m, c = w, newStateModel(w), []course{{tape: tp, limit: w.Limit, width: int64(time.Hour), event: int64(time.Minute)}}
+			p, m, c = w, newStateModel(w, newCalendarModel(w)), []course{{tape: tp, limit: w.Limit, width: int64(time.Hour), event: int64(time.Minute)}}
 		default:
 			part, one := tp.part()
-			p, m, c = part, newStateModel(part), []course{one}
+			p, m, c = part, newStateModel(part, modelOf(part)), []course{one}
 		}
 		ps, ms, cs = append(ps, p), append(ms, m), append(cs, c...)
 	}

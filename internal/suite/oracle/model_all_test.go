@@ -1,4 +1,4 @@
-package weir_test
+package oracle
 
 import (
 	"slices"
@@ -15,20 +15,24 @@ type allModel struct{ parts []model }
 type stateModel struct {
 	weir.Decider
 	state []uint64
+	twin  model // is put the same asks, and tells how much is used up; nil if there is none
 }
 
 func (m stateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
+	if m.twin != nil {
+		_, m.twin = m.twin.ask(now, anew(ask))
+	}
 	next, a := m.Decide(slices.Clone(m.state), now, ask)
 	m.state = next
 	return a, m
 }
 
-func newStateModel(p weir.Policy) model {
+func newStateModel(p weir.Policy, twin model) model {
 	d, err := p.Decider()
 	if err != nil {
 		panic(err)
 	}
-	return stateModel{d, make([]uint64, d.Words())}
+	return stateModel{d, make([]uint64, d.Words()), twin}
 }
 
 func newAllModel(part func(weir.Policy) model, policies ...weir.Policy) model {

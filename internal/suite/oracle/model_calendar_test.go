@@ -1,7 +1,8 @@
-package weir_test
+package oracle
 
 import (
 	"math"
+	"math/big"
 	"time"
 	_ "time/tzdata" // the tests need no zones on the machine
 
@@ -34,11 +35,7 @@ func (m calendarModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		m.count = 0
 	}
 
-	// A count in debt that one word does not hold stands for all larger ones, and stays.
-	limit, most := uint64(m.policy.Limit), uint64(1<<30-1)
-	if limit >= most {
-		most = math.MaxUint64
-	}
+	limit, most := uint64(m.policy.Limit), m.most()
 	room := limit - min(m.count, limit)
 	allowed, granted, n := true, 0, uint64(max(ask.N, 0))
 	switch {
@@ -74,6 +71,21 @@ func (m calendarModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		a.RetryAfter = left
 	}
 	return a, m
+}
+
+// most is a count, in debt, that one word does not hold. It stands for all larger ones, and stays.
+func (m calendarModel) most() uint64 {
+	if most := uint64(1<<30 - 1); uint64(m.policy.Limit) < most {
+		return most
+	}
+	return math.MaxUint64
+}
+
+func (m calendarModel) used() *big.Int {
+	if m.count >= m.most() {
+		return new(big.Int).SetUint64(math.MaxUint64)
+	}
+	return new(big.Int).SetUint64(m.count)
 }
 
 // expiry is when nothing is left of what was counted.
