@@ -195,11 +195,11 @@ func TestConservation_WhileTimeMoves(t *testing.T) {
 		for debts := range 2 {
 			t.Run(fmt.Sprintf("%#v debts %d", test.policy, debts), func(t *testing.T) {
 				l := newLedger(t, test.policy)
-				l.ahead, l.debts = 20*ms, debts
+				l.ahead, l.debts = 20*time.Millisecond, debts
 				l.most = func() int64 { return test.allows(kit.T0, l.clock.ns.Load()+int64(l.ahead)) }
 				l.together(1000, func(random *rand.Rand) {
 					if random.IntN(4) == 0 {
-						l.clock.ns.Add(random.Int64N(int64(5 * ms)))
+						l.clock.ns.Add(random.Int64N(int64(5 * time.Millisecond)))
 					}
 				})
 				assert.LessOrEqual(t, l.net.Load(), l.most())

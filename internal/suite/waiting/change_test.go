@@ -1,4 +1,4 @@
-package weir_test
+package waiting
 
 import (
 	"context"
@@ -39,7 +39,17 @@ func TestSetPolicy_WhileOneJoins(t *testing.T) {
 
 // New turns for many take longer together than a Fallback gives one request. They stay in one store, and in order.
 func TestSetPolicy_StaysInOneStore(t *testing.T) {
-	first := new(shared)
+	mem, late := new(weir.MemStore), new(atomic.Bool)
+	first := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if late.Load() {
+			select {
+			case <-time.After(time.Millisecond):
+			case <-ctx.Done():
+				return weir.Answer{}, ctx.Err()
+			}
+		}
+		return mem.Do(ctx, r)
+	})
 	never := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 		t.Error("the second store was asked")
 		return weir.Answer{}, kit.ErrStore
@@ -51,9 +61,9 @@ func TestSetPolicy_StaysInOneStore(t *testing.T) {
 		for i := range n {
 			c.come(strconv.Itoa(i), 1)
 		}
-		first.takes.Store(int64(time.Millisecond))
+		late.Store(true)
 		require.NoError(t, c.l.SetPolicy(background, weir.TokenBucket{Limit: 1, Per: time.Second}))
-		first.work()
+		late.Store(false)
 		c.end()
 		for i, w := range c.callers[1:] {
 			assert.NoError(t, w.err)

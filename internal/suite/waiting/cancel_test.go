@@ -1,4 +1,4 @@
-package weir_test
+package waiting
 
 import (
 	"context"
@@ -211,7 +211,7 @@ func TestCancel_StormOfAll(t *testing.T) {
 			assert.EqualValues(c.t, storm, stormed.Load())
 			assert.Zero(c.t, time.Since(c.start))
 			assert.Equal(c.t, before, c.look("k"))
-			assert.Zero(c.t, weir.Lines(c.l))
+			assert.Zero(c.t, linesOf(c.l))
 		})
 	}
 }

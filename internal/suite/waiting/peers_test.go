@@ -1,4 +1,4 @@
-package weir_test
+package waiting
 
 import (
 	"context"
@@ -220,10 +220,10 @@ func TestP23_NothingIsKeptForThoseWhoHaveLeft(t *testing.T) {
 					cancel()
 				}
 			}
-			assert.Positive(c.t, weir.Lines(c.l))
+			assert.Positive(c.t, linesOf(c.l))
 			time.Sleep(500 * time.Second)
 			synctest.Wait()
-			assert.Zero(c.t, weir.Lines(c.l))
+			assert.Zero(c.t, linesOf(c.l))
 		})
 	}
 }

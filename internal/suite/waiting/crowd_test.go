@@ -1,9 +1,10 @@
-package weir_test
+package waiting
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,8 @@ import (
 )
 
 const ms = time.Millisecond
+
+var background = context.Background()
 
 // A crowd are the callers of one limiter's Wait in a testing/synctest bubble. Tests that use one
 // read as a script: who comes when, and what became of each.
@@ -59,7 +62,17 @@ func newCrowd(t *testing.T, l *weir.KeyedLimiter) *crowd {
 // end waits until everybody has returned.
 func (c *crowd) end() {
 	c.inside.Wait()
-	assert.Zero(c.t, weir.Lines(c.l), "lines that are kept for nobody")
+	assert.Zero(c.t, linesOf(c.l), "lines that are kept for nobody")
+}
+
+// linesOf is how many lines of waiting callers the limiter keeps. It looks into the limiter, under its lock: what
+// is kept for nobody shows nowhere else.
+func linesOf(l *weir.KeyedLimiter) int {
+	lines := reflect.ValueOf(l).Elem().FieldByName("lines")
+	mu := (*sync.Mutex)(lines.FieldByName("mu").Addr().UnsafePointer())
+	mu.Lock()
+	defer mu.Unlock()
+	return lines.FieldByName("all").Len()
 }
 
 // until lets time pass until the instant d after the start.

@@ -1,12 +1,5 @@
 package weir
 
-// Lines is how many lines of waiting callers the limiter keeps. It is zero when nobody waits.
-func Lines(k *KeyedLimiter) int {
-	k.lines.mu.Lock()
-	defer k.lines.mu.Unlock()
-	return len(k.lines.all)
-}
-
 // PoliciesKnown is how many policies the limiter has ready that WithPolicyFor returned.
 func PoliciesKnown(k *KeyedLimiter) int {
 	n := 0

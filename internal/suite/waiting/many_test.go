@@ -1,4 +1,4 @@
-package weir_test
+package waiting
 
 import (
 	"context"
@@ -112,7 +112,7 @@ func TestWait_ManyKeys(t *testing.T) {
 					c.comeFor(fmt.Sprint("key ", key), fmt.Sprint(i), 1, context.Background())
 				}
 			}
-			assert.Equal(c.t, 200, weir.Lines(c.l))
+			assert.Equal(c.t, 200, linesOf(c.l))
 			c.end()
 			for i, w := range c.callers {
 				require.NoError(c.t, w.err)

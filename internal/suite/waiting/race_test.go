@@ -1,4 +1,4 @@
-package weir_test
+package waiting
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func TestWait_OnTheRealClock(t *testing.T) {
 				})
 			}
 			all.Wait()
-			assert.Zero(t, weir.Lines(l))
+			assert.Zero(t, linesOf(l))
 			assert.Positive(t, granted.Load())
 			assert.LessOrEqual(t, granted.Load(), time.Since(start).Microseconds()+200)
 		})
@@ -87,7 +87,7 @@ func TestWait_CountsWhatItGrants(t *testing.T) {
 	assert.NoError(t, err)
 	assert.Equal(t, burst-granted.Load(), int64(r.Remaining))
 	assert.Greater(t, granted.Load(), int64(burst-10), "what was given back is not granted again")
-	assert.Zero(t, weir.Lines(l))
+	assert.Zero(t, linesOf(l))
 }
 
 // standstill is a Clock that stands still.
