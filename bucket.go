@@ -164,19 +164,6 @@ var wordMost = exact.Uint128{Lo: math.MaxUint64 - 1} // in the year 2554
 
 func (b *bucket) fitsWord() bool { return b.rate.Den == 1 && b.full.Hi == 0 && b.full.Lo < 1<<62 }
 
-// decider keeps the state in one word if it is a whole number of nanoseconds, else in two.
-func (b bucket) decider() Decider {
-	if !b.fitsWord() {
-		return b.pair()
-	}
-	d := &bucketWord{bucket: b}
-	d.stored = stored{&d.bucket, packing{bits: 64, n: 1}}
-	if !b.spaced {
-		d.room = b.full.Lo - b.rate.Num
-	}
-	return d
-}
-
 // What follows implements core. The words of a state are the high and the low one.
 
 func (s words) paidAt() exact.Uint128 { return exact.Uint128{Hi: s.first, Lo: s.second} }
@@ -238,29 +225,4 @@ func (b *bucket) admitTo(state []uint64, now int64) bool {
 	paidAt := at.Add(owes)
 	paidAt.Store(state)
 	return true
-}
-
-type bucketPair struct {
-	stored
-	bucket
-}
-
-func (b bucket) pair() *bucketPair {
-	d := &bucketPair{bucket: b}
-	d.core = &d.bucket
-	return d
-}
-
-// Decide implements [Decider].
-func (d *bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	if len(state) != 2 || !d.valid(pairOf(state)) {
-		return state, broken()
-	}
-	next, a := d.decideAt(exact.Load(state), now, ask)
-	next.Store(state)
-	return state, a
-}
-
-func (d *bucketPair) admit(state []uint64, now int64) ([]uint64, bool) {
-	return state, d.admitTo(state, now)
 }

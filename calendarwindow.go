@@ -144,8 +144,8 @@ const (
 	calendarBits = 30 // for the count, if the state is a single word: the seconds take 34 until 2262
 )
 
-// calendarSpans are windows marked by the second at which they start, since the epoch. So states mean
-// the same where the versions of the time zone database differ.
+// calendarSpans are windows marked by the second at which they start, since the epoch. States then
+// mean the same where the versions of the time zone database differ.
 type calendarSpans struct {
 	windows *calendar.Windows
 	counted calendarCounts

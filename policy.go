@@ -187,3 +187,19 @@ func (a Answer) never() Answer {
 	a.Allowed, a.RetryAfter = false, Never
 	return a
 }
+
+// count is the answer to an ask of a policy that counts, if room events fit, but for Remaining and
+// the times until there are more. It returns how many events are asked for: of up to N those that
+// fit, or one.
+func (a *Answer) count(ask Ask, limit, room uint64) (n uint64) {
+	n = uint64(max(ask.N, 0))
+	a.Limit = int(limit)
+	if ask.Mode == UpTo {
+		a.Granted = int(min(n, room))
+		n = max(uint64(a.Granted), min(n, 1))
+	}
+	if a.Allowed = n <= room || ask.Mode == Regardless; !a.Allowed {
+		a.RetryAfter = Never
+	}
+	return n
+}

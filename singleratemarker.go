@@ -1,6 +1,8 @@
 package weir
 
-import "github.com/weir-go/weir/internal/exact"
+import (
+	"github.com/weir-go/weir/internal/exact"
+)
 
 // SingleRateMarker marks events as the single rate three color marker of RFC 2697 marks packets:
 //
@@ -48,6 +50,31 @@ func (p SingleRateMarker) Decider() (Decider, error) {
 	d.green.most, d.yellow.most = exact.Uint128{Hi: 2 << 62}, pairMost
 	d.yellow.limit, d.yellow.full = p.Excess, d.green.rate.Cost(uint64(p.Excess))
 	return d, nil
+}
+
+// marker is what the Deciders of SingleRateMarker and of [TwoRateMarker] have in common: two
+// buckets, with two words each for their states. An event is green if the first has a token for it.
+// The second grants what is yellow.
+type marker struct{ green, yellow bucket }
+
+// Words implements [Decider].
+func (d *marker) Words() int { return 4 }
+
+// Expiry implements [Decider].
+func (d *marker) Expiry(state []uint64) int64 {
+	if !d.sound(state) {
+		return 0
+	}
+	return max(d.green.expiry(pairOf(state)), d.yellow.expiry(pairOf(state[2:])))
+}
+
+func (d *marker) sound(state []uint64) bool {
+	return len(state) == d.Words() && d.green.valid(pairOf(state)) && d.yellow.valid(pairOf(state[2:]))
+}
+
+// used implements counter. The second bucket lacks what either has granted.
+func (d *marker) used(state []uint64, now int64) uint64 {
+	return d.yellow.usage(pairOf(state[2:]), now)
 }
 
 // singleRate keeps two instants, in units of the rate, in two words each. The first is when the

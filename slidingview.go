@@ -88,8 +88,8 @@ func (v *slidingView) take(n uint64) {
 	v.whole = v.whole.Add(exact.Uint128{Lo: *c - before})
 }
 
-// giveBack takes n events out of the counts, the latest first. None of after grantedAt is among them, if that is
-// known: events that were granted later count for longer.
+// giveBack takes n events out of the counts, the latest first. None of after grantedAt is among
+// them, if that is known: events that were granted later count for longer.
 func (v *slidingView) giveBack(n uint64, grantedAt int64) {
 	first, known := uint64(0), v.state[0]
 	if grantedAt != 0 {

@@ -2,8 +2,8 @@ package weir
 
 import "math"
 
-// A core is the algorithm of a policy whose states are two words, or three, which often fit in one. It
-// takes them by value, since what is passed to an interface by a slice is allocated.
+// A core is the algorithm of a policy whose states are two words, or three, which often fit in one.
+// It takes them by value, since what is passed to an interface by a slice is allocated.
 type core interface {
 	decide(s words, now int64, ask Ask) (words, Answer)
 	expiry(s words) int64
@@ -28,7 +28,8 @@ type stored struct {
 }
 
 // A packing is how a state is kept in one word: the counts in the low bits, the first word before
-// them. The largest count there is for bits stands for the largest uint64. The zero packing is none.
+// them. The largest count there is for bits stands for the largest uint64. The zero packing is
+// none.
 type packing struct {
 	bits int // of a count; at most 64
 	n    int // counts that there are: one or two
@@ -73,8 +74,8 @@ func (d stored) Words() int {
 	return 1
 }
 
-// Decide implements [Decider] for a packed state. Those of two words have their own: to copy the answer once
-// more takes 10 to 20 % of a Take.
+// Decide implements [Decider] for a packed state. Those of two words have their own: to copy the
+// answer once more takes 10 to 20 % of a Take.
 func (d stored) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	if !d.sound(state) {
 		return state, broken()

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These tests hold the calendar against a scan: an observer who looks at the clocks of a zone at each
-// step of time, and notes when they show a new day, week, month or year for the first time, or another
-// minute or hour. The observer knows the clocks alone, time.Time's fields, and nothing of transitions
-// and offsets.
+// These tests hold the calendar against a scan: an observer who looks at the clocks of a zone at
+// each step of time, and notes when they show a new day, week, month or year for the first time, or
+// another minute or hour. The observer knows the clocks alone, time.Time's fields, and nothing of
+// transitions and offsets.
 
 // A sight is what the observer sees at an instant.
 type sight struct {
@@ -26,8 +26,8 @@ func see(at int64, zone *time.Location) sight {
 	return sight{year, int(month), day, int(t.Weekday()), hour, minute, offset}
 }
 
-// window is a number for the window that the clocks show. It grows with the date; those of hours and
-// minutes are the same only if the clocks kept their offset.
+// window is a number for the window that the clocks show. It grows with the date; those of hours
+// and minutes are the same only if the clocks kept their offset.
 func (s sight) window(c calendar) int {
 	switch c.unit {
 	case days:

@@ -1,6 +1,6 @@
-// Package calendar finds the windows of the calendar: the minute, hour, day, week, month or year that
-// contains an instant, as the clocks of a time zone show it. The rules are in the doc comment of
-// weir.CalendarWindow.
+// Package calendar finds the windows of the calendar: the minute, hour, day, week, month or year
+// that contains an instant, as the clocks of a time zone show it. The rules are in the doc comment
+// of weir.CalendarWindow.
 //
 // It knows no limit, no count and no clock: instants in, windows out. Its tests look at the clocks
 // of every zone that Go knows, around every change of them, and note when a window starts.
@@ -80,8 +80,8 @@ func (w *Windows) Around(now, known uint64) (start, end uint64) {
 	return w.find(now, known)
 }
 
-// find asks the calendar, unless latest is the window all the same. It leaves latest as it is if the
-// instant is known, the start of a window: so asks a store that sweeps when windows of long ago
+// find asks the calendar, unless latest is the window all the same. It leaves latest as it is if
+// the instant is known, the start of a window: so asks a store that sweeps when windows of long ago
 // ended.
 func (w *Windows) find(now, known uint64) (start, end uint64) {
 	at, in := max(now, known*nanosPerSec), span(w.latest.Load())

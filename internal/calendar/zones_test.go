@@ -29,7 +29,8 @@ func calendarsFor(s sight) []calendar {
 	}
 }
 
-// Every zone that Go knows, every transition from 1970 to 2037, every unit, turning on the very day.
+// Every zone that Go knows, every transition from 1970 to 2037, every unit, turning on the very
+// day.
 func TestWindowsTileTimeAroundEveryTransition(t *testing.T) {
 	zones := zonesOfGo(t)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(zones), func(i, j int) { zones[i], zones[j] = zones[j], zones[i] })

@@ -6,6 +6,19 @@ import (
 	"github.com/weir-go/weir/internal/exact"
 )
 
+// decider keeps the state in one word if it is a whole number of nanoseconds, else in two.
+func (b bucket) decider() Decider {
+	if !b.fitsWord() {
+		return b.pair()
+	}
+	d := &bucketWord{bucket: b}
+	d.stored = stored{&d.bucket, packing{bits: 64, n: 1}}
+	if !b.spaced {
+		d.room = b.full.Lo - b.rate.Num
+	}
+	return d
+}
+
 // bucketWord keeps the low word. The high one is zero.
 type bucketWord struct {
 	stored
@@ -74,4 +87,30 @@ func (d *bucketWord) widen(state []uint64) []uint64 {
 
 func (d *bucketWord) narrow(wide []uint64) []uint64 {
 	return []uint64{exact.Load(wide).Min(d.most).Lo}
+}
+
+// bucketPair keeps both words.
+type bucketPair struct {
+	stored
+	bucket
+}
+
+func (b bucket) pair() *bucketPair {
+	d := &bucketPair{bucket: b}
+	d.core = &d.bucket
+	return d
+}
+
+// Decide implements [Decider].
+func (d *bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	if len(state) != 2 || !d.valid(pairOf(state)) {
+		return state, broken()
+	}
+	next, a := d.decideAt(exact.Load(state), now, ask)
+	next.Store(state)
+	return state, a
+}
+
+func (d *bucketPair) admit(state []uint64, now int64) ([]uint64, bool) {
+	return state, d.admitTo(state, now)
 }

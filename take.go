@@ -1,0 +1,116 @@
+package weir
+
+import "context"
+
+// Allow implements [Limiter]. It reports whether one event for key may happen now. If it may, Allow
+// counts it. It also reports false if the store fails, or if the policy of [WithPolicyFor] is
+// invalid.
+//
+// Allow has no context. Over a network it takes as long as the store allows itself. To bound that
+// time, use a [Fallback], or [KeyedLimiter.Take] with a context. It is safe for concurrent use.
+func (k *KeyedLimiter) Allow(key string) bool {
+	if k == nil || k.store == nil {
+		return false
+	}
+	plan, err := k.plans.of(context.Background(), key)
+	if err != nil {
+		return false
+	}
+	if k.mem != nil {
+		return k.mem.allow(plan, key)
+	}
+	a, err := k.store.Do(context.Background(), Request{Plan: plan, Key: key, Ask: Ask{N: 1}})
+	return err == nil && a.Allowed
+}
+
+// Take implements [Limiter]. It takes n events of key at once, all or none. With n = 0 it only
+// looks, and counts nothing. A denial is not an error.
+//
+// An error means that there is no decision. The Result is then zero, which denies. The errors are:
+//
+//   - n is below 0
+//   - ctx has ended
+//   - the policy of [WithPolicyFor] is invalid
+//   - the store failed; it is then not known whether the events were counted
+//
+// It is safe for concurrent use.
+func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, error) {
+	if err := k.check(ctx, n); err != nil {
+		return Result{}, callError("Take of", n, err)
+	}
+	plan, err := k.plans.of(ctx, key)
+	if err != nil {
+		return Result{}, callError("Take of", n, err)
+	}
+	if k.mem != nil {
+		if limit, r, ok := k.mem.take(plan, key, n); ok {
+			return Result{
+				Allowed: r.retryAfter == 0, Limit: limit,
+				Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
+			}, nil
+		}
+	}
+	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n}})
+	if err != nil {
+		return Result{}, callError("Take of", n, err)
+	}
+	return a.Result, nil
+}
+
+// TakeUpTo takes as many of n events as there are, and returns how many were granted. It is for
+// work that can be done in parts, such as a bulk mailing.
+//
+// If no event is granted the Result denies. Its RetryAfter is the time until there is one event.
+// Unlike with [KeyedLimiter.Take], no n is too large. With n = 0 it only looks.
+//
+// A call costs the same as a call of Take. A loop that asks for all remaining events makes one call
+// for each batch, not one for each event.
+//
+// An error means that there is no decision. An n below 0 and a ctx that has ended are errors. It is
+// safe for concurrent use.
+func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted int, r Result, err error) {
+	a, err := k.answer(ctx, key, Ask{N: n, Mode: UpTo})
+	if err != nil {
+		return 0, Result{}, callError("TakeUpTo", n, err)
+	}
+	return a.Granted, a.Result, nil
+}
+
+// TakeByComponent is [KeyedLimiter.Take] for a policy made by [All] or [Tiers]. It also sets
+// *components to the Results of the policy's components, in their order. For other policies, and on
+// an error, *components is empty.
+//
+//   - With All, Allowed of a component reports whether that component alone would have granted the
+//     events.
+//   - With Tiers the same holds for each tier up to the one that paid. The Results of the tiers
+//     after it are looks.
+//
+// On an error the Result is zero, which denies. The errors are those of Take: an n below 0, a ctx
+// that has ended, an invalid policy of [WithPolicyFor], or a failure of the store.
+//
+// To avoid allocations, use one slice again and again. results may be nil. TakeByComponent is safe
+// for concurrent use, if each call has a slice of its own.
+func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
+	if results == nil {
+		results = new([]Result)
+	}
+	*results = (*results)[:0]
+	a, err := k.answer(ctx, key, Ask{N: n, ByComponent: results})
+	if err != nil {
+		*results = (*results)[:0]
+		return Result{}, callError("Take of", n, err)
+	}
+	return a.Result, nil
+}
+
+// answer asks the store by the policy of the key.
+func (k *KeyedLimiter) answer(ctx context.Context, key string, ask Ask) (Answer, error) {
+	if err := k.check(ctx, ask.N); err != nil {
+		return Answer{}, err
+	}
+	plan, err := k.plans.of(ctx, key)
+	if err != nil {
+		return Answer{}, err
+	}
+	return k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: ask})
+}
