@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 )
 
 var (
@@ -36,13 +37,13 @@ func (w wrapper) Accept(l *weir.KeyedLimiter) error {
 func TestR11_LimitersWithoutANameThatDiffer(t *testing.T) {
 	for _, behind := range []func(weir.Store) weir.Store{
 		func(s weir.Store) weir.Store { return s },
-		func(s weir.Store) weir.Store { return weir.FailOpen(s, nil) },
-		func(s weir.Store) weir.Store { return weir.DenyCache(s, weir.DenyCacheOptions{}) },
-		func(s weir.Store) weir.Store { return weir.Fallback(s, s, weir.FallbackOptions{}) },
+		func(s weir.Store) weir.Store { return fleet.FailOpen(s, nil) },
+		func(s weir.Store) weir.Store { return fleet.DenyCache(s, fleet.DenyCacheOptions{}) },
+		func(s weir.Store) weir.Store { return fleet.Fallback(s, s, fleet.FallbackOptions{}) },
 		func(s weir.Store) weir.Store {
-			return weir.Fallback(new(otherStore), weir.FailOpen(s, nil), weir.FallbackOptions{})
+			return fleet.Fallback(new(otherStore), fleet.FailOpen(s, nil), fleet.FallbackOptions{})
 		},
-		func(s weir.Store) weir.Store { return wrapper{weir.FailOpen(wrapper{Store: s}, nil), nil} },
+		func(s weir.Store) weir.Store { return wrapper{fleet.FailOpen(wrapper{Store: s}, nil), nil} },
 	} {
 		store := new(weir.MemStore)
 		first := weir.Must(weir.New(minutes, weir.WithStore(store)))
@@ -119,9 +120,9 @@ func TestAccept_ReportsFaultsOfOtherStores(t *testing.T) {
 	fault := errors.New("other: Options.Size is -1, must be at least 0")
 	for _, s := range []weir.Store{
 		wrapper{new(weir.MemStore), fault},
-		weir.FailOpen(wrapper{new(weir.MemStore), fault}, nil),
-		weir.DenyCache(wrapper{new(weir.MemStore), fault}, weir.DenyCacheOptions{}),
-		weir.Fallback(new(weir.MemStore), wrapper{new(weir.MemStore), fault}, weir.FallbackOptions{}),
+		fleet.FailOpen(wrapper{new(weir.MemStore), fault}, nil),
+		fleet.DenyCache(wrapper{new(weir.MemStore), fault}, fleet.DenyCacheOptions{}),
+		fleet.Fallback(new(weir.MemStore), wrapper{new(weir.MemStore), fault}, fleet.FallbackOptions{}),
 	} {
 		_, err := weir.New(minutes, weir.WithStore(s))
 		assert.EqualError(t, err, fault.Error())

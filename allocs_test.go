@@ -13,22 +13,12 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// allocsPerRun is how often f allocates, on average, by itself: the runtime and goroutines that end
-// allocate now and then while it runs, so the least of some tries counts.
-func allocsPerRun(runs int, f func()) float64 {
-	least := testing.AllocsPerRun(runs, f)
-	for tries := 1; least > 0 && tries < 10; tries++ {
-		least = min(least, testing.AllocsPerRun(runs, f))
-	}
-	return least
-}
-
 // allocations counts those of f on its second run. (AllocsPerRun rounds an average down; of a
 // single run there is nothing to round.)
 func allocations(f func()) int { return int(testing.AllocsPerRun(1, f)) }
 
 // allocationsEachTime counts those that f makes each time.
-func allocationsEachTime(f func()) int { return int(allocsPerRun(1, f)) }
+func allocationsEachTime(f func()) int { return int(kit.AllocsPerRun(1, f)) }
 
 // Neither Allow nor Take allocates for a key that the limiter knows: granted, denied or only
 // looking. With the limit of 7 all keys have used it up by the second run, so that the log grows no

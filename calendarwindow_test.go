@@ -235,7 +235,7 @@ func TestCalendarWindow_DecisionsDoNotAllocate(t *testing.T) {
 	for _, p := range calendarForms(weir.CalendarWindow{Unit: weir.Hour, Location: "America/New_York"}) {
 		for _, step := range []time.Duration{time.Second, time.Hour} { // the window stays, or turns
 			k, now := kit.NewKey(t, p), kit.T0
-			assert.Zero(t, allocsPerRun(1000, func() {
+			assert.Zero(t, kit.AllocsPerRun(1000, func() {
 				k.Take(now, 1)
 				k.Ask(now, weir.Ask{N: 3, Mode: weir.UpTo})
 				k.Ask(now, weir.Ask{N: -1})

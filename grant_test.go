@@ -16,16 +16,14 @@ import (
 // the limiter counts the delay of a booking from the instant at which it has the answer.
 func TestReserve_InstantsThatAreNotOfTheLimitersClock(t *testing.T) {
 	p := weir.TokenBucket{Limit: 1, Per: 10 * time.Second}
-	behind := planOf(p, weir.WithClock(offClock{}))
 	for name, change := range map[string]func(*weir.Answer){
-		"another clock": func(a *weir.Answer) { a.ServerTime = true },
+		"another clock": func(a *weir.Answer) { a.At, a.ServerTime = a.At-3*int64(24*time.Hour), true },
 		"no instant":    func(a *weir.Answer) { a.At = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mem := new(weir.MemStore)
 				l := weir.Must(weir.New(p, weir.WithStore(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-					r.Plan = behind
 					a, err := mem.Do(ctx, r)
 					change(&a)
 					return a, err

@@ -13,7 +13,8 @@
 //   - [All] and [Tiers] combine several.
 //
 // Its [Store] keeps the counts. They are in memory unless [WithStore] sets another store. The store
-// of module redisstore shares them between processes.
+// of module redisstore shares them between processes. For its outages there is package
+// [github.com/weir-go/weir/fleet].
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for bulk work. [KeyedLimiter.Reserve] is for costs that are known only
@@ -70,7 +71,7 @@ type Result struct {
 	RetryAfter time.Duration // until the same request is granted, if no others come; 0 if allowed, Never if it never fits
 	ResetAfter time.Duration // until the key has fully recovered, if no requests come; not the time to retry
 	DecidedBy  int           // the component, tier or color that decided: see All, Tiers and the markers; else 0
-	Degraded   bool          // decided without the shared store: see Fallback and FailOpen
+	Degraded   bool          // decided without the shared store: see package fleet
 }
 
 // Never is the RetryAfter of a request that can never be granted.

@@ -73,7 +73,7 @@ func TestR22_ManyPlansAreAsFastAsFew(t *testing.T) {
 	for range 5 { // until the limiter knows how many are in use
 		round()
 	}
-	assert.Less(t, allocsPerRun(1, round), float64(len(plans))/100)
+	assert.Less(t, kit.AllocsPerRun(1, round), float64(len(plans))/100)
 }
 
 // P23: a function that makes up policies beside those in use does not fill the memory, nor does it
@@ -93,7 +93,7 @@ func TestP23_PoliciesInUseAreKept(t *testing.T) {
 		}
 	}
 	assert.LessOrEqual(t, weir.PoliciesKnown(l), 4*len(inUse)*8/7) // a few new ones pass for known
-	assert.Less(t, allocsPerRun(1, func() {
+	assert.Less(t, kit.AllocsPerRun(1, func() {
 		for _, p := range inUse {
 			use(p)
 		}

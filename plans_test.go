@@ -160,7 +160,7 @@ func TestPoliciesByKeyAllocateNothing(t *testing.T) {
 		return nil
 	})))
 	for _, key := range []string{"pro", "free"} {
-		assert.Zero(t, allocsPerRun(1000, func() {
+		assert.Zero(t, kit.AllocsPerRun(1000, func() {
 			l.Allow(key)
 			_, _ = l.Take(background, key, 1)
 		}), key)

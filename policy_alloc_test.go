@@ -33,7 +33,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 					k.Take(now, 1)
 					now += step
 				}
-				assert.Zero(t, allocsPerRun(1000, func() {
+				assert.Zero(t, kit.AllocsPerRun(1000, func() {
 					k.Take(now, 1)
 					k.Ask(now, ask)
 					now += step
@@ -44,7 +44,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 					return
 				}
 				state := k.State[0]
-				assert.Zero(t, allocsPerRun(1000, func() {
+				assert.Zero(t, kit.AllocsPerRun(1000, func() {
 					state, _ = word.DecideWord(state, now, ask)
 					now += step
 				}))
@@ -57,7 +57,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 func TestLargeRatesDoNotAllocate(t *testing.T) {
 	for _, p := range kit.AllPolicies(2_000_000_000, time.Second) {
 		k, now := kit.NewKey(t, p), kit.T0
-		assert.Zero(t, allocsPerRun(1000, func() {
+		assert.Zero(t, kit.AllocsPerRun(1000, func() {
 			k.Take(now, 600_000_000)
 			now += int64(time.Second)
 		}), "%#v", p)

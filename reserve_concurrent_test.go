@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
@@ -153,9 +154,9 @@ func TestP22_SettlingReturnsWhenTheStoreHangs(t *testing.T) {
 // that is given back to it; more is charged.
 func TestP3_ADegradedReservationGivesNothingBack(t *testing.T) {
 	for name, front := range map[string]func(shared weir.Store) weir.Store{
-		"FailOpen": func(shared weir.Store) weir.Store { return weir.FailOpen(shared, nil) },
+		"FailOpen": func(shared weir.Store) weir.Store { return fleet.FailOpen(shared, nil) },
 		"Fallback": func(shared weir.Store) weir.Store {
-			return weir.Fallback(shared, new(weir.MemStore), weir.FallbackOptions{CoolDown: time.Second})
+			return fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{CoolDown: time.Second})
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -141,7 +141,7 @@ func TestShadow_AllocatesNothing(t *testing.T) {
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}))
 	s := weir.Shadow(l, func(weir.Refusal) { refused++ })
 	assert.NoError(t, s.Enforce(0.5))
-	assert.Zero(t, allocsPerRun(1000, func() {
+	assert.Zero(t, kit.AllocsPerRun(1000, func() {
 		s.Allow("a key")
 		_, _ = s.Take(background, "a key", 1)
 	}))

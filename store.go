@@ -35,8 +35,18 @@ import (
 //   - A Store that can block returns when ctx ends. It counts a request at most once, even if it
 //     retries.
 //
-// A Store may stand in front of another, and pass requests on. A Store that has options, or that
-// serves several limiters, should be an [Acceptor]. [New] then reports its faults.
+// A Store that has options, or that serves several limiters, should be an [Acceptor]. [New] then
+// reports its faults.
+//
+// A Store may stand in front of another, and pass requests on, as those of package
+// [github.com/weir-go/weir/fleet] do:
+//
+//   - It passes on the Plan as it is. It may compare Plans by [Plan.Equal].
+//   - What it passes on after Do has returned must not be the caller's. This concerns Key, Charges
+//     and ByComponent.
+//   - An answer that it makes itself has its own At. If it is made without the shared store, Degraded
+//     is set, also in the results of ByComponent.
+//   - If it bounds the time of a request, it subtracts what the request has [Waited].
 type Store interface {
 	// Do makes the decision that r asks for, in one step.
 	Do(ctx context.Context, r Request) (Answer, error)

@@ -7,7 +7,8 @@ import "context"
 // invalid.
 //
 // Allow has no context. Over a network it takes as long as the store allows itself. To bound that
-// time, use a [Fallback], or [KeyedLimiter.Take] with a context. It is safe for concurrent use.
+// time, use a Fallback of package [github.com/weir-go/weir/fleet], or [KeyedLimiter.Take] with a
+// context. It is safe for concurrent use.
 func (k *KeyedLimiter) Allow(key string) bool {
 	if k == nil || k.store == nil {
 		return false

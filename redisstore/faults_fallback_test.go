@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -97,7 +98,7 @@ func TestFaults_Fallback(t *testing.T) {
 			server := redistest.Single(t, redistest.AppendOnly)
 			proxy := redistest.NewProxy(t, server.Addr())
 			var seen outages
-			store := weir.Fallback(newStore(t, newClient(t, proxy.Addr())), new(weir.MemStore), weir.FallbackOptions{
+			store := fleet.Fallback(newStore(t, newClient(t, proxy.Addr())), new(weir.MemStore), fleet.FallbackOptions{
 				Budget:   budget,
 				CoolDown: 200 * time.Millisecond,
 				Report:   seen.report,

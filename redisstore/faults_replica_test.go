@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -36,7 +37,7 @@ func TestFaults_FallbackOnAReplica(t *testing.T) {
 	checks.Eventually(t, "the key to be replicated", func() bool { return replica.MustDo("DBSIZE") == int64(1) })
 
 	var seen outages
-	l := on(weir.Fallback(newStore(t, newClient(t, replica.Addr())), new(weir.MemStore), weir.FallbackOptions{
+	l := on(fleet.Fallback(newStore(t, newClient(t, replica.Addr())), new(weir.MemStore), fleet.FallbackOptions{
 		Budget: time.Minute, CoolDown: 1, Report: seen.report,
 	}))
 	const rounds = 60

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 )
 
 // A fakeServer does what the scripts read and swap do, each in the same time.
@@ -96,7 +97,7 @@ func TestFloodOfOneKeyIsNoOutage(t *testing.T) {
 	t.Run("FailOpen", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server, s := setup()
-			open := weir.FailOpen(s, func(err error) { t.Errorf("opened by %v", err) })
+			open := fleet.FailOpen(s, func(err error) { t.Errorf("opened by %v", err) })
 			granted, errs := flood(newLimiter(t, open, unscripted, ""), callers)
 			assert.Equal(t, server.swaps, granted)
 			assert.Len(t, errs, callers-granted)
@@ -105,7 +106,7 @@ func TestFloodOfOneKeyIsNoOutage(t *testing.T) {
 	t.Run("Fallback", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server, s := setup()
-			store := weir.Fallback(s, new(weir.MemStore), weir.FallbackOptions{
+			store := fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{
 				Budget: 500 * time.Millisecond,
 				Report: func(err error) { t.Errorf("an outage: %v", err) },
 			})
@@ -150,8 +151,8 @@ func TestHangInTheLineIsAnOutage(t *testing.T) {
 		server := newFakeServer()
 		s := newStore(t, server, WithTimeout(time.Second))
 		var opened atomic.Int64
-		open := newLimiter(t, weir.FailOpen(s, func(error) { opened.Add(1) }), unscripted, "open")
-		store := weir.Fallback(s, new(weir.MemStore), weir.FallbackOptions{})
+		open := newLimiter(t, fleet.FailOpen(s, func(error) { opened.Add(1) }), unscripted, "open")
+		store := fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{})
 		l := newLimiter(t, store, unscripted, "")
 		for _, l := range []*weir.KeyedLimiter{l, open} {
 			take(t, l, "k", 1)

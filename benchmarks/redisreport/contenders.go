@@ -21,6 +21,7 @@ import (
 	ululestore "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/redisstore"
 	"github.com/weir-go/weir/redisstore/rueidisstore"
 )
@@ -63,7 +64,7 @@ const (
 )
 
 func contenders() []contender {
-	denyCache := func(s weir.Store) weir.Store { return weir.DenyCache(s, weir.DenyCacheOptions{}) }
+	denyCache := func(s weir.Store) weir.Store { return fleet.DenyCache(s, fleet.DenyCacheOptions{}) }
 	return []contender{
 		{name: floor, module: "github.com/redis/go-redis/v9", how: "no limiter: one command, by go-redis", open: openNothing},
 		{name: leader, module: "github.com/go-redis/redis_rate/v10", how: "GCRA as a script", open: openRedisRate},
@@ -74,7 +75,7 @@ func contenders() []contender {
 		{name: weirGoRedis, module: "github.com/weir-go/weir/redisstore", how: "TokenBucket, by go-redis", open: openGoRedis},
 		{name: weirRueidis, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "TokenBucket, by rueidis", open: openRueidis(nil)},
 		{name: weirSingle, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "the same, WithSingleServer", open: openRueidis(nil, rueidisstore.WithSingleServer())},
-		{name: weirRueidis + ", DenyCache", module: "github.com/weir-go/weir", how: "the same behind a weir.DenyCache", only: true, open: openRueidis(denyCache)},
+		{name: weirRueidis + ", DenyCache", module: "github.com/weir-go/weir", how: "the same behind a fleet.DenyCache", only: true, open: openRueidis(denyCache)},
 	}
 }
 

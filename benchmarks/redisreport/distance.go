@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/redisstore"
 )
 
@@ -43,7 +44,7 @@ func farContenders(degraded *atomic.Int64) []contender {
 		{name: weirRueidis, open: openRueidis(nil)},
 		{name: weirGoRedis, open: openFar(nil)},
 		{name: weirGoRedis + ", Fallback", open: openFar(func(s weir.Store) weir.Store {
-			return countDegraded{weir.Fallback(s, new(weir.MemStore), weir.FallbackOptions{}), degraded}
+			return countDegraded{fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{}), degraded}
 		})},
 	}
 }

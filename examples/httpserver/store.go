@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/redisstore"
 )
 
@@ -24,7 +25,7 @@ func newStore(redisAddr string, log *slog.Logger) (weir.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return weir.Fallback(shared, own, weir.FallbackOptions{Report: func(err error) {
+	return fleet.Fallback(shared, own, fleet.FallbackOptions{Report: func(err error) {
 		if err != nil {
 			log.Error("redis fails, limits are this server's own", "err", err)
 			return

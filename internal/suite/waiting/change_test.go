@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
@@ -55,7 +56,7 @@ func TestSetPolicy_StaysInOneStore(t *testing.T) {
 		return weir.Answer{}, kit.ErrStore
 	})
 	const n = 150
-	store := weir.Fallback(first, never, weir.FallbackOptions{})
+	store := fleet.Fallback(first, never, fleet.FallbackOptions{})
 	bubble(t, weir.TokenBucket{Limit: 1, Per: time.Hour}, func(c *crowd) {
 		c.come("first", 1)
 		for i := range n {

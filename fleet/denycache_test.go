@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
@@ -34,9 +35,9 @@ type cached struct {
 	clock  *kit.MovingClock
 }
 
-func newCached(opts weir.DenyCacheOptions) *cached {
+func newCached(opts fleet.DenyCacheOptions) *cached {
 	behind := &counting{Store: new(weir.MemStore)}
-	return &cached{weir.DenyCache(behind, opts), behind, new(kit.MovingClock)}
+	return &cached{fleet.DenyCache(behind, opts), behind, new(kit.MovingClock)}
 }
 
 func (c *cached) limiter(p weir.Policy, name string) *weir.KeyedLimiter {
@@ -64,11 +65,11 @@ func (c *cached) plan(p weir.Policy, name string) *weir.Plan {
 // R12: more denials than a process has memory for are refused, in place of a panic.
 func TestR12_DenyCacheMaxKeys(t *testing.T) {
 	for _, maxKeys := range []int{-1, 10_000_001, math.MaxInt} {
-		s := weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{MaxKeys: maxKeys})
+		s := fleet.DenyCache(new(weir.MemStore), fleet.DenyCacheOptions{MaxKeys: maxKeys})
 		_, err := weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(s))
 		assert.EqualError(t, err, fmt.Sprintf("weir: DenyCacheOptions.MaxKeys is %d, must be from 0 to 10000000", maxKeys))
 	}
-	s := weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{MaxKeys: 10_000_000})
+	s := fleet.DenyCache(new(weir.MemStore), fleet.DenyCacheOptions{MaxKeys: 10_000_000})
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: century}, weir.WithStore(s)))
 	assert.True(t, l.Allow("k"))
 	assert.False(t, l.Allow("k"))
@@ -78,7 +79,7 @@ func TestR12_DenyCacheMaxKeys(t *testing.T) {
 func TestDenyCache_UntilItCouldChange(t *testing.T) {
 	for _, p := range kit.EveryPolicy {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
-			c := newCached(weir.DenyCacheOptions{})
+			c := newCached(fleet.DenyCacheOptions{})
 			c.clock.NS.Store(int64(time.Hour + 300*time.Millisecond))
 			l := c.limiter(p, "")
 			limit := kit.Take(t, l, "k", 0).Limit
@@ -106,7 +107,7 @@ func TestDenyCache_UntilItCouldChange(t *testing.T) {
 }
 
 func TestDenyCache_CoversAsksForMore(t *testing.T) {
-	c := newCached(weir.DenyCacheOptions{})
+	c := newCached(fleet.DenyCacheOptions{})
 	l := c.limiter(weir.TokenBucket{Limit: 10, Per: 10 * time.Second}, "")
 	s := c.plan(weir.TokenBucket{Limit: 10, Per: 10 * time.Second}, "")
 	kit.Take(t, l, "k", 8)
@@ -145,7 +146,7 @@ func (offClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 // It is worth it: of a crowd that asks for a few keys, hardly a denial comes from the store.
 func TestDenyCache_AnswersMostDenials(t *testing.T) {
 	for _, p := range kit.EveryPolicy {
-		c := newCached(weir.DenyCacheOptions{})
+		c := newCached(fleet.DenyCacheOptions{})
 		l := c.limiter(p, "")
 		if kit.Take(t, l, "k", 0).Limit > 1000 {
 			continue
@@ -165,13 +166,13 @@ func TestDenyCache_AnswersMostDenials(t *testing.T) {
 }
 
 func TestDenyCache_DoesNotAllocate(t *testing.T) {
-	c := weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{})
+	c := fleet.DenyCache(new(weir.MemStore), fleet.DenyCacheOptions{})
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 24 * time.Hour}, weir.WithStore(c)))
 	l.Allow("k")
 	l.Allow("k")
 	ctx := context.Background()
-	assert.Zero(t, allocsPerRun(1000, func() { _, _ = l.Take(ctx, "k", 1) }))
-	assert.Zero(t, allocsPerRun(1000, func() { l.Allow("k") }))
+	assert.Zero(t, kit.AllocsPerRun(1000, func() { _, _ = l.Take(ctx, "k", 1) }))
+	assert.Zero(t, kit.AllocsPerRun(1000, func() { l.Allow("k") }))
 }
 
 // What a denial from memory costs, beside one of MemStore.
@@ -182,7 +183,7 @@ func BenchmarkDenyCache(b *testing.B) {
 		weir.Store
 	}{
 		{"MemStore", new(weir.MemStore)},
-		{"DenyCache", weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{})},
+		{"DenyCache", fleet.DenyCache(new(weir.MemStore), fleet.DenyCacheOptions{})},
 	} {
 		for _, name := range []string{"", "reads"} {
 			l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: century}, weir.WithStore(store), weir.WithName(name)))

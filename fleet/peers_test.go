@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 )
 
 // P13: elsewhere a local cache in front of Redis grants on its own and never reports: 5050 of 100,
@@ -23,7 +24,7 @@ func TestP13_ACacheNeverGrants(t *testing.T) {
 	var all sync.WaitGroup
 	for range processes {
 		l := weir.Must(weir.New(weir.SlidingLog{Limit: 100, Per: 24 * time.Hour},
-			weir.WithStore(weir.DenyCache(shared, weir.DenyCacheOptions{}))))
+			weir.WithStore(fleet.DenyCache(shared, fleet.DenyCacheOptions{}))))
 		all.Go(func() {
 			for range 200 {
 				if l.Allow("k") {
@@ -40,7 +41,7 @@ func TestP13_ACacheNeverGrants(t *testing.T) {
 // P22: elsewhere an outage of the store adds 10 s to every request. Here it adds the budget to
 // those that were under way, and to one request per cool-down.
 func TestP22_AnOutageDelaysFewRequestsByTheBudget(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+	inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.hang()
 		var delayed, requests atomic.Int64
 		for range 3000 { // for half a minute, a hundred a second
@@ -66,9 +67,9 @@ func TestP22_AnOutageDelaysFewRequestsByTheBudget(t *testing.T) {
 // requests a second in all. Here a store that takes 50 ms serves 500 callers of a key in 50 ms.
 func TestP22_NoLockIsHeldAcrossACall(t *testing.T) {
 	for name, wrap := range map[string]func(weir.Store) weir.Store{
-		"FailOpen":  func(s weir.Store) weir.Store { return weir.FailOpen(s, nil) },
-		"Fallback":  func(s weir.Store) weir.Store { return weir.Fallback(s, new(weir.MemStore), weir.FallbackOptions{}) },
-		"DenyCache": func(s weir.Store) weir.Store { return weir.DenyCache(s, weir.DenyCacheOptions{MaxKeys: 1}) },
+		"FailOpen":  func(s weir.Store) weir.Store { return fleet.FailOpen(s, nil) },
+		"Fallback":  func(s weir.Store) weir.Store { return fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{}) },
+		"DenyCache": func(s weir.Store) weir.Store { return fleet.DenyCache(s, fleet.DenyCacheOptions{MaxKeys: 1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestP22_NothingIsLeftUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := new(shared)
 		first.fail(fmt.Errorf("no route to host"))
-		store := weir.DenyCache(weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{}), weir.DenyCacheOptions{})
+		store := fleet.DenyCache(fleet.Fallback(first, new(weir.MemStore), fleet.FallbackOptions{}), fleet.DenyCacheOptions{})
 		l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(store)))
 		for i := range 100 {
 			if i == 50 {

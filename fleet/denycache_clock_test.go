@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 )
 
 // A serverStore decides by a clock of its own.
@@ -26,7 +27,7 @@ func (s *serverStore) Do(ctx context.Context, r weir.Request) (weir.Answer, erro
 func TestDenyCache_TellsTheInstantOfItsOwnAnswersOnly(t *testing.T) {
 	mock := clock.NewMock()
 	plan := planOf(weir.SlidingLog{Limit: 1, Per: time.Second}, weir.WithClock(mock))
-	cache := weir.DenyCache(new(serverStore), weir.DenyCacheOptions{})
+	cache := fleet.DenyCache(new(serverStore), fleet.DenyCacheOptions{})
 	ask := func() weir.Answer {
 		a, err := cache.Do(context.Background(), weir.Request{Plan: plan, Key: "k", Ask: weir.Ask{N: 1}})
 		require.NoError(t, err)

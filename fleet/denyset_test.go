@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
@@ -28,7 +29,7 @@ func TestDenyCache_DropsWhatMayHaveChanged(t *testing.T) {
 		{"another denial", weir.Request{Key: "k", Ask: weir.Ask{N: 3}}, false},
 		{"a give-back of another key", weir.Request{Key: "other", Ask: weir.Ask{N: -1}}, false},
 	} {
-		c := newCached(weir.DenyCacheOptions{})
+		c := newCached(fleet.DenyCacheOptions{})
 		s, same := c.plan(p, "name"), c.plan(p, "name")
 		c.ask(t, s, "k", weir.Ask{N: 8})
 		require.False(t, c.ask(t, s, "k", weir.Ask{N: 3}).Allowed)
@@ -52,7 +53,7 @@ func TestDenyCache_DropsWhatMayHaveChanged(t *testing.T) {
 // A give-back that fails may have been carried out.
 func TestDenyCache_DropsAfterAGiveBackThatFailed(t *testing.T) {
 	store := new(kit.Faulty)
-	c := weir.DenyCache(store, weir.DenyCacheOptions{})
+	c := fleet.DenyCache(store, fleet.DenyCacheOptions{})
 	s := planOf(weir.FixedWindow{Limit: 1, Per: 24 * time.Hour})
 	do := func(n int) (weir.Answer, error) {
 		return c.Do(context.Background(), weir.Request{Plan: s, Key: "k", Ask: weir.Ask{N: n}})
@@ -74,7 +75,7 @@ func TestDenyCache_DropsAfterAGiveBackThatFailed(t *testing.T) {
 func TestDenyCache_DenialOvertakenByAGiveBack(t *testing.T) {
 	for _, change := range []weir.Request{{Ask: weir.Ask{N: -1}}, {Forget: true}} {
 		mem, held := new(weir.MemStore), make(chan chan struct{}, 1)
-		c := weir.DenyCache(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		c := fleet.DenyCache(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			a, err := mem.Do(ctx, r)
 			if !a.Allowed && !r.Forget {
 				reply := make(chan struct{})
@@ -82,7 +83,7 @@ func TestDenyCache_DenialOvertakenByAGiveBack(t *testing.T) {
 				<-reply
 			}
 			return a, err
-		}), weir.DenyCacheOptions{})
+		}), fleet.DenyCacheOptions{})
 		l := weir.Must(weir.New(weir.FixedWindow{Limit: 1, Per: 24 * time.Hour}, weir.WithStore(c)))
 		require.True(t, l.Allow("k"))
 		denied := make(chan bool)
@@ -98,7 +99,7 @@ func TestDenyCache_DenialOvertakenByAGiveBack(t *testing.T) {
 }
 
 func TestDenyCache_OtherPolicies(t *testing.T) {
-	c := newCached(weir.DenyCacheOptions{})
+	c := newCached(fleet.DenyCacheOptions{})
 	small, large := weir.SlidingLog{Limit: 1, Per: time.Hour}, weir.SlidingLog{Limit: 2, Per: time.Hour}
 	before, after := c.limiter(small, "plan"), c.limiter(large, "plan")
 	require.True(t, before.Allow("k"))
@@ -125,7 +126,7 @@ func TestDenyCache_PolicyThatCannotBeCompared(t *testing.T) {
 		weir.FixedWindow
 		why []string
 	}
-	c := newCached(weir.DenyCacheOptions{})
+	c := newCached(fleet.DenyCacheOptions{})
 	p := func(why string) *weir.Plan {
 		return c.plan(list{weir.FixedWindow{Limit: 1, Per: time.Hour}, []string{why}}, "")
 	}
@@ -144,11 +145,11 @@ func TestDenyCache_WhatIsNotRemembered(t *testing.T) {
 		{Limit: 5},
 	} {
 		asked := 0
-		l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(weir.DenyCache(
+		l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(fleet.DenyCache(
 			kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 				asked++
 				return weir.Answer{Result: r}, nil
-			}), weir.DenyCacheOptions{}))))
+			}), fleet.DenyCacheOptions{}))))
 		for range 3 {
 			assert.Equal(t, r, kit.Take(t, l, "k", 1))
 		}
@@ -157,7 +158,7 @@ func TestDenyCache_WhatIsNotRemembered(t *testing.T) {
 }
 
 func TestDenyCache_MaxAge(t *testing.T) {
-	c := newCached(weir.DenyCacheOptions{MaxAge: time.Second})
+	c := newCached(fleet.DenyCacheOptions{MaxAge: time.Second})
 	l := c.limiter(weir.FixedWindow{Limit: 1, Per: time.Hour}, "")
 	l.Allow("k")
 	asked := c.asked(func() {
@@ -173,7 +174,7 @@ func TestDenyCache_MaxAge(t *testing.T) {
 // However many keys are denied, no more than MaxKeys are remembered. With room, all are.
 func TestDenyCache_MaxKeys(t *testing.T) {
 	for _, max := range []int{1, 2, 7, 8, 9, 100, 1000, 0} {
-		c := newCached(weir.DenyCacheOptions{MaxKeys: max})
+		c := newCached(fleet.DenyCacheOptions{MaxKeys: max})
 		l := c.limiter(weir.FixedWindow{Limit: 1, Per: time.Hour}, "")
 		keys := 2000
 		if max == 0 {
@@ -197,7 +198,7 @@ func TestDenyCache_MaxKeys(t *testing.T) {
 
 // Expired denials make room before others are given up.
 func TestDenyCache_ExpiredMakeRoom(t *testing.T) {
-	c := newCached(weir.DenyCacheOptions{MaxKeys: 8})
+	c := newCached(fleet.DenyCacheOptions{MaxKeys: 8})
 	short, long := c.limiter(weir.FixedWindow{Limit: 1, Per: time.Second}, "short"), c.limiter(weir.FixedWindow{Limit: 1, Per: time.Hour}, "long")
 	for _, l := range []*weir.KeyedLimiter{long, long, short, short} {
 		for i := range 4 {

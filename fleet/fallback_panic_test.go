@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
@@ -18,7 +19,7 @@ import (
 func inPanic(t *testing.T, report func(error), test func(t *testing.T, l *weir.KeyedLimiter, first *shared)) {
 	synctest.Test(t, func(t *testing.T) {
 		first := new(shared)
-		store := weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{Report: report})
+		store := fleet.Fallback(first, new(weir.MemStore), fleet.FallbackOptions{Report: report})
 		defer time.Sleep(2 * time.Hour) // until all that hangs has returned
 		test(t, weir.Must(weir.New(weir.SlidingLog{Limit: 100, Per: 24 * time.Hour}, weir.WithStore(store))), first)
 	})
@@ -28,7 +29,7 @@ func outOfPaper(error) { panic("out of paper") }
 
 func isOutOfPaper(t *testing.T, l *weir.KeyedLimiter) {
 	t.Helper()
-	r, err := l.Take(background, "k", 1)
+	r, err := l.Take(context.Background(), "k", 1)
 	assert.ErrorContains(t, err, "FallbackOptions.Report panicked: out of paper")
 	assert.Equal(t, weir.Result{}, r)
 }
@@ -63,7 +64,7 @@ func TestFallback_PanicOfReportAmongMany(t *testing.T) {
 		var callers sync.WaitGroup
 		for range 50 {
 			callers.Go(func() {
-				r, err := l.Take(background, "k", 1)
+				r, err := l.Take(context.Background(), "k", 1)
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -85,7 +86,7 @@ func TestFallback_PanicOfReportAmongMany(t *testing.T) {
 func TestFallback_PanicOfReportForNobody(t *testing.T) {
 	inPanic(t, outOfPaper, func(t *testing.T, l *weir.KeyedLimiter, first *shared) {
 		first.hang()
-		ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 		defer cancel()
 		_, err := l.Take(ctx, "k", 1)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -108,13 +109,13 @@ func TestFallback_ReportThatEndsItsGoroutine(t *testing.T) {
 // FailOpen calls report in the goroutine of the caller, who can recover from its panic.
 func TestFailOpen_PanicOfReport(t *testing.T) {
 	store := new(kit.Faulty)
-	l := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: 24 * time.Hour}, weir.WithStore(weir.FailOpen(store, outOfPaper))))
+	l := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: 24 * time.Hour}, weir.WithStore(fleet.FailOpen(store, outOfPaper))))
 	for range 3 {
 		store.Down.Store(true)
 		assert.PanicsWithValue(t, "out of paper", func() { l.Allow("k") })
-		assert.PanicsWithValue(t, "out of paper", func() { _ = l.Wait(background, "k", 1) })
+		assert.PanicsWithValue(t, "out of paper", func() { _ = l.Wait(context.Background(), "k", 1) })
 		store.Down.Store(false)
 		assert.Equal(t, 2, kit.Take(t, l, "k", 0).Remaining)
 	}
-	assert.NoError(t, l.Wait(background, "k", 1), "nobody has kept a turn")
+	assert.NoError(t, l.Wait(context.Background(), "k", 1), "nobody has kept a turn")
 }

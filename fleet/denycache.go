@@ -1,4 +1,4 @@
-package weir
+package fleet
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir"
 )
 
 // DenyCacheOptions are how a [DenyCache] behaves. The zero value of every field is a good default.
@@ -31,7 +31,7 @@ type DenyCacheOptions struct {
 
 // DenyCache returns a store that keeps the denials of s. Until the RetryAfter of a denial is over,
 // it denies requests for that key without asking s. A client that keeps calling with a used-up key
-// costs s nothing. It gets an answer as fast as from a [MemStore].
+// costs s nothing. It gets an answer as fast as from a [weir.MemStore].
 //
 // Only s grants. A denial holds for requests of the same limiter, under the same policy, for as
 // many events or more. It ends:
@@ -40,8 +40,9 @@ type DenyCacheOptions struct {
 //     longer than that of s
 //   - at once, when events of the key are granted, given back or reset through this DenyCache
 //
-// Some requests always go to s: looks, the first request of a [KeyedLimiter.Wait], and requests for
-// the parts of a composed policy. A denial is not kept if it is [Result.Degraded] or never ends.
+// Some requests always go to s: looks, the first request of a [weir.KeyedLimiter.Wait], and
+// requests for the parts of a composed policy. A denial is not kept if it is
+// [weir.Result.Degraded] or never ends.
 //
 // A DenyCache does not see the calls of other processes. If another process gives back events of a
 // key or resets it, this one still denies until the RetryAfter, or for MaxAge. It never grants more
@@ -56,9 +57,9 @@ type DenyCacheOptions struct {
 // Where this matters, set Exact. Put a DenyCache in front of a [Fallback], not behind it. It then
 // keeps its denials during an outage.
 //
-// A nil store and an option out of range are errors of [New] and of each Do. The store is safe for
-// concurrent use.
-func DenyCache(s Store, opts DenyCacheOptions) Store {
+// A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
+// for concurrent use.
+func DenyCache(s weir.Store, opts DenyCacheOptions) weir.Store {
 	c := &denyCache{
 		store:  s,
 		maxAge: opts.MaxAge,
@@ -67,7 +68,7 @@ func DenyCache(s Store, opts DenyCacheOptions) Store {
 		seedB:  maphash.MakeSeed(),
 	}
 	if c.maxAge == 0 {
-		c.maxAge = Never
+		c.maxAge = weir.Never
 	}
 	maxKeys := opts.MaxKeys
 	if maxKeys == 0 {
@@ -96,7 +97,7 @@ func checkMaxDenials(maxKeys int) error {
 }
 
 type denyCache struct {
-	store        Store
+	store        weir.Store
 	maxAge       time.Duration
 	exact        bool
 	seedA, seedB maphash.Seed
@@ -104,20 +105,20 @@ type denyCache struct {
 	sets         []denySet
 }
 
-// Accept implements [Acceptor].
-func (c *denyCache) Accept(l *KeyedLimiter) error { return Accept(c.store, l) }
+// Accept implements [weir.Acceptor].
+func (c *denyCache) Accept(l *weir.KeyedLimiter) error { return weir.Accept(c.store, l) }
 
-// Do implements [Store].
-func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
+// Do implements [weir.Store].
+func (c *denyCache) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	id := denialID{maphash.String(c.seedA, r.Key) | 1, maphash.String(c.seedB, r.Key)}
 	i, _ := bits.Mul64(id.a, uint64(len(c.sets)))
 	s := &c.sets[i]
 
 	n := r.N // of the ask for all or none that is denied in the same way; 0 if there is none such
 	switch {
-	case r.Forget || r.Mode == Regardless || r.MaxWait > 0 || r.ByComponent != nil:
+	case r.Forget || r.Mode == weir.Regardless || r.MaxWait > 0 || r.ByComponent != nil:
 		n = 0
-	case r.Mode == UpTo:
+	case r.Mode == weir.UpTo:
 		n = min(n, 1)
 	}
 	if n > 0 {
@@ -132,11 +133,11 @@ func (c *denyCache) Do(ctx context.Context, r Request) (Answer, error) {
 	a, err := c.store.Do(ctx, r)
 	changed := r.Forget || r.N < 0 || r.N > 0 && err == nil && a.Allowed
 	var d *denial
-	if !changed && n > 0 && err == nil && !a.Degraded && a.RetryAfter != Never {
+	if !changed && n > 0 && err == nil && !a.Degraded && a.RetryAfter != weir.Never {
 		d = &denial{
 			plan: r.Plan, n: n, result: a.Result,
 			at:    r.Plan.Now(),
-			until: exact.After(before, min(a.RetryAfter, c.maxAge)),
+			until: later(before, min(a.RetryAfter, c.maxAge)),
 		}
 	}
 	s.note(id, r.Plan, changed, d, seen, c.ways)

@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 )
 
 // Calls that wait for others of their key are answered when their budget is over, whether first has
 // been asked by then or not, and first has not failed.
 func TestFallback_BudgetHoldsForTurns(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+	inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		ctx := context.Background()
 		require.NoError(t, l.Wait(ctx, "k", 10))
 		first.takes.Store(int64(80 * time.Millisecond))
@@ -60,9 +61,9 @@ func TestFallback_BudgetHoldsForTurns(t *testing.T) {
 // middleware tells by it that nobody waits for the answer.
 func TestFallback_ContextThatEndsWithTheBudget(t *testing.T) {
 	for range 50 {
-		inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, _ *news) {
+		inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, _ *news) {
 			first.hang()
-			ctx, cancel := context.WithTimeout(background, 100*time.Millisecond)
+			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 			defer cancel()
 			_, err := l.Take(ctx, "k", 1)
 			if ctx.Err() != nil && err != nil {

@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest"
@@ -21,14 +22,14 @@ import (
 
 func TestDenyCache_Exact(t *testing.T) {
 	storetest.Run(t, func(*testing.T) weir.Store {
-		return weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{Exact: true})
+		return fleet.DenyCache(new(weir.MemStore), fleet.DenyCacheOptions{Exact: true})
 	})
 }
 
 // With few places, other keys take that of a denial all the time.
 func TestDenyCache_ExactAndSmall(t *testing.T) {
 	storetest.Run(t, func(*testing.T) weir.Store {
-		return weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{MaxKeys: 2, MaxAge: 10 * time.Millisecond, Exact: true})
+		return fleet.DenyCache(new(weir.MemStore), fleet.DenyCacheOptions{MaxKeys: 2, MaxAge: 10 * time.Millisecond, Exact: true})
 	})
 }
 
@@ -41,7 +42,7 @@ func TestDenyCache_SlowServer(t *testing.T) {
 			server, plan := new(weir.MemStore), planOf(policy, weir.WithClock(offClock{}))
 			asked, local := 0, 0
 			var granted time.Time // at the server
-			c := weir.DenyCache(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			c := fleet.DenyCache(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 				asked++
 				out := rtt * time.Duration(asked%3) / 2
 				time.Sleep(out)
@@ -52,7 +53,7 @@ func TestDenyCache_SlowServer(t *testing.T) {
 				}
 				time.Sleep(rtt - out)
 				return a, err
-			}), weir.DenyCacheOptions{})
+			}), fleet.DenyCacheOptions{})
 			l := weir.Must(weir.New(policy, weir.WithStore(c)))
 			for round := range 40 {
 				for !kit.Take(t, l, "k", 1).Allowed {
@@ -178,7 +179,7 @@ func twice(p weir.Policy) weir.Policy {
 	panic(p)
 }
 
-func eachTwin(t *testing.T, opts weir.DenyCacheOptions, test func(w *twin)) {
+func eachTwin(t *testing.T, opts fleet.DenyCacheOptions, test func(w *twin)) {
 	for _, p := range kit.EveryPolicy {
 		for _, keys := range []int{1, 30} {
 			t.Run(fmt.Sprintf("%T%+v, keys=%d", p, p, keys), func(t *testing.T) {
@@ -193,7 +194,7 @@ func eachTwin(t *testing.T, opts weir.DenyCacheOptions, test func(w *twin)) {
 // With Exact, a store behind a DenyCache answers as the store alone, whatever is asked, in every
 // field.
 func TestDenyCache_ExactlyAsTheStoreAlone(t *testing.T) {
-	eachTwin(t, weir.DenyCacheOptions{Exact: true, MaxKeys: 50}, func(w *twin) {
+	eachTwin(t, fleet.DenyCacheOptions{Exact: true, MaxKeys: 50}, func(w *twin) {
 		w.run(runs.Long(10_000, 2000), func(r weir.Request, got, want weir.Answer) {
 			require.Equal(w.t, want, got, "%+v", r.Ask)
 		})
@@ -203,7 +204,7 @@ func TestDenyCache_ExactlyAsTheStoreAlone(t *testing.T) {
 // Without, what is allowed is the same; and the rest, but for the RetryAfter and the Remaining of
 // asks for several events, which may be too low.
 func TestDenyCache_AsTheStoreAlone(t *testing.T) {
-	eachTwin(t, weir.DenyCacheOptions{MaxKeys: 50}, func(w *twin) {
+	eachTwin(t, fleet.DenyCacheOptions{MaxKeys: 50}, func(w *twin) {
 		w.run(runs.Long(10_000, 2000), func(r weir.Request, got, want weir.Answer) {
 			if r.N > 1 && !want.Allowed {
 				require.LessOrEqual(w.t, got.RetryAfter, want.RetryAfter)
@@ -218,7 +219,7 @@ func TestDenyCache_AsTheStoreAlone(t *testing.T) {
 
 // R10: takes, give-backs and resets of many goroutines at once.
 func TestDenyCache_Concurrent(t *testing.T) {
-	c := weir.DenyCache(new(weir.MemStore), weir.DenyCacheOptions{MaxKeys: 3})
+	c := fleet.DenyCache(new(weir.MemStore), fleet.DenyCacheOptions{MaxKeys: 3})
 	s := planOf(weir.SlidingLog{Limit: 3, Per: 24 * time.Hour})
 	held := make([]atomic.Int64, 5)
 	var all sync.WaitGroup

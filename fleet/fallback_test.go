@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/storetest"
 )
@@ -81,11 +82,11 @@ func (n *news) told(t *testing.T, want ...string) {
 const late = "weir: the first store did not answer within 100ms"
 
 // inFallback runs a test in a bubble, on a limiter that grants a hundred and no more.
-func inFallback(t *testing.T, opts weir.FallbackOptions, test func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news)) {
+func inFallback(t *testing.T, opts fleet.FallbackOptions, test func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news)) {
 	synctest.Test(t, func(t *testing.T) {
 		first, n := new(shared), new(news)
 		opts.Report = n.report
-		store := weir.Fallback(first, new(weir.MemStore), opts)
+		store := fleet.Fallback(first, new(weir.MemStore), opts)
 		defer time.Sleep(2 * time.Hour) // until all that hangs has returned
 		test(t, weir.Must(weir.New(weir.SlidingLog{Limit: 100, Per: 24 * time.Hour}, weir.WithStore(store))), first, n)
 	})
@@ -111,12 +112,12 @@ func TestFallback_StoreThatWorks(t *testing.T) {
 			}
 			return never(ctx, r)
 		})
-		return weir.Fallback(new(weir.MemStore), forgets, weir.FallbackOptions{Budget: time.Hour})
+		return fleet.Fallback(new(weir.MemStore), forgets, fleet.FallbackOptions{Budget: time.Hour})
 	})
 }
 
 func TestFallback_AnswersOfSecond(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+	inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		assert.Equal(t, weir.Result{Allowed: true, Limit: 100, Remaining: 99, ResetAfter: 24 * time.Hour}, kit.Take(t, l, "k", 1))
 		first.fail(kit.ErrStore)
 		want := weir.Result{Allowed: true, Limit: 100, Remaining: 0, ResetAfter: 24 * time.Hour, Degraded: true}
@@ -129,7 +130,7 @@ func TestFallback_AnswersOfSecond(t *testing.T) {
 
 // After a cool-down one at a time asks first, however many come.
 func TestFallback_OneTriesWhetherFirstIsBack(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{MaxInFlight: 60}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+	inFallback(t, fleet.FallbackOptions{MaxInFlight: 60}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.fail(kit.ErrStore)
 		taking(t, l)
 		crowd := func() (asked int64, slow int) {
@@ -180,7 +181,7 @@ func TestFallback_OneTriesWhetherFirstIsBack(t *testing.T) {
 
 // A request that first cannot decide says nothing of first, and is not decided elsewhere.
 func TestFallback_RequestAtFault(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+	inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		fault := fmt.Errorf("a key of 9 MB: %w", weir.ErrRequest)
 		refused := func() {
 			first.fail(fault)
@@ -209,7 +210,7 @@ func TestFallback_BothFail(t *testing.T) {
 			return weir.Answer{Result: weir.Result{Allowed: true}}, err
 		})
 	}
-	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(weir.Fallback(fails(kit.ErrStore), fails(errSecond), weir.FallbackOptions{}))))
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(fleet.Fallback(fails(kit.ErrStore), fails(errSecond), fleet.FallbackOptions{}))))
 	r, err := l.Take(context.Background(), "k", 1)
 	assert.Equal(t, weir.Result{}, r)
 	assert.ErrorIs(t, err, kit.ErrStore)
@@ -218,9 +219,9 @@ func TestFallback_BothFail(t *testing.T) {
 
 // A reset reaches both stores, and fails if it did not reach the first.
 func TestFallback_Reset(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, _ *weir.KeyedLimiter, _ *shared, _ *news) {
+	inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, _ *weir.KeyedLimiter, _ *shared, _ *news) {
 		first, second := new(shared), new(weir.MemStore)
-		store := weir.Fallback(first, second, weir.FallbackOptions{})
+		store := fleet.Fallback(first, second, fleet.FallbackOptions{})
 		l := weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}, weir.WithStore(store)))
 		forget := weir.Request{Plan: planOf(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}), Key: "k", Forget: true}
 
@@ -243,7 +244,7 @@ func TestFallback_Reset(t *testing.T) {
 
 // The bound: however often first comes and goes, a key gets no more than both stores allow.
 func TestFallback_NoMoreThanBothAllow(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{CoolDown: time.Millisecond}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, _ *news) {
+	inFallback(t, fleet.FallbackOptions{CoolDown: time.Millisecond}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, _ *news) {
 		granted := 0
 		for i := range 5000 {
 			if i%3 == 0 {

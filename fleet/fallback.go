@@ -1,4 +1,4 @@
-package weir
+package fleet
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir"
 )
 
 // FallbackOptions are how a [Fallback] behaves. The zero value of every field is a good default.
@@ -45,9 +45,9 @@ type FallbackOptions struct {
 }
 
 // Fallback returns a store that asks first, within a budget of time. If first fails or takes
-// longer, it asks second. Usually processes share first, and second is a [MemStore]:
+// longer, it asks second. Usually processes share first, and second is a [weir.MemStore]:
 //
-//	store := weir.Fallback(redis, new(weir.MemStore), weir.FallbackOptions{Report: logOutage})
+//	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
 // An outage has these steps:
 //
@@ -60,7 +60,7 @@ type FallbackOptions struct {
 //
 // Some errors are no failure of first:
 //
-//   - An error that wraps [ErrRequest] is returned.
+//   - An error that wraps [weir.ErrRequest] is returned.
 //   - If the context of the caller ends, the caller gets that error at once. The call of first
 //     still has its full budget. Callers with short deadlines can neither keep other requests from
 //     first nor hide that it hangs.
@@ -70,9 +70,9 @@ type FallbackOptions struct {
 // of first still has its full budget. It has not failed, and Report is not called.
 //
 // During an outage, more may be granted than the policy allows. Neither store knows what the other
-// has granted. Answers of second have [Result.Degraded] set. The bound holds over any time, however
-// often first fails and comes back: first grants a key what its policy allows, and so does the
-// second store of each process. With 8 processes that is at most 9 times the allowance.
+// has granted. Answers of second have [weir.Result.Degraded] set. The bound holds over any time,
+// however often first fails and comes back: first grants a key what its policy allows, and so does
+// the second store of each process. With 8 processes that is at most 9 times the allowance.
 //
 // Special cases:
 //
@@ -87,9 +87,9 @@ type FallbackOptions struct {
 // context with the values of the caller's context. That context ends somewhat before the budget. A
 // panic of first is a failure.
 //
-// A nil store and an option below 0 are errors of [New] and of each Do. The store is safe for
+// A nil store and an option below 0 are errors of [weir.New] and of each Do. The store is safe for
 // concurrent use.
-func Fallback(first, second Store, opts FallbackOptions) Store {
+func Fallback(first, second weir.Store, opts FallbackOptions) weir.Store {
 	f := &fallback{
 		first:       first,
 		second:      second,
@@ -121,25 +121,26 @@ func Fallback(first, second Store, opts FallbackOptions) Store {
 }
 
 type fallback struct {
-	first, second    Store
+	first, second    weir.Store
 	budget, coolDown time.Duration
 	maxInFlight      int64
 	report           func(error)
 	late             error // that the budget is spent
 
-	clock     nanoClock    // of the system: an outage happens in real time
-	restUntil atomic.Int64 // 0, or the instant from which on first, which has failed, may be tried; the last one while it is
+	// restUntil is 0, or in an outage the instant from which on a request may try first. It is the
+	// last instant while one does.
+	restUntil atomic.Int64
 	inFlight  atomic.Int64
 	term      atomic.Pointer[term]
 }
 
-// Accept implements [Acceptor]. If the first store does not accept l, the second is not asked. It
-// would report the same again.
-func (f *fallback) Accept(l *KeyedLimiter) error {
-	if err := Accept(f.first, l); err != nil {
+// Accept implements [weir.Acceptor]. If the first store does not accept l, the second is not asked.
+// It would report the same again.
+func (f *fallback) Accept(l *weir.KeyedLimiter) error {
+	if err := weir.Accept(f.first, l); err != nil {
 		return err
 	}
-	return Accept(f.second, l)
+	return weir.Accept(f.second, l)
 }
 
 // Why first was not asked.
@@ -151,42 +152,42 @@ var (
 
 var errReport = errors.New("weir: FallbackOptions.Report panicked")
 
-// Do implements [Store].
-func (f *fallback) Do(ctx context.Context, r Request) (Answer, error) {
+// Do implements [weir.Store].
+func (f *fallback) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	if r.Forget {
 		_, err := f.second.Do(ctx, r)
 		_, first := f.ask(ctx, r)
-		return Answer{}, errors.Join(first, err)
+		return weir.Answer{}, errors.Join(first, err)
 	}
 	a, err := f.ask(ctx, r)
 	switch {
-	case err == nil || errors.Is(err, ErrRequest) || errors.Is(err, errReport):
+	case err == nil || errors.Is(err, weir.ErrRequest) || errors.Is(err, errReport):
 		return a, err
 	case ctx.Err() != nil:
-		return Answer{}, ctx.Err()
+		return weir.Answer{}, ctx.Err()
 	}
 	a, second := f.second.Do(ctx, r)
 	if second != nil {
-		return Answer{}, errors.Join(err, second)
+		return weir.Answer{}, errors.Join(err, second)
 	}
 	return degraded(a, r), nil
 }
 
 // ask asks first, if it is to be asked now.
-func (f *fallback) ask(ctx context.Context, r Request) (Answer, error) {
-	spent := Waited(ctx)
+func (f *fallback) ask(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	spent := weir.Waited(ctx)
 	if spent >= f.budget {
-		return Answer{}, errNoTurn
+		return weir.Answer{}, errNoTurn
 	}
 	if f.inFlight.Add(1) > f.maxInFlight {
 		f.inFlight.Add(-1)
-		return Answer{}, errCrowded
+		return weir.Answer{}, errCrowded
 	}
-	now := f.clock.now()
+	now := realTime()
 	try, ok := f.admit(now)
 	if !ok {
 		f.inFlight.Add(-1)
-		return Answer{}, errResting
+		return weir.Answer{}, errResting
 	}
 	c := f.call(ctx, now, r, try)
 	if spent == 0 {
@@ -212,12 +213,12 @@ func (f *fallback) admit(now int64) (try, ok bool) {
 func (f *fallback) judge(try, wrote bool, err error) error {
 	news, until := try, int64(0)
 	switch {
-	case errors.Is(err, ErrRequest) || err == nil && !wrote:
+	case errors.Is(err, weir.ErrRequest) || err == nil && !wrote:
 		// This tells nothing: the request may not even have reached the server. Another may try at
 		// once.
 		news, until = false, 1
 	case err != nil:
-		until = exact.After(f.clock.now(), f.coolDown)
+		until = later(realTime(), f.coolDown)
 		news = try || f.restUntil.CompareAndSwap(0, until)
 	}
 	if try {

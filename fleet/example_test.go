@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 )
 
 // A redis stands for a store that processes share, and that is away at times.
@@ -28,7 +29,7 @@ func ExampleFailOpen() {
 	store := new(redis)
 	limiter := weir.Must(weir.New(
 		weir.TokenBucket{Limit: 2, Per: time.Hour},
-		weir.WithStore(weir.FailOpen(store, func(err error) { fmt.Println("not limited:", err) }))))
+		weir.WithStore(fleet.FailOpen(store, func(err error) { fmt.Println("not limited:", err) }))))
 
 	store.away = true
 	for range 3 {
@@ -49,7 +50,7 @@ func ExampleFallback() {
 	store := new(redis)
 	limiter := weir.Must(weir.New(
 		weir.TokenBucket{Limit: 2, Per: time.Hour},
-		weir.WithStore(weir.Fallback(store, new(weir.MemStore), weir.FallbackOptions{
+		weir.WithStore(fleet.Fallback(store, new(weir.MemStore), fleet.FallbackOptions{
 			Budget: 50 * time.Millisecond,
 			Report: func(err error) { fmt.Println("limits are of this process alone:", err) },
 		}))))
@@ -74,7 +75,7 @@ func ExampleDenyCache() {
 	store := new(redis)
 	limiter := weir.Must(weir.New(
 		weir.TokenBucket{Limit: 2, Per: time.Hour},
-		weir.WithStore(weir.DenyCache(store, weir.DenyCacheOptions{}))))
+		weir.WithStore(fleet.DenyCache(store, fleet.DenyCacheOptions{}))))
 
 	granted := 0
 	for range 1_000_000 {
@@ -92,9 +93,9 @@ func ExampleDenyCache_inFrontOfFallback() {
 	store := new(redis)
 	limiter := weir.Must(weir.New(
 		weir.TokenBucket{Limit: 2, Per: time.Hour},
-		weir.WithStore(weir.DenyCache(
-			weir.Fallback(store, new(weir.MemStore), weir.FallbackOptions{}),
-			weir.DenyCacheOptions{MaxAge: time.Second}))))
+		weir.WithStore(fleet.DenyCache(
+			fleet.Fallback(store, new(weir.MemStore), fleet.FallbackOptions{}),
+			fleet.DenyCacheOptions{MaxAge: time.Second}))))
 
 	fmt.Println(limiter.Allow("ada"), limiter.Allow("ada"), limiter.Allow("ada"))
 	store.away = true

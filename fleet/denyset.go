@@ -1,4 +1,4 @@
-package weir
+package fleet
 
 import (
 	"reflect"
@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir"
 )
 
 const denyWays = 8
@@ -29,9 +31,9 @@ type keyDenial struct {
 
 // A denial is what is kept of one. It is immutable.
 type denial struct {
-	plan   *Plan
+	plan   *weir.Plan
 	n      int // how many events were denied
-	result Result
+	result weir.Result
 	at     int64 // when result was there
 	until  int64 // the store denies for certain before
 }
@@ -47,7 +49,7 @@ func (s *denySet) all() []keyDenial {
 }
 
 // find returns the denial that holds for the key and plan, or nil.
-func (s *denySet) find(id denialID, plan *Plan) *denial {
+func (s *denySet) find(id denialID, plan *weir.Plan) *denial {
 	for _, d := range s.all() {
 		if d.id == id && d.plan.Equal(plan) {
 			return d.denial
@@ -68,15 +70,15 @@ func (d *denial) covers(n int, exact bool) bool {
 }
 
 // answer is the answer to an ask for n events at now, before d.until.
-func (d *denial) answer(n int, now int64) Answer {
-	a := Answer{Result: d.result, At: now}
+func (d *denial) answer(n int, now int64) weir.Answer {
+	a := weir.Answer{Result: d.result, At: now}
 	passed := time.Duration(max(now-d.at, 0))
 	a.RetryAfter -= passed
-	if a.ResetAfter != Never {
+	if a.ResetAfter != weir.Never {
 		a.ResetAfter -= passed
 	}
 	if n > a.Limit {
-		a.RetryAfter = Never
+		a.RetryAfter = weir.Never
 	}
 	return a
 }
@@ -85,7 +87,7 @@ func (d *denial) answer(n int, now int64) Answer {
 // d, or neither. It always drops the key's denials by other policies, because the request of plan
 // may have changed their answers. It does not keep d if there were changes since seen. If there are
 // as many denials as ways, d replaces one that has expired, or else the oldest.
-func (s *denySet) note(id denialID, plan *Plan, changed bool, d *denial, seen uint64, ways int) {
+func (s *denySet) note(id denialID, plan *weir.Plan, changed bool, d *denial, seen uint64, ways int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if changed {
@@ -95,11 +97,10 @@ func (s *denySet) note(id denialID, plan *Plan, changed bool, d *denial, seen ui
 		d = nil
 	}
 	over := func(old keyDenial) bool {
-		sameClock := d != nil && old.plan.clock == plan.clock
 		if old.id == id && old.plan.Name == plan.Name {
-			return changed || sameClock || !reflect.DeepEqual(old.plan.Policy, plan.Policy)
+			return changed || d != nil && old.plan.Equal(plan) || !samePolicy(old.plan, plan)
 		}
-		return sameClock && old.until <= d.at
+		return d != nil && old.expired(plan, d.at)
 	}
 	all := s.all()
 	if d == nil && !slices.ContainsFunc(all, over) {
@@ -110,4 +111,14 @@ func (s *denySet) note(id denialID, plan *Plan, changed bool, d *denial, seen ui
 		left = append(left[max(len(left)+1-ways, 0):], keyDenial{id, d})
 	}
 	s.denials.Store(&left)
+}
+
+func samePolicy(p, q *weir.Plan) bool { return p == q || reflect.DeepEqual(p.Policy, q.Policy) }
+
+// expired reports whether d has expired, by the clock of its own plan. now is the time of plan.
+func (d *denial) expired(plan *weir.Plan, now int64) bool {
+	if d.plan != plan {
+		now = d.plan.Now()
+	}
+	return d.until <= now
 }

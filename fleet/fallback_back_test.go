@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
@@ -33,12 +34,12 @@ func TestFallback_OnlyWhatWritesEndsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, n := new(replica), new(news)
 		var writes bool
-		store := weir.Fallback(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		store := fleet.Fallback(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			if writes {
 				return first.MemStore.Do(ctx, r)
 			}
 			return first.Do(ctx, r)
-		}), new(weir.MemStore), weir.FallbackOptions{Report: n.report})
+		}), new(weir.MemStore), fleet.FallbackOptions{Report: n.report})
 		l := weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: 24 * time.Hour}, weir.WithStore(store)))
 		writes = true
 		kit.Take(t, l, "used up", 1)
@@ -68,7 +69,7 @@ func TestFallback_OnlyWhatWritesEndsAnOutage(t *testing.T) {
 }
 
 func TestFallback_AResetEndsAnOutage(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+	inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.fail(kit.ErrStore)
 		kit.Take(t, l, "k", 1)
 		first.work()
@@ -101,7 +102,7 @@ func TestR17_ALateFirstStoreMovesNoInstant(t *testing.T) {
 			<-read
 			return a, err
 		})
-		store := weir.Fallback(first, second, weir.FallbackOptions{Budget: time.Second})
+		store := fleet.Fallback(first, second, fleet.FallbackOptions{Budget: time.Second})
 		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 10 * time.Second, Burst: 2}, weir.WithStore(store)))
 		kit.Reserve(t, l, 1)
 		assert.Equal(t, 8*time.Second, kit.Reserve(t, l, 2).Delay())

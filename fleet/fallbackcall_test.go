@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // The budget holds whether or not first heeds its context, and is spent once, not by every request.
 func TestFallback_Budget(t *testing.T) {
 	for _, deaf := range []bool{true, false} {
-		inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+		inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 			first.takes.Store(int64(10 * time.Minute))
 			first.deaf.Store(deaf)
 			d, r := taking(t, l)
@@ -43,7 +44,7 @@ func TestFallback_Budget(t *testing.T) {
 // First is waited for after its context has ended, as long as the budget lasts: an answer may be
 // there that nobody had the time to read.
 func TestFallback_AnswerAtTheLastMoment(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+	inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.hang()
 		first.takes.Store(int64(99 * time.Millisecond))
 		d, r := taking(t, l)
@@ -55,7 +56,7 @@ func TestFallback_AnswerAtTheLastMoment(t *testing.T) {
 
 // Calls share deadlines; none has more than the budget, nor much less.
 func TestFallback_BudgetAtAnyTime(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{Budget: 1600 * time.Microsecond, CoolDown: 1}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, _ *news) {
+	inFallback(t, fleet.FallbackOptions{Budget: 1600 * time.Microsecond, CoolDown: 1}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, _ *news) {
 		first.hang()
 		for i := range 200 {
 			d, r := taking(t, l)
@@ -75,7 +76,7 @@ func TestFallback_BudgetAtAnyTime(t *testing.T) {
 // A caller that gives up is told so at once. That says nothing of first: it has its budget all the
 // same.
 func TestFallback_ImpatientCallers(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+	inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		hurry := func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 			defer cancel()
@@ -118,7 +119,7 @@ func TestFallback_ImpatientCallers(t *testing.T) {
 // However many callers there are, a first store that hangs for ever costs no more goroutines than
 // it may.
 func TestFallback_BoundsWhatIsInFlight(t *testing.T) {
-	inFallback(t, weir.FallbackOptions{MaxInFlight: 7, CoolDown: 10 * time.Millisecond}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
+	inFallback(t, fleet.FallbackOptions{MaxInFlight: 7, CoolDown: 10 * time.Millisecond}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		first.hang()
 		for range 100 {
 			for range 20 {
@@ -148,7 +149,7 @@ func TestFallback_WhatIsGivenUp(t *testing.T) {
 			*r.ByComponent = append((*r.ByComponent)[:0], weir.Result{Limit: 1}, weir.Result{Limit: 2})
 			return weir.Answer{Result: weir.Result{Limit: 3}}, nil
 		})
-		store := weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{})
+		store := fleet.Fallback(first, new(weir.MemStore), fleet.FallbackOptions{})
 		var parts []weir.Result
 		buffer := []byte("k")
 		a, err := store.Do(context.Background(), weir.Request{
@@ -170,7 +171,7 @@ func TestFallback_WhatIsGivenUp(t *testing.T) {
 
 func TestFallback_PartsOfFirst(t *testing.T) {
 	parts := []weir.Result{{Limit: 9}}
-	store := weir.Fallback(new(weir.MemStore), new(weir.MemStore), weir.FallbackOptions{Budget: time.Hour})
+	store := fleet.Fallback(new(weir.MemStore), new(weir.MemStore), fleet.FallbackOptions{Budget: time.Hour})
 	_, err := store.Do(context.Background(), weir.Request{
 		Plan: planOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Hour}}),
 		Ask:  weir.Ask{N: 1, ByComponent: &parts},
@@ -203,7 +204,7 @@ func TestFallback_ContextOfFirst(t *testing.T) {
 			assert.Equal(t, "trace 7", derived.Value(ctxKey{}))
 			return weir.Answer{}, ctx.Err()
 		})
-		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{}))))
+		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(fleet.Fallback(first, new(weir.MemStore), fleet.FallbackOptions{}))))
 		_, err := l.Take(caller, "k", 1)
 		assert.ErrorIs(t, err, context.Canceled)
 		assert.True(t, asked)
@@ -220,7 +221,7 @@ func TestFallback_PanicOfFirst(t *testing.T) {
 	} {
 		var told error
 		first := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) { fault(); return weir.Answer{}, nil })
-		store := weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{Budget: time.Hour, Report: func(err error) { told = err }})
+		store := fleet.Fallback(first, new(weir.MemStore), fleet.FallbackOptions{Budget: time.Hour, Report: func(err error) { told = err }})
 		r := kit.Take(t, weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(store))), "k", 1)
 		assert.True(t, r.Allowed && r.Degraded)
 		assert.ErrorContains(t, told, want)
@@ -236,10 +237,10 @@ func BenchmarkFallback(b *testing.B) {
 		weir.Store
 	}{
 		{"none", kit.StoreFunc(mem.Do)},
-		{"works", weir.Fallback(mem, new(weir.MemStore), weir.FallbackOptions{Budget: time.Hour})},
-		{"rests", weir.Fallback(kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
+		{"works", fleet.Fallback(mem, new(weir.MemStore), fleet.FallbackOptions{Budget: time.Hour})},
+		{"rests", fleet.Fallback(kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 			return weir.Answer{}, kit.ErrStore
-		}), mem, weir.FallbackOptions{CoolDown: century})},
+		}), mem, fleet.FallbackOptions{CoolDown: century})},
 	} {
 		l := weir.Must(weir.New(policy, weir.WithStore(store.Store)))
 		ask := func() { _, _ = l.Take(ctx, "203.0.113.77:443", 1) }

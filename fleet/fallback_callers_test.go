@@ -1,4 +1,4 @@
-package weir_test
+package fleet_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/internal/suite/runs"
 )
@@ -78,7 +79,7 @@ func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					first, told := new(shared), new(outages)
 					defer time.Sleep(2 * time.Hour) // until all that hangs has returned
-					store := weir.Fallback(first, new(weir.MemStore), weir.FallbackOptions{
+					store := fleet.Fallback(first, new(weir.MemStore), fleet.FallbackOptions{
 						Budget: budget, CoolDown: coolDown, MaxInFlight: 100_000, Report: told.report,
 					})
 					l := weir.Must(weir.New(weir.TokenBucket{Limit: 1e9, Per: time.Second}, weir.WithStore(store)))

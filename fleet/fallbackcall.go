@@ -1,4 +1,4 @@
-package weir
+package fleet
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir"
 )
 
 // A term is a deadline that calls share if they start within a sixteenth of the budget. A context
@@ -34,7 +34,7 @@ func (f *fallback) termAt(now int64) *term {
 		return old
 	}
 	part := f.budget / 16
-	t := &term{until: exact.After(now, part)}
+	t := &term{until: later(now, part)}
 	t.Context, t.cancel = context.WithTimeout(context.Background(), f.budget-part)
 	over, end := context.WithCancel(context.Background())
 	t.over = over
@@ -52,20 +52,20 @@ type firstCall struct {
 	*term
 	values  context.Context // the caller's
 	f       *fallback
-	r       Request
-	parts   []Result
-	charges []Charge
+	r       weir.Request
+	parts   []weir.Result
+	charges []weir.Charge
 	try     bool // whether first is back
 
 	judged atomic.Bool
-	answer Answer // set before it is judged to have returned
-	err    error  // likewise
-	fault  error  // that Report panicked; set before done is closed
+	answer weir.Answer // set before it is judged to have returned
+	err    error       // likewise
+	fault  error       // that Report panicked; set before done is closed
 	done   chan struct{}
 }
 
 // call starts a call of first.
-func (f *fallback) call(ctx context.Context, now int64, r Request, try bool) *firstCall {
+func (f *fallback) call(ctx context.Context, now int64, r weir.Request, try bool) *firstCall {
 	c := &firstCall{term: f.termAt(now), values: ctx, f: f, r: r, try: try, done: make(chan struct{})}
 	// It may outlast the caller, whose memory it must not touch then.
 	c.r.Key = strings.Clone(r.Key)
@@ -122,22 +122,22 @@ func (c *firstCall) judgeLater() {
 
 // wait returns the answer for r, or an error when the budget is spent, ctx ends, or hurry comes.
 // hurry is the budget of a caller that has spent some of it before.
-func (c *firstCall) wait(ctx context.Context, r Request, hurry <-chan time.Time) (Answer, error) {
+func (c *firstCall) wait(ctx context.Context, r weir.Request, hurry <-chan time.Time) (weir.Answer, error) {
 	select {
 	case <-c.done:
 		if c.fault != nil {
-			return Answer{}, c.fault
+			return weir.Answer{}, c.fault
 		}
 	case <-c.over.Done():
 		if late, fault := c.judge(c.f.late); late {
-			return Answer{}, cmp.Or(fault, c.f.late)
+			return weir.Answer{}, cmp.Or(fault, c.f.late)
 		} // else it returned just in time
 	case <-hurry:
 		c.judgeLater()
-		return Answer{}, errNoTurn
+		return weir.Answer{}, errNoTurn
 	case <-ctx.Done():
 		c.judgeLater()
-		return Answer{}, ctx.Err()
+		return weir.Answer{}, ctx.Err()
 	}
 	if r.ByComponent != nil {
 		*r.ByComponent = append((*r.ByComponent)[:0], c.parts...)

@@ -1,0 +1,61 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weir-go/weir"
+)
+
+// FailOpen returns a store that grants what s fails to decide. An outage of the limiter is then no
+// outage of the service.
+//
+// While s fails, nothing is limited and nothing is counted. There is no bound. A request is
+// answered as for a new key, with [weir.Result.Degraded] set. A request that never fits is still
+// denied. A request waits until s fails, however long that takes.
+//
+// [Fallback] with a [weir.MemStore] is nearly always the better choice. It limits in each process,
+// and it bounds the time that a request waits.
+//
+// The error is returned, and nothing is granted, in these cases:
+//
+//   - The context of the caller has ended.
+//   - The error wraps [weir.ErrRequest].
+//   - The request is a give-back or a reset, which have nothing to grant.
+//
+// report, if not nil, is called with each error before the request is granted. In an outage this is
+// once per request, and concurrently. Let it count, or log only now and then.
+//
+// A nil store is an error of [weir.New] and of each Do. The store is safe for concurrent use.
+func FailOpen(s weir.Store, report func(error)) weir.Store {
+	if fault := checkStore("FailOpen", "store", s); fault != nil {
+		return misused{fault}
+	}
+	return &failOpen{store: s, report: report}
+}
+
+type failOpen struct {
+	store  weir.Store
+	report func(error)
+}
+
+// Accept implements [weir.Acceptor].
+func (f *failOpen) Accept(l *weir.KeyedLimiter) error { return weir.Accept(f.store, l) }
+
+// Do implements [weir.Store].
+func (f *failOpen) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	a, err := f.store.Do(ctx, r)
+	switch {
+	case err == nil:
+		return a, nil
+	case ctx.Err() != nil || errors.Is(err, weir.ErrRequest) || r.N < 0 || r.Forget:
+		return weir.Answer{}, err
+	}
+	if f.report != nil {
+		f.report(err)
+	}
+	now := r.Now()
+	_, a = r.Decider.Decide(make([]uint64, r.Decider.Words()), now, r.Ask)
+	a.At = now
+	return degraded(a, r), nil
+}

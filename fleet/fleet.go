@@ -1,0 +1,83 @@
+// Package fleet has stores that stand in front of a store which processes share, such as that of
+// module redisstore. They bridge its outages and reduce its load:
+//
+//   - [Fallback] asks a second store while the shared one fails or is slow. With a [weir.MemStore]
+//     as the second, each process then limits by itself. Take it in nearly every service. Otherwise
+//     an outage of the store denies all requests.
+//   - [FailOpen] grants everything while the shared store fails. Take it only for limits that need
+//     not hold in an outage.
+//   - [DenyCache] keeps the denials of the shared store, and repeats them from memory. Take it if
+//     clients keep calling with keys that are used up. Such calls then cost the shared store
+//     nothing.
+//
+// A process that shares its limits with no other needs none of them. Together they stand in this
+// order:
+//
+//	store := fleet.DenyCache(
+//		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
+//		fleet.DenyCacheOptions{})
+//
+// The package uses only what package weir exports. It knows no database, and no policy by name. It
+// can be a model for further stores in front of others: see [weir.Store].
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// degraded returns a, marked as decided without the shared store.
+func degraded(a weir.Answer, r weir.Request) weir.Answer {
+	a.Degraded = true
+	if r.ByComponent != nil {
+		for i := range *r.ByComponent {
+			(*r.ByComponent)[i].Degraded = true
+		}
+	}
+	return a
+}
+
+// misused is a store with invalid options.
+type misused struct{ fault error }
+
+// Accept implements [weir.Acceptor].
+func (m misused) Accept(*weir.KeyedLimiter) error { return m.fault }
+
+// Do implements [weir.Store].
+func (m misused) Do(context.Context, weir.Request) (weir.Answer, error) {
+	return weir.Answer{}, m.fault
+}
+
+// checkStore returns an error if a store behind another is nil or invalid.
+func checkStore(wrapper, which string, s weir.Store) error {
+	if s == nil {
+		return fmt.Errorf("weir: %s with a nil %s, must be a Store", wrapper, which)
+	}
+	return weir.Accept(s, nil)
+}
+
+func checkOption[T ~int | ~int64](name string, value T) error {
+	if value < 0 {
+		return fmt.Errorf("weir: %s is %v, must be at least 0", name, value)
+	}
+	return nil
+}
+
+// realTime is an instant in nanoseconds, for outages, which happen in real time whatever clock a
+// limiter has. Changes of the wall clock do not affect it. In a testing/synctest bubble it is the
+// bubble's time, which is decades before base. It is above zero all the same.
+func realTime() int64 { return 1<<62 + int64(time.Since(base)) }
+
+var base = time.Now()
+
+// later is the instant that is d after now, or the latest that there is.
+func later(now int64, d time.Duration) int64 {
+	if int64(d) > math.MaxInt64-now {
+		return math.MaxInt64
+	}
+	return now + int64(d)
+}
