@@ -10,6 +10,9 @@
 // Rules R3 to R6 hold for single policies, too. They are checked during a trial, on a twin: the
 // same trial on another store, stopped at the step in question.
 //
+// Beside it stand single cases of the same rules, as tests of limiters (changed_test.go) and of
+// [weir.Ledger] alone (ledger_*_test.go).
+//
 // A test of a store runs the trials for 2 s, always with the same seeds. The environment changes
 // this:
 //

@@ -17,7 +17,8 @@ type HandClock struct{ time.Time }
 func (c *HandClock) Now() time.Time                     { return c.Time }
 func (*HandClock) After(time.Duration) <-chan time.Time { return nil }
 
-// A MovingClock is set, in nanoseconds since the Unix epoch, while others read it. Nobody waits for it.
+// A MovingClock is set, in nanoseconds since the Unix epoch, while others read it. Nobody waits for
+// it.
 type MovingClock struct{ NS atomic.Int64 }
 
 func (c *MovingClock) Now() time.Time                     { return time.Unix(0, c.NS.Load()) }

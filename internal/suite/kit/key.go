@@ -35,8 +35,8 @@ func (k *Key) Take(now int64, n int) weir.Result { return k.Ask(now, weir.Ask{N:
 // Look asks for none.
 func (k *Key) Look(now int64) weir.Result { return k.Take(now, 0) }
 
-// Fill takes all that there is, of one part after the other if each has its own, and returns how much that
-// was; -1 if some of it was denied.
+// Fill takes all that there is, of one part after the other if each has its own, and returns how
+// much that was; -1 if some of it was denied.
 func (k *Key) Fill(now int64) int {
 	sum := 0
 	for n := k.Look(now).Remaining; n > 0; n = k.Look(now).Remaining {
@@ -51,8 +51,8 @@ func (k *Key) Fill(now int64) int {
 // Copy is a key of its own in the same state.
 func (k *Key) Copy() *Key { return &Key{k.Decider, slices.Clone(k.State)} }
 
-// A LedgerKey is a key that any policy may ask, as a store keeps it. The zero value with T is a key that
-// has never been seen.
+// A LedgerKey is a key that any policy may ask, as a store keeps it. The zero value with T is a key
+// that has never been seen.
 type LedgerKey struct {
 	T *testing.T
 	weir.Ledger

@@ -22,8 +22,9 @@ func AllPolicies(limit int, per time.Duration) []weir.Policy {
 	}
 }
 
-// MorePolicies are those that count by the calendar, are composed of others, or mark. So that they can
-// stand in the tables of the others, each grants limit events at one instant, in whatever parts.
+// MorePolicies are those that count by the calendar, are composed of others, or mark. So that they
+// can stand in the tables of the others, each grants limit events at one instant, in whatever
+// parts.
 func MorePolicies(limit int, per time.Duration) []weir.Policy {
 	unit := weir.Minute
 	if per >= time.Hour {
@@ -57,8 +58,8 @@ var EveryPolicy = []weir.Policy{
 	weir.SlidingLog{Limit: 5, Per: time.Second},
 }
 
-// EachPolicy runs a test of every one of AllPolicies, once with events of whole nanoseconds and once with
-// fractions.
+// EachPolicy runs a test of every one of AllPolicies, once with events of whole nanoseconds and
+// once with fractions.
 func EachPolicy(t *testing.T, test func(t *testing.T, p weir.Policy)) {
 	for _, p := range append(AllPolicies(10, 10*time.Second), AllPolicies(7, time.Second)...) {
 		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) { test(t, p) })
@@ -73,8 +74,8 @@ func EachKind(t *testing.T, test func(t *testing.T, p weir.Policy)) {
 	}
 }
 
-// EachInBubble runs a test of every policy in a testing/synctest bubble, where a mock clock's pauses take no
-// time.
+// EachInBubble runs a test of every policy in a testing/synctest bubble, where a mock clock's
+// pauses take no time.
 func EachInBubble(t *testing.T, policies []weir.Policy, test func(t *testing.T, p weir.Policy)) {
 	for _, p := range policies {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {

@@ -33,8 +33,8 @@ func (s *Faulty) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	return s.MemStore.Do(ctx, r)
 }
 
-// A FrontStore puts another ask in the place of a look, if it has one. So a test can reach all that a
-// store can be asked through a limiter, and sees the whole answer.
+// A FrontStore puts another ask in the place of a look, if it has one. So a test can reach all that
+// a store can be asked through a limiter, and sees the whole answer.
 type FrontStore struct {
 	weir.MemStore
 	Instead weir.Ask

@@ -65,8 +65,8 @@ func (c *crowd) end() {
 	assert.Zero(c.t, linesOf(c.l), "lines that are kept for nobody")
 }
 
-// linesOf is how many lines of waiting callers the limiter keeps. It looks into the limiter, under its lock: what
-// is kept for nobody shows nowhere else.
+// linesOf is how many lines of waiting callers the limiter keeps. It looks into the limiter, under
+// its lock: what is kept for nobody shows nowhere else.
 func linesOf(l *weir.KeyedLimiter) int {
 	lines := reflect.ValueOf(l).Elem().FieldByName("lines")
 	mu := (*sync.Mutex)(lines.FieldByName("mu").Addr().UnsafePointer())

@@ -1,4 +1,4 @@
-package weir_test
+package conservation
 
 import (
 	"context"
@@ -17,15 +17,15 @@ import (
 func TestP22_ReturnsGoOnAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(new(afterMS))))
-		_, err := l.Take(background, "k", 10)
+		_, err := l.Take(context.Background(), "k", 10)
 		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(background)
+		ctx, cancel := context.WithCancel(context.Background())
 		var waiting, returns sync.WaitGroup
 		waiting.Go(func() { _ = l.Wait(ctx, "k", 10) })
 		time.Sleep(time.Second)
 		began := time.Now()
 		for range 1000 {
-			returns.Go(func() { _ = l.Return(background, "k", 1) })
+			returns.Go(func() { _ = l.Return(context.Background(), "k", 1) })
 		}
 		returns.Wait()
 		assert.Equal(t, time.Millisecond, time.Since(began))

@@ -1,7 +1,8 @@
-package weir_test
+package conservation
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -69,7 +70,7 @@ func (p *party) act() {
 	n := 1 + p.IntN(8)
 	switch p.IntN(6) {
 	case 0:
-		r, err := p.limiter.Take(background, "k", n)
+		r, err := p.limiter.Take(context.Background(), "k", n)
 		require.NoError(p.t, err)
 		if r.Allowed {
 			p.granted(n)
@@ -77,12 +78,12 @@ func (p *party) act() {
 			p.giveBack(p.IntN(n)) // mostly at once, when all of it counts still
 		}
 	case 1:
-		n, _, err := p.limiter.TakeUpTo(background, "k", n)
+		n, _, err := p.limiter.TakeUpTo(context.Background(), "k", n)
 		require.NoError(p.t, err)
 		p.granted(n)
 		p.held += n
 	case 2, 3:
-		r, err := p.limiter.Reserve(kit.Deadline{Context: background, At: p.clock.Now().Add(p.ahead)}, "k", n)
+		r, err := p.limiter.Reserve(kit.Deadline{Context: context.Background(), At: p.clock.Now().Add(p.ahead)}, "k", n)
 		require.NoError(p.t, err)
 		if r.Allowed {
 			p.granted(n)
@@ -108,16 +109,16 @@ func (p *party) settle(r reserved, actual int) {
 		p.debt.Add(int64(actual - r.n))
 	}
 	if actual == 0 {
-		require.NoError(p.t, r.Cancel(background))
+		require.NoError(p.t, r.Cancel(context.Background()))
 	} else {
-		require.NoError(p.t, r.Settle(background, actual))
+		require.NoError(p.t, r.Settle(context.Background(), actual))
 	}
 	p.held += actual
 }
 
 func (p *party) giveBack(n int) {
 	p.net.Add(int64(-n))
-	require.NoError(p.t, p.limiter.Return(background, "k", n))
+	require.NoError(p.t, p.limiter.Return(context.Background(), "k", n))
 	p.held -= n
 }
 

@@ -1,4 +1,4 @@
-package weir_test
+package choosing
 
 import (
 	"fmt"
@@ -60,7 +60,7 @@ func extremes[T int | time.Duration](step time.Duration, f func(phase time.Durat
 }
 
 func TestChoosingTables(t *testing.T) {
-	text, err := os.ReadFile("docs/choosing.md")
+	text, err := os.ReadFile("../../../docs/choosing.md")
 	require.NoError(t, err)
 	doc := strings.Split(string(text), "\n")
 	for _, p := range choices {

@@ -1,6 +1,7 @@
-package weir_test
+package change_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -18,14 +19,14 @@ func TestR5_AMarkerAfterAChange(t *testing.T) {
 	for range 2 {
 		l.Allow("k")
 	}
-	require.NoError(t, l.SetPolicy(background, weir.SingleRateMarker{
+	require.NoError(t, l.SetPolicy(context.Background(), weir.SingleRateMarker{
 		Committed: weir.TokenBucket{Limit: 5, Per: time.Second / 2}, Excess: 5,
 	}))
 	for _, n := range []int{2, 3, 2} {
-		got, err := l.Take(background, "k", n)
+		got, err := l.Take(context.Background(), "k", n)
 		require.NoError(t, err)
 		require.True(t, got.Allowed)
-		look, err := l.Take(background, "k", 0)
+		look, err := l.Take(context.Background(), "k", 0)
 		require.NoError(t, err)
 		assert.Equal(t, look.Remaining, got.Remaining, "after %d", n)
 	}
@@ -36,7 +37,7 @@ func TestR5_AMarkerAfterAChange(t *testing.T) {
 func TestR19_AMarkerInheritsADebtOfGreen(t *testing.T) {
 	l, clock := kit.Frozen(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 100, Per: time.Minute, Burst: 10}})
 	require.True(t, kit.Take(t, l, "k", 10).Allowed)
-	require.NoError(t, l.SetPolicy(background, weir.SingleRateMarker{
+	require.NoError(t, l.SetPolicy(context.Background(), weir.SingleRateMarker{
 		Committed: weir.TokenBucket{Limit: 100, Per: time.Minute, Burst: 1}, Excess: 3,
 	}))
 	for remaining := range 4 {

@@ -1,4 +1,4 @@
-package weir_test
+package rules
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // R10: 16 goroutines with 2,000 takes each, at a frozen clock, get exactly what the tightest of
 // five parts allows, in one step on the default store and on one that compares and sets.
 func TestR10_AllOfEqualAndOtherParts(t *testing.T) {
-	const limit = 10_000
+	const limit, century = 10_000, 100 * 365 * 24 * time.Hour
 	window := weir.FixedWindow{Limit: limit, Per: century}
 	for name, p := range map[string]weir.Policy{
 		"equal":  weir.All(window, window, window, window, window),

@@ -1,6 +1,7 @@
-package weir_test
+package memory
 
 import (
+	"context"
 	"runtime"
 	"strconv"
 	"testing"
@@ -114,9 +115,9 @@ func TestR16_WhatAKeyInheritsIsGivenBack(t *testing.T) {
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store), weir.WithClock(mock)))
 	require.True(t, l.Allow("first"))
 	require.True(t, l.Allow("shares"))
-	require.NoError(t, l.Reset(background, "first"))
+	require.NoError(t, l.Reset(context.Background(), "first"))
 	kit.SetPolicy(t, l, weir.FixedWindow{Limit: 10, Per: time.Hour})
-	require.NoError(t, l.Return(background, "shares", 1))
+	require.NoError(t, l.Return(context.Background(), "shares", 1))
 	for i := range 100 {
 		assert.NotPanics(t, func() { l.Allow(kit.KeyName(i)) })
 	}

@@ -1,4 +1,4 @@
-package weir_test
+package conservation
 
 import (
 	"context"
@@ -31,9 +31,9 @@ func TestR10_OneOfManySettles(t *testing.T) {
 				all.Go(func() {
 					<-start
 					if g%2 == 0 {
-						assert.NoError(t, r.Cancel(background))
+						assert.NoError(t, r.Cancel(context.Background()))
 					} else {
-						assert.NoError(t, r.Settle(background, g))
+						assert.NoError(t, r.Settle(context.Background(), g))
 					}
 				})
 			}
@@ -45,7 +45,7 @@ func TestR10_OneOfManySettles(t *testing.T) {
 				used = int(after.ResetAfter / (time.Hour / 1000))
 			}
 			require.True(t, used == 0 || used%2 == 1 && used < 16, "%#v: %d", p, used)
-			require.NoError(t, l.Reset(background, "k"))
+			require.NoError(t, l.Reset(context.Background(), "k"))
 		}
 	}
 }
@@ -69,13 +69,13 @@ func TestReservation_AnErrorOfTheStoreIsFinal(t *testing.T) {
 				l, _ := kit.Frozen(p, weir.WithStore(store))
 				r := kit.Reserve(t, l, 5)
 				fail = true
-				first := r.Settle(background, actual)
+				first := r.Settle(context.Background(), actual)
 				require.ErrorIs(t, first, kit.ErrStore)
 				fail = false
 				before := kit.Take(t, l, "k", 0)
-				require.Equal(t, first, r.Settle(background, actual))
-				require.ErrorIs(t, r.Settle(background, 7), kit.ErrStore)
-				require.ErrorIs(t, r.Cancel(background), kit.ErrStore)
+				require.Equal(t, first, r.Settle(context.Background(), actual))
+				require.ErrorIs(t, r.Settle(context.Background(), 7), kit.ErrStore)
+				require.ErrorIs(t, r.Cancel(context.Background()), kit.ErrStore)
 				require.Equal(t, before, kit.Take(t, l, "k", 0))
 			}
 		}
@@ -95,16 +95,16 @@ func TestReservation_AnErrorBeforeTheStoreCanBeMended(t *testing.T) {
 	for _, actual := range []int{1, 9} {
 		r := kit.Reserve(t, l, 4)
 		fault.Store(true)
-		assert.ErrorContains(t, l.Return(background, "k", 1), "Limit is 0")
-		assert.ErrorContains(t, l.Reset(background, "k"), "Limit is 0")
-		_, err := l.Reserve(background, "k", 1)
+		assert.ErrorContains(t, l.Return(context.Background(), "k", 1), "Limit is 0")
+		assert.ErrorContains(t, l.Reset(context.Background(), "k"), "Limit is 0")
+		_, err := l.Reserve(context.Background(), "k", 1)
 		assert.ErrorContains(t, err, "Limit is 0")
-		_, _, err = l.TakeUpTo(background, "k", 1)
+		_, _, err = l.TakeUpTo(context.Background(), "k", 1)
 		assert.ErrorContains(t, err, "Limit is 0")
-		require.NoError(t, r.Settle(background, actual))
+		require.NoError(t, r.Settle(context.Background(), actual))
 		fault.Store(false)
 		assert.Equal(t, 10-actual, kit.Take(t, l, "k", 0).Remaining)
-		require.NoError(t, l.Reset(background, "k"))
+		require.NoError(t, l.Reset(context.Background(), "k"))
 	}
 }
 
@@ -126,7 +126,7 @@ func TestP22_SettlingReturnsWhenTheStoreHangs(t *testing.T) {
 			start := time.Now()
 			within := func(d time.Duration, call func(ctx context.Context) error) func() {
 				return func() {
-					ctx, cancel := context.WithTimeout(background, d)
+					ctx, cancel := context.WithTimeout(context.Background(), d)
 					defer cancel()
 					assert.ErrorIs(t, call(ctx), context.DeadlineExceeded)
 					assert.Equal(t, min(d, 9*time.Second), time.Since(start))
@@ -141,7 +141,7 @@ func TestP22_SettlingReturnsWhenTheStoreHangs(t *testing.T) {
 			all.Go(within(3*time.Second, func(ctx context.Context) error { return l.Return(ctx, "k", 1) }))
 			all.Wait()
 
-			ended, end := context.WithCancel(background)
+			ended, end := context.WithCancel(context.Background())
 			end()
 			start = time.Now()
 			assert.ErrorIs(t, l.Return(ended, "k", 1), context.DeadlineExceeded)
@@ -168,10 +168,10 @@ func TestP3_ADegradedReservationGivesNothingBack(t *testing.T) {
 			require.True(t, cancelled.Degraded && less.Degraded && more.Degraded, name)
 			shared.Down.Store(false)
 			time.Sleep(time.Second) // the cool-down
-			require.NoError(t, cancelled.Cancel(background))
-			require.NoError(t, less.Settle(background, 1))
+			require.NoError(t, cancelled.Cancel(context.Background()))
+			require.NoError(t, less.Settle(context.Background(), 1))
 			assert.Equal(t, 4, kit.Take(t, l, "k", 0).Remaining, name)
-			require.NoError(t, more.Settle(background, 3))
+			require.NoError(t, more.Settle(context.Background(), 3))
 			assert.Equal(t, 3, kit.Take(t, l, "k", 0).Remaining, name)
 		})
 	}
@@ -190,9 +190,9 @@ func TestReservation_WhenTheStorePanics(t *testing.T) {
 	for _, actual := range []int{0, 9} {
 		r := kit.Reserve(t, l, 5)
 		broken = true
-		assert.PanicsWithValue(t, "broken", func() { _ = r.Settle(background, actual) })
+		assert.PanicsWithValue(t, "broken", func() { _ = r.Settle(context.Background(), actual) })
 		broken = false
-		assert.ErrorContains(t, r.Cancel(background), "panicked")
-		require.NoError(t, l.Reset(background, "k"))
+		assert.ErrorContains(t, r.Cancel(context.Background()), "panicked")
+		require.NoError(t, l.Reset(context.Background(), "k"))
 	}
 }

@@ -1,4 +1,4 @@
-package weir_test
+package rules
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func TestR7_AClockSetBackEarnsNothing(t *testing.T) {
 			full := take(kit.T0, take(kit.T0, 0).Remaining)
 			denied := take(kit.T0, 1)
 			due := kit.T0 + int64(denied.RetryAfter)
-			for _, back := range []time.Duration{1, time.Second, time.Hour, year} {
+			for _, back := range []time.Duration{1, time.Second, time.Hour, 365 * 24 * time.Hour} {
 				at := kit.T0 - int64(back)
 				assert.Equal(t, denied, take(at, 1), "as at the latest instant")
 				assert.Equal(t, full.Remaining, take(at, 0).Remaining)

@@ -1,4 +1,4 @@
-package weir_test
+package peers
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package weir_test
+package choosing
 
 import (
 	"math/rand/v2"

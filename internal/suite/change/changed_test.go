@@ -1,6 +1,7 @@
-package weir_test
+package change_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestR13_ChangesDoNotMint(t *testing.T) {
 				sum := 0
 				for i := range 3000 {
 					kit.SetPolicy(t, l, test.policies[i%len(test.policies)])
-					granted, _, err := l.TakeUpTo(background, "k", n)
+					granted, _, err := l.TakeUpTo(context.Background(), "k", n)
 					require.NoError(t, err)
 					sum += granted
 				}
@@ -91,10 +92,10 @@ func TestR16_CancelAfterAChangeFreesWhatWasCharged(t *testing.T) {
 			net := 0
 			for range 20 {
 				r := kit.Reserve(t, l, 10)
-				taken, _, err := l.TakeUpTo(background, "k", 990)
+				taken, _, err := l.TakeUpTo(context.Background(), "k", 990)
 				require.NoError(t, err)
 				kit.SetPolicy(t, l, p.small)
-				require.NoError(t, r.Cancel(background))
+				require.NoError(t, r.Cancel(context.Background()))
 				kit.SetPolicy(t, l, p.large)
 				net += taken
 			}
@@ -119,7 +120,7 @@ func TestR16_CancelOfTheEpochFreesNoLaterWindow(t *testing.T) {
 			r := kit.Reserve(t, l, 5)
 			mock.Set(mock.Now().Add(2 * time.Hour))
 			require.True(t, kit.Take(t, l, "k", 10).Allowed)
-			require.NoError(t, r.Cancel(background))
+			require.NoError(t, r.Cancel(context.Background()))
 			assert.Zero(t, kit.Take(t, l, "k", 0).Remaining)
 		})
 	}
@@ -137,7 +138,7 @@ func TestR16_CancelAfterTheEventsWerePaidFreesNothing(t *testing.T) {
 			r := kit.Reserve(t, l, 5)
 			clock.Time = clock.Add(2 * time.Hour)
 			require.True(t, kit.Take(t, l, "k", 10).Allowed)
-			require.NoError(t, r.Cancel(background))
+			require.NoError(t, r.Cancel(context.Background()))
 			assert.Zero(t, kit.Take(t, l, "k", 0).Remaining)
 		})
 	}
@@ -155,8 +156,8 @@ func TestR16_CancelAfterReturnLeavesNothing(t *testing.T) {
 			require.True(t, kit.Take(t, l, "k", 1).Allowed)
 			clock.Time = clock.Add(time.Minute)
 			r := kit.Reserve(t, l, 1)
-			require.NoError(t, l.Return(background, "k", 1))
-			require.NoError(t, r.Cancel(background))
+			require.NoError(t, l.Return(context.Background(), "k", 1))
+			require.NoError(t, r.Cancel(context.Background()))
 			assert.Equal(t, 10, kit.Take(t, l, "k", 0).Remaining)
 		})
 	}
@@ -184,10 +185,10 @@ func TestR19_ReservingOneAndSettlingMany(t *testing.T) {
 			l, clock := kit.Frozen(test.policy)
 			charged := 0
 			for range seconds * int(time.Second/each) {
-				r, err := l.Reserve(kit.Deadline{Context: background, At: clock.Time}, "k", 1)
+				r, err := l.Reserve(kit.Deadline{Context: context.Background(), At: clock.Time}, "k", 1)
 				require.NoError(t, err)
 				if r.Allowed {
-					require.NoError(t, r.Settle(background, actual))
+					require.NoError(t, r.Settle(context.Background(), actual))
 					charged += actual
 				}
 				clock.Time = clock.Add(each)

@@ -1,6 +1,7 @@
-package weir_test
+package memory
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -19,10 +20,10 @@ import (
 func TestR22_MemoryFollowsTheKeysInUse(t *testing.T) {
 	const regular = 1000
 	once := runs.Long(1_000_000, 50_000)
-	look := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(background, k, 0) }
+	look := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(context.Background(), k, 0) }
 	allow := func(l *weir.KeyedLimiter, k string) { l.Allow(k) }
-	take := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(background, k, 1) }
-	upTo := func(l *weir.KeyedLimiter, k string) { _, _, _ = l.TakeUpTo(background, k, 1) }
+	take := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(context.Background(), k, 1) }
+	upTo := func(l *weir.KeyedLimiter, k string) { _, _, _ = l.TakeUpTo(context.Background(), k, 1) }
 	word := weir.TokenBucket{Limit: 1000, Per: time.Hour, Burst: 1e6}
 	aLog := weir.SlidingLog{Limit: 2, Per: time.Minute}
 	for _, c := range []struct {
