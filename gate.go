@@ -25,11 +25,19 @@ const (
 // one batch of bookings and one of returns wait. No kind therefore waits longer than one batch of
 // each other kind takes, however many come. All wait on channels, because a call of the store may
 // take long.
+//
+// Bookings of a batch start one after the other, in the order in which their callers came. The
+// store could otherwise grant them in another.
 type batch struct {
-	kind  activity
-	n     int
-	start chan struct{} // closed when they start
-	since time.Time     // the first of them has waited
+	kind    activity
+	callers []*caller // that have not started
+	since   time.Time // the first of them has waited
+	begun   bool
+}
+
+type caller struct {
+	n     int           // events that it will ask for
+	start chan struct{} // closed when it may start
 }
 
 // start waits until an activity of the kind may start, and end ends it. Between them the line of
@@ -38,24 +46,24 @@ type batch struct {
 //
 // All of a batch count as waiting since the first of them came. A caller that comes later and waits
 // in the batch behind then does not wait longer for those that joined the first batch late.
-func (ls *lines) start(ctx context.Context, key string, kind activity) (*line, context.Context, error) {
-	ln, b := ls.enter(key, kind)
+func (ls *lines) start(ctx context.Context, key string, kind activity, n int) (*line, context.Context, error) {
+	ln, b, c := ls.enter(key, kind, n)
 	if b == nil {
 		return ln, ctx, nil
 	}
 	select {
-	case <-b.start:
+	case <-c.start:
 	case <-ctx.Done():
-		if ls.giveUp(ln, b) {
+		if ls.giveUp(ln, b, c) {
 			return nil, nil, ctx.Err()
 		}
 	}
 	return ln, context.WithValue(ctx, sinceKey{}, b.since), nil
 }
 
-// enter returns the line of the key, and the batch to wait in, or nil if an activity of the kind
-// may start now.
-func (ls *lines) enter(key string, kind activity) (*line, *batch) {
+// enter returns the line of the key, and the batch to wait in and the place there, or none if an
+// activity of the kind may start now.
+func (ls *lines) enter(key string, kind activity, n int) (*line, *batch, *caller) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := ls.all[key]
@@ -70,28 +78,30 @@ func (ls *lines) enter(key string, kind activity) (*line, *batch) {
 	if ln.active == 0 || len(ln.next) == 0 && ln.kind == kind && kind != renewing {
 		ln.kind = kind
 		ln.active++
-		return ln, nil
+		return ln, nil, nil
 	}
+	c := &caller{n, make(chan struct{})}
 	for _, b := range ln.next {
-		if b.kind == kind && kind != renewing {
-			b.n++
-			return ln, b
+		if b.kind == kind && kind != renewing && !b.begun {
+			b.callers = append(b.callers, c)
+			return ln, b, c
 		}
 	}
-	b := &batch{kind: kind, n: 1, start: make(chan struct{}), since: time.Now()}
+	b := &batch{kind: kind, callers: []*caller{c}, since: time.Now()}
 	ln.next = append(ln.next, b)
-	return ln, b
+	return ln, b, c
 }
 
-// giveUp takes one activity out of a waiting batch. It reports false if the batch has started.
-func (ls *lines) giveUp(ln *line, b *batch) bool {
+// giveUp takes one activity out of a batch. It reports false if it has started.
+func (ls *lines) giveUp(ln *line, b *batch, c *caller) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	i := slices.Index(ln.next, b)
+	i := slices.Index(b.callers, c)
 	if i < 0 {
 		return false
 	}
-	if b.n--; b.n == 0 {
+	if b.callers = slices.Delete(b.callers, i, i+1); len(b.callers) == 0 {
+		i = slices.Index(ln.next, b)
 		ln.next = slices.Delete(ln.next, i, i+1)
 	}
 	return true
@@ -111,10 +121,42 @@ func (ls *lines) end(ln *line) {
 	}
 	if len(ln.next) > 0 {
 		b := ln.next[0]
-		ln.kind, ln.active, ln.next = b.kind, b.n, ln.next[1:]
-		close(b.start)
+		ln.kind, b.begun = b.kind, true
+		if b.kind == joining {
+			ln.startNext(1)
+		} else {
+			ln.startNext(len(b.callers))
+		}
 	}
 	ls.tidy(ln)
+}
+
+// startNext starts the first n of the batch that is next.
+func (ln *line) startNext(n int) {
+	b := ln.next[0]
+	for _, c := range b.callers[:n] {
+		close(c.start)
+	}
+	ln.active += n
+	if b.callers = b.callers[n:]; len(b.callers) == 0 {
+		ln.next = ln.next[1:]
+	}
+}
+
+// together starts the rest of a batch at once, if one has begun and its order cannot matter: there
+// are events left for all.
+func (ln *line) together(left int) {
+	if len(ln.next) == 0 || !ln.next[0].begun {
+		return
+	}
+	callers := ln.next[0].callers
+	for _, c := range callers {
+		if c.n > left {
+			return
+		}
+		left -= c.n
+	}
+	ln.startNext(len(callers))
 }
 
 // tidy forgets a line that has no waiters and no activity under way.

@@ -13,7 +13,7 @@ import (
 )
 
 // A script of who comes to the gate of a key and who leaves, and who is inside then. Lower case are those who join,
-// upper case returns, digits renewals; "-x" leaves, and "!x" gives up waiting.
+// upper case returns, digits renewals; "-x" leaves, "!x" gives up waiting, and "+1" tells that one event is left.
 func TestGate(t *testing.T) {
 	for _, test := range []struct{ script, inside string }{
 		{"a b c", "abc"},
@@ -27,7 +27,8 @@ func TestGate(t *testing.T) {
 		{"a A b B -a -A -B", "b"},
 		{"a A b B -a C D -A -B", "b"}, // whatever returns come, they do not hold up the booking for ever
 		{"a A b B -a C D -A -B -b", "CD"},
-		{"A a 1 B 2 b C -A", "ab"},
+		{"A a 1 B 2 b C -A", "a"}, // those who join do so one after the other, in their order
+		{"A a 1 B 2 b C -A -a", "b"},
 		{"A a 1 B 2 b C -A -a -b", "1"},
 		{"A a 1 B 2 b C -A -a -b -1", "BC"},
 		{"A a 1 B 2 b C -A -a -b -1 -B -C", "2"},
@@ -36,6 +37,16 @@ func TestGate(t *testing.T) {
 		{"a A b !A -a", "b"},
 		{"a A !A -a", ""},
 		{"a 1 !1 -a B", "B"},
+		{"A a b c d -A -a", "b"},
+		{"A a b c d -A !c -a -b", "d"},
+		{"A a b B c d -A", "a"},
+		{"A a b B -A c -a", "b"}, // those who come later are of the next batch
+		{"A a b B -A c -a -b", "B"},
+		{"A a b c d -A +2", "a"},
+		{"A a b c d -A +3", "abcd"}, // unless enough is left for all of them
+		{"A a b c B -A -a +9", "bc"},
+		{"A a b +9", "A"},
+		{"a B b c +9", "a"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var ls lines
@@ -43,6 +54,8 @@ func TestGate(t *testing.T) {
 			inside, leave := map[string]bool{}, map[string]context.CancelFunc{}
 			for step := range strings.FieldsSeq(test.script) {
 				switch who := strings.TrimLeft(step, "-!"); step[0] {
+				case '+':
+					ls.all["k"].together(int(step[1] - '0'))
 				case '!':
 					leave[who]()
 				case '-':
@@ -60,7 +73,7 @@ func TestGate(t *testing.T) {
 					var ctx context.Context
 					ctx, leave[who] = context.WithCancel(t.Context())
 					go func() {
-						if _, _, err := ls.start(ctx, "k", kind); err == nil {
+						if _, _, err := ls.start(ctx, "k", kind, 1); err == nil {
 							mu.Lock()
 							defer mu.Unlock()
 							inside[who] = true

@@ -95,7 +95,7 @@ type giveBack struct {
 func (k *KeyedLimiter) giveBack(
 	ctx context.Context, key string, alone bool, name func(*line) (giveBack, error),
 ) (asked bool, err error) {
-	ln, ctx, err := k.lines.start(ctx, key, returning)
+	ln, ctx, err := k.lines.start(ctx, key, returning, 0)
 	if err != nil {
 		return false, err
 	}

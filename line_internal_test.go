@@ -17,7 +17,7 @@ type naivePlace struct {
 
 // under does what is done while an activity of the kind is under way.
 func under(ls *lines, kind activity, do func(ln *line)) {
-	ln, _ := ls.enter("k", kind)
+	ln, _, _ := ls.enter("k", kind, 1)
 	do(ln)
 	ls.end(ln)
 }
@@ -182,7 +182,7 @@ func TestLine_Runs(t *testing.T) {
 // In a line whose waiters ask again, whoever becomes the first may ask at once.
 func TestLine_TheNextMayAsk(t *testing.T) {
 	var ls lines
-	ln, _ := ls.enter("k", joining)
+	ln, _, _ := ls.enter("k", joining, 1)
 	a, b := &waiter{line: ln, n: 1}, &waiter{line: ln, n: 1}
 	ls.place(a, nil, &reply{Answer: Answer{Result: Result{Limit: 1, RetryAfter: 10}}}, 99)
 	ls.place(b, nil, &reply{Answer: Answer{Result: Result{Limit: 1, RetryAfter: 99}}}, 99)

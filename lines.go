@@ -155,6 +155,9 @@ func (ls *lines) place(w *waiter, s *Plan, r *reply, patience time.Duration) (wa
 		return false
 	}
 	ln, at := w.line, exact.After(r.now, r.Delay)
+	if r.Allowed && r.Delay == 0 {
+		ln.together(r.Remaining)
+	}
 	ls.pass(ln, r.now)
 	if w.err = refused(r.Answer, w.n, patience); w.err != nil {
 		ls.unlink(w)
@@ -183,6 +186,13 @@ func (ls *lines) place(w *waiter, s *Plan, r *reply, patience time.Duration) (wa
 	}
 	ln.book(w, &r.grant, at)
 	return true
+}
+
+// failed records that the store failed. Those who wait to ask it do not wait for each other then.
+func (ls *lines) failed(ln *line) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ln.together(math.MaxInt)
 }
 
 // drop takes w out of its line because of err, if it is still in it.

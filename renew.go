@@ -11,7 +11,7 @@ import (
 // own policy. If one books nothing, it and those behind it ask when they are first. Meanwhile no
 // waiter joins or leaves.
 func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error {
-	ln, waited, err := k.lines.start(ctx, key, renewing)
+	ln, waited, err := k.lines.start(ctx, key, renewing, 0)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	if err := k.check(ctx, n); err != nil {
 		return nil, err
 	}
-	ln, ctx, err := k.lines.start(ctx, key, returning)
+	ln, ctx, err := k.lines.start(ctx, key, returning, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // Wait implements [Limiter]. The waiters of a key in one process are served in the order in which
-// they came, whatever the policy. They share one timer.
+// they came, whatever the policy. They share one timer. Calls that ask a store over a network at the
+// same time go in the order in which it decides.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its place in the bucket. Later calls of
 //     Allow and Take cannot overtake it. If its context ends, its place is given back, and the
@@ -74,7 +75,7 @@ func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 // join asks for n events now or later. If they are granted now, it returns no waiter and no error.
 func (k *KeyedLimiter) join(ctx context.Context, key string, n int) (*waiter, error) {
 	in := k.lines.tickets.Add(1) // it may have to wait for what is under way: others who come then are behind
-	ln, asking, err := k.lines.start(ctx, key, joining)
+	ln, asking, err := k.lines.start(ctx, key, joining, n)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +99,7 @@ func (k *KeyedLimiter) join(ctx context.Context, key string, n int) (*waiter, er
 func (k *KeyedLimiter) place(ctx context.Context, w *waiter, s *Plan, patience time.Duration) (bool, error) {
 	r, err := k.ask(ctx, s, w.line.key, Ask{N: w.n, MaxWait: patience})
 	if err != nil {
+		k.lines.failed(w.line)
 		return false, err
 	}
 	return k.lines.place(w, s, &r, patience), nil
@@ -162,7 +164,7 @@ func (k *KeyedLimiter) await(ctx context.Context, key string, w *waiter) error {
 // askAgain asks the store for w, the first waiter that has not booked. If ctx ends before, it does
 // nothing.
 func (k *KeyedLimiter) askAgain(ctx context.Context, key string, w *waiter) {
-	ln, asking, err := k.lines.start(ctx, key, joining)
+	ln, asking, err := k.lines.start(ctx, key, joining, w.n)
 	if err != nil {
 		return
 	}

@@ -2,6 +2,7 @@ package waiting
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -120,25 +121,77 @@ func TestR16_ThoseWhoGiveUpLeaveNoDebt(t *testing.T) {
 }
 
 // While the store is busy with a Return nobody can join the line. Those who come meanwhile join it in the order in which
-// they came.
+// they came. They asked the store all at once, which granted buckets' places in any order.
 func TestR18_ThoseWhoComeDuringAReturnKeepTheirOrder(t *testing.T) {
+	names := []string{"b", "c", "d", "e", "f", "g"}
+	for _, p := range append(bookable, weir.FixedWindow{Limit: 1, Per: time.Second}) {
+		_, frees := p.(weir.FixedWindow)
+		bubble(t, p, func(c *crowd) {
+			require.True(t, c.l.Allow("k"))
+			c.come("a", 1)
+			go func() { _ = c.l.Return(background, "k", 1) }()
+			synctest.Wait()
+			for i, name := range names {
+				c.come(name, 1)
+				c.until(time.Duration(i+1) * 50 * ms)
+			}
+			c.end()
+			if frees {
+				c.want("a 500ms", "b 1s", "c 2s", "d 3s", "e 4s", "f 5s", "g 6s")
+			} else {
+				c.want("a 1s", "b 2s", "c 3s", "d 4s", "e 5s", "f 6s", "g 7s")
+			}
+		}, weir.WithStore(busyReturns(nil)))
+	}
+}
+
+// busyReturns is a store that takes half a second for a give-back. All others ask it after before.
+func busyReturns(before func() error) weir.Store {
 	mem := new(weir.MemStore)
-	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	return kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		if r.N < 0 {
 			time.Sleep(500 * ms)
+		} else if before != nil {
+			if err := before(); err != nil {
+				return weir.Answer{}, err
+			}
 		}
 		return mem.Do(ctx, r)
 	})
-	bubble(t, weir.FixedWindow{Limit: 1, Per: time.Second}, func(c *crowd) {
-		require.True(t, c.l.Allow("k"))
-		c.come("a", 1)
-		go func() { _ = c.l.Return(background, "k", 1) }()
-		synctest.Wait()
-		for i, name := range []string{"b", "c", "d", "e", "f", "g"} {
-			c.come(name, 1)
-			c.until(time.Duration(i+1) * 50 * ms)
-		}
-		c.end()
-		c.want("a 500ms", "b 1s", "c 2s", "d 3s", "e 4s", "f 5s", "g 6s")
-	}, weir.WithStore(store))
+}
+
+// Those who come during a Return ask one after the other, but only while their order matters: not if there is
+// enough for all, nor if the store fails.
+func TestWait_TogetherWhereOrderIsOfNoMatter(t *testing.T) {
+	for _, test := range []struct {
+		err   error
+		burst int
+		last  time.Duration
+	}{
+		{nil, 99, 700 * ms},
+		{errors.New("down"), 99, 700 * ms},
+		{nil, 3, 900 * ms}, // the fourth would be too late
+	} {
+		busy := false
+		bubble(t, weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: test.burst}, func(c *crowd) {
+			go func() { _ = c.l.Return(background, "k", 1) }()
+			synctest.Wait()
+			busy = true
+			for range 4 {
+				c.comeUntil(time.Minute, "a", 1)
+			}
+			c.end()
+			var last time.Duration
+			for _, w := range c.callers {
+				last = max(last, w.at)
+			}
+			assert.Equal(c.t, test.last, last)
+		}, weir.WithStore(busyReturns(func() error {
+			if !busy {
+				return nil
+			}
+			time.Sleep(100 * ms)
+			return test.err
+		})))
+	}
 }
