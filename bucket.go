@@ -95,17 +95,13 @@ func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 	at := b.rate.Units(now)
 	owed := paidAt.Sub(at)
 	back, up := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed), time.Duration(0)
-	ahead := b.full
-	if b.spaced {
-		ahead = b.rate.Cost(1)
-	}
 	until := ask.until()
 	switch {
 	case !paidAt.Less(b.most):
 		back = exact.Uint128{}
 	case until < math.MaxInt64 && until == int64(b.rate.Ceil(paidAt)):
 		up = b.rate.Floor(back)
-	case ahead.Less(owed):
+	case b.ahead().Less(owed), now < ask.promised:
 		back = exact.Uint128{}
 	default:
 		back = back.Min(b.rate.Units(max(until-now, 0)))
@@ -114,6 +110,14 @@ func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 	a := b.answer(owed)
 	a.Delay = up
 	return at.Add(owed), a
+}
+
+// ahead is what a key may owe without a booking, or a debt, that lies ahead.
+func (b *bucket) ahead() exact.Uint128 {
+	if b.spaced {
+		return b.rate.Cost(1)
+	}
+	return b.full
 }
 
 // answer is the answer of a granted ask after which the key owes owed.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // composed is the Decider of [All] and of [Tiers]. It lays out the states of its parts as one. The
@@ -19,6 +20,8 @@ type composed struct {
 	grows  bool
 	words  int // of a new state
 	fixed  int // words that come before the parts that may grow
+
+	wide func() Decider // see wideOf; it is made when a policy changes, and once
 }
 
 type part struct {
@@ -69,7 +72,17 @@ func newComposed(kind string, policies []Policy) (Decider, error) {
 	for _, p := range c.parts {
 		c.shape += "(" + shape(p.Decider) + ")"
 	}
+	c.wide = sync.OnceValue(c.makeWide)
 	return c, nil
+}
+
+func (c *composed) makeWide() Decider {
+	w := &composed{parts: slices.Clone(c.parts), tiers: c.tiers, shape: c.shape}
+	for i := range w.parts {
+		w.parts[i].Decider = wideOf(w.parts[i].Decider)
+	}
+	w.layOut()
+	return w
 }
 
 // within adds to each of the faults in err where it is.

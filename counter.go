@@ -41,12 +41,7 @@ func wideOf(d Decider) Decider {
 	case packer:
 		return d.wide()
 	case *composed:
-		w := &composed{parts: slices.Clone(d.parts), tiers: d.tiers, shape: d.shape}
-		for i := range w.parts {
-			w.parts[i].Decider = wideOf(w.parts[i].Decider)
-		}
-		w.layOut()
-		return w
+		return d.wide()
 	}
 	return d
 }

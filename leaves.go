@@ -32,20 +32,22 @@ func sameShape(r, s Rule) bool {
 	return shape(r.Decider) == shape(s.Decider) && slices.EqualFunc(r.leaves(), s.leaves(), Rule.like)
 }
 
-// walk calls do with each leaf of d, in their order, and the words that it has of a state.
-func walk(d Decider, state []uint64, do func(leaf Decider, words []uint64)) {
+// walk calls do with each leaf of d, in their order, and the words that it has of a state. It
+// reports whether each part has its words there. Where it has not, it walks a new state.
+func walk(d Decider, state []uint64, do func(leaf Decider, words []uint64)) (whole bool) {
 	c, ok := d.(*composed)
 	if !ok {
 		do(d, state)
-		return
+		return true
 	}
-	if !c.laidOut(state) { // it denies whatever is asked
+	if whole = c.laidOut(state); !whole { // it denies whatever is asked
 		state = make([]uint64, c.words)
 	}
 	for i := range c.parts {
 		from, to := c.span(state, i)
-		walk(c.parts[i].Decider, state[from:to:to], do)
+		whole = walk(c.parts[i].Decider, state[from:to:to], do) && whole
 	}
+	return whole
 }
 
 // split returns the words that each leaf of d has of a state.

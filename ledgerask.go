@@ -82,7 +82,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		if n == 0 || ask.GrantedAt != 0 && i != self {
 			continue
 		}
-		one.N, one.ByComponent = -int(n), nil
+		one.N, one.ByComponent, one.promised = -int(n), nil, e.promised()
 		var state []uint64
 		state, back = e.Decider.Decide(e.state(), now, one) // by the numbers that it has now
 		e.freed(state, now)

@@ -30,8 +30,17 @@ type tally struct {
 
 // An account is what a leaf has counted, in the form of its state.
 type account struct {
-	Rule  // of the leaf
-	words []uint64
+	Rule     // of the leaf
+	words    []uint64
+	promised int64 // until then a booking may lie ahead, by the numbers that the leaf had then
+}
+
+// promise is the instant until which a booking lies ahead, by the numbers of a leaf.
+func promise(leaf Decider, words []uint64) int64 {
+	if b, ok := leaf.(*bucketPair); ok {
+		return b.promised(words)
+	}
+	return 0
 }
 
 // state is what the accounts of an entry have counted, as a state of its policy.
@@ -47,8 +56,20 @@ func (e tally) state() []uint64 {
 func (e tally) keep(state []uint64) {
 	words := split(e.Decider, state)
 	for i, l := range e.leaves() {
-		*e.accounts[i] = account{l, words[i]}
+		a := e.accounts[i]
+		*a = account{l, words[i], max(a.promised, promise(l.Decider, words[i]))}
 	}
+}
+
+// promised is the instant until which a booking may lie ahead that the numbers of an entry do not
+// show.
+func (e tally) promised() (last int64) {
+	for i, l := range e.leaves() {
+		if a := e.accounts[i]; a.promised > promise(l.Decider, a.words) {
+			last = max(last, a.promised)
+		}
+	}
+	return last
 }
 
 // freed is keep, after some of the entry's own events were given back.
@@ -201,7 +222,7 @@ func (g *ledger) match(ls []Rule) []*account {
 	}
 	for i, l := range ls {
 		if found[i] == nil {
-			found[i] = &account{l, make([]uint64, l.Decider.Words())}
+			found[i] = &account{Rule: l, words: make([]uint64, l.Decider.Words())}
 		}
 	}
 	return found

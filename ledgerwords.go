@@ -7,7 +7,7 @@ import (
 
 // The words of a ledger are its rest; and for each entry the instants of its last grant and of its
 // end, its events, and for each leaf the number of its account and its most. Behind them is the
-// length of the words of an account that is new, and those; of others it is zero.
+// length of what an account that is new has, of others zero, and that: its promise and its words.
 
 // open takes a Ledger apart. It reports false if the words are none that a ledger has left.
 func (g *ledger) open(l Ledger, now int64) bool {
@@ -41,10 +41,14 @@ func (g *ledger) open(l Ledger, now int64) bool {
 				return false
 			}
 			if w[0] == uint64(len(known)) {
-				known = append(known, &account{leaf, take(w[2])})
+				of := take(w[2])
+				if len(of) == 0 || of[0] > maxInstant {
+					return false
+				}
+				known = append(known, &account{leaf, of[1:], int64(of[0])})
 			}
 			a := known[w[0]]
-			if a.words == nil || !leaf.like(a.Rule) || slices.Contains(e.accounts, a) || !sound(a.Decider, a.words) {
+			if !leaf.like(a.Rule) || slices.Contains(e.accounts, a) || !sound(a.Decider, a.words) {
 				return false
 			}
 			e.accounts, e.most = append(e.accounts, a), append(e.most, w[1])
@@ -63,7 +67,9 @@ func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
 	e := g.entry(by)
 	words := split(by.Decider, state)
 	for i, leaf := range by.leaves() {
-		e.accounts[i].words = widen(leaf.Decider, words[i])
+		a := e.accounts[i]
+		a.words = widen(leaf.Decider, words[i])
+		a.promised = promise(a.Decider, a.words)
 	}
 	e.last, e.until, e.net = now, by.Decider.Expiry(state), math.MaxUint64
 	for i, a := range e.accounts {
@@ -93,7 +99,7 @@ func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
 	if len(g.entries) == 0 {
 		return l
 	}
-	if len(g.entries) == 1 && g.rest.share == 0 && granted {
+	if len(g.entries) == 1 && g.rest.share == 0 && granted && g.entries[0].promised() <= now {
 		if state, whole := g.entries[0].plain(); whole || mode == Regardless {
 			return Ledger{By: []Rule{g.entries[0].by}, Plain: true, Words: state}
 		}
@@ -106,7 +112,7 @@ func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
 		for i, a := range e.accounts {
 			at, words := slices.Index(known, a), []uint64(nil)
 			if at < 0 {
-				at, words = len(known), a.words
+				at, words = len(known), append([]uint64{uint64(a.promised)}, a.words...)
 				known = append(known, a)
 			}
 			w = append(w, uint64(at), e.most[i], uint64(len(words)))

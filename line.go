@@ -62,9 +62,9 @@ type run struct {
 func (r *run) by(s *Plan) bool { return r == nil || r.plan.Equal(s) }
 
 // follows reports whether the bookings of r follow those by the policy of s that end at the instant
-// end.
+// end. The policies may differ in their numbers.
 func (r *run) follows(s *Plan, end int64) bool {
-	return r != nil && !r.degraded && r.start == end && r.by(s)
+	return r != nil && !r.degraded && r.start == end && (r.by(s) || sameShape(r.plan.rule(), s.rule()))
 }
 
 // back gives back n events of the run.

@@ -116,6 +116,10 @@ type Ask struct {
 	// ByComponent, if not nil, receives the results of the components of a composed policy, in
 	// place of its contents. Other policies do not change it.
 	ByComponent *[]Result
+
+	// promised is for an N below zero. Until this instant a booking may lie ahead that the numbers
+	// of the policy do not show.
+	promised int64
 }
 
 // A Charge is for implementers of stores and policies. It is the cost of a grant by one policy. A

@@ -35,16 +35,8 @@ func broken() Answer { return Answer{Result: Result{RetryAfter: Never}} }
 
 // sound checks the places of the parts, and each part.
 func (c *composed) sound(state []uint64) bool {
-	if !c.laidOut(state) {
-		return false
-	}
-	for i := range c.parts {
-		from, to := c.span(state, i)
-		if !sound(c.parts[i].Decider, state[from:to:to]) {
-			return false
-		}
-	}
-	return true
+	all := true
+	return walk(c, state, func(leaf Decider, words []uint64) { all = all && sound(leaf, words) }) && all
 }
 
 // laidOut reports whether each part has its words in a state. What a part that may grow has beyond those

@@ -85,6 +85,8 @@ type Plan struct {
 // back.
 func (p *Plan) Now() int64 { return p.clock.now() }
 
+func (p *Plan) rule() Rule { return Rule{Policy: p.Policy, Decider: p.Decider} }
+
 // Equal reports whether requests of p and q always have the same answers: whether their names, their
 // policies and their clocks are the same. p and q may be nil.
 func (p *Plan) Equal(q *Plan) bool {

@@ -197,3 +197,45 @@ func TestR19_ReservingOneAndSettlingMany(t *testing.T) {
 		})
 	}
 }
+
+// A changed Burst hides no booking that lies ahead. When the first of two was cancelled under a
+// raised one, 11 went at 3 s, where the rules allow 10.
+func TestR17_ABookingStandsWhenBurstIsRaised(t *testing.T) {
+	for _, bursts := range [][]int{{10}, {10, 5, 10}, {1, 10}} {
+		l, clock := kit.Frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3})
+		first, booked := kit.Reserve(t, l, 3), kit.Reserve(t, l, 3)
+		require.Equal(t, 3*time.Second, booked.Delay())
+		for _, burst := range bursts {
+			kit.SetPolicy(t, l, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: burst})
+			kit.Take(t, l, "k", 1)
+		}
+		clock.Time = clock.Add(time.Second)
+		before := kit.Take(t, l, "k", 0)
+		require.NoError(t, first.Cancel(background))
+		assert.Equal(t, before, kit.Take(t, l, "k", 0), "%v", bursts)
+		clock.Time = clock.Add(booked.Delay())
+		assert.LessOrEqual(t, 3+kit.Take(t, l, "k", 0).Remaining, 10, "%v", bursts)
+
+		last := kit.Take(t, l, "k", 3) // now that it has gone ahead
+		require.True(t, last.Allowed)
+		before = kit.Take(t, l, "k", 0)
+		require.NoError(t, l.Return(background, "k", 2))
+		assert.Equal(t, before.Remaining+2, kit.Take(t, l, "k", 0).Remaining, "%v", bursts)
+	}
+}
+
+// R6: what ends after the year 2262 is Never while events of several policies count. Otherwise it
+// is exact.
+func TestR6_TheEndOfTimeInAChange(t *testing.T) {
+	const years = 240 * 365 * 24 * time.Hour
+	slow := weir.TokenBucket{Limit: 1, Per: years, Burst: 2}
+	l, _ := kit.Frozen(slow)
+	require.Equal(t, years, kit.Take(t, l, "k", 1).ResetAfter)
+	kit.SetPolicy(t, l, weir.FixedWindow{Limit: 10, Per: time.Hour})
+	require.True(t, kit.Take(t, l, "k", 1).Allowed)
+	kit.SetPolicy(t, l, slow)
+	denied := kit.Take(t, l, "k", 2)
+	assert.Equal(t, weir.Never, denied.RetryAfter)
+	assert.Equal(t, weir.Never, denied.ResetAfter)
+	assert.Equal(t, years, kit.Take(t, l, "other", 1).ResetAfter)
+}

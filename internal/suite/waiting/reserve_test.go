@@ -51,6 +51,42 @@ func TestR17_ThoseBehindAReservationMoveUp(t *testing.T) {
 	}
 }
 
+// R17: they do so, too, if the policy's numbers have changed since the reservation was made. They
+// stayed where they were.
+func TestR17_ThoseBehindMoveUpAfterAChange(t *testing.T) {
+	for _, test := range []struct {
+		was, is weir.Policy
+		want    []string
+	}{
+		{
+			weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 2},
+			weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3},
+			[]string{"a 100ms", "b 1s", "c 2s"}, // not 2 s, 3 s, 4 s
+		}, {
+			weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3},
+			weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 2},
+			[]string{"a 1s", "b 2s", "c 3s"},
+		}, {
+			weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 9},
+			weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 8},
+			[]string{"a 2s", "b 3s", "c 4s"},
+		},
+	} {
+		bubble(t, test.was, func(c *crowd) {
+			c.reserve(2)
+			r := c.reserve(2)
+			require.NoError(c.t, c.l.SetPolicy(background, test.is))
+			for _, name := range []string{"a", "b", "c"} {
+				c.come(name, 1)
+			}
+			c.until(100 * ms)
+			require.NoError(c.t, r.Cancel(background))
+			c.end()
+			c.want(test.want...)
+		})
+	}
+}
+
 // When its instant has passed, a reservation gives back no more than counts still (R16).
 func TestR16_AReservationWhoseInstantHasPassed(t *testing.T) {
 	for _, p := range []weir.Policy{
