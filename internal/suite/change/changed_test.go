@@ -211,7 +211,7 @@ func TestR17_ABookingStandsWhenBurstIsRaised(t *testing.T) {
 		}
 		clock.Time = clock.Add(time.Second)
 		before := kit.Take(t, l, "k", 0)
-		require.NoError(t, first.Cancel(background))
+		require.NoError(t, first.Cancel(context.Background()))
 		assert.Equal(t, before, kit.Take(t, l, "k", 0), "%v", bursts)
 		clock.Time = clock.Add(booked.Delay())
 		assert.LessOrEqual(t, 3+kit.Take(t, l, "k", 0).Remaining, 10, "%v", bursts)
@@ -219,7 +219,7 @@ func TestR17_ABookingStandsWhenBurstIsRaised(t *testing.T) {
 		last := kit.Take(t, l, "k", 3) // now that it has gone ahead
 		require.True(t, last.Allowed)
 		before = kit.Take(t, l, "k", 0)
-		require.NoError(t, l.Return(background, "k", 2))
+		require.NoError(t, l.Return(context.Background(), "k", 2))
 		assert.Equal(t, before.Remaining+2, kit.Take(t, l, "k", 0).Remaining, "%v", bursts)
 	}
 }
