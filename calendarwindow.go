@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/calendar"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // CalendarWindow allows Limit events in each minute, hour, day, week, month or year of the calendar
@@ -91,6 +92,22 @@ func (p CalendarWindow) Decider() (Decider, error) {
 		return nil, err
 	}
 	return window{uint64(p.Limit), nanosPerSec, p.spans(zone)}.decider(calendarBits), nil
+}
+
+// String returns the text form of p, such as "calendar-window 1000/month start=15".
+func (p CalendarWindow) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p CalendarWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy.
+func (p *CalendarWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+
+func (p *CalendarWindow) form() text.Form {
+	unit := text.OneOf(&p.Unit, Minute, Hour, Day, Week, Month, Year)
+	zone := text.Word(&p.Location, "the name of a time zone, such as Europe/Berlin")
+	start := text.Whole(&p.Start, "the day of a month, 0 to 6 for Sunday to Saturday, or the month of a year")
+	return text.Rate(&p.Limit, unit, text.Arg("location", "ZONE", zone), text.Arg("start", "N", start))
 }
 
 // starts returns the largest Start of the unit, and describes the allowed range.

@@ -46,6 +46,12 @@ func newList(policies []Policy) list {
 	return l
 }
 
+// set sets l to policies of any number and kind.
+func (l *list) set(policies []Policy) (must string) {
+	*l = newList(policies)
+	return ""
+}
+
 func (l list) policies() []Policy {
 	var ps []Policy
 	for l.node != nil {
@@ -65,4 +71,17 @@ func goString(name string, l list) string {
 		fmt.Fprintf(&b, ", %#v", p)
 	}
 	return "weir." + name + "(" + strings.TrimPrefix(b.String(), ", ") + ")"
+}
+
+// saySame reports whether p and q say the same, whether by themselves or by pointers.
+func saySame(p, q Policy) bool {
+	p, _ = kindOf(p)
+	q, _ = kindOf(q)
+	if reflect.TypeOf(p) != reflect.TypeOf(q) {
+		return false
+	}
+	if parts := Components(p); parts != nil {
+		return slices.EqualFunc(parts, Components(q), saySame)
+	}
+	return reflect.DeepEqual(p, q)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // FixedWindow allows Limit events in each window of length Per.
@@ -41,6 +42,19 @@ func (p FixedWindow) Decider() (Decider, error) {
 		return window{uint64(p.Limit), 1, fromFirst{per}}.decider(0), nil
 	}
 	return window{uint64(p.Limit), per, aligned{per}}.decider(63 - bits.Len64(maxInstant/per)), nil
+}
+
+// String returns the text form of p, such as "fixed-window 1000/1h from-first".
+func (p FixedWindow) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p FixedWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy.
+func (p *FixedWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+
+func (p *FixedWindow) form() text.Form {
+	return text.Rate(&p.Limit, text.Duration(&p.Per), text.Flag("from-first", &p.FromFirst))
 }
 
 // A window is the core of [FixedWindow] and [CalendarWindow]. Its state is the mark of the window

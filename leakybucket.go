@@ -1,6 +1,10 @@
 package weir
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/text"
+)
 
 // LeakyBucket is a queue. Its outlet lets one event go each Per/Limit, evenly spaced.
 //
@@ -47,4 +51,17 @@ func (p LeakyBucket) Decider() (Decider, error) {
 	b := newBucket(p.Limit, p.Per, p.Capacity)
 	b.spaced, b.queue = true, b.full
 	return b.decider(), nil
+}
+
+// String returns the text form of p, such as "leaky-bucket 10/1s capacity=50".
+func (p LeakyBucket) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p LeakyBucket) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy.
+func (p *LeakyBucket) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+
+func (p *LeakyBucket) form() text.Form {
+	return text.Rate(&p.Limit, text.Duration(&p.Per), text.Count("capacity", &p.Capacity))
 }

@@ -2,6 +2,7 @@ package weir
 
 import (
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // SingleRateMarker marks events as the single rate three color marker of RFC 2697 marks packets:
@@ -50,6 +51,20 @@ func (p SingleRateMarker) Decider() (Decider, error) {
 	d.green.most, d.yellow.most = exact.Uint128{Hi: 2 << 62}, pairMost
 	d.yellow.limit, d.yellow.full = p.Excess, d.green.rate.Cost(uint64(p.Excess))
 	return d, nil
+}
+
+// String returns the text form of p, such as "single-rate-marker 10/1s burst=20 excess=40".
+func (p SingleRateMarker) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p SingleRateMarker) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy.
+func (p *SingleRateMarker) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+
+func (p *SingleRateMarker) form() text.Form {
+	c := &p.Committed
+	return text.Rate(&c.Limit, text.Duration(&c.Per), text.Count("burst", &c.Burst), text.Count("excess", &p.Excess))
 }
 
 // marker is what the Deciders of SingleRateMarker and of [TwoRateMarker] have in common: two

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // SlidingLog allows Limit events in any window of length Per, exactly.
@@ -37,6 +38,19 @@ func (p SlidingLog) Decider() (Decider, error) {
 		return nil, err
 	}
 	return eventLog{limit: uint64(p.Limit), per: uint64(p.Per)}, nil
+}
+
+// String returns the text form of p, such as "sliding-log 5/1m".
+func (p SlidingLog) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p SlidingLog) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy.
+func (p *SlidingLog) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+
+func (p *SlidingLog) form() text.Form {
+	return text.Rate(&p.Limit, text.Duration(&p.Per))
 }
 
 // An eventLog's state is empty, or a header of two words and then the entries, oldest first.

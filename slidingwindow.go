@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // maxBuckets bounds the memory of a key to 800 kB. A new state of a composed policy may have no
@@ -68,6 +69,19 @@ func (p SlidingWindow) Decider() (Decider, error) {
 	}
 	s.most = packed.most()
 	return &slidingWord{stored{slidingCore{s}, packed}, slidingCore{s}}, nil
+}
+
+// String returns the text form of p, such as "sliding-window 100/1m buckets=6".
+func (p SlidingWindow) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p SlidingWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy.
+func (p *SlidingWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+
+func (p *SlidingWindow) form() text.Form {
+	return text.Rate(&p.Limit, text.Duration(&p.Per), text.Count("buckets", &p.Buckets))
 }
 
 // sliding keeps the number of the latest sub-window that it counted in, and buckets+1 counts. The

@@ -1,6 +1,64 @@
 package weir
 
-import "encoding"
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/weir-go/weir/internal/text"
+)
+
+// ParsePolicy returns the policy that s describes:
+//
+//	300/1m                          TokenBucket{Limit: 300, Per: time.Minute}
+//	token-bucket 100/1m burst=20    TokenBucket{Limit: 100, Per: time.Minute, Burst: 20}
+//	leaky-bucket 10/1s capacity=50  LeakyBucket{Limit: 10, Per: time.Second, Capacity: 50}
+//	fixed-window 1000/1d            FixedWindow{Limit: 1000, Per: 24 * time.Hour}
+//	fixed-window 1000/1h from-first FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true}
+//	sliding-window 100/1m buckets=6 SlidingWindow{Limit: 100, Per: time.Minute, Buckets: 6}
+//	sliding-log 5/1m                SlidingLog{Limit: 5, Per: time.Minute}
+//	calendar-window 1000/month      CalendarWindow{Limit: 1000, Unit: Month}
+//	all(300/1m, 15750/1h)           All(TokenBucket{Limit: 300, …}, TokenBucket{Limit: 15750, …})
+//	tiers(300/1m, sliding-log 9/1h) Tiers(TokenBucket{Limit: 300, …}, SlidingLog{Limit: 9, …})
+//
+// The markers have the forms
+//
+//	single-rate-marker 10/s burst=20 excess=40
+//	two-rate-marker(10/s, 20/s)
+//
+// The String and MarshalText methods of the policies write this form. MarshalText writes only a text
+// that ParsePolicy reads as the same policy. The UnmarshalText methods read it. After an error they
+// leave the policy unchanged. The grammar is:
+//
+//	policy   = [ kind ] rate { option }         kind is one of those above; without it, token-bucket
+//	           | ( "all" | "tiers" | "two-rate-marker" ) "(" policy { "," policy } ")"
+//	rate     = count "/" ( duration | unit )    a unit such as month for a calendar-window
+//	option   = "burst=" count | "capacity=" count | "buckets=" count | "from-first"
+//	           | "location=" zone | "start=" digits | "excess=" count
+//	duration = [ digits "w" ] [ digits "d" ] [ a duration as time.ParseDuration reads it ]
+//	count    = digits
+//
+// Notes on the grammar:
+//
+//   - Words are separated by white space.
+//   - The options of a kind are named after fields of its type. They can be in any order, each at most
+//     once. The count of an option is at least 1. For the default, leave the option out.
+//   - A day is 24 hours and a week is 7 days, whatever the calendar says.
+//   - The 1 of one unit may be left out: 10/s is 10/1s.
+//   - A text has at most 4096 bytes, and a policy in it lies within at most 8 others. Above that,
+//     MarshalText fails.
+//
+// An error is one line, with the place in the text and what is allowed there. ParsePolicy also returns
+// an error for a policy that [New] refuses, such as a composed policy with a new state of more than
+// 100,002 words.
+func ParsePolicy(s string) (Policy, error) {
+	var p Policy
+	if err := text.Read(s, func(r *text.Reader) { p = readPolicy(r) }); err != nil {
+		return nil, fmt.Errorf("weir: policy %w", err)
+	}
+	return p, nil
+}
 
 // AnyPolicy holds a policy of any kind. Use it where text is decoded: in a struct for a
 // configuration file, in a flag, or in an environment variable. The text is that of [ParsePolicy].
@@ -52,94 +110,117 @@ func (a *AnyPolicy) UnmarshalText(text []byte) error {
 	return unmarshalPolicy(text, &a.Policy)
 }
 
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p TokenBucket) String() string { return policyText(p) }
+// textKinds are the policies that have a text form, with their names in it. The first needs no name
+// before a rate without options.
+var textKinds = [...]struct {
+	name   string
+	policy textual // which points to a zero one
+}{
+	{"token-bucket", &TokenBucket{}},
+	{"leaky-bucket", &LeakyBucket{}},
+	{"fixed-window", &FixedWindow{}},
+	{"sliding-window", &SlidingWindow{}},
+	{"sliding-log", &SlidingLog{}},
+	{"calendar-window", &CalendarWindow{}},
+	{"all", &all{}},
+	{"tiers", &tiers{}},
+	{"single-rate-marker", &SingleRateMarker{}},
+	{"two-rate-marker", &TwoRateMarker{}},
+}
 
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p TokenBucket) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+// A textual policy has a text form. A policy of another package is none, even if it has the method
+// of one of these embedded: see kindOf.
+type textual interface {
+	Policy
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
-// texts that [ParsePolicy] refuses. After an error, p is unchanged.
-func (p *TokenBucket) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+	// form describes what follows the name. To read it sets the fields of the policy.
+	form() text.Form
+}
 
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p LeakyBucket) String() string { return policyText(p) }
+// readPolicy reads a policy that New does not refuse.
+func readPolicy(r *text.Reader) Policy {
+	start := r.At()
+	var names [len(textKinds)]string
+	for i, k := range textKinds {
+		names[i] = k.name
+	}
+	kind := r.Kind(names[:])
+	if kind < 0 {
+		return nil
+	}
+	v := reflect.New(reflect.TypeOf(textKinds[kind].policy).Elem())
+	v.Interface().(textual).form().Read(r)
+	if r.Failed() {
+		return nil
+	}
+	p := v.Elem().Interface().(Policy)
+	if _, err := p.Decider(); err != nil {
+		faults := strings.TrimPrefix(err.Error(), "weir: ")
+		r.FailFrom(start, strings.ReplaceAll(faults, "\nweir: ", "; "))
+		return nil
+	}
+	return p
+}
 
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p LeakyBucket) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+// policyText returns the text form of p. A policy of another package gives the name of its type,
+// which ParsePolicy refuses.
+func policyText(p Policy) string {
+	value, kind := kindOf(p)
+	if kind < 0 {
+		return fmt.Sprintf("%T", p)
+	}
+	v := reflect.New(reflect.TypeOf(value))
+	v.Elem().Set(reflect.ValueOf(value))
+	s := v.Interface().(textual).form().String()
+	if rate := strings.TrimPrefix(s, " "); kind == 0 && !strings.Contains(rate, " ") {
+		return rate
+	}
+	return textKinds[kind].name + s
+}
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
-// texts that [ParsePolicy] refuses. After an error, p is unchanged.
-func (p *LeakyBucket) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+// kindOf returns p, or what it points to, and its index in textKinds. For a policy of another
+// package it returns p and -1.
+func kindOf(p Policy) (value Policy, kind int) {
+	v := reflect.ValueOf(p)
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	for i, k := range textKinds {
+		if v.IsValid() && v.Type() == reflect.TypeOf(k.policy).Elem() {
+			return v.Interface().(Policy), i
+		}
+	}
+	return p, -1
+}
 
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p FixedWindow) String() string { return policyText(p) }
+// listForm is the form of a policy of others. set is that of [text.List].
+func listForm(parts []Policy, set func([]Policy) (must string)) text.Form {
+	return text.List[Policy]{Parts: parts, Text: policyText, Parse: readPolicy, Set: set}
+}
 
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p FixedWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+// marshalPolicy returns a text only if ParsePolicy reads it as the same policy.
+func marshalPolicy(p Policy) ([]byte, error) {
+	s := policyText(p)
+	parsed, err := ParsePolicy(s)
+	if err != nil {
+		return nil, err
+	}
+	if !saySame(p, parsed) {
+		return nil, fmt.Errorf("weir: %T has no text form, since %q says another policy", p, s)
+	}
+	return []byte(s), nil
+}
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
-// texts that [ParsePolicy] refuses. After an error, p is unchanged.
-func (p *FixedWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
-
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p SlidingWindow) String() string { return policyText(p) }
-
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p SlidingWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
-
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
-// texts that [ParsePolicy] refuses. After an error, p is unchanged.
-func (p *SlidingWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
-
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p SlidingLog) String() string { return policyText(p) }
-
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p SlidingLog) MarshalText() ([]byte, error) { return marshalPolicy(p) }
-
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
-// texts that [ParsePolicy] refuses. After an error, p is unchanged.
-func (p *SlidingLog) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
-
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p CalendarWindow) String() string { return policyText(p) }
-
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p CalendarWindow) MarshalText() ([]byte, error) { return marshalPolicy(p) }
-
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
-// texts that [ParsePolicy] refuses. After an error, p is unchanged.
-func (p *CalendarWindow) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
-
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p all) String() string { return policyText(p) }
-
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p all) MarshalText() ([]byte, error) { return marshalPolicy(p) }
-
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p tiers) String() string { return policyText(p) }
-
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p tiers) MarshalText() ([]byte, error) { return marshalPolicy(p) }
-
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p SingleRateMarker) String() string { return policyText(p) }
-
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p SingleRateMarker) MarshalText() ([]byte, error) { return marshalPolicy(p) }
-
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
-// texts that [ParsePolicy] refuses. After an error, p is unchanged.
-func (p *SingleRateMarker) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
-
-// String returns the text form of p, which [ParsePolicy] describes.
-func (p TwoRateMarker) String() string { return policyText(p) }
-
-// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
-func (p TwoRateMarker) MarshalText() ([]byte, error) { return marshalPolicy(p) }
-
-// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy, and
-// texts that [ParsePolicy] refuses. After an error, p is unchanged.
-func (p *TwoRateMarker) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+// unmarshalPolicy sets *into to the policy that a text describes, if it is of that type.
+func unmarshalPolicy[P Policy](text []byte, into *P) error {
+	parsed, err := ParsePolicy(string(text))
+	if err != nil {
+		return err
+	}
+	p, ok := parsed.(P)
+	if !ok {
+		return fmt.Errorf("weir: policy %q is a %T, must be a %T", text, parsed, *into)
+	}
+	*into = p
+	return nil
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // Tiers returns a policy that asks the first of the policies, and if that denies, the next. The
@@ -47,6 +48,16 @@ func (p tiers) GoString() string { return goString("Tiers", p.parts) }
 // Decider implements [Policy].
 func (p tiers) Decider() (Decider, error) {
 	return newComposed("Tiers", p.parts.policies())
+}
+
+// String returns the text form of p, such as "tiers(300/1m, sliding-log 9/1h)".
+func (p tiers) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p tiers) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+func (p *tiers) form() text.Form {
+	return listForm(p.parts.policies(), p.parts.set)
 }
 
 // askTiers asks one tier after the other, until one pays. It looks at the others.

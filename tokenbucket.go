@@ -1,6 +1,10 @@
 package weir
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/text"
+)
 
 // TokenBucket allows Limit events per Per on average, and Burst of them at once.
 //
@@ -36,6 +40,19 @@ func (p TokenBucket) Decider() (Decider, error) {
 		return nil, err
 	}
 	return p.bucket().decider(), nil
+}
+
+// String returns the text form of p, such as "100/1m" or "token-bucket 100/1m burst=20".
+func (p TokenBucket) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p TokenBucket) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy.
+func (p *TokenBucket) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+
+func (p *TokenBucket) form() text.Form {
+	return text.Rate(&p.Limit, text.Duration(&p.Per), text.Count("burst", &p.Burst))
 }
 
 func (p TokenBucket) bucket() bucket { return newBucket(p.Limit, p.Per, p.Burst) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // TwoRateMarker marks events as the two rate three color marker of RFC 2698 marks packets:
@@ -45,6 +46,31 @@ func (p TwoRateMarker) Decider() (Decider, error) {
 		return nil, err
 	}
 	return &twoRate{marker{p.Committed.bucket(), p.Peak.bucket()}}, nil
+}
+
+// String returns the text form of p, such as "two-rate-marker(10/1s, 20/1s)".
+func (p TwoRateMarker) String() string { return policyText(p) }
+
+// MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
+func (p TwoRateMarker) MarshalText() ([]byte, error) { return marshalPolicy(p) }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It refuses other kinds of policy.
+func (p *TwoRateMarker) UnmarshalText(text []byte) error { return unmarshalPolicy(text, p) }
+
+func (p *TwoRateMarker) form() text.Form {
+	return listForm([]Policy{p.Committed, p.Peak}, p.setBuckets)
+}
+
+func (p *TwoRateMarker) setBuckets(parts []Policy) (must string) {
+	if len(parts) == 2 {
+		committed, ok := parts[0].(TokenBucket)
+		peak, too := parts[1].(TokenBucket)
+		if ok && too {
+			*p = TwoRateMarker{committed, peak}
+			return ""
+		}
+	}
+	return "two token-buckets, committed and peak"
 }
 
 // twoRate has Committed for green and Peak for yellow.

@@ -1,8 +1,9 @@
-package weir_test
+package text_test
 
 import (
 	"encoding"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-func TestText_Compositions(t *testing.T) {
+func TestText_CompositionsThereAndBack(t *testing.T) {
 	minute, hour := weir.TokenBucket{Limit: 300, Per: time.Minute}, weir.TokenBucket{Limit: 15_750, Per: time.Hour, Burst: 500}
 	month := weir.CalendarWindow{Limit: 6_000_000, Unit: weir.Month, Location: "Europe/Berlin"}
 	for _, test := range []struct {
@@ -23,6 +24,7 @@ func TestText_Compositions(t *testing.T) {
 		{weir.All(minute, hour, month), "all(300/1m, token-bucket 15750/1h burst=500, calendar-window 6000000/month location=Europe/Berlin)"},
 		{weir.Tiers(minute, weir.All(hour, month)), "tiers(300/1m, all(token-bucket 15750/1h burst=500, calendar-window 6000000/month location=Europe/Berlin))"},
 		{weir.All(minute, minute), "all(300/1m, 300/1m)"},
+		{weir.All(minute, weir.SlidingLog{Limit: 5, Per: time.Minute}), "all(300/1m, sliding-log 5/1m)"},
 		{weir.SingleRateMarker{Committed: minute}, "single-rate-marker 300/1m"},
 		{weir.SingleRateMarker{Committed: hour, Excess: 20}, "single-rate-marker 15750/1h burst=500 excess=20"},
 		{weir.TwoRateMarker{Committed: hour, Peak: minute}, "two-rate-marker(token-bucket 15750/1h burst=500, 300/1m)"},
@@ -35,25 +37,35 @@ func TestText_Compositions(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, test.text, string(text))
 	}
+}
 
-	for text, want := range map[string]string{
-		"all()":                                   `at byte 4, ")": must be a rate such as 100/1m, `,
-		"tiers(300/1m, 0/1h)":                     `at byte 14, "0/1h": weir.TokenBucket.Limit is 0, must be at least 1`,
-		"two-rate-marker 300/1m":                  `at byte 16, "300/1m": must be "("`,
-		"two-rate-marker":                         `at byte 15, the end: must be "("`,
-		"two-rate-marker(300/1m)":                 `at byte 15, "(300/1m)": must be two token-buckets, committed and peak`,
-		"two-rate-marker(1/1m, sliding-log 1/1s)": `at byte 15, "(1/1m, sliding-log 1/1s)": must be two token-buckets, committed and peak`,
-		"two-rate-marker(2/1s, 1/1s)":             `at byte 0, "two-rate-marker(2/1s, 1/1s)": weir.TwoRateMarker.Peak is 1/1s, must be at least as fast as Committed, 2/1s`,
-		"single-rate-marker 300/1m excess=0":      `at byte 33, "0": must be a whole number from 1`,
+func TestText_CompositionsOtherWays(t *testing.T) {
+	minute, hour := weir.TokenBucket{Limit: 300, Per: time.Minute}, weir.TokenBucket{Limit: 15750, Per: time.Hour}
+	log := weir.SlidingLog{Limit: 5, Per: time.Minute}
+	nested := weir.All(minute, weir.All(hour, log), weir.FixedWindow{Limit: 1, Per: time.Second, FromFirst: true})
+	for text, want := range map[string]weir.Policy{
+		"all(300/1m, 15750/1h)": weir.All(minute, hour),
+		"all(300/1m)":           weir.All(minute),
+		" all (\n300/1m ,all( 15750/1h,sliding-log 5/1m ) , fixed-window 1/1s from-first\n) ": nested,
+		"all(300/1m, all(15750/1h, sliding-log 5/1m), fixed-window 1/1s from-first)":          nested,
 	} {
-		_, err := weir.ParsePolicy(text)
-		assert.ErrorContains(t, err, want, text)
+		p, err := weir.ParsePolicy(text)
+		require.NoError(t, err)
+		require.Equal(t, want, p, text)
 	}
+	_, err := weir.ParsePolicy(strings.Repeat("all(", 8) + "300/1m" + strings.Repeat(")", 8))
+	require.NoError(t, err)
+}
+
+func TestText_CompositionsMarshalRefuses(t *testing.T) {
+	minute := weir.TokenBucket{Limit: 300, Per: time.Minute}
 	for _, p := range []weir.Policy{weir.All(), weir.Tiers(minute, nil), weir.All(weir.TokenBucket{}), weir.SingleRateMarker{}, weir.TwoRateMarker{}} {
 		_, err := p.(encoding.TextMarshaler).MarshalText()
 		assert.Error(t, err, "%#v", p)
 	}
+}
 
+func TestText_OneKindOfMarker(t *testing.T) {
 	var single weir.SingleRateMarker
 	require.NoError(t, single.UnmarshalText([]byte("single-rate-marker 1/1s excess=2")))
 	assert.Equal(t, weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: time.Second}, Excess: 2}, single)

@@ -1,4 +1,4 @@
-package weir
+package text
 
 import (
 	"math"
@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// perUnits are the units of a duration, the longest first. The first two are those that package time
-// does not have.
-var perUnits = [...]struct {
+// units are the units of a duration, the longest first. Package time does not have the first two.
+var units = [...]struct {
 	name   string
 	length time.Duration
 }{
@@ -22,9 +21,9 @@ var perUnits = [...]struct {
 	{"us", time.Microsecond},
 }
 
-// perText is d in the largest unit in which it is a whole number.
-func perText(d time.Duration) string {
-	for _, u := range perUnits {
+// formatDuration returns d in the largest unit in which it is a whole number.
+func formatDuration(d time.Duration) string {
+	for _, u := range units {
 		if d != 0 && d%u.length == 0 {
 			return strconv.FormatInt(int64(d/u.length), 10) + u.name
 		}
@@ -32,14 +31,14 @@ func perText(d time.Duration) string {
 	return strconv.FormatInt(int64(d), 10) + "ns"
 }
 
-// parsePer reads a duration as time.ParseDuration does, with weeks and days before its units. A unit
-// alone is one of it.
-func parsePer(s string) (time.Duration, bool) {
+// parseDuration reads a duration as time.ParseDuration does, with weeks and days before its units.
+// A unit alone is one of it.
+func parseDuration(s string) (time.Duration, bool) {
 	if s != "" && !strings.ContainsRune("0123456789.+-", rune(s[0])) {
 		s = "1" + s
 	}
 	var total time.Duration
-	for _, u := range perUnits[:2] {
+	for _, u := range units[:2] {
 		digits, rest, ok := strings.Cut(s, u.name)
 		if !ok {
 			continue
@@ -63,10 +62,11 @@ func parsePer(s string) (time.Duration, bool) {
 	return total + d, true
 }
 
-// longestPer is the longest duration that parsePer reads.
-const longestPer = "106751d23h47m16.854775807s"
+// longest is the longest duration that parseDuration reads.
+const longest = "106751d23h47m16.854775807s"
 
-// tooLong reports whether s, which parsePer does not read, would be a duration if its numbers were small.
+// tooLong reports whether s, which parseDuration does not read, would be a duration if its numbers
+// were small.
 func tooLong(s string) bool {
 	isDigit := func(i int) bool { return '0' <= s[i] && s[i] <= '9' }
 	var small []byte
@@ -78,6 +78,6 @@ func tooLong(s string) bool {
 			small = append(small, '1')
 		}
 	}
-	_, ok := parsePer(string(small))
+	_, ok := parseDuration(string(small))
 	return ok && !strings.HasPrefix(s, "-")
 }
