@@ -23,7 +23,7 @@ const anySkew = 1 << 60
 var drivenStores atomic.Int64
 
 func newClient(tb testing.TB, addr string) *redis.Client {
-	client := redis.NewClient(&redis.Options{Addr: addr})
+	client := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: time.Minute}) // a machine under load is no fault
 	tb.Cleanup(func() { client.Close() })
 	return client
 }

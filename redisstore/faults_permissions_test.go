@@ -14,7 +14,7 @@ import (
 func TestDocsPermissions(t *testing.T) {
 	t.Parallel()
 	checks.Permissions(t, func(t *testing.T, addrs []string) weir.Store {
-		c := redis.NewClient(&redis.Options{Addr: addrs[0], Username: "weir", Password: "password"})
+		c := redis.NewClient(&redis.Options{Addr: addrs[0], Username: "weir", Password: "password", ReadTimeout: checks.Patience})
 		t.Cleanup(func() { _ = c.Close() })
 		return newStore(t, c)
 	}, redistest.Nodes{redistest.Single(t)}, checks.UserRules)
@@ -23,7 +23,7 @@ func TestDocsPermissions(t *testing.T) {
 func TestDocsPermissionsInCluster(t *testing.T) {
 	t.Parallel()
 	checks.Permissions(t, func(t *testing.T, addrs []string) weir.Store {
-		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Username: "weir", Password: "password"})
+		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Username: "weir", Password: "password", ReadTimeout: checks.Patience})
 		t.Cleanup(func() { _ = c.Close() })
 		return newStore(t, c)
 	}, redistest.Cluster(t), checks.UserRules, checks.ClusterRules, checks.CommandRule)

@@ -41,9 +41,9 @@ func (j job) limiter(t *testing.T) *weir.KeyedLimiter {
 	var client interface {
 		redisstore.Client
 		io.Closer
-	} = redis.NewClient(&redis.Options{Addr: j.Addrs[0]})
+	} = redis.NewClient(&redis.Options{Addr: j.Addrs[0], ReadTimeout: checks.Patience})
 	if j.Cluster {
-		client = redis.NewClusterClient(&redis.ClusterOptions{Addrs: j.Addrs})
+		client = redis.NewClusterClient(&redis.ClusterOptions{Addrs: j.Addrs, ReadTimeout: checks.Patience})
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	return weir.Must(weir.New(j.Policy, weir.WithStore(newStore(t, client)), weir.WithName(j.Name)))

@@ -30,14 +30,14 @@ func TestFaults_FallbackOnAReplica(t *testing.T) {
 		require.NoError(t, err)
 		return r
 	}
-	require.True(t, take(on(newStore(t, newClient(t, master.Addr()))), "used up").Allowed)
+	require.True(t, take(on(newStore(t, patientClient(t, master.Addr()))), "used up").Allowed)
 	host, port, err := net.SplitHostPort(master.Addr())
 	require.NoError(t, err)
 	replica.MustDo("REPLICAOF", host, port)
 	checks.Eventually(t, "the key to be replicated", func() bool { return replica.MustDo("DBSIZE") == int64(1) })
 
 	var seen outages
-	l := on(fleet.Fallback(newStore(t, newClient(t, replica.Addr())), new(weir.MemStore), fleet.FallbackOptions{
+	l := on(fleet.Fallback(newStore(t, patientClient(t, replica.Addr())), new(weir.MemStore), fleet.FallbackOptions{
 		Budget: time.Minute, CoolDown: 1, Report: seen.report,
 	}))
 	const rounds = 60

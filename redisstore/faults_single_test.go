@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +15,10 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
+
+// A fault lasts for longer than any caller is to wait, and than a slow machine may stand still: who waits it out
+// waits for more than waitedOut.
+const faultLasts, waitedOut = 6 * time.Second, 5 * time.Second
 
 func TestFaults_KilledAndRestartedWithAppendOnly(t *testing.T) {
 	t.Parallel()
@@ -32,7 +37,7 @@ func TestFaults_KilledAndRestartedWithAppendOnly(t *testing.T) {
 func TestFaults_RestartedWithoutPersistenceForgets(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	l := checks.LimiterOn(t, newStore(t, newClient(t, server.Addr())), checks.Spacious)
+	l := checks.LimiterOn(t, newStore(t, patientClient(t, server.Addr())), checks.Spacious)
 	_, err := l.Take(t.Context(), "k", 7)
 	require.NoError(t, err)
 	require.Equal(t, 7, checks.Counted(t, l, "k"))
@@ -44,7 +49,7 @@ func TestFaults_RestartedWithoutPersistenceForgets(t *testing.T) {
 func TestFaults_ScriptsFlushed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	tr := drive(t, checks.LimiterOn(t, newStore(t, newClient(t, server.Addr())), checks.Spacious), 16, 4, checks.Patience)
+	tr := drive(t, checks.LimiterOn(t, newStore(t, patientClient(t, server.Addr())), checks.Spacious), 16, 4, checks.Patience)
 	for range 30 {
 		server.MustDo("SCRIPT", "FLUSH")
 		tr.awaitServed(t)
@@ -59,12 +64,12 @@ func TestFaults_ClientsPaused(t *testing.T) {
 	server := redistest.Single(t)
 	tr := drive(t, checks.LimiterOn(t, newStore(t, newClient(t, server.Addr())), checks.Spacious), 16, 4, 200*time.Millisecond)
 	begun := time.Now()
-	server.MustDo("CLIENT", "PAUSE", "2500")
+	server.MustDo("CLIENT", "PAUSE", fmt.Sprint(faultLasts.Milliseconds()))
 	tr.awaitFailed(t)
-	require.Less(t, time.Since(begun), 2500*time.Millisecond, "calls end by their deadline, not by the pause")
+	require.Less(t, time.Since(begun), faultLasts, "calls end by their deadline, not by the pause")
 	tr.awaitServed(t)
 	tr.check(t, false)
-	assert.Less(t, time.Duration(tr.slowest.Load()), 2*time.Second, "no caller waits the pause out")
+	assert.Less(t, time.Duration(tr.slowest.Load()), waitedOut, "no caller waits the pause out")
 }
 
 func TestFaults_ServerStopped(t *testing.T) {
@@ -72,31 +77,29 @@ func TestFaults_ServerStopped(t *testing.T) {
 	server := redistest.Single(t)
 	tr := drive(t, checks.LimiterOn(t, newStore(t, newClient(t, server.Addr())), checks.Spacious), 16, 4, 200*time.Millisecond)
 	server.Pause()
-	time.Sleep(2500 * time.Millisecond) // the fault lasts longer than any caller is to wait
+	time.Sleep(faultLasts)
 	server.Resume()
 	tr.awaitServed(t)
 	tr.check(t, false)
 	_, failed := tr.sum()
 	assert.NotZero(t, failed)
-	assert.Less(t, time.Duration(tr.slowest.Load()), 2*time.Second, "no caller waits the fault out")
+	assert.Less(t, time.Duration(tr.slowest.Load()), waitedOut, "no caller waits the fault out")
 }
 
 // A call without a deadline ends by the store's own.
 func TestFaults_ServerStoppedAndNoDeadline(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	store, err := redisstore.New(newClient(t, server.Addr()), redisstore.WithTimeout(200*time.Millisecond))
+	store, err := redisstore.New(newClient(t, server.Addr()), redisstore.WithTimeout(time.Second))
 	require.NoError(t, err)
 	l := checks.LimiterOn(t, store, checks.Spacious)
-	require.True(t, l.Allow("k"))
+	checks.Eventually(t, "a decision", func() bool { return l.Allow("script") }) // a slow machine may need several tries
 	server.Pause()
 	_, err = l.Take(t.Context(), "k", 1)
 	require.ErrorIs(t, err, redisstore.ErrNoReply)
 	require.False(t, l.Allow("k"))
 	server.Resume()
-	n := checks.Counted(t, l, "k")
-	assert.GreaterOrEqual(t, n, 1)
-	assert.LessOrEqual(t, n, 3)
+	assert.LessOrEqual(t, checks.Counted(t, l, "k"), 2)
 }
 
 // The network loses all packets, and more call than the client has connections for. It makes no difference
@@ -111,13 +114,13 @@ func TestFaults_PoolExhausted(t *testing.T) {
 			t.Cleanup(func() { _ = client.Close() })
 			tr := drive(t, checks.LimiterOn(t, newStore(t, client), checks.Spacious), 64, 4, 200*time.Millisecond)
 			proxy.Stall()
-			time.Sleep(2500 * time.Millisecond)
+			time.Sleep(faultLasts)
 			proxy.Forward()
 			tr.awaitServed(t)
 			tr.check(t, false)
 			_, failed := tr.sum()
 			assert.GreaterOrEqual(t, failed, int64(64), "each caller failed")
-			assert.Less(t, time.Duration(tr.slowest.Load()), 2*time.Second, "no caller waits the fault out")
+			assert.Less(t, time.Duration(tr.slowest.Load()), waitedOut, "no caller waits the fault out")
 		})
 	}
 }

@@ -31,8 +31,15 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return c
 }
 
+// patientClient is one that gives up no reply: a machine under load is no fault.
+func patientClient(t testing.TB, addr string) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: checks.Patience})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 func made(t testing.TB, addrs []string, opts ...checks.Option) weir.Store {
-	s, err := redisstore.New(newClient(t, addrs[0]),
+	s, err := redisstore.New(patientClient(t, addrs[0]),
 		append([]redisstore.Option{redisstore.WithTimeout(checks.Patience)}, checks.Options[redisstore.Option](opts)...)...)
 	require.NoError(t, err)
 	return s

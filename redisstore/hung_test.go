@@ -19,8 +19,7 @@ import (
 func TestP22_HungConnectionStopsNoOthers(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
-	s := newStore(t, newClient(t, proxy.Addr()))
-	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
+	l := newLimiter(t, newStore(t, newClient(t, proxy.Addr())), weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	take(t, l, "script", 1)
 	const hung, others = 2, 38
 	ctx, cancel := context.WithCancel(t.Context())

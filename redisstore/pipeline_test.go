@@ -68,7 +68,7 @@ func together(t *testing.T, client *redis.Client, s *Store, n, commands int, mea
 	}
 	for i := maxFlights; i < n; i++ {
 		callers.Go(func() { f(i) })
-		require.Eventually(t, func() bool { return s.remote.Waiting() == i-maxFlights+1 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return s.remote.Waiting() == i-maxFlights+1 }, time.Minute, time.Millisecond)
 	}
 	meanwhile()
 	g.mu.Unlock()

@@ -47,7 +47,7 @@ func FuzzR21_AnyValue(f *testing.F) {
 	server := redistest.Single(f)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DialerRetries: 1})
 	f.Cleanup(func() { _ = client.Close() })
-	store := newStore(f, client, WithTimeout(5*time.Second))
+	store := newStore(f, client)
 	ctx := context.Background()
 	key := store.remote.Engine().Keys.Key("n", "k")
 	ps := fuzzed()

@@ -154,12 +154,12 @@ func TestValuesAreSmall(t *testing.T) {
 		p    weir.Policy
 		most int64
 	}{
-		{weir.TokenBucket{Limit: 100, Per: time.Minute}, 9 + 14},
-		{weir.LeakyBucket{Limit: 100, Per: time.Minute}, 9 + 14},
-		{weir.FixedWindow{Limit: 100, Per: time.Minute}, 9 + 13},
-		{weir.SlidingWindow{Limit: 100, Per: time.Minute}, 9 + 14 + 2},
-		{weir.SlidingWindow{Limit: 100, Per: time.Minute, Buckets: 60}, 9 + 14 + 61},
-		{weir.SlidingLog{Limit: 100, Per: time.Minute}, 9 + 23 + 8},
+		{weir.TokenBucket{Limit: 100, Per: time.Hour}, 9 + 14},
+		{weir.LeakyBucket{Limit: 100, Per: time.Hour}, 9 + 14},
+		{weir.FixedWindow{Limit: 100, Per: time.Hour}, 9 + 13},
+		{weir.SlidingWindow{Limit: 100, Per: time.Hour}, 9 + 14 + 2},
+		{weir.SlidingWindow{Limit: 100, Per: time.Hour, Buckets: 60}, 9 + 14 + 61},
+		{weir.SlidingLog{Limit: 100, Per: time.Hour}, 9 + 23 + 8},
 	} {
 		name := fmt.Sprint(c.p)
 		take(t, newLimiter(t, s, c.p, name), "k", 1)

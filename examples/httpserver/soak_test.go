@@ -23,7 +23,7 @@ func TestSoak(t *testing.T) {
 	s, first := startQuickly(t)
 	api := &hammer{connections: 64, method: http.MethodGet, url: s.url + "/api/items"}
 	login := &hammer{connections: 4, method: http.MethodPost, url: s.url + "/login", body: "user=ada&password=lovelace"}
-	report := &hammer{connections: 8, method: http.MethodGet, url: s.url + "/report"}
+	report := &hammer{connections: 8, method: http.MethodGet, url: s.url + "/report", queues: true}
 	api.add(first)
 
 	ctx, cancel := context.WithTimeout(t.Context(), *soak)
@@ -51,7 +51,10 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	others.Wait()
-	assert.Equal(t, most, api.granted)
+	assert.LessOrEqual(t, api.granted, most)
+	if api.pause < time.Duration(apiPolicy.Burst)*apiPolicy.Per/time.Duration(apiPolicy.Limit) {
+		assert.Equal(t, most, api.granted)
+	} // else the machine stood still for so long that the bucket may have been full
 	t.Logf("/api/items: %d asked in %v, %d granted, %d allowed by the policy",
 		api.asked, api.lastReceived.Sub(api.firstSent).Round(time.Millisecond), api.granted, most)
 
@@ -65,7 +68,9 @@ func TestSoak(t *testing.T) {
 	slots := func(d time.Duration) int { return 1 + inTime(reportPolicy.Limit, reportPolicy.Per, d) }
 	least = reportPolicy.Capacity + slots(report.lastRefused.Sub(report.firstReceived))
 	most = slots(report.lastReceived.Sub(report.firstSent))
-	assert.LessOrEqual(t, least, report.granted)
+	if report.pause < time.Duration(reportPolicy.Capacity)*reportPolicy.Per/time.Duration(reportPolicy.Limit) {
+		assert.LessOrEqual(t, least, report.granted)
+	} // else the queue may have been empty
 	assert.LessOrEqual(t, report.granted, most)
 	t.Logf("/report: %d asked, %d granted, from %d to %d allowed by the policy", report.asked, report.granted, least, most)
 
@@ -99,6 +104,7 @@ func inTime(limit int, per, d time.Duration) int { return int(time.Duration(limi
 type hammer struct {
 	connections       int
 	method, url, body string
+	queues            bool // what is granted may have waited
 
 	mu                  sync.Mutex
 	asked, granted      int
@@ -106,6 +112,9 @@ type hammer struct {
 	firstReceived       time.Time
 	lastReceived        time.Time
 	lastRefused         time.Time // when the last request that was refused was sent
+
+	pause    time.Duration // at most so much time was between two decisions, of those that no queue delayed
+	previous answer        // the last of them
 }
 
 // run asks on all connections until ctx ends.
@@ -132,9 +141,13 @@ func (h *hammer) add(a answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.asked == 0 {
-		h.firstSent, h.firstReceived = a.sent, a.received
+		h.firstSent, h.firstReceived, h.previous = a.sent, a.received, a
 	}
 	h.asked++
+	if !h.queues || a.status == http.StatusTooManyRequests {
+		h.pause = max(h.pause, a.received.Sub(h.previous.sent))
+		h.previous = a
+	}
 	earlier, later := time.Time.Before, time.Time.After
 	keep(&h.firstSent, a.sent, earlier)
 	keep(&h.firstReceived, a.received, earlier)

@@ -60,7 +60,7 @@ func TestSingleServer(t *testing.T) {
 // Processes with either client share their limits.
 func TestP14_BothClientsGrantTheLimitTogether(t *testing.T) {
 	addr := redistest.Single(t).Addr()
-	goRedis := redis.NewClient(&redis.Options{Addr: addr})
+	goRedis := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: checks.Patience})
 	t.Cleanup(func() { goRedis.Close() })
 	other, err := redisstore.New(goRedis, redisstore.WithTimeout(checks.Patience))
 	require.NoError(t, err)

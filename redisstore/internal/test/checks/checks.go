@@ -15,8 +15,9 @@ import (
 )
 
 // A Maker makes a store with a client of its own for the servers at the addresses: one server, or
-// nodes of a Cluster. The client is as that of users who set none of its options. The store leaves
-// it to contexts to end a call, unless an option says otherwise: a machine under load is no fault.
+// nodes of a Cluster. The client is as that of users who set none of its options, but waits for replies
+// as long as [Patience]. The store leaves it to contexts to end a call, unless an option says otherwise: a
+// machine under load is no fault.
 type Maker func(tb testing.TB, addrs []string, opts ...Option) weir.Store
 
 // An Option is one of a store, as each package has them.
@@ -39,7 +40,7 @@ func (m Maker) on(tb testing.TB, addr string, opts ...Option) weir.Store {
 
 // Patience is how long to wait for what must happen soon. Where a fault would take longer to be
 // noticed than this, it is not handled.
-const Patience = 30 * time.Second
+const Patience = time.Minute
 
 // Eventually waits until done.
 func Eventually(tb testing.TB, what string, done func() bool) {

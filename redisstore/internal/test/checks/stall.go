@@ -19,7 +19,7 @@ func StallHoldsNobody(t *testing.T, m Maker) {
 	const bound = 8
 	store := m.on(t, proxy.Addr(), withTimeout(time.Second), func(c *remote.Config) { c.MaxInFlight = bound })
 	l := LimiterOn(t, store, Spacious)
-	must(t, l.Allow("k"), "denied")
+	Eventually(t, "a decision", func() bool { return l.Allow("k") }) // a slow machine may need several tries
 	proxy.Stall()
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -21,9 +21,10 @@ func (n Nodes) Addrs() []string {
 	return addrs
 }
 
-// nodeTimeout is after how many milliseconds of silence the other nodes of a Cluster give a node up.
-// A replica is promoted about a second later.
-const nodeTimeout = 1500
+// The nodes of a Cluster give a node up after so many milliseconds of silence. While a Cluster starts,
+// or is to promote a replica, that is soon: a replica is promoted about a second later. Else it is late,
+// because no node is lost on a machine that stands still for a while.
+const soon, late = 1500, 600_000
 
 const slots = 16384
 
@@ -34,7 +35,7 @@ func Cluster(tb testing.TB, config ...string) Nodes {
 	config = append([]string{
 		"cluster-enabled yes",
 		"cluster-port " + busPort,
-		fmt.Sprintf("cluster-node-timeout %d", nodeTimeout),
+		fmt.Sprintf("cluster-node-timeout %d", soon),
 		"cluster-replica-validity-factor 0",
 		"cluster-allow-replica-migration no",
 		"repl-ping-replica-period 1", // a Cluster lists no replica that has received nothing yet
@@ -65,6 +66,15 @@ func Cluster(tb testing.TB, config ...string) Nodes {
 	}
 	nodes.AwaitReplicas(tb)
 	return nodes
+}
+
+// giveUp sets when the nodes that are up give others up.
+func (n Nodes) giveUp(after int) {
+	for _, s := range n {
+		if !s.silent {
+			s.MustDo("CONFIG", "SET", "cluster-node-timeout", fmt.Sprint(after))
+		}
+	}
 }
 
 // joined reports whether s sees the whole Cluster as it is to be, and, if a replica, follows.
@@ -167,9 +177,11 @@ func (s *Server) masterOf(slot string) string {
 	return ""
 }
 
-// AwaitPromoted waits until a Cluster that lost a master has three again, and they serve all slots.
+// AwaitPromoted waits until a Cluster that lost a master has three again, and they serve all slots. Until then no
+// replica is promoted.
 func (n Nodes) AwaitPromoted(tb testing.TB) {
 	tb.Helper()
+	n.giveUp(soon)
 	await(tb, "a replica to be promoted", func() bool {
 		masters := n.Masters()
 		return len(masters) == 3 && !slices.ContainsFunc(masters, func(s *Server) bool { return !s.well() })
@@ -182,6 +194,7 @@ func (n Nodes) AwaitReplicas(tb testing.TB) {
 	for _, s := range n {
 		await(tb, fmt.Sprintf("%v to take its part again", s), s.joined)
 	}
+	n.giveUp(late)
 }
 
 // AwaitReplicated waits until all replicas of the master s have what it holds now. It tells of no more than

@@ -12,7 +12,7 @@ import (
 
 // increment sends an INCR on a connection of its own.
 func increment(p *Proxy) (any, error) {
-	return roundTrip(p.Addr(), 300*time.Millisecond, []string{"INCR", "k"})
+	return roundTrip(p.Addr(), patience, []string{"INCR", "k"})
 }
 
 func TestProxy(t *testing.T) {
@@ -26,7 +26,7 @@ func TestProxy(t *testing.T) {
 	require.Equal(t, int64(1), v)
 
 	p.LoseReplies(2, func(command []string) bool { return command[0] == "INCR" })
-	_, err = roundTrip(p.Addr(), time.Second, []string{"PING"})
+	_, err = roundTrip(p.Addr(), patience, []string{"PING"})
 	require.NoError(t, err, "the replies to other commands are not lost")
 	for i := range 2 {
 		_, err = increment(p)
@@ -46,7 +46,7 @@ func TestProxy(t *testing.T) {
 
 	p.Forward()
 	p.Stall()
-	_, err = increment(p)
+	_, err = roundTrip(p.Addr(), time.Second, []string{"INCR", "k"})
 	require.ErrorContains(t, err, "timeout")
 	require.Equal(t, "5", count(), "a stall keeps the command")
 	p.Forward()

@@ -55,7 +55,7 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	s := Single(t)
 	s.Pause()
-	_, err := roundTrip(s.Addr(), 300*time.Millisecond, []string{"INCR", "k"})
+	_, err := roundTrip(s.Addr(), time.Second, []string{"INCR", "k"})
 	require.ErrorContains(t, err, "timeout")
 	s.Resume()
 	await(t, "what was sent meanwhile", func() bool { return s.MustDo("GET", "k") == "1" })

@@ -13,7 +13,7 @@ type Watched struct {
 	Sentinels Nodes
 }
 
-// downAfter is after how many milliseconds of silence a sentinel takes a server for lost.
+// downAfter is after how many milliseconds of silence a sentinel takes a server for lost, when one is.
 const downAfter = 1000
 
 // Sentinel starts a master with two replicas, and three sentinels of which two must agree that the
@@ -35,7 +35,7 @@ func Sentinel(tb testing.TB, config ...string) Watched {
 	for i := range 3 {
 		w.Sentinels = append(w.Sentinels, &Server{tb: tb, name: fmt.Sprintf("sentinel %d", i), sentinel: true, config: []string{
 			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", w.Name, master.port.number),
-			fmt.Sprintf("sentinel down-after-milliseconds %s %d", w.Name, downAfter),
+			fmt.Sprintf("sentinel down-after-milliseconds %s %d", w.Name, late),
 			fmt.Sprintf("sentinel failover-timeout %s 5000", w.Name),
 		}})
 	}
@@ -82,9 +82,12 @@ func (w Watched) Master() *Server {
 	return nil
 }
 
-// AwaitPromoted waits until the master is another than lost, and returns it.
+// AwaitPromoted waits until the master is another than lost, and returns it. Until then no replica is promoted.
 func (w Watched) AwaitPromoted(lost *Server) *Server {
 	lost.tb.Helper()
+	for _, s := range w.Sentinels {
+		s.MustDo("SENTINEL", "SET", w.Name, "down-after-milliseconds", fmt.Sprint(downAfter))
+	}
 	var master *Server
 	await(lost.tb, "a replica to be promoted", func() bool {
 		master = w.Master()
