@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 	"time"
+	_ "time/tzdata" // the tests need no zones on the machine
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
