@@ -27,9 +27,9 @@ import (
 //	single-rate-marker 10/s burst=20 excess=40
 //	two-rate-marker(10/s, 20/s)
 //
-// The String and MarshalText methods of the policies write this form. MarshalText writes only a text
-// that ParsePolicy reads as the same policy. The UnmarshalText methods read it. After an error they
-// leave the policy unchanged. The grammar is:
+// The String and MarshalText methods of the policies write this form. MarshalText writes only a
+// text that ParsePolicy reads as the same policy. The UnmarshalText methods read this form. After an
+// error, the policy is unchanged. The grammar is:
 //
 //	policy   = [ kind ] rate { option }         kind is one of those above; without it, token-bucket
 //	           | ( "all" | "tiers" | "two-rate-marker" ) "(" policy { "," policy } ")"
@@ -42,16 +42,16 @@ import (
 // Notes on the grammar:
 //
 //   - Words are separated by white space.
-//   - The options of a kind are named after fields of its type. They can be in any order, each at most
-//     once. The count of an option is at least 1. For the default, leave the option out.
+//   - The options of a kind are named after fields of its type. They can be in any order, each at
+//     most once. The count of an option is at least 1. For the default, leave the option out.
 //   - A day is 24 hours and a week is 7 days, whatever the calendar says.
 //   - The 1 of one unit may be left out: 10/s is 10/1s.
 //   - A text has at most 4096 bytes, and a policy in it lies within at most 8 others. Above that,
 //     MarshalText fails.
 //
-// An error is one line, with the place in the text and what is allowed there. ParsePolicy also returns
-// an error for a policy that [New] refuses, such as a composed policy with a new state of more than
-// 100,002 words.
+// An error is one line. It names the byte of the text, and what is allowed there. ParsePolicy also
+// returns an error for a policy that [New] refuses, such as a composed policy with a new state of
+// more than 100,002 words.
 func ParsePolicy(s string) (Policy, error) {
 	var p Policy
 	if err := text.Read(s, func(r *text.Reader) { p = readPolicy(r) }); err != nil {
@@ -128,12 +128,12 @@ var textKinds = [...]struct {
 	{"two-rate-marker", &TwoRateMarker{}},
 }
 
-// A textual policy has a text form. A policy of another package is none, even if it has the method
-// of one of these embedded: see kindOf.
+// A textual policy has a text form. A policy of another package may embed one of these and so have
+// its method, but is of no kind: see kindOf.
 type textual interface {
 	Policy
 
-	// form describes what follows the name. To read it sets the fields of the policy.
+	// form returns the form of what follows the name. To read the form sets the policy's fields.
 	form() text.Form
 }
 

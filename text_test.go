@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// texts are policies and the one way in which they are written.
+// texts are policies, and the one way in which each is written.
 var texts = []struct {
 	policy weir.Policy
 	text   string

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// foreignPolicy is a policy of another package. It even prints like one of this package.
+// foreignPolicy is a policy of another package. It even prints like one of package weir.
 type foreignPolicy struct{ name string }
 
 func (foreignPolicy) Decider() (weir.Decider, error) {
@@ -22,7 +22,8 @@ func (f foreignPolicy) String() string { return f.name }
 
 var monthly = weir.CalendarWindow{Limit: 9, Unit: weir.Month}
 
-// doubled is a policy of another package that embeds one of this package, and so has its methods for texts.
+// doubled is a policy of another package. It embeds a policy of package weir, and so has its methods
+// for texts.
 type doubled struct{ weir.CalendarWindow }
 
 func (d doubled) Decider() (weir.Decider, error) {
@@ -67,7 +68,7 @@ func TestText_Pointers(t *testing.T) {
 	}
 }
 
-// What would not be read again is not written.
+// MarshalText writes nothing that ParsePolicy would not read as the same policy.
 func TestText_MarshalRefuses(t *testing.T) {
 	for _, test := range []struct {
 		policy weir.Policy
