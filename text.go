@@ -28,8 +28,8 @@ import (
 //	two-rate-marker(10/s, 20/s)
 //
 // The String and MarshalText methods of the policies write this form. MarshalText writes only a
-// text that ParsePolicy reads as the same policy. The UnmarshalText methods read this form. After an
-// error, the policy is unchanged. The grammar is:
+// text that ParsePolicy reads as the same policy. The UnmarshalText methods read this form. After
+// an error, the policy is unchanged. The grammar is:
 //
 //	policy   = [ kind ] rate { option }         kind is one of those above; without it, token-bucket
 //	           | ( "all" | "tiers" | "two-rate-marker" ) "(" policy { "," policy } ")"

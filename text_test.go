@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // the tests need no zones on the machine
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

@@ -49,8 +49,8 @@ func Read(s string, read func(*Reader)) error {
 	return r.err
 }
 
-// Kind reads one of the names of kinds, and returns its index. A rate needs no name: if one is next,
-// Kind returns 0. After an error it returns -1.
+// Kind reads one of the names of kinds, and returns its index. A rate needs no name: if one is
+// next, Kind returns 0. After an error it returns -1.
 func (r *Reader) Kind(names []string) int {
 	if strings.Contains(r.word, "/") {
 		return 0

@@ -22,8 +22,8 @@ func (f foreignPolicy) String() string { return f.name }
 
 var monthly = weir.CalendarWindow{Limit: 9, Unit: weir.Month}
 
-// doubled is a policy of another package. It embeds a policy of package weir, and so has its methods
-// for texts.
+// doubled is a policy of another package. It embeds a policy of package weir, and so has its
+// methods for texts.
 type doubled struct{ weir.CalendarWindow }
 
 func (d doubled) Decider() (weir.Decider, error) {
