@@ -18,7 +18,10 @@ func Writers(s *MemStore) int {
 	m := s.memory.Load()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.scopes.byID)
+	if m.ledgers != nil {
+		return m.Writers() - 1
+	}
+	return m.Writers()
 }
 
 // Unnamed is how many limiters without a name a store remembers, garbage among them.

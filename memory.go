@@ -1,84 +1,143 @@
 package weir
 
 import (
+	"errors"
 	"hash/maphash"
-	"math"
-	"math/bits"
+	"reflect"
 	"runtime"
 	"sync"
-	"sync/atomic"
+	"weak"
+
+	"github.com/weir-go/weir/internal/table"
 )
 
-// memory is the content of a MemStore after its first use.
+// memory is the content of a MemStore after its first use: a table of entries, and what it must
+// know of the policies that wrote them.
 //
-// The entries of all limiters are in one hash table. The first bits of the hash divide it into
-// segments with a lock each. It starts with one segment of a few slots. A full segment is divided
-// in two, or copied without its expired entries. No call ever handles more than one segment, and
-// memory comes and goes with the keys. (The scheme is extendible hashing, R. Fagin and others,
-// 1979.)
-//
-// An entry is 24 bytes without a pointer. The garbage collector has nothing to follow, however many
-// keys there are. It holds a state of a single word. Of other states it holds the place in the
-// slab.
+// It drops what it knows of a scope when the scope is garbage. The table drops a writer that has no
+// scope and no entry any more, because a policy may be changed every second for years.
 type memory struct {
 	seedA, seedB maphash.Seed
-	maxKeys      int64
-	firstDepth   uint         // up to it segments divide early, so that processors seldom meet
-	keys         atomic.Int64 // entries that count towards maxKeys
-	overflows    atomic.Int64 // entries that stand for all keys without one
+	table.Table
 
-	dir     atomic.Pointer[directory]
-	sweeper sweeper
-	slab    slab
-	scopes  scopes
-
-	mu sync.Mutex // guards changes of dir and of scopes
+	mu      sync.Mutex                       // guards what follows, and that a scope is met once
+	shared  map[weak.Pointer[Plan]]*memScope // those that are used with another memory, too
+	ledgers *ledgers                         // nil if there never were two writers
 }
 
-const (
-	tagBits     = 20
-	tagMask     = 1<<tagBits - 1
-	overflowBit = 1 << tagBits // in hash.b: stands for all keys that have no entry
-	markMask    = overflowBit | tagMask
-)
+// A memScope is what a memory knows of a limiter's scope, found through the scope itself.
+type memScope struct {
+	memory       *memory
+	*writer                   // of its entries
+	admitWord    wordAdmitter // decider if it is one, else nil
+	limit        int          // of admitWord
+	admit        admitter     // likewise
+	nameA, nameB uint64       // hash of the name
+}
 
-// A hash identifies a name and key. Both words are secret, because their seeds are. An attacker
-// cannot make two keys that share them. By chance, two of a billion keys do with a probability of
-// 10^-14.
-type hash struct {
-	a uint64 // never zero
-	b uint64 // the low bits hold a tag and the overflowBit
+// A writer is the policy and clock that entries were written by. Scopes whose policies and clocks
+// are equal have the same writer, and may read each other's states.
+type writer struct {
+	table.Writer
+	clock   *nanoClock
+	policy  Policy
+	decider Decider
+	words   int
+	word    WordDecider // decider if it is one, else nil
 }
 
 func newMemory(maxKeys int) *memory {
 	m := &memory{seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed()}
-	m.maxKeys = math.MaxInt64
-	m.firstDepth = uint(bits.Len(uint(4 * runtime.GOMAXPROCS(0))))
-	if maxKeys > 0 {
-		m.maxKeys = int64(maxKeys)
-		m.firstDepth = min(m.firstDepth, uint(bits.Len(uint(maxKeys)/firstKeys)))
-	}
-	m.dir.Store(newDirectory(0))
-	m.put(&newSegments(1, 0, 0, 0)[0])
-	m.scopes.writers.Store(&[]*writer{ledgerTag: nil})
-	m.scopes.byID = make(map[any]*writer)
+	m.Init(maxKeys)
 	return m
 }
 
-func (sc *memScope) hash(key string) hash {
+func (sc *memScope) hash(key string) table.Hash {
 	m := sc.memory
-	return hash{
-		a: (maphash.String(m.seedA, key) ^ sc.nameA) | 1,
-		b: (maphash.String(m.seedB, key)^sc.nameB)&^markMask | sc.tag,
-	}
+	return table.NewHash(maphash.String(m.seedA, key)^sc.nameA, maphash.String(m.seedB, key)^sc.nameB, sc.Tag())
 }
-
-func (h hash) isOverflow() bool { return h.b&overflowBit != 0 }
 
 // overflow identifies the entry that stands for all keys of the scope which have the first bits of
 // h, and no entry.
-func (sc *memScope) overflow(h hash) hash {
-	o := sc.hash("")
-	low := ^uint64(0) >> sc.memory.firstDepth
-	return hash{a: h.a&^low | o.a&low | 1, b: o.b | overflowBit}
+func (sc *memScope) overflow(h table.Hash) table.Hash { return sc.memory.Overflow(h, sc.hash("")) }
+
+var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies at a time")
+
+// scope returns what m knows of s. A scope notes the memory that asked last. Most scopes see only
+// one.
+func (m *memory) scope(s *Plan) (*memScope, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	self, last := weak.Make(s), s.mem.Load()
+	if last != nil && last.memory == m {
+		return last, nil
+	}
+	if sc := m.shared[self]; sc != nil {
+		s.mem.Store(sc)
+		return sc, nil
+	}
+	joined, ok := m.Join(newWriter(s))
+	if !ok {
+		return nil, errTooManyPolicies
+	}
+	if m.ledgers == nil && m.Writers() > 1 && !m.joinLedgers() {
+		m.Leave(joined)
+		return nil, errTooManyPolicies
+	}
+	sc := &memScope{memory: m, writer: writerOf(joined)}
+	if sc.admitWord, _ = s.Decider.(wordAdmitter); sc.admitWord != nil {
+		sc.limit = sc.admitWord.limitAtOnce()
+	}
+	sc.admit, _ = s.Decider.(admitter)
+	sc.nameA, sc.nameB = maphash.String(m.seedB, s.Name), maphash.String(m.seedA, s.Name)
+	runtime.AddCleanup(s, func(w *table.Writer) { m.forgetScope(self, w) }, joined)
+	if last != nil {
+		if m.shared == nil {
+			m.shared = make(map[weak.Pointer[Plan]]*memScope)
+		}
+		m.shared[self] = sc
+	}
+	s.mem.Store(sc)
+	return sc, nil
 }
+
+// forgetScope is called when a scope of w has become garbage.
+func (m *memory) forgetScope(s weak.Pointer[Plan], w *table.Writer) {
+	m.mu.Lock()
+	delete(m.shared, s)
+	m.mu.Unlock()
+	m.Leave(w)
+}
+
+// newWriter makes the writer of the entries of s, for a table that may know one like it.
+func newWriter(s *Plan) *table.Writer {
+	w := &writer{clock: s.clock, policy: s.Policy, decider: s.Decider, words: s.Decider.Words()}
+	w.word, _ = s.Decider.(WordDecider)
+	w.Owner, w.Expirer, w.Single = w, w.decider, w.word != nil
+	return &w.Writer
+}
+
+// writerOf returns the writer that newWriter made, which is no ledger's.
+func writerOf(w *table.Writer) *writer { return w.Owner.(*writer) }
+
+// ID implements [table.Owner].
+func (w *writer) ID() any {
+	if clock := w.clock.orSystem(); comparable(w.policy) && comparable(clock) {
+		return [2]any{w.policy, clock}
+	}
+	return w
+}
+
+func comparable(v any) bool { return reflect.ValueOf(v).Comparable() }
+
+// Clock implements [table.Owner].
+func (w *writer) Clock() table.Clock { return writerClock{w.clock} }
+
+// Tags implements [table.Owner].
+func (w *writer) Tags([]uint64) []uint64 { return nil }
+
+// A writerClock is the clock of a writer.
+type writerClock struct{ clock *nanoClock }
+
+// Now implements [table.Clock].
+func (c writerClock) Now() int64 { return c.clock.now() }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/weir-go/weir/internal/table"
 )
 
 // MemStore is a [Store] in the memory of the process. The zero value is ready. It serves any number
@@ -51,7 +53,7 @@ func (s *MemStore) Len() int {
 	if m == nil {
 		return 0
 	}
-	return int(m.keys.Load())
+	return m.Len()
 }
 
 // Do implements [Store]. It does not block. It fails only if more than a million different policies
@@ -63,7 +65,7 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	}
 	h := sc.hash(r.Key)
 	if r.Forget {
-		sc.memory.forget(h)
+		sc.memory.Forget(h)
 		return Answer{}, nil
 	}
 
@@ -71,18 +73,18 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	// else has in the meantime. One whose state is in the slab has a lock of its own. The slot is
 	// looked up before the clock is read: reading the clock waits for all loads before it, so that
 	// a slot that is not in the cache is not waited for twice.
-	if e := sc.memory.find(h); e != nil {
+	if e := sc.memory.Find(h); e != nil {
 		now := r.Now()
-		sc.memory.sweepOften(h, now)
+		sc.memory.SweepOften(h, now)
 		if sc.word == nil {
-			if at, ok := e.tryHold(); ok {
+			if at, ok := e.TryHold(); ok {
 				return sc.memory.decideHeld(sc, e, at, now, r.Ask), nil
 			}
 			return sc.memory.decide(sc, h, r), nil
 		}
-		for old := e.state.Load(); old != moved; old = e.state.Load() {
+		for old := e.Load(); old != table.Moved; old = e.Load() {
 			next, a := sc.word.DecideWord(old, now, r.Ask) // a call for all this would take a tenth of the time
-			if next == old || e.state.CompareAndSwap(old, next) {
+			if next == old || e.CompareAndSwap(old, next) {
 				a.At = now
 				return a, nil
 			}
@@ -100,12 +102,12 @@ func (s *MemStore) allow(scope *Plan, key string) bool {
 	h := sc.hash(key)
 	switch {
 	case sc.admitWord != nil:
-		if e := sc.memory.find(h); e != nil {
+		if e := sc.memory.Find(h); e != nil {
 			now := scope.Now()
-			sc.memory.sweepOften(h, now)
-			for old := e.state.Load(); old != moved; old = e.state.Load() {
+			sc.memory.SweepOften(h, now)
+			for old := e.Load(); old != table.Moved; old = e.Load() {
 				next, granted := sc.admitWord.admitWord(old, now)
-				if !granted || e.state.CompareAndSwap(old, next) {
+				if !granted || e.CompareAndSwap(old, next) {
 					return granted
 				}
 			}
@@ -126,19 +128,19 @@ func (s *MemStore) take(scope *Plan, key string, n int) (limit int, r shortResul
 		return 0, r, false
 	}
 	h := sc.hash(key)
-	e := sc.memory.find(h)
+	e := sc.memory.Find(h)
 	if e == nil {
 		return 0, r, false
 	}
 	now := scope.Now()
-	sc.memory.sweepOften(h, now)
+	sc.memory.SweepOften(h, now)
 	for {
-		old := e.state.Load()
-		if old == moved {
+		old := e.Load()
+		if old == table.Moved {
 			return 0, r, false
 		}
 		next, r := sc.admitWord.takeWord(old, now, n)
-		if next == old || e.state.CompareAndSwap(old, next) {
+		if next == old || e.CompareAndSwap(old, next) {
 			return sc.limit, r, true
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// P23: a policy that is changed every second, for years, or limiters that come and go on one store, do not
-// fill the memory with policies that nobody uses.
+// P23: a policy that is changed every second, for years, or limiters that come and go on one store,
+// do not fill the memory with policies that nobody uses.
 func TestP23_PoliciesThatAreGone(t *testing.T) {
 	store, mock := new(weir.MemStore), clock.NewMock()
 	churn := func(first int) {

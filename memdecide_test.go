@@ -11,37 +11,27 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/table"
 )
 
 // theEntry is that of a key of a limiter on a MemStore.
-func theEntry(t *testing.T, l *KeyedLimiter, key string) *entry {
+func theEntry(t *testing.T, l *KeyedLimiter, key string) *table.Entry {
 	t.Helper()
 	sc, err := l.mem.scope(l.plans.usual.Load())
 	require.NoError(t, err)
-	e := sc.memory.find(sc.hash(key))
+	e := sc.memory.Find(sc.hash(key))
 	require.NotNil(t, e)
 	return e
 }
 
-// An entry that someone holds is not swept, and its key has to wait; other keys have not.
+// A key whose entry someone holds has to wait.
 func TestHeldEntry(t *testing.T) {
 	l := Must(New(SlidingLog{Limit: 3, Per: time.Nanosecond})) // as good as new at once
 	l.Allow("held")
 	e := theEntry(t, l, "held")
-	at, ok := e.tryHold()
+	at, ok := e.TryHold()
 	require.True(t, ok)
-	_, ok = e.tryHold()
-	require.False(t, ok, "held twice")
-
-	m := l.mem.memory.Load()
-	for i := range m.dir.Load().segments {
-		if s := m.dir.Load().segments[i].Load(); s != nil {
-			s.mu.Lock()
-			m.sweep(s, len(s.entries), 0)
-			s.mu.Unlock()
-		}
-	}
-	require.Equal(t, 1, l.mem.Len(), "swept")
 
 	var decided atomic.Bool
 	var wg sync.WaitGroup
@@ -53,10 +43,10 @@ func TestHeldEntry(t *testing.T) {
 		runtime.Gosched()
 	}
 	assert.False(t, decided.Load(), "decided while held")
-	e.release(at)
+	e.Release(at)
 	wg.Wait()
 	l.mem.Do(context.Background(), Request{Plan: l.plans.usual.Load(), Key: "held", Forget: true})
-	_, ok = e.tryHold()
+	_, ok = e.TryHold()
 	assert.False(t, ok, "held after it was dropped")
 }
 
@@ -164,9 +154,9 @@ func TestPanickingPolicy(t *testing.T) {
 	m := store.memory.Load()
 	sc, err := l.mem.scope(l.plans.usual.Load())
 	require.NoError(t, err)
-	s := m.lock(sc.hash("k"))
-	require.PanicsWithValue(t, "Expiry", func() { m.sweep(s, len(s.entries), 0) })
-	s.mu.Unlock()
+	s := m.Lock(sc.hash("k"))
+	require.PanicsWithValue(t, "Expiry", func() { m.SweepWhenFull(s) })
+	s.Unlock()
 	where = ""
 	require.Equal(t, 5, take(l, 1).Remaining, "the key is held by nobody")
 

@@ -1,4 +1,4 @@
-package weir
+package table
 
 import (
 	"math/rand/v2"
@@ -40,8 +40,8 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 		return words
 	}
 	var s slab
-	kept := map[ref][]uint64{}
-	anyRef := func() ref {
+	kept := map[Ref][]uint64{}
+	anyRef := func() Ref {
 		for r := range kept {
 			return r
 		}
@@ -92,7 +92,8 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 	}
 }
 
-// R22: blocks that are spread over many pages come together when they are packed, and keep what they hold.
+// R22: blocks that are spread over many pages come together when they are packed, and keep what
+// they hold.
 func TestR22_SlabPacks(t *testing.T) {
 	const blocks, every = 100_000, 100
 	var s slab
@@ -104,11 +105,11 @@ func TestR22_SlabPacks(t *testing.T) {
 		}
 		return n
 	}
-	refs := make([]ref, blocks)
+	refs := make([]Ref, blocks)
 	for i := range refs {
 		refs[i] = s.add([]uint64{uint64(i), 1, 2})
 	}
-	kept := map[uint64]ref{}
+	kept := map[uint64]Ref{}
 	for i, r := range refs {
 		if i%every == 0 {
 			kept[uint64(i)] = r

@@ -1,4 +1,4 @@
-package weir
+package table
 
 import (
 	"math/bits"
@@ -39,23 +39,24 @@ type page struct {
 const (
 	firstPage = 1 << 4  // words of the first page of a class
 	wholePage = 1 << 13 // words of a page when there are many
-	maxBlock  = 1 << 15 // words of the largest block whose ref tells how many are in use
+	maxBlock  = 1 << 15 // words of the largest block whose Ref tells how many are in use
 )
 
-// A ref tells where a block is: the number of its page, that of the block in it, and how many of
+// A Ref tells where a block is: the number of its page, that of the block in it, and how many of
 // its words are in use. The first bit is left to the entry.
-type ref = uint64
+type Ref = uint64
 
 const (
 	refLen   = 16
 	refBlock = 15
 )
 
-func makeRef(page uint64, block, n int) ref {
+func makeRef(page uint64, block, n int) Ref {
 	return page<<(refLen+refBlock) | uint64(block)<<refLen | uint64(n)
 }
 
-// blockSize is the size of the smallest blocks that hold n words. There are four sizes for each doubling.
+// blockSize is the size of the smallest blocks that hold n words. There are four sizes for each
+// doubling.
 func blockSize(n int) int {
 	if n <= 8 {
 		return n
@@ -64,10 +65,10 @@ func blockSize(n int) int {
 	return ((n-1)>>shift + 1) << shift // 5 to 8, shifted
 }
 
-func (s *slab) page(r ref) *page { return (*s.pages.Load())[r>>(refLen+refBlock)] }
+func (s *slab) page(r Ref) *page { return (*s.pages.Load())[r>>(refLen+refBlock)] }
 
 // get is the state at r, with the capacity of its block.
-func (s *slab) get(r ref) []uint64 {
+func (s *slab) get(r Ref) []uint64 {
 	p := s.page(r)
 	n := int(r & (1<<refLen - 1))
 	if p.size > maxBlock {
@@ -78,15 +79,15 @@ func (s *slab) get(r ref) []uint64 {
 }
 
 // add keeps a copy of state.
-func (s *slab) add(state []uint64) ref {
+func (s *slab) add(state []uint64) Ref {
 	lock(&s.mu)
 	defer s.mu.Unlock()
 	return s.put(state, len(state))
 }
 
-// move is add of a state that has outgrown the block at r, or uses little of it, and frees that. A state that
-// grows gets room to grow by about a quarter.
-func (s *slab) move(r ref, state []uint64, grows bool) ref {
+// move is add of a state that has outgrown the block at r, or uses little of it, and frees that. A
+// state that grows gets room to grow by about a quarter.
+func (s *slab) move(r Ref, state []uint64, grows bool) Ref {
 	lock(&s.mu)
 	defer s.mu.Unlock()
 	n := len(state)
@@ -98,10 +99,10 @@ func (s *slab) move(r ref, state []uint64, grows bool) ref {
 	return moved
 }
 
-// withRoom is get after the state at r has been given room to grow, if it needs that: if it fills its
-// block, and is no longer of the size that it started with. It returns where it is then. A policy that
+// withRoom is get after the state at r has been given room to grow, if it needs that: if it fills
+// its block, and is no longer of the size that it started with. It returns where it is then. Who
 // appends to it does so in place.
-func (s *slab) withRoom(r ref, started int) (ref, []uint64) {
+func (s *slab) withRoom(r Ref, started int) (Ref, []uint64) {
 	state := s.get(r)
 	if len(state) == started || len(state)+1 < cap(state) {
 		return r, state
@@ -112,7 +113,7 @@ func (s *slab) withRoom(r ref, started int) (ref, []uint64) {
 
 // update makes state, which a decision made of the block at r, that block's content. It returns
 // where it is now, for it moves where it has outgrown the block or uses little of it.
-func (s *slab) update(r ref, block, state []uint64) ref {
+func (s *slab) update(r Ref, block, state []uint64) Ref {
 	n, size := len(state), cap(block)
 	if n > 0 && &state[0] == &block[:1][0] && (n > size/4 || size <= 8) {
 		switch {
@@ -127,3 +128,11 @@ func (s *slab) update(r ref, block, state []uint64) ref {
 	}
 	return s.move(r, state, n > size)
 }
+
+// WithRoom returns the state at at, and where it is now: a state that grows is moved to a block with
+// room for more. started is the number of words of a new state. The entry must be held.
+func (t *Table) WithRoom(at Ref, started int) (Ref, []uint64) { return t.slab.withRoom(at, started) }
+
+// Update keeps state, which the caller made of the block that [Table.WithRoom] returned, in place or
+// by append. It returns where the state is now, for [Entry.Release].
+func (t *Table) Update(at Ref, block, state []uint64) Ref { return t.slab.update(at, block, state) }

@@ -1,9 +1,9 @@
-package weir
+package table
 
 import "slices"
 
 // put keeps a copy of state in a block of n words at least. It requires that s.mu is held.
-func (s *slab) put(state []uint64, n int) ref {
+func (s *slab) put(state []uint64, n int) Ref {
 	size := blockSize(max(n, 1)) // a state of no words has a block all the same, to grow in
 	number := slices.IndexFunc(s.classes, func(c *slabClass) bool { return c.size == size })
 	if number < 0 {
@@ -57,15 +57,15 @@ func (s *slab) newPage(c *slabClass) {
 }
 
 // remove frees the block at r, whose key is gone.
-func (s *slab) remove(r ref) {
+func (s *slab) remove(r Ref) {
 	lock(&s.mu)
 	defer s.mu.Unlock()
 	s.drop(r)
 }
 
-// drop frees a block, and gives its page back if that was the last there. A small page stays if it is the
-// only one of its class. It requires that s.mu is held.
-func (s *slab) drop(r ref) {
+// drop frees a block, and gives its page back if that was the last there. A small page stays if it
+// is the only one of its class. It requires that s.mu is held.
+func (s *slab) drop(r Ref) {
 	p := s.page(r)
 	c := p.class
 	if p.free == 0 {
@@ -83,10 +83,10 @@ func (s *slab) drop(r ref) {
 	}
 }
 
-// pack moves the block at r, if less than half of its page is used, to the page that serves the next
-// state, or to a new one if a much smaller one will do. Pages are emptied so, and given back. It
-// returns where the block is then.
-func (s *slab) pack(r ref) ref {
+// pack moves the block at r, if less than half of its page is used, to the page that serves the
+// next state, or to a new one if a much smaller one will do. Pages are emptied so, and given back.
+// It returns where the block is then.
+func (s *slab) pack(r Ref) Ref {
 	p := s.page(r)
 	if 2*int(p.used.Load())*p.size >= len(p.words) {
 		return r

@@ -1,0 +1,98 @@
+package table
+
+// What changes an entry here is done in a segment that the caller has locked.
+
+// A Content is what an entry holds: the words of a state, and who wrote them.
+type Content struct {
+	By    *Writer
+	Words []uint64
+}
+
+// Add makes an entry for h with a copy of c, where there is none. It fails if there is no room for
+// it. It requires that s is locked, and not full.
+func (t *Table) Add(s *Segment, h Hash, c Content) bool {
+	if !t.reserve(h) {
+		return false
+	}
+	s.insert(h.by(c.By.Tag()), t.keep(c))
+	return true
+}
+
+// Change calls f with a copy of what e holds. Meanwhile no one else exchanges it, and those who
+// come wait for s. If f returns changed, e holds a copy of next instead, or is dropped if next is
+// the zero Content. If f panics, e stays as it was. It requires that s is locked, and not full.
+func (t *Table) Change(s *Segment, e *Entry, f func(Content) (next Content, changed bool)) {
+	w := t.writer(e)
+	old := e.takeOut(w)
+	left := old
+	defer func() { e.state.Store(left) }() // even if f panics
+	next, changed := f(Content{w, t.words(w, old)})
+	switch {
+	case !changed:
+	case next.By == nil:
+		left = Moved
+		t.dropped(s, e, w, old)
+	default:
+		state := t.keep(next)
+		t.release(w, old)
+		if next.By == w {
+			left = state
+			return
+		}
+		left = Moved
+		s.live--
+		s.insert(e.hash().by(next.By.Tag()), state)
+	}
+}
+
+// Forget drops the entry of h, whoever wrote it.
+func (t *Table) Forget(h Hash) {
+	s := t.Lock(h)
+	defer s.Unlock()
+	if e := s.Lookup(h); e != nil {
+		w := t.writer(e)
+		t.dropped(s, e, w, e.takeOut(w))
+	}
+}
+
+// words is a copy of the words that an entry of w refers to.
+func (t *Table) words(w *Writer, state uint64) []uint64 {
+	if w.Single {
+		return []uint64{state}
+	}
+	return append([]uint64(nil), t.slab.get(state)...)
+}
+
+// keep returns the word that stands for c in a new entry.
+func (t *Table) keep(c Content) uint64 {
+	c.By.uses.Add(1)
+	if c.By.Single {
+		return c.Words[0]
+	}
+	for _, tag := range c.By.Owner.Tags(c.Words) {
+		t.Writer(tag).uses.Add(1)
+	}
+	return t.slab.add(c.Words)
+}
+
+// release frees what an entry of w referred to that is no more.
+func (t *Table) release(w *Writer, state uint64) {
+	if !w.Single {
+		for _, tag := range w.Owner.Tags(t.slab.get(state)) {
+			t.Leave(t.Writer(tag))
+		}
+		t.slab.remove(state)
+	}
+	t.Leave(w)
+}
+
+// dropped accounts for an entry that was moved to nowhere. It requires that s.mu is held.
+func (t *Table) dropped(s *Segment, e *Entry, w *Writer, state uint64) {
+	t.release(w, state)
+	s.live--
+	if e.hash().IsOverflow() {
+		t.overflows.Add(-1)
+	} else {
+		t.keys.Add(-1)
+	}
+}

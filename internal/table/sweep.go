@@ -1,0 +1,108 @@
+package table
+
+// sweepWhenFull is how many slots of its segment are looked at for expired entries when there is no
+// room for a new key. The sweeper looks at others, and all are looked at in a segment that is
+// replaced.
+const sweepWhenFull = 32
+
+// SweepWhenFull drops expired entries of s, to make room for a new key. It requires that s is
+// locked. Callers should [Table.SweepNext] when they have unlocked it.
+func (t *Table) SweepWhenFull(s *Segment) {
+	n := sweepWhenFull
+	if t.firstDepth == 0 { // MaxKeys is so small that there is one segment
+		n = len(s.entries)
+	}
+	t.sweep(s, n, 0)
+}
+
+// sweep looks at the next n slots of s, and drops the entries that expired at least unused
+// nanoseconds ago. Of the others, it moves states to fuller pages. It returns how many entries it
+// has left as they were, and how many not. It requires that s.mu is held.
+func (t *Table) sweep(s *Segment, n int, unused int64) (kept, changed int) {
+	var last *Writer
+	var clock Clock
+	var now int64
+	for range min(n, len(s.entries)) {
+		e := &s.entries[s.hand]
+		if s.hand++; s.hand == len(s.entries) {
+			s.hand = 0
+		}
+		state := e.state.Load()
+		if e.a.Load() == 0 || state == Moved {
+			continue
+		}
+		w := t.writer(e)
+		if w != last {
+			last = w
+			if c := w.Owner.Clock(); c != clock {
+				clock, now = c, c.Now()
+			}
+		}
+		switch t.sweepEntry(s, e, w, state, now-unused) {
+		case state:
+			kept++
+		case Moved:
+			t.dropped(s, e, w, state)
+			fallthrough
+		default:
+			changed++
+		}
+	}
+	return kept, changed
+}
+
+// sweepEntry returns the state that it leaves an entry with: [Moved] if it has expired by now,
+// unless somebody needs it.
+func (t *Table) sweepEntry(s *Segment, e *Entry, w *Writer, state uint64, now int64) (left uint64) {
+	if w.Single {
+		words := s.NewState(1)
+		words[0] = state
+		if w.expired(words, now) && e.state.CompareAndSwap(state, Moved) {
+			return Moved
+		}
+		return state
+	}
+	if state&busy != 0 || !e.state.CompareAndSwap(state, state|busy) {
+		return state
+	}
+	left = state
+	defer func() { e.Release(left) }() // even if the Expirer panics
+	if w.expired(t.slab.get(state), now) {
+		left = Moved
+	} else {
+		left = t.slab.pack(state)
+	}
+	return left
+}
+
+// replace puts one segment, or two, in the place of s: with room for more, and without the entries
+// that have expired. If few are left it has as many slots as churn, at least. A table in which keys
+// come and go divides, too, until there are segments for all processors. It requires that s.mu is
+// held.
+func (t *Table) replace(s *Segment, churn int) {
+	t.sweep(s, len(s.entries), 0)
+	slots, bits := 2*s.live, uint(0)
+	if s.live > maxSlots*5/8 || churn == churnSlots && s.depth < t.firstDepth {
+		bits = 1
+	}
+	if slots < len(s.entries) || bits == 1 {
+		slots = max(slots, churn)
+	}
+	heirs := newSegments(1<<bits, slots>>bits, s.prefix<<bits, s.depth+bits)
+	for i := range s.entries {
+		e := &s.entries[i]
+		h := e.hash()
+		if h.a == 0 {
+			continue
+		}
+		if state := e.takeOut(t.writer(e)); state != Moved {
+			heirs[h.a<<s.depth>>(64-bits)].fill(h, state)
+		}
+	}
+	s.replaced = true
+	lock(&t.mu)
+	defer t.mu.Unlock()
+	for i := range heirs {
+		t.put(&heirs[i])
+	}
+}
