@@ -87,10 +87,11 @@ func (p *Plan) Now() int64 { return p.clock.now() }
 
 func (p *Plan) rule() Rule { return Rule{Policy: p.Policy, Decider: p.Decider} }
 
-// Equal reports whether requests of p and q always have the same answers: whether their names, their
-// policies and their clocks are the same. p and q may be nil.
+// Equal reports whether requests of p and q always have the same answers: whether they are plans of
+// one limiter, and their policies are equal. Different limiters may read different clocks. p and q
+// may be nil.
 func (p *Plan) Equal(q *Plan) bool {
-	return p == q || p != nil && q != nil && p.Name == q.Name && p.clock == q.clock && reflect.DeepEqual(p.Policy, q.Policy)
+	return p == q || p != nil && q != nil && p.clock == q.clock && reflect.DeepEqual(p.Policy, q.Policy)
 }
 
 // Waited is for implementers of stores that bound the time of a request. It returns how long the

@@ -196,25 +196,31 @@ func TestDenyCache_MaxKeys(t *testing.T) {
 	}
 }
 
-// Expired denials make room before others are given up.
+// Expired denials make room before others are given up, whatever limiter they are of.
 func TestDenyCache_ExpiredMakeRoom(t *testing.T) {
-	c := newCached(fleet.DenyCacheOptions{MaxKeys: 8})
-	short, long := c.limiter(weir.FixedWindow{Limit: 1, Per: time.Second}, "short"), c.limiter(weir.FixedWindow{Limit: 1, Per: time.Hour}, "long")
-	for _, l := range []*weir.KeyedLimiter{long, long, short, short} {
-		for i := range 4 {
-			l.Allow(kit.KeyName(i))
+	for _, next := range []string{"short", "next"} {
+		c := newCached(fleet.DenyCacheOptions{MaxKeys: 8})
+		short, long := c.limiter(weir.FixedWindow{Limit: 1, Per: time.Second}, "short"), c.limiter(weir.FixedWindow{Limit: 1, Per: time.Hour}, "long")
+		last := short
+		if next != "short" {
+			last = c.limiter(weir.FixedWindow{Limit: 1, Per: time.Second}, next)
 		}
+		for _, l := range []*weir.KeyedLimiter{long, long, short, short} {
+			for i := range 4 {
+				l.Allow(kit.KeyName(i))
+			}
+		}
+		c.clock.NS.Store(int64(time.Second))
+		for range 2 {
+			for i := range 4 {
+				last.Allow(kit.KeyName(10 + i))
+			}
+		}
+		assert.Zero(t, c.asked(func() {
+			for i := range 4 {
+				long.Allow(kit.KeyName(i))
+				last.Allow(kit.KeyName(10 + i))
+			}
+		}), next)
 	}
-	c.clock.NS.Store(int64(time.Second))
-	for range 2 {
-		for i := range 4 {
-			short.Allow(kit.KeyName(10 + i))
-		}
-	}
-	assert.Zero(t, c.asked(func() {
-		for i := range 4 {
-			long.Allow(kit.KeyName(i))
-			short.Allow(kit.KeyName(10 + i))
-		}
-	}))
 }
