@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	_ "time/tzdata" // the suites need no zones on the machine
 
 	"github.com/weir-go/weir"
 )
