@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -39,10 +40,7 @@ func TestFaults_Cluster(t *testing.T) {
 	})
 
 	t.Run("many processes and keys", func(t *testing.T) {
-		j := job{Cluster: true, Addrs: nodes.Addrs(), Callers: 8, Keys: 10_000, Rounds: 1, Policy: checks.Spacious}
-		if testing.Short() {
-			j.Keys = 1000
-		}
+		j := job{Cluster: true, Addrs: nodes.Addrs(), Callers: 8, Keys: runs.Long(10_000, 1000), Rounds: 1, Policy: checks.Spacious}
 		j.Policy.Limit = 5
 		checkProcesses(t, 8, j)
 	})

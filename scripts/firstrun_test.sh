@@ -43,7 +43,7 @@ for package in redisstore redisstore/rueidisstore redisstore/valkeystore fleet h
 done
 bare go vet work
 bare go run ./examples/httpserver -h
-bare go test -short -v ./examples/... ./benchmarks/redisreport ./redisstore/... ./redisstore/rueidisstore ./redisstore/valkeystore
+bare go test -v ./examples/... ./benchmarks/redisreport ./redisstore/... ./redisstore/rueidisstore ./redisstore/valkeystore
 grep -ohE 'needs .*: install [a-z-]+' "$work/output" | sort | uniq -c
 for missing in curl redis-server; do
 	grep -q "install $missing" "$work/output" || fail "no test said that it needs $missing"

@@ -6,7 +6,11 @@
 // It imports nothing of weir, so that every test can use it.
 package runs
 
-import "os"
+import (
+	"flag"
+	"os"
+	"testing"
+)
 
 // Long returns all in a long run, and else part of it. It reads the environment when it is called:
 // what is read before the tests start is none that go test knows of, and it would then show the
@@ -16,4 +20,14 @@ func Long[T any](all, part T) T {
 		return all
 	}
 	return part
+}
+
+// Main is TestMain for packages whose tests run storetest. That knows nothing of this package, and is
+// shorter with the flag -short: in a run that is not long Main sets it. One test of the package
+// must call Long, too, for the reason told there.
+func Main(m *testing.M) {
+	if Long(false, true) {
+		_ = flag.Set("test.short", "true")
+	}
+	m.Run()
 }

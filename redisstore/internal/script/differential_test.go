@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // transitions is how many random steps the policies of each type make together that are compared.
@@ -49,10 +50,7 @@ func TestScriptsAnswerAsDecidersDo(t *testing.T) {
 	for i, p := range differential {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
 			d := newDrive(t, client, p, uint64(i))
-			steps := transitions / ofType[fmt.Sprintf("%T", p)]
-			if testing.Short() {
-				steps = 5000
-			}
+			steps := runs.Long(transitions/ofType[fmt.Sprintf("%T", p)], 5000)
 			for d.compared < steps {
 				if d.round(500); d.beyond > steps {
 					t.Fatal("too few are for the script")
