@@ -34,6 +34,16 @@ func BenchmarkTake(b *testing.B) {
 	})
 }
 
+// BenchmarkWait is of calls that are granted at once, with nobody before them.
+func BenchmarkWait(b *testing.B) {
+	ctx := context.Background()
+	wait := func(l *weir.KeyedLimiter, key string) bool { return l.Wait(ctx, key, 1) == nil }
+	for _, p := range benchPolicies {
+		b.Run("policy="+p.name+"/load=hot", func(b *testing.B) { serial(b, known(p.hot, 1), wait) })
+		b.Run("policy="+p.name+"/load=million", func(b *testing.B) { serial(b, known(p.policy, 1_000_000), wait) })
+	}
+}
+
 const century = 100 * 365 * 24 * time.Hour
 
 // benchPolicies grant all that a benchmark asks for, and earn it back so slowly that no key is as

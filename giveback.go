@@ -3,10 +3,10 @@ package weir
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/line"
 )
 
 // Return gives back n events of key that were granted before. Use it to count failures only: take
@@ -33,7 +33,7 @@ func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	defer cancel()
 	err := k.check(ctx, n)
 	if err == nil && n > 0 {
-		_, err = k.giveBack(ctx, key, false, func(*line) (g giveBack, err error) {
+		_, err = k.giveBack(ctx, key, false, func(*line.Line) (g giveBack, err error) {
 			g.plan, err = k.plans.of(ctx, key)
 			g.ask.N = -n
 			return g, err
@@ -80,11 +80,9 @@ func unended(ctx context.Context) (context.Context, context.CancelFunc) {
 // A giveBack is events that are given back in one call: those of a grant, those of waiters that are
 // about to leave, or both.
 type giveBack struct {
-	plan  *Plan // nil if there are none
-	ask   Ask
-	run   *run    // the last of the line, if its bookings are to move up
-	first *waiter // of those
-	start int64   // where it starts then
+	plan *Plan // nil if there are none
+	ask  Ask
+	line line.Back // if those who wait are to move up
 }
 
 // giveBack gives back what name returns. Meanwhile no call books in the line of the key. It moves
@@ -93,20 +91,19 @@ type giveBack struct {
 //
 // It reports whether it asked the store, or found that there is nothing to give back.
 func (k *KeyedLimiter) giveBack(
-	ctx context.Context, key string, alone bool, name func(*line) (giveBack, error),
+	ctx context.Context, key string, alone bool, name func(*line.Line) (giveBack, error),
 ) (asked bool, err error) {
-	ln, ctx, err := k.lines.start(ctx, key, returning, 0)
+	ln, ctx, err := k.start(ctx, key, line.Returning, 0)
 	if err != nil {
 		return false, err
 	}
-	defer k.lines.end(ln)
-	if alone && k.lines.booksIn(ln) {
-		select {
-		case ln.giving <- struct{}{}:
-			defer func() { <-ln.giving }()
-		case <-ctx.Done():
-			return false, ctx.Err()
+	defer ln.End()
+	if alone {
+		done, err := ln.Alone(ctx)
+		if err != nil {
+			return false, err
 		}
+		defer done()
 	}
 	g, err := name(ln)
 	if err != nil || g.plan == nil {
@@ -114,88 +111,24 @@ func (k *KeyedLimiter) giveBack(
 	}
 	a, err := k.store.Do(ctx, Request{Plan: g.plan, Key: key, Ask: g.ask})
 	if err == nil {
-		k.lines.givenBack(ln, g, a)
+		ln.GivenBack(g.line, a.Delay, exact.After(a.At, a.ResetAfter))
 	}
 	return true, err
 }
 
-// booksIn reports whether a waiter in the line has booked.
-func (ls *lines) booksIn(ln *line) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return ln.booked != &ln.ends
-}
-
 // ofGrant gives back n events of a grant at the instant now of the store. If all later bookings are
 // those of the last run of the line, these are to move up.
-func (ls *lines) ofGrant(ln *line, g *grant, n int, now int64) giveBack {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if g.books() && ln.booked.run.follows(g.plan, g.end()) {
-		if counting := g.counting(n, now); counting > 0 {
-			back := ls.ofRun(ln, counting)
-			if back.start = 0; n == g.n { // else the run follows what the grant keeps
-				back.start = g.start()
-			}
-			return back
+func ofGrant(ln *line.Line, g *grant, n int, now int64) giveBack {
+	if b := g.booking(); !b.Apart {
+		if back, ok := ln.BackBefore(b, n, g.counting(n, now)); ok {
+			return ofLine(back)
 		}
 	}
 	return giveBack{plan: g.plan, ask: g.back(n)}
 }
 
-// ofWaiter gives back the place of w, which is about to leave, and the places of all others of the
-// last run that are. Bookings behind a place of another run stay where they are.
-func (ls *lines) ofWaiter(w *waiter) (back giveBack) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	switch r := w.line.booked.run; {
-	case w.gone:
-	case w.run == nil || w.run != r || r.degraded:
-		ls.unlink(w)
-	default:
-		back = ls.ofRun(w.line, 0)
-	}
-	return back
-}
-
-// ofRun takes the waiters of the last run that are about to leave out of the line. It gives back
-// their events, and n that were booked before the run.
-func (ls *lines) ofRun(ln *line, n int) giveBack {
-	r, w, behind := ln.booked.run, ln.booked, 0
-	for ; w.run == r; w = w.prev {
-		if w.leaving {
-			behind += min(w.n, math.MaxInt-behind)
-			ls.unlink(w)
-		} else {
-			w.behind = behind
-		}
-	}
-	n += min(behind, math.MaxInt-n)
-	return giveBack{r.plan, r.back(n), r, w.next, r.start}
-}
-
-// givenBack moves up the waiters of the last run, as the answer says. Each moves by the share of
-// the events before its own, but not past the waiter before it. Waiters that have not booked ask at
-// once.
-func (ls *lines) givenBack(ln *line, g giveBack, a Answer) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	at := ln.watcher.at
-	// Even where nobody moves up by a whole nanosecond, the run may end sooner.
-	if end := exact.After(a.At, a.ResetAfter); g.run != nil && (a.Delay > 0 || end < g.run.end) {
-		g.run.start, g.run.end = g.start, min(end, g.run.end-int64(a.Delay))
-		first, all := g.first, -g.ask.N
-		for first.gone { // meanwhile
-			first = first.next
-		}
-		for w := first; w.run == g.run; w = w.next {
-			up := int64(exact.Portion(uint64(a.Delay), uint64(all-w.behind), uint64(all)))
-			w.at = max(w.at-up, w.prev.at)
-		}
-		first.merge()
-	}
-	if ln.watcher.at < at {
-		ln.watcher.signal()
-	}
-	ln.askNow()
+// ofLine gives back what a line says.
+func ofLine(b line.Back) giveBack {
+	charges := []Charge{{N: b.N, For: time.Duration(b.End - b.At)}}
+	return giveBack{b.By.(by).Plan, Ask{N: -b.N, GrantedAt: b.At, Charges: &charges}, b}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/line"
 )
 
 // A grant is a number of events that a store has granted. It identifies them when they are given
@@ -61,8 +62,24 @@ func newGrant(s *Plan, n int, a Answer, charges []Charge) grant {
 	return g
 }
 
-// books reports whether the grant is of a single policy, which may book ahead.
-func (g *grant) books() bool { return len(g.charges) == 1 && !g.degraded }
+// booking is the grant as a line knows it. Only a single policy may book ahead.
+func (g *grant) booking() line.Booking {
+	return line.Booking{
+		By: by{g.plan}, N: g.n, At: g.at, Start: g.start(), End: g.end(),
+		Apart: len(g.charges) != 1 || g.degraded,
+	}
+}
+
+// by is a Plan as a line knows it.
+type by struct{ *Plan }
+
+// Equal implements [line.Policy].
+func (b by) Equal(other line.Policy) bool { return b.Plan.Equal(other.(by).Plan) }
+
+// Follows implements [line.Policy]. The numbers may differ.
+func (b by) Follows(other line.Policy) bool {
+	return b.Equal(other) || sameShape(b.rule(), other.(by).rule())
+}
 
 // start and end are the instants of the store between which a bucket pays for the events.
 func (g *grant) start() int64 { return exact.After(g.at, g.charges[0].Before) }

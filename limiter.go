@@ -30,6 +30,8 @@ import (
 	"errors"
 	"math"
 	"time"
+
+	"github.com/weir-go/weir/internal/line"
 )
 
 // Limiter is the interface that callers and middleware accept. [New] returns one, a
@@ -87,10 +89,11 @@ var (
 // KeyedLimiter is a [Limiter] with one allowance per key. [New] makes it. It is safe for concurrent
 // use.
 type KeyedLimiter struct {
-	plans plans
-	store Store
-	mem   *MemStore // store if it is one, else nil: spares Allow the way through the interface
-	lines lines
+	plans  plans
+	store  Store
+	mem    *MemStore // store if it is one, else nil: spares Allow the way through the interface
+	lines  line.Lines
+	resets resets
 }
 
 var _ Limiter = (*KeyedLimiter)(nil)

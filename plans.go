@@ -82,7 +82,7 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 		return err
 	}
 	k.plans.usual.Store(s)
-	for _, key := range k.lines.keys() {
+	for _, key := range k.lines.Keys() {
 		err = errors.Join(err, k.renew(ctx, key, false))
 	}
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+
+	"github.com/weir-go/weir/internal/line"
 )
 
 // renew gives the waiters for a key new turns, because the policy has changed, or because the key
@@ -11,17 +13,17 @@ import (
 // own policy. If one books nothing, it and those behind it ask when they are first. Meanwhile no
 // waiter joins or leaves.
 func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error {
-	ln, waited, err := k.lines.start(ctx, key, renewing, 0)
+	ln, waited, err := k.start(ctx, key, line.Renewing, 0)
 	if err != nil {
 		return err
 	}
-	defer k.lines.end(ln)
+	defer ln.End()
 	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return err
 	}
 	if forget {
-		k.lines.reset(key, k.plans.clock.now())
+		k.resets.reset(key, k.plans.clock.now())
 		if _, err := k.store.Do(waited, Request{Plan: plan, Key: key, Forget: true}); err != nil {
 			return err
 		}
@@ -36,27 +38,28 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 // freePlaces gives back what was booked, the last run first, unless it is forgotten. If the store
 // fails, the waiters before keep their bookings. A booking stays charged if it cannot be freed,
 // because others have booked behind it.
-func (k *KeyedLimiter) freePlaces(ctx context.Context, ln *line, forgotten bool) error {
-	for r, n := k.lines.unbook(ln, nil); r != nil; r, n = k.lines.unbook(ln, r) {
-		if forgotten || r.degraded {
-			continue
+func (k *KeyedLimiter) freePlaces(ctx context.Context, ln *line.Line, forgotten bool) error {
+	for back, ok := ln.Unbook(); ok; back, ok = ln.Unbook() {
+		if !forgotten && !back.Apart {
+			g := ofLine(back)
+			if _, err := k.store.Do(ctx, Request{Plan: g.plan, Key: ln.Key(), Ask: g.ask}); err != nil {
+				return err
+			}
 		}
-		if _, err := k.store.Do(ctx, Request{Plan: r.plan, Key: ln.key, Ask: r.back(n)}); err != nil {
-			return err
-		}
+		ln.Freed(back)
 	}
 	return nil
 }
 
 // askForPlaces asks for the waiters that have not booked, until one books nothing.
-func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line) (faults error) {
-	for last := (*waiter)(nil); ; {
-		w, before := k.lines.next(ln)
+func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults error) {
+	for last := (*line.Waiter)(nil); ; {
+		w := ln.Next()
 		if w == nil || w == last {
 			return faults
 		}
-		plan, err := k.plans.of(w.ctx, ln.key)
-		if err == nil && !before.by(plan) { // it could overtake those of the other policy
+		plan, err := k.plans.of(w.Ctx, ln.Key())
+		if err == nil && !w.MayBook(by{plan}) { // it could overtake those of the other policy
 			return faults
 		}
 		if err == nil {
@@ -67,39 +70,8 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line) (faults error
 		case err != nil && ctx.Err() != nil: // which is not that of w
 			return faults
 		case err != nil:
-			k.lines.drop(w, err)
+			w.Drop(err)
 		}
 		last = w
 	}
-}
-
-// unbook marks the waiters of the freed run, the last, as not booked. It returns the run that is
-// then the last, if there is one, and how many events were booked in it.
-func (ls *lines) unbook(ln *line, freed *run) (r *run, n int) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ln.askAt = 0 // the answer is out of date
-	for ; freed != nil && ln.booked.run == freed; ln.booked = ln.booked.prev {
-		ln.booked.run = nil
-	}
-	r = ln.booked.run
-	for w := ln.booked; r != nil && w.run == r; w = w.prev {
-		n += min(w.n, math.MaxInt-n)
-	}
-	return r, n
-}
-
-// next returns the first waiter that has not booked, if there is one, and the run of the waiter
-// before it. A waiter that is about to leave needs no turn.
-func (ls *lines) next(ln *line) (*waiter, *run) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	w := ln.booked.next
-	for ; w.leaving; w = w.next {
-		ls.unlink(w)
-	}
-	if w == &ln.ends {
-		w = nil
-	}
-	return w, ln.booked.run
 }

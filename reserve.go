@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/line"
 )
 
 // Reserve books n events of key before their true number is known. It is for two cases:
@@ -46,11 +47,11 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	if err := k.check(ctx, n); err != nil {
 		return nil, err
 	}
-	ln, ctx, err := k.lines.start(ctx, key, returning, 0)
+	ln, ctx, err := k.start(ctx, key, line.Returning, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer k.lines.end(ln)
+	defer ln.End()
 	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	return &Reservation{
 		Result: a.Result, limiter: k, key: key, settling: make(chan struct{}, 1),
 		grant: a.grant, at: exact.After(a.now, a.Delay), ahead: ahead,
-		reset: k.lines.reserved(a.grant.at-ahead, a.grant.charges),
+		reset: k.resets.reserved(a.grant.at-ahead, a.grant.charges),
 	}, nil
 }
 
@@ -190,15 +191,15 @@ func (r *Reservation) settleFirst(ctx context.Context, actual int) (asked bool, 
 	case more > 0:
 		_, err = k.store.Do(ctx, Request{Plan: r.grant.plan, Key: r.key, Ask: Ask{N: more, Mode: Regardless}})
 	case more < 0 && !r.Degraded:
-		return k.giveBack(ctx, r.key, true, func(ln *line) (giveBack, error) {
+		return k.giveBack(ctx, r.key, true, func(ln *line.Line) (giveBack, error) {
 			// All that tokens know of bookings is when the last one goes. If that were freed in
 			// part, it would seem to go earlier, and others who give back would free what it needs
 			// when it does go.
 			keeps := actual > 0 && r.Delay() > 0 && !isQueue(r.grant.plan.Decider)
-			if keeps || k.lines.forgot(r.key, r.reset) {
+			if keeps || k.resets.forgot(r.key, r.reset) {
 				return giveBack{}, nil
 			}
-			return k.lines.ofGrant(ln, &r.grant, -more, k.plans.clock.now()+r.ahead), nil
+			return ofGrant(ln, &r.grant, -more, k.plans.clock.now()+r.ahead), nil
 		})
 	}
 	return true, err

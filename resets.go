@@ -1,12 +1,16 @@
 package weir
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // resets are the keys that were reset. Reservations that a reset forgot have nothing to give back.
 // What a key has counted since was granted to others, even where it looks the same.
 //
 // A key is kept only while a reservation from before its reset may still count.
 type resets struct {
+	mu     sync.Mutex
 	number uint64           // of those there were
 	open   int64            // when nothing reserved counts any more, by the limiter's clock
 	keys   map[string]reset // the last of each key
@@ -19,21 +23,20 @@ type reset struct {
 
 // reserved records what was reserved at an instant, if anything. It returns the number of the last
 // reset before it.
-func (ls *lines) reserved(at int64, charges []Charge) uint64 {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+func (rs *resets) reserved(at int64, charges []Charge) uint64 {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
 	for _, c := range charges {
-		ls.resets.open = max(ls.resets.open, c.until(at))
+		rs.open = max(rs.open, c.until(at))
 	}
-	return ls.resets.number
+	return rs.number
 }
 
 // reset records that a key is reset at the instant now. It is called before the store is asked,
 // because an error may hide that the key was reset.
-func (ls *lines) reset(key string, now int64) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	rs := &ls.resets
+func (rs *resets) reset(key string, now int64) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
 	for old, r := range rs.keys {
 		if r.until > now {
 			break
@@ -51,8 +54,8 @@ func (ls *lines) reset(key string, now int64) {
 }
 
 // forgot reports whether the key was reset since the reset of that number.
-func (ls *lines) forgot(key string, number uint64) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return ls.resets.keys[key].number > number
+func (rs *resets) forgot(key string, number uint64) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.keys[key].number > number
 }

@@ -101,14 +101,14 @@ func TestR22_ResetsAreForgotten(t *testing.T) {
 		}
 	}
 	reset(1000)
-	assert.Empty(t, l.lines.resets.keys, "nothing was reserved")
+	assert.Empty(t, l.resets.keys, "nothing was reserved")
 	_, err := l.Reserve(ctx, "k", 1)
 	require.NoError(t, err)
 	reset(1000)
-	assert.Len(t, l.lines.resets.keys, 1000)
+	assert.Len(t, l.resets.keys, 1000)
 	clock.Time = clock.Add(time.Minute)
 	reset(1)
-	assert.Empty(t, l.lines.resets.keys)
+	assert.Empty(t, l.resets.keys)
 }
 
 // R16: a reset that was carried out may be reported as an error. What was reserved before gives nothing back then.
@@ -146,14 +146,14 @@ func TestP23_AResetKeepsLittle(t *testing.T) {
 	_, err = l.Reserve(ctx, "debtor", 1)
 	require.NoError(t, err)
 	require.NoError(t, l.Reset(ctx, "k"))
-	assert.Empty(t, l.lines.resets.keys)
+	assert.Empty(t, l.resets.keys)
 
 	_, err = l.Reserve(ctx, "other", 1)
 	require.NoError(t, err)
 	key := strings.Repeat("key", 1000)
 	require.NoError(t, l.Reset(ctx, key[:3]))
-	require.Len(t, l.lines.resets.keys, 1)
-	for kept := range l.lines.resets.keys {
+	require.Len(t, l.resets.keys, 1)
+	for kept := range l.resets.keys {
 		assert.Equal(t, "key", kept)
 		assert.NotSame(t, unsafe.StringData(key), unsafe.StringData(kept))
 	}

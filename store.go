@@ -85,6 +85,12 @@ type Plan struct {
 // back.
 func (p *Plan) Now() int64 { return p.clock.now() }
 
+// limit is the most events that the policy grants at once.
+func (p *Plan) limit() int {
+	_, look := p.Decider.Decide(make([]uint64, p.Decider.Words()), p.Now(), Ask{})
+	return look.Limit
+}
+
 func (p *Plan) rule() Rule { return Rule{Policy: p.Policy, Decider: p.Decider} }
 
 // Equal reports whether requests of p and q always have the same answers: whether they are plans of

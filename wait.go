@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/weir-go/weir/internal/line"
 )
 
 // Wait implements [Limiter]. The waiters of a key in one process are served in the order in which
@@ -64,7 +66,7 @@ func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 	if w == nil {
 		return err
 	}
-	defer k.lines.drop(w, nil) // even if a clock panics, or its place could not be given back
+	defer w.Drop(nil) // even if a clock panics, or its place could not be given back
 	// SetPolicy may have looked for those who wait before w was one of them.
 	if k.plans.usual.Load() != usual {
 		_ = k.renew(ctx, key, false) // an error is that of w, too, or that of ctx
@@ -72,37 +74,63 @@ func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 	return k.await(ctx, key, w)
 }
 
+// start starts an activity of the line of a key, which asks the store with the context that it
+// returns: [Waited] tells how long it has waited.
+func (k *KeyedLimiter) start(
+	ctx context.Context, key string, kind line.Activity, n int,
+) (*line.Line, context.Context, error) {
+	ln, since, err := k.lines.Start(ctx, key, kind, n)
+	if !since.IsZero() {
+		ctx = context.WithValue(ctx, sinceKey{}, since)
+	}
+	return ln, ctx, err
+}
+
 // join asks for n events now or later. If they are granted now, it returns no waiter and no error.
-func (k *KeyedLimiter) join(ctx context.Context, key string, n int) (*waiter, error) {
-	in := k.lines.tickets.Add(1) // it may have to wait for what is under way: others who come then are behind
-	ln, asking, err := k.lines.start(ctx, key, joining, n)
+func (k *KeyedLimiter) join(ctx context.Context, key string, n int) (*line.Waiter, error) {
+	w := k.lines.NewWaiter(ctx, n)
+	ln, asking, err := k.start(ctx, key, line.Joining, n)
 	if err != nil {
 		return nil, err
 	}
-	defer k.lines.end(ln)
+	defer ln.End()
 	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	w, patience := &waiter{line: ln, ctx: ctx, n: n, in: in}, k.patience(ctx)
-	waits, err := k.lines.come(w, plan, patience, k.plans.clock.now())
-	if err == nil && !waits {
-		waits, err = k.place(asking, w, plan, patience)
-	}
-	if err != nil || !waits {
-		return nil, cmp.Or(err, w.err)
+	patience := k.patience(ctx)
+	entry := w.Come(ln, by{plan}, patience, k.plans.clock.now())
+	switch {
+	case entry == line.Asks:
+		waits, err := k.place(asking, w, plan, patience)
+		if err != nil || !waits {
+			return nil, cmp.Or(err, w.Err())
+		}
+	case n > plan.limit():
+		w.Drop(nil)
+		return nil, ErrNeverFits
+	case entry == line.TooLate:
+		return nil, ErrTooLate
 	}
 	return w, nil
 }
 
 // place asks the store for w, by the policy of s, and reports whether w then waits.
-func (k *KeyedLimiter) place(ctx context.Context, w *waiter, s *Plan, patience time.Duration) (bool, error) {
-	r, err := k.ask(ctx, s, w.line.key, Ask{N: w.n, MaxWait: patience})
+func (k *KeyedLimiter) place(ctx context.Context, w *line.Waiter, s *Plan, patience time.Duration) (bool, error) {
+	r, err := k.ask(ctx, s, w.Line().Key(), Ask{N: w.N, MaxWait: patience})
 	if err != nil {
-		k.lines.failed(w.line)
+		w.Line().Together()
 		return false, err
 	}
-	return k.lines.place(w, s, &r, patience), nil
+	if err := refused(r.Answer, w.N, patience); err != nil {
+		w.Drop(err)
+		return false, nil
+	}
+	reply := line.Reply{Granted: r.Allowed, Now: r.now, Delay: r.RetryAfter, Left: r.Remaining}
+	if r.Allowed {
+		reply.Booking, reply.Delay = r.grant.booking(), r.Delay
+	}
+	return w.Place(&reply), nil
 }
 
 // patience returns how long ctx allows its caller to wait.
@@ -131,15 +159,15 @@ func refused(a Answer, n int, patience time.Duration) error {
 
 // await returns when w has had its turn, or ctx has ended. Only the first waiter of a line watches
 // the time. When it goes, it wakes the next.
-func (k *KeyedLimiter) await(ctx context.Context, key string, w *waiter) error {
+func (k *KeyedLimiter) await(ctx context.Context, key string, w *line.Waiter) error {
 	for ended := false; ; {
-		turn, left := k.lines.turn(w, k.plans.clock.now())
+		turn, left := w.Turn(k.plans.clock.now())
 		switch turn {
-		case granted:
+		case line.Granted:
 			return nil
-		case failed:
-			return w.err
-		case mayAsk:
+		case line.Failed:
+			return w.Err()
+		case line.MayAsk:
 			k.askAgain(ctx, key, w)
 			if ended = ctx.Err() != nil; !ended {
 				continue
@@ -149,12 +177,12 @@ func (k *KeyedLimiter) await(ctx context.Context, key string, w *waiter) error {
 			return k.leave(ctx, key, w)
 		}
 		var timer <-chan time.Time
-		if turn == first {
+		if turn == line.First {
 			timer = k.plans.clock.orSystem().After(left)
 		}
 		select {
 		case <-timer:
-		case <-w.wake:
+		case <-w.Wake():
 		case <-ctx.Done():
 			ended = true // but a waiter whose turn has come by now is served
 		}
@@ -163,34 +191,39 @@ func (k *KeyedLimiter) await(ctx context.Context, key string, w *waiter) error {
 
 // askAgain asks the store for w, the first waiter that has not booked. If ctx ends before, it does
 // nothing.
-func (k *KeyedLimiter) askAgain(ctx context.Context, key string, w *waiter) {
-	ln, asking, err := k.lines.start(ctx, key, joining, w.n)
+func (k *KeyedLimiter) askAgain(ctx context.Context, key string, w *line.Waiter) {
+	ln, asking, err := k.start(ctx, key, line.Joining, w.N)
 	if err != nil {
 		return
 	}
-	defer k.lines.end(ln)
-	if turn, _ := k.lines.turn(w, k.plans.clock.now()); turn != mayAsk { // it was given a new one
+	defer ln.End()
+	if turn, _ := w.Turn(k.plans.clock.now()); turn != line.MayAsk { // it was given a new one
 		return
 	}
 	plan, err := k.plans.of(ctx, key)
-	if err == nil && k.lines.mayBook(w, plan) {
+	if err == nil && w.MayBook(by{plan}) {
 		_, err = k.place(asking, w, plan, k.patience(ctx))
 	}
 	if err != nil {
-		k.lines.drop(w, err)
+		w.Drop(err)
 	}
 }
 
 // leave takes w out of its line, because ctx has ended. The place that w had booked is given back,
 // and the waiters behind it can move up.
-func (k *KeyedLimiter) leave(ctx context.Context, key string, w *waiter) error {
-	switch k.lines.leaves(w) {
-	case granted:
+func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) error {
+	switch w.Leave() {
+	case line.Granted:
 		return nil
-	case behind:
+	case line.Behind:
 		soon, cancel := unended(ctx)
 		defer cancel()
-		_, _ = k.giveBack(soon, key, true, func(*line) (giveBack, error) { return k.lines.ofWaiter(w), nil })
+		_, _ = k.giveBack(soon, key, true, func(*line.Line) (g giveBack, err error) {
+			if back, ok := w.Back(); ok {
+				g = ofLine(back)
+			}
+			return g, nil
+		})
 	}
 	return ctx.Err()
 }

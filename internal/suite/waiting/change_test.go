@@ -75,7 +75,7 @@ func TestSetPolicy_StaysInOneStore(t *testing.T) {
 }
 
 // One who joins behind those of another plan stands behind them, and asks nobody. If the last of them goes too late
-// for it, it is told so at once.
+// for it, or if it can never be granted, it is told so at once.
 func TestWithPolicyFor_JoinerInAHurry(t *testing.T) {
 	var plan atomic.Value
 	plan.Store(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 99})
@@ -90,7 +90,7 @@ func TestWithPolicyFor_JoinerInAHurry(t *testing.T) {
 		c.come("too many", 100)
 		c.come("e", 1)
 		c.end()
-		c.want("a 0s", "hasty 0s too-late", "b 1s", "c 2s", "in time, as far as it can be told 2s deadline", "d 3s", "too many 3s never-fits", "e 3.1s")
+		c.want("a 0s", "hasty 0s too-late", "too many 0s never-fits", "b 1s", "c 2s", "in time, as far as it can be told 2s deadline", "d 3s", "e 3.1s")
 	}, weir.WithPolicyFor(func(context.Context, string) weir.Policy { return plan.Load().(weir.Policy) }))
 }
 

@@ -1,4 +1,4 @@
-package weir
+package line
 
 import (
 	"math/rand/v2"
@@ -11,23 +11,29 @@ import (
 
 // A naivePlace is a waiter in a naive line, a slice with the instants written out.
 type naivePlace struct {
-	*waiter
+	*Waiter
 	at int64
 }
 
 // under does what is done while an activity of the kind is under way.
-func under(ls *lines, kind activity, do func(ln *line)) {
+func under(ls *Lines, kind Activity, do func(ln *Line)) {
 	ln, _, _ := ls.enter("k", kind, 1)
 	do(ln)
-	ls.end(ln)
+	ln.End()
 }
+
+// alike is the policy of all bookings.
+type alike struct{}
+
+func (alike) Equal(Policy) bool   { return true }
+func (alike) Follows(Policy) bool { return true }
 
 // booked is the reply by which one books the instant at. The store has granted it at its instant granted, and it pays
 // for it from start to end.
-func booked(granted, start, end, now, at int64) *reply {
-	return &reply{
-		Answer: Answer{Result: Result{Allowed: true}, Delay: time.Duration(at - now)}, now: now,
-		grant: grant{n: 1, at: granted, charges: []Charge{{1, time.Duration(start - granted), time.Duration(end - granted)}}},
+func booked(granted, start, end, now, at int64) *Reply {
+	return &Reply{
+		Granted: true, Delay: time.Duration(at - now), Now: now,
+		Booking: Booking{By: alike{}, N: 1, At: granted, Start: start, End: end},
 	}
 }
 
@@ -36,7 +42,7 @@ func TestLine_IsANaiveLine(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		var (
-			ls    lines
+			ls    Lines
 			naive []naivePlace
 			now   int64
 			one   = new(run) // all are of one run
@@ -50,9 +56,9 @@ func TestLine_IsANaiveLine(t *testing.T) {
 		for range 400 {
 			switch random.IntN(4) {
 			case 0, 1: // somebody joins; often at the same time as others, and at an instant before theirs
-				under(&ls, joining, func(ln *line) {
-					w := &waiter{line: ln, n: 1 + random.IntN(3), in: ls.tickets.Add(1)}
-					if behind, err := ls.come(w, nil, 0, now); behind || err != nil {
+				under(&ls, Joining, func(ln *Line) {
+					w := ls.NewWaiter(t.Context(), 1+random.IntN(3))
+					if w.Come(ln, alike{}, 0, now) != Asks {
 						t.Fatal("all have booked")
 					}
 					pass()
@@ -66,30 +72,31 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					if i > 0 {
 						at = max(at, naive[i-1].at)
 					}
-					require.True(t, ls.place(w, nil, booked(1, 1, 2, now, at), 0))
-					w.run, *one = one, run{}
+					require.True(t, w.Place(booked(1, 1, 2, now, at)))
+					w.run, *one = one, run{Booking{By: alike{}}}
 					naive = slices.Insert(naive, i, naivePlace{w, at})
 				})
 			case 2: // some give up; those behind move up, each by its share
 				if len(naive) == 0 {
 					continue
 				}
-				under(&ls, returning, func(ln *line) {
+				under(&ls, Returning, func(ln *Line) {
 					d, all := random.Int64N(20), int64(0)
 					for range 1 + random.IntN(3) {
-						if w := naive[random.IntN(len(naive))].waiter; !w.leaving {
-							require.Equal(t, behind, ls.leaves(w))
-							all += int64(w.n)
+						if w := naive[random.IntN(len(naive))].Waiter; !w.leaving {
+							require.Equal(t, Behind, w.Leave())
+							all += int64(w.N)
 						}
 					}
 					i := slices.IndexFunc(naive, func(p naivePlace) bool { return p.leaving })
-					back := ls.ofWaiter(naive[i].waiter)
-					require.EqualValues(t, -all, back.ask.N)
-					ls.givenBack(ln, back, Answer{Delay: time.Duration(d)})
+					back, ok := naive[i].Back()
+					require.True(t, ok)
+					require.EqualValues(t, all, back.N)
+					ln.GivenBack(back, time.Duration(d), 0)
 					before, least := int64(0), int64(0)
 					for i, p := range naive {
 						if p.leaving {
-							before += int64(p.n)
+							before += int64(p.N)
 						} else {
 							naive[i].at = max(p.at-d*before/all, least)
 							least = naive[i].at
@@ -102,17 +109,17 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					continue
 				}
 				now += random.Int64N(15)
-				w := naive[random.IntN(len(naive))].waiter
-				turn, left := ls.turn(w, now)
+				w := naive[random.IntN(len(naive))].Waiter
+				turn, left := w.Turn(now)
 				pass()
 				switch {
 				case w.gone:
-					require.Equal(t, granted, turn)
-				case naive[0].waiter == w:
-					require.Equal(t, first, turn)
+					require.Equal(t, Granted, turn)
+				case naive[0].Waiter == w:
+					require.Equal(t, First, turn)
 					require.Equal(t, time.Duration(naive[0].at-now), left)
 				default:
-					require.Equal(t, behind, turn)
+					require.Equal(t, Behind, turn)
 				}
 			}
 			requireLine(t, &ls, naive)
@@ -122,7 +129,7 @@ func TestLine_IsANaiveLine(t *testing.T) {
 
 // requireLine requires that the line is the naive one, read forwards and backwards, and that it is
 // remembered only while somebody is in it.
-func requireLine(t *testing.T, ls *lines, naive []naivePlace) {
+func requireLine(t *testing.T, ls *Lines, naive []naivePlace) {
 	t.Helper()
 	ln := ls.all["k"]
 	if len(naive) == 0 {
@@ -134,7 +141,7 @@ func requireLine(t *testing.T, ls *lines, naive []naivePlace) {
 	for i, want := range naive {
 		w := before.next
 		require.Same(t, before, w.prev)
-		require.Same(t, want.waiter, w, "place %d", i)
+		require.Same(t, want.Waiter, w, "place %d", i)
 		require.Equal(t, want.at, w.at, "place %d", i)
 		require.False(t, w.gone)
 		before = w
@@ -158,10 +165,10 @@ func TestLine_Runs(t *testing.T) {
 		{"others between all", [][2]int64{{10, 11}, {12, 13}, {14, 15}}, []int{0, 1, 2}},
 		{"another has left", [][2]int64{{10, 11}, {11, 12}, {11, 12}}, []int{0, 0, 1}},
 	} {
-		var ls lines
+		var ls Lines
 		for _, b := range test.bookings {
-			under(&ls, joining, func(ln *line) {
-				ls.place(&waiter{line: ln, n: 1}, nil, booked(5, b[0], b[1], 5, b[1]), 0)
+			under(&ls, Joining, func(ln *Line) {
+				(&Waiter{line: ln, N: 1}).Place(booked(5, b[0], b[1], 5, b[1]))
 			})
 		}
 		var runs []*run
@@ -181,49 +188,49 @@ func TestLine_Runs(t *testing.T) {
 
 // In a line whose waiters ask again, whoever becomes the first may ask at once.
 func TestLine_TheNextMayAsk(t *testing.T) {
-	var ls lines
-	ln, _, _ := ls.enter("k", joining, 1)
-	a, b := &waiter{line: ln, n: 1}, &waiter{line: ln, n: 1}
-	ls.place(a, nil, &reply{Answer: Answer{Result: Result{Limit: 1, RetryAfter: 10}}}, 99)
-	ls.place(b, nil, &reply{Answer: Answer{Result: Result{Limit: 1, RetryAfter: 99}}}, 99)
-	ls.end(ln)
+	var ls Lines
+	ln, _, _ := ls.enter("k", Joining, 1)
+	a, b := &Waiter{line: ln, N: 1}, &Waiter{line: ln, N: 1}
+	a.Place(&Reply{Delay: 10})
+	b.Place(&Reply{Delay: 99})
+	ln.End()
 	for _, test := range []struct {
-		w    *waiter
+		w    *Waiter
 		now  int64
-		want turn
-	}{{a, 9, first}, {b, 9, behind}, {a, 10, mayAsk}, {b, 10, behind}} {
-		got, _ := ls.turn(test.w, test.now)
+		want Turn
+	}{{a, 9, First}, {b, 9, Behind}, {a, 10, MayAsk}, {b, 10, Behind}} {
+		got, _ := test.w.Turn(test.now)
 		require.Equal(t, test.want, got)
 	}
-	ls.place(a, nil, &reply{Answer: Answer{Result: Result{Limit: 1, RetryAfter: 10}}, now: 10}, 99)
-	got, left := ls.turn(a, 12)
-	require.Equal(t, first, got)
+	a.Place(&Reply{Delay: 10, Now: 10})
+	got, left := a.Turn(12)
+	require.Equal(t, First, got)
 	require.Equal(t, time.Duration(8), left)
-	ls.drop(a, nil)
+	a.Drop(nil)
 	require.Len(t, b.wake, 1)
-	got, _ = ls.turn(b, 12)
-	require.Equal(t, mayAsk, got)
-	ls.drop(b, nil)
+	got, _ = b.Turn(12)
+	require.Equal(t, MayAsk, got)
+	b.Drop(nil)
 	require.Empty(t, ls.all)
 }
 
 // However much is given back, those who wait do not move up to before time began, nor past each other.
 func TestLine_GivenBackMoreThanThereIs(t *testing.T) {
-	var ls lines
-	under(&ls, joining, func(ln *line) {
-		ls.place(&waiter{line: ln, n: 1}, nil, booked(1, 1, 10, 1, 10), 0)
-		ls.place(&waiter{line: ln, n: 1}, nil, booked(1, 20, 30, 1, 20), 0)
+	var ls Lines
+	under(&ls, Joining, func(ln *Line) {
+		(&Waiter{line: ln, N: 1}).Place(booked(1, 1, 10, 1, 10))
+		(&Waiter{line: ln, N: 1}).Place(booked(1, 20, 30, 1, 20))
 	})
 	ln := ls.all["k"]
 	back := func() {
 		for range 3 {
-			ls.givenBack(ln, ls.ofRun(ln, 1), Answer{Delay: 1 << 62})
+			ln.GivenBack(ln.backOfRun(1), 1<<62, 0)
 		}
 	}
 	a, b := ln.ends.next, ln.ends.prev
 	back()
 	requireLine(t, &ls, []naivePlace{{a, 10}, {b, 10}})
-	ls.drop(b, nil)
+	b.Drop(nil)
 	back()
 	requireLine(t, &ls, []naivePlace{{a, 0}})
 }

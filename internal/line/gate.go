@@ -1,4 +1,4 @@
-package weir
+package line
 
 import (
 	"context"
@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// An activity is work under way for a key that concerns its waiters. Activities of one kind run at
+// An Activity is work under way for a key that concerns its waiters. Activities of one kind run at
 // the same time, except renewals. They never overlap with those of another kind.
 //
 // When a place is given back, the waiters that have booked may move up. This depends on which came
 // first, the booking or the return, and only the store knows that. A return therefore waits for the
 // bookings under way, and bookings wait for the returns.
-type activity int
+type Activity int
 
 const (
-	joining   activity = iota // a waiter joins the line, with or without a booking, or asks again
-	returning                 // events are given back, or booked without joining the line
-	renewing                  // all waiters get new turns: the policy has changed, or the key was reset
+	Joining   Activity = iota // a waiter joins the line, with or without a booking, or asks again
+	Returning                 // events are given back, or booked without joining the line
+	Renewing                  // all waiters get new turns: the policy has changed, or the key was reset
 )
 
 // A batch is activities of one kind that wait until those under way for a key have ended. At most
@@ -29,7 +29,7 @@ const (
 // Bookings of a batch start one after the other, in the order in which their callers came. The
 // store could otherwise grant them in another.
 type batch struct {
-	kind    activity
+	kind    Activity
 	callers []*caller // that have not started
 	since   time.Time // the first of them has waited
 	begun   bool
@@ -40,49 +40,49 @@ type caller struct {
 	start chan struct{} // closed when it may start
 }
 
-// start waits until an activity of the kind may start, and end ends it. Between them the line of
-// the key is kept. start fails if ctx ends before. The activity asks the store with the context
-// that start returns. It is ctx, and reports by [Waited] how long its caller has waited.
+// Start waits until an activity of the kind may start, and End ends it. Between them the line of the
+// key is kept. n is how many events it is going to ask for. Start fails if ctx ends before. It
+// returns since when the caller has waited in real time, or zero if it has not.
 //
 // All of a batch count as waiting since the first of them came. A caller that comes later and waits
 // in the batch behind then does not wait longer for those that joined the first batch late.
-func (ls *lines) start(ctx context.Context, key string, kind activity, n int) (*line, context.Context, error) {
+func (ls *Lines) Start(ctx context.Context, key string, kind Activity, n int) (ln *Line, since time.Time, err error) {
 	ln, b, c := ls.enter(key, kind, n)
 	if b == nil {
-		return ln, ctx, nil
+		return ln, since, nil
 	}
 	select {
 	case <-c.start:
 	case <-ctx.Done():
-		if ls.giveUp(ln, b, c) {
-			return nil, nil, ctx.Err()
+		if ln.giveUp(b, c) {
+			return nil, since, ctx.Err()
 		}
 	}
-	return ln, context.WithValue(ctx, sinceKey{}, b.since), nil
+	return ln, b.since, nil
 }
 
 // enter returns the line of the key, and the batch to wait in and the place there, or none if an
 // activity of the kind may start now.
-func (ls *lines) enter(key string, kind activity, n int) (*line, *batch, *caller) {
+func (ls *Lines) enter(key string, kind Activity, n int) (*Line, *batch, *caller) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := ls.all[key]
 	if ln == nil {
 		if ls.all == nil {
-			ls.all = make(map[string]*line)
+			ls.all = make(map[string]*Line)
 		}
-		ln = &line{key: strings.Clone(key)}
+		ln = &Line{Lines: ls, key: strings.Clone(key)}
 		ln.ends.prev, ln.ends.next, ln.booked, ln.watcher = &ln.ends, &ln.ends, &ln.ends, &ln.ends
 		ls.all[ln.key] = ln
 	}
-	if ln.active == 0 || len(ln.next) == 0 && ln.kind == kind && kind != renewing {
+	if ln.active == 0 || len(ln.next) == 0 && ln.kind == kind && kind != Renewing {
 		ln.kind = kind
 		ln.active++
 		return ln, nil, nil
 	}
 	c := &caller{n, make(chan struct{})}
 	for _, b := range ln.next {
-		if b.kind == kind && kind != renewing && !b.begun {
+		if b.kind == kind && kind != Renewing && !b.begun {
 			b.callers = append(b.callers, c)
 			return ln, b, c
 		}
@@ -93,9 +93,9 @@ func (ls *lines) enter(key string, kind activity, n int) (*line, *batch, *caller
 }
 
 // giveUp takes one activity out of a batch. It reports false if it has started.
-func (ls *lines) giveUp(ln *line, b *batch, c *caller) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+func (ln *Line) giveUp(b *batch, c *caller) bool {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
 	i := slices.Index(b.callers, c)
 	if i < 0 {
 		return false
@@ -107,13 +107,14 @@ func (ls *lines) giveUp(ln *line, b *batch, c *caller) bool {
 	return true
 }
 
-func (ls *lines) end(ln *line) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+// End ends an activity.
+func (ln *Line) End() {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
 	if ln.active--; ln.active > 0 {
 		return
 	}
-	if ln.kind == renewing {
+	if ln.kind == Renewing {
 		ln.watcher.signal()
 		if asks := ln.booked.next; asks != ln.watcher {
 			asks.signal() // if the renewal failed it may have asked nobody
@@ -122,17 +123,17 @@ func (ls *lines) end(ln *line) {
 	if len(ln.next) > 0 {
 		b := ln.next[0]
 		ln.kind, b.begun = b.kind, true
-		if b.kind == joining {
+		if b.kind == Joining {
 			ln.startNext(1)
 		} else {
 			ln.startNext(len(b.callers))
 		}
 	}
-	ls.tidy(ln)
+	ln.tidy()
 }
 
 // startNext starts the first n of the batch that is next.
-func (ln *line) startNext(n int) {
+func (ln *Line) startNext(n int) {
 	b := ln.next[0]
 	for _, c := range b.callers[:n] {
 		close(c.start)
@@ -145,7 +146,7 @@ func (ln *line) startNext(n int) {
 
 // together starts the rest of a batch at once, if one has begun and its order cannot matter: there
 // are events left for all.
-func (ln *line) together(left int) {
+func (ln *Line) together(left int) {
 	if len(ln.next) == 0 || !ln.next[0].begun {
 		return
 	}
@@ -159,9 +160,5 @@ func (ln *line) together(left int) {
 	ln.startNext(len(callers))
 }
 
-// tidy forgets a line that has no waiters and no activity under way.
-func (ls *lines) tidy(ln *line) {
-	if ln.empty() && ln.active == 0 {
-		delete(ls.all, ln.key)
-	}
-}
+// renews reports whether all waiters are being given new turns. Until then none has a turn.
+func (ln *Line) renews() bool { return ln.active > 0 && ln.kind == Renewing }

@@ -1,4 +1,4 @@
-package weir
+package line
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func TestGate(t *testing.T) {
 		{"a B b c +9", "a"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var ls lines
+			var ls Lines
 			var mu sync.Mutex
 			inside, leave := map[string]bool{}, map[string]context.CancelFunc{}
 			for step := range strings.FieldsSeq(test.script) {
@@ -61,19 +61,19 @@ func TestGate(t *testing.T) {
 				case '-':
 					require.True(t, inside[who], "%s in %s", step, test.script)
 					delete(inside, who)
-					ls.end(ls.all["k"])
+					ls.all["k"].End()
 				default:
-					kind := joining
+					kind := Joining
 					if who < "a" {
-						kind = returning
+						kind = Returning
 					}
 					if who < "A" {
-						kind = renewing
+						kind = Renewing
 					}
 					var ctx context.Context
 					ctx, leave[who] = context.WithCancel(t.Context())
 					go func() {
-						if _, _, err := ls.start(ctx, "k", kind, 1); err == nil {
+						if _, _, err := ls.Start(ctx, "k", kind, 1); err == nil {
 							mu.Lock()
 							defer mu.Unlock()
 							inside[who] = true
@@ -93,7 +93,7 @@ func TestGate(t *testing.T) {
 			}
 			synctest.Wait()
 			for range names {
-				ls.end(ls.all["k"])
+				ls.all["k"].End()
 			}
 			assert.Empty(t, ls.all, test.script)
 		})

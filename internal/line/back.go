@@ -1,0 +1,112 @@
+package line
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/internal/exact"
+)
+
+// A Back is N events of a Booking that are to be given back to the store in one step: those of
+// waiters that are about to leave, and perhaps those of a booking before them.
+type Back struct {
+	Booking
+	run   *run    // the last of the line, whose bookings are to move up
+	first *Waiter // of those
+	start int64   // where the run starts then
+}
+
+// Alone waits until no other call that has called Alone gives back, and excludes others until done.
+// What each can free depends on the calls before, if a waiter has booked. It fails if ctx ends
+// before. An activity of kind Returning is under way.
+func (ln *Line) Alone(ctx context.Context) (done func(), err error) {
+	ln.mu.Lock()
+	booked := ln.booked != &ln.ends
+	ln.mu.Unlock()
+	if !booked {
+		return func() {}, nil
+	}
+	select {
+	case ln.giving <- struct{}{}:
+		return func() { <-ln.giving }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// BackBefore gives back n events of b, of which counting still count. It is for a booking that all
+// those of the last run follow, and no others. These are to move up. It reports false if others do.
+func (ln *Line) BackBefore(b Booking, n, counting int) (back Back, ok bool) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if counting <= 0 || !ln.booked.run.follows(b) {
+		return back, false
+	}
+	back = ln.backOfRun(counting)
+	if back.start = 0; n == b.N { // else the run follows what b keeps
+		back.start = b.Start
+	}
+	return back, true
+}
+
+// Back gives back the place of w, which is about to leave, and the places of all others of the last
+// run that are. Bookings behind a place of another run stay where they are. It reports false if
+// there is nothing to give back.
+func (w *Waiter) Back() (back Back, ok bool) {
+	ln := w.line
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	switch r := ln.booked.run; {
+	case w.gone:
+	case w.run == nil || w.run != r || r.Apart:
+		w.unlink()
+	default:
+		return ln.backOfRun(0), true
+	}
+	return back, false
+}
+
+// backOfRun takes the waiters of the last run that are about to leave out of the line. It gives back
+// their events, and n that were booked before the run.
+func (ln *Line) backOfRun(n int) Back {
+	r, w, behind := ln.booked.run, ln.booked, 0
+	for ; w.run == r; w = w.prev {
+		if w.leaving {
+			behind += min(w.N, math.MaxInt-behind)
+			w.unlink()
+		} else {
+			w.behind = behind
+		}
+	}
+	back := Back{r.Booking, r, w.next, r.Start}
+	back.N = n + min(behind, math.MaxInt-n)
+	return back
+}
+
+// GivenBack moves up the waiters of the last run after a give-back, by the time up. Each moves by
+// the share of the events before its own, but not past the waiter before it. The last is paid for at
+// end, by the clock of the store. Waiters that have not booked ask at once. The zero Back is of
+// events that nobody here waits behind.
+func (ln *Line) GivenBack(b Back, up time.Duration, end int64) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	at := ln.watcher.at
+	// Even where nobody moves up by a whole nanosecond, the run may end sooner.
+	if r := b.run; r != nil && (up > 0 || end < r.End) {
+		r.Start, r.End = b.start, min(end, r.End-int64(up))
+		first := b.first
+		for first.gone { // meanwhile
+			first = first.next
+		}
+		for w := first; w.run == r; w = w.next {
+			up := int64(exact.Portion(uint64(up), uint64(b.N-w.behind), uint64(b.N)))
+			w.at = max(w.at-up, w.prev.at)
+		}
+		first.merge()
+	}
+	if ln.watcher.at < at {
+		ln.watcher.signal()
+	}
+	ln.askNow()
+}

@@ -1,0 +1,169 @@
+// Package line keeps the callers who wait for a key: who is before whom, who may ask the store, and
+// when a place that was booked comes.
+//
+// It knows no store, no policy and no clock. Its callers bring instants, and what the store has
+// answered; it returns turns. All instants are nanoseconds since the Unix epoch. They are by the
+// clock of the limiter, unless a comment says that they are by the clock of the store.
+//
+// Its tests compare a line with a slice of instants, and play scripts of who comes and goes.
+package line
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// never is an instant that does not come.
+const never = math.MaxInt64
+
+// Lines are the waiting callers of a limiter, a line for each key. The zero value is ready. All
+// methods of this package are safe for concurrent use.
+type Lines struct {
+	mu      sync.Mutex
+	all     map[string]*Line // of the keys that have waiters, or for which an activity is under way
+	tickets atomic.Uint64    // of the waiters that have come, and that have joined, in their order
+}
+
+// A Line is the waiters for one key, in the order in which they came. Waiters that have booked come
+// first, and go at their instants. Of the others, the first asks the store. It asks when no waiter
+// is before it, or when those before it have booked by its policy. When it has booked, the next
+// asks. In this way waiters also book in a line that never empties.
+//
+// Its fields are guarded by the mutex of its Lines, except giving.
+type Line struct {
+	*Lines
+	key     string
+	ends    Waiter  // no waiter: its next is the first of the line, and its prev the last
+	booked  *Waiter // the last waiter that has booked, or &ends
+	watcher *Waiter // the first waiter that is not about to leave, or &ends: it watches the time
+	askAt   int64   // when the first of those who have not booked may ask, if it is not to wait until it watches the time
+
+	kind   Activity // of the activities under way,
+	active int      // so many
+	next   []*batch // those that wait for them to end
+
+	// giving is held by the call that gives back, because what each call can free depends on the
+	// calls before. It is made when the first waiter books, and so not during a give-back.
+	giving chan struct{}
+}
+
+// A Waiter is one place in a line.
+type Waiter struct {
+	Ctx context.Context // of its caller; the policy may depend on it
+	N   int             // events
+
+	line       *Line
+	prev, next *Waiter
+	run        *run          // the bookings that it belongs to, if it has booked
+	at         int64         // and when
+	behind     int           // of the events that are being given back, those behind its own
+	in         uint64        // its ticket: when it came
+	joined     uint64        // and when it joined the line
+	err        error         // why it has no turn, once it is gone
+	leaving    bool          // is about to leave, and does not watch the time any more
+	gone       bool          // has left the line
+	wake       chan struct{} // signals that it was granted, or is to look at the line again
+}
+
+// NewWaiter returns a waiter for n events that comes now. It is before all that come later, even if
+// it has to wait for what is under way.
+func (ls *Lines) NewWaiter(ctx context.Context, n int) *Waiter {
+	return &Waiter{Ctx: ctx, N: n, in: ls.tickets.Add(1)}
+}
+
+// Wake receives a signal when the waiter is to look at its turn.
+func (w *Waiter) Wake() <-chan struct{} { return w.wake }
+
+// Err is why a waiter that has left has no turn.
+func (w *Waiter) Err() error { return w.err }
+
+// Line is the line that the waiter has come to.
+func (w *Waiter) Line() *Line { return w.line }
+
+// Key is the key of the line.
+func (ln *Line) Key() string { return ln.key }
+
+// Keys returns the keys that have waiters.
+func (ls *Lines) Keys() []string {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	var keys []string
+	for key, ln := range ls.all {
+		if !ln.empty() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (ln *Line) empty() bool { return ln.ends.next == &ln.ends }
+
+// tidy forgets a line that has no waiters and no activity under way.
+func (ln *Line) tidy() {
+	if ln.empty() && ln.active == 0 {
+		delete(ln.all, ln.key)
+	}
+}
+
+// insert inserts w after prev.
+func (ln *Line) insert(prev, w *Waiter) {
+	w.joined, w.wake = ln.tickets.Add(1), make(chan struct{}, 1)
+	w.prev, w.next = prev, prev.next
+	w.prev.next, w.next.prev = w, w
+	for prev.leaving {
+		prev = prev.prev
+	}
+	if prev == &ln.ends {
+		ln.watcher = w
+	}
+}
+
+// unlink takes w out of its line, if it is still in it, and signals it. If w watched the time, the
+// next does.
+func (w *Waiter) unlink() {
+	ln := w.line
+	w.gone = true
+	if w.next == nil {
+		return
+	}
+	w.signal()
+	w.prev.next, w.next.prev = w.next, w.prev
+	if w == ln.booked {
+		ln.booked = w.prev
+	}
+	switch {
+	case w == ln.watcher:
+		ln.watch(w.next)
+	case w.prev == ln.booked: // it was the last waiter that has booked, or the first that has not
+		ln.askNow()
+	}
+	ln.tidy()
+}
+
+func (w *Waiter) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it has a signal that it has not seen yet, or is no waiter
+	}
+}
+
+// askNow lets the first waiter that has not booked ask at once.
+func (ln *Line) askNow() {
+	ln.askAt = 0
+	ln.booked.next.signal()
+}
+
+// watch lets the first waiter from w on that is not about to leave watch the time. If that one has
+// not booked, it may ask at once.
+func (ln *Line) watch(w *Waiter) {
+	for w.leaving {
+		w = w.next
+	}
+	ln.watcher = w
+	if w.run == nil {
+		ln.askAt = 0
+	}
+	w.signal()
+}

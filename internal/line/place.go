@@ -1,0 +1,115 @@
+package line
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/internal/exact"
+)
+
+// An Entry says how a waiter comes to its line.
+type Entry int
+
+const (
+	Asks    Entry = iota // it may ask the store at once
+	Waits                // it stands in the line
+	TooLate              // within its patience its turn would not come
+)
+
+// Come puts w at the end of a line, if it has to ask behind others. It is too late if within the
+// patience of w the last waiter that has booked does not go, or the first of the others does not
+// ask. An activity of kind Joining is under way.
+func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Entry {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	w.line = ln
+	ln.pass(now)
+	if ln.booked == ln.ends.prev && ln.booked.run.by(p) {
+		return Asks // it may book, too
+	}
+	earliest := ln.askAt
+	switch {
+	case ln.watcher.run != nil:
+		earliest = ln.booked.at
+	case earliest == never: // it may ask when those who leave have left
+		earliest = now
+	}
+	if time.Duration(earliest-now) > patience {
+		return TooLate
+	}
+	ln.asks(w, 0)
+	return Waits
+}
+
+// asks lets w ask the store at the instant at, if it is the first then. If it is not in the line
+// yet, it joins the waiters that have not booked, in the order in which they came: it may be denied
+// later than others that came after it.
+func (ln *Line) asks(w *Waiter, at int64) {
+	if w.next == nil {
+		prev := ln.ends.prev
+		for prev != ln.booked && prev.in > w.in {
+			prev = prev.prev
+		}
+		ln.insert(prev, w)
+	}
+	if w.prev == ln.booked || w == ln.watcher {
+		ln.askAt = at
+	}
+}
+
+// A Reply is what the store has answered to a waiter that waiting can help.
+type Reply struct {
+	Granted bool
+	Booking               // if it is granted
+	Now     int64         // the instant of the decision
+	Delay   time.Duration // until the events may go ahead, or until it may ask again
+	Left    int           // events that are left
+}
+
+// Place gives w, which has asked, its place in the line. It gives none if it was granted now and no
+// waiter is ahead. It reports whether w waits. All waiters that were in the line when w came stay
+// ahead. Those that asked at the same time go in the order of their instants.
+func (w *Waiter) Place(r *Reply) (waits bool) {
+	ln := w.line
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if w.gone { // it could not wait for the reply
+		return false
+	}
+	if r.Granted && r.Delay == 0 {
+		ln.together(r.Left)
+	}
+	ln.pass(r.Now)
+	at := exact.After(r.Now, r.Delay)
+	if !r.Granted {
+		// A store that denies and says "now" must not keep w from seeing that its context has
+		// ended.
+		ln.asks(w, max(at, exact.After(r.Now, 1)))
+		return true
+	}
+	if w.next != nil && w.prev != ln.booked { // while w asked, one that came before it was denied: w goes before it all the same
+		w.prev.next, w.next.prev = w.next, w.prev
+		ln.insert(ln.booked, w)
+	}
+	if w.next == nil && (at > r.Now || ln.watcher != &ln.ends) {
+		prev := ln.booked
+		for prev.at > at && prev.joined > w.in {
+			prev = prev.prev
+		}
+		ln.insert(prev, w)
+	}
+	if at <= r.Now && (w.next == nil || w == ln.watcher) {
+		w.unlink()
+		return false
+	}
+	ln.book(w, r.Booking, at)
+	return true
+}
+
+// Together lets those who wait to ask the store do so at once, and not one after the other, because
+// the store fails.
+func (ln *Line) Together() {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.together(math.MaxInt)
+}

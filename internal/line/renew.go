@@ -1,0 +1,46 @@
+package line
+
+import "math"
+
+// Unbook takes their places from the waiters of the last run, which are given new turns, and returns
+// what they had booked. It reports false if none has booked. The store is asked to free it, and then
+// Freed is called; if it fails, they keep their places. An activity of kind Renewing is under way.
+func (ln *Line) Unbook() (back Back, ok bool) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.askAt = 0 // the answer is out of date
+	r := ln.booked.run
+	if r == nil {
+		return back, false
+	}
+	back = Back{Booking: r.Booking, run: r}
+	back.N = 0
+	for w := ln.booked; w.run == r; w = w.prev {
+		back.N += min(w.N, math.MaxInt-back.N)
+	}
+	return back, true
+}
+
+// Freed marks the waiters of a run as not booked.
+func (ln *Line) Freed(b Back) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	for ; ln.booked.run == b.run; ln.booked = ln.booked.prev {
+		ln.booked.run = nil
+	}
+}
+
+// Next returns the first waiter that has not booked, or nil. A waiter that is about to leave needs
+// no turn, and leaves.
+func (ln *Line) Next() *Waiter {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	w := ln.booked.next
+	for ; w.leaving; w = w.next {
+		w.unlink()
+	}
+	if w == &ln.ends {
+		return nil
+	}
+	return w
+}

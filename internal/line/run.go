@@ -1,0 +1,65 @@
+package line
+
+// A Policy is what decides on bookings. A line only compares it with others.
+type Policy interface {
+	// Equal reports whether another always decides in the same way.
+	Equal(other Policy) bool
+
+	// Follows reports whether its bookings are paid for in the same way as those of another, which
+	// may have other numbers.
+	Follows(other Policy) bool
+}
+
+// A Booking is events that the store has granted. Its instants are by the clock of the store.
+type Booking struct {
+	By         Policy
+	N          int
+	At         int64 // when one of them was granted
+	Start, End int64 // between which they are paid for
+	Apart      bool  // no other follows them: the store does not know them, or not as one booking
+}
+
+// A run is bookings of waiters for a key that follow each other in the store. They are by one
+// policy, and no other booking is between two of them. If one of them is given back, and nothing
+// was booked behind the last, the waiters behind it can move up. Otherwise another caller could not
+// go ahead at the instant that it was given.
+type run struct{ Booking }
+
+// by reports whether the bookings of r, if there is one, are by p.
+func (r *run) by(p Policy) bool { return r == nil || r.By.Equal(p) }
+
+// follows reports whether the bookings of r follow b.
+func (r *run) follows(b Booking) bool {
+	return r != nil && !r.Apart && !b.Apart && r.Start == b.End && r.By.Follows(b.By)
+}
+
+// book records that w, which is in its place, has booked the instant at. If the instant of the
+// waiter before it is later, w has that one.
+func (ln *Line) book(w *Waiter, b Booking, at int64) {
+	if ln.giving == nil {
+		ln.giving = make(chan struct{}, 1)
+	}
+	if w.prev == ln.booked {
+		ln.booked = w
+		ln.askNow()
+	}
+	if r := w.prev.run; r != nil && r == w.next.run { // the store had forgotten them
+		r.Apart = true
+	}
+	w.at = max(at, w.prev.at)
+	w.run = &run{b}
+	w.merge()
+	w.next.merge()
+}
+
+// merge makes the run of w, its first waiter, a part of the run before it, if it follows that one.
+func (w *Waiter) merge() {
+	r, before := w.run, w.prev.run
+	if before == nil || !r.follows(before.Booking) {
+		return
+	}
+	before.End = r.End
+	for ; w.run == r; w = w.next {
+		w.run = before
+	}
+}

@@ -1,0 +1,91 @@
+package line
+
+import (
+	"time"
+)
+
+// A Turn is the position of a waiter.
+type Turn int
+
+const (
+	Behind  Turn = iota // another is first
+	First               // none is before it but those who leave; its instant is yet to come
+	MayAsk              // none is before it but those who leave or have booked; it has not, and is to ask now
+	Granted             // its instant has come
+	Failed              // has none, because of Err or of its own accord
+)
+
+// Turn returns the position of w, and the time until its instant if it is the first.
+func (w *Waiter) Turn(now int64) (Turn, time.Duration) {
+	ln := w.line
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.pass(now)
+	at := ln.askAt
+	if w.run != nil {
+		at = w.at
+	}
+	switch {
+	case w.err != nil:
+		return Failed, 0
+	case w.gone:
+		return Granted, 0
+	case ln.renews() || w != ln.watcher && (w.prev != ln.booked || at > now):
+		return Behind, 0
+	case at > now:
+		return First, time.Duration(at - now)
+	}
+	return MayAsk, 0
+}
+
+// pass sends off all waiters whose booked instants have come.
+func (ln *Line) pass(now int64) {
+	for !ln.renews() && ln.watcher.run != nil && ln.watcher.at <= now {
+		ln.watcher.unlink()
+	}
+}
+
+// MayBook reports whether w, which is to ask, may book by p. By another policy than the waiters
+// ahead it could book before them, and those of them that leave could not give their places back.
+// It then asks when they have gone.
+func (w *Waiter) MayBook(p Policy) bool {
+	ln := w.line
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if ln.booked.run.by(p) {
+		return true
+	}
+	ln.askAt = never
+	return false
+}
+
+// Drop takes w out of its line because of err, if it is still in it.
+func (w *Waiter) Drop(err error) {
+	w.line.mu.Lock()
+	defer w.line.mu.Unlock()
+	if !w.gone {
+		w.err = err
+		w.unlink()
+	}
+}
+
+// Leave records that w is about to leave. It is Failed if w has left, and Behind if its place is to
+// be given back first. That may take a while. Meanwhile another waiter watches the time.
+func (w *Waiter) Leave() Turn {
+	w.line.mu.Lock()
+	defer w.line.mu.Unlock()
+	switch {
+	case w.err != nil:
+		return Failed
+	case w.gone:
+		return Granted
+	case w.run == nil && !w.line.renews():
+		w.unlink()
+		return Failed
+	}
+	w.leaving = true
+	if w == w.line.watcher {
+		w.line.watch(w)
+	}
+	return Behind
+}
