@@ -73,6 +73,15 @@ func (c *nanoClock) now() int64 {
 	}
 }
 
+// until is how long it is until t, at least zero: by a Clock that has stepped back, from the latest
+// instant that it read, as decisions are.
+func (c *nanoClock) until(t time.Time) time.Duration {
+	if c.Clock == nil {
+		return max(time.Until(t), 0)
+	}
+	return time.Duration(max(instant(t)-c.now(), 0))
+}
+
 // orSystem returns the Clock, or the system's. The deadlines of contexts are in its time.
 func (c *nanoClock) orSystem() Clock {
 	if c.Clock == nil {

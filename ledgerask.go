@@ -22,6 +22,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	}
 	switch {
 	case ask.N > 0 && a.Allowed:
+		results := ask.ByComponent
 		if charged { // it is counted without the charges
 			ask.Mode, ask.ByComponent = Regardless, nil
 			state, _ = e.Decider.Decide(e.state(), now, ask)
@@ -29,14 +30,25 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 		g.put(e, state, now, uint64(ask.N))
 		g.foldOldest(now)
 		if charged || g.rest.share > 0 { // on another bucket of a marker, perhaps, or for what is now a share
-			look, _ := g.ask(by, now, Ask{})
-			a.Remaining = look.Remaining
+			g.leave(by, now, &a, results)
 		}
 	case !a.Allowed && (charged || len(g.entries) > 1) && (a.RetryAfter != Never || ask.N <= a.Limit):
 		a.RetryAfter = untilInstant(now, g.firstGrant(by, now, ask.N))
 	}
 	a.ResetAfter = untilInstant(now, g.expiry())
 	return a, charged
+}
+
+// leave sets what the answer to a grant, and that of each component, has left to what a look tells.
+func (g *ledger) leave(by Rule, now int64, a *Answer, results *[]Result) {
+	var each []Result
+	look, _ := g.ask(by, now, Ask{ByComponent: &each})
+	a.Remaining = look.Remaining
+	if results != nil {
+		for i, r := range each { // none if the policy is not composed
+			(*results)[i].Remaining, (*results)[i].ResetAfter = r.Remaining, r.ResetAfter
+		}
+	}
 }
 
 // put keeps an entry that was granted n events, and its state since.
@@ -79,7 +91,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 			one.GrantedAt, one.Charges = max(now, 1), &own
 			n = min(n, e.counting(now))
 		}
-		if n == 0 || ask.GrantedAt != 0 && i != self {
+		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.until() <= now) {
 			continue
 		}
 		one.N, one.ByComponent, one.promised = -int(n), nil, e.promised()

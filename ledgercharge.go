@@ -23,7 +23,7 @@ func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 // chargeOf is how many events a unit of an entry is charged at now.
 func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
 	limit, own := allowanceOf(u.decider), u.places(e.accounts)
-	recent := func(last int64) bool { return now < exact.After(last, lasting(u.decider, last)) }
+	recent := func(last int64) bool { return !over(exact.After(last, lasting(u.decider, last)), now) }
 	self, sum := g.find(e.by), uint64(0)
 	for i, other := range g.entries {
 		if i != self && recent(other.last) {
@@ -63,10 +63,15 @@ func (e tally) usage(counted [][]*account, now int64) (used, limit uint64) {
 	return used, limit
 }
 
-// foldOldest makes the oldest entries a share while there are too many.
+// foldOldest makes the oldest entries a share while there are too many. Debts and bookings ahead bind
+// until they end, and a share does not tell of them: entries without any go first (R17, R19).
 func (g *ledger) foldOldest(now int64) {
-	for ; len(g.entries) > maxEntries; g.entries = g.entries[1:] {
-		e := g.entries[0]
+	for len(g.entries) > maxEntries {
+		i := max(slices.IndexFunc(g.entries, func(e tally) bool {
+			return e.expiry() <= exact.After(e.last, lasting(e.Decider, e.last))
+		}), 0)
+		e := g.entries[i]
+		g.entries = slices.Delete(g.entries, i, i+1)
 		used, limit := e.usage(nil, now)
 		part := exact.Portion(min(used, math.MaxUint64-limit), wholeShare, limit)
 		g.rest.share = exact.Sum(g.rest.share, exact.Sum(part, 1)) // rounded up

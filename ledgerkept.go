@@ -122,11 +122,11 @@ func (g *ledger) clone() ledger {
 // settle drops what counts no more, and bounds what of the rest is each entry's own. What is left of a
 // policy whose events are a share is kept with an entry.
 func (g *ledger) settle(now int64) {
-	if g.rest.until <= now {
+	if over(g.rest.until, now) {
 		g.rest = rest{}
 	}
 	for i := 0; i < len(g.entries); { // the oldest first
-		if g.entries[i].end() <= now && (len(g.entries) > 1 || g.rest.share == 0) {
+		if over(g.entries[i].end(), now) && (len(g.entries) > 1 || g.rest.share == 0) {
 			g.entries = slices.Delete(g.entries, i, i+1)
 		} else {
 			i++
@@ -138,6 +138,10 @@ func (g *ledger) settle(now int64) {
 		}
 	}
 }
+
+// over reports whether what ends at an instant has ended at now. The last instant stands for all after
+// it, too: a clock that stays there ends nothing.
+func over(end, now int64) bool { return end <= now && end < maxInstant }
 
 // end is the instant from which on nothing counts any more of what e was granted. What an account counts that
 // is also a later entry's is then that one's.
@@ -160,7 +164,7 @@ func (g *ledger) nextEnd(now int64) int64 {
 // used is how much of a leaf an entry has used up: of what the leaf's account counts, no more than can be of
 // the entry's own events.
 func (e tally) used(leaf int, now int64) uint64 {
-	if now >= e.until {
+	if over(e.until, now) {
 		return 0
 	}
 	a := e.accounts[leaf]

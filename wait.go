@@ -139,7 +139,7 @@ func (k *KeyedLimiter) patience(ctx context.Context) time.Duration {
 	if !ok {
 		return math.MaxInt64
 	}
-	return max(deadline.Sub(k.plans.clock.orSystem().Now()), 0)
+	return k.plans.clock.until(deadline)
 }
 
 // refused returns the error if the answer denies n events, and waiting does not help.

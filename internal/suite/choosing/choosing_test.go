@@ -145,12 +145,12 @@ func TestChoosingOneWord(t *testing.T) {
 		{weir.LeakyBucket{Limit: 7, Per: s}, 2},
 		{weir.FixedWindow{Limit: 536_870_910, Per: s}, 1},
 		{weir.FixedWindow{Limit: 536_870_911, Per: s}, 2},
-		{weir.SlidingWindow{Limit: 16_382, Per: s}, 1},
-		{weir.SlidingWindow{Limit: 16_383, Per: s}, 3},
-		{weir.SlidingWindow{Limit: 131_070, Per: m}, 1},
-		{weir.SlidingWindow{Limit: 131_071, Per: m}, 3},
-		{weir.SlidingWindow{Limit: 1_048_574, Per: h}, 1},
-		{weir.SlidingWindow{Limit: 1_048_575, Per: h}, 3},
+		{weir.SlidingWindow{Limit: 8_191, Per: s}, 1},
+		{weir.SlidingWindow{Limit: 8_192, Per: s}, 3},
+		{weir.SlidingWindow{Limit: 65_535, Per: m}, 1},
+		{weir.SlidingWindow{Limit: 65_536, Per: m}, 3},
+		{weir.SlidingWindow{Limit: 524_287, Per: h}, 1},
+		{weir.SlidingWindow{Limit: 524_288, Per: h}, 3},
 	}
 	for _, tt := range tests {
 		d, err := tt.policy.Decider()

@@ -46,7 +46,7 @@ func TestAllowAtTheRetryInstant(t *testing.T) {
 // A count that is too large to be told leaves as a whole: until then Allow grants no more than Take
 // does.
 func TestR9_AllowInALargeDebt(t *testing.T) {
-	x := newTrial(t, weir.SlidingWindow{Limit: 100_000, Per: time.Minute})
+	x := newTrial(t, weir.SlidingWindow{Limit: 60_000, Per: time.Minute})
 	start := kit.T0 / int64(time.Minute) * int64(time.Minute)
 	x.ask(start, weir.Ask{N: 200_000, Mode: weir.Regardless}) // half a word counts to 131,071
 	x.ask(start+int64(time.Minute), weir.Ask{N: 1, Mode: weir.Regardless})

@@ -100,7 +100,7 @@ func TestGivingBackFindsTheWindow(t *testing.T) {
 // back, and errs towards denying.
 func TestR9_DebtsSaturate(t *testing.T) {
 	policies := slices.Concat(endsOfPolicies(), kit.AllPolicies(10, 10*time.Second), kit.AllPolicies(7, time.Second),
-		kit.AllPolicies(16_000, time.Second), []weir.Policy{
+		kit.AllPolicies(8_000, time.Second), []weir.Policy{
 			weir.TokenBucket{Limit: 1, Per: math.MaxInt64, Burst: 3},
 			weir.LeakyBucket{Limit: 1, Per: math.MaxInt64, Capacity: 3},
 		})
@@ -115,7 +115,7 @@ func TestR9_DebtsSaturate(t *testing.T) {
 			{1, math.MaxInt, 5, math.MaxInt - 1, 2, math.MaxInt},
 			{math.MaxInt32, math.MaxInt32},
 		}
-		if limit == 16_000 { // half a word counts to 16,383
+		if limit == 8_000 { // half a word counts to 16,383
 			debts = [][]int{{383, 1, 16_383, 100}, {16_382}, {16_383}, {16_384}}
 		}
 		for _, debts := range debts {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
 )
@@ -121,4 +122,32 @@ func TestDeadline_PassesWhileOneWaits(t *testing.T) {
 		c.end()
 		c.want("a 0s", "b 1s", "d 1.5s deadline", "c 2s", "e 3s")
 	})
+}
+
+// steppedClock is a Clock that a test sets.
+type steppedClock struct{ time.Time }
+
+func (c *steppedClock) Now() time.Time                         { return c.Time }
+func (c *steppedClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// dueContext is a context with a deadline by a Clock of the test.
+type dueContext struct {
+	context.Context
+	due time.Time
+}
+
+func (c dueContext) Deadline() (time.Time, bool) { return c.due, true }
+
+// R7: when the Clock has stepped back, a deadline counts from the latest instant, as decisions do.
+func TestR7_ADeadlineAfterAStepBack(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	clock := &steppedClock{start}
+	k := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithClock(clock)))
+	require.True(t, k.Allow("k"))
+	clock.Time = start.Add(-30 * time.Minute)
+	ctx := dueContext{context.Background(), start.Add(45 * time.Minute)}
+	r, err := k.Reserve(ctx, "k", 1) // the next token is there in an hour
+	require.NoError(t, err)
+	assert.False(t, r.Allowed)
+	assert.ErrorIs(t, k.Wait(ctx, "k", 1), weir.ErrTooLate)
 }

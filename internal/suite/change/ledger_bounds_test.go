@@ -1,0 +1,93 @@
+package change_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+// R17 and R19: a debt, or bookings ahead, bind to their end, however many other policies are granted
+// events meanwhile.
+func TestR19_DebtsAndBookingsAreNotMadeAShare(t *testing.T) {
+	bucket := weir.TokenBucket{Limit: 10, Per: time.Second}
+	for name, ask := range map[string]weir.Ask{
+		"debt":     {N: 1000, Mode: weir.Regardless},
+		"bookings": {N: 10, MaxWait: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, now := kit.LedgerKey{T: t}, int64(kit.T0)
+			for range 11 {
+				k.Ask(bucket, now, ask)
+			}
+			for i := range 6 {
+				other := weir.SlidingLog{Limit: 100, Per: time.Second + time.Duration(i)}
+				a := k.Ask(other, now, weir.Ask{N: 1})
+				for ; !a.Allowed; a = k.Ask(other, now, weir.Ask{N: 1}) { // while it is charged for the bucket
+					now += int64(a.RetryAfter)
+				}
+			}
+			now += 2 * int64(time.Second)
+			assert.Zero(t, k.Remaining(bucket, now))
+			a := k.Ask(bucket, now, weir.Ask{N: 1})
+			assert.False(t, a.Allowed)
+			assert.Greater(t, a.RetryAfter, 4*time.Second)
+		})
+	}
+}
+
+// R16: to cancel what counts no more takes nothing from what is cancelled after it.
+func TestR16_ACancelOfWhatCountsNoMore(t *testing.T) {
+	k, now := kit.LedgerKey{T: t}, int64(kit.T0)
+	short, long := weir.SlidingLog{Limit: 2, Per: time.Second}, weir.SlidingLog{Limit: 10, Per: time.Hour}
+	book := func() weir.Ask {
+		a := k.Ask(short, now, weir.Ask{N: 1})
+		require.True(t, a.Allowed)
+		return weir.Ask{N: -1, GrantedAt: now, Charges: &[]weir.Charge{{N: 1, For: a.ResetAfter}}}
+	}
+	first := book()
+	now += 2 * int64(time.Second)
+	require.True(t, k.Ask(long, now, weir.Ask{N: 1}).Allowed)
+	now += 2 * int64(time.Second)
+	second := book()
+	k.Ask(short, now, first)
+	assert.Equal(t, 1, k.Remaining(short, now))
+	k.Ask(short, now, second)
+	assert.Equal(t, 2, k.Remaining(short, now))
+}
+
+// R13: a clock that stands at the last instant, or beyond it, ends nothing, and no change of policy
+// is a fresh allowance.
+func TestR13_AtTheLastInstant(t *testing.T) {
+	k, granted := kit.LedgerKey{T: t}, 0
+	for i := range 20 {
+		for _, p := range []weir.Policy{
+			weir.SlidingLog{Limit: 2, Per: time.Hour},
+			weir.TokenBucket{Limit: 2 + i%2, Per: time.Hour},
+		} {
+			granted += k.Fill(p, math.MaxInt64)
+		}
+	}
+	assert.LessOrEqual(t, granted, 4)
+}
+
+// R5: a grant while other policies' events are charged tells of each component what a look tells.
+func TestR5_OfComponentsWhileOthersAreCharged(t *testing.T) {
+	k := kit.LedgerKey{T: t}
+	require.True(t, k.Ask(weir.FixedWindow{Limit: 4, Per: time.Hour}, kit.T0, weir.Ask{N: 1}).Allowed)
+	both := weir.All(weir.FixedWindow{Limit: 100, Per: time.Hour}, weir.SingleRateMarker{
+		Committed: weir.TokenBucket{Limit: 100, Per: time.Hour, Burst: 5}, Excess: 10,
+	})
+	var granted, look []weir.Result
+	require.True(t, k.Ask(both, kit.T0, weir.Ask{N: 4, ByComponent: &granted}).Allowed)
+	k.Ask(both, kit.T0, weir.Ask{ByComponent: &look})
+	for i := range look {
+		assert.Equal(t, look[i].Remaining, granted[i].Remaining)
+		assert.Equal(t, look[i].ResetAfter, granted[i].ResetAfter)
+	}
+}
