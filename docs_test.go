@@ -1,15 +1,24 @@
 package weir_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 var codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
@@ -23,34 +32,38 @@ var testFile = regexp.MustCompile(`\]\(\.\./([\w/.-]+_test\.go)\)`)
 func TestDocsCode(t *testing.T) {
 	docs, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
-	programs, tests, excerpts := 0, 0, 0
+	programs, tests := newGoFiles(t, "program"), newGoFiles(t, "test")
+	var prints []string // by each program
+	excerpts := 0
 	for _, doc := range append(docs, "README.md", "CONTRIBUTING.md") {
 		text, err := os.ReadFile(doc)
 		require.NoError(t, err)
 		blocks := codeBlock.FindAllStringSubmatch(string(text), -1)
 		for i, block := range blocks {
-			if block[1] != "go" {
-				continue
-			}
-			if !strings.HasPrefix(block[2], "package ") {
+			switch code := block[2]; {
+			case block[1] != "go":
+			case !strings.HasPrefix(code, "package "):
 				excerpts++
-				assert.True(t, inTests(t, string(text), block[2]), "%s links no test with this:\n%s", doc, block[2])
-				continue
+				assert.True(t, inTests(t, string(text), code), "%s links no test with this:\n%s", doc, code)
+			case strings.Contains(code, "\nfunc Test"):
+				tests.add("doc_test.go", code)
+			default:
+				programs.add("doc.go", code)
+				require.Less(t, i+1, len(blocks), "%s: what does the program print?", doc)
+				prints = append(prints, blocks[i+1][2])
 			}
-			if strings.Contains(block[2], "\nfunc Test") {
-				tests++
-				goCommand(t, "test", "doc_test.go", block[2])
-				continue
-			}
-			programs++
-			printed := goCommand(t, "run", "doc.go", block[2])
-			require.Less(t, i+1, len(blocks), "%s: what does the program print?", doc)
-			assert.Equal(t, blocks[i+1][2], printed, doc)
 		}
 	}
-	assert.Positive(t, programs)
-	assert.Positive(t, tests)
+	assert.NotEmpty(t, prints)
+	assert.NotEmpty(t, tests.packages)
 	assert.Positive(t, excerpts)
+
+	for _, program := range tests.build("test", "-c", "-vet=off") {
+		printed(t, program+".test")
+	}
+	for i, program := range programs.build("build") {
+		assert.Equal(t, prints[i], printed(t, program))
+	}
 }
 
 // inTests reports whether one of the tests that a document links has the code.
@@ -65,11 +78,168 @@ func inTests(t *testing.T, doc, code string) bool {
 	return false
 }
 
-// goCommand runs "go verb" on a file, as if it belonged to this module.
-func goCommand(t *testing.T, verb, name, code string) string {
-	file := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(file, []byte(code), 0o600))
-	out, err := exec.CommandContext(t.Context(), "go", verb, file).CombinedOutput()
+// goFiles are files of Go, each a package as if it belonged to this module. One go command builds
+// them all, because one command for each would take several times as long.
+type goFiles struct {
+	t         *testing.T
+	dir, name string
+	overlay   struct{ Replace map[string]string } // where the files are that the module does not have
+	packages  []string
+}
+
+func newGoFiles(t *testing.T, name string) *goFiles {
+	f := &goFiles{t: t, dir: t.TempDir(), name: name}
+	f.overlay.Replace = make(map[string]string)
+	return f
+}
+
+func (f *goFiles) add(name, code string) {
+	pkg := fmt.Sprintf("./docs/%s%d", f.name, len(f.packages))
+	f.packages = append(f.packages, pkg)
+	file := filepath.Join(f.dir, fmt.Sprintf("%d_%s", len(f.packages), name))
+	require.NoError(f.t, os.WriteFile(file, []byte(code), 0o600))
+	inModule, err := filepath.Abs(filepath.Join(pkg, name))
+	require.NoError(f.t, err)
+	f.overlay.Replace[inModule] = file
+}
+
+// build builds all packages by one go command, and returns the programs.
+func (f *goFiles) build(command ...string) (programs []string) {
+	overlay, err := json.Marshal(f.overlay)
+	require.NoError(f.t, err)
+	file := filepath.Join(f.dir, "overlay.json")
+	require.NoError(f.t, os.WriteFile(file, overlay, 0o600))
+	args := slices.Concat(command, []string{"-overlay", file, "-o", f.dir + "/"}, f.packages)
+	out, err := exec.CommandContext(f.t.Context(), "go", args...).CombinedOutput()
+	require.NoError(f.t, err, "%s", out)
+	for _, pkg := range f.packages {
+		programs = append(programs, filepath.Join(f.dir, filepath.Base(pkg)))
+	}
+	return programs
+}
+
+// printed runs a program.
+func printed(t *testing.T, program string) string {
+	out, err := exec.CommandContext(t.Context(), program).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
+}
+
+var (
+	docLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	docHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	docFile    = regexp.MustCompile("`([a-z][\\w/*-]*\\.(?:go|sh))`")
+	anyBlock   = regexp.MustCompile("(?ms)^ *```\\w*\n.*?^ *```$")
+	notInSlug  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// Links in the documents lead to files and headings that are there.
+func TestDocsLinks(t *testing.T) {
+	docs, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	more, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	for _, doc := range append(docs, more...) {
+		for _, link := range docLink.FindAllStringSubmatch(prose(t, doc), -1) {
+			path, anchor, _ := strings.Cut(link[1], "#")
+			if strings.Contains(path, "://") {
+				continue
+			}
+			target := doc
+			if path != "" {
+				target = filepath.Join(filepath.Dir(doc), path)
+			}
+			if _, err := os.Stat(target); !assert.NoError(t, err, doc) || anchor == "" {
+				continue
+			}
+			assert.Contains(t, slugs(prose(t, target)), anchor, "%s links %s", doc, link[1])
+		}
+	}
+}
+
+// The files of Go and the scripts of which these documents tell are where they say.
+func TestDocsFiles(t *testing.T) {
+	for _, doc := range []string{"docs/architecture.md", "CONTRIBUTING.md"} {
+		names := docFile.FindAllStringSubmatch(prose(t, doc), -1)
+		assert.NotEmpty(t, names, doc)
+		for _, name := range names {
+			found, err := filepath.Glob(name[1])
+			require.NoError(t, err)
+			assert.NotEmpty(t, found, "%s names %s", doc, name[1])
+		}
+	}
+}
+
+// prose is a document without its blocks of code.
+func prose(t *testing.T, file string) string {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return anyBlock.ReplaceAllString(string(text), "")
+}
+
+// slugs are the anchors of the headings, as GitHub makes them.
+func slugs(doc string) (all []string) {
+	for _, h := range docHeading.FindAllStringSubmatch(doc, -1) {
+		slug := notInSlug.ReplaceAllString(strings.ToLower(h[1]), "")
+		all = append(all, strings.ReplaceAll(slug, " ", "-"))
+	}
+	return all
+}
+
+var changeRow = regexp.MustCompile("(?m)^\\| `(.*)` \\| (\\d+) \\| `(.*)` \\| (\\d+) of (\\d+) \\| (\\d+) after (\\w+) \\|$")
+
+// docs/limits.md has a table of what a key keeps when its policy changes.
+func TestDocsChanges(t *testing.T) {
+	text, err := os.ReadFile("docs/limits.md")
+	require.NoError(t, err)
+	rows := changeRow.FindAllStringSubmatch(string(text), -1)
+	require.Len(t, rows, 12)
+	for _, row := range rows {
+		t.Run(row[1]+" to "+row[3], func(t *testing.T) {
+			number := func(i int) int {
+				n, err := strconv.Atoi(row[i])
+				require.NoError(t, err)
+				return n
+			}
+			policy := func(i int) weir.Policy {
+				p, err := weir.ParsePolicy(row[i])
+				require.NoError(t, err)
+				return p
+			}
+			mock := clock.NewMock()
+			l := weir.Must(weir.New(policy(1), weir.WithClock(mock)))
+			require.True(t, kit.Take(t, l, "k", number(2)).Allowed)
+			kit.SetPolicy(t, l, policy(3))
+			mock.Add(time.Second / 100)
+			r := kit.Take(t, l, "k", 1<<20) // from here the share counts
+			require.False(t, r.Allowed)
+			assert.Equal(t, number(4), r.Remaining)
+			assert.Equal(t, number(5), r.Limit)
+
+			later, err := time.ParseDuration(row[7])
+			require.NoError(t, err)
+			mock.Add(later)
+			assert.Equal(t, number(6), kit.Take(t, l, "k", 0).Remaining)
+		})
+	}
+}
+
+// Two buckets of different rates may pass their sum, says docs/limits.md, and no more.
+func TestDocsChangesTwoRates(t *testing.T) {
+	policies := []weir.Policy{
+		weir.TokenBucket{Limit: 10, Per: time.Second},
+		weir.TokenBucket{Limit: 9, Per: time.Second},
+	}
+	const seconds = 100
+	l, clock := kit.Frozen(policies[0])
+	granted := 0
+	for i := range seconds * 100 {
+		kit.SetPolicy(t, l, policies[i%2])
+		if l.Allow("k") {
+			granted++
+		}
+		clock.Time = clock.Add(10 * time.Millisecond)
+	}
+	assert.LessOrEqual(t, granted, 10+9+19*seconds)
+	assert.GreaterOrEqual(t, granted, 9*seconds)
 }
