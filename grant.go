@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -98,4 +99,128 @@ func (g *grant) counting(n int, now int64) int {
 		return n
 	}
 	return min(n, int(exact.Portion(uint64(left), uint64(g.n), uint64(cost))))
+}
+
+// Return gives back n events of key that were granted before. Use it to count failures only: take
+// before each login, and return after a success. Waiters that have not booked ask again at once. A
+// key never gets more than its full allowance.
+//
+// Return does not name the grant; only a [Reservation] does. It gives back the latest events:
+//
+//   - Windows and [SlidingLog] free the latest events that they still count.
+//   - A [TokenBucket] frees nothing while bookings of [KeyedLimiter.Wait] or [KeyedLimiter.Reserve]
+//     lie ahead, or while the key is in debt.
+//   - A [LeakyBucket] frees only the last event, and only if no other occupies the outlet.
+//   - [All] frees them in every part, [Tiers] in the last tier that is not full.
+//   - After a change of policy, the policy that granted last gives back first: at most as many
+//     events as it granted and still counts. The rest goes to the policy before it.
+//
+// The caller must not give back more than was granted, and nothing twice. If the store fails, it is
+// not known whether the events were given back.
+//
+// An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
+// after they were cancelled. The store then gets one second. Return is safe for concurrent use.
+func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
+	ctx, cancel := unended(ctx)
+	defer cancel()
+	err := k.check(ctx, n)
+	if err == nil && n > 0 {
+		_, err = k.giveBack(ctx, key, false, func(*line.Line) (g giveBack, err error) {
+			g.plan, err = k.plans.of(ctx, key)
+			g.ask.N = -n
+			return g, err
+		})
+	}
+	return callError("Return of", n, err)
+}
+
+// Reset forgets a key. The key has its full allowance again, and no debt. Its waiters get new
+// turns, in the same order.
+//
+// Reset also forgets earlier reservations of the key:
+//
+//   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only the
+//     events above those that it had booked.
+//   - A Reservation of another limiter or process gives back as many events as it then finds, up to
+//     its number.
+//
+// If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
+// ctx that has ended is an error. Reset is safe for concurrent use.
+func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
+	err := k.check(ctx, 0)
+	if err == nil {
+		err = k.renew(ctx, key, true)
+	}
+	if err == nil || err == errNotMade {
+		return err
+	}
+	return fmt.Errorf("weir: Reset: %w", err)
+}
+
+// returnWithin is how long a call whose ctx has ended waits for a slow store to take its place
+// back. After that the place stays booked.
+const returnWithin = time.Second
+
+// unended returns ctx. If ctx has ended, it returns a context with its values that ends soon.
+func unended(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() == nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
+}
+
+// A giveBack is events that are given back in one call: those of a grant, those of waiters that are
+// about to leave, or both.
+type giveBack struct {
+	plan *Plan // nil if there are none
+	ask  Ask
+	line line.Back // if those who wait are to move up
+}
+
+// giveBack gives back what name returns. Meanwhile no call books in the line of the key. It moves
+// up the waiters behind. With alone it also excludes other calls with bookings to give back,
+// because the events that are free depend on them.
+//
+// It reports whether it asked the store, or found that there is nothing to give back.
+func (k *KeyedLimiter) giveBack(
+	ctx context.Context, key string, alone bool, name func(*line.Line) (giveBack, error),
+) (asked bool, err error) {
+	ln, ctx, err := k.start(ctx, key, line.Returning, 0)
+	if err != nil {
+		return false, err
+	}
+	defer ln.End()
+	if alone {
+		done, err := ln.Alone(ctx)
+		if err != nil {
+			return false, err
+		}
+		defer done()
+	}
+	g, err := name(ln)
+	if err != nil || g.plan == nil {
+		return err == nil, err
+	}
+	a, err := k.store.Do(ctx, Request{Plan: g.plan, Key: key, Ask: g.ask})
+	if err == nil {
+		ln.GivenBack(g.line, a.Delay, exact.After(a.At, a.ResetAfter))
+	}
+	return true, err
+}
+
+// ofGrant gives back n events of a grant at the instant now of the store. If all later bookings are
+// those of the last run of the line, these are to move up.
+func ofGrant(ln *line.Line, g *grant, n int, now int64) giveBack {
+	if b := g.booking(); !b.Apart {
+		if back, ok := ln.BackBefore(b, n, g.counting(n, now)); ok {
+			return ofLine(back)
+		}
+	}
+	return giveBack{plan: g.plan, ask: g.back(n)}
+}
+
+// ofLine gives back what a line says.
+func ofLine(b line.Back) giveBack {
+	charges := []Charge{{N: b.N, For: time.Duration(b.End - b.At)}}
+	return giveBack{b.By.(by).Plan, Ask{N: -b.N, GrantedAt: b.At, Charges: &charges}, b}
 }

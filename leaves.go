@@ -50,6 +50,36 @@ func walk(d Decider, state []uint64, do func(leaf Decider, words []uint64)) (who
 	return whole
 }
 
+// sound checks the places of the parts, and each part.
+func (c *composed) sound(state []uint64) bool {
+	all := true
+	return walk(c, state, func(leaf Decider, words []uint64) { all = all && sound(leaf, words) }) && all
+}
+
+// laidOut reports whether each part has its words in a state. What a part that may grow has beyond those
+// of a new state may be less than none, if it is a policy of another package.
+func (c *composed) laidOut(state []uint64) bool {
+	least := c.fixed
+	if len(state) < least {
+		return false
+	}
+	rest := false
+	for i := range c.parts {
+		p := &c.parts[i]
+		switch {
+		case p.length >= 0:
+			more := int64(state[p.length])
+			if more < -int64(p.size) || more > int64(len(state)-least-p.size) {
+				return false
+			}
+			least += p.size + int(more)
+		case p.grows:
+			rest = true
+		}
+	}
+	return len(state) == least || rest && len(state) > least
+}
+
 // split returns the words that each leaf of d has of a state.
 func split(d Decider, state []uint64) (words [][]uint64) {
 	walk(d, state, func(_ Decider, of []uint64) { words = append(words, of) })

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"math"
 	"reflect"
 	"slices"
 )
@@ -119,4 +120,122 @@ func (l Ledger) Expiry() int64 {
 		return g.expiry()
 	}
 	return 0
+}
+
+// The words of a ledger are its rest; and for each entry the instants of its last grant and of its
+// end, its events, and for each leaf the number of its account and its most. Behind them is the
+// length of what an account that is new has, of others zero, and that: its promise and its words.
+
+// open takes a Ledger apart. It reports false if the words are none that a ledger has left.
+func (g *ledger) open(l Ledger, now int64) bool {
+	switch {
+	case len(l.By) == 0:
+		return len(l.Words) == 0
+	case l.Plain:
+		return g.openPlain(l.By[0], l.Words, now)
+	}
+	words := l.Words
+	take := func(n uint64) (next []uint64) { // nil if there are too few
+		if n <= uint64(len(words)) {
+			next, words = words[:n:n], words[n:]
+		}
+		return next
+	}
+	w := take(3)
+	if w == nil || w[1]|w[2] > maxInstant {
+		return false
+	}
+	g.rest = rest{w[0], int64(w[1]), int64(w[2])}
+	var known []*account
+	for _, by := range l.By {
+		if w = take(3); w == nil || w[0]|w[1] > maxInstant {
+			return false
+		}
+		e := newTally(by)
+		e.last, e.until, e.net = int64(w[0]), int64(w[1]), w[2]
+		for _, leaf := range e.leaves() {
+			if w = take(3); w == nil || w[0] > uint64(len(known)) {
+				return false
+			}
+			if w[0] == uint64(len(known)) {
+				of := take(w[2])
+				if len(of) == 0 || of[0] > maxInstant {
+					return false
+				}
+				known = append(known, &account{leaf, of[1:], int64(of[0])})
+			}
+			a := known[w[0]]
+			if !leaf.like(a.Rule) || slices.Contains(e.accounts, a) || !sound(a.Decider, a.words) {
+				return false
+			}
+			e.accounts, e.most = append(e.accounts, a), append(e.most, w[1])
+		}
+		g.entries = append(g.entries, e)
+	}
+	return len(words) == 0
+}
+
+// openPlain opens the state of a single policy. When its last event was granted is not known, nor
+// mode many were: what a SlidingWindow still counts of them is less.
+func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
+	if !sound(by.Decider, state) {
+		return false
+	}
+	e := g.entry(by)
+	words := split(by.Decider, state)
+	for i, leaf := range by.leaves() {
+		a := e.accounts[i]
+		a.words = widen(leaf.Decider, words[i])
+		a.promised = promise(a.Decider, a.words)
+	}
+	e.last, e.until, e.net = now, by.Decider.Expiry(state), math.MaxUint64
+	for i, a := range e.accounts {
+		e.most[i] = usedOf(a.Decider, a.words, now)
+	}
+	g.entries = []tally{e}
+	return true
+}
+
+// plain is what the accounts of an entry have counted, as a state of its policy. It reports false
+// if that would lose something.
+func (e tally) plain() (state []uint64, whole bool) {
+	words := make([][]uint64, len(e.accounts))
+	whole = true
+	for i, leaf := range e.by.leaves() {
+		a := e.accounts[i]
+		words[i] = narrow(leaf.Decider, a.words)
+		whole = whole && slices.Equal(widen(leaf.Decider, words[i]), a.words)
+	}
+	return join(e.by.Decider, words), whole
+}
+
+// close puts a Ledger together again. If a grant has left a single policy it is the plain state. A
+// debt is rounded up there as if it had always been.
+func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
+	g.settle(now)
+	if len(g.entries) == 0 {
+		return l
+	}
+	if len(g.entries) == 1 && g.rest.share == 0 && granted && g.entries[0].promised() <= now {
+		if state, whole := g.entries[0].plain(); whole || mode == Regardless {
+			return Ledger{By: []Rule{g.entries[0].by}, Plain: true, Words: state}
+		}
+	}
+	w := []uint64{g.rest.share, uint64(g.rest.last), uint64(g.rest.until)}
+	var known []*account
+	for _, e := range g.entries {
+		l.By = append(l.By, e.by)
+		w = append(w, uint64(e.last), uint64(e.until), e.net)
+		for i, a := range e.accounts {
+			at, words := slices.Index(known, a), []uint64(nil)
+			if at < 0 {
+				at, words = len(known), append([]uint64{uint64(a.promised)}, a.words...)
+				known = append(known, a)
+			}
+			w = append(w, uint64(at), e.most[i], uint64(len(words)))
+			w = append(w, words...)
+		}
+	}
+	l.Words = w
+	return l
 }

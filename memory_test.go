@@ -1,54 +1,197 @@
-package weir_test
+package weir
 
 import (
+	"context"
+	"fmt"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/table"
 )
 
-// P23: a policy that is changed every second, for years, or limiters that come and go on one store,
-// do not fill the memory with policies that nobody uses.
-func TestP23_PoliciesThatAreGone(t *testing.T) {
-	store, mock := new(weir.MemStore), clock.NewMock()
-	churn := func(first int) {
-		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(store), weir.WithClock(mock)))
-		for i := range 100 {
-			require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: first + i, Per: time.Hour}))
-			l.Allow("a key that is carried from one to the next")
-			l.Allow(kit.KeyName(first + i)) // one that keeps its policy
-		}
-	}
-	for i := range 10 {
-		churn(2 + 100*i)
-		runtime.GC()
-	}
-	mock.Add(time.Hour)
-	require.Eventually(t, func() bool {
-		runtime.GC()
-		last := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(store), weir.WithClock(mock)))
-		for i := range 2000 {
-			last.Allow(kit.KeyName(i)) // lets the store sweep
-		}
-		return weir.Writers(store) <= 10
-	}, time.Minute, time.Millisecond)
+// theEntry is that of a key of a limiter on a MemStore.
+func theEntry(t *testing.T, l *KeyedLimiter, key string) *table.Entry {
+	t.Helper()
+	sc, err := l.mem.scope(l.plans.usual.Load())
+	require.NoError(t, err)
+	e := sc.memory.Find(sc.hash(key))
+	require.NotNil(t, e)
+	return e
 }
 
-// A policy whose keys are still counted is remembered, though no limiter has it any more.
-func TestPoliciesOfKeysThatCount(t *testing.T) {
-	store, mock := new(weir.MemStore), clock.NewMock()
-	old := weir.TokenBucket{Limit: 2, Per: time.Hour}
-	l := weir.Must(weir.New(old, weir.WithStore(store), weir.WithClock(mock)))
-	require.True(t, l.Allow("k"))
-	require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: 4, Per: time.Hour}))
-	for range 20 {
-		runtime.GC()
+// A key whose entry someone holds has to wait.
+func TestHeldEntry(t *testing.T) {
+	l := Must(New(SlidingLog{Limit: 3, Per: time.Nanosecond})) // as good as new at once
+	l.Allow("held")
+	e := theEntry(t, l, "held")
+	at, ok := e.TryHold()
+	require.True(t, ok)
+
+	var decided atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		l.Allow("held")
+		decided.Store(true)
+	})
+	for range 1000 {
+		runtime.Gosched()
 	}
-	assert.Equal(t, 2, kit.Take(t, l, "k", 0).Remaining)
+	assert.False(t, decided.Load(), "decided while held")
+	e.Release(at)
+	wg.Wait()
+	l.mem.Do(context.Background(), Request{Plan: l.plans.usual.Load(), Key: "held", Forget: true})
+	_, ok = e.TryHold()
+	assert.False(t, ok, "held after it was dropped")
+}
+
+// A key that was forgotten and comes again finds its slot.
+func TestFormerSlotServesAgain(t *testing.T) {
+	for _, p := range []Policy{TokenBucket{Limit: 1, Per: time.Hour}, SlidingLog{Limit: 1, Per: time.Hour}} {
+		l := Must(New(p))
+		require.True(t, l.Allow("k"))
+		e := theEntry(t, l, "k")
+		for range 1000 {
+			require.False(t, l.Allow("k"))
+			require.NoError(t, l.Reset(context.Background(), "k"))
+			require.Zero(t, l.mem.Len())
+			require.True(t, l.Allow("k"))
+			require.Same(t, e, theEntry(t, l, "k"), "or the segment would have filled up")
+		}
+	}
+}
+
+// growing is a policy of someone else's, whose states grow, and which panics if it is asked for 13.
+type growing struct{}
+
+func (growing) Decider() (Decider, error) { return growing{}, nil }
+func (growing) Words() int                { return 1 }
+func (growing) Expiry([]uint64) int64     { return maxInstant }
+func (growing) Decide(state []uint64, _ int64, ask Ask) ([]uint64, Answer) {
+	if ask.N == 13 {
+		panic("13")
+	}
+	if len(state) > 1 && state[0] != 13 {
+		panic("not the state that was left")
+	}
+	for i, word := range state[1:] {
+		if word != uint64(i+1)*7 {
+			panic("not the state that was left")
+		}
+	}
+	for range ask.N {
+		state[0] = 13
+		state = append(state, 7*uint64(len(state)))
+	}
+	return state, Answer{Result: Result{Allowed: true, Remaining: len(state)}}
+}
+
+// A Decider that panics leaves the key as it was, and usable: an HTTP server survives it.
+func TestPanickingDecider(t *testing.T) {
+	l := Must(New(growing{}))
+	for i := range 100 {
+		r, err := l.Take(context.Background(), "k", 1)
+		require.NoError(t, err)
+		require.Equal(t, i+2, r.Remaining)
+		require.PanicsWithValue(t, "13", func() { _, _ = l.Take(context.Background(), "k", 13) })
+		l.Allow("another")
+	}
+}
+
+// fragile is a policy of someone else's that panics where it is told to.
+type fragile struct {
+	TokenBucket
+	where *string
+}
+
+type fragileDecider struct {
+	Decider
+	where *string
+}
+
+func (f fragile) Decider() (Decider, error) {
+	d, err := f.TokenBucket.Decider()
+	return fragileDecider{d, f.where}, err
+}
+
+func (f fragileDecider) Expiry(state []uint64) int64 {
+	if *f.where == "Expiry" {
+		panic("Expiry")
+	}
+	return f.Decider.Expiry(state)
+}
+
+func (f fragileDecider) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+	if *f.where == "Decide" {
+		panic("Decide")
+	}
+	return f.Decider.Decide(state, now, ask)
+}
+
+// A policy that panics where the store sweeps, or where a key's policy changes, leaves all as it
+// was, too.
+func TestPanickingPolicy(t *testing.T) {
+	where := ""
+	store := new(MemStore)
+	limiter := func(limit int) *KeyedLimiter {
+		return Must(New(fragile{TokenBucket{Limit: limit, Per: time.Hour}, &where}, WithStore(store), WithName("shared")))
+	}
+	l := limiter(7) // two words
+	ctx := context.Background()
+	take := func(l *KeyedLimiter, n int) (r Result) {
+		r, err := l.Take(ctx, "k", n)
+		require.NoError(t, err)
+		return r
+	}
+	require.Equal(t, 6, take(l, 1).Remaining)
+
+	where = "Expiry"
+	m := store.memory.Load()
+	sc, err := l.mem.scope(l.plans.usual.Load())
+	require.NoError(t, err)
+	s := m.Lock(sc.hash("k"))
+	require.PanicsWithValue(t, "Expiry", func() { m.SweepWhenFull(s) })
+	s.Unlock()
+	where = ""
+	require.Equal(t, 5, take(l, 1).Remaining, "the key is held by nobody")
+
+	where = "Decide"
+	changed := limiter(14)
+	require.PanicsWithValue(t, "Decide", func() { _, _ = changed.Take(ctx, "k", 1) })
+	where = ""
+	require.Equal(t, 1, store.Len())
+	require.Equal(t, 4, take(l, 1).Remaining, "what was used up is not forgotten")
+	require.Equal(t, 4*2-1, take(changed, 1).Remaining)
+}
+
+// Many use few keys whose states are in the slab, while these are forgotten, given to another
+// policy, and their segment is replaced: nothing is lost and nothing counted twice.
+func TestHeldEntriesUnderChange(t *testing.T) {
+	const limit, per = 1000, 365 * 24 * time.Hour
+	store := new(MemStore)
+	log := Must(New(SlidingLog{Limit: limit, Per: per}, WithStore(store)))
+	var granted atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 3000 {
+				if log.Allow("k") {
+					granted.Add(1)
+				}
+				if g == 0 { // new keys, so that segments are replaced
+					log.Allow(fmt.Sprint("new ", i))
+				}
+				if g == 1 && i%100 == 0 {
+					_ = log.SetPolicy(context.Background(), SlidingLog{Limit: limit, Per: per + time.Duration(i)})
+				}
+			}
+		})
+	}
+	wg.Wait()
+	assert.EqualValues(t, limit, granted.Load())
 }

@@ -191,3 +191,34 @@ func (u unnamed) policy() Policy {
 	}
 	return nil
 }
+
+var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves", ErrRequest)
+
+// CheckState is for implementers of stores whose states come from outside of the process. It
+// returns an error that wraps [ErrRequest] if d never leaves such a state. If the [Decider] has a
+// method CheckState(state []uint64) error, CheckState calls it. Policies of other packages may have
+// one.
+//
+// The Deciders of this package return in bounded time, without a panic, whatever the state. Their
+// answer to a state that they never leave has no meaning.
+func CheckState(d Decider, state []uint64) error {
+	switch c := d.(type) {
+	case interface{ CheckState(state []uint64) error }:
+		if err := c.CheckState(state); err != nil {
+			return fmt.Errorf("%w: %w", errState, err)
+		}
+	case sounder:
+		if !c.sound(state) {
+			return errState
+		}
+	}
+	return nil
+}
+
+// A sounder is a [Decider] that reports whether it may have left a state.
+type sounder interface{ sound(state []uint64) bool }
+
+func sound(d Decider, state []uint64) bool { return CheckState(d, state) == nil }
+
+// broken is the answer to a state that is not sound: a denial.
+func broken() Answer { return Answer{Result: Result{RetryAfter: Never}} }

@@ -2,14 +2,18 @@ package weir_test
 
 import (
 	"context"
+	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
@@ -73,4 +77,204 @@ func TestWaited(t *testing.T) {
 		calls.Wait()
 		assert.Equal(t, []time.Duration{0, 70 * time.Millisecond, 140 * time.Millisecond}, waited)
 	})
+}
+
+var (
+	minutes = weir.TokenBucket{Limit: 100, Per: time.Minute}
+	logins  = weir.SlidingLog{Limit: 5, Per: time.Hour}
+)
+
+const sharedByAccident = "weir: the store already serves a limiter without a name, of policy 100/1m, " +
+	"which would share its keys with this one, of policy sliding-log 5/1h: give each a name by WithName"
+
+// wrapper is a store of another package in front of one.
+type wrapper struct {
+	weir.Store
+	fault error
+}
+
+func (w wrapper) Accept(l *weir.KeyedLimiter) error {
+	return errors.Join(w.fault, weir.Accept(w.Store, l))
+}
+
+// R11: two limiters without a name share their keys by accident, if their policies differ. New says
+// so.
+func TestR11_LimitersWithoutANameThatDiffer(t *testing.T) {
+	for _, behind := range []func(weir.Store) weir.Store{
+		func(s weir.Store) weir.Store { return s },
+		func(s weir.Store) weir.Store { return fleet.FailOpen(s, nil) },
+		func(s weir.Store) weir.Store { return fleet.DenyCache(s, fleet.DenyCacheOptions{}) },
+		func(s weir.Store) weir.Store { return fleet.Fallback(s, s, fleet.FallbackOptions{}) },
+		func(s weir.Store) weir.Store {
+			return fleet.Fallback(new(otherStore), fleet.FailOpen(s, nil), fleet.FallbackOptions{})
+		},
+		func(s weir.Store) weir.Store { return wrapper{fleet.FailOpen(wrapper{Store: s}, nil), nil} },
+	} {
+		store := new(weir.MemStore)
+		first := weir.Must(weir.New(minutes, weir.WithStore(store)))
+		_, err := weir.New(logins, weir.WithStore(behind(store)))
+		assert.EqualError(t, err, sharedByAccident)
+		for range 2 {
+			_, err = weir.New(&minutes, weir.WithStore(behind(store)))
+			assert.NoError(t, err, "the same policy")
+		}
+		for _, name := range []string{"", "logins"} {
+			_, err = weir.New(logins, weir.WithStore(behind(store)), weir.WithName(name))
+			assert.NoError(t, err, "with a name, even if that is empty")
+		}
+		_, err = weir.New(minutes, weir.WithStore(behind(store)))
+		assert.NoError(t, err, "those with a name don't count")
+		runtime.KeepAlive(first)
+	}
+}
+
+// otherStore is a store of another package that accepts all limiters.
+type otherStore struct{}
+
+func (*otherStore) Do(context.Context, weir.Request) (weir.Answer, error) { return weir.Answer{}, nil }
+
+func TestAccept_AfterSetPolicy(t *testing.T) {
+	for _, p := range []weir.Policy{logins, minutes} {
+		store := new(weir.MemStore)
+		l := weir.Must(weir.New(logins, weir.WithStore(store)))
+		require.NoError(t, l.SetPolicy(background, minutes))
+		_, err := weir.New(weir.FixedWindow{Limit: 1, Per: 1}, weir.WithStore(store))
+		assert.ErrorContains(t, err, "of policy 100/1m, which would share its keys with this one, of policy fixed-window 1/1ns")
+		_, err = weir.New(p, weir.WithStore(store))
+		assert.NoError(t, err, "its policy now, or what it was")
+		runtime.KeepAlive(l)
+	}
+}
+
+// A limiter that New did not make, and one that is garbage, shares nothing.
+func TestAccept_LimitersThatAreNotInUse(t *testing.T) {
+	store := new(weir.MemStore)
+	_, err := weir.New(minutes, weir.WithStore(store), weir.WithClock(nil))
+	assert.EqualError(t, err, "weir: WithClock(nil), must be a Clock")
+	_, err = weir.New(nil, weir.WithStore(store))
+	assert.EqualError(t, err, "weir: the Policy is nil, must be one")
+	l, err := weir.New(logins, weir.WithStore(store))
+	require.NoError(t, err)
+	assert.True(t, l.Allow("k"))
+	_, err = weir.New(minutes, weir.WithStore(store))
+	assert.Error(t, err)
+	runtime.KeepAlive(l)
+
+	l = nil
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		l, err = weir.New(minutes, weir.WithStore(store))
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	assert.True(t, l.Allow("k"))
+}
+
+// P23: a program that makes limiter after limiter on one store keeps none of them.
+func TestP23_LimitersOfAStoreAreForgotten(t *testing.T) {
+	store := new(weir.MemStore)
+	for i := range 10_000 {
+		weir.Must(weir.New(minutes, weir.WithStore(store)))
+		if i%500 == 0 {
+			runtime.GC()
+		}
+	}
+	assert.Less(t, weir.Unnamed(store), 4000)
+}
+
+func TestAccept_ReportsFaultsOfOtherStores(t *testing.T) {
+	fault := errors.New("other: Options.Size is -1, must be at least 0")
+	for _, s := range []weir.Store{
+		wrapper{new(weir.MemStore), fault},
+		fleet.FailOpen(wrapper{new(weir.MemStore), fault}, nil),
+		fleet.DenyCache(wrapper{new(weir.MemStore), fault}, fleet.DenyCacheOptions{}),
+		fleet.Fallback(new(weir.MemStore), wrapper{new(weir.MemStore), fault}, fleet.FallbackOptions{}),
+	} {
+		_, err := weir.New(minutes, weir.WithStore(s))
+		assert.EqualError(t, err, fault.Error())
+	}
+	_, err := weir.New(minutes, weir.WithStore(wrapper{}))
+	assert.EqualError(t, err, "weir: the Store is nil, must be one")
+}
+
+// R21: counts of sub-windows that had not come yet kept Expiry, and RetryAfter, in a loop without an end.
+func TestR21_CountsOfWindowsToCome(t *testing.T) {
+	d, err := weir.SlidingWindow{Limit: 10, Per: 40, Buckets: 40}.Decider()
+	assert.NoError(t, err)
+	state := make([]uint64, d.Words())
+	state[0], state[1+20] = 3, 7
+	assert.ErrorIs(t, weir.CheckState(d, state), weir.ErrRequest)
+	assert.Zero(t, d.Expiry(state))
+	_, a := d.Decide(state, 5, weir.Ask{N: 10})
+	assert.False(t, a.Allowed)
+	assert.Equal(t, weir.Never, a.RetryAfter)
+
+	k := kit.NewKey(t, weir.SlidingWindow{Limit: 10, Per: 40, Buckets: 40})
+	for now := range int64(200) {
+		k.Take(now, 1)
+		assert.NoError(t, weir.CheckState(k.Decider, k.State))
+	}
+}
+
+// R21: a single word that counts in a sub-window that had not come yet was taken for sound, unlike the same counts in three.
+func TestR21_APackedCountOfAWindowToCome(t *testing.T) {
+	d, err := weir.SlidingWindow{Limit: 10, Per: time.Hour}.Decider()
+	assert.NoError(t, err)
+	assert.ErrorIs(t, weir.CheckState(d, []uint64{1}), weir.ErrRequest)
+	_, a := d.Decide([]uint64{1}, 5, weir.Ask{N: 1})
+	assert.False(t, a.Allowed)
+}
+
+// R21: a part whose words are not sound denies looks and give-backs, too. All then undid what it had not saved.
+func TestR21_APartThatIsNotSound(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.All(weir.FixedWindow{Limit: 5, Per: 10}, weir.TokenBucket{Limit: 5, Per: 11}, weir.SlidingLog{Limit: 5, Per: 10}),
+		weir.All(weir.All(weir.TokenBucket{Limit: 5, Per: 11}), weir.All(weir.SlidingLog{Limit: 5, Per: 10})),
+	} {
+		k := kit.NewKey(t, p)
+		k.Take(kit.T0, 3)
+		k.State[len(k.State)-4] = 1 << 40 // where the entries start
+		before := k.Copy()
+		assert.ErrorIs(t, weir.CheckState(k.Decider, k.State), weir.ErrRequest)
+		for _, n := range []int{0, 1, 6, -1, -9} {
+			assert.False(t, k.Ask(kit.T0+1, weir.Ask{N: n}).Allowed)
+			assert.Equal(t, before.State, k.State)
+		}
+	}
+}
+
+// R21: Tiers looked for debts in words that a composition in it has no place for.
+func TestR21_TiersOfACompositionWithoutItsWords(t *testing.T) {
+	log := weir.SlidingLog{Limit: 5, Per: 10}
+	k := kit.NewKey(t, weir.Tiers(weir.All(log, log), log))
+	fourLess := ^uint64(3) // than the five of the first tier
+	for _, n := range []int{0, 1, 6, -1} {
+		k.State = []uint64{fourLess, 0, 0, 0}
+		assert.ErrorIs(t, weir.CheckState(k.Decider, k.State), weir.ErrRequest)
+		assert.NotPanics(t, func() { k.Ask(kit.T0, weir.Ask{N: n}) })
+	}
+}
+
+// R21: what a log took for an entry reached into the words before its entries, which a give-back then cut off.
+func TestR21_ALogOfHalfAnEntry(t *testing.T) {
+	k := kit.NewKey(t, weir.SlidingLog{Limit: 5, Per: 10})
+	k.State = []uint64{2, 3, 7, 9, 11}
+	assert.ErrorIs(t, weir.CheckState(k.Decider, k.State), weir.ErrRequest)
+	for _, n := range []int{-2, -9, 1, 5} {
+		assert.NotPanics(t, func() { k.Ask(1, weir.Ask{N: n}) })
+	}
+}
+
+// R21: an account of another kind than the policy that was said to have it.
+func TestR21_ALedgerWithTheAccountOfAnother(t *testing.T) {
+	window, marker := weir.FixedWindow{Limit: 5, Per: time.Hour}, weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 5, Per: time.Hour}}
+	k := kit.LedgerKey{T: t}
+	k.Ask(window, kit.T0, weir.Ask{N: 2})
+	k.Ask(marker, kit.T0, weir.Ask{N: 2})
+	assert.Len(t, k.By, 2)
+	k.Words[13], k.Words[15], k.Words = 0, 0, k.Words[:len(k.Words)-4] // the second has that of the first, which is the only one
+	for _, by := range k.By {
+		_, _, _, err := k.Decide(by, kit.T0, weir.Ask{N: 1})
+		assert.ErrorIs(t, err, weir.ErrRequest)
+	}
+	assert.Zero(t, k.Expiry())
 }

@@ -1,0 +1,86 @@
+package weir_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+func TestTakeUpTo_TakesAsManyAsThereAre(t *testing.T) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		l := weir.Must(weir.New(p, weir.WithClock(&kit.HandClock{Time: time.Unix(0, kit.T0)})))
+		limit := kit.Take(t, l, "k", 0).Limit
+		granted, r, err := l.TakeUpTo(background, "k", 0)
+		require.NoError(t, err)
+		assert.Zero(t, granted)
+		assert.True(t, r.Allowed, "a look")
+
+		granted, r, err = l.TakeUpTo(background, "k", math.MaxInt)
+		require.NoError(t, err)
+		assert.Equal(t, limit, granted, "nothing is too much")
+		assert.True(t, r.Allowed)
+		assert.Zero(t, r.Remaining)
+		assert.Zero(t, r.RetryAfter)
+
+		granted, r, err = l.TakeUpTo(background, "k", 3)
+		require.NoError(t, err)
+		assert.Zero(t, granted)
+		assert.False(t, r.Allowed)
+		assert.Equal(t, kit.Take(t, l, "k", 1).RetryAfter, r.RetryAfter, "until there is one")
+	})
+}
+
+// A loop that waits for RetryAfter whenever there is none gets all that the policy allows, and no
+// more.
+func TestTakeUpTo_InALoop(t *testing.T) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
+		l := weir.Must(weir.New(p, weir.WithClock(clock)))
+		one := weir.Must(weir.New(p, weir.WithClock(clock))) // the same by Take of one
+		end := clock.Add(3*time.Minute + 1)
+		for clock.Before(end) {
+			granted, r, err := l.TakeUpTo(background, "k", 1000)
+			require.NoError(t, err)
+			if _, isQueue := p.(weir.LeakyBucket); isQueue { // an ask goes as a whole there
+				require.Equal(t, granted > 0, kit.Take(t, one, "k", max(granted, 1)).Allowed)
+			} else {
+				for range granted {
+					require.True(t, one.Allow("k"))
+				}
+				require.False(t, one.Allow("k"))
+			}
+			require.Equal(t, granted == 0, r.RetryAfter > 0)
+			if granted == 0 {
+				clock.Time = clock.Add(r.RetryAfter)
+			}
+		}
+	})
+}
+
+func TestTakeUpTo_Errors(t *testing.T) {
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}))
+	_, _, err := l.TakeUpTo(background, "k", -1)
+	assert.EqualError(t, err, "weir: TakeUpTo -1 events, must be at least 0")
+	ended, end := context.WithCancel(background)
+	end()
+	_, _, err = l.TakeUpTo(ended, "k", 1)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, 5, kit.Take(t, l, "k", 0).Remaining)
+	_, _, err = (*weir.KeyedLimiter)(nil).TakeUpTo(background, "k", 1)
+	assert.Error(t, err)
+
+	store := new(kit.Faulty)
+	store.Down.Store(true)
+	l = weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(store)))
+	granted, r, err := l.TakeUpTo(background, "k", 1)
+	assert.ErrorIs(t, err, kit.ErrStore)
+	assert.Zero(t, granted)
+	assert.Zero(t, r)
+}
