@@ -51,7 +51,6 @@ func (t *Table) Init(maxKeys int) {
 	t.dir.Store(newDirectory(0))
 	t.put(&newSegments(1, 0, 0, 0)[0])
 	t.writers.byTag.Store(&[]*Writer{nil}) // the tag 0 is nobody's
-	t.writers.byID = make(map[any]*Writer)
 }
 
 // Len returns the number of keys. It counts expired keys until they are dropped.

@@ -58,7 +58,45 @@ func (w *Writer) expired(state []uint64, now int64) bool {
 type writers struct {
 	byTag atomic.Pointer[[]*Writer] // out of use where the tag is free
 	free  []uint32                  // tags
-	byID  map[any]*Writer
+	ids   identities
+}
+
+// identities are the Writers in use by their ID. Most tables have a single one, for which a map
+// would take a sixth of all memory of a table with two keys.
+type identities struct {
+	single *Writer
+	many   map[any]*Writer // in place of single, from the second on
+}
+
+func (ids *identities) find(id any) *Writer {
+	if ids.many == nil && ids.single != nil && ids.single.Owner.ID() == id {
+		return ids.single
+	}
+	return ids.many[id]
+}
+
+func (ids *identities) add(id any, w *Writer) {
+	switch {
+	case ids.many == nil && ids.single == nil:
+		ids.single = w
+		return
+	case ids.many == nil:
+		ids.many = map[any]*Writer{ids.single.Owner.ID(): ids.single}
+		ids.single = nil
+	}
+	ids.many[id] = w
+}
+
+func (ids *identities) remove(id any) {
+	ids.single = nil
+	delete(ids.many, id)
+}
+
+func (ids *identities) len() int {
+	if ids.single != nil {
+		return 1
+	}
+	return len(ids.many)
 }
 
 // Join gives w a tag, and returns it, or the Writer with the same ID that is there already. Tags
@@ -68,7 +106,7 @@ func (t *Table) Join(w *Writer) (joined *Writer, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id := w.Owner.ID()
-	if known := t.writers.byID[id]; known != nil {
+	if known := t.writers.ids.find(id); known != nil {
 		known.uses.Add(1)
 		return known, true
 	}
@@ -85,7 +123,7 @@ func (t *Table) Join(w *Writer) (joined *Writer, ok bool) {
 		all = append(all, w)
 	}
 	t.writers.byTag.Store(&all)
-	t.writers.byID[id] = w
+	t.writers.ids.add(id, w)
 	w.uses.Add(1)
 	return w, true
 }
@@ -98,10 +136,10 @@ func (t *Table) Leave(w *Writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id := w.Owner.ID()
-	if w.uses.Load() > 0 || t.writers.byID[id] != w { // it serves again, or another call has freed it
+	if w.uses.Load() > 0 || t.writers.ids.find(id) != w { // it serves again, or another call has freed it
 		return
 	}
-	delete(t.writers.byID, id)
+	t.writers.ids.remove(id)
 	t.writers.free = append(t.writers.free, w.tag)
 }
 
@@ -109,7 +147,7 @@ func (t *Table) Leave(w *Writer) {
 func (t *Table) Writers() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.writers.byID)
+	return t.writers.ids.len()
 }
 
 // Writer returns the Writer with a tag that is in use.
