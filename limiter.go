@@ -11,6 +11,7 @@
 //   - [TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] and
 //     [CalendarWindow] are single policies.
 //   - [All] and [Tiers] combine several.
+//   - [SingleRateMarker] and [TwoRateMarker] also color what they grant.
 //
 // Its [Store] keeps the counts. They are in memory unless [WithStore] sets another store. The store
 // of module redisstore shares them between processes. For its outages there is package
@@ -23,6 +24,10 @@
 //
 // Every decision follows its policy exactly, to the event and to the nanosecond. In Redis it is to
 // the microsecond. A denial consumes nothing. A limiter has no goroutine and needs no closing.
+//
+// Callers can pass over what is for implementers of stores and policies: [Accept], [Acceptor],
+// [Answer], [Ask], [Charge], [CheckState], [Decider], [GrantMode], [Ledger], [Limiters], [Plan],
+// [Request], [Rule], [Waited] and [WordDecider].
 package weir
 
 import (

@@ -61,8 +61,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     That span begins with the first request for events after the change. Then the old policy is
 //     forgotten.
 //   - Parts of [All] and [Tiers] that stay keep their counts.
-//   - While events of the old policy count, a RetryAfter or ResetAfter that would end after the
-//     year 2262 is [Never].
+//   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
+//     beyond the year 2262 is reported as [Never].
 //
 // docs/limits.md has a table with examples. To start afresh, give the limiter another name, or call
 // [KeyedLimiter.Reset] for one key.

@@ -78,8 +78,8 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 }
 
 // TakeByComponent is [KeyedLimiter.Take] for a policy made by [All] or [Tiers]. It also sets
-// *components to the Results of the policy's components, in their order. For other policies, and on
-// an error, *components is empty.
+// *results to the Results of the policy's components, in their order. For other policies, and on an
+// error, *results is empty.
 //
 //   - With All, Allowed of a component reports whether that component alone would have granted the
 //     events.

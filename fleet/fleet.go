@@ -17,8 +17,9 @@
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
 //		fleet.DenyCacheOptions{})
 //
-// The package uses only what package weir exports. It knows no database, and no policy by name. It
-// can be a model for further stores in front of others: see [weir.Store].
+// The package uses only what package weir exports. It knows no database, and no policy by name. If
+// you write a store that stands in front of another, take this package as an example. The rules are
+// at [weir.Store].
 package fleet
 
 import (
