@@ -57,7 +57,11 @@ func (e tally) keep(state []uint64) {
 	words := split(e.Decider, state)
 	for i, l := range e.leaves() {
 		a := e.accounts[i]
-		*a = account{l, words[i], max(a.promised, promise(l.Decider, words[i]))}
+		promised := promise(l.Decider, words[i])
+		if a.promised > promise(a.Decider, a.words) || !l.same(a.Rule) { // else the words tell, also that one was undone
+			promised = max(promised, a.promised)
+		}
+		*a = account{l, words[i], promised}
 	}
 }
 
@@ -119,8 +123,8 @@ func (g *ledger) clone() ledger {
 	return h
 }
 
-// settle drops what counts no more, and bounds what of the rest is each entry's own. What is left of a
-// policy whose events are a share is kept with an entry.
+// settle drops what counts no more, and bounds what of the rest is each entry's own. What is left
+// of a policy whose events are a share is kept with an entry.
 func (g *ledger) settle(now int64) {
 	if over(g.rest.until, now) {
 		g.rest = rest{}
@@ -139,12 +143,12 @@ func (g *ledger) settle(now int64) {
 	}
 }
 
-// over reports whether what ends at an instant has ended at now. The last instant stands for all after
-// it, too: a clock that stays there ends nothing.
+// over reports whether what ends at an instant has ended at now. The last instant stands for all
+// after it, too: a clock that stays there ends nothing.
 func over(end, now int64) bool { return end <= now && end < maxInstant }
 
-// end is the instant from which on nothing counts any more of what e was granted. What an account counts that
-// is also a later entry's is then that one's.
+// end is the instant from which on nothing counts any more of what e was granted. What an account
+// counts that is also a later entry's is then that one's.
 func (e tally) end() int64 { return min(e.expiry(), e.until) }
 
 // nextEnd is the first instant after now at which an entry, or the rest, ends, or math.MaxInt64.
@@ -161,8 +165,8 @@ func (g *ledger) nextEnd(now int64) int64 {
 	return next
 }
 
-// used is how much of a leaf an entry has used up: of what the leaf's account counts, no more than can be of
-// the entry's own events.
+// used is how much of a leaf an entry has used up: of what the leaf's account counts, no more than
+// can be of the entry's own events.
 func (e tally) used(leaf int, now int64) uint64 {
 	if over(e.until, now) {
 		return 0
@@ -206,8 +210,8 @@ func (g *ledger) entry(by Rule) tally {
 	return e
 }
 
-// match finds an account for each leaf: that of an equal policy first, then one that counts alike, else
-// it is a new one.
+// match finds an account for each leaf: that of an equal policy first, then one that counts alike,
+// else it is a new one.
 func (g *ledger) match(ls []Rule) []*account {
 	var known []*account
 	for _, e := range g.entries {

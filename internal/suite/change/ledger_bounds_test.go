@@ -91,3 +91,25 @@ func TestR5_OfComponentsWhileOthersAreCharged(t *testing.T) {
 		assert.Equal(t, look[i].ResetAfter, granted[i].ResetAfter)
 	}
 }
+
+// R14: a denied ask by another policy, after a booking, changes nothing of what is given back when
+// that booking has been undone.
+func TestR14_ADeniedAskBeforeABookingIsUndone(t *testing.T) {
+	bucket, window := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3}, weir.FixedWindow{Limit: 5, Per: time.Hour}
+	for name, denied := range map[string]bool{"no ask": false, "a denied ask": true} {
+		t.Run(name, func(t *testing.T) {
+			k := kit.LedgerKey{T: t}
+			require.True(t, k.Ask(bucket, kit.T0, weir.Ask{N: 3}).Allowed)
+			var charges []weir.Charge
+			booked := k.Ask(bucket, kit.T0, weir.Ask{N: 2, MaxWait: time.Hour, Charges: &charges})
+			require.Equal(t, 2*time.Second, booked.Delay)
+			if denied {
+				require.False(t, k.Ask(window, kit.T0, weir.Ask{N: 1}).Allowed)
+			}
+			k.Ask(bucket, kit.T0, weir.Ask{N: -2, GrantedAt: kit.T0, Charges: &charges})
+			require.Zero(t, k.Remaining(bucket, kit.T0))
+			k.Ask(bucket, kit.T0, weir.Ask{N: -1})
+			assert.Equal(t, 1, k.Remaining(bucket, kit.T0))
+		})
+	}
+}
