@@ -41,13 +41,15 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 
 // leave sets what the answer to a grant, and that of each component, has left to what a look tells.
 func (g *ledger) leave(by Rule, now int64, a *Answer, results *[]Result) {
+	var ask Ask
 	var each []Result
-	look, _ := g.ask(by, now, Ask{ByComponent: &each})
-	a.Remaining = look.Remaining
 	if results != nil {
-		for i, r := range each { // none if the policy is not composed
-			(*results)[i].Remaining, (*results)[i].ResetAfter = r.Remaining, r.ResetAfter
-		}
+		ask.ByComponent = &each
+	}
+	look, _ := g.ask(by, now, ask)
+	a.Remaining = look.Remaining
+	for i, r := range each { // none if the policy is not composed
+		(*results)[i].Remaining, (*results)[i].ResetAfter = r.Remaining, r.ResetAfter
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // A recorder is the least that a ResponseWriter can be: what is measured is the middleware. The
@@ -80,23 +81,13 @@ func (wl workload) serve() func() {
 	}
 }
 
-// allocsPerRun is how often f allocates, on average, by itself: the runtime allocates now and then
-// while it runs, so the least of some tries counts.
-func allocsPerRun(runs int, f func()) float64 {
-	least := testing.AllocsPerRun(runs, f)
-	for range 9 {
-		least = min(least, testing.AllocsPerRun(runs, f))
-	}
-	return least
-}
-
 // An allowed request costs no allocation without headers, where its key is a part of what the
 // request brought; with headers two, their values and the slots of these.
 func TestMiddleware_Allocations(t *testing.T) {
 	for _, wl := range workloads() {
 		serve := wl.serve()
 		serve()
-		assert.LessOrEqual(t, allocsPerRun(1000, serve), wl.allocs, wl.name)
+		assert.LessOrEqual(t, kit.AllocsPerRun(1000, serve), wl.allocs, wl.name)
 	}
 }
 

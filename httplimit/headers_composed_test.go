@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // twoLimits is 2 a minute and 3 an hour.
@@ -150,7 +151,7 @@ func TestComposed_Allocations(t *testing.T) {
 	roomyTwo := weir.All(roomy, weir.FixedWindow{Limit: 1 << 30, Per: time.Hour})
 	h := middleware(weir.Must(weir.New(roomyTwo)), httplimit.RateLimit{Policy: roomyTwo}).Wrap(ok)
 	w, r := &recorder{header: http.Header{}}, request()
-	assert.LessOrEqual(t, allocsPerRun(500, func() {
+	assert.LessOrEqual(t, kit.AllocsPerRun(500, func() {
 		w.reset()
 		h.ServeHTTP(w, r)
 	}), 4.0)
