@@ -2,7 +2,6 @@ package weir
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -132,29 +131,6 @@ func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 		})
 	}
 	return callError("Return of", n, err)
-}
-
-// Reset forgets a key. The key has its full allowance again, and no debt. Its waiters get new
-// turns, in the same order.
-//
-// Reset also forgets earlier reservations of the key:
-//
-//   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only the
-//     events above those that it had booked.
-//   - A Reservation of another limiter or process gives back as many events as it then finds, up to
-//     its number.
-//
-// If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
-// ctx that has ended is an error. Reset is safe for concurrent use.
-func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
-	err := k.check(ctx, 0)
-	if err == nil {
-		err = k.renew(ctx, key, true)
-	}
-	if err == nil || err == errNotMade {
-		return err
-	}
-	return fmt.Errorf("weir: Reset: %w", err)
 }
 
 // returnWithin is how long a call whose ctx has ended waits for a slow store to take its place

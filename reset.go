@@ -1,0 +1,158 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/weir-go/weir/internal/line"
+)
+
+// Reset forgets a key. The key has its full allowance again, and no debt. Its waiters get new
+// turns, in the same order.
+//
+// Reset also forgets earlier reservations of the key:
+//
+//   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only the
+//     events above those that it had booked.
+//   - A Reservation of another limiter or process gives back as many events as it then finds, up to
+//     its number.
+//
+// If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
+// ctx that has ended is an error. Reset is safe for concurrent use.
+func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
+	err := k.check(ctx, 0)
+	if err == nil {
+		err = k.renew(ctx, key, true)
+	}
+	if err == nil || err == errNotMade {
+		return err
+	}
+	return fmt.Errorf("weir: Reset: %w", err)
+}
+
+// renew gives the waiters for a key new turns, because the policy has changed, or because the key
+// is to be forgotten. Their bookings are given back, and each asks again, in the same order, by its
+// own policy. If one books nothing, it and those behind it ask when they are first. Meanwhile no
+// waiter joins or leaves.
+func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error {
+	ln, waited, err := k.start(ctx, key, line.Renewing, 0)
+	if err != nil {
+		return err
+	}
+	defer ln.End()
+	plan, err := k.plans.of(ctx, key)
+	if err != nil {
+		return err
+	}
+	if forget {
+		k.resets.reset(key, k.plans.clock.now())
+		if _, err := k.store.Do(waited, Request{Plan: plan, Key: key, Forget: true}); err != nil {
+			return err
+		}
+	}
+	// The store is asked with ctx: for whatever has been waited here, all are to stay in one store.
+	if err := k.freePlaces(ctx, ln, forget); err != nil {
+		return err
+	}
+	return k.askForPlaces(ctx, ln)
+}
+
+// freePlaces gives back what was booked, the last run first, unless it is forgotten. If the store
+// fails, the waiters before keep their bookings. A booking stays charged if it cannot be freed,
+// because others have booked behind it.
+func (k *KeyedLimiter) freePlaces(ctx context.Context, ln *line.Line, forgotten bool) error {
+	for back, ok := ln.Unbook(); ok; back, ok = ln.Unbook() {
+		if !forgotten && !back.Apart {
+			g := ofLine(back)
+			if _, err := k.store.Do(ctx, Request{Plan: g.plan, Key: ln.Key(), Ask: g.ask}); err != nil {
+				return err
+			}
+		}
+		ln.Freed(back)
+	}
+	return nil
+}
+
+// askForPlaces asks for the waiters that have not booked, until one books nothing.
+func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults error) {
+	for last := (*line.Waiter)(nil); ; {
+		w := ln.Next()
+		if w == nil || w == last {
+			return faults
+		}
+		plan, err := k.plans.of(w.Ctx, ln.Key())
+		if err == nil && !w.MayBook(by{plan}) { // it could overtake those of the other policy
+			return faults
+		}
+		if err == nil {
+			_, err = k.place(ctx, w, plan, math.MaxInt64)
+		}
+		faults = errors.Join(faults, err)
+		switch {
+		case err != nil && ctx.Err() != nil: // which is not that of w
+			return faults
+		case err != nil:
+			w.Drop(err)
+		}
+		last = w
+	}
+}
+
+// resets are the keys that were reset. Reservations that a reset forgot have nothing to give back.
+// What a key has counted since was granted to others, even where it looks the same.
+//
+// A key is kept only while a reservation from before its reset may still count.
+type resets struct {
+	mu     sync.Mutex
+	number uint64           // of those there were
+	open   int64            // when nothing reserved counts any more, by the limiter's clock
+	keys   map[string]reset // the last of each key
+}
+
+type reset struct {
+	number uint64
+	until  int64 // when nothing reserved before counts any more
+}
+
+// reserved records what was reserved at an instant, if anything. It returns the number of the last
+// reset before it.
+func (rs *resets) reserved(at int64, charges []Charge) uint64 {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for _, c := range charges {
+		rs.open = max(rs.open, c.until(at))
+	}
+	return rs.number
+}
+
+// reset records that a key is reset at the instant now. It is called before the store is asked,
+// because an error may hide that the key was reset.
+func (rs *resets) reset(key string, now int64) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for old, r := range rs.keys {
+		if r.until > now {
+			break
+		}
+		delete(rs.keys, old)
+	}
+	if rs.open <= now {
+		return
+	}
+	if rs.keys == nil {
+		rs.keys = make(map[string]reset)
+	}
+	rs.number++
+	rs.keys[strings.Clone(key)] = reset{rs.number, rs.open}
+}
+
+// forgot reports whether the key was reset since the reset of that number.
+func (rs *resets) forgot(key string, number uint64) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.keys[key].number > number
+}
