@@ -66,14 +66,17 @@ func (e *Engine) decideHere(ctx context.Context, p *plan, key string, r weir.Req
 			return weir.Answer{}, fmt.Errorf("%w: others changed the state of the key under each of %d attempts", weir.ErrRequest, attempt)
 		}
 		found = &reply
-		longest := min(100*time.Microsecond<<min(attempt, 8), 10*time.Millisecond)
-		select {
-		case <-time.After(rand.N(longest)):
-		case <-ctx.Done():
-			return weir.Answer{}, fmt.Errorf("%w: %w", weir.ErrRequest, ctx.Err())
-		}
-		if longest > time.Millisecond {
-			found = nil // probably out of date by now
+		// The first failure needs no pause: the state may have been read long before this turn.
+		if attempt > 1 {
+			longest := min(100*time.Microsecond<<min(attempt-1, 8), 10*time.Millisecond)
+			select {
+			case <-time.After(rand.N(longest)):
+			case <-ctx.Done():
+				return weir.Answer{}, fmt.Errorf("%w: %w", weir.ErrRequest, ctx.Err())
+			}
+			if longest > time.Millisecond {
+				found = nil // probably out of date by now
+			}
 		}
 		attempt++
 	}
