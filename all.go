@@ -101,6 +101,30 @@ func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) 
 	return state, sum.Answer
 }
 
+// Hold implements [Holder]: as long as all components allow. Tiers do not tell which of them has
+// paid.
+func (c *composed) Hold(at int64, charges []Charge) (all Hold) {
+	if c.tiers || len(charges) != len(c.leaves) {
+		return Hold{}
+	}
+	for i := range c.parts {
+		h, ok := c.parts[i].Decider.(Holder)
+		if !ok {
+			return Hold{}
+		}
+		one := h.Hold(at, own(c, charges, i))
+		switch {
+		case one.For <= 0:
+			return Hold{}
+		case i == 0:
+			all = one
+		default:
+			all = all.both(one)
+		}
+	}
+	return all
+}
+
 // undone returns how many words of the state to save: all before the component that decides last.
 // If that component denies it has changed nothing, and if it grants all have granted.
 func (c *composed) undone(state []uint64) int {

@@ -112,6 +112,20 @@ func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 	return at.Add(owed), a
 }
 
+// Hold implements [Holder] for tokens. A grant pays for a stretch of time that ends when all is paid
+// at the rate. As time comes nearer to that end, the tokens are earned again that are still held.
+// Tokens that are given back would move the ends of later grants, which nobody tells their holders.
+// They stay charged, until they are earned again. A queue's slots cannot be held: they would keep
+// others waiting.
+func (b *bucket) Hold(_ int64, charges []Charge) Hold {
+	if b.spaced || len(charges) != 1 {
+		return Hold{}
+	}
+	left := max(charges[0].For-1, 0) // it was rounded up
+	charges[0].N = 0
+	return Hold{For: left, Most: b.rate.Events(b.rate.Units(int64(left))), Over: left, Span: b.rate.Ceil(b.full)}
+}
+
 // ahead is what a key may owe without a booking, or a debt, that lies ahead.
 func (b *bucket) ahead() exact.Uint128 {
 	if b.spaced {

@@ -121,6 +121,16 @@ func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 	return s, a
 }
 
+// Hold implements [Holder]: until the window ends. No more is then used in it than it has counted.
+func (w *window) Hold(at int64, charges []Charge) Hold {
+	if len(charges) != 1 {
+		return Hold{}
+	}
+	mark, end := w.around(words{}, uint64(at))
+	left := exact.Duration(end - uint64(at))
+	return Hold{For: min(left, charges[0].For), Span: exact.Duration(end - mark*w.unit)}
+}
+
 // room is how many more events fit.
 func (w *window) room(s words) uint64 { return w.limit - min(s.second, w.limit) }
 

@@ -26,8 +26,8 @@
 // the microsecond. A denial consumes nothing. A limiter has no goroutine and needs no closing.
 //
 // Callers can pass over what is for implementers of stores and policies: [Accept], [Acceptor],
-// [Answer], [Ask], [Charge], [CheckState], [Decider], [GrantMode], [Ledger], [Limiters], [Plan],
-// [Request], [Rule], [Waited] and [WordDecider].
+// [Answer], [Ask], [Charge], [CheckState], [Decider], [GrantMode], [Hold], [Holder], [Ledger],
+// [Limiters], [Plan], [QuickStore], [Request], [Rule], [Waited] and [WordDecider].
 package weir
 
 import (
@@ -96,7 +96,8 @@ var (
 type KeyedLimiter struct {
 	plans  plans
 	store  Store
-	mem    *MemStore // store if it is one, else nil: spares Allow the way through the interface
+	mem    *MemStore  // store if it is one, else nil: spares Allow the way through the interface
+	quick  QuickStore // store if it is one, else nil
 	lines  line.Lines
 	resets resets
 }
@@ -127,6 +128,7 @@ func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 		k.store = new(MemStore)
 	}
 	k.mem, _ = k.store.(*MemStore)
+	k.quick, _ = k.store.(QuickStore)
 	if err != nil {
 		k.plans.usual.Store(nil) // for a store that has accepted it
 		return nil, err

@@ -123,6 +123,16 @@ func (s sliding) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, true
 }
 
+// Hold implements [Holder]: until the sub-window ends. Within it the estimate of what it has counted
+// only falls.
+func (s sliding) Hold(at int64, charges []Charge) Hold {
+	if len(charges) != 1 {
+		return Hold{}
+	}
+	left := exact.Duration(s.width - uint64(at)%s.width)
+	return Hold{For: min(left, charges[0].For), Span: exact.Duration(s.width * s.buckets)}
+}
+
 // Expiry is the instant at which the estimate reaches zero if nothing is added.
 func (s sliding) Expiry(state []uint64) int64 {
 	if !s.sound(state) {
@@ -180,6 +190,9 @@ type slidingWord struct {
 	stored
 	windows slidingCore
 }
+
+// Hold implements [Holder].
+func (d *slidingWord) Hold(at int64, charges []Charge) Hold { return d.windows.Hold(at, charges) }
 
 func (d *slidingWord) lasts() time.Duration { return d.windows.lasts() }
 

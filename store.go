@@ -52,6 +52,20 @@ type Store interface {
 	Do(ctx context.Context, r Request) (Answer, error)
 }
 
+// A QuickStore is for implementers of stores. It is a [Store] that can decide the most common
+// requests in memory, faster than Do. A Store does not have to be one. [MemStore] needs none: limiters
+// know it.
+type QuickStore interface {
+	Store
+
+	// TakeQuickly decides on all or none of n events, at least zero, as Do decides on Ask{N: n}. If
+	// only Do can decide, it returns false, and has changed nothing. [KeyedLimiter.Allow] and
+	// [KeyedLimiter.Take] then call Do. It never blocks, and does not allocate.
+	//
+	// It returns the Result itself, because a pointer to it would be allocated.
+	TakeQuickly(p *Plan, key string, n int) (r Result, ok bool)
+}
+
 // A Request is for implementers of stores. It is what a limiter passes to its [Store].
 type Request struct {
 	*Plan        // the limiter, and how to decide

@@ -20,6 +20,11 @@ func (k *KeyedLimiter) Allow(key string) bool {
 	if k.mem != nil {
 		return k.mem.allow(plan, key)
 	}
+	if k.quick != nil {
+		if r, ok := k.quick.TakeQuickly(plan, key, 1); ok {
+			return r.Allowed
+		}
+	}
 	a, err := k.store.Do(context.Background(), Request{Plan: plan, Key: key, Ask: Ask{N: 1}})
 	return err == nil && a.Allowed
 }
@@ -49,6 +54,11 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 				Allowed: r.retryAfter == 0, Limit: limit,
 				Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
 			}, nil
+		}
+	}
+	if k.quick != nil {
+		if r, ok := k.quick.TakeQuickly(plan, key, n); ok {
+			return r, nil
 		}
 	}
 	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n}})

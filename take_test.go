@@ -84,3 +84,38 @@ func TestTakeUpTo_Errors(t *testing.T) {
 	assert.Zero(t, granted)
 	assert.Zero(t, r)
 }
+
+// A quick store decides on one key by itself.
+type quick struct {
+	weir.MemStore
+	asked int
+}
+
+func (q *quick) TakeQuickly(p *weir.Plan, key string, n int) (weir.Result, bool) {
+	return weir.Result{Allowed: n < 3, Limit: 7, Remaining: n}, p.Name == "name" && key == "quick"
+}
+
+func (q *quick) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	q.asked++
+	return q.MemStore.Do(ctx, r)
+}
+
+func TestQuickStore(t *testing.T) {
+	store := new(quick)
+	l := weir.Must(weir.New(weir.SlidingLog{Limit: 1, Per: time.Hour}, weir.WithStore(store), weir.WithName("name")))
+	for range 3 {
+		assert.True(t, l.Allow("quick"))
+		assert.Equal(t, weir.Result{Allowed: true, Limit: 7, Remaining: 2}, kit.Take(t, l, "quick", 2))
+		assert.Equal(t, weir.Result{Limit: 7, Remaining: 3}, kit.Take(t, l, "quick", 3))
+		assert.Equal(t, weir.Result{Allowed: true, Limit: 7}, kit.Take(t, l, "quick", 0))
+	}
+	_, err := l.Take(background, "quick", -1)
+	require.Error(t, err)
+	assert.Zero(t, store.asked)
+	assert.True(t, l.Allow("slow"))
+	assert.False(t, l.Allow("slow"))
+	assert.False(t, kit.Take(t, l, "slow", 1).Allowed)
+	_, _, err = l.TakeUpTo(background, "quick", 1)
+	require.NoError(t, err)
+	assert.Equal(t, 4, store.asked, "where it does not decide, and for all that is not Allow and Take")
+}
