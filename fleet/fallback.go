@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +19,7 @@ type FallbackOptions struct {
 	// caller gets the error of that context, and no answer of the second store.
 	Budget time.Duration
 
-	// CoolDown is how long the first store gets no requests after it has failed; 0 means one
+	// CoolDown is how long the first store gets no requests after an outage has begun; 0 means one
 	// second. It is real time, too.
 	CoolDown time.Duration
 
@@ -33,11 +31,11 @@ type FallbackOptions struct {
 	// goroutines. While that many calls hang, it gets no more requests.
 	MaxInFlight int
 
-	// Report, if not nil, is called during an outage:
+	// Report, if not nil, is called while the first store fails, for some requests or for all:
 	//
-	//   - with the error, when the first store has failed and a CoolDown starts: once at the start
-	//     of the outage, and once per CoolDown
-	//   - with nil, when the first store is back
+	//   - with the error, when it begins, and then at most once per CoolDown
+	//   - with nil, when the outage is over; if only some requests failed, when the first store has
+	//     granted something after a CoolDown without a failure
 	//
 	// Calls can overlap. Report should return soon, because a request waits for it. If it panics,
 	// that request gets an error that says so.
@@ -49,9 +47,14 @@ type FallbackOptions struct {
 //
 //	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
+// One slow answer, or one lost connection of many, is no outage: second answers that request, and
+// first is asked for all others. If a part of first hangs, such as one server of a cluster, each
+// request that needs that part waits for the budget.
+//
 // An outage has these steps:
 //
-//   - When first fails, all requests go to second for a cool-down. No request waits for first.
+//   - A request fails, and first has granted none that came within the last budget. All requests
+//     then go to second for a cool-down. No request waits for first.
 //   - Then one request at a time tries first.
 //   - The outage ends when first grants something or resets a key. All requests then ask first
 //     again.
@@ -94,15 +97,15 @@ func Fallback(first, second weir.Store, opts FallbackOptions) weir.Store {
 		first:       first,
 		second:      second,
 		budget:      opts.Budget,
-		coolDown:    opts.CoolDown,
+		health:      health{coolDown: opts.CoolDown, report: opts.Report},
 		maxInFlight: int64(opts.MaxInFlight),
-		report:      opts.Report,
 	}
 	if f.budget == 0 {
 		f.budget = 100 * time.Millisecond
 	}
-	if f.coolDown == 0 {
-		f.coolDown = time.Second
+	f.health.budget = f.budget
+	if f.health.coolDown == 0 {
+		f.health.coolDown = time.Second
 	}
 	if f.maxInFlight == 0 {
 		f.maxInFlight = 1000
@@ -111,7 +114,7 @@ func Fallback(first, second weir.Store, opts FallbackOptions) weir.Store {
 		checkStore("Fallback", "first store", first),
 		checkStore("Fallback", "second store", second),
 		checkOption("FallbackOptions.Budget", f.budget),
-		checkOption("FallbackOptions.CoolDown", f.coolDown),
+		checkOption("FallbackOptions.CoolDown", f.health.coolDown),
 		checkOption("FallbackOptions.MaxInFlight", f.maxInFlight),
 	); fault != nil {
 		return misused{fault}
@@ -121,17 +124,14 @@ func Fallback(first, second weir.Store, opts FallbackOptions) weir.Store {
 }
 
 type fallback struct {
-	first, second    weir.Store
-	budget, coolDown time.Duration
-	maxInFlight      int64
-	report           func(error)
-	late             error // that the budget is spent
+	first, second weir.Store
+	budget        time.Duration
+	maxInFlight   int64
+	late          error // that the budget is spent
 
-	// restUntil is 0, or in an outage the instant from which on a request may try first. It is the
-	// last instant while one does.
-	restUntil atomic.Int64
-	inFlight  atomic.Int64
-	term      atomic.Pointer[term]
+	health   health // of first
+	inFlight atomic.Int64
+	term     atomic.Pointer[term]
 }
 
 // Accept implements [weir.Acceptor]. If the first store does not accept l, the second is not asked.
@@ -149,8 +149,6 @@ var (
 	errCrowded = errors.New("weir: too many calls of the first store are under way")
 	errNoTurn  = errors.New("weir: the budget was spent on waiting for other requests of the key")
 )
-
-var errReport = errors.New("weir: FallbackOptions.Report panicked")
 
 // Do implements [weir.Store].
 func (f *fallback) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
@@ -184,7 +182,7 @@ func (f *fallback) ask(ctx context.Context, r weir.Request) (weir.Answer, error)
 		return weir.Answer{}, errCrowded
 	}
 	now := realTime()
-	try, ok := f.admit(now)
+	try, ok := f.health.admit(now)
 	if !ok {
 		f.inFlight.Add(-1)
 		return weir.Answer{}, errResting
@@ -196,47 +194,4 @@ func (f *fallback) ask(ctx context.Context, r weir.Request) (weir.Answer, error)
 	timer := time.NewTimer(f.budget - spent)
 	defer timer.Stop()
 	return c.wait(ctx, r, timer.C)
-}
-
-// admit reports whether first may be asked at now, and whether that is to try if it is back.
-func (f *fallback) admit(now int64) (try, ok bool) {
-	until := f.restUntil.Load()
-	if until == 0 {
-		return false, true
-	}
-	try = now >= until && f.restUntil.CompareAndSwap(until, math.MaxInt64)
-	return try, try
-}
-
-// judge draws the conclusion from a call of first that ended with err, or has written something. It
-// returns an error if Report panics.
-func (f *fallback) judge(try, wrote bool, err error) error {
-	news, until := try, int64(0)
-	switch {
-	case errors.Is(err, weir.ErrRequest) || err == nil && !wrote:
-		// This tells nothing: the request may not even have reached the server. Another may try at
-		// once.
-		news, until = false, 1
-	case err != nil:
-		until = later(realTime(), f.coolDown)
-		news = try || f.restUntil.CompareAndSwap(0, until)
-	}
-	if try {
-		f.restUntil.Store(until)
-	}
-	if news && f.report != nil {
-		return f.tell(err)
-	}
-	return nil
-}
-
-// tell calls Report. It may be called in a goroutine in which nobody could recover.
-func (f *fallback) tell(news error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v\n%s", errReport, p, debug.Stack())
-		}
-	}()
-	f.report(news)
-	return nil
 }

@@ -55,6 +55,7 @@ type firstCall struct {
 	r       weir.Request
 	parts   []weir.Result
 	charges []weir.Charge
+	began   int64
 	try     bool // whether first is back
 
 	judged atomic.Bool
@@ -66,7 +67,7 @@ type firstCall struct {
 
 // call starts a call of first.
 func (f *fallback) call(ctx context.Context, now int64, r weir.Request, try bool) *firstCall {
-	c := &firstCall{term: f.termAt(now), values: ctx, f: f, r: r, try: try, done: make(chan struct{})}
+	c := &firstCall{term: f.termAt(now), values: ctx, f: f, r: r, began: now, try: try, done: make(chan struct{})}
 	// It may outlast the caller, whose memory it must not touch then.
 	c.r.Key = strings.Clone(r.Key)
 	if r.ByComponent != nil {
@@ -112,7 +113,7 @@ func (c *firstCall) judge(err error) (first bool, fault error) {
 	}
 	// A give-back may find nothing to write.
 	wrote := err == nil && (c.r.Forget || c.r.N > 0 && c.answer.Allowed)
-	return true, c.f.judge(c.try, wrote, err)
+	return true, c.f.health.judge(c.began, c.try, wrote, err)
 }
 
 // judgeLater judges a call for which no caller waits any more.

@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A health is what a Fallback knows of its first store. All instants are of [realTime].
+//
+// A call that fails is an outage, unless first has granted a call that began within the last
+// budget. So a lost connection of many, or one answer that comes late, costs the calls that it hits
+// and no others. Of a store that hangs or is gone, the last grant is soon too old.
+type health struct {
+	budget, coolDown time.Duration
+	report           func(error)
+
+	// restUntil is 0, or in an outage the instant from which on a request may try first. It is the
+	// last instant while one does.
+	restUntil atomic.Int64
+
+	granted  atomic.Int64 // when the last call began that first has granted
+	troubled atomic.Int64 // 0, or a call has failed, and a grant from this instant on ends that
+	quiet    atomic.Int64 // until when no other failure is reported, but of a request that tries first
+}
+
+// admit reports whether first may be asked at now, and whether that is to try if it is back.
+func (h *health) admit(now int64) (try, ok bool) {
+	until := h.restUntil.Load()
+	if until == 0 {
+		return false, true
+	}
+	try = now >= until && h.restUntil.CompareAndSwap(until, math.MaxInt64)
+	return try, try
+}
+
+// judge draws the conclusion from a call of first that began at an instant, and that ended with err
+// or has written something. It returns an error if Report panics.
+func (h *health) judge(began int64, try, wrote bool, err error) error {
+	switch {
+	case errors.Is(err, weir.ErrRequest) || err == nil && !wrote:
+		// This tells nothing: the request may not even have reached the server. Another may try at
+		// once.
+		if try {
+			h.restUntil.Store(1)
+		}
+	case err == nil:
+		if h.works(began, try) {
+			return h.tell(nil)
+		}
+	case h.fails(try):
+		return h.tell(err)
+	}
+	return nil
+}
+
+// works records a call that was granted. It reports whether that is news.
+func (h *health) works(began int64, try bool) (news bool) {
+	for last := h.granted.Load(); began > last && !h.granted.CompareAndSwap(last, began); {
+		last = h.granted.Load()
+	}
+	if try {
+		h.troubled.Store(0)
+		h.restUntil.Store(0)
+		return true
+	}
+	until := h.troubled.Load()
+	return until != 0 && began >= until && h.troubled.CompareAndSwap(until, 0)
+}
+
+// fails records a call that failed. It reports whether that is news.
+func (h *health) fails(try bool) (news bool) {
+	now := realTime()
+	until := later(now, h.coolDown)
+	switch {
+	case try:
+		h.restUntil.Store(until)
+		return true
+	case h.restUntil.Load() != 0: // a late one of an outage that is known
+		return false
+	case now-int64(h.budget) >= h.granted.Load() && !h.restUntil.CompareAndSwap(0, until):
+		return false
+	}
+	again := h.troubled.Swap(until) != 0
+	quiet := h.quiet.Load()
+	return (!again || now >= quiet) && h.quiet.CompareAndSwap(quiet, until)
+}
+
+var errReport = errors.New("weir: FallbackOptions.Report panicked")
+
+// tell calls Report. It may be called in a goroutine in which nobody could recover.
+func (h *health) tell(news error) (err error) {
+	if h.report == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", errReport, p, debug.Stack())
+		}
+	}()
+	h.report(news)
+	return nil
+}
