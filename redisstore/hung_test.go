@@ -30,7 +30,7 @@ func TestP22_HungConnectionStopsNoOthers(t *testing.T) {
 			_, err := l.Take(ctx, "stuck", 1)
 			assert.ErrorIs(t, err, context.Canceled)
 		})
-		checks.Eventually(t, "a connection to hang", func() bool { return proxy.ToHang() == hung-1-i })
+		checks.Eventually(t, "a connection to hang", func() bool { return proxy.Hung() == i+1 })
 	}
 	for i := range others {
 		callers.Go(func() { assert.True(t, l.Allow(fmt.Sprint(i))) })

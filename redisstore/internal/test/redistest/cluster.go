@@ -54,7 +54,7 @@ func Cluster(tb testing.TB, config ...string) Nodes {
 			s.MustDo("CLUSTER", "ADDSLOTSRANGE", fmt.Sprint(first), fmt.Sprint(after-1))
 		}
 		for _, other := range nodes[:i] { // all pairs: gossip alone would take seconds
-			s.MustDo("CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(other.port.number), fmt.Sprint(other.bus.number))
+			s.MustDo("CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(other.port.Number), fmt.Sprint(other.bus.Number))
 		}
 	}
 	for i, s := range replicas {

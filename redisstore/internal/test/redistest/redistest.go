@@ -5,7 +5,7 @@
 // replicas and three sentinels that watch it. Each server is a process of its own, on a free
 // loopback port, with its files in the test's temporary directory. It can be killed, restarted on
 // the same port and files, paused and resumed. A [Proxy] stands before a server and breaks the
-// network: it stalls, delays, refuses, and loses replies.
+// network: it is the one of storetest/faultproxy, and knows commands.
 //
 // All are killed when the test ends, without grace, for nothing of them is kept. On Linux they also
 // die with the test's process, however it ends. Of a test that failed the last lines of their logs

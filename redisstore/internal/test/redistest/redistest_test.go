@@ -103,27 +103,11 @@ func TestSentinel(t *testing.T) {
 	assert.Equal(t, "OK", promoted.MustDo("SET", "k", "w"))
 }
 
-func TestManyAtOnceShareNoPort(t *testing.T) {
-	t.Parallel()
-	seen := map[int]bool{}
-	var ports []port
-	for range 500 {
-		p, err := claimPort()
-		require.NoError(t, err)
-		ports = append(ports, p)
-		require.False(t, seen[p.number], "%d was claimed twice", p.number)
-		seen[p.number] = true
-	}
-	for _, p := range ports {
-		require.NoError(t, p.Close())
-	}
-}
-
 func TestTakenPortIsLeft(t *testing.T) {
 	t.Parallel()
 	first := Single(t)
 	s := &Server{tb: t, name: "second", executable: first.executable, dir: t.TempDir(), port: first.port, bus: first.bus}
-	lines := fmt.Sprintf("%sport %d\n", common, first.port.number)
+	lines := fmt.Sprintf("%sport %d\n", common, first.port.Number)
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "redis.conf"), []byte(lines), 0o600))
 	require.ErrorIs(t, s.run(), errEnded, "the first server's answers are not the second's")
 }

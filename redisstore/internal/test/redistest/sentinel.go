@@ -27,14 +27,14 @@ func Sentinel(tb testing.TB, config ...string) Watched {
 	start(tb, w.Nodes...)
 	master := w.Nodes[0]
 	for _, s := range w.Nodes[1:] {
-		s.MustDo("REPLICAOF", "127.0.0.1", fmt.Sprint(master.port.number))
+		s.MustDo("REPLICAOF", "127.0.0.1", fmt.Sprint(master.port.Number))
 	}
 	for _, s := range w.Nodes {
 		await(tb, fmt.Sprintf("%v to follow", s), s.follows)
 	}
 	for i := range 3 {
 		w.Sentinels = append(w.Sentinels, &Server{tb: tb, name: fmt.Sprintf("sentinel %d", i), sentinel: true, config: []string{
-			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", w.Name, master.port.number),
+			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", w.Name, master.port.Number),
 			fmt.Sprintf("sentinel down-after-milliseconds %s %d", w.Name, late),
 			fmt.Sprintf("sentinel failover-timeout %s 5000", w.Name),
 		}})

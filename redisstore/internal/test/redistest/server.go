@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-go/weir/internal/testport"
 )
 
 // patience is how long the harness waits for what servers do by themselves: a machine with nothing
@@ -25,7 +27,7 @@ type Server struct {
 
 	executable string
 	dir        string // has its configuration, its log and what it keeps
-	port, bus  port
+	port, bus  testport.Port
 	process    *os.Process
 	ended      chan struct{} // closed when process has ended
 	silent     bool          // killed or paused by the test
@@ -90,18 +92,18 @@ func (s *Server) startAnywhere() error {
 
 // configure claims the ports of s and writes its configuration.
 func (s *Server) configure() (err error) {
-	if s.port, err = claimPort(); err != nil {
+	if s.port, err = testport.Claim(); err != nil {
 		return err
 	}
-	if s.bus, err = claimPort(); err != nil { // by default it is port + 10000, used or not
+	if s.bus, err = testport.Claim(); err != nil { // by default it is port + 10000, used or not
 		return err
 	}
-	lines := fmt.Sprintf("%sport %d\n", common, s.port.number)
+	lines := fmt.Sprintf("%sport %d\n", common, s.port.Number)
 	if s.sentinel {
-		lines = fmt.Sprintf("bind 127.0.0.1\nprotected-mode no\ndir ./\nport %d\n", s.port.number)
+		lines = fmt.Sprintf("bind 127.0.0.1\nprotected-mode no\ndir ./\nport %d\n", s.port.Number)
 	}
 	lines += strings.Join(s.config, "\n") + "\n"
-	lines = strings.ReplaceAll(lines, busPort, fmt.Sprint(s.bus.number))
+	lines = strings.ReplaceAll(lines, busPort, fmt.Sprint(s.bus.Number))
 	return os.WriteFile(filepath.Join(s.dir, "redis.conf"), []byte(lines), 0o600)
 }
 
@@ -153,7 +155,7 @@ func (s *Server) awaitAnswer() error {
 }
 
 // Addr is the host and port of s. It stays the same when s is restarted.
-func (s *Server) Addr() string { return s.port.addr() }
+func (s *Server) Addr() string { return s.port.Addr() }
 
 // String is a name for messages.
 func (s *Server) String() string { return fmt.Sprintf("%s (%s)", s.name, s.Addr()) }
@@ -217,11 +219,8 @@ func (s *Server) end() {
 	if s.tb.Failed() && s.dir != "" {
 		s.tb.Logf("%s ended its log with\n%s", s.name, s.log(30))
 	}
-	for _, p := range []port{s.port, s.bus} {
-		if p.claim != nil {
-			p.Close()
-		}
-	}
+	s.port.Close()
+	s.bus.Close()
 }
 
 // log is the last lines of what s logged.

@@ -1,0 +1,203 @@
+// Package faultproxy breaks the network between a client and its server, in tests. A [Proxy] stands
+// in front of a real server on TCP. It passes everything on until the test tells it to do otherwise:
+//
+//   - [Proxy.Stall]: nothing passes, as on a network that loses all packets.
+//   - [Proxy.Refuse]: all connections are cut, and new ones are refused, as if the server were down.
+//   - [Proxy.LoseReplies]: the server executes a request, and the client gets no reply.
+//   - [Proxy.Hang]: single connections of a pool no longer answer.
+//   - [Proxy.Delay]: every reply comes later, as from a distant server.
+//
+// [Proxy.Forward] ends all faults. Imitations of a server differ from it in what they do after a
+// fault, so use the real one.
+//
+// The package knows no protocol. It takes what it reads at once for one request, up to 64 KiB. That
+// is right for clients that send a request and then wait for its reply. For pipelines and large
+// requests, pass a function to [New] that finds the end of a request.
+//
+// The options LostReplies and Hangs of package [github.com/weir-go/weir/storetest] take such faults.
+package faultproxy
+
+import (
+	"bufio"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir/internal/testport"
+)
+
+// A Proxy stands in front of a server. Make one by [New]. All methods are safe for concurrent use.
+type Proxy struct {
+	tb     testing.TB
+	target string
+	split  bufio.SplitFunc
+	port   testport.Port
+
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	listener net.Listener // nil while it refuses, and at the end
+	conns    map[*conn]struct{}
+	stalled  chan struct{} // closed when it no longer stalls; nil if it does not
+	delay    time.Duration
+	lose     int                       // how many replies to lose
+	loses    func(request []byte) bool // which; nil for all
+	lost     int
+	hang     int // how many connections are to hang
+	hung     int
+}
+
+// New starts a Proxy on a free port of the loopback interface, in front of the server at the address
+// target. It ends with the test.
+//
+// split divides what a client sends into requests. The tokens that it returns are passed on as they
+// are, so together they must be all that was sent. An error of split fails the test. If split is
+// nil, what is read at once is a request.
+func New(tb testing.TB, target string, split bufio.SplitFunc) *Proxy {
+	tb.Helper()
+	if split == nil {
+		split = atOnce
+	}
+	p := &Proxy{tb: tb, target: target, split: split, conns: map[*conn]struct{}{}}
+	for try := 1; ; try++ {
+		var err error
+		if p.port, err = testport.Claim(); err == nil {
+			if err = p.listen(); err == nil {
+				break
+			}
+			_ = p.port.Close() // another one is claimed
+		}
+		if try == 5 {
+			tb.Fatalf("faultproxy: %v", err)
+		}
+	}
+	tb.Cleanup(func() {
+		p.Forward()
+		p.Refuse()
+		p.running.Wait()
+		_ = p.port.Close() // it is a socket that nobody reads
+	})
+	return p
+}
+
+// atOnce is a bufio.SplitFunc for which everything that there is, is one token.
+func atOnce(data []byte, _ bool) (advance int, token []byte, err error) {
+	if len(data) == 0 {
+		return 0, nil, nil
+	}
+	return len(data), data, nil
+}
+
+// Addr returns the host and the port at which clients find the Proxy. It stays the same.
+func (p *Proxy) Addr() string { return p.port.Addr() }
+
+// Target returns the address of the server, as it was passed to [New].
+func (p *Proxy) Target() string { return p.target }
+
+// Forward ends all faults. What a stall has kept arrives now.
+func (p *Proxy) Forward() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay, p.lose, p.hang = 0, 0, 0
+	if p.stalled != nil {
+		close(p.stalled)
+		p.stalled = nil
+	}
+	if p.listener != nil {
+		return
+	}
+	if err := p.listen(); err != nil {
+		p.tb.Errorf("faultproxy: cannot listen again: %v", err)
+	}
+}
+
+// Stall accepts connections and passes on nothing in either direction, until [Proxy.Forward]. What
+// was sent meanwhile arrives then, if the client has not closed the connection.
+func (p *Proxy) Stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stalled == nil {
+		p.stalled = make(chan struct{})
+	}
+}
+
+// Refuse cuts all connections and refuses new ones, until [Proxy.Forward].
+func (p *Proxy) Refuse() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener == nil {
+		return
+	}
+	_ = p.listener.Close() // it no longer accepts, whatever the error
+	p.listener = nil
+	for c := range p.conns {
+		c.cut()
+	}
+}
+
+// Delay passes on each reply later by d, until [Proxy.Forward]. A delayed reply holds up no other,
+// as on a long way.
+func (p *Proxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+// LoseReplies loses the replies to the next n requests for which match returns true, or to the next
+// n if match is nil. The server gets such a request, and then the end of the connection. When it has
+// executed the request and closed the connection, the client's end is cut. A later call replaces an
+// earlier one; n = 0 ends the fault.
+//
+// The server must execute what it has received before it closes a connection. Redis, memcached and
+// PostgreSQL do.
+//
+// match is called for one request at a time. It must not keep or change the bytes, or call methods
+// of the Proxy.
+func (p *Proxy) LoseReplies(n int, match func(request []byte) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lose, p.loses = n, match
+}
+
+// Lost returns how many replies have been lost since [New].
+func (p *Proxy) Lost() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
+}
+
+// Hang lets the next n connections hang on which a request comes, until the client closes them. The
+// server does not get that request, and the client gets no reply. A later call replaces an earlier
+// one; n = 0 ends the fault for connections that do not hang yet.
+func (p *Proxy) Hang(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hang = n
+}
+
+// Hung returns how many connections have come to hang since [New].
+func (p *Proxy) Hung() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hung
+}
+
+// listen requires that p.mu is held, or that p is not shared yet.
+func (p *Proxy) listen() error {
+	l, err := net.Listen("tcp4", p.port.Addr())
+	if err != nil {
+		return err
+	}
+	p.listener = l
+	p.running.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.running.Go(func() { p.serve(l, client.(*net.TCPConn)) })
+		}
+	})
+	return nil
+}
