@@ -14,7 +14,7 @@ import (
 func asInMemory(e *env) {
 	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
 		d := differential{
-			env: e, there: e.limiter(p, ""), inMemory: e.limiterOn(new(weir.MemStore), p, ""),
+			env: e, there: e.timed(e.store, p), inMemory: e.timed(new(weir.MemStore), p),
 			random: rand.New(rand.NewPCG(5, 6)),
 		}
 		for i := range e.few(1000) {
@@ -73,7 +73,7 @@ func (d *differential) step(i int) {
 		d.open = slices.Delete(d.open, j, j+1)
 		d.both(i, "Settle", n, func(l limiter) (weir.Result, int, error) {
 			r := rs[0]
-			if l.store != d.there.store {
+			if l.KeyedLimiter != d.there.KeyedLimiter {
 				r = rs[1]
 			}
 			return weir.Result{}, 0, r.Settle(ctx, n)

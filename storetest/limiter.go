@@ -24,6 +24,11 @@ func (e *env) limiterOn(s weir.Store, p weir.Policy, name string) limiter {
 	return e.limiterWith(s, e.clock, p, name)
 }
 
+// timed returns a limiter for calls whose contexts have deadlines by the clock of the test.
+func (e *env) timed(s weir.Store, p weir.Policy) limiter {
+	return e.limiterOn(bearable{s}, p, "")
+}
+
 // limiterWith makes a limiter. Its clock is the system's if c is nil.
 func (e *env) limiterWith(s weir.Store, c weir.Clock, p weir.Policy, name string) limiter {
 	e.Helper()

@@ -95,6 +95,9 @@ func (s *sim) second() *sim {
 }
 
 func (s *sim) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	if err := refused(ctx); err != nil {
+		return weir.Answer{}, err
+	}
 	s.mu.Lock()
 	hung := s.hung
 	s.dead = s.dead || hung != nil && s.dies

@@ -64,6 +64,10 @@ import (
 //   - [RoundTrips]: the store sends each request to a server.
 //   - [Shared], [LostReplies] and [Hangs]: the states are on a backend.
 //
+// The contexts that a store gets have no deadline, or one by real time, so that it can pass them to a
+// client of a database. Deadlines by the clock of Run are for the limiter, and the store does not see
+// them.
+//
 // With -short, the cases that need many requests make a tenth of them.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	s := &suite{
@@ -136,15 +140,15 @@ func Shared(another func(t *testing.T, s weir.Store) weir.Store) Option {
 
 // LostReplies is for a store whose backend may execute a request without the store getting a reply,
 // such as a backend across a network. After a call of lose, the replies to the next n requests of s
-// that may count events are lost. n = 0 ends this. A proxy that closes the connection instead of
-// sending the reply can implement lose.
+// that may count events are lost. n = 0 ends this. A proxy of package
+// [github.com/weir-go/weir/storetest/faultproxy] in front of the server does this.
 func LostReplies(lose func(s weir.Store, n int)) Option {
 	return func(st *suite) { st.loseReplies = lose }
 }
 
 // Hangs is for a store whose backend may hang: it gives no answer, and not even an error. hang
 // makes it hang for s until resume is called. The backend may or may not execute the requests that
-// are under way then.
+// are under way then. A proxy of package [github.com/weir-go/weir/storetest/faultproxy] can stall.
 func Hangs(hang func(s weir.Store) (resume func())) Option {
 	return func(st *suite) { st.hang = hang }
 }

@@ -165,18 +165,10 @@ func bookingInLine(e *env) {
 	}
 }
 
-// A deadlined context has a deadline by the clock of the test, and never ends by itself.
-type deadlined struct {
-	context.Context
-	at time.Time
-}
-
-func (d deadlined) Deadline() (time.Time, bool) { return d.at, true }
-
 // Booking: a Wait whose turn would come after its deadline fails, and counts nothing.
 func bookingTooLate(e *env) {
 	e.each(every(10, 10*time.Second), func(e *env, p weir.Policy) {
-		l := e.limiter(p, "")
+		l := e.timed(e.store, p)
 		e.exhaust(l, "k", 10)
 		before := e.take(l, "k", 0)
 		wait := e.up(e.take(l, "k", 1).RetryAfter)
