@@ -1,0 +1,204 @@
+// Package casstore makes a [weir.Store] of anything that can compare and swap: a database, a cache,
+// a key-value service. Write a [Register] of three methods, and hand it to [New]:
+//
+//	store := casstore.New(register, casstore.Options{})
+//	limiter, err := weir.New(policy, weir.WithStore(store), weir.WithName("logins"))
+//
+// The store keeps one value for each key of a limiter. To decide, it reads the value, lets the
+// policy decide, and swaps the new value for the old one. If another process was faster, it does so
+// again. The package does the rest of what a Store must do:
+//
+//   - Callers of one process that ask for the same key at the same time share the round trips. One
+//     goroutine reads the value, decides for all of them in the order of their arrival, and swaps
+//     once. A key that many callers ask for would otherwise pass one of them at a time.
+//   - Values name their policies. After a change of policy the old counts still count, see
+//     [weir.Ledger].
+//   - Values are checked when they are read. A value that no store has left is an error that wraps
+//     [weir.ErrRequest].
+//   - Keys consist of few safe characters, and are short: see [Key].
+//   - A caller leaves when its context ends, even if the Register still waits.
+//
+// If the server can decide next to the data for some policies, do that, and use [Store.DoFrom] for
+// all others.
+package casstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A Register holds values by key, and replaces a value if it is still the one that was read. It is
+// what you write. It must be safe for concurrent use.
+//
+// The rules:
+//
+//   - Get sees every Swap and Delete of the key that ended before, in any process. Do not read from
+//     a replica that lags behind.
+//   - Swap and Delete are atomic. At most one of several Swaps of the same old Entry succeeds.
+//   - Each call asks the server once. If a Swap may have been executed, it is not sent again.
+//   - A key keeps its value for at least the time that Swap was given, unless it is swapped or
+//     deleted before. It may keep it longer. An expired value does no harm.
+//   - An error says that the server failed. That a key has no value, or another value, is none.
+//   - A method returns soon after its context has ended. If the client of the server cannot do that,
+//     give it a timeout. Callers do not wait for it, but the key does: its next call comes after.
+//   - If a method panics, its callers get an error that says so.
+//
+// The context has no deadline. It ends when no caller waits for the call any more. It has the
+// values of the context of one of the callers.
+type Register interface {
+	// Get returns what the key holds.
+	Get(ctx context.Context, key string) (Entry, error)
+
+	// Swap replaces the value of the key by value if the key still holds old, and reports whether
+	// it did. It compares old.Version, or old.Value. old is an Entry that Get or Swap returned for
+	// the key.
+	//
+	// It returns what the key holds now, if the server tells, or else the zero Entry. The store
+	// then saves a Get.
+	//
+	// The server may forget the value after keep, but not before. keep is a whole number of
+	// milliseconds and above 0. A server that counts in larger units must round it up. With
+	// [weir.Never] the value must not be forgotten.
+	//
+	// value is never empty, and is not changed after the call.
+	Swap(ctx context.Context, key string, old Entry, value []byte, keep time.Duration) (now Entry, ok bool, err error)
+
+	// Delete removes the value of the key, whatever it is. That the key has none is no error.
+	Delete(ctx context.Context, key string) error
+}
+
+// An Entry is what a key of a [Register] holds.
+type Entry struct {
+	// Value is what Swap wrote. It is empty if the key has no value. It must not be changed.
+	Value []byte
+
+	// Version is for the Register alone, which finds it in the old Entry of Swap. For example, it
+	// is the number of a revision. Also a key without a value may have one.
+	//
+	// A Version never comes back for the same key with another value, even if the key is deleted
+	// and written again in between. For example, a counter that starts at 1 with each new row is
+	// unsuitable, and a sequence of the database is suitable.
+	Version any
+
+	// Now is the time of the server when it read or wrote the value. It is zero if the server does
+	// not tell. Decisions are then by the clock of the limiter, and the clocks of the processes
+	// should agree.
+	Now time.Time
+}
+
+// Options are how a [Store] behaves. The zero value of every field is a good default.
+type Options struct {
+	// Timeout is the longest time that a decision takes; 0 means one second. It is real time,
+	// whatever clock a limiter has.
+	Timeout time.Duration
+
+	// Key returns the key in the Register for a key of a limiter; nil means [Key]. It must never
+	// return the same key for different arguments. It is called concurrently.
+	Key func(name, key string) string
+}
+
+// Errors of decisions that failed. They are wrapped.
+var (
+	// ErrNoReply means that there was no decision within the timeout. The rest of the error says
+	// whether the events may have been counted. It comes with [weir.ErrRequest] if the server has
+	// replied to other requests for the key meanwhile.
+	ErrNoReply = errors.New("no reply from the server in time")
+
+	// ErrBusy means that other requests for the key came first, until the time or the attempts were
+	// used up. Nothing was counted. The server works, and the error comes with [weir.ErrRequest].
+	ErrBusy = errors.New("other requests came first all the time")
+)
+
+// A Store is a [weir.Store] on a [Register]. [New] makes it. It is safe for concurrent use by any
+// number of limiters with any policies. It has goroutines only while calls of the Register are in
+// flight, and need not be closed.
+//
+// A Swap is sent once for a decision. If it fails, the error does not tell whether the events were
+// counted, and they are never counted twice. A caller whose context ends gets an error that wraps
+// that of the context. The error says whether the events may have been counted.
+type Store struct {
+	limiters weir.Limiters
+	register Register
+	timeout  time.Duration
+	key      func(name, key string) string
+	fault    error
+	policies policies
+
+	mu    sync.Mutex
+	lines map[string]*line // of the keys that callers are asking for
+}
+
+var _ weir.Acceptor = (*Store)(nil)
+
+// New returns a Store that keeps its values in r. Faults of r and o are errors of [weir.New] and of
+// each decision.
+func New(r Register, o Options) *Store {
+	s := &Store{register: r, timeout: o.Timeout, key: o.Key, lines: make(map[string]*line)}
+	if r == nil {
+		s.fault = errors.New("weir: casstore.New with a nil Register, must be one")
+	}
+	if o.Timeout < 0 {
+		s.fault = errors.Join(s.fault, fmt.Errorf("weir: casstore.Options.Timeout is %v, must be at least 0", o.Timeout))
+	}
+	if s.timeout == 0 {
+		s.timeout = time.Second
+	}
+	if s.key == nil {
+		s.key = Key
+	}
+	return s
+}
+
+// Accept implements [weir.Acceptor].
+func (s *Store) Accept(l *weir.KeyedLimiter) error {
+	if s.fault != nil {
+		return s.fault
+	}
+	return s.limiters.Accept(l)
+}
+
+// Do implements [weir.Store].
+func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	return s.DoFrom(ctx, r, nil, s.timeout)
+}
+
+// DoFrom is Do for a request that has already cost a round trip, such as that of a script that
+// decides next to the data and found a value that it cannot go on from.
+//
+// found is what the key held then. The first attempt needs no Get if the caller is alone with its
+// key. A nil found means that it is not known. within is how long the decision may take from now
+// on, in place of the timeout. Values at or below 0 mean that the time is over.
+func (s *Store) DoFrom(ctx context.Context, r weir.Request, found *Entry, within time.Duration) (weir.Answer, error) {
+	if s.fault != nil {
+		return weir.Answer{}, s.fault
+	}
+	if err := ctx.Err(); err != nil {
+		return weir.Answer{}, err
+	}
+	c := newCall(ctx, r, found)
+	if !r.Forget {
+		c.policy = s.policies.of(r.Plan)
+	}
+	l := s.join(s.key(r.Name, r.Key), c)
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	var cause error
+	select {
+	case <-c.done:
+		return c.returns(r)
+	case <-timer.C:
+		cause = fmt.Errorf("%w: %v", ErrNoReply, within)
+	case <-ctx.Done():
+		cause = ctx.Err()
+	}
+	if err := l.leave(c, cause); err != nil {
+		return weir.Answer{}, err
+	}
+	<-c.done // it has just been answered
+	return c.returns(r)
+}

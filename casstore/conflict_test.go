@@ -1,0 +1,226 @@
+package casstore_test
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/fleet"
+)
+
+// An unlucky Register loses each Swap to another process, as long as it has bad luck.
+type unlucky struct {
+	*memory
+	luck int // how many Swaps are lost
+}
+
+func (u *unlucky) Swap(
+	ctx context.Context, key string, old casstore.Entry, value []byte, keep time.Duration,
+) (casstore.Entry, bool, error) {
+	if u.luck > 0 {
+		u.luck--
+		old.Version = -1
+	}
+	return u.memory.Swap(ctx, key, old, value, keep)
+}
+
+// A decision that loses to other processes is made again, and counts once. After 100 attempts it is
+// an error that is no outage.
+func TestConflicts(t *testing.T) {
+	for _, tells := range []bool{false, true} {
+		for _, clock := range []bool{false, true} {
+			bubble(t, func(t *testing.T, m *memory, _ *casstore.Store) {
+				if m.tells = tells; clock {
+					m.now = time.Now()
+				}
+				u := &unlucky{m, 99}
+				s := casstore.New(u, casstore.Options{Timeout: time.Hour})
+				l := newLimiter(t, s, wide)
+				r, err := l.Take(t.Context(), "k", 1)
+				require.NoError(t, err)
+				assert.Equal(t, wide.Limit-1, r.Remaining)
+				u.luck = 100
+				granted, errs := flood(l, 1)
+				assert.Zero(t, granted)
+				require.Len(t, errs, 1)
+				assert.ErrorIs(t, errs[0], weir.ErrRequest)
+				assert.ErrorIs(t, errs[0], casstore.ErrBusy)
+				u.luck = 50
+				r, err = l.Take(t.Context(), "k", 1)
+				require.NoError(t, err)
+				assert.Equal(t, wide.Limit-2, r.Remaining)
+				assert.Zero(t, s.Lines())
+			})
+		}
+	}
+}
+
+// If the time is over before the attempts are, the server works all the same, whatever the round does
+// just then: FailOpen grants nothing.
+func TestConflictsAreNoOutage(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory, _ *casstore.Store) {
+		u := &unlucky{m, 1 << 30}
+		s := casstore.New(u, casstore.Options{})
+		open := newLimiter(t, fleet.FailOpen(s, func(err error) { t.Errorf("opened by %v", err) }), wide)
+		began := time.Now()
+		_, errs := flood(open, 10)
+		assert.Equal(t, time.Second, time.Since(began))
+		for _, err := range errs {
+			assert.ErrorIs(t, err, weir.ErrRequest)
+			assert.ErrorContains(t, err, "in time")
+		}
+		assert.Len(t, errs, 10)
+	})
+}
+
+// Callers that come while a round loses take part in its next attempt.
+func TestLaterCallersJoinTheNextAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory, _ *casstore.Store) {
+		s := casstore.New(&unlucky{m, 10}, casstore.Options{})
+		l := newLimiter(t, s, wide)
+		go l.Allow("k")
+		time.Sleep(5 * trip)
+		granted, errs := flood(l, 20)
+		assert.Empty(t, errs)
+		assert.Equal(t, 20, granted)
+		assert.Equal(t, 1, m.swaps)
+	})
+}
+
+// A caller may use what its request points to as soon as it has returned, even if the decision is
+// still to come. The race detector watches it.
+func TestRequestsOfLeaversAreNotWritten(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
+		var plan *weir.Plan
+		l := newLimiter(t, storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			plan = r.Plan
+			return s.Do(ctx, r)
+		}), weir.All(wide, weir.SlidingLog{Limit: 9, Per: time.Hour}))
+		l.Allow("k")
+		for after := trip / 2; after < 3*trip; after += trip {
+			charges, parts := []weir.Charge{{N: 7}}, []weir.Result{{Limit: 7}}
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			_, err := s.Do(ctx, weir.Request{Plan: plan, Key: "k", Ask: weir.Ask{N: 1, Charges: &charges, ByComponent: &parts}})
+			cancel()
+			if after > 2*trip {
+				require.NoError(t, err)
+				assert.Len(t, charges, 2)
+				assert.Len(t, parts, 2)
+				break
+			}
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			charges[0].N++
+			parts[0].Limit++
+			time.Sleep(5 * trip)
+			assert.Equal(t, []weir.Charge{{N: 8}}, charges)
+			assert.Equal(t, []weir.Result{{Limit: 8}}, parts)
+		}
+	})
+}
+
+type storeFunc func(context.Context, weir.Request) (weir.Answer, error)
+
+func (f storeFunc) Do(ctx context.Context, r weir.Request) (weir.Answer, error) { return f(ctx, r) }
+
+// What a caller has found already saves the Get, if it is alone with its key.
+func TestDoFrom(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
+		found := new(casstore.Entry)
+		l := newLimiter(t, storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			return s.DoFrom(ctx, r, found, time.Minute)
+		}), wide)
+		found.Version = nil
+		assert.True(t, l.Allow("k"))
+		assert.Zero(t, m.gets)
+		*found = m.entry(casstore.Key("", "k"))
+		assert.True(t, l.Allow("k"))
+		assert.Zero(t, m.gets)
+		r, err := l.Take(t.Context(), "k", 1) // found is out of date
+		require.NoError(t, err)
+		assert.Equal(t, wide.Limit-3, r.Remaining)
+		assert.Equal(t, 1, m.gets)
+		granted, errs := flood(l, 20)
+		assert.Equal(t, 20, granted)
+		assert.Empty(t, errs)
+		*found = m.entry(casstore.Key("", "k"))
+		assert.Equal(t, wide.Limit-23, take(t, l, 0).Remaining)
+		late := newLimiter(t, storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			return s.DoFrom(ctx, r, nil, 0)
+		}), wide)
+		_, err = late.Take(t.Context(), "k", 1)
+		assert.ErrorIs(t, err, casstore.ErrNoReply)
+	})
+}
+
+func take(t *testing.T, l *weir.KeyedLimiter, n int) weir.Result {
+	t.Helper()
+	r, err := l.Take(t.Context(), "k", n)
+	require.NoError(t, err)
+	return r
+}
+
+// All faults come at once, from New and from each decision.
+func TestFaults(t *testing.T) {
+	s := casstore.New(nil, casstore.Options{Timeout: -1})
+	_, err := weir.New(wide, weir.WithStore(s))
+	assert.ErrorContains(t, err, "nil Register")
+	assert.ErrorContains(t, err, "Timeout is -1ns, must be at least 0")
+	_, err = s.Do(t.Context(), weir.Request{})
+	assert.ErrorContains(t, err, "nil Register")
+
+	s = casstore.New(newMemory(), casstore.Options{})
+	one := newLimiter(t, s, wide)
+	_, err = weir.New(weir.FixedWindow{Limit: 1, Per: 1}, weir.WithStore(s))
+	assert.ErrorContains(t, err, "WithName")
+	runtime.KeepAlive(one)
+}
+
+// A key's value is what a Register is given: a state says its policy, and until when it counts.
+func TestValues(t *testing.T) {
+	m := newMemory()
+	s := casstore.New(m, casstore.Options{Key: func(name, key string) string { return name + "|" + key }})
+	now := time.Unix(1_700_000_000, 1)
+	l := newLimiter(t, s, weir.FixedWindow{Limit: 5, Per: time.Minute, FromFirst: true}, weir.WithName("n"), weir.WithClock(stopped(now)))
+	take(t, l, 2)
+	value := m.values["n|k"].Value
+	assert.True(t, bytes.Contains(value, []byte("fixed-window 5/1m from-first")), "%q", value)
+	assert.Equal(t, time.Minute, m.keeps["n|k"])
+	p, words, ok := casstore.DecodeState(value)
+	require.True(t, ok)
+	assert.Equal(t, weir.FixedWindow{Limit: 5, Per: time.Minute, FromFirst: true}, p)
+	again, err := casstore.EncodeState(p, words)
+	require.NoError(t, err)
+	_, wordsAgain, ok := casstore.DecodeState(again)
+	assert.True(t, ok)
+	assert.Equal(t, words, wordsAgain)
+	_, err = casstore.EncodeState(p, append(words, 1, 2, 3))
+	assert.ErrorIs(t, err, weir.ErrRequest)
+	_, err = casstore.EncodeState(weir.FixedWindow{}, words)
+	assert.ErrorContains(t, err, "Limit")
+
+	// another policy: the value is of both, until one is left
+	other := newLimiter(t, s, weir.SlidingLog{Limit: 10, Per: time.Hour}, weir.WithName("n"), weir.WithClock(stopped(now)))
+	assert.Equal(t, 5, take(t, other, 1).Remaining)
+	_, _, ok = casstore.DecodeState(m.values["n|k"].Value)
+	assert.False(t, ok)
+	assert.Equal(t, time.Hour, m.keeps["n|k"])
+
+	// what is given back at once leaves nothing, and is kept for as short as can be
+	require.NoError(t, other.Reset(t.Context(), "k"))
+	take(t, l, 2)
+	require.NoError(t, l.Return(t.Context(), "k", 2))
+	assert.Equal(t, time.Millisecond, m.keeps["n|k"])
+	assert.Equal(t, 4, take(t, l, 1).Remaining)
+}
+
+type stopped time.Time
+
+func (s stopped) Now() time.Time                     { return time.Time(s) }
+func (stopped) After(time.Duration) <-chan time.Time { return nil }

@@ -1,0 +1,9 @@
+package casstore_test
+
+import (
+	"testing"
+
+	"github.com/weir-go/weir/internal/suite/runs"
+)
+
+func TestMain(m *testing.M) { runs.Main(m) }

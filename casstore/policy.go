@@ -1,0 +1,138 @@
+package casstore
+
+import (
+	"crypto/sha256"
+	"encoding"
+	"encoding/base64"
+	"math"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-go/weir"
+)
+
+// A policy is one that a store knows. It is immutable.
+type policy struct {
+	weir.Rule
+	name    string // by which values know it
+	partial bool   // other policies may have the same name
+}
+
+// policies are those that a store knows: by *weir.Plan those of limiters, and by name all.
+type policies struct {
+	known sync.Map // → *policy
+	n     atomic.Int64
+}
+
+// maxPolicies bounds the number of known policies, for programs that make new limiters all the
+// time.
+const maxPolicies = 100_000
+
+func (ps *policies) keep(by any, p *policy) {
+	if ps.n.Add(1) > maxPolicies {
+		ps.known.Clear()
+		ps.n.Store(1)
+	}
+	ps.known.Store(by, p)
+}
+
+// get returns nil if there is none.
+func (ps *policies) get(by any) *policy {
+	found, _ := ps.known.Load(by)
+	p, _ := found.(*policy)
+	return p
+}
+
+// of returns the policy of a limiter.
+func (ps *policies) of(plan *weir.Plan) *policy {
+	p := ps.get(plan)
+	if p == nil {
+		p = ps.add(plan.Policy, plan.Decider)
+		ps.keep(plan, p)
+	}
+	return p
+}
+
+// add makes a policy known. Policies of the same text are the same. A policy without a text is
+// decided on by its own Decider, because its name does not describe the functions in it, for
+// example.
+func (ps *policies) add(p weir.Policy, d weir.Decider) *policy {
+	text, ok := textOf(p)
+	if !ok {
+		all, partial := fingerprintOf(p)
+		sum := sha256.Sum256([]byte(all))
+		name := foreign + base64.RawURLEncoding.EncodeToString(sum[:hashSize])
+		own := &policy{weir.Rule{Policy: p, Decider: d}, name, partial}
+		if !partial {
+			ps.keep(own.name, own)
+		}
+		return own
+	}
+	if known := ps.get(text); known != nil {
+		return known
+	}
+	own := &policy{weir.Rule{Policy: p, Decider: d}, text, false}
+	ps.keep(text, own)
+	return own
+}
+
+// A name is the text of a policy, or this and a hash. No text begins with it.
+const (
+	foreign  = "#"
+	hashSize = 16
+)
+
+// by returns the policy of a name in a value, or nil if it is not known: it is of another package,
+// of a later release, or in a time zone that is not known here.
+func (ps *policies) by(name string) *policy {
+	if known := ps.get(name); known != nil {
+		return known
+	}
+	p, err := weir.ParsePolicy(name)
+	if err != nil {
+		return nil
+	}
+	d, err := p.Decider()
+	if err != nil {
+		return nil
+	}
+	return ps.add(p, d)
+}
+
+// textOf returns the text from which any reader knows the policy. A policy that embeds one of
+// package weir has that policy's text, but is another policy.
+func textOf(p weir.Policy) (string, bool) {
+	m, ok := p.(encoding.TextMarshaler)
+	if !ok {
+		return "", false
+	}
+	text, err := m.MarshalText()
+	if err != nil {
+		return "", false
+	}
+	again, err := weir.ParsePolicy(string(text))
+	return string(text), err == nil && reflect.DeepEqual(again, p)
+}
+
+// An unknown is the Decider of a policy that this process can't know. It reports the used share,
+// and until when it counts.
+type unknown struct {
+	weir.Result
+	until int64
+}
+
+func newUnknown(limit, remaining uint64, until int64) *unknown {
+	u := &unknown{until: until}
+	u.Limit = int(min(limit, math.MaxInt))
+	u.Remaining = int(min(remaining, uint64(u.Limit)))
+	return u
+}
+
+func (u *unknown) Words() int { return 0 }
+
+func (u *unknown) Decide(state []uint64, _ int64, _ weir.Ask) ([]uint64, weir.Answer) {
+	return state, weir.Answer{Result: u.Result}
+}
+
+func (u *unknown) Expiry([]uint64) int64 { return u.until }

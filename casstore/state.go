@@ -1,0 +1,32 @@
+package casstore
+
+import "github.com/weir-go/weir"
+
+// EncodeState returns the value of a key whose state is words, left by the policy p alone. It is for
+// a [Register] that has values in another form, too, such as those of code next to the data. Get
+// then returns what this returns. An error wraps [weir.ErrRequest] if the policy never leaves that
+// state.
+func EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
+	d, err := p.Decider()
+	if err != nil {
+		return nil, err
+	}
+	if err := weir.CheckState(d, words); err != nil {
+		return nil, err
+	}
+	var ps policies
+	var h held
+	h.ledger = weir.Ledger{By: []weir.Rule{h.rule(ps.add(p, d))}, Plain: true, Words: words}
+	return h.encode(0), nil
+}
+
+// DecodeState returns the policy and the state of a value that Swap is to write. ok is false if
+// several policies have left it, or one that this process does not know.
+func DecodeState(value []byte) (p weir.Policy, words []uint64, ok bool) {
+	var ps policies
+	h, err := ps.load(value, nil)
+	if err != nil || !h.ledger.Plain || h.by[0].Policy == nil {
+		return nil, nil, false
+	}
+	return h.by[0].Policy, h.ledger.Words, true
+}

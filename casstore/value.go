@@ -1,0 +1,173 @@
+package casstore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/weir-go/weir"
+)
+
+// A value is:
+//
+//	format
+//	number of policies × 2, + 1 if the words are the plain state of one policy
+//	for each policy:
+//	    length of its name × 2, + 1 if the writer of the value did not know it
+//	    its name
+//	    its limit, how many of it are left, and until when the others count
+//	number of words
+//	words, of 8 bytes each, the highest first
+//
+// All numbers but the format and the words are uvarints. Limit, rest and end are for processes that
+// can't know the policy from its name. The end is in nanoseconds since the Unix epoch.
+const format = 1
+
+// A held is the content of a value.
+type held struct {
+	ledger weir.Ledger
+	by     []*policy // the policies of the ledger; a rule's tag is the index here plus one
+}
+
+// rule returns the rule by which p decides on the held state.
+func (h *held) rule(p *policy) weir.Rule {
+	i := slices.IndexFunc(h.by, func(q *policy) bool {
+		return p == q || p.partial && q.partial && p.name == q.name
+	})
+	if i < 0 {
+		i = len(h.by)
+		h.by = append(h.by, p)
+	}
+	return weir.Rule{Policy: p.Policy, Decider: p.Decider, Tag: uint64(i + 1)}
+}
+
+// encode returns the value for what is held at the instant now.
+func (h *held) encode(now int64) []byte {
+	l := h.ledger
+	b := binary.AppendUvarint([]byte{format}, flagged(len(l.By), l.Plain))
+	expiry := l.Expiry()
+	for _, rule := range l.By {
+		p := h.by[rule.Tag-1]
+		u, strange := p.Decider.(*unknown)
+		if !strange {
+			used, limit := l.Usage(rule, now)
+			u = newUnknown(limit, limit-min(used, limit), expiry)
+		}
+		b = binary.AppendUvarint(b, flagged(len(p.name), strange))
+		b = append(b, p.name...)
+		for _, n := range []uint64{uint64(u.Limit), uint64(u.Remaining), uint64(max(u.until, 0))} {
+			b = binary.AppendUvarint(b, n)
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(len(l.Words)))
+	for _, w := range l.Words {
+		b = binary.BigEndian.AppendUint64(b, w)
+	}
+	return b
+}
+
+func flagged(n int, flag bool) uint64 {
+	if flag {
+		return uint64(n)<<1 | 1
+	}
+	return uint64(n) << 1
+}
+
+var errValue = fmt.Errorf("%w: the value of the key is not one of a limiter", weir.ErrRequest)
+
+// maxHeld bounds the policies of a value. A ledger has fewer.
+const maxHeld = 64
+
+// load parses a value, which may be any. Its words are checked when they are decided on. own are
+// the policies of requests. They go before others with the same name.
+func (ps *policies) load(value []byte, own []*policy) (h held, err error) {
+	if len(value) == 0 {
+		return h, nil
+	}
+	r := reader{value[1:], value[0] == format}
+	n, plain := r.flagged()
+	if h.ledger.Plain = plain; plain && n != 1 || n > maxHeld {
+		return held{}, errValue
+	}
+	for ; n > 0; n-- {
+		p := r.policy(ps, own)
+		if !r.ok {
+			return held{}, errValue
+		}
+		h.ledger.By = append(h.ledger.By, h.rule(p))
+	}
+	h.ledger.Words = r.words()
+	if !r.ok {
+		return held{}, errValue
+	}
+	return h, nil
+}
+
+// A reader parses a value. ok is false after too little was left, or a number was not allowed.
+type reader struct {
+	b  []byte
+	ok bool
+}
+
+// take returns the next bytes, as many as asked for.
+func (r *reader) take(n uint64) []byte {
+	if !r.ok || n > uint64(len(r.b)) {
+		r.ok = false
+		return nil
+	}
+	taken := r.b[:n]
+	r.b = r.b[n:]
+	return taken
+}
+
+func (r *reader) uvarint() uint64 {
+	n, size := binary.Uvarint(r.b)
+	if size <= 0 {
+		size = len(r.b) + 1 // more than there is
+	}
+	if r.take(uint64(size)); !r.ok {
+		return 0
+	}
+	return n
+}
+
+func (r *reader) flagged() (n uint64, flag bool) {
+	n = r.uvarint()
+	return n >> 1, n&1 != 0
+}
+
+// policy reads a policy. If the writer did not know it, the words of its ledger do not hold what
+// the policy would, and this process must not know it either.
+func (r *reader) policy(ps *policies, own []*policy) *policy {
+	size, strange := r.flagged()
+	name := string(r.take(size))
+	limit, remaining, until := r.uvarint(), r.uvarint(), r.uvarint()
+	if !r.ok || name == "" || until > math.MaxInt64 {
+		r.ok = false
+		return nil
+	}
+	if !strange {
+		if i := slices.IndexFunc(own, func(p *policy) bool { return p.name == name }); i >= 0 {
+			return own[i]
+		}
+		if p := ps.by(name); p != nil {
+			return p
+		}
+	}
+	return &policy{Rule: weir.Rule{Decider: newUnknown(limit, remaining, int64(until))}, name: name}
+}
+
+// words reads the words, which come last.
+func (r *reader) words() []uint64 {
+	n := r.uvarint()
+	if !r.ok || len(r.b)%8 != 0 || uint64(len(r.b)/8) != n {
+		r.ok = false
+		return nil
+	}
+	words := make([]uint64, n)
+	for i := range words {
+		words[i] = binary.BigEndian.Uint64(r.b[8*i:])
+	}
+	return words
+}
