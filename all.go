@@ -37,8 +37,8 @@ import (
 //
 //   - A grant costs as much as all components together, with one look-up.
 //   - A denial costs up to twice that, if the last component is the one that denies.
-//   - The state has the words of all components. Components may grow if they are a [SlidingLog] or
-//     of another package. Each of those but one takes a word more.
+//   - The state has the words of all components. A component may grow if it is a [SlidingLog] or of
+//     another package. Each such component but one takes one word more.
 //   - To undo a denied request, a decision copies the words of all components but one. If
 //     components may grow, one of those is not copied. Above 32 words the copy needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }

@@ -21,9 +21,9 @@ import (
 //   - A date that clocks skip altogether has no window.
 //   - When clocks are put back across midnight, the day before does not come back.
 //
-// Minutes and hours are real ones. They start at the full minute or hour of local clocks:
+// Minutes and hours follow real time. They start at the full minute or hour of local clocks:
 //
-//   - An hour that clocks show twice is two windows. An hour that they skip is none.
+//   - An hour that clocks show twice is two windows. An hour that clocks skip has no window.
 //   - No window is longer than its unit.
 //   - A window is shorter only where clocks are put forward or back in the middle of it. On Lord
 //     Howe Island, for example, they are put forward or back by half an hour.

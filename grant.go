@@ -101,16 +101,18 @@ func (g *grant) counting(n int, now int64) int {
 }
 
 // Return gives back n events of key that were granted before. Use it to count failures only: take
-// before each login, and return after a success. Waiters that have not booked ask again at once. A
-// key never gets more than its full allowance.
+// an event before each login, and return it after a success. Callers of Wait that have booked
+// nothing ask again at once. A key never gets more than its full allowance.
 //
-// Return does not name the grant; only a [Reservation] does. It gives back the latest events:
+// Return does not know which grant the events belong to; only a [Reservation] does. It gives back
+// the latest events:
 //
 //   - Windows and [SlidingLog] free the latest events that they still count.
-//   - A [TokenBucket] frees nothing while bookings of [KeyedLimiter.Wait] or [KeyedLimiter.Reserve]
-//     lie ahead, or while the key is in debt.
+//   - A [TokenBucket] frees nothing while instants booked by [KeyedLimiter.Wait] or
+//     [KeyedLimiter.Reserve] are still to come, or while the key is in debt.
 //   - A [LeakyBucket] frees only the last event, and only if no other occupies the outlet.
-//   - [All] frees them in every part, [Tiers] in the last tier that is not full.
+//   - [All] frees them in every part. [Tiers] frees them in the last tier that has not its full
+//     allowance.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
 //     events as it granted and still counts. The rest goes to the policy before it.
 //

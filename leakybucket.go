@@ -9,12 +9,12 @@ import (
 // LeakyBucket is a queue. Its outlet lets one event go each Per/Limit, evenly spaced.
 //
 // The outlet saves nothing while it is idle. After any idle time one event goes at once, and the
-// next goes Per/Limit later. A request for n events goes as a whole at its slot. It occupies the
-// outlet for n slots from there.
+// next goes Per/Limit later. Per/Limit is a slot. The n events of a request go together, and then
+// occupy the outlet for n slots.
 //
 //   - [KeyedLimiter.Allow] and [KeyedLimiter.Take] do not queue. They are granted if the outlet is
 //     free now.
-//   - [KeyedLimiter.Wait] joins the queue if its slot is at most Capacity slots ahead. Otherwise it
+//   - [KeyedLimiter.Wait] joins the queue if its turn is at most Capacity slots ahead. Otherwise it
 //     fails at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When
 //     one gives up, the waiters behind it move up, as [KeyedLimiter.Wait] describes.
 //

@@ -6,24 +6,26 @@ import (
 	"slices"
 )
 
-// A Ledger is for implementers of stores. It is the state of a key that several policies have left:
-// after a change of policy, or if limiters of one name have different policies. The zero Ledger is
-// that of a new key.
+// A Ledger is for implementers of stores. It is the state of a key in which several policies have
+// counted: after a change of policy, or if limiters of one name have different policies. The zero
+// Ledger is that of a new key.
 //
-// A store may find a state that the policy of the request has not left by itself. It then makes a
-// Ledger of that state, calls [Ledger.Decide], and keeps the Ledger that this returns.
+// A store may find a state that another policy than that of the request has written. It then makes
+// a Ledger of that state, calls [Ledger.Decide], and keeps the Ledger that this returns.
 //
 // The rules of a Ledger:
 //
 //   - Each policy counts only the events that it grants.
 //   - The share that the other policies have used up is charged to the policy of the request,
 //     rounded down to whole events.
-//   - The charge ends when the other policies have recovered. It ends at the latest one span of the
-//     charged policy after their last grant.
-//   - Policies that count alike count together, such as two of one window and different limits.
+//   - The charge ends when the other policies have recovered. At the latest, it ends when the
+//     charged policy would have recovered from a fully used allowance, reckoned from their last
+//     grant.
+//   - Policies that count in the same way share their counts, such as two FixedWindows of the same
+//     length with different limits.
 //
 // A changed policy therefore gives no fresh allowance, whatever the order of changes. No change
-// keeps a key shut.
+// locks a key out.
 type Ledger struct {
 	// By is the policies that have left Words.
 	By []Rule

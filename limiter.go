@@ -1,33 +1,34 @@
 // Package weir limits rates: the requests of a client, the logins of an account, the messages of a
-// sender. Make a limiter, and ask it before the work:
+// sender. Each of these is an event. Make a limiter, and ask it before the work:
 //
 //	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute}))
 //	if !limiter.Allow(clientIP) {
 //		return errTooManyRequests
 //	}
 //
-// A limiter has an allowance for each key. Its [Policy] says how events are counted:
+// A key says whose event it is, such as a client's address. A limiter has a separate allowance of
+// events for each key. Its [Policy] determines the allowance:
 //
 //   - [TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] and
 //     [CalendarWindow] are single policies.
 //   - [All] and [Tiers] combine several.
-//   - [SingleRateMarker] and [TwoRateMarker] also color what they grant.
+//   - [SingleRateMarker] and [TwoRateMarker] also give each granted event a color.
 //
 // Its [Store] keeps the counts. They are in memory unless [WithStore] sets another store. The store
-// of module redisstore shares them between processes. For its outages there is package
-// [github.com/weir-go/weir/fleet].
+// of module redisstore shares them between processes. Package github.com/weir-go/weir/fleet bridges
+// the outages of such a store.
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for bulk work. [KeyedLimiter.Reserve] is for costs that are known only
 // afterwards. Policies can be read from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), and
 // changed in use ([KeyedLimiter.SetPolicy]).
 //
-// Every decision follows its policy exactly, to the event and to the nanosecond. In Redis it is to
-// the microsecond. A denial consumes nothing. A limiter has no goroutine and needs no closing.
+// A limiter follows its policy exactly, to the event and to the nanosecond. In Redis it is to the
+// microsecond. A denial consumes nothing. A limiter has no goroutine and needs no closing.
 //
-// Callers can pass over what is for implementers of stores and policies: [Accept], [Acceptor],
-// [Answer], [Ask], [Charge], [CheckState], [Decider], [GrantMode], [Hold], [Holder], [Ledger],
-// [Limiters], [Plan], [QuickStore], [Request], [Rule], [Waited] and [WordDecider].
+// These names are for implementers of stores and policies, and callers can skip them: [Accept],
+// [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [GrantMode], [Hold], [Holder],
+// [Ledger], [Limiters], [Plan], [QuickStore], [Request], [Rule], [Waited] and [WordDecider].
 package weir
 
 import (
@@ -181,7 +182,7 @@ func WithClock(c Clock) Option {
 // their policies differ, events that one has counted still count for the others, as with
 // [KeyedLimiter.SetPolicy].
 //
-// WithName("") sets the same name as no WithName at all. It says that the limiters are meant to
+// WithName("") sets the same name as no WithName at all. It declares that the limiters are meant to
 // share.
 func WithName(name string) Option {
 	return func(k *KeyedLimiter) error {

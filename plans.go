@@ -51,15 +51,16 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 // SetPolicy changes the policy of a limiter in use. It replaces the policy given to [New]. Where
 // [WithPolicyFor] chooses another policy for a key, that one stays.
 //
-// A change gives no fresh allowance, and shuts no key:
+// A change gives no key a fresh allowance, and locks no key out:
 //
 //   - If only the Limit of a window or log changes, every counted event stays counted. The same
-//     holds for Burst or Capacity of a bucket. A raised limit opens a used-up key at once, by the
-//     difference.
-//   - After any other change, the used-up share of the old policy is charged to the new one. This
-//     lasts until the old policy forgets those events, and for the span of the new policy at most.
-//     That span begins with the first request for events after the change. Then the old policy is
-//     forgotten.
+//     holds for Burst or Capacity of a bucket. If the limit is raised, a used-up key can use the
+//     difference at once.
+//   - After any other change, the used-up share of the old policy is charged to the new one. If
+//     half of the old limit is used up, half of the new one is. This lasts until the old policy no
+//     longer counts those events. At the latest, it ends after the time in which the new policy
+//     recovers from a fully used allowance. That time begins with the first request for events
+//     after the change. Then the old policy is forgotten.
 //   - Parts of [All] and [Tiers] that stay keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].

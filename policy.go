@@ -92,7 +92,7 @@ type admitter interface {
 
 // An Ask is for implementers of stores and policies. It is the question to a [Decider].
 type Ask struct {
-	// N is the number of events. With 0 it only looks, and changes nothing. Below zero it gives
+	// N is the number of events. An N of 0 only looks, and changes nothing. An N below zero gives
 	// back -N events that were granted before.
 	N int
 
@@ -107,7 +107,7 @@ type Ask struct {
 	// GrantedAt is for an N below zero. It is the instant at which the events were granted: At of
 	// that answer, or 1 if that At is zero. The policy then gives back only events that were
 	// granted until that instant and that it still counts. Zero means that the grant is not known.
-	// The latest events are then given back.
+	// The policy then gives back the latest events.
 	GrantedAt int64
 
 	// Charges, if not nil, identifies the grant:
@@ -168,10 +168,10 @@ type Answer struct {
 	Result
 
 	// Delay is the time from now until the granted events may go ahead. It is above zero only for
-	// an ask with MaxWait. Two cases differ:
+	// an ask with MaxWait. It has another meaning in two cases:
 	//
-	//   - In a denial of such an ask, a policy with a queue sets the delay that was too long. A
-	//     policy without a queue sets zero.
+	//   - In a denial of such an ask, a policy with a queue sets it to the delay that was too long.
+	//     A policy without a queue sets it to zero.
 	//   - After a give-back, it is how far later bookings can move up.
 	Delay time.Duration
 

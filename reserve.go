@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir/internal/line"
 )
 
-// Reserve books n events of key before their true number is known. It is for two cases:
+// Reserve books n events of key: they count at once, and no other caller can use them. It is for
+// two cases:
 //
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
@@ -18,11 +19,11 @@ import (
 //   - The caller wants to know its turn. Unlike [KeyedLimiter.Wait], Reserve does not block until
 //     then.
 //
-// What it books depends on the policy:
+// The policy determines how far ahead it books:
 //
-//   - [TokenBucket] and [LeakyBucket] book ahead, as Wait does, up to the deadline of ctx. Without
-//     a deadline there is no bound. A LeakyBucket books no further than its Capacity. The work may
-//     go ahead after [Reservation.Delay].
+//   - [TokenBucket] and [LeakyBucket] may grant the events for a later instant, as Wait does, up to
+//     the deadline of ctx. Without a deadline there is no bound. A LeakyBucket books no further
+//     than its Capacity. The work may start after [Reservation.Delay].
 //   - After a change of policy, a bucket books nothing ahead while events of another policy still
 //     count.
 //   - All other policies, and [All], grant only the events that they can grant now.
@@ -72,14 +73,14 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 // A Reservation is the answer to [KeyedLimiter.Reserve]: events that are booked, or a denial. All
 // methods are safe for concurrent use.
 //
-// Of the calls of Settle and Cancel, only the first counts. The others do nothing. They wait for
-// the first as long as their ctx allows, and return its result. It is good practice to defer a
-// Cancel, and to settle when the cost is known.
+// Only the first call of Settle or Cancel has an effect. Other calls wait for the first as long as
+// their ctx allows, and return its result. It is good practice to defer a Cancel, and to settle
+// when the cost is known.
 //
 // After an error it is always right to call again:
 //
-//   - If the store failed, it is not known whether the call counted. Another call returns the same
-//     error, and does not ask the store. Nothing is given back or charged twice.
+//   - If the store failed, it is not known whether the call had its effect. Another call returns
+//     the same error, and does not ask the store. Nothing is given back or charged twice.
 //   - If the error came before the store was asked, the Reservation stays open. Another call tries
 //     again.
 type Reservation struct {
@@ -147,13 +148,14 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //
 //   - No later grants: the reservation is undone exactly.
 //   - All later grants are waiters of this limiter: they move up.
-//   - A later [Reservation] has not gone ahead yet, or a waiter of another limiter or process has
-//     not: nothing is free. They keep the instants that they were given.
+//   - The instant of a later Reservation, or of a waiter of another limiter or process, is still to
+//     come: nothing is free. They keep the instants that they were given.
 //   - The key is in debt: nothing is free while the debt lasts.
-//   - All later grants have gone ahead: events of the reservation that still count are free.
+//   - The instants of all later grants have passed: events of the reservation that still count are
+//     free.
 //
 // A [TokenBucket] frees nothing if a reservation is settled for fewer events before Delay has
-// passed. The actual events keep the instant that Delay reported. Settle when they go ahead, or
+// passed. The actual events keep the instant that Delay reported. Settle after Delay has passed, or
 // cancel.
 //
 // An actual below 0 is an error. A ctx that has ended is not an error, because callers often settle

@@ -18,8 +18,8 @@ import (
 //
 //   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only the
 //     events above those that it had booked.
-//   - A Reservation of another limiter or process gives back as many events as it then finds, up to
-//     its number.
+//   - A Reservation of another limiter or process gives back events that the key has counted since,
+//     up to the number that it had booked.
 //
 // If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
 // ctx that has ended is an error. Reset is safe for concurrent use.

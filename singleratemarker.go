@@ -17,11 +17,12 @@ import (
 // its rate thus saves tokens for yellow events.
 //
 // All events of a request have one color. It is green if the first bucket has a token for each
-// event. Otherwise it is yellow if the second bucket has. Otherwise it is red, and takes nothing.
+// event. Otherwise it is yellow if the second bucket has these tokens. Otherwise it is red, and the
+// request takes nothing.
 //
-// Unlike the buckets of [Tiers], both share one rate. In the long run it never grants more than
-// Committed.Limit per Per. It is the mode that the RFC calls color-blind: an earlier mark of an
-// event does not count, because [KeyedLimiter.Take] has no argument for it.
+// Unlike the buckets of [Tiers], both share one rate. In the long run the marker never grants more
+// than Committed.Limit per Per. It works in the mode that the RFC calls color-blind: an earlier
+// mark of an event has no influence, because [KeyedLimiter.Take] has no argument for it.
 //
 // Results, debts and give-backs:
 //

@@ -26,8 +26,8 @@ import (
 //   - Two keys, or two names, never share a state, whatever bytes they contain.
 //   - The store forgets a state when [Decider.Expiry] has passed, but not earlier. If it cannot
 //     keep a state, it denies.
-//   - If another policy or several policies of the same name have left the state, a [Ledger] of
-//     that state decides.
+//   - If another policy, or several policies of the same name, have counted in the state, a
+//     [Ledger] of that state decides.
 //   - If a state comes from outside of the process, the store checks it with [CheckState].
 //   - If r.Forget is set, Do forgets the state of the key, and calls no Decider.
 //   - An error means that there is no decision. The Answer is then ignored. The error wraps
@@ -42,11 +42,11 @@ import (
 // [github.com/weir-go/weir/fleet] do:
 //
 //   - It passes on the Plan as it is. It may compare Plans by [Plan.Equal].
-//   - What it passes on after Do has returned must not be the caller's. This concerns Key, Charges
-//     and ByComponent.
-//   - An answer that it makes itself has its own At. If it is made without the shared store, Degraded
-//     is set, also in the results of ByComponent.
-//   - If it bounds the time of a request, it subtracts what the request has [Waited].
+//   - After Do has returned, it must not use memory of the caller any more. If it may pass the
+//     request on later, it copies Key, Charges and ByComponent.
+//   - In an answer that it makes itself, it sets At. If it is made without the shared store,
+//     Degraded is set, also in the results of ByComponent.
+//   - If it bounds the time of a request, it subtracts the time that [Waited] returns.
 type Store interface {
 	// Do makes the decision that r asks for, in one step.
 	Do(ctx context.Context, r Request) (Answer, error)
@@ -72,8 +72,8 @@ type Request struct {
 	Key   string // valid during the call; a Store that keeps it makes a copy
 	Ask
 
-	// Forget says to forget the state of the key, and to do nothing else. The answer is then
-	// ignored.
+	// If Forget is set, the Store forgets the state of the key, and does nothing else. The answer
+	// is then ignored.
 	Forget bool
 }
 
@@ -81,12 +81,12 @@ type Request struct {
 // works. For example, the store cannot hold that key or that policy, or too many calls change the
 // key at once.
 //
-// A store in front of another must not count such an error as an outage. Otherwise an attacker with
-// such a key could switch the limits off.
+// A store in front of another must not take such an error for an outage. Otherwise an attacker
+// could switch the limits off by such a key.
 var ErrRequest = errors.New("the request cannot be decided")
 
-// A Plan is for implementers of stores. It is how a limiter decides on a key: what all requests for
-// keys with the same policy have in common. It is immutable, and safe for concurrent use.
+// A Plan is for implementers of stores. It holds what all requests of a limiter for keys with the
+// same policy have in common. It is immutable, and safe for concurrent use.
 type Plan struct {
 	Name    string // the name of the limiter; see WithName
 	Policy  Policy
@@ -132,7 +132,8 @@ type sinceKey struct{}
 // limiter. A Store does not have to be one.
 //
 //   - A Store reports faults of its own options here.
-//   - It calls [Limiters.Accept], to find two limiters that would share their keys by accident.
+//   - A Store that serves several limiters calls [Limiters.Accept] here, to find two limiters that
+//     would share their keys by accident.
 //   - A Store in front of another calls [Accept] for that one.
 type Acceptor interface {
 	Store
@@ -209,12 +210,12 @@ func (u unnamed) policy() Policy {
 var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves", ErrRequest)
 
 // CheckState is for implementers of stores whose states come from outside of the process. It
-// returns an error that wraps [ErrRequest] if d never leaves such a state. If the [Decider] has a
+// returns an error that wraps [ErrRequest] if d never writes such a state. If the [Decider] has a
 // method CheckState(state []uint64) error, CheckState calls it. Policies of other packages may have
-// one.
+// such a method.
 //
 // The Deciders of this package return in bounded time, without a panic, whatever the state. Their
-// answer to a state that they never leave has no meaning.
+// answer to a state that they never write has no meaning.
 func CheckState(d Decider, state []uint64) error {
 	switch c := d.(type) {
 	case interface{ CheckState(state []uint64) error }:

@@ -8,10 +8,11 @@ import (
 	"github.com/weir-go/weir/internal/text"
 )
 
-// Tiers returns a policy that asks the first of the policies, and if that denies, the next. The
-// first is the allowance for normal use, and the others are for what goes beyond it. DecidedBy of
-// the Result is the tier that paid. The caller can treat the events by it: serve those of the first
-// as promised, and those of the next at a lower priority, or with a warning.
+// Tiers returns a policy that asks the first of the policies, its tiers. If that denies, it asks
+// the next. The first is the allowance for normal use, and the others are for use beyond it. The
+// events are charged to the tier that grants them: this tier pays. DecidedBy of the Result is its
+// number. The caller can treat the events accordingly: serve those of the first tier as promised,
+// and those of the next at a lower priority, or with a warning.
 //
 // One tier pays all the events of a request: the first that has enough. If none has, the request is
 // denied. A Result has the same meaning as that of a single policy:
@@ -28,8 +29,8 @@ import (
 //   - [KeyedLimiter.TakeUpTo] grants at most Remaining events. One tier pays for them, too.
 //   - A [Reservation] gives back to the tier that paid. If it is settled for more events, and no
 //     tier has enough, the last tier is charged.
-//   - [KeyedLimiter.Return] does not name the tier that paid. It gives back to the last tier that
-//     is not full. Events for which that tier has no room are lost.
+//   - [KeyedLimiter.Return] does not know the tier that paid. It gives back to the last tier that
+//     has not its full allowance. Events for which that tier has no room are lost.
 //   - [KeyedLimiter.Wait] asks again when one of the tiers may grant. Tiers keep no queue.
 //
 // Each tier has a state of its own. In routers, tiers are filled from one source. For that use

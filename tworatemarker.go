@@ -17,8 +17,9 @@ import (
 // and size that the RFC calls CIR and CBS. Those of Peak are PIR and PBS.
 //
 // A request takes a token from Peak for each event. If Peak has too few, the request is red and
-// takes nothing. If Committed has enough too, the request also takes from it, and is green. It is
-// the mode that the RFC calls color-blind: see [SingleRateMarker].
+// takes nothing. If Committed has enough too, the request also takes from it, and is green.
+// Otherwise it is yellow. The marker works in the mode that the RFC calls color-blind: see
+// [SingleRateMarker].
 //
 // Results, debts and give-backs:
 //

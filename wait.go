@@ -12,22 +12,23 @@ import (
 )
 
 // Wait implements [Limiter]. The waiters of a key in one process are served in the order in which
-// they came, whatever the policy. They share one timer. Calls that ask a store over a network at the
-// same time go in the order in which it decides.
+// they came, whatever the policy. They share one timer. If calls ask a store over a network at the
+// same time, they are served in the order in which the store decides.
 //
-//   - With [TokenBucket] and [LeakyBucket] a waiter books its place in the bucket. Later calls of
-//     Allow and Take cannot overtake it. If its context ends, its place is given back, and the
-//     waiters behind it move up. If a [Reservation], a limiter of the same name or another process
-//     has booked behind it, nobody moves up. All keep the instants that they were given.
-//   - With all other policies the first waiter asks again when the policy may grant. A call of
-//     Allow that comes first takes what is free.
+//   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
+//     at which they may happen. Later calls of Allow and Take cannot overtake it. If its context
+//     ends, its events are given back, and the waiters behind it move up. If a [Reservation], a
+//     limiter of the same name or another process has booked behind it, nobody moves up. All keep
+//     the instants that they were given.
+//   - With all other policies the first waiter asks again when the policy may grant. If a call of
+//     Allow comes before that, it takes the events.
 //
 // [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give all waiters new turns, in the same order.
 // After a change of policy, a bucket books nothing while events of another policy still count.
-// Until then its waiters ask again.
+// During that time its waiters ask again.
 //
-// [WithPolicyFor] may return another policy than before. Waiters that have booked then keep their
-// places. All others ask by the policy of their own context.
+// The function of [WithPolicyFor] may return another policy than before. Waiters that have booked
+// then keep their instants. All others ask by the policy that it returns for their own context.
 func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 	err := k.check(ctx, n)
 	if err == nil && n > 0 {
