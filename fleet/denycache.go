@@ -18,14 +18,15 @@ type DenyCacheOptions struct {
 	// at once. If more keys are denied, some of them ask the store again.
 	MaxKeys int
 
-	// MaxAge is the longest time that a denial is kept; 0 means until its RetryAfter. Resets and
-	// give-backs by other processes go unnoticed for at most that long. With one second, a denied
-	// key costs the store one call a second from each process. When a denial expires, several calls
-	// may come at the same instant.
+	// MaxAge is the longest time for which a denial is kept; 0 means until its RetryAfter. Resets
+	// and give-backs by other processes go unnoticed for at most that time. With one second, a
+	// denied key costs the store one call a second from each process. When a denial expires,
+	// several calls may come at the same instant.
 	MaxAge time.Duration
 
-	// Exact allows only answers that equal the store's in every field. Requests for several events
-	// then often go to the store. Denials of a single event are kept as without Exact.
+	// If Exact is set, the cache gives only answers that equal the store's in every field. Requests
+	// for several events then often go to the store. Denials of a single event are kept as without
+	// Exact.
 	Exact bool
 }
 
@@ -36,23 +37,23 @@ type DenyCacheOptions struct {
 // Only s grants. A denial holds for requests of the same limiter, under the same policy, for as
 // many events or more. It ends:
 //
-//   - when the RetryAfter is over; this counts from before s was asked, so the denial never lasts
-//     longer than that of s
+//   - when the RetryAfter is over; it is reckoned from before s was asked, and the denial therefore
+//     never lasts longer than that of s
 //   - at once, when events of the key are granted, given back or reset through this DenyCache
 //
-// Some requests always go to s: looks, the first request of a [weir.KeyedLimiter.Wait], and
-// requests for the parts of a composed policy. A denial is not kept if it is
-// [weir.Result.Degraded] or never ends.
+// Some requests always go to s: looks (n = 0), the first request of a [weir.KeyedLimiter.Wait], and
+// requests of [weir.KeyedLimiter.TakeByComponent]. A denial is not kept if it is
+// [weir.Result.Degraded], or if its RetryAfter is Never.
 //
 // A DenyCache does not see the calls of other processes. If another process gives back events of a
-// key or resets it, this one still denies until the RetryAfter, or for MaxAge. It never grants more
-// than s. In the answers that it gives itself:
+// key or resets it, this process still denies until the RetryAfter is over, or for MaxAge. A
+// DenyCache never grants more than s. In the answers that it gives without s:
 //
-//   - RetryAfter is exact for as many events as were denied, except that the time that s took to
-//     answer is added. For more events it is that of the fewer, and may be too short. A client that
-//     comes back then gets the rest from s.
-//   - Remaining is 0 for a single event, which is exact. For several events it is the number when s
-//     answered, and may have grown since.
+//   - RetryAfter is exact for as many events as s has denied, except that the time that s took to
+//     answer is added. For more events it is the same, and may be too short. A client that comes
+//     back after it gets a longer RetryAfter from s.
+//   - Remaining is 0 for a single event, which is exact. For several events it is the number at the
+//     time of the answer of s, and may have grown since.
 //
 // Where this matters, set Exact. Put a DenyCache in front of a [Fallback], not behind it. It then
 // keeps its denials during an outage.

@@ -7,12 +7,12 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// FailOpen returns a store that grants what s fails to decide. An outage of the limiter is then no
+// FailOpen returns a store that grants each request on which s fails. An outage of s is then no
 // outage of the service.
 //
 // While s fails, nothing is limited and nothing is counted. There is no bound. A request is
-// answered as for a new key, with [weir.Result.Degraded] set. A request that never fits is still
-// denied. A request waits until s fails, however long that takes.
+// answered as for a new key, with [weir.Result.Degraded] set. A request for more events than ever
+// fit is still denied. A request waits until s fails, however long that takes.
 //
 // [Fallback] with a [weir.MemStore] is nearly always the better choice. It limits in each process,
 // and it bounds the time that a request waits.

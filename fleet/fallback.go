@@ -33,7 +33,7 @@ type FallbackOptions struct {
 
 	// Report, if not nil, is called while the first store fails, for some requests or for all:
 	//
-	//   - with the error, when it begins, and then at most once per CoolDown
+	//   - with the error, when the failures begin, and then at most once per CoolDown
 	//   - with nil, when the outage is over; if only some requests failed, when the first store has
 	//     granted something after a CoolDown without a failure
 	//
@@ -42,53 +42,57 @@ type FallbackOptions struct {
 	Report func(error)
 }
 
-// Fallback returns a store that asks first, within a budget of time. If first fails or takes
-// longer, it asks second. Usually processes share first, and second is a [weir.MemStore]:
+// Fallback returns a store that asks the first store, within a budget of time. If the first store
+// fails or takes longer, it asks the second. Usually the first store is shared by processes, and
+// the second is a [weir.MemStore]:
 //
 //	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
-// One slow answer, or one lost connection of many, is no outage: second answers that request, and
-// first is asked for all others. If a part of first hangs, such as one server of a cluster, each
-// request that needs that part waits for the budget.
+// One slow answer, or one lost connection of many, is no outage: the second store answers that
+// request, and the first store is asked for all others. If a part of the first store hangs, such as
+// one server of a cluster, each request that needs that part waits for the budget.
 //
 // An outage has these steps:
 //
-//   - A request fails, and first has granted none that came within the last budget. All requests
-//     then go to second for a cool-down. No request waits for first.
-//   - Then one request at a time tries first.
-//   - The outage ends when first grants something or resets a key. All requests then ask first
-//     again.
-//   - A denial or a look does not end the outage, because first might still be unable to write. Its
-//     answer counts all the same, and the next request tries first without another cool-down.
+//   - A request fails, and the first store has granted none that came within the last budget. All
+//     requests then go to the second store for a cool-down. No request waits for the first.
+//   - Then one request at a time tries the first store.
+//   - The outage ends when the first store grants events or resets a key. All requests then go to
+//     it again.
+//   - A denial or a look (n = 0) does not end the outage, because the first store might still be
+//     unable to write. Its answer is used all the same, and the next request tries it without
+//     another cool-down.
 //
-// Some errors are no failure of first:
+// Some errors are no failure of the first store:
 //
 //   - An error that wraps [weir.ErrRequest] is returned.
-//   - If the context of the caller ends, the caller gets that error at once. The call of first
-//     still has its full budget. Callers with short deadlines can neither keep other requests from
-//     first nor hide that it hangs.
+//   - If the context of the caller ends, the caller gets that error at once. The call of the first
+//     store still has its full budget. Callers with short deadlines can neither keep other requests
+//     from the first store nor hide that it hangs.
 //
-// Calls of Wait, Reserve, Return and Reset for one key take turns in a limiter. The time that a
-// call waits for others is part of its budget. When the budget is spent, second answers. The call
-// of first still has its full budget. It has not failed, and Report is not called.
+// In a limiter, calls of Wait, Reserve, Return and Reset for one key are made one after another.
+// The time that a call waits for others is part of its budget. When the budget is spent, the second
+// store answers. The call of the first store still has its full budget. It has not failed, and
+// Report is not called.
 //
 // During an outage, more may be granted than the policy allows. Neither store knows what the other
-// has granted. Answers of second have [weir.Result.Degraded] set. The bound holds over any time,
-// however often first fails and comes back: first grants a key what its policy allows, and so does
-// the second store of each process. With 8 processes that is at most 9 times the allowance.
+// has granted. Answers of the second store have [weir.Result.Degraded] set. The first store grants
+// a key what its policy allows, and so does the second store of each process. This bound holds over
+// any time, however often the first store fails and comes back. With 8 processes it is at most 9
+// times the allowance.
 //
 // Special cases:
 //
-//   - First may still carry out a request that it did not answer within the budget. The same holds
-//     for some errors. The events then count in both stores, which may deny too much.
+//   - The first store may still execute a request that it did not answer within the budget. The
+//     same holds for some errors. The events then count in both stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. This may not be the store that
 //     granted the events. Such give-backs add to the bound.
-//   - A reset goes to both stores. It fails if it does not reach first.
+//   - A reset goes to both stores. It fails if it does not reach the first store.
 //
-// It adds one to two microseconds, and four allocations, to a call of first. Each call has a
-// goroutine of its own. This is the only way to be on time if first does not return. First gets a
-// context with the values of the caller's context. That context ends somewhat before the budget. A
-// panic of first is a failure.
+// A Fallback adds one to two microseconds, and four allocations, to a call of the first store. Each
+// call has a goroutine of its own. This is the only way to be on time if the first store does not
+// return. The first store gets a context with the values of the caller's context. That context ends
+// somewhat before the budget. A panic of the first store is a failure.
 //
 // A nil store and an option below 0 are errors of [weir.New] and of each Do. The store is safe for
 // concurrent use.

@@ -1,5 +1,5 @@
-// Package fleet has stores that stand in front of a store which processes share, such as that of
-// module redisstore. They bridge its outages and reduce its load:
+// Package fleet has stores that stand in front of a shared store: a store that processes share,
+// such as that of module redisstore. They bridge its outages and reduce its load:
 //
 //   - [Fallback] asks a second store while the shared one fails or is slow. With a [weir.MemStore]
 //     as the second, each process then limits by itself. Take it in nearly every service. Otherwise
@@ -10,16 +10,16 @@
 //     clients keep calling with keys that are used up. Such calls then cost the shared store
 //     nothing.
 //
-// A process that shares its limits with no other needs none of them. Together they stand in this
-// order:
+// A process that shares its limits with no other needs none of them. If you use several, put them
+// in this order:
 //
 //	store := fleet.DenyCache(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
 //		fleet.DenyCacheOptions{})
 //
 // The package uses only what package weir exports. It knows no database, and no policy by name. If
-// you write a store that stands in front of another, take this package as an example. The rules are
-// at [weir.Store].
+// you write a store that stands in front of another, take this package as an example. The rules for
+// such a store are at [weir.Store].
 package fleet
 
 import (

@@ -13,9 +13,9 @@
 // [Transport] is for clients. It delays each request until the limit allows it, and obeys the
 // Retry-After of servers.
 //
-// Requests with the same key share an allowance. Choose a key that clients cannot change to evade
-// the limit, and cannot copy to use up another client's allowance. A client can write anything into
-// its request. In particular:
+// Requests with the same key share an allowance. Choose a key that a client cannot change to evade
+// the limit. It should also not be able to use another client's key, to use up that client's
+// allowance. A client can write anything into its request. In particular:
 //
 //   - Take an address from X-Forwarded-For by [ForwardedIP] only, with the proxies that you trust.
 //   - Take a user's name by [ContextValue] from the result of your authentication, and never from

@@ -14,11 +14,11 @@ import (
 // Headers are the fields of an answer with the limit and its state: [RateLimit], [LegacyRateLimit]
 // or [XRateLimit]. No other package can implement it.
 //
-// All of them have the same three values: the limit, how much of it remains, and the effective
+// All three types write the same three values: the limit, how much of it remains, and the effective
 // window. The effective window depends on the answer:
 //
-//   - Allowed: the time until the whole allowance is back, if the key is left alone. A client that
-//     uses at most what remains in that time gets no denial.
+//   - Allowed: the time until the whole allowance is back, if no more requests come. A client that
+//     uses at most the remaining events in that time gets no denial.
 //   - Denied: the time of Retry-After, after which the same request will be granted.
 //
 // It is rounded up to whole seconds.
@@ -53,11 +53,11 @@ func (whole) partNames() []string { return nil }
 //
 // For windows, w is Per. For a [weir.TokenBucket] it is the time in which Burst tokens are earned.
 // For a [weir.CalendarWindow] it is the length of the longest unit of its kind, such as a month of
-// 31 days or a year of 366 days. No client that spreads q over w is then too fast. A day counts as
-// 24 hours, although a day on which clocks are put back is longer.
+// 31 days or a year of 366 days. A client that spreads q events over w is then never too fast. A
+// day counts as 24 hours, although a day on which clocks are put back is longer.
 //
 // If several limits apply to a request, one handler in another, each adds its own members to the
-// fields. In a denied answer, RateLimit has only the limit that denied the request.
+// fields. In a denied answer, the field RateLimit has only the limit that denied the request.
 //
 // The parts of a Policy composed by [weir.All] or [weir.Tiers] are listed in the same way. This
 // requires a Limiter that is a *[weir.KeyedLimiter] or has its TakeByComponent method. The name of
@@ -80,8 +80,8 @@ type RateLimit struct {
 // If several limits apply to a request, the fields are those of the innermost handler.
 type LegacyRateLimit struct{}
 
-// XRateLimit writes the fields that GitHub and others use. The reset is the end of the effective
-// window, as a Unix time by the system's clock:
+// XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the
+// effective window, as a Unix time by the system's clock:
 //
 //	X-RateLimit-Limit: 100
 //	X-RateLimit-Remaining: 50

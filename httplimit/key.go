@@ -7,8 +7,8 @@ import (
 	"path"
 )
 
-// A KeyFunc returns the key that a request counts for. It is called concurrently, and must not
-// change the request. Two kinds of error have a meaning:
+// A KeyFunc returns the key of a request: the request uses the allowance of that key. It is called
+// concurrently, and must not change the request. Two kinds of error have a meaning:
 //
 //   - An error that wraps [ErrNoKey]: the request lacks what the function looks for. [Or] then
 //     tries another KeyFunc.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Join returns a KeyFunc whose key combines the keys that all of keys return. Requests share an
+// Join returns a KeyFunc whose key combines the keys of all the given KeyFuncs. Requests share an
 // allowance only if all these parts are equal, whatever bytes they contain. If one of keys returns
 // an error, including [ErrSkip], the KeyFunc returns that error.
 func Join(keys ...KeyFunc) KeyFunc {

@@ -11,22 +11,23 @@ import (
 // ForwardedIP returns a KeyFunc for a service behind proxies that append to the X-Forwarded-For
 // field. Its key is the address of the client, as the outermost of the trusted proxies saw it.
 //
-// It starts with the address at the other end of the connection. If that is a trusted proxy, it
-// continues with the address that the proxy appended to the field, and so on. It reads the field
-// from the right, across all its lines. The first address that is not trusted is the client. The
-// client could have written everything to the left of that address, and it is never looked at.
+// The KeyFunc starts with the address at the other end of the connection. If that is a trusted
+// proxy, it continues with the address that the proxy appended to the field, and so on. It reads
+// the field from the right, across all its lines. The first address that is not trusted is the
+// client. It ignores everything to the left of that address, because the client could have written
+// it.
 //
 // If the field ends, or contains something other than an address, the key is the last trusted
 // proxy. A request that bypasses the proxies is limited by its own address. Every request is
 // limited.
 //
 // Trust the addresses of your proxies only, and not a whole network that also has clients in it.
-// Every trusted proxy must append to the field. If one passes on the field that clients wrote,
+// Every trusted proxy must append to the field. If a proxy passes on the field as clients wrote it,
 // clients can choose their key.
 //
 // The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket. It
-// fails at every request if one of the prefixes is not valid. It never fails because of the
-// contents of the field.
+// fails at every request if one of the prefixes is not valid. The contents of the field never make
+// it fail.
 func ForwardedIP(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedIP(trusted...) }
 
 // ForwardedIP is like [ForwardedIP], with the bits of s. The KeyFunc also fails if a number of bits
@@ -39,8 +40,8 @@ func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
 }
 
 // ForwardedHeader is like [ForwardedIP] for proxies that append to the Forwarded field of RFC 7239.
-// The names that the field has for hidden and unknown clients do not count as addresses. The
-// KeyFunc fails in the same cases as that of ForwardedIP.
+// The names that the field has for hidden and unknown clients are not addresses. The KeyFunc fails
+// in the same cases as that of ForwardedIP.
 func ForwardedHeader(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedHeader(trusted...) }
 
 // ForwardedHeader is like [ForwardedHeader], with the bits of s. The KeyFunc also fails if a number

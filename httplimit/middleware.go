@@ -12,7 +12,7 @@ import (
 // Middleware limits the requests that reach a handler. Limiter and Key are required. The zero value
 // of every other field is a good default.
 //
-// Each request is decided on once, before the handler runs, by one call of the Limiter. It counts,
+// Middleware calls the Limiter once for each request, before the handler runs. The request counts,
 // whatever the handler then answers.
 //
 // Two Middlewares with the same Limiter share the allowance of each key. That is right if they have
@@ -32,7 +32,7 @@ type Middleware struct {
 
 	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,
 	// a request over the limit is refused at once. A request whose turn would come after MaxWait is
-	// refused at once, unless its turn depends on other waiting requests. It is then refused later.
+	// refused at once. If its turn depends on other waiting requests, it is refused later.
 	//
 	// A client that hangs up leaves the queue when net/http notices it. Over HTTP/1, net/http
 	// notices it only if the request has no body. Every waiting request costs a goroutine and a

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Transport is an [http.RoundTripper] that keeps to a limit, and obeys the Retry-After of servers.
-// Each request waits for its turn before it is sent. If a server answers 429 or 503 with
-// Retry-After, all requests for the same key are held back until that time.
+// Transport is an [http.RoundTripper] that limits the requests it sends, and obeys the Retry-After
+// of servers. Each request waits for its turn before it is sent. If a server answers 429 or 503
+// with Retry-After, all requests for the same key are held back until that time.
 //
 // Transport never sends a request a second time. RoundTrip fails with an error that wraps:
 //

@@ -14,10 +14,10 @@
 //     takes two commands for a grant, and one for a denial. The same applies to limits whose
 //     numbers Lua would round, such as a window that is not a whole number of microseconds.
 //
-// Time is that of the Redis server, in microseconds. The answers are exactly those of the policy at
-// that instant. The clocks of the processes don't matter. If another server takes over, and its
-// clock is behind by more than 100 ms, states go on by its clock. A key is then denied at most as
-// long as if its limit had been used up at that moment.
+// The time is that of the Redis server, in microseconds. The answers are exactly those of the
+// policy at that instant. The clocks of the processes don't matter. If another server takes over,
+// and its clock is behind by more than 100 ms, states continue by the new clock. A key is then
+// denied at most as long as if its limit had been used up at that moment.
 //
 // The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
 //
@@ -25,8 +25,8 @@
 //     [WithPrefix]
 //   - in a Cluster also ASKING, CLUSTER SLOTS and COMMAND
 //
-// The server's C type long must have 64 bits. On other servers each decision is an error. These are
-// builds for 32-bit processors, and old builds for Windows.
+// The server's C type long must have 64 bits. Builds for 32-bit processors, and old builds for
+// Windows, have fewer. On them each decision is an error.
 package redisstore
 
 import (
@@ -58,15 +58,15 @@ type Client interface {
 // A decision returns when its context ends, even while the client still waits. It fails after one
 // second at the latest, see [WithTimeout].
 //
-// With a *[redis.Client], commands of callers that come while others are in flight are sent
-// together, as a pipeline. If several of them ask for one event of the same key, they become one
+// With a *[redis.Client], commands that come while others are in flight are collected, and sent
+// together as a pipeline. If several of them ask for one event of the same key, they become one
 // command. A hot key therefore costs the server little. Each caller gets the answer that it would
 // have got alone.
 //
-// If a pipeline is in flight for more than a millisecond, it does not delay others: the next one is
-// sent by another connection. This happens if Redis is far away, or if a connection hangs. There are
-// up to 64 commands for each connection of the pool, see also [WithMaxInFlight]. If a pipeline gets
-// no reply, all its callers get the error.
+// If a pipeline is in flight for more than a millisecond, it no longer delays others: the next one
+// is sent by another connection. This happens if Redis is far away, or if a connection hangs. There
+// are up to 64 commands for each connection of the pool, see also [WithMaxInFlight]. If a pipeline
+// gets no reply, all its callers get the error.
 //
 // A hook of the client sees pipelines. Its context has the values of a caller only if the command
 // is sent alone. If a hook panics, those decisions fail with an error that reports it. With a

@@ -1,5 +1,5 @@
-// Package storetest checks that a [weir.Store] keeps the promises that limiters rely on. If you
-// write a Store, call [Run] from its tests:
+// Package storetest checks that a [weir.Store] keeps the rules that limiters rely on. If you write
+// a Store, call [Run] from its tests:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) weir.Store { return mystore.New() })
@@ -10,12 +10,12 @@
 //
 //	R1   n events are granted together or not at all
 //	R2   a denial consumes nothing and extends nothing
-//	R3   n = 0 counts nothing; an n that never fits is denied with Never
-//	R4   RetryAfter is exact: denied before it, granted at it
+//	R3   n = 0 counts nothing; if n can never fit, RetryAfter of the denial is Never
+//	R4   RetryAfter is exact: the request is denied before it, and granted at it
 //	R5   Remaining = k: an ask for k would be granted now, and an ask for k+1 would not
-//	R6   a state expires when nobody can observe that, and not before
-//	R7   an older instant earns nothing, and delays by its step at most
-//	R8   nothing drifts: no remainder is dropped
+//	R6   a state expires when it answers as a new state does, and not before
+//	R7   a clock that steps back earns nothing, and delays by that step at most
+//	R8   nothing drifts: no remainder of a division is dropped
 //	R9   nothing wraps around; the answer errs towards denying
 //	R10  concurrent steps on a key come one after another
 //	R11  two keys, or two names, never share a state
@@ -56,19 +56,19 @@ import (
 // shares no state with earlier ones. It is called for each of some 500 subtests, one after another.
 // Close the store by t.Cleanup.
 //
-// By default, Run takes the store to read the time from [weir.Plan.Now], as a store in memory
-// does. Run then drives it by its own clock, which may step in either direction. The options are
-// for other stores:
+// By default, Run assumes that the store reads the time from [weir.Plan.Now], as a store in memory
+// does. The time is then that of a clock of Run, which may step in either direction. The options
+// are for other stores:
 //
 //   - [OwnClock] and [RealTime]: the store has its own clock.
 //   - [RoundTrips]: the store sends each request to a server.
 //   - [Shared], [LostReplies] and [Hangs]: the states are on a backend.
 //
-// The contexts that a store gets have no deadline, or one by real time, so that it can pass them to a
-// client of a database. Deadlines by the clock of Run are for the limiter, and the store does not see
-// them.
+// The contexts that a store gets have no deadline, or one by real time. The store can therefore
+// pass them to a client of a database. Deadlines by the clock of Run are for the limiter, and the
+// store does not see them.
 //
-// With -short, the cases that need many requests make a tenth of them.
+// With -short, the cases that need many requests make a tenth of these requests.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	s := &suite{
 		newStore: func(tb testing.TB) weir.Store { return newStore(tb.(*testing.T)) },
@@ -109,14 +109,14 @@ func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option 
 // RealTime is for a store that decides by its own clock, which tests cannot set. If tests can set
 // the clock, use [OwnClock] instead.
 //
-// The cases in which time must move or stand still are skipped:
+// The cases in which the test must control the time are skipped:
 //
 //   - Vectors, R2, R4, R7, R8 and R9
 //   - most cases of R6
 //   - the comparisons of all answers with those of the policies: Policy, "Sharing is exact",
 //     "Change is exact", MemStore
 //   - GivingBack
-//   - of Booking, the requests that wait until their turn comes
+//   - in Booking, the requests that wait until their turn comes
 //
 // The other cases use periods of decades, and compare no durations.
 func RealTime() Option {
@@ -124,7 +124,7 @@ func RealTime() Option {
 }
 
 // RoundTrips is for a store that sends each request to a server. The cases that need many requests
-// make a tenth of them, as with -short.
+// make a tenth of these requests, as with -short.
 func RoundTrips() Option {
 	return func(s *suite) { s.isFar = true }
 }
@@ -147,8 +147,9 @@ func LostReplies(lose func(s weir.Store, n int)) Option {
 }
 
 // Hangs is for a store whose backend may hang: it gives no answer, and not even an error. hang
-// makes it hang for s until resume is called. The backend may or may not execute the requests that
-// are under way then. A proxy of package [github.com/weir-go/weir/storetest/faultproxy] can stall.
+// makes the backend hang for s until resume is called. The backend may or may not execute the
+// requests that are under way then. A proxy of package
+// [github.com/weir-go/weir/storetest/faultproxy] can stall.
 func Hangs(hang func(s weir.Store) (resume func())) Option {
 	return func(st *suite) { st.hang = hang }
 }

@@ -17,7 +17,7 @@ type Option func(*remote.Config)
 //
 // with the name of the limiter, see [weir.WithName], and the key of the request. Bytes that have a
 // meaning here, or in a pattern, are written as % and two hexadecimal digits. The 1 changes when a
-// release of this package can't read the values of earlier ones.
+// release of this package cannot read the values of earlier releases.
 //
 // The prefix must be printable ASCII, without spaces and without the characters * ? [ ] { } % \. It
 // must be the same in all processes that share limits.
@@ -33,7 +33,7 @@ func WithMaxKeyLen(n int) Option {
 }
 
 // WithTimeout sets how long a decision may take, above 0. The default is one second. An earlier
-// deadline of the context counts instead. When the time is over, a decision returns one of:
+// deadline of the context takes precedence. When the time is over, a decision returns one of:
 //
 //   - [ErrNoReply]: the command was sent. The client may still wait for the reply.
 //   - [ErrBusy]: the command was not sent.
@@ -42,9 +42,9 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithMaxInFlight sets how many commands may be in flight, at least 1. The default is 1024. A
-// command whose caller has given up counts until the client gives it up, too. When all places are
-// taken, callers wait for one. They get [ErrBusy] if none is free in time. This bounds the
-// goroutines, memory and connections that a server without replies can take up.
+// command whose caller has given up is still in flight until the client gives it up. When all
+// places are taken, callers wait for one. They get [ErrBusy] if none is free in time. This bounds
+// the goroutines, memory and connections that a server without replies can take up.
 //
 // The farther away the server is, the more commands are in flight, up to this number. For d
 // decisions a second over a round trip of t, set at least d × t. For example, 50,000 a second over
@@ -59,8 +59,9 @@ func WithMaxInFlight(n int) Option {
 // too. Each gets the answer or the error that it would have got alone. docs/stores.md has
 // measurements.
 //
-// Do not set it if a proxy divides keys between servers. If the proxy goes by the first key of a
-// command, the other keys are counted on the wrong server, and their limits are exceeded.
+// Do not set it if a proxy divides keys between servers. If the proxy chooses the server by the
+// first key of a command, the other keys are counted on the wrong server, and their limits are
+// exceeded.
 func WithSingleServer() Option {
 	return func(c *remote.Config) { c.SingleServer = true }
 }
