@@ -15,8 +15,8 @@
 //   - [SingleRateMarker] and [TwoRateMarker] also give each granted event a color.
 //
 // Its [Store] keeps the counts. They are in memory unless [WithStore] sets another store. The store
-// of module redisstore shares them between processes. Package [github.com/weir-go/weir/fleet] bridges
-// the outages of such a store.
+// of module redisstore shares them between processes. Package [github.com/weir-go/weir/fleet]
+// bridges the outages of such a store.
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for bulk work. [KeyedLimiter.Reserve] is for costs that are known only
