@@ -29,9 +29,9 @@ import (
 //   - All books nothing ahead. [KeyedLimiter.Wait] asks again when all components may grant.
 //     [KeyedLimiter.Reserve] grants the events now, or denies them.
 //
-// The components can be of any kind, including [Tiers] and All. [New] refuses All without policies.
-// It refuses a component that is nil, or that it would refuse alone. The new state of a key may
-// have 100,002 words at most, which is the size of the largest [SlidingWindow].
+// The components can be of any kind, including [Tiers] and All. [New] refuses All without policies,
+// with a nil component, or with a component that is itself invalid. The new state of a key may have
+// 100,002 words at most, which is the size of the largest [SlidingWindow].
 //
 // The costs are:
 //

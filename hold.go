@@ -8,8 +8,8 @@ import (
 
 // A Holder is for implementers of policies, and of stores that take events before they are used, as
 // the Lease of package [github.com/weir-go/weir/fleet] does. It is a [Decider] whose granted events
-// may be used some time after the grant. A Decider does not have to be one. Its events must then be
-// used at once.
+// may be used some time after the grant. A Decider that is no Holder needs its events to be used at
+// once.
 //
 // Of this package, the Deciders of [TokenBucket], [FixedWindow], [CalendarWindow] and
 // [SlidingWindow] are Holders, and of [All] if those of all its components are.
@@ -24,28 +24,28 @@ type Holder interface {
 	Hold(at int64, charges []Charge) Hold
 }
 
-// A Hold is for implementers of policies and stores. It says how long events may be held that were
-// granted, and not used. All its times start at the grant. Whoever holds events counts them from
-// before the request, by a clock that runs as fast as that of the store. They then end early rather
-// than late.
+// A Hold is for implementers of policies and stores. It says for how long granted events may be
+// held before they are used. All its times start at the grant. A store that holds events starts
+// them before its request, by a clock that runs as fast as that of the shared store. The times then
+// end early rather than late.
 //
 // The zero Hold is for events that must be used at once.
 type Hold struct {
 	For time.Duration // an event must be used before this has passed
 
-	// If Over is above zero, the policy earns again what is held. At most Most events of the grant may
-	// then be unused at first, and evenly fewer until Over has passed, when none may. The others are
-	// lost.
+	// If Over is above zero, the policy earns new events while the granted ones are held. At first,
+	// at most Most events of the grant may then be unused. Their number falls evenly to zero until
+	// Over has passed. The other events are lost.
 	Most int
 	Over time.Duration
 
-	// Span is the time in which the policy earns its whole allowance, such as the length of a window.
-	// Whoever holds events decides by it how many to take.
+	// Span is the time in which the policy earns its whole allowance, such as the length of a
+	// window. A store that holds events decides by it how many to take.
 	Span time.Duration
 }
 
-// Left returns how many events may be unused when so much time has passed since the grant.
-// math.MaxInt stands for all of them.
+// Left returns how many events may still be unused at the time passed after the grant. math.MaxInt
+// stands for all of them.
 func (h Hold) Left(passed time.Duration) int {
 	switch passed = max(passed, 0); {
 	case passed >= h.For:

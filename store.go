@@ -53,8 +53,8 @@ type Store interface {
 }
 
 // A QuickStore is for implementers of stores. It is a [Store] that can decide the most common
-// requests in memory, faster than Do. A Store does not have to be one. [MemStore] needs none: limiters
-// know it.
+// requests in memory, faster than Do. A Store does not have to be one. [MemStore] is none, because
+// limiters call it directly.
 type QuickStore interface {
 	Store
 

@@ -46,8 +46,8 @@ import (
 //     most once. The count of an option is at least 1. For the default, leave the option out.
 //   - A day is 24 hours and a week is 7 days, whatever the calendar says.
 //   - The 1 of one unit may be left out: 10/s is 10/1s.
-//   - A text has at most 4096 bytes, and a policy in it lies within at most 8 others. Above that,
-//     MarshalText fails.
+//   - A text has at most 4096 bytes. Its policies are nested at most 8 deep: each lies within at
+//     most 8 others. Above that, MarshalText fails.
 //
 // An error is one line. It names the byte of the text, and what is allowed there. ParsePolicy also
 // returns an error for a policy that [New] refuses, such as a composed policy with a new state of

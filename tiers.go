@@ -30,14 +30,14 @@ import (
 //   - A [Reservation] gives back to the tier that paid. If it is settled for more events, and no
 //     tier has enough, the last tier is charged.
 //   - [KeyedLimiter.Return] does not know the tier that paid. It gives back to the last tier that
-//     has not its full allowance. Events for which that tier has no room are lost.
+//     does not have its full allowance. Events for which that tier has no room are lost.
 //   - [KeyedLimiter.Wait] asks again when one of the tiers may grant. Tiers keep no queue.
 //
 // Each tier has a state of its own. In routers, tiers are filled from one source. For that use
 // [SingleRateMarker] and [TwoRateMarker].
 //
-// [New] refuses Tiers without policies. It refuses a tier that is nil, or that it would refuse
-// alone. The new state of a key may have 100,002 words at most, which is the size of the largest
+// [New] refuses Tiers without policies, with a nil tier, or with a tier that is itself invalid. The
+// new state of a key may have 100,002 words at most, which is the size of the largest
 // [SlidingWindow].
 func Tiers(policies ...Policy) Policy { return tiers{newList(policies)} }
 

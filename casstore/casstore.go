@@ -5,21 +5,21 @@
 //	limiter, err := weir.New(policy, weir.WithStore(store), weir.WithName("logins"))
 //
 // The store keeps one value for each key of a limiter. To decide, it reads the value, lets the
-// policy decide, and swaps the new value for the old one. If another process was faster, it does so
-// again. The package does the rest of what a Store must do:
+// policy decide, and swaps the new value for the old one. If another process has changed the value
+// meanwhile, it starts again. The package does the rest of what a Store must do:
 //
 //   - Callers of one process that ask for the same key at the same time share the round trips. One
 //     goroutine reads the value, decides for all of them in the order of their arrival, and swaps
 //     once. A key that many callers ask for would otherwise pass one of them at a time.
 //   - Values name their policies. After a change of policy the old counts still count, see
 //     [weir.Ledger].
-//   - Values are checked when they are read. A value that no store has left is an error that wraps
-//     [weir.ErrRequest].
-//   - Keys consist of few safe characters, and are short: see [Key].
+//   - Values are checked when they are read. A value that no store has written is an error that
+//     wraps [weir.ErrRequest].
+//   - Keys are short, and consist of characters that every server allows: see [Key].
 //   - A caller leaves when its context ends, even if the Register still waits.
 //
-// If the server can decide next to the data for some policies, do that, and use [Store.DoFrom] for
-// all others.
+// If the server can run code that decides by some policies, let it do so, and use [Store.DoFrom]
+// for all other policies.
 package casstore
 
 import (
@@ -32,20 +32,23 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A Register holds values by key, and replaces a value if it is still the one that was read. It is
-// what you write. It must be safe for concurrent use.
+// A Register holds values by key, and replaces a value if it is still the one that was read. You
+// write it for your database. It must be safe for concurrent use.
 //
 // The rules:
 //
 //   - Get sees every Swap and Delete of the key that ended before, in any process. Do not read from
 //     a replica that lags behind.
 //   - Swap and Delete are atomic. At most one of several Swaps of the same old Entry succeeds.
-//   - Each call asks the server once. If a Swap may have been executed, it is not sent again.
+//   - Each call sends one request to the server. If a Swap may have been executed, the Register
+//     does not send it again.
 //   - A key keeps its value for at least the time that Swap was given, unless it is swapped or
 //     deleted before. It may keep it longer. An expired value does no harm.
-//   - An error says that the server failed. That a key has no value, or another value, is none.
-//   - A method returns soon after its context has ended. If the client of the server cannot do that,
-//     give it a timeout. Callers do not wait for it, but the key does: its next call comes after.
+//   - An error means that the server failed. If a key has no value, or another value, that is not
+//     an error.
+//   - A method returns soon after its context has ended. If the client of the server cannot do
+//     that, give it a timeout. Callers do not wait for the method after their contexts have ended,
+//     but the next call for the same key does.
 //   - If a method panics, its callers get an error that says so.
 //
 // The context has no deadline. It ends when no caller waits for the call any more. It has the
@@ -77,8 +80,8 @@ type Entry struct {
 	// Value is what Swap wrote. It is empty if the key has no value. It must not be changed.
 	Value []byte
 
-	// Version is for the Register alone, which finds it in the old Entry of Swap. For example, it
-	// is the number of a revision. Also a key without a value may have one.
+	// Version is for the Register alone, for example the number of a revision. The Register finds
+	// it in the old Entry that Swap gets. A key without a value may have a Version, too.
 	//
 	// A Version never comes back for the same key with another value, even if the key is deleted
 	// and written again in between. For example, a counter that starts at 1 with each new row is
@@ -167,12 +170,13 @@ func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	return s.DoFrom(ctx, r, nil, s.timeout)
 }
 
-// DoFrom is Do for a request that has already cost a round trip, such as that of a script that
-// decides next to the data and found a value that it cannot go on from.
+// DoFrom is Do for a request that has already cost a round trip. For example, a script in the
+// server has found a value by which it cannot decide.
 //
-// found is what the key held then. The first attempt needs no Get if the caller is alone with its
-// key. A nil found means that it is not known. within is how long the decision may take from now
-// on, in place of the timeout. Values at or below 0 mean that the time is over.
+// found is the content of the key at that time. The first attempt then needs no Get, if no other
+// caller asks for the key at the same time. A nil found means that the content is not known. within
+// is how long the decision may take from now on, in place of the timeout. Values at or below 0 mean
+// that the time is over.
 func (s *Store) DoFrom(ctx context.Context, r weir.Request, found *Entry, within time.Duration) (weir.Answer, error) {
 	if s.fault != nil {
 		return weir.Answer{}, s.fault

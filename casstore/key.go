@@ -21,15 +21,15 @@ const keyPrefix = "weir/1/"
 //	weir/1/logins/ada
 //	weir/1/api/2001=3Adb8=3A=3A1
 //
-// No two pairs of name and key have the same, whatever bytes they contain. It suits the keys of
-// memcached, of NATS, of etcd, and columns of text:
+// Two different pairs of name and key never have the same result, whatever bytes they contain. It
+// suits the keys of memcached, of NATS, of etcd, and columns of text:
 //
 //   - It has at most 200 bytes.
 //   - It consists of ASCII letters, digits, and the characters - _ . / =
 //   - Between two slashes, no dot is the first or last character or next to another dot.
 //
 // Other bytes are written as = and two hexadecimal digits. A name beyond 64 bytes, and a key beyond
-// 128, are replaced by =- and their SHA-256; written as above.
+// 128, are replaced by =- and their SHA-256. This limit is for names and keys written as above.
 //
 // If other programs use the same server, a Register can put a prefix of its own before it.
 func Key(name, key string) string {

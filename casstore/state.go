@@ -2,10 +2,10 @@ package casstore
 
 import "github.com/weir-go/weir"
 
-// EncodeState returns the value of a key whose state is words, left by the policy p alone. It is for
-// a [Register] that has values in another form, too, such as those of code next to the data. Get
-// then returns what this returns. An error wraps [weir.ErrRequest] if the policy never leaves that
-// state.
+// EncodeState returns the value of a key whose state is words, written by the policy p alone. It is
+// for a Register that also has values in another form, such as values that code in the server
+// writes. Get then returns the result of EncodeState. An error wraps [weir.ErrRequest] if the
+// policy never writes that state.
 func EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 	d, err := p.Decider()
 	if err != nil {
@@ -21,7 +21,7 @@ func EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 }
 
 // DecodeState returns the policy and the state of a value that Swap is to write. ok is false if
-// several policies have left it, or one that this process does not know.
+// several policies have counted in it, or a policy that this process does not know.
 func DecodeState(value []byte) (p weir.Policy, words []uint64, ok bool) {
 	var ps policies
 	h, err := ps.load(value, nil)

@@ -92,7 +92,7 @@ type FallbackOptions struct {
 // A Fallback adds one to two microseconds, and four allocations, to a call of the first store. Each
 // call has a goroutine of its own. This is the only way to be on time if the first store does not
 // return. The first store gets a context with the values of the caller's context. That context ends
-// somewhat before the budget. A panic of the first store is a failure.
+// somewhat before the budget is spent. A panic of the first store is a failure.
 //
 // A nil store and an option below 0 are errors of [weir.New] and of each Do. The store is safe for
 // concurrent use.

@@ -149,7 +149,7 @@ func LostReplies(lose func(s weir.Store, n int)) Option {
 // Hangs is for a store whose backend may hang: it gives no answer, and not even an error. hang
 // makes the backend hang for s until resume is called. The backend may or may not execute the
 // requests that are under way then. A proxy of package
-// [github.com/weir-go/weir/storetest/faultproxy] can stall.
+// [github.com/weir-go/weir/storetest/faultproxy] can do this, by its method Stall.
 func Hangs(hang func(s weir.Store) (resume func())) Option {
 	return func(st *suite) { st.hang = hang }
 }

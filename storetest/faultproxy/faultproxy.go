@@ -10,11 +10,11 @@
 // [Proxy.Forward] ends all faults. Imitations of a server differ from it in what they do after a
 // fault, so use the real one.
 //
-// The package knows no protocol. It takes what it reads at once for one request, up to 64 KiB. That
-// is right for clients that send a request and then wait for its reply. For pipelines and large
-// requests, pass a function to [New] that finds the end of a request.
+// The package knows no protocol. It assumes that the bytes of one read, up to 64 KiB, are one
+// request. That is right for clients that send a request and then wait for its reply. For pipelines
+// and large requests, pass a function to [New] that finds the end of a request.
 //
-// The options LostReplies and Hangs of package [github.com/weir-go/weir/storetest] take such faults.
+// Use it for the options LostReplies and Hangs of package [github.com/weir-go/weir/storetest].
 package faultproxy
 
 import (
@@ -52,8 +52,8 @@ type Proxy struct {
 // target. It ends with the test.
 //
 // split divides what a client sends into requests. The tokens that it returns are passed on as they
-// are, so together they must be all that was sent. An error of split fails the test. If split is
-// nil, what is read at once is a request.
+// are. Together they must therefore be all that was sent. An error of split fails the test. If
+// split is nil, the bytes of one read are a request.
 func New(tb testing.TB, target string, split bufio.SplitFunc) *Proxy {
 	tb.Helper()
 	if split == nil {
@@ -95,7 +95,7 @@ func (p *Proxy) Addr() string { return p.port.Addr() }
 // Target returns the address of the server, as it was passed to [New].
 func (p *Proxy) Target() string { return p.target }
 
-// Forward ends all faults. What a stall has kept arrives now.
+// Forward ends all faults. Bytes that a stall has kept arrive now.
 func (p *Proxy) Forward() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,8 +112,8 @@ func (p *Proxy) Forward() {
 	}
 }
 
-// Stall accepts connections and passes on nothing in either direction, until [Proxy.Forward]. What
-// was sent meanwhile arrives then, if the client has not closed the connection.
+// Stall accepts connections and passes on nothing in either direction, until [Proxy.Forward]. Bytes
+// that were sent meanwhile arrive then, if the client has not closed the connection.
 func (p *Proxy) Stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,8 +136,8 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Delay passes on each reply later by d, until [Proxy.Forward]. A delayed reply holds up no other,
-// as on a long way.
+// Delay passes on each reply later by d, until [Proxy.Forward]. A delayed reply does not delay
+// others, as on a connection to a distant server.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +176,7 @@ func (p *Proxy) Hang(n int) {
 	p.hang = n
 }
 
-// Hung returns how many connections have come to hang since [New].
+// Hung returns how many connections have started to hang since [New].
 func (p *Proxy) Hung() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
