@@ -28,8 +28,8 @@ const keyPrefix = "weir/1/"
 //   - It consists of ASCII letters, digits, and the characters - _ . / =
 //   - Between two slashes, no dot is the first or last character or next to another dot.
 //
-// Other bytes are written as = and two hexadecimal digits. A name beyond 64 bytes, and a key beyond
-// 128, are replaced by =- and their SHA-256. This limit is for names and keys written as above.
+// Other bytes are written as = and two hexadecimal digits. If a name is then longer than 64 bytes,
+// or a key longer than 128, it is replaced by =- and its SHA-256.
 //
 // If other programs use the same server, a Register can put a prefix of its own before it.
 func Key(name, key string) string {

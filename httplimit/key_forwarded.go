@@ -14,8 +14,8 @@ import (
 // The KeyFunc starts with the address at the other end of the connection. If that is a trusted
 // proxy, it continues with the address that the proxy appended to the field, and so on. It reads
 // the field from the right, across all its lines. The first address that is not trusted is the
-// client. It ignores everything to the left of that address, because the client could have written
-// it.
+// client. The KeyFunc ignores everything to the left of that address, because the client could have
+// written it.
 //
 // If the field ends, or contains something other than an address, the key is the last trusted
 // proxy. A request that bypasses the proxies is limited by its own address. Every request is
