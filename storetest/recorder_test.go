@@ -76,6 +76,7 @@ func runAlone(t *testing.T, name string, patience time.Duration, newStore func()
 			return s
 		},
 		sub: r.sub, tick: 1, patience: patience,
+		isFar:       testing.Short(), // then the cases are as short as they can get
 		another:     func(_ testing.TB, s weir.Store) weir.Store { return s.(*sim).second() },
 		loseReplies: func(s weir.Store, n int) { s.(*sim).set(func(b *simStates) { b.lose = n }) },
 		hang: func(s weir.Store) func() {

@@ -68,7 +68,8 @@ import (
 // pass them to a client of a database. Deadlines by the clock of Run are for the limiter, and the
 // store does not see them.
 //
-// With -short, the cases that need many requests make a tenth of these requests.
+// With -short, the cases that need many requests make a tenth of these requests, or a twentieth with
+// [RoundTrips].
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	s := &suite{
 		newStore: func(tb testing.TB) weir.Store { return newStore(tb.(*testing.T)) },
@@ -124,7 +125,7 @@ func RealTime() Option {
 }
 
 // RoundTrips is for a store that sends each request to a server. The cases that need many requests
-// make a tenth of these requests, as with -short.
+// make a tenth of these requests, and a twentieth with -short.
 func RoundTrips() Option {
 	return func(s *suite) { s.isFar = true }
 }

@@ -154,9 +154,13 @@ func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
 	return a
 }
 
-// few returns n, or a tenth of it if the tests are to be short or requests take long.
+// few returns n, or a tenth of it if the tests are to be short or requests take long, or a
+// twentieth if both.
 func (s *suite) few(n int) int {
-	if s.isFar || testing.Short() {
+	switch {
+	case s.isFar && testing.Short():
+		return n / 20
+	case s.isFar || testing.Short():
 		return n / 10
 	}
 	return n
