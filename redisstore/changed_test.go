@@ -34,6 +34,7 @@ func (p processes) set(now time.Time) {
 // P10: a composed policy is changed while its old form is still in use. The long part is filled by
 // what both of them grant, however short the other is, and however fast it recovers.
 func TestP10_ChangedPartsAreCarriedByThemselves(t *testing.T) {
+	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
 	const month = 200
 	burst := func(limit int) weir.Policy { return weir.TokenBucket{Limit: limit, Per: time.Second} }

@@ -28,6 +28,7 @@ var fiveBuckets = weir.All(
 // TestDocsMemory holds the table of docs/stores.md against a real server. How much memory a value takes
 // depends on the server's allocator; how long it is does not.
 func TestDocsMemory(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../docs/stores.md")
 	require.NoError(t, err)
 	doc := string(text)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -36,6 +37,7 @@ var everyKind = []weir.Policy{
 // A master whose clock is ahead is lost, and one takes over whose clock is right. What the first
 // one left denies no longer than if the key had been exhausted just now; and it is not forgotten.
 func TestStateFromAClockAhead(t *testing.T) {
+	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
 	right := time.Unix(1_700_000_000, 0).Add(3210 * time.Millisecond)
 	for _, ahead := range []time.Duration{10 * time.Second, 30 * time.Second, 24 * time.Hour} {
@@ -94,6 +96,7 @@ func TestBookingsAreNotCutOff(t *testing.T) {
 // with debts, numbers and spans that are too large, and policies that are no longer in the form
 // that the script knows.
 func TestStoreAnswersAsDecidersDo(t *testing.T) {
+	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
 	policies := append(slices.Clone(everyKind),
 		weir.TokenBucket{Limit: 1, Per: math.MaxInt64},
@@ -119,7 +122,7 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 			now := int64(1_700_000_000_123_457_000)
 			var last weir.Ask
 			granted, denied := 0, 0
-			for step := range 1500 {
+			for step := range runs.Long(1500, 400) {
 				_, look := d.Decide(slices.Clone(state), now, weir.Ask{})
 				reset := min(int64(look.ResetAfter/time.Microsecond), 1<<36)
 				switch random.IntN(10) {
@@ -165,7 +168,7 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, got, "step %d, %+v", step, ask)
 			}
-			assert.Greater(t, granted, 100)
+			assert.Greater(t, granted, runs.Long(100, 25))
 		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 // P13, P14: what several processes are granted is granted once, by whichever script, and by policies
 // without one.
 func TestP13_P14_ProcessesShareExactly(t *testing.T) {
+	t.Parallel()
 	server := redistest.Single(t)
 	const limit, stores, goroutines = 100, 4, 4
 	policies := five(limit)
@@ -56,6 +57,7 @@ func TestP13_P14_ProcessesShareExactly(t *testing.T) {
 // P8: an allowance that recovers within some milliseconds or less is kept for as long as it limits, and for no longer
 // than that. A time to live of zero would be an error, or for ever; one rounded down would limit nothing.
 func TestP8_TimeToLiveIsNeverZero(t *testing.T) {
+	t.Parallel()
 	server := redistest.Single(t)
 	client := newClient(t, server.Addr())
 	s := newStore(t, client)
@@ -161,6 +163,7 @@ func TestP12_LooksAndDenialsWriteNothing(t *testing.T) {
 
 // P22: while one server is slow, those who ask for other keys don't wait for each other.
 func TestP22_KeysDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	server := redistest.Single(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), PoolSize: 50, ReadTimeout: time.Minute})

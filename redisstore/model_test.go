@@ -14,6 +14,7 @@ import (
 
 // R13 to R20 hold in Redis as they do in memory, whatever is combined. WEIR_MODEL_TIME says for how long to search.
 func TestRulesWhenFeaturesMeet(t *testing.T) {
+	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
 	change.Suite{
 		New: func(clock weir.Clock) weir.Store {

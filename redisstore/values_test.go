@@ -91,6 +91,7 @@ func TestForeignValues(t *testing.T) {
 // A value that was cut off is none of a limiter. If what is left is one all the same, as some are
 // that scripts write, it is decided on as that.
 func TestBrokenValues(t *testing.T) {
+	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
 	ctx := context.Background()
 	s := newStore(t, client)
@@ -171,6 +172,7 @@ func TestValuesAreSmall(t *testing.T) {
 
 // A log of 10,000 takes no more than 90 kB, grows with what is used, and shrinks again.
 func TestLogIsSmall(t *testing.T) {
+	t.Parallel()
 	server := redistest.Single(t)
 	client := newClient(t, server.Addr())
 	s := newDriven(t, client, anySkew)

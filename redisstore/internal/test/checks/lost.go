@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -119,8 +120,9 @@ func FaultsInTraffic(t *testing.T, m Maker) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := LimiterOn(t, store, Spacious)
-			const callers, rounds = 32, 60
-			var granted, failed [callers * rounds]bool
+			const callers = 32
+			granted := make([]bool, callers*runs.Long(60, 30))
+			failed := make([]bool, len(granted))
 			var all sync.WaitGroup
 			done := make(chan struct{})
 			c.fault() // before they may all be done

@@ -2,15 +2,16 @@ package checks
 
 import (
 	"flag"
-	"os"
 	"testing"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // Main is for TestMain. It runs more tests at once than there are processors, because most of them wait
-// for a fault to last.
+// for a fault to last. They are short unless [runs.Long] says otherwise.
 func Main(m *testing.M) {
 	flag.Parse()
-	const atOnce = "6"
+	const atOnce = "12"
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
@@ -18,5 +19,5 @@ func Main(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	runs.Main(m)
 }
