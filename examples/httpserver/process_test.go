@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +21,10 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	// Most tests wait for their turn or for a server. The flag -parallel is read later, and wins.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	dir, err := os.MkdirTemp("", "httpserver")
 	if err != nil {
 		panic(err)

@@ -17,6 +17,7 @@ import (
 
 // Requests that wait for their turn when the server is told to stop are served.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
