@@ -24,7 +24,7 @@ import (
 //
 // With other methods:
 //
-//   - [KeyedLimiter.TakeUpTo] grants as many events as every component has.
+//   - [KeyedLimiter.TakeUpTo] grants as many events as every component can grant.
 //   - Events that are given back go back to every component.
 //   - All books nothing ahead. [KeyedLimiter.Wait] asks again when all components may grant.
 //     [KeyedLimiter.Reserve] grants the events now, or denies them.

@@ -26,8 +26,8 @@ type plans struct {
 //
 // The function is called once for each decision, and several times by [KeyedLimiter.Wait],
 // concurrently. It gets the context of the call. [KeyedLimiter.Allow] has none and passes
-// context.Background(). The function should be fast: look the policy up, and do not fetch it over a
-// network.
+// context.Background(). The function should be fast: it should look the policy up in memory, and
+// not fetch it over a network.
 //
 //   - A policy in use costs one lookup in a map. It does not allocate if the function returns a
 //     stored Policy.

@@ -37,7 +37,7 @@ type Refusal struct {
 //   - An ended context and an n below 0 are returned as errors. observe is not called.
 //   - Wait does not wait. It asks as Take does.
 //
-// For keys that are enforced, the answers, the errors and the waits are those of l.
+// For keys that are enforced, the returned limiter behaves exactly as l does.
 //
 // observe is called during the request, concurrently. It may be nil. Shadow panics if l is nil.
 func Shadow(l Limiter, observe func(Refusal)) *Shadowed {

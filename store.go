@@ -82,7 +82,7 @@ type Request struct {
 // key at once.
 //
 // A store in front of another must not take such an error for an outage. Otherwise an attacker
-// could switch the limits off by such a key.
+// could switch the limits off, by a key that the store cannot hold.
 var ErrRequest = errors.New("the request cannot be decided")
 
 // A Plan is for implementers of stores. It holds what all requests of a limiter for keys with the

@@ -61,9 +61,9 @@ func ParsePolicy(s string) (Policy, error) {
 }
 
 // AnyPolicy holds a policy of any kind. Use it where text is decoded: in a struct for a
-// configuration file, in a flag, or in an environment variable. The text is that of [ParsePolicy].
-// If only one kind is allowed, use that kind instead: a [TokenBucket] also decodes from text, and
-// refuses other kinds.
+// configuration file, in a flag, or in an environment variable. The text has the form that
+// [ParsePolicy] reads. If only one kind is allowed, use that kind instead: a [TokenBucket] also
+// decodes from text, and refuses other kinds.
 //
 // For a flag:
 //

@@ -37,8 +37,8 @@ type DenyCacheOptions struct {
 // Only s grants. A denial holds for requests of the same limiter, under the same policy, for as
 // many events or more. It ends:
 //
-//   - when the RetryAfter is over; it is reckoned from before s was asked, and the denial therefore
-//     never lasts longer than that of s
+//   - when its RetryAfter is over, measured from before s was asked; it therefore never lasts
+//     longer than the denial of s
 //   - at once, when events of the key are granted, given back or reset through this DenyCache
 //
 // Some requests always go to s: looks (n = 0), the first request of a [weir.KeyedLimiter.Wait], and

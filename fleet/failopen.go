@@ -24,7 +24,7 @@ import (
 //   - The request is a give-back or a reset, which have nothing to grant.
 //
 // report, if not nil, is called with each error before the request is granted. In an outage this is
-// once per request, and concurrently. Let it count, or log only now and then.
+// once per request, and concurrently. It should only count the errors, or log some of them.
 //
 // A nil store is an error of [weir.New] and of each Do. The store is safe for concurrent use.
 func FailOpen(s weir.Store, report func(error)) weir.Store {
