@@ -39,8 +39,9 @@ import (
 //   - A denial costs up to twice that, if the last component is the one that denies.
 //   - The state has the words of all components. A component may grow if it is a [SlidingLog] or of
 //     another package. Each such component but one takes one word more.
-//   - To undo a denied request, a decision copies the words of all components but one. If
-//     components may grow, one of those is not copied. Above 32 words the copy needs an allocation.
+//   - To undo a denied request, a decision copies the words of all components but one. If there are
+//     components that may grow, the one that is not copied is one of them. Above 32 words the copy
+//     needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
 type all struct{ parts list }

@@ -29,9 +29,9 @@ type plans struct {
 // context.Background(). The function should be fast: it should look the policy up in memory, and
 // not fetch it over a network.
 //
-//   - A policy in use costs one lookup in a map. It does not allocate if the function returns a
-//     stored Policy.
-//   - Up to 100,000 different policies can be in use. Above the first thousand, a policy is in use
+//   - The limiter prepares a policy once, and keeps it ready. A policy that is ready costs one
+//     lookup in a map. It does not allocate if the function returns a stored Policy.
+//   - Up to 100,000 different policies are kept ready. After the first thousand, a policy is kept
 //     from its second call on.
 //   - Other policies are prepared again for each call: those above that number, those unused for
 //     long, and those that are not comparable.

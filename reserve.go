@@ -132,7 +132,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 }
 
 // Settle charges for the actual number of events in place of those that were booked. The policy
-// that booked them settles them, even if the limiter's policy was changed since:
+// that booked the events does this, even if the limiter's policy was changed since:
 //
 //   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
 //     tier that paid, [All] to every part.
@@ -147,7 +147,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // In a bucket, later grants decide which events are free again:
 //
 //   - No later grants: the reservation is undone exactly.
-//   - All later grants are waiters of this limiter: they move up.
+//   - All later grants are to waiters of this limiter: they move up.
 //   - The instant of a later Reservation, or of a waiter of another limiter or process, is still to
 //     come: nothing is free. They keep the instants that they were given.
 //   - The key is in debt: nothing is free while the debt lasts.

@@ -34,8 +34,8 @@ const (
 //
 //   - Any span of length s <= Per has at most Limit + Limit*s/Per events, rounded up.
 //   - Some window of length Per may have 2*Limit events, but no faster than the bound above.
-//   - With k buckets, any span of up to Per*(k-1)/k has at most Limit events. The worst case over a
-//     whole Per remains.
+//   - With k buckets, any span of up to Per*(k-1)/k has at most Limit events. A whole Per may still
+//     have 2*Limit.
 //
 // It costs Buckets + 2 words of memory per key. With one bucket and a small limit for the window
 // (8,000 a second, 65,000 a minute, 500,000 an hour) it costs one word. With one word, a debt

@@ -13,8 +13,8 @@
 //     once. A key that many callers ask for would otherwise pass one of them at a time.
 //   - Values name their policies. After a change of policy the old counts still count, see
 //     [weir.Ledger].
-//   - Values are checked when they are read. A value that no store has written is an error that
-//     wraps [weir.ErrRequest].
+//   - Values are checked when they are read. If a value was not written by a store, requests for
+//     its key get an error that wraps [weir.ErrRequest].
 //   - Keys are short, and consist of characters that every server allows: see [Key].
 //   - A caller leaves when its context ends, even if the Register still waits.
 //
@@ -121,9 +121,9 @@ var (
 // number of limiters with any policies. It has goroutines only while calls of the Register are in
 // flight, and need not be closed.
 //
-// A Swap is sent once for a decision. If it fails, the error does not tell whether the events were
-// counted, and they are never counted twice. A caller whose context ends gets an error that wraps
-// that of the context. The error says whether the events may have been counted.
+// A Swap is sent once for a decision. If it fails, it is not known whether the events were counted.
+// They are never counted twice. A caller whose context ends gets an error that wraps that of the
+// context. The error says whether the events may have been counted.
 type Store struct {
 	limiters weir.Limiters
 	register Register

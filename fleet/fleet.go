@@ -2,8 +2,8 @@
 // such as that of module redisstore. They bridge its outages and reduce its load:
 //
 //   - [Fallback] asks a second store while the shared one fails or is slow. With a [weir.MemStore]
-//     as the second, each process then limits by itself. Take it in nearly every service. Otherwise
-//     an outage of the store denies all requests.
+//     as the second, each process then limits by itself. Take it in nearly every service. Without
+//     it, all requests are denied during an outage of the shared store.
 //   - [FailOpen] grants everything while the shared store fails. Take it only for limits that need
 //     not hold in an outage.
 //   - [DenyCache] keeps the denials of the shared store, and repeats them from memory. Take it if

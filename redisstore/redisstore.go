@@ -49,7 +49,7 @@ type Client interface {
 
 // A Store is a [weir.Store] in Redis. [New] makes it. It is safe for concurrent use by any number
 // of limiters with any policies. It has no goroutine while no command is in flight, and need not be
-// closed. The client belongs to the caller.
+// closed. It does not close the client.
 //
 // A command is sent once. If it may have been executed, it is never sent again, whatever retries
 // the client is configured for, and no event counts twice. After [ErrBusy], no events were counted.

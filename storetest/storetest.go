@@ -93,8 +93,8 @@ type Option func(*suite)
 
 // OwnClock is for a store that decides by its own clock, or its server's, and whose clock tests can
 // set. set sets the clock of the store s to an instant, a whole number of ticks since the Unix
-// epoch. The clock must stay there until set is called again, possibly with an earlier instant. One
-// goroutine at a time calls set, but also while requests are under way.
+// epoch. The clock must stay there until set is called again, possibly with an earlier instant. set
+// is called by one goroutine at a time, but also while requests are in flight.
 //
 // tick is the clock's resolution, at most a millisecond. Run rounds up all instants to it. It also
 // rounds up the durations of answers before it compares them. A store may report them in ticks or
@@ -149,7 +149,7 @@ func LostReplies(lose func(s weir.Store, n int)) Option {
 
 // Hangs is for a store whose backend may hang: it gives no answer, and not even an error. hang
 // makes the backend hang for s until resume is called. The backend may or may not execute the
-// requests that are under way then. A proxy of package
+// requests that are in flight then. A proxy of package
 // [github.com/weir-go/weir/storetest/faultproxy] can do this, by its method Stall.
 func Hangs(hang func(s weir.Store) (resume func())) Option {
 	return func(st *suite) { st.hang = hang }

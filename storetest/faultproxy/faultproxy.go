@@ -48,8 +48,8 @@ type Proxy struct {
 	hung     int
 }
 
-// New starts a Proxy on a free port of the loopback interface, in front of the server at the address
-// target. It ends with the test.
+// New starts a Proxy on a free port of the loopback interface, in front of the server at the
+// address target. The Proxy is closed at the end of the test.
 //
 // split divides what a client sends into requests. The tokens that it returns are passed on as they
 // are. Together they must therefore be all that was sent. An error of split fails the test. If
@@ -136,8 +136,8 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Delay passes on each reply later by d, until [Proxy.Forward]. A delayed reply does not delay
-// others, as on a connection to a distant server.
+// Delay delays each reply by d, until [Proxy.Forward]. A delayed reply does not delay others, as on
+// a connection to a distant server.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
