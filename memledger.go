@@ -119,7 +119,8 @@ func (m *memory) decideInherited(sc *memScope, s *table.Segment, h table.Hash, f
 	return a, m.Add(s, h, m.content(next))
 }
 
-// peek returns what the entry h has, or the zero Ledger if there is none.
+// peek returns what the entry h has, or the zero Ledger if there is none. Its policies stay in use
+// until leave: the entry may be dropped meanwhile, and another policy could get a tag of theirs.
 func (m *memory) peek(h table.Hash) (l Ledger) {
 	s := m.Lock(h)
 	defer s.Unlock()
@@ -129,5 +130,15 @@ func (m *memory) peek(h table.Hash) (l Ledger) {
 			return c, false
 		})
 	}
+	for _, by := range l.By {
+		m.Writer(by.Tag).Use()
+	}
 	return l
+}
+
+// leave ends the use of a Ledger that peek returned.
+func (m *memory) leave(l Ledger) {
+	for _, by := range l.By {
+		m.Leave(m.Writer(by.Tag))
+	}
 }

@@ -146,12 +146,7 @@ func (c writerClock) Now() int64 { return c.clock.now() }
 // state, and where others use it.
 func (m *memory) decide(sc *memScope, h table.Hash, r Request) Answer {
 	for {
-		var inherited Ledger // what is left of the state that new keys shared while memory was full
-		inherits := m.Overflows() && !h.IsOverflow() && !m.Full()
-		if inherits {
-			inherited = m.peek(sc.overflow(h))
-		}
-		if a, ok := m.tryDecide(sc, h, inherited, inherits, r); ok {
+		if a, ok := m.tryDecide(sc, h, r); ok {
 			m.SweepOften(h, a.At)
 			return a
 		}
@@ -162,9 +157,15 @@ func (m *memory) decide(sc *memScope, h table.Hash, r Request) Answer {
 	}
 }
 
-// tryDecide decides on the entry h, and makes it if need be, from what it inherits. It fails if
-// there is no room for that, or if it is not yet known what it inherits.
-func (m *memory) tryDecide(sc *memScope, h table.Hash, inherited Ledger, inherits bool, r Request) (a Answer, ok bool) {
+// tryDecide decides on the entry h, and makes it if need be. It fails if there is no room for that,
+// or if it is not yet known what it inherits.
+func (m *memory) tryDecide(sc *memScope, h table.Hash, r Request) (a Answer, ok bool) {
+	var inherited Ledger // what is left of the state that new keys shared while memory was full
+	inherits := m.Overflows() && !h.IsOverflow() && !m.Full()
+	if inherits {
+		inherited = m.peek(sc.overflow(h))
+		defer m.leave(inherited)
+	}
 	s := m.Lock(h)
 	defer s.Unlock()
 	e := s.Lookup(h)

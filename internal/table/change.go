@@ -65,12 +65,12 @@ func (t *Table) words(w *Writer, state uint64) []uint64 {
 
 // keep returns the word that stands for c in a new entry.
 func (t *Table) keep(c Content) uint64 {
-	c.By.uses.Add(1)
+	c.By.Use()
 	if c.By.Single {
 		return c.Words[0]
 	}
 	for _, tag := range c.By.Owner.Tags(c.Words) {
-		t.Writer(tag).uses.Add(1)
+		t.Writer(tag).Use()
 	}
 	return t.slab.add(c.Words)
 }

@@ -16,7 +16,7 @@ type Writer struct {
 	Single bool
 
 	tag  uint32
-	uses atomic.Int64 // of Join, and entries that are alive
+	uses atomic.Int64 // of Join and Use, and entries that are alive
 }
 
 // An Owner knows what a Table cannot know of a Writer. The user of the Table implements it.
@@ -107,7 +107,7 @@ func (t *Table) Join(w *Writer) (joined *Writer, ok bool) {
 	defer t.mu.Unlock()
 	id := w.Owner.ID()
 	if known := t.writers.ids.find(id); known != nil {
-		known.uses.Add(1)
+		known.Use()
 		return known, true
 	}
 	all := *t.writers.byTag.Load()
@@ -124,11 +124,14 @@ func (t *Table) Join(w *Writer) (joined *Writer, ok bool) {
 	}
 	t.writers.byTag.Store(&all)
 	t.writers.ids.add(id, w)
-	w.uses.Add(1)
+	w.Use()
 	return w, true
 }
 
-// Leave accounts for a Join, or an entry, of w that is gone. It frees the tag if that was the last.
+// Use keeps w in use, which it must be, as long as the caller needs it. A [Table.Leave] must follow.
+func (w *Writer) Use() { w.uses.Add(1) }
+
+// Leave accounts for a Join, a Use, or an entry, of w that is gone. It frees the tag if that was the last.
 func (t *Table) Leave(w *Writer) {
 	if w.uses.Add(-1) > 0 {
 		return
