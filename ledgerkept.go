@@ -210,21 +210,21 @@ func (g *ledger) entry(by Rule) tally {
 	return e
 }
 
-// match finds an account for each leaf: that of an equal policy first, then one that counts alike,
-// else it is a new one.
+// match finds an account for each leaf: first that of an equal leaf, whichever entry has it, then
+// that of a leaf that counts alike. Else it is a new one.
 func (g *ledger) match(ls []Rule) []*account {
 	var known []*account
+	var of []Rule // whose leaf each is; several may share one
 	for _, e := range g.entries {
-		known = append(known, e.accounts...)
+		known, of = append(known, e.accounts...), append(of, e.leaves()...)
 	}
 	found := make([]*account, len(ls))
 	for _, equal := range []bool{true, false} {
 		for i, l := range ls {
-			j := slices.IndexFunc(known, func(a *account) bool {
-				return found[i] == nil && !slices.Contains(found, a) && l.like(a.Rule) && (!equal || l.same(a.Rule))
-			})
-			if j >= 0 {
-				found[i] = known[j]
+			for j, a := range known {
+				if found[i] == nil && !slices.Contains(found, a) && l.like(of[j]) && (!equal || l.same(of[j])) {
+					found[i] = a
+				}
 			}
 		}
 	}

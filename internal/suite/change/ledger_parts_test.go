@@ -55,6 +55,22 @@ func TestR15_PartsThatStayKeepTheirStates(t *testing.T) {
 	}
 }
 
+// R15, row 4: a part that stays is found, although one with another number counted by its state
+// before. A new part that counts alike had taken its state, and it was as new.
+func TestR15_APartThatStaysIsFoundWhoeverCountedFirst(t *testing.T) {
+	log := func(limit int) weir.Policy { return weir.SlidingLog{Limit: limit, Per: time.Minute} }
+	window := weir.FixedWindow{Limit: 1000, Per: time.Hour}
+	first, second := weir.Tiers(log(3), window), weir.All(log(2), window)
+	k := kit.LedgerKey{T: t}
+	require.True(t, k.Ask(first, kit.T0, weir.Ask{N: 1}).Allowed)
+	require.True(t, k.Ask(second, kit.T0, weir.Ask{N: 1}).Allowed)
+	var was, is []weir.Result
+	k.Ask(second, kit.T0, weir.Ask{ByComponent: &was})
+	k.Ask(weir.Tiers(log(6), log(2)), kit.T0, weir.Ask{ByComponent: &is})
+	assert.Zero(t, was[0].Remaining)
+	assert.Equal(t, was[0], is[1])
+}
+
 // R15, row 4: what the others used is charged to a part that is new by share, for one span of its
 // own.
 func TestR15_ANewPartIsChargedByShare(t *testing.T) {
