@@ -54,8 +54,8 @@ func (r Rule) same(s Rule) bool {
 		(r.Policy != nil || r.Tag == s.Tag && reflect.DeepEqual(r.Decider, s.Decider))
 }
 
-// Decide decides for a rule. It returns the Ledger that the store must keep, and whether that has
-// changed. The error is that of [CheckState].
+// Decide decides on ask by a rule. It returns the Ledger that the store must keep, and whether it
+// differs from l. The error is that of [CheckState].
 func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, changed bool, err error) {
 	if len(l.By) == 0 || l.Plain && by.same(l.By[0]) {
 		return l.decidePlain(by, now, ask)

@@ -29,8 +29,8 @@ type Subnet struct {
 // It fails if RemoteAddr of the request is not an IP address, as over a Unix socket.
 func RemoteIP(r *http.Request) (string, error) { return Subnet{}.RemoteIP(r) }
 
-// RemoteIP is like [RemoteIP], with the bits of s. It also fails if a number of bits in s is out of
-// range.
+// RemoteIP is like the function [RemoteIP], with the bits of s. It also fails if a number of bits
+// in s is out of range.
 func (s Subnet) RemoteIP(r *http.Request) (string, error) {
 	s, err := s.checked()
 	if err != nil {

@@ -30,8 +30,8 @@ import (
 // it fail.
 func ForwardedIP(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedIP(trusted...) }
 
-// ForwardedIP is like [ForwardedIP], with the bits of s. The KeyFunc also fails if a number of bits
-// in s is out of range.
+// ForwardedIP is like the function [ForwardedIP], with the bits of s. The KeyFunc also fails if a
+// number of bits in s is out of range.
 func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
 	return newWalk(s, trusted, "X-Forwarded-For", func(line string) (string, string, bool) {
 		comma := strings.LastIndexByte(line, ',')
@@ -44,8 +44,8 @@ func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
 // in the same cases as that of ForwardedIP.
 func ForwardedHeader(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedHeader(trusted...) }
 
-// ForwardedHeader is like [ForwardedHeader], with the bits of s. The KeyFunc also fails if a number
-// of bits in s is out of range.
+// ForwardedHeader is like the function [ForwardedHeader], with the bits of s. The KeyFunc also
+// fails if a number of bits in s is out of range.
 func (s Subnet) ForwardedHeader(trusted ...netip.Prefix) KeyFunc {
 	return newWalk(s, trusted, "Forwarded", func(line string) (string, string, bool) {
 		element, rest, more := cutLastElement(line)
