@@ -11,9 +11,9 @@ import (
 // save while it is idle: a full bucket of tokens, or nothing.
 //
 // The state is one instant, in units of the rate: when all granted events will have been paid for
-// at the rate. For the tokens it is when the bucket will be full. For the queue it is when its
-// outlet will be free. The key owes the difference between it and now, or nothing if it lies in the
-// past.
+// at the rate. For tokens this is the instant at which the bucket will be full. For a queue it is
+// the instant at which the outlet will be free. The key owes the difference between it and now, or
+// nothing if it lies in the past.
 //
 // Its arithmetic does not wrap around. Now, a full bucket and an ask are each below 2^126 units. A
 // state is at most 3*2^126, where debts saturate (see pairMost). At most one such product is ever
@@ -25,8 +25,8 @@ type bucket struct {
 	limit int           // the most events that an ask can be granted
 	full  exact.Uint128 // the time that limit events take
 
-	// spaced makes it a queue: an ask goes when nothing is owed, and not, as with tokens, when no
-	// more than full will be owed after it.
+	// spaced makes it a queue: an ask is granted when nothing is owed. Tokens grant an ask after
+	// which no more than full is owed.
 	spaced bool
 	queue  exact.Uint128 // how far ahead an ask may be granted, however long it would wait
 	most   exact.Uint128 // a state, in debt, that stands for all from it on, and that nothing lowers
@@ -112,11 +112,11 @@ func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 	return at.Add(owed), a
 }
 
-// Hold implements [Holder] for tokens. A grant pays for a stretch of time that ends when all is paid
-// at the rate. As time comes nearer to that end, the tokens are earned again that are still held.
-// Tokens that are given back would move the ends of later grants, which nobody tells their holders.
-// They stay charged, until they are earned again. A queue's slots cannot be held: they would keep
-// others waiting.
+// Hold implements [Holder] for tokens. A grant pays for a stretch of time that ends when all is
+// paid at the rate. As that end comes nearer, tokens that are still held are earned again. If
+// tokens were given back, the ends of later grants would move, and the holders of these would not
+// know. Tokens that are given back therefore stay charged, until they are earned again. A queue's
+// slots cannot be held: they would keep others waiting.
 func (b *bucket) Hold(_ int64, charges []Charge) Hold {
 	if b.spaced || len(charges) != 1 {
 		return Hold{}
@@ -182,7 +182,7 @@ var wordMost = exact.Uint128{Lo: math.MaxUint64 - 1} // in the year 2554
 
 func (b *bucket) fitsWord() bool { return b.rate.Den == 1 && b.full.Hi == 0 && b.full.Lo < 1<<62 }
 
-// What follows implements core. The words of a state are the high and the low one.
+// The methods below implement core. The words of a state are the high and the low one.
 
 func (s words) paidAt() exact.Uint128 { return exact.Uint128{Hi: s.first, Lo: s.second} }
 

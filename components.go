@@ -73,7 +73,7 @@ func goString(name string, l list) string {
 	return "weir." + name + "(" + strings.TrimPrefix(b.String(), ", ") + ")"
 }
 
-// saySame reports whether p and q say the same, whether by themselves or by pointers.
+// saySame reports whether p and q are equal policies, each given as a value or as a pointer.
 func saySame(p, q Policy) bool {
 	p, _ = kindOf(p)
 	q, _ = kindOf(q)

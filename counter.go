@@ -13,8 +13,8 @@ import (
 type counter interface {
 	Decider
 
-	// counts is a comparable value, equal for those whose states mean the same: what was counted by
-	// one was counted by the other, whatever their limits.
+	// counts is a comparable value. It is equal for counters whose states mean the same: events
+	// that one has counted count for the other, whatever their limits.
 	counts() any
 
 	// used is how many events a key has used up, with its debts and bookings. They may be more
@@ -25,9 +25,9 @@ type counter interface {
 	allowance() uint64
 }
 
-// A packer is a counter whose states are packed, differently for different limits. From some number
-// on a packed count is the largest there is. That number is above its own limit, but not above
-// another's.
+// A packer is a counter whose states are packed, differently for different limits. A packed count
+// has a largest number, which stands for all numbers above it. It is above the policy's own limit,
+// but may be below that of another.
 type packer interface {
 	wide() Decider // which does not pack
 	widen(state []uint64) []uint64
@@ -69,7 +69,7 @@ func narrow(d Decider, wide []uint64) []uint64 {
 	return slices.Clone(wide)
 }
 
-// usedOf is how many events of how many a policy that is not composed has used up.
+// usedOf is how many events a policy that is not composed has used up, and of how many.
 func usedOf(d Decider, state []uint64, now int64) uint64 {
 	if c, ok := d.(counter); ok {
 		return c.used(state, now)
@@ -84,8 +84,9 @@ func allowanceOf(d Decider) uint64 {
 	return limit
 }
 
-// usage is how many events of how many d has used up, if its leaves have used up so many. All has
-// as many left as the part that has least, and owes as many as the part that owes most.
+// usage is how many events d has used up, and of how many, if its leaves have used up the given
+// numbers. All has as many left as the part that has least, and owes as many as the part that owes
+// most.
 func usage(d Decider, used []uint64) (n, limit uint64) {
 	c, ok := d.(*composed)
 	if !ok {

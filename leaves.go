@@ -2,8 +2,8 @@ package weir
 
 import "slices"
 
-// leaves are what a policy is composed of in the end, in their order. A marker is one: its buckets
-// count together.
+// leaves are the policies in r that are not themselves composed, in their order. A marker is one
+// leaf: its buckets count together.
 func (r Rule) leaves() []Rule {
 	if c, ok := r.Decider.(*composed); ok {
 		return c.leaves
@@ -33,7 +33,7 @@ func sameShape(r, s Rule) bool {
 }
 
 // walk calls do with each leaf of d, in their order, and the words that it has of a state. It
-// reports whether each part has its words there. Where it has not, it walks a new state.
+// reports whether each part has its words there. If not, it walks a new state instead.
 func walk(d Decider, state []uint64, do func(leaf Decider, words []uint64)) (whole bool) {
 	c, ok := d.(*composed)
 	if !ok {
@@ -56,8 +56,8 @@ func (c *composed) sound(state []uint64) bool {
 	return walk(c, state, func(leaf Decider, words []uint64) { all = all && sound(leaf, words) }) && all
 }
 
-// laidOut reports whether each part has its words in a state. What a part that may grow has beyond those
-// of a new state may be less than none, if it is a policy of another package.
+// laidOut reports whether each part has its words in a state. A part that may grow can have fewer
+// words than in a new state, if it is a policy of another package.
 func (c *composed) laidOut(state []uint64) bool {
 	least := c.fixed
 	if len(state) < least {
@@ -100,14 +100,14 @@ func join(d Decider, words [][]uint64) []uint64 {
 	return state
 }
 
-// own are those of part i, of what there is one of for each leaf of c.
+// own returns the elements of part i, if all has one element for each leaf of c.
 func own[T any](c *composed, all []T, i int) []T {
 	p := &c.parts[i]
 	return all[p.leaf : p.leaf+p.leaves : p.leaf+p.leaves]
 }
 
-// charge counts n events, in any case, on the words of the leaves of d. Of tiers it is the last
-// that is charged: none has more than all of them then.
+// charge counts n events on the words of the leaves of d, whether they fit or not. Of tiers the
+// last is charged. A tier in debt keeps the others from granting more than all have together.
 func charge(d Decider, words [][]uint64, now int64, n int) {
 	c, ok := d.(*composed)
 	if !ok {
@@ -141,8 +141,8 @@ func units(d Decider, from int) []unit {
 	return us
 }
 
-// places are the accounts by which each of the places counts where an event can be: a leaf, or the
-// tier that pays.
+// places are the places in which an event of the unit may count, each with its accounts: a leaf, or
+// one of the tiers.
 func (u unit) places(accounts []*account) [][]*account {
 	accounts = accounts[u.from:u.to]
 	c, ok := u.decider.(*composed)

@@ -72,8 +72,8 @@ func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, chan
 		var charged bool
 		a, charged = g.ask(by, now, ask)
 		granted = ask.N > 0 && a.Allowed
-		// A state does not tell when its last event was granted. A first denial because of it notes
-		// that it was before.
+		// A plain state does not say when its last event was granted. The first denial because of
+		// it is written down, to bound that instant.
 		changed = granted || charged && l.Plain && ask.N > 0
 	}
 	if !changed {
@@ -128,7 +128,7 @@ func (l Ledger) Expiry() int64 {
 // end, its events, and for each leaf the number of its account and its most. Behind them is the
 // length of what an account that is new has, of others zero, and that: its promise and its words.
 
-// open takes a Ledger apart. It reports false if the words are none that a ledger has left.
+// open takes a Ledger apart. It reports false if a ledger never writes such words.
 func (g *ledger) open(l Ledger, now int64) bool {
 	switch {
 	case len(l.By) == 0:
@@ -177,8 +177,8 @@ func (g *ledger) open(l Ledger, now int64) bool {
 	return len(words) == 0
 }
 
-// openPlain opens the state of a single policy. When its last event was granted is not known, nor
-// mode many were: what a SlidingWindow still counts of them is less.
+// openPlain opens the state of a single policy. It is not known when the last event was granted,
+// nor how many were granted in all: a SlidingWindow, for example, still counts only some of them.
 func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
 	if !sound(by.Decider, state) {
 		return false
@@ -211,8 +211,8 @@ func (e tally) plain() (state []uint64, whole bool) {
 	return join(e.by.Decider, words), whole
 }
 
-// close puts a Ledger together again. If a grant has left a single policy it is the plain state. A
-// debt is rounded up there as if it had always been.
+// close puts a Ledger together again. If only one policy counts after a grant, the result is the
+// plain state of that policy. A debt is rounded up there, as in a state that was always plain.
 func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
 	g.settle(now)
 	if len(g.entries) == 0 {

@@ -39,7 +39,8 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	return a, charged
 }
 
-// leave sets what the answer to a grant, and that of each component, has left to what a look tells.
+// leave sets Remaining in the answer to a grant, and in that of each component, to the number that
+// a look reports.
 func (g *ledger) leave(by Rule, now int64, a *Answer, results *[]Result) {
 	var ask Ask
 	var each []Result
@@ -74,8 +75,8 @@ func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
 	g.entries = append(g.entries, e)
 }
 
-// giveBack gives events back to the entry that was granted them. Of a grant that is not named, they
-// are those of the latest entries.
+// giveBack gives events back to the entry that was granted them. If the grant is not known, the
+// latest entries give back first.
 func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) {
 	var back Answer
 	self := g.find(by)
@@ -131,8 +132,9 @@ func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
 	}
 }
 
-// firstInstant is the first instant after now at which has is true, which is true from some
-// instant on, and at the latest by last. It is math.MaxInt64 if that is not before.
+// firstInstant is the first instant after now at which has is true. From that instant on, has stays
+// true. It is true at the instant last, at the latest. Only if last is math.MaxInt64 may it never
+// become true: the result is then math.MaxInt64.
 func firstInstant(now, last int64, has func(at int64) bool) int64 {
 	if last == math.MaxInt64 && !has(last) {
 		return last
@@ -185,8 +187,9 @@ func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
 	return sum
 }
 
-// usage is that of an entry's accounts, that of the unit of which the largest share is used up. Places
-// that are among the counted do not count: whoever has those accounts, too, counts their events by itself.
+// usage is how much an entry has used up: that of its unit of which the largest share is used up.
+// Places that are among the counted are left out: the policy that is asked has those accounts, too,
+// and counts their events itself.
 func (e tally) usage(counted [][]*account, now int64) (used, limit uint64) {
 	for _, u := range units(e.Decider, 0) {
 		var own []uint64
@@ -211,8 +214,9 @@ func (e tally) usage(counted [][]*account, now int64) (used, limit uint64) {
 	return used, limit
 }
 
-// foldOldest makes the oldest entries a share while there are too many. Debts and bookings ahead bind
-// until they end, and a share does not tell of them: entries without any go first (R17, R19).
+// foldOldest makes the oldest entries a share while there are too many. Debts and bookings ahead
+// bind until they end, and a share does not show them. Entries without any are therefore folded
+// first (R17, R19).
 func (g *ledger) foldOldest(now int64) {
 	for len(g.entries) > maxEntries {
 		i := max(slices.IndexFunc(g.entries, func(e tally) bool {

@@ -194,9 +194,9 @@ func (r *Reservation) settleFirst(ctx context.Context, actual int) (asked bool, 
 		_, err = k.store.Do(ctx, Request{Plan: r.grant.plan, Key: r.key, Ask: Ask{N: more, Mode: Regardless}})
 	case more < 0 && !r.Degraded:
 		return k.giveBack(ctx, r.key, true, func(ln *line.Line) (giveBack, error) {
-			// All that tokens know of bookings is when the last one goes. If that were freed in
-			// part, it would seem to go earlier, and others who give back would free what it needs
-			// when it does go.
+			// A bucket of tokens knows of bookings only the instant of the last one. If that
+			// booking were freed in part, its instant would seem earlier. Other callers that give
+			// back would then free events that it still needs at its real instant.
 			keeps := actual > 0 && r.Delay() > 0 && !isQueue(r.grant.plan.Decider)
 			if keeps || k.resets.forgot(r.key, r.reset) {
 				return giveBack{}, nil

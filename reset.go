@@ -54,7 +54,8 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 			return err
 		}
 	}
-	// The store is asked with ctx: for whatever has been waited here, all are to stay in one store.
+	// The store is asked with ctx, which does not tell it how long this call has waited: the
+	// bookings of all waiters must stay in one store.
 	if err := k.freePlaces(ctx, ln, forget); err != nil {
 		return err
 	}
@@ -103,7 +104,8 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults 
 }
 
 // resets are the keys that were reset. Reservations that a reset forgot have nothing to give back.
-// What a key has counted since was granted to others, even where it looks the same.
+// Events that a key has counted since its reset were granted to others, even where the numbers look
+// the same.
 //
 // A key is kept only while a reservation from before its reset may still count.
 type resets struct {

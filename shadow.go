@@ -73,8 +73,8 @@ func (s *Shadowed) Allow(key string) bool {
 }
 
 // Take implements [Limiter]. If the limiter denied but the key is not enforced, the Result is that
-// of the limiter, with Allowed set and a RetryAfter of 0. After an error it is zero with Allowed
-// set.
+// of the limiter, with Allowed set and a RetryAfter of 0. After an error, the Result is zero, with
+// Allowed set.
 func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) {
 	return s.take(ctx, key, n, s.enforces(key))
 }

@@ -210,7 +210,7 @@ func (d *singleRate) sound(state []uint64) bool {
 	return d.marker.sound(state) && !exact.Load(state[2:]).Less(exact.Load(state))
 }
 
-// What follows is for changes of policy, see counter. Both buckets count as one.
+// The methods below are for changes of policy, see counter. Both buckets count as one.
 
 func (d *singleRate) counts() any { return [1]any{d.green.counts()} }
 

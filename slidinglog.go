@@ -106,7 +106,7 @@ func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
 	return l.state, granted
 }
 
-// What follows is for changes of policy, see counter.
+// The methods below are for changes of policy, see counter.
 
 func (d eventLog) counts() any { return eventLog{per: d.per} }
 

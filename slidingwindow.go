@@ -159,7 +159,7 @@ func (s sliding) sound(state []uint64) bool {
 	return true
 }
 
-// What follows is for changes of policy, see counter.
+// The methods below are for changes of policy, see counter.
 
 func (s sliding) counts() any { return sliding{width: s.width, buckets: s.buckets} }
 

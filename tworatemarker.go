@@ -141,8 +141,8 @@ func (d *twoRate) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, granted
 }
 
-// What follows is for changes of policy, see counter. Peak grants, and what Committed lacks is a
-// color.
+// The methods below are for changes of policy, see counter. Peak grants, and what Committed lacks
+// is a color.
 
 func (d *twoRate) counts() any { return [2]any{d.green.counts(), d.yellow.counts()} }
 

@@ -56,7 +56,7 @@ func (c calendar) around(at int64) (start, end int64) {
 }
 
 // shown is the time around at in which clocks show the same minute or hour, and keep their offset.
-// So an hour that is shown twice is two windows.
+// An hour that is shown twice is therefore two windows.
 func (c calendar) shown(at, length int64) (start, end int64) {
 	offset, _ := c.offset(at)
 	start = at - (at+offset+maxOffset)%length

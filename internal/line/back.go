@@ -18,8 +18,8 @@ type Back struct {
 }
 
 // Alone waits until no other call that has called Alone gives back, and excludes others until done.
-// What each can free depends on the calls before, if a waiter has booked. It fails if ctx ends
-// before. An activity of kind Returning is under way.
+// If a waiter has booked, the events that each call can free depend on the calls before. It fails
+// if ctx ends before. An activity of kind Returning is under way.
 func (ln *Line) Alone(ctx context.Context) (done func(), err error) {
 	ln.mu.Lock()
 	booked := ln.booked != &ln.ends

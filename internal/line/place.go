@@ -41,9 +41,9 @@ func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Ent
 	return Waits
 }
 
-// asks lets w ask the store at the instant at, if it is the first then. If it is not in the line
-// yet, it joins the waiters that have not booked, in the order in which they came: it may be denied
-// later than others that came after it.
+// asks lets w ask the store at the instant at, if it is the first then. If w is not in the line
+// yet, it joins the waiters that have not booked. They stand in the order in which they came,
+// because the store may deny w later than others that came after it.
 func (ln *Line) asks(w *Waiter, at int64) {
 	if w.next == nil {
 		prev := ln.ends.prev

@@ -1,6 +1,6 @@
 package table
 
-// What changes an entry here is done in a segment that the caller has locked.
+// The functions here that change an entry require that the caller has locked its segment.
 
 // A Content is what an entry holds: the words of a state, and who wrote them.
 type Content struct {

@@ -100,8 +100,8 @@ func (s *slab) move(r Ref, state []uint64, grows bool) Ref {
 }
 
 // withRoom is get after the state at r has been given room to grow, if it needs that: if it fills
-// its block, and is no longer of the size that it started with. It returns where it is then. Who
-// appends to it does so in place.
+// its block, and is no longer of the size that it started with. It returns where it is then. A
+// caller that appends to it then does so in place.
 func (s *slab) withRoom(r Ref, started int) (Ref, []uint64) {
 	state := s.get(r)
 	if len(state) == started || len(state)+1 < cap(state) {
