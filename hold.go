@@ -60,8 +60,8 @@ func (h Hold) Left(passed time.Duration) int {
 	return int(left)
 }
 
-// Within returns how long n events may be unused, at least 1 of them: Left is n or more before that
-// time has passed since the grant.
+// Within returns for how long after the grant n events may be unused: until then, Left is at least
+// n. An n below 1 counts as 1.
 func (h Hold) Within(n int) time.Duration {
 	switch {
 	case h.Over <= 0:
