@@ -100,8 +100,8 @@ type Reservation struct {
 	err      error // what the call that counted returned
 }
 
-// Delay returns the time from now until the events may go ahead. It is zero if they may go ahead at
-// once, and [Never] if they were denied. They may also go ahead later. Delay does not shrink when
+// Delay returns the time from now until the events may happen. It is zero if they may happen at
+// once, and [Never] if they were denied. They may also happen later. Delay does not shrink when
 // earlier reservations are cancelled.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil || r.limiter == nil || !r.Allowed {
