@@ -102,8 +102,8 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 }
 
 // Usage returns how many events a rule of By has used up at now, and its limit. It does not include
-// events of the other rules. used may be above limit. It is for values that outlive the processes
-// that know the policy.
+// events of the other rules. used may be above limit. It is for stored values, which other
+// processes may read that do not know the policy.
 func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	var g ledger
 	if !g.open(l, now) {

@@ -94,7 +94,7 @@ type Entry struct {
 	Now time.Time
 }
 
-// Options are how a [Store] behaves. The zero value of every field is a good default.
+// Options determine how a [Store] behaves. The zero value of every field is a good default.
 type Options struct {
 	// Timeout is the longest time that a decision takes; 0 means one second. It is real time,
 	// whatever clock a limiter has.

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// DenyCacheOptions are how a [DenyCache] behaves. The zero value of every field is a good default.
+// DenyCacheOptions determine how a [DenyCache] behaves. The zero value of every field is a good
+// default.
 type DenyCacheOptions struct {
 	// MaxKeys is the largest number of denials that are kept, one for each key of a limiter. It is
 	// at most 10,000,000; 0 means 10,000. A denial takes some 130 bytes, of which 3 are allocated

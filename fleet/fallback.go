@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// FallbackOptions are how a [Fallback] behaves. The zero value of every field is a good default.
+// FallbackOptions determine how a [Fallback] behaves. The zero value of every field is a good
+// default.
 type FallbackOptions struct {
 	// Budget is the longest time that a request waits for the first store; 0 means 100 ms. The wait
 	// may be up to a sixteenth shorter. It is real time, whatever clock a limiter has.
