@@ -128,3 +128,24 @@ func TestRealTime(t *testing.T) {
 		func(*testing.T) weir.Store { return &serverStore{tick: time.Microsecond} },
 		storetest.RealTime())
 }
+
+// A store that is exact is within all bounds.
+func TestBounds(t *testing.T) {
+	storetest.Run(t, func(*testing.T) weir.Store { return new(weir.MemStore) }, storetest.Bounds(0))
+}
+
+// Bounds with the other options.
+func TestBounds_Clients(t *testing.T) {
+	const tick = time.Microsecond
+	storetest.Run(t,
+		func(*testing.T) weir.Store { return &clientStore{server: &serverStore{tick: tick}} },
+		storetest.OwnClock(tick, func(s weir.Store, now time.Time) { s.(*clientStore).server.now.Store(now.UnixNano()) }),
+		storetest.Shared(func(_ *testing.T, s weir.Store) weir.Store {
+			return &clientStore{server: s.(*clientStore).server}
+		}),
+		storetest.Hangs(func(s weir.Store) func() {
+			s.(*clientStore).mu.Lock()
+			return s.(*clientStore).mu.Unlock
+		}),
+		storetest.Bounds(time.Millisecond))
+}

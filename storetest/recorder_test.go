@@ -92,6 +92,10 @@ func runAlone(t *testing.T, name string, patience time.Duration, newStore func()
 	if i < 0 {
 		t.Fatalf("there is no case %q", name)
 	}
+	if testCases()[i].bounds == withBounds {
+		s.bounds, s.early = true, simEarly
+	}
+	s.expiring = s.newStore
 	switch c := testCases()[i]; c.needs {
 	case ownClock:
 		own = true

@@ -30,6 +30,10 @@ const (
 	backendRule    = "Backend (two stores on it are as one)"
 	clockRule      = "Clocks (a store with a clock of its own decides by it alone)"
 	failureRule    = "Failures (no request counts twice, or is held when its context has ended)"
+	expiryRule     = "Expiry (a server keeps a state for as long as it matters)"
+	overRule       = "Bounds (never over, in any window or span)"
+	earlyRule      = "Bounds (a denial is early by at most what is declared)"
+	idleRule       = "Bounds (nothing is lost while a key is idle)"
 )
 
 // R1: n events are granted together or not at all. With one event left, an ask for two is denied,

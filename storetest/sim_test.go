@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -51,33 +49,22 @@ type sim struct {
 	dies     bool // when the backend hangs
 	theirs   bool // decides by the limiter's clock
 	readsNow bool // although it has a clock of its own
-}
 
-// simStates are the backend.
-type simStates struct {
-	mu    sync.Mutex
-	all   map[string]simState
-	order []string
-	steps int
-
-	own   bool          // decides by a clock of its own, which may be that of the system,
-	clock int64         // or this one, if it is set
-	lose  int           // how many replies get lost
-	hung  chan struct{} // closed when it answers again; nil if it does
-	dead  bool
-}
-
-type simState struct {
-	weir.Ledger
-	until int64
-	at    int64
+	runs   func(weir.Policy) weir.Policy // in place of each
+	denies time.Duration                 // for how long it denies what it has denied, without deciding
+	renews bool                          // that time, with each denial
+	denied map[string]simDenial
+	drops  int // how many events it takes ahead, and loses when time passes
+	ahead  map[string]simAhead
+	leaks  int // how many events it loses for a key that nobody asked for, for a second
 }
 
 // A stranger is a decider of which nothing is known.
 type stranger struct{ weir.Decider }
 
 func (s *sim) ready() *sim {
-	s.simStates, s.cached = &simStates{all: map[string]simState{}}, map[string]simState{}
+	s.simStates = &simStates{all: map[string]simState{}}
+	s.forItself()
 	if s.id == nil {
 		s.id = func(name, key string) string { return fmt.Sprintf("%q %q", name, key) }
 	}
@@ -90,8 +77,13 @@ func (s *sim) ready() *sim {
 // second is a store on the same backend.
 func (s *sim) second() *sim {
 	t := *s
-	t.cached = map[string]simState{}
+	t.forItself()
 	return &t
+}
+
+// forItself makes what s does not share with others on the same backend.
+func (s *sim) forItself() {
+	s.cached, s.denied, s.ahead = map[string]simState{}, map[string]simDenial{}, map[string]simAhead{}
 }
 
 func (s *sim) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
@@ -170,6 +162,9 @@ func (s *sim) step(r weir.Request) (weir.Answer, error) {
 		delete(s.all, id)
 		return weir.Answer{}, nil
 	}
+	if a, ok := s.alone(id, r, now); ok {
+		return a, nil
+	}
 	st := s.read(id, now)
 	if s.between != nil {
 		s.mu.Unlock()
@@ -193,27 +188,20 @@ func (s *sim) step(r weir.Request) (weir.Answer, error) {
 	if s.answer != nil {
 		s.answer(r.Ask, &a)
 	}
+	if r.N > 0 && !a.Allowed && s.denies > 0 {
+		s.denied[id] = simDenial{r.N, now + int64(s.denies)}
+	} else if r.N != 0 {
+		delete(s.denied, id)
+	}
 	return a, nil
-}
-
-// read returns the state of id. It requires that s.mu is held.
-func (s *sim) read(id string, now int64) simState {
-	st, ok := s.all[id]
-	if s.caches {
-		if c, known := s.cached[id]; known {
-			st, ok = c, true
-		}
-	}
-	if !ok || st.until <= now && st.until != math.MaxInt64 || s.clears && now < st.at {
-		return simState{at: now}
-	}
-	st.at = now
-	return st
 }
 
 // rule is by what to decide for r on a state.
 func (s *sim) rule(st *simState, r weir.Request) weir.Rule {
 	rule := weir.Rule{Policy: r.Policy, Decider: r.Decider}
+	if s.runs != nil {
+		rule.Decider, _ = s.runs(r.Policy).Decider()
+	}
 	if s.policy != nil && reflect.TypeOf(s.policy) == reflect.TypeOf(r.Policy) {
 		rule.Decider, _ = s.policy.Decider()
 	}
@@ -231,6 +219,10 @@ func (s *sim) rule(st *simState, r weir.Request) weir.Rule {
 
 func (s *sim) decide(st *simState, r weir.Request, now int64) (weir.Answer, bool, error) {
 	rule := s.rule(st, r)
+	if s.leaks > 0 && r.N > 0 && now-st.last > int64(time.Second) {
+		st.Ledger, _, _, _ = st.Decide(rule, now, weir.Ask{N: s.leaks, Mode: weir.UpTo})
+	}
+	st.last = now
 	next, a, changed, err := st.Decide(rule, now, r.Ask)
 	if err != nil {
 		return a, false, err
@@ -238,6 +230,14 @@ func (s *sim) decide(st *simState, r weir.Request, now int64) (weir.Answer, bool
 	more := func(ask weir.Ask) {
 		next, _, _, _ = next.Decide(rule, now, ask)
 		changed = true
+	}
+	if s.drops > 0 && r.N > 0 && a.Allowed {
+		before := next
+		var extra weir.Answer
+		if next, extra, _, _ = next.Decide(rule, now, weir.Ask{N: s.drops, Mode: weir.UpTo}); !extra.Allowed {
+			next = before
+		}
+		s.ahead[s.id(r.Name, r.Key)] = simAhead{extra.Granted, now}
 	}
 	switch {
 	case s.repeats > 0 && s.steps%s.repeats == 0:
@@ -258,26 +258,4 @@ func (s *sim) decide(st *simState, r weir.Request, now int64) (weir.Answer, bool
 		st.Words = s.keep(slices.Clone(st.Words))
 	}
 	return a, changed || s.keep != nil, nil
-}
-
-// write requires that s.mu is held.
-func (s *sim) write(id string, st simState) {
-	if _, ok := s.all[id]; !ok {
-		s.order = append(s.order, id)
-	}
-	s.all[id] = st
-	if s.caches {
-		s.cached[id] = st
-	}
-	if s.most > 0 && len(s.order) > s.most {
-		delete(s.all, s.order[0])
-		s.order = s.order[1:]
-	}
-}
-
-// set changes something of the backend.
-func (s *sim) set(f func(*simStates)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f(s.simStates)
 }

@@ -43,6 +43,9 @@
 //	Backend   two stores on one backend share their states
 //	Clocks    a store with its own clock decides by that clock alone
 //	Failures  no request counts twice, or is held after its context has ended
+//	Expiry    a server that expires states keeps them for as long as they matter
+//
+// A store whose answers are not exact has the rules of [Bounds] in place of most of these.
 package storetest
 
 import (
@@ -51,6 +54,9 @@ import (
 
 	"github.com/weir-go/weir"
 )
+
+// longestEarly keeps the periods of the cases below some years.
+const longestEarly = time.Hour
 
 // Run checks the stores that newStore makes. newStore must return an empty store, or one that
 // shares no state with earlier ones. It is called for each of some 500 subtests, one after another.
@@ -61,8 +67,10 @@ import (
 // are for other stores:
 //
 //   - [OwnClock] and [RealTime]: the store has its own clock.
+//   - [ServerExpiry]: a server expires the states by real time.
 //   - [RoundTrips]: the store sends each request to a server.
 //   - [Shared], [LostReplies] and [Hangs]: the states are on a backend.
+//   - [Bounds] and [Bubble]: the answers need not be exact.
 //
 // The contexts that a store gets have no deadline, or one by real time. The store can therefore
 // pass them to a client of a database. Deadlines by the clock of Run are for the limiter, and the
@@ -85,135 +93,90 @@ func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	if s.tick < 1 || time.Millisecond%s.tick != 0 {
 		t.Fatalf("storetest: OwnClock with a tick of %v, must divide a millisecond", s.tick)
 	}
-	s.run(t)
-}
-
-// An Option describes the store to [Run].
-type Option func(*suite)
-
-// OwnClock is for a store that decides by its own clock, or its server's, and whose clock tests can
-// set. set sets the clock of the store s to an instant, a whole number of ticks since the Unix
-// epoch. The clock must stay there until set is called again, possibly with an earlier instant. set
-// is called by one goroutine at a time, but also while requests are in flight.
-//
-// tick is the clock's resolution, at most a millisecond. Run rounds up all instants to it. It also
-// rounds up the durations of answers before it compares them. A store may report them in ticks or
-// exactly, but must not round them down. The only exception is the Delay of events that were given
-// back. It is rounded down, because requests that move up by it must not be granted too early.
-//
-// If states expire by another clock than the one set, such as a server's own, let the store keep
-// them for longer while it is tested. A state may expire late.
-func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option {
-	return func(s *suite) { s.tick, s.setClock = tick, set }
-}
-
-// RealTime is for a store that decides by its own clock, which tests cannot set. If tests can set
-// the clock, use [OwnClock] instead.
-//
-// The cases in which the test must control the time are skipped:
-//
-//   - Vectors, R2, R4, R7, R8 and R9
-//   - most cases of R6
-//   - the comparisons of all answers with those of the policies: Policy, "Sharing is exact",
-//     "Change is exact", MemStore
-//   - GivingBack
-//   - in Booking, the requests that wait until their turn comes
-//
-// The other cases use periods of decades, and compare no durations.
-func RealTime() Option {
-	return func(s *suite) { s.realTime = true }
-}
-
-// RoundTrips is for a store that sends each request to a server. The cases that need many requests
-// make a tenth of these requests, and a twentieth with -short.
-func RoundTrips() Option {
-	return func(s *suite) { s.isFar = true }
-}
-
-// Shared is for a store whose states are on a backend that stores in other processes also use.
-// another returns one more store on the backend of s. That store must have its own client, and no
-// cache that s fills. With [OwnClock], set is called for it as well.
-func Shared(another func(t *testing.T, s weir.Store) weir.Store) Option {
-	return func(st *suite) {
-		st.another = func(tb testing.TB, s weir.Store) weir.Store { return another(tb.(*testing.T), s) }
+	if s.early < 0 || s.early > longestEarly {
+		t.Fatalf("storetest: Bounds of %v, must be from 0 to %v", s.early, longestEarly)
 	}
-}
-
-// LostReplies is for a store whose backend may execute a request without the store getting a reply,
-// such as a backend across a network. After a call of lose, the replies to the next n requests of s
-// that may count events are lost. n = 0 ends this. A proxy of package
-// [github.com/weir-go/weir/storetest/faultproxy] in front of the server does this.
-func LostReplies(lose func(s weir.Store, n int)) Option {
-	return func(st *suite) { st.loseReplies = lose }
-}
-
-// Hangs is for a store whose backend may hang: it gives no answer, and not even an error. hang
-// makes the backend hang for s until resume is called. The backend may or may not execute the
-// requests that are in flight then. A proxy of package
-// [github.com/weir-go/weir/storetest/faultproxy] can do this, by its method Stall.
-func Hangs(hang func(s weir.Store) (resume func())) Option {
-	return func(st *suite) { st.hang = hang }
+	if s.inBubble != nil && (!s.bounds || s.setClock != nil || s.realTime) {
+		t.Fatalf("storetest: Bubble, must be with Bounds, and without OwnClock and RealTime")
+	}
+	s.run(t)
 }
 
 // A testCase is one rule, or one aspect of a rule.
 type testCase struct {
-	name  string
-	needs need
-	run   func(*env)
+	name   string
+	needs  need
+	run    func(*env)
+	bounds when
 }
+
+// when says in which mode a case runs.
+type when int
+
+const (
+	exactly    when = iota // without Bounds
+	always                 // in both modes: it compares nothing that need not be exact
+	withBounds             // with Bounds only
+)
 
 func testCases() []testCase {
 	return []testCase{
-		{"Vectors", aClock, vectors},
-		{"R1 all or nothing", nothing, allOrNothing},
-		{"R2 denials consume nothing", aClock, denialsConsumeNothing},
-		{"R3 looking and asking too much", nothing, looksAndTooMuch},
-		{"R4 RetryAfter is tight", aClock, retryAfterIsTight},
-		{"R5 Remaining is exact", nothing, remainingIsExact},
-		{"R6 forgotten at the instant and not before", aClock, forgottenNotBefore},
-		{"R6 forgetting many keys", aClock, forgettingManyKeys},
-		{"R6 time to live is never zero", nothing, timeToLiveNeverZero},
-		{"R7 an older instant earns nothing", aClock, olderEarnsNothing},
-		{"R7 a step back delays by the step at most", aClock, stepBackDelays},
-		{"R8 no drift", aClock, noDrift},
-		{"R9 nothing wraps around", aClock, nothingWraps},
-		{"R10 takes of one key", nothing, concurrentTakes},
-		{"R10 no update is lost", nothing, concurrentChain},
-		{"R10 takes and returns", nothing, concurrentReturns},
-		{"R10 many keys", nothing, concurrentKeys},
-		{"R10 answers at once", nothing, concurrentAnswers},
-		{"R10 while time moves", aClock, concurrentWhileTimeMoves},
-		{"R11 keys are told apart", nothing, keysApart},
-		{"R11 keys are copied", nothing, keysCopied},
-		{"R11 names are told apart", nothing, namesApart},
-		{"Sharing a name", nothing, sharedName},
-		{"Sharing is exact", aClock, sharingIsExact},
-		{"Change of policy", nothing, changedPolicy},
-		{"Change to and fro", nothing, changedToAndFro},
-		{"Change is exact", aClock, changeIsExact},
-		{"Change of composed policies", aClock, changeOfComposed},
-		{"Policy is run as it is", aClock, policyAsIs},
-		{"Policy that can't be compared", nothing, uncomparablePolicy},
-		{"Booking and giving up", nothing, bookingGivenUp},
-		{"Booking in a line", aClock, bookingInLine},
-		{"Booking too late", aClock, bookingTooLate},
-		{"Waiting for every policy", aClock, waitingIsServed},
-		{"Errors count nothing", nothing, errorsCountNothing},
-		{"UpTo", nothing, asManyAsThereAre},
-		{"UpTo at once", nothing, concurrentUpTo},
-		{"Regardless", nothing, chargedRegardless},
-		{"Regardless at once", nothing, concurrentRegardless},
-		{"GivingBack by instant", aClock, givenBackByInstant},
-		{"Forgetting", nothing, forgottenOnRequest},
-		{"Forgetting at once", nothing, concurrentForgetting},
-		{"Parts", nothing, resultsOfParts},
-		{"At", nothing, tellsTheInstant},
-		{"MemStore", aClock, asInMemory},
-		{"R6 forgotten in real time", byRealTime, expiresInRealTime},
-		{"Clocks of clients", ownClock, clocksOfClients},
-		{"Backend of two stores", sharing, sharedBackend},
-		{"Backend of two stores at once", sharing, sharedBackendAtOnce},
-		{"Failures: lost replies", lostReply, lostReplies},
-		{"Failures: a hanging backend", aHang, hangingBackend},
+		{"Vectors", aClock, vectors, exactly},
+		{"R1 all or nothing", nothing, allOrNothing, exactly},
+		{"R2 denials consume nothing", aClock, denialsConsumeNothing, exactly},
+		{"R3 looking and asking too much", nothing, looksAndTooMuch, exactly},
+		{"R4 RetryAfter is tight", aClock, retryAfterIsTight, exactly},
+		{"R5 Remaining is exact", nothing, remainingIsExact, exactly},
+		{"R6 forgotten at the instant and not before", aClock, forgottenNotBefore, exactly},
+		{"R6 forgetting many keys", aClock, forgettingManyKeys, exactly},
+		{"R6 time to live is never zero", nothing, timeToLiveNeverZero, exactly},
+		{"R7 an older instant earns nothing", aClock, olderEarnsNothing, exactly},
+		{"R7 a step back delays by the step at most", aClock, stepBackDelays, exactly},
+		{"R8 no drift", aClock, noDrift, exactly},
+		{"R9 nothing wraps around", aClock, nothingWraps, exactly},
+		{"R10 takes of one key", nothing, concurrentTakes, always},
+		{"R10 no update is lost", nothing, concurrentChain, exactly},
+		{"R10 takes and returns", nothing, concurrentReturns, exactly},
+		{"R10 many keys", nothing, concurrentKeys, always},
+		{"R10 answers at once", nothing, concurrentAnswers, exactly},
+		{"R10 while time moves", aClock, concurrentWhileTimeMoves, always},
+		{"R11 keys are told apart", nothing, keysApart, always},
+		{"R11 keys are copied", nothing, keysCopied, always},
+		{"R11 names are told apart", nothing, namesApart, always},
+		{"Sharing a name", nothing, sharedName, always},
+		{"Sharing is exact", aClock, sharingIsExact, exactly},
+		{"Change of policy", nothing, changedPolicy, exactly},
+		{"Change to and fro", nothing, changedToAndFro, exactly},
+		{"Change is exact", aClock, changeIsExact, exactly},
+		{"Change of composed policies", aClock, changeOfComposed, exactly},
+		{"Policy is run as it is", aClock, policyAsIs, exactly},
+		{"Policy that can't be compared", nothing, uncomparablePolicy, exactly},
+		{"Booking and giving up", nothing, bookingGivenUp, exactly},
+		{"Booking in a line", aClock, bookingInLine, exactly},
+		{"Booking too late", aClock, bookingTooLate, exactly},
+		{"Waiting for every policy", aClock, waitingIsServed, exactly},
+		{"Errors count nothing", nothing, errorsCountNothing, always},
+		{"UpTo", nothing, asManyAsThereAre, exactly},
+		{"UpTo at once", nothing, concurrentUpTo, always},
+		{"Regardless", nothing, chargedRegardless, exactly},
+		{"Regardless at once", nothing, concurrentRegardless, exactly},
+		{"GivingBack by instant", aClock, givenBackByInstant, exactly},
+		{"Forgetting", nothing, forgottenOnRequest, exactly},
+		{"Forgetting at once", nothing, concurrentForgetting, always},
+		{"Parts", nothing, resultsOfParts, exactly},
+		{"At", nothing, tellsTheInstant, always},
+		{"MemStore", aClock, asInMemory, exactly},
+		{"R6 forgotten in real time", byRealTime, expiresInRealTime, exactly},
+		{"Clocks of clients", ownClock, clocksOfClients, exactly},
+		{"Backend of two stores", sharing, sharedBackend, exactly},
+		{"Backend of two stores at once", sharing, sharedBackendAtOnce, exactly},
+		{"Failures: lost replies", lostReply, lostReplies, exactly},
+		{"Failures: a hanging backend", aHang, hangingBackend, always},
+		{"Expiry by a server", expiry, expiresOnServer, always},
+		{"Bounds of one store", aClock, boundsAtRandom, withBounds},
+		{"Bounds of two stores", sharing, boundsOfTwoAtRandom, withBounds},
+		{"Bounds at one instant", aClock, boundsAtOnce, withBounds},
+		{"Bounds after idling", aClock, boundsAfterIdling, withBounds},
+		{"Bounds after giving back", aClock, boundsGivenBack, withBounds},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -12,21 +13,30 @@ import (
 // A suite is the store and the options given to Run. It uses testing.TB only, so that its own tests
 // can observe failures.
 type suite struct {
-	newStore func(testing.TB) weir.Store
-	sub      func(tb testing.TB, name string, f func(testing.TB))
-	patience time.Duration // how long a case waits for an effect that must come at once
-	tick     time.Duration
-	setClock func(weir.Store, time.Time) // nil unless the store has a clock of its own
-	realTime bool
-	isFar    bool
+	newStore  func(testing.TB) weir.Store
+	sub       func(tb testing.TB, name string, f func(testing.TB))
+	patience  time.Duration // how long a case waits for an effect that must come at once
+	tick      time.Duration
+	setClock  func(weir.Store, time.Time) // nil unless the store has a clock of its own
+	realTime  bool
+	byLimiter bool // by real time, and the store reads the clocks of limiters
+	isFar     bool
+
+	bounds   bool                               // the answers need not be exact
+	early    time.Duration                      // if bounds: how early a denial may be
+	inBubble func(testing.TB, func(testing.TB)) // nil unless the cases of bounds run in bubbles
 
 	another     func(testing.TB, weir.Store) weir.Store // nil unless the store shares a backend
 	loseReplies func(weir.Store, int)                   // nil unless replies can get lost
 	hang        func(weir.Store) (resume func())        // nil unless the backend can hang
+	expiring    func(testing.TB) weir.Store             // nil unless a server expires states by real time
 }
 
 func (s *suite) run(tb testing.TB) {
 	for _, c := range testCases() {
+		if c.bounds == exactly && s.bounds || c.bounds == withBounds && !s.bounds {
+			continue
+		}
 		s.runCase(tb, c)
 	}
 }
@@ -51,6 +61,7 @@ const (
 	sharing         // another store on the backend
 	lostReply       // a reply that can be lost
 	aHang           // a backend that can hang
+	expiry          // a server that expires states by real time
 )
 
 // lacks returns why the suite cannot provide what a case needs, or "" if it can.
@@ -68,6 +79,8 @@ func (s *suite) lacks(n need) string {
 		return "Run was not told how: LostReplies"
 	case n == aHang && s.hang == nil:
 		return "Run was not told how: Hangs"
+	case n == expiry && s.expiring == nil:
+		return "Run was not told how: ServerExpiry"
 	}
 	return ""
 }
@@ -83,6 +96,7 @@ type env struct {
 	store  weir.Store
 	others []weir.Store // other stores on the same backend
 	clock  *manualClock
+	bubble bool // whose clock all have
 }
 
 func (s *suite) env(tb testing.TB) *env {
@@ -90,6 +104,9 @@ func (s *suite) env(tb testing.TB) *env {
 	e.at(0)
 	return e
 }
+
+// ownTime reports whether the store decides by a clock of its own.
+func (s *suite) ownTime() bool { return s.setClock != nil || s.realTime && !s.byLimiter }
 
 // alsoOn makes another store on the backend.
 func (e *env) alsoOn() weir.Store {
@@ -113,7 +130,13 @@ func (e *env) at(d time.Duration) { e.set(start.Add(d)) }
 func (e *env) advance(d time.Duration) { e.set(e.clock.Now().Add(d)) }
 
 func (e *env) set(now time.Time) {
-	if e.realTime {
+	switch {
+	case e.realTime:
+		return
+	case e.bubble:
+		time.Sleep(time.Until(now))
+		synctest.Wait() // until what the store's timers have started is done
+		e.clock.set(time.Now())
 		return
 	}
 	now = time.Unix(0, int64(e.up(time.Duration(now.UnixNano()))))

@@ -1,0 +1,27 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/storetest"
+)
+
+// Two DenyCaches in front of one store, as in two processes. What one gives back, the other denies
+// for MaxAge at most.
+func TestDenyCache_Bounds(t *testing.T) {
+	const maxAge = 5 * time.Second
+	type cached struct {
+		weir.Store
+		shared *weir.MemStore
+	}
+	on := func(shared *weir.MemStore) weir.Store {
+		return cached{fleet.DenyCache(shared, fleet.DenyCacheOptions{MaxAge: maxAge}), shared}
+	}
+	storetest.Run(t,
+		func(*testing.T) weir.Store { return on(new(weir.MemStore)) },
+		storetest.Shared(func(_ *testing.T, s weir.Store) weir.Store { return on(s.(cached).shared) }),
+		storetest.Bounds(maxAge))
+}
