@@ -80,6 +80,8 @@ func (b *bounded) walk() {
 			b.tooMany(store, key)
 		case kind == 2:
 			b.hammer(store, key)
+		case kind == 3:
+			b.askUpTo(store, key)
 		case kind < 6:
 			b.ask(store, key, b.random.IntN(len(sizes)))
 		default: // a burst
@@ -101,6 +103,18 @@ func (b *bounded) tooMany(store int, key string) {
 	if r := b.take(b.limiters[store], key, n); r.Allowed {
 		b.Fatalf("%s: %#v: %d events were granted, one more than ever fits: %+v", overRule, b.policy, n, r)
 	}
+}
+
+// askUpTo asks for as many events as there are, up to some.
+func (b *bounded) askUpTo(store int, key string) {
+	b.Helper()
+	a := b.do(b.limiters[store], key, weir.Ask{N: sizes[b.random.IntN(len(sizes))], Mode: weir.UpTo})
+	if a.Granted > 0 {
+		b.granted(key, a.Granted)
+	} else {
+		b.denied(store, key, 1)
+	}
+	b.key(key).asked[store] = b.now()
 }
 
 // hammer asks again and again, until a denial must have ended: it must not last longer for that.
