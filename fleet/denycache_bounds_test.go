@@ -13,10 +13,6 @@ import (
 // for MaxAge at most.
 func TestDenyCache_Bounds(t *testing.T) {
 	const maxAge = 5 * time.Second
-	type cached struct {
-		weir.Store
-		shared *weir.MemStore
-	}
 	on := func(shared *weir.MemStore) weir.Store {
 		return cached{fleet.DenyCache(shared, fleet.DenyCacheOptions{MaxAge: maxAge}), shared}
 	}
@@ -24,4 +20,10 @@ func TestDenyCache_Bounds(t *testing.T) {
 		func(*testing.T) weir.Store { return on(new(weir.MemStore)) },
 		storetest.Shared(func(_ *testing.T, s weir.Store) weir.Store { return on(s.(cached).shared) }),
 		storetest.Bounds(maxAge))
+}
+
+// cached is a store, and what is behind it.
+type cached struct {
+	weir.Store
+	shared *weir.MemStore
 }

@@ -35,8 +35,11 @@ func TestServerThatExpires(t *testing.T) {
 			return newRemoteStore(t, server, server.addr)
 		},
 		storetest.RoundTrips(),
-		storetest.ServerExpiry(func(t *testing.T) weir.Store {
-			server := newRemoteServer(t)
-			return newRemoteStore(t, server, server.addr)
-		}))
+		storetest.ServerExpiry(inProduction))
+}
+
+// inProduction returns a store whose server drops states as soon as they have expired.
+func inProduction(t *testing.T) weir.Store {
+	server := newRemoteServer(t)
+	return newRemoteStore(t, server, server.addr)
 }
