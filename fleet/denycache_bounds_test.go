@@ -14,16 +14,16 @@ import (
 func TestDenyCache_Bounds(t *testing.T) {
 	const maxAge = 5 * time.Second
 	on := func(shared *weir.MemStore) weir.Store {
-		return cached{fleet.DenyCache(shared, fleet.DenyCacheOptions{MaxAge: maxAge}), shared}
+		return front{fleet.DenyCache(shared, fleet.DenyCacheOptions{MaxAge: maxAge}), shared}
 	}
 	storetest.Run(t,
 		func(*testing.T) weir.Store { return on(new(weir.MemStore)) },
-		storetest.Shared(func(_ *testing.T, s weir.Store) weir.Store { return on(s.(cached).shared) }),
+		storetest.Shared(func(_ *testing.T, s weir.Store) weir.Store { return on(s.(front).shared) }),
 		storetest.Bounds(maxAge))
 }
 
-// cached is a store, and what is behind it.
-type cached struct {
+// A front is a store, and what is behind it.
+type front struct {
 	weir.Store
 	shared *weir.MemStore
 }
