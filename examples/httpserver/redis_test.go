@@ -2,8 +2,8 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -32,12 +32,22 @@ func newRedis(t *testing.T) *redisServer {
 		require.NotEqual(t, "true", os.Getenv("CI"), "with CI=true no test may be skipped: install redis-server")
 		t.Skip("needs a real Redis: install redis-server")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	r := &redisServer{addr: l.Addr().String(), dir: t.TempDir()}
-	require.NoError(t, l.Close())
+	r := &redisServer{addr: freeAddr(t), dir: t.TempDir()}
 	t.Cleanup(r.kill)
 	return r
+}
+
+// freeAddr returns an address on which nobody listens. Its port is below those that systems hand out
+// for port 0 and for connections, so that no other test gets it meanwhile.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	for {
+		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			require.NoError(t, l.Close())
+			return addr
+		}
+	}
 }
 
 // start returns when the server answers.
@@ -115,10 +125,10 @@ func TestRedis(t *testing.T) {
 // A server starts without the Redis that it is to use.
 func TestRedisIsNotThere(t *testing.T) {
 	t.Parallel()
-	redis := newRedis(t)
-	_, err := net.Dial("tcp", redis.addr)
-	require.True(t, errors.Is(err, syscall.ECONNREFUSED), "%v", err)
-	s := start(t, "-redis", redis.addr)
+	const nobody = "127.0.0.1:1"
+	_, err := net.Dial("tcp", nobody)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	s := start(t, "-redis", nobody)
 	for range 5 {
 		require.Equal(t, http.StatusOK, s.login(t, "ada", "lovelace").status)
 	}
