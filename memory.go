@@ -2,12 +2,12 @@ package weir
 
 import (
 	"errors"
-	"hash/maphash"
 	"reflect"
 	"runtime"
 	"sync"
 	"weak"
 
+	"github.com/weir-go/weir/internal/keyhash"
 	"github.com/weir-go/weir/internal/table"
 )
 
@@ -17,7 +17,7 @@ import (
 // It drops what it knows of a scope when the scope is garbage. The table drops a writer that has no
 // scope and no entry any more, because a policy may be changed every second for years.
 type memory struct {
-	seedA, seedB maphash.Seed
+	seeds keyhash.Seeds
 	table.Table
 
 	mu      sync.Mutex                       // guards what follows, and that a scope is met once
@@ -46,15 +46,15 @@ type writer struct {
 	word    WordDecider // decider if it is one, else nil
 }
 
-func newMemory(maxKeys int) *memory {
-	m := &memory{seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed()}
+func newMemory(maxKeys int, seeds keyhash.Seeds) *memory {
+	m := &memory{seeds: seeds}
 	m.Init(maxKeys)
 	return m
 }
 
 func (sc *memScope) hash(key string) table.Hash {
-	m := sc.memory
-	return table.NewHash(maphash.String(m.seedA, key)^sc.nameA, maphash.String(m.seedB, key)^sc.nameB, sc.Tag())
+	a, b := sc.memory.seeds.Sum(key)
+	return table.NewHash(a^sc.nameA, b^sc.nameB, sc.Tag())
 }
 
 // overflow identifies the entry that stands for all keys of the scope which have the first bits of
@@ -89,7 +89,7 @@ func (m *memory) scope(s *Plan) (*memScope, error) {
 		sc.limit = sc.admitWord.limitAtOnce()
 	}
 	sc.admit, _ = s.Decider.(admitter)
-	sc.nameA, sc.nameB = maphash.String(m.seedB, s.Name), maphash.String(m.seedA, s.Name)
+	sc.nameB, sc.nameA = m.seeds.Sum(s.Name) // crosswise, so that a key and a name of the same bytes do not cancel out
 	runtime.AddCleanup(s, func(w *table.Writer) { m.forgetScope(self, w) }, joined)
 	if last != nil {
 		if m.shared == nil {

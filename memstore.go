@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/weir-go/weir/internal/keyhash"
 	"github.com/weir-go/weir/internal/table"
 )
 
@@ -156,7 +157,7 @@ func (s *MemStore) scope(scope *Plan) (*memScope, error) {
 		return nil, err
 	}
 	if m == nil {
-		s.memory.CompareAndSwap(nil, newMemory(s.MaxKeys))
+		s.memory.CompareAndSwap(nil, newMemory(s.MaxKeys, keyhash.New()))
 		m = s.memory.Load()
 	}
 	return m.scope(scope)

@@ -1,0 +1,87 @@
+// Package keyhash hashes keys to 128 bits under secret seeds that can be written down.
+//
+// It is wyhash, by Wang Yi, in the form that the Go runtime has for machines without AES
+// instructions, once for each half of the result. [hash/maphash] would do if hashes were for one
+// process alone: its seeds mean nothing in another.
+package keyhash
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"math/bits"
+)
+
+// Seeds are the secret of a hash, one half for each half of the result. Whoever knows them can make
+// keys that collide.
+type Seeds [2]half
+
+// A half is what the words of a key are mixed with. The halves have nothing in common. A key that
+// meets a weak word of the one is still told apart by the other.
+type half [3]uint64
+
+// Words is how many words Seeds have.
+const Words = 6
+
+// New returns random seeds.
+func New() (s Seeds) {
+	var random [8 * Words]byte
+	_, _ = rand.Read(random[:]) // never fails
+	var words [Words]uint64
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint64(random[8*i:])
+	}
+	return Of(words)
+}
+
+// Of returns the seeds of which [Seeds.Words] has returned the words.
+func Of(words [Words]uint64) Seeds {
+	return Seeds{half(words[:3]), half(words[3:])}
+}
+
+// Words returns all that there is to know of s.
+func (s *Seeds) Words() (words [Words]uint64) {
+	copy(words[:], s[0][:])
+	copy(words[3:], s[1][:])
+	return words
+}
+
+// Sum returns the hash of a key. It is the same on all machines.
+func (s *Seeds) Sum(key string) (a, b uint64) {
+	n := uint64(len(key))
+	a, b = s[0][0], s[1][0]
+	var x, y uint64 // the last bytes: up to 16, in which those of a short key overlap
+	switch {
+	case n > 16:
+		rest := key
+		for ; len(rest) > 16; rest = rest[16:] {
+			x, y = load64(rest), load64(rest[8:])
+			a, b = mix(x^s[0][1], y^a), mix(x^s[1][1], y^b)
+		}
+		x, y = load64(key[n-16:]), load64(key[n-8:])
+	case n >= 8:
+		x, y = load64(key), load64(key[n-8:])
+	case n >= 4:
+		x, y = load32(key), load32(key[n-4:])
+	case n > 0:
+		x = uint64(key[0])<<16 | uint64(key[n/2])<<8 | uint64(key[n-1])
+	}
+	return mix(s[0][2]^n, mix(x^s[0][1], y^a)), mix(s[1][2]^n, mix(x^s[1][1], y^b))
+}
+
+// mix is both halves of a product, each masking the other.
+func mix(x, y uint64) uint64 {
+	high, low := bits.Mul64(x, y)
+	return high ^ low
+}
+
+// load64 reads the first eight bytes. The compiler makes it one instruction where it can be.
+func load64(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+func load32(s string) uint64 {
+	_ = s[3]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
+}
