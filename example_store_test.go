@@ -2,7 +2,11 @@ package weir_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -64,4 +68,61 @@ func ExampleStore() {
 	fmt.Println(store.refused.Load(), "were refused")
 
 	// Output: 3 were refused
+}
+
+// saveLimits replaces the file at path as a whole. If it fails, the file stays as it was.
+func saveLimits(store *weir.MemStore, path string) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // does nothing after the rename
+	if err := errors.Join(store.Save(file), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// loadLimits loads what saveLimits has saved. Before the first time there is no file.
+func loadLimits(store *weir.MemStore, path string) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return store.Load(file)
+}
+
+// A process saves its limits when it stops, and the next one goes on with them. If it cannot load
+// them, it logs that and starts anew: the store is then as it was.
+func ExampleMemStore_Save() {
+	dir, err := os.MkdirTemp("", "limits")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "limits")
+
+	for range 2 { // processes
+		store := new(weir.MemStore)
+		if err := loadLimits(store, path); err != nil {
+			fmt.Println("limits start anew:", err)
+		}
+		logins := weir.Must(weir.New(weir.SlidingLog{Limit: 5, Per: time.Hour},
+			weir.WithStore(store), weir.WithName("logins")))
+
+		fmt.Println(logins.Allow("ada"), logins.Allow("ada"), logins.Allow("ada"))
+
+		if err := saveLimits(store, path); err != nil { // after the last request
+			fmt.Println(err)
+		}
+	}
+
+	// Output:
+	// true true true
+	// true true false
 }

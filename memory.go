@@ -23,6 +23,8 @@ type memory struct {
 	mu      sync.Mutex                       // guards what follows, and that a scope is met once
 	shared  map[weak.Pointer[Plan]]*memScope // those that are used with another memory, too
 	ledgers *ledgers                         // nil if there never were two writers
+
+	ownClocks ownClocks
 }
 
 // A memScope is what a memory knows of a limiter's scope, found through the scope itself.
@@ -89,6 +91,9 @@ func (m *memory) scope(s *Plan) (*memScope, error) {
 		sc.limit = sc.admitWord.limitAtOnce()
 	}
 	sc.admit, _ = s.Decider.(admitter)
+	if s.clock.Clock != nil {
+		m.ownClocks.first.CompareAndSwap(nil, s.clock)
+	}
 	sc.nameB, sc.nameA = m.seeds.Sum(s.Name) // crosswise, so that a key and a name of the same bytes do not cancel out
 	runtime.AddCleanup(s, func(w *table.Writer) { m.forgetScope(self, w) }, joined)
 	if last != nil {

@@ -18,6 +18,9 @@ import (
 // stay for a while, because it may come back. If a million keys come once, four million calls for
 // other keys drop them all.
 //
+// What it knows is lost when the process ends, unless [MemStore.Save] writes it to a file and
+// [MemStore.Load] reads that in the next process.
+//
 // The store does not keep keys. It keeps a hash of over 100 bits, under secret seeds. Long keys
 // cost no more than short ones.
 //
@@ -33,7 +36,7 @@ type MemStore struct {
 	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
 	// a count, and an attacker gains nothing by it.
 	//
-	// MaxKeys must be set before the first use.
+	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it.
 	MaxKeys int
 
 	memory   atomic.Pointer[memory]

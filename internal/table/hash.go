@@ -19,6 +19,14 @@ type Hash struct {
 // the [Writer] that asks.
 func NewHash(a, b, tag uint64) Hash { return Hash{a: a | 1, b: b&^markMask | tag} }
 
+// SavedHash returns the Hash of which [Hash.Saved] has returned the words. It reports false if no
+// Hash has these.
+func SavedHash(a, b uint64) (h Hash, ok bool) { return Hash{a, b}, a&1 == 1 && b&tagMask == 0 }
+
+// Saved returns what [SavedHash] makes the same Hash of, in another process, too. It does not have
+// the tag, which means nothing there.
+func (h Hash) Saved() (a, b uint64) { return h.a, h.b &^ tagMask }
+
 // IsOverflow reports whether h is of an entry that stands for all keys without one.
 func (h Hash) IsOverflow() bool { return h.b&overflowBit != 0 }
 
@@ -28,6 +36,6 @@ func (h Hash) by(tag uint64) Hash { return Hash{h.a, h.b&^tagMask | tag} }
 // Overflow identifies the entry that stands for keys without one. Those that have the same first
 // bits as h share it, and the same shared, which is the Hash of no key.
 func (t *Table) Overflow(h, shared Hash) Hash {
-	low := ^uint64(0) >> t.firstDepth
+	low := ^uint64(0) >> t.overflowDepth
 	return Hash{a: h.a&^low | shared.a&low | 1, b: shared.b | overflowBit}
 }

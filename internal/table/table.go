@@ -26,10 +26,11 @@ import (
 //
 // A Table is safe for concurrent use after [Table.Init]. It must not be copied.
 type Table struct {
-	maxKeys    int64
-	firstDepth uint         // up to it segments divide early, so that processors seldom meet
-	keys       atomic.Int64 // entries that count towards maxKeys
-	overflows  atomic.Int64 // entries that stand for all keys without one
+	maxKeys       int64
+	firstDepth    uint         // up to it segments divide early, so that processors seldom meet
+	overflowDepth uint         // as many of their first bits do keys share that share an entry
+	keys          atomic.Int64 // entries that count towards maxKeys
+	overflows     atomic.Int64 // entries that stand for all keys without one
 
 	dir     atomic.Pointer[directory]
 	sweeper sweeper
@@ -48,6 +49,7 @@ func (t *Table) Init(maxKeys int) {
 		t.maxKeys = int64(maxKeys)
 		t.firstDepth = min(t.firstDepth, uint(bits.Len(uint(maxKeys)/firstKeys)))
 	}
+	t.overflowDepth = t.firstDepth
 	t.dir.Store(newDirectory(0))
 	t.put(&newSegments(1, 0, 0, 0)[0])
 	t.writers.byTag.Store(&[]*Writer{nil}) // the tag 0 is nobody's

@@ -1,0 +1,56 @@
+package memory
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+const savedKeys = 1_000_000
+
+// million is a store with a million keys, of states of one word and of several.
+func million(b *testing.B, p weir.Policy) *weir.MemStore {
+	store := new(weir.MemStore)
+	l := weir.Must(weir.New(p, weir.WithStore(store)))
+	for i := range savedKeys {
+		l.Allow(kit.KeyName(i))
+	}
+	require.Equal(b, savedKeys, store.Len())
+	return store
+}
+
+var savedPolicies = map[string]weir.Policy{
+	"TokenBucket": weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour},
+	"SlidingLog":  weir.SlidingLog{Limit: 100, Per: 1000 * time.Hour},
+}
+
+func BenchmarkSave(b *testing.B) {
+	for name, p := range savedPolicies {
+		b.Run("policy="+name+"/keys=1000000", func(b *testing.B) {
+			store := million(b, p)
+			b.ReportAllocs()
+			for b.Loop() {
+				require.NoError(b, store.Save(io.Discard))
+			}
+		})
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	for name, p := range savedPolicies {
+		b.Run("policy="+name+"/keys=1000000", func(b *testing.B) {
+			var file bytes.Buffer
+			require.NoError(b, million(b, p).Save(&file))
+			b.ReportAllocs()
+			for b.Loop() {
+				require.NoError(b, new(weir.MemStore).Load(bytes.NewReader(file.Bytes())))
+			}
+		})
+	}
+}

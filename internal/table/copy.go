@@ -1,0 +1,95 @@
+package table
+
+import "iter"
+
+// A Copy is what an entry held at an instant.
+type Copy struct {
+	Hash Hash
+	Content
+	Of []*Writer // those of the tags in Words, in their order
+}
+
+// All returns the entries that have not expired, in no order. Callers need no lock, and may take
+// their time with each entry. Others go on meanwhile: a segment is locked while the hashes in it are
+// listed, 5,000 at most, and while an entry is copied.
+//
+// Of an entry that is there all the time, the sequence has one state, which the entry had while the
+// sequence was read. An entry that comes or goes meanwhile may be in it or not.
+func (t *Table) All() iter.Seq[Copy] {
+	return func(yield func(Copy) bool) {
+		var hashes []Hash
+		for from := uint64(0); ; {
+			var depth uint
+			hashes, depth = t.list(hashes[:0], from)
+			for _, h := range hashes { // they may be in other segments by now
+				if c, ok := t.copy(h); ok && !yield(c) {
+					return
+				}
+			}
+			if from += 1 << (64 - depth); from == 0 { // it was the last segment, or the only one
+				return
+			}
+		}
+	}
+}
+
+// list appends the hashes in the segment of a hash, and tells how many of their first bits are
+// alike.
+func (t *Table) list(hashes []Hash, from uint64) ([]Hash, uint) {
+	s := t.Lock(Hash{a: from})
+	defer s.Unlock()
+	for i := range s.entries {
+		if e := &s.entries[i]; e.a.Load() != 0 && e.state.Load() != Moved {
+			hashes = append(hashes, e.hash())
+		}
+	}
+	return hashes, s.depth
+}
+
+// copy returns what the entry of h holds, if it is there and has not expired.
+func (t *Table) copy(h Hash) (c Copy, ok bool) {
+	s := t.Lock(h)
+	defer s.Unlock()
+	e := s.Lookup(h)
+	if e == nil {
+		return c, false
+	}
+	t.Change(s, e, func(of Content) (Content, bool) {
+		if ok = !of.By.expired(of.Words, of.By.Owner.Clock().Now()); ok {
+			c = Copy{Hash: e.hash(), Content: of}
+			if !of.By.Single {
+				for _, tag := range of.By.Owner.Tags(of.Words) { // they are in use as long as e has them
+					c.Of = append(c.Of, t.Writer(tag))
+				}
+			}
+		}
+		return of, false
+	})
+	return c, ok
+}
+
+// Restore makes an entry for h with a copy of c, unless c has expired. It fails if there is one. It
+// makes entries above the bound of keys, too. The table is full then until enough have expired.
+func (t *Table) Restore(h Hash, c Content) bool {
+	s := t.Lock(h)
+	defer s.Unlock()
+	switch {
+	case s.Lookup(h) != nil:
+		return false
+	case c.By.expired(c.Words, c.By.Owner.Clock().Now()):
+		return true
+	case h.IsOverflow():
+		t.overflows.Add(1)
+	default:
+		t.keys.Add(1)
+	}
+	s.insert(h.by(c.By.Tag()), t.keep(c))
+	return true
+}
+
+// OverflowDepth tells how many bits of their hashes keys share that share an entry.
+func (t *Table) OverflowDepth() uint { return t.overflowDepth }
+
+// SetOverflowDepth makes a table find the overflow entries that one of that depth had. It must be
+// called before others use the table.
+func (t *Table) SetOverflowDepth(bits uint) { t.overflowDepth = bits }

@@ -1,0 +1,265 @@
+package weir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/keyhash"
+	"github.com/weir-go/weir/internal/snapshot"
+	"github.com/weir-go/weir/internal/table"
+)
+
+// Save writes all that the store knows, for a [MemStore.Load] in the next process. Call it when the
+// last request has been answered: what is counted after Save, the next process does not know.
+//
+// Decisions go on meanwhile: Save holds no lock for longer than it takes to copy a state. Of each
+// key, it writes a state that the key had while Save was running. It takes less than a megabyte of
+// memory and that of the longest state, however many keys there are.
+//
+// Save writes neither keys nor expired states. But keep the file as secret as a list of the keys:
+// with it, anyone can test whether a key is in the store, read its counts, and find keys that share
+// an allowance. Give it the mode 0600. Write to a new file and rename it, as the example does. A
+// file of a Save that was interrupted is an error for Load.
+//
+// Save fails with the error of w. It also fails if a policy in use has no text (see
+// [AnyPolicy.MarshalText]), such as one of another package. The error names the policy. Give its
+// limiter a store of its own.
+func (s *MemStore) Save(w io.Writer) error {
+	err := s.check()
+	if err != nil {
+		return err
+	}
+	m := s.memory.Load()
+	if m == nil { // the store is as new, and stays that
+		m = newMemory(s.MaxKeys, keyhash.New())
+	}
+	if err := m.save(w); err != nil {
+		return fmt.Errorf("weir: MemStore.Save: %w", err)
+	}
+	return nil
+}
+
+// Load reads what [MemStore.Save] has written, in this process or another, on whatever machine. Call
+// it before the first decision. Limiters of the store may have been made already, or are made later.
+// A limiter finds the states of its name:
+//
+//   - If its policy is the same, it goes on where the other process stopped.
+//   - If its policy differs, the states count for it as after a [KeyedLimiter.SetPolicy].
+//   - States that no limiter asks for are dropped when they have expired.
+//
+// All keys are loaded, even if they are more than MaxKeys. There is then no room for new keys until
+// enough have expired. Places that callers of [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] had
+// booked stay booked.
+//
+// Instants are those of the wall clock. If it was set back between the processes, keys recover that
+// much later. If the limiter has a [WithClock], its states wait for a limiter that has one, too, and
+// go on by that clock.
+//
+// Load reads r to its end. It fails, and changes nothing, if the store has decided already, if the
+// file is damaged, incomplete, of another kind, or of a release whose states differ, and with the
+// error of r. Load takes as much memory as the keys that it reads.
+func (s *MemStore) Load(r io.Reader) error {
+	err := s.check()
+	if err != nil {
+		return err
+	}
+	errInUse := errors.New("weir: MemStore.Load: the store is in use, must be before its first decision")
+	if s.memory.Load() != nil {
+		return errInUse
+	}
+	m, err := load(s.MaxKeys, r)
+	if err != nil {
+		return fmt.Errorf("weir: MemStore.Load: %w", err)
+	}
+	if !s.memory.CompareAndSwap(nil, m) {
+		return errInUse
+	}
+	return nil
+}
+
+func (m *memory) save(to io.Writer) error {
+	w := snapshot.NewWriter(to, snapshot.Header{Seeds: m.seeds.Words(), Depth: m.OverflowDepth()})
+	numbers := map[*table.Writer]uint32{} // of the policies that are in the file, and so are in use or were
+	number := func(by *table.Writer) (uint32, error) {
+		if n := numbers[by]; n > 0 {
+			return n, nil
+		}
+		p, err := writerOf(by).saved()
+		if err != nil {
+			return 0, err
+		}
+		numbers[by] = uint32(len(numbers) + 1)
+		return numbers[by], w.Policy(p)
+	}
+	for c := range m.All() {
+		k := snapshot.Key{Words: c.Words}
+		k.A, k.B = c.Hash.Saved()
+		var err error
+		if _, ok := c.By.Owner.(*ledgers); ok {
+			tags := tagsOf(c.Words)
+			for i := 0; i < len(tags) && err == nil; i++ {
+				var n uint32
+				n, err = number(c.Of[i])
+				tags[i] = uint64(n)
+			}
+		} else {
+			k.Policy, err = number(c.By)
+		}
+		if err == nil {
+			err = w.Key(k)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.End()
+}
+
+// saved is what a file has of a writer.
+func (w *writer) saved() (p snapshot.Policy, err error) {
+	text, err := marshalPolicy(w.policy)
+	if err != nil {
+		return p, fmt.Errorf("%#v has no text: %s", w.policy, strings.TrimPrefix(err.Error(), "weir: "))
+	}
+	p = snapshot.Policy{Text: string(text), OwnClock: w.clock.Clock != nil}
+	if p.OwnClock {
+		p.Now = w.clock.now()
+	}
+	return p, nil
+}
+
+// A loader makes a memory of a file. No one else has it yet.
+type loader struct {
+	*memory
+	writers []*table.Writer // of the policies in the file, by number less 1
+}
+
+func load(maxKeys int, from io.Reader) (*memory, error) {
+	r, header, err := snapshot.NewReader(from)
+	if err != nil {
+		return nil, err
+	}
+	l := loader{memory: newMemory(maxKeys, keyhash.Of(header.Seeds))}
+	l.joinLedgers() // there is room: it is the first
+	for {
+		record, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch record := record.(type) {
+		case snapshot.Policy:
+			err = l.policy(record)
+		case *snapshot.Key:
+			err = l.key(record)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if l.Overflows() {
+		l.SetOverflowDepth(header.Depth)
+	}
+	l.ownClocks.loaded = time.Now()
+	for _, w := range l.writers { // from now on it lasts as long as its keys, or as limiters have it
+		l.Leave(w)
+	}
+	return l.memory, nil
+}
+
+func (l *loader) policy(saved snapshot.Policy) error {
+	policy, err := ParsePolicy(saved.Text)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "weir: "))
+	}
+	plan := Plan{Policy: policy, clock: new(nanoClock)}
+	if plan.Decider, err = policy.Decider(); err != nil {
+		return err
+	}
+	if saved.OwnClock {
+		plan.clock.Clock = &standIn{&l.ownClocks, time.Unix(0, saved.Now)}
+	}
+	w, ok := l.Join(newWriter(&plan))
+	if !ok {
+		return errTooManyPolicies
+	}
+	l.writers = append(l.writers, w)
+	return nil
+}
+
+func (l *loader) key(k *snapshot.Key) error {
+	h, ok := table.SavedHash(k.A, k.B)
+	c := table.Content{Words: k.Words}
+	if k.Policy == 0 {
+		c.By = &l.ledgers.Writer
+		ok = ok && l.ledger(k.Words)
+	} else if by := l.writer(uint64(k.Policy)); by != nil {
+		c.By = by
+		single := len(k.Words) == 1 && k.Words[0] != table.Moved
+		ok = ok && (single || !by.Single) && sound(writerOf(by).decider, k.Words)
+	}
+	if !ok || c.By == nil {
+		return fmt.Errorf("%w: a state is none that a policy leaves", snapshot.ErrDamaged)
+	}
+	if !l.Restore(h, c) {
+		return fmt.Errorf("%w: a key has two states", snapshot.ErrDamaged)
+	}
+	return nil
+}
+
+// writer returns the policy with a number, or nil.
+func (l *loader) writer(number uint64) *table.Writer {
+	if number-1 >= uint64(len(l.writers)) {
+		return nil
+	}
+	return l.writers[number-1]
+}
+
+// ledger checks the words of a ledger, and puts tags in the place of the numbers there.
+func (l *loader) ledger(words []uint64) bool {
+	if len(words) == 0 || words[0]-1 >= maxEntries || words[0] >= uint64(len(words)) {
+		return false
+	}
+	for i, number := range tagsOf(words) {
+		w := l.writer(number)
+		if w == nil {
+			return false
+		}
+		tagsOf(words)[i] = w.Tag()
+	}
+	var g ledger
+	return g.open(l.read(words), 0)
+}
+
+// ownClocks is what a memory knows of clocks that are not the system's.
+type ownClocks struct {
+	first  atomic.Pointer[nanoClock] // of a limiter that has one
+	loaded time.Time                 // zero while a file is read
+}
+
+// A standIn is the clock of states from a file whose clock was a limiter's own. It stands while the
+// file is read, because that is no time that such a clock tells. Then it goes on until a limiter
+// comes that has a clock of its own.
+type standIn struct {
+	*ownClocks
+	read time.Time // when the file was written
+}
+
+func (c *standIn) Now() time.Time {
+	switch first := c.first.Load(); {
+	case first != nil:
+		return first.Clock.Now()
+	case c.loaded.IsZero():
+		return c.read
+	}
+	return c.read.Add(time.Since(c.loaded))
+}
+
+// After implements [Clock]. No limiter has a standIn, and so nobody waits for it.
+func (c *standIn) After(time.Duration) <-chan time.Time { return nil }
