@@ -18,6 +18,7 @@ import (
 type options struct {
 	addr    string
 	redis   string         // its address; empty for none
+	state   string         // the file that keeps the limits while no server runs; empty for none
 	trusted []netip.Prefix // proxies
 	level   slog.Level     // from which on is logged
 }
@@ -30,6 +31,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	fs.SetOutput(io.Discard)
 	fs.Func("addr", "listen at `host:port` (default 127.0.0.1:8080)", setAddr(&o.addr, "127.0.0.1:8080 or :8080"))
 	fs.Func("redis", "share the limits with all servers that use the Redis at `host:port`", setAddr(&o.redis, "127.0.0.1:6379"))
+	fs.StringVar(&o.state, "state", "", "keep the limits in this `file` while no server runs")
 	fs.Func("trust", "believe the X-Forwarded-For of proxies in these `prefixes`, such as 10.0.0.0/8,::1/128", o.setTrusted)
 	fs.Func("log", "`level`: info logs every decision, warn those that deny, error failures only (default info)", o.setLevel)
 	err := fs.Parse(args)

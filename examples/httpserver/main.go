@@ -33,6 +33,8 @@
 //	-addr host:port    where to listen (default 127.0.0.1:8080)
 //	-redis host:port   share the limits with all servers that use this Redis; while it does not answer, each
 //	                   limits by itself, and logs degraded=true with its decisions (default none: in memory)
+//	-state file        load the limits from this file at the start, and save them there when it stops; a file that
+//	                   can't be read is logged, and the limits start anew (default none)
 //	-trust prefixes    addresses of proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8,::1/128
 //	-log level         info logs every decision, warn those that deny, error failures only (default info)
 //

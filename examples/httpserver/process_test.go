@@ -42,9 +42,10 @@ func TestMain(m *testing.M) {
 
 // A server is a running httpserver.
 type server struct {
-	url string
-	cmd *exec.Cmd
-	out transcript // all of standard output and standard error
+	url  string
+	args []string // without -addr
+	cmd  *exec.Cmd
+	out  transcript // all of standard output and standard error
 }
 
 // start starts the program on a free port, and waits until it listens.
@@ -55,7 +56,7 @@ func start(t *testing.T, args ...string) *server {
 	}
 	// A server that does not stop at the end of a test is killed, and that fails the test.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	s := &server{cmd: exec.CommandContext(ctx, binary, append([]string{"-addr", "127.0.0.1:0"}, args...)...)}
+	s := &server{args: args, cmd: exec.CommandContext(ctx, binary, append([]string{"-addr", "127.0.0.1:0"}, args...)...)}
 	s.out.grown = make(chan struct{}, 1)
 	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
 	require.NoError(t, s.cmd.Start())
@@ -66,7 +67,8 @@ func start(t *testing.T, args ...string) *server {
 		}
 	})
 	s.out.await(t, "curl -i http://")
-	s.url, _, _ = strings.Cut(strings.TrimPrefix(s.out.String(), "listening on "), ",")
+	_, url, _ := strings.Cut(s.out.String(), "listening on ")
+	s.url, _, _ = strings.Cut(url, ",")
 	return s
 }
 

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/weir-go/weir"
 )
 
 // run is the program. It serves until ctx ends, and returns the exit code.
@@ -29,13 +31,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
-	store, err := newStore(o.redis, log)
+	// Addresses are for anybody to come from, so it is bounded.
+	own := &weir.MemStore{MaxKeys: 1_000_000}
+	if err := load(own, o.state); err != nil {
+		log.Error("limits start anew", "err", err)
+	}
+	store, err := newStore(o.redis, own, log)
 	if err != nil {
 		fmt.Fprintf(stderr, "httpserver: %v\n", err)
 		return 1
 	}
 	fmt.Fprintln(stdout, strings.ReplaceAll(welcome, "URL", urlOf(listener.Addr())))
-	if err := serve(ctx, listener, newService(store, o.clientIP(), log), log); err != nil {
+	err = serve(ctx, listener, newService(store, o.clientIP(), log), log)
+	if err := errors.Join(err, save(own, o.state)); err != nil {
 		log.Error("stopped", "err", err)
 		return 1
 	}

@@ -155,7 +155,7 @@ func TestHelp(t *testing.T) {
 	stdout, stderr, code := runBinary(t, "-h")
 	assert.Zero(t, code)
 	assert.Empty(t, stderr)
-	for _, name := range []string{"-addr host:port", "-redis host:port", "-trust prefixes", "-log level"} {
+	for _, name := range []string{"-addr host:port", "-redis host:port", "-state file", "-trust prefixes", "-log level"} {
 		assert.Contains(t, stdout, name)
 	}
 }

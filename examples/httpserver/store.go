@@ -13,10 +13,9 @@ import (
 
 // newStore returns the store of all limits. Given the address of a Redis it is there, so that all servers
 // that use it share the limits. While Redis does not answer, each server limits by itself, and log
-// tells so. The store's connections are for as long as the program runs.
-func newStore(redisAddr string, log *slog.Logger) (weir.Store, error) {
-	// Addresses are for anybody to come from, so it is bounded.
-	own := &weir.MemStore{MaxKeys: 1_000_000}
+// tells so. own is what is in this server's memory. The store's connections are for as long as the
+// program runs.
+func newStore(redisAddr string, own *weir.MemStore, log *slog.Logger) (weir.Store, error) {
 	if redisAddr == "" {
 		return own, nil
 	}
