@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/weir-go/weir"
 )
@@ -21,8 +22,10 @@ import (
 //	words, of 8 bytes each, the highest first
 //
 // All numbers but the format and the words are uvarints. Limit, rest and end are for processes that
-// can't know the policy from its name. The end is in nanoseconds since the Unix epoch.
+// can't know the policy from its name. The end is in seconds since the Unix epoch, rounded up.
 const format = 1
+
+const second = int64(time.Second)
 
 // A held is the content of a value.
 type held struct {
@@ -56,7 +59,7 @@ func (h *held) encode(now int64) []byte {
 		}
 		b = binary.AppendUvarint(b, flagged(len(p.name), strange))
 		b = append(b, p.name...)
-		for _, n := range []uint64{uint64(u.Limit), uint64(u.Remaining), uint64(max(u.until, 0))} {
+		for _, n := range []uint64{uint64(u.Limit), uint64(u.Remaining), uint64(max(u.until, 0)/second) + 1} {
 			b = binary.AppendUvarint(b, n)
 		}
 	}
@@ -142,10 +145,14 @@ func (r *reader) flagged() (n uint64, flag bool) {
 func (r *reader) policy(ps *policies, own []*policy) *policy {
 	size, strange := r.flagged()
 	name := string(r.take(size))
-	limit, remaining, until := r.uvarint(), r.uvarint(), r.uvarint()
-	if !r.ok || name == "" || until > math.MaxInt64 {
+	limit, remaining, seconds := r.uvarint(), r.uvarint(), r.uvarint()
+	if !r.ok || name == "" {
 		r.ok = false
 		return nil
+	}
+	until := int64(math.MaxInt64) // never, or later than an int64 holds
+	if seconds <= math.MaxInt64/uint64(second) {
+		until = int64(seconds) * second
 	}
 	if !strange {
 		if i := slices.IndexFunc(own, func(p *policy) bool { return p.name == name }); i >= 0 {
@@ -155,7 +162,7 @@ func (r *reader) policy(ps *policies, own []*policy) *policy {
 			return p
 		}
 	}
-	return &policy{Rule: weir.Rule{Decider: newUnknown(limit, remaining, int64(until))}, name: name}
+	return &policy{Rule: weir.Rule{Decider: newUnknown(limit, remaining, until)}, name: name}
 }
 
 // words reads the words, which come last.

@@ -197,7 +197,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 		l, err := weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s))
 		require.NoError(t, err)
 		_, err = l.Take(context.Background(), "k", 1)
-		assert.ErrorContains(t, err, "others changed the state of the key under each of 100 attempts")
+		assert.ErrorContains(t, err, "another process changed the value under each of 100 attempts")
 		assert.ErrorIs(t, err, weir.ErrRequest)
 		assert.Equal(t, 100, swaps)
 
@@ -207,7 +207,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 		require.NoError(t, err)
 		began := time.Now()
 		_, err = l.Take(context.Background(), "k", 1)
-		assert.ErrorContains(t, err, "others changed the state")
+		assert.ErrorIs(t, err, ErrBusy)
+		assert.ErrorIs(t, err, weir.ErrRequest)
 		assert.Less(t, time.Since(began), 40*time.Millisecond)
 	})
 }

@@ -72,76 +72,36 @@ func flood(l *weir.KeyedLimiter, callers int) (granted int, errs []error) {
 	return granted, errs
 }
 
-// Who floods one key of a policy without a script gets errors that say so. It is no outage: neither
-// FailOpen grants, nor does Fallback turn away from the store, which decides on other keys.
-func TestFloodOfOneKeyIsNoOutage(t *testing.T) {
+// Callers that ask for one key at once, by a policy without a script, share commands. A flood takes
+// no longer than one of them, and is no outage.
+func TestFloodOfOneKeySharesCommands(t *testing.T) {
 	const command, callers = 10 * time.Millisecond, 200
-	setup := func(opts ...Option) (*fakeServer, *Store) {
-		server := newFakeServer()
-		server.takes.Store(int64(command))
-		return server, newStore(t, server, append([]Option{WithTimeout(time.Second)}, opts...)...)
-	}
-	t.Run("alone", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			server, s := setup()
-			granted, errs := flood(newLimiter(t, s, unscripted, ""), callers)
-			assert.Greater(t, granted, 60, "one after another, for three quarters of a second")
-			assert.Equal(t, server.swaps, granted, "nothing is counted of those that failed")
-			assert.Len(t, errs, callers-granted)
-			for _, err := range errs {
-				require.ErrorIs(t, err, weir.ErrRequest)
-				require.ErrorIs(t, err, ErrBusy)
-			}
-		})
-	})
-	t.Run("FailOpen", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			server, s := setup()
-			open := fleet.FailOpen(s, func(err error) { t.Errorf("opened by %v", err) })
-			granted, errs := flood(newLimiter(t, open, unscripted, ""), callers)
-			assert.Equal(t, server.swaps, granted)
-			assert.Len(t, errs, callers-granted)
-		})
-	})
-	t.Run("Fallback", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			server, s := setup()
-			store := fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{
-				Budget: 500 * time.Millisecond,
+	for name, wrap := range map[string]func(*testing.T, weir.Store) weir.Store{
+		"alone": func(_ *testing.T, s weir.Store) weir.Store { return s },
+		"FailOpen": func(t *testing.T, s weir.Store) weir.Store {
+			return fleet.FailOpen(s, func(err error) { t.Errorf("opened by %v", err) })
+		},
+		"Fallback": func(t *testing.T, s weir.Store) weir.Store {
+			return fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{
 				Report: func(err error) { t.Errorf("an outage: %v", err) },
 			})
-			l := newLimiter(t, store, unscripted, "")
-			began := time.Now()
-			granted, errs := flood(l, callers)
-			assert.LessOrEqual(t, time.Since(began), 500*time.Millisecond)
-			assert.Equal(t, server.swaps, granted)
-			for _, err := range errs {
-				require.ErrorIs(t, err, weir.ErrRequest)
-			}
-			r := take(t, l, "other", 1)
-			assert.False(t, r.Degraded)
-			time.Sleep(time.Second) // the end of its terms
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newFakeServer()
+				server.takes.Store(int64(command))
+				l := newLimiter(t, wrap(t, newStore(t, server, WithTimeout(time.Second))), unscripted, "")
+				began := time.Now()
+				granted, errs := flood(l, callers)
+				assert.Equal(t, 4*command, time.Since(began), "the first reads and swaps, and then all others")
+				assert.Equal(t, callers, granted)
+				assert.Empty(t, errs)
+				assert.Equal(t, 2, server.swaps)
+				time.Sleep(time.Second) // the end of its terms
+			})
 		})
-	})
-	t.Run("own deadlines", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			_, s := setup()
-			l := newLimiter(t, s, unscripted, "")
-			go flood(l, callers)
-			time.Sleep(5 * command)
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
-			_, err := l.Take(ctx, "k", 1)
-			assert.ErrorIs(t, err, weir.ErrRequest)
-			assert.ErrorIs(t, err, ErrBusy)
-			ctx, cancel = context.WithCancel(t.Context())
-			time.AfterFunc(50*time.Millisecond, cancel)
-			_, err = l.Take(ctx, "k", 1)
-			assert.ErrorIs(t, err, weir.ErrRequest)
-			assert.ErrorIs(t, err, context.Canceled)
-			time.Sleep(time.Second)
-		})
-	})
+	}
 }
 
 // A server that hangs while callers wait for their turn is an outage for all of them: Fallback has
@@ -167,27 +127,6 @@ func TestHangInTheLineIsAnOutage(t *testing.T) {
 	})
 }
 
-// Looks and denials of a key don't wait for those who change it.
-func TestLooksAndDenialsDoNotQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const command = 10 * time.Millisecond
-		server := newFakeServer()
-		s := newStore(t, server, WithTimeout(time.Hour))
-		l := newLimiter(t, s, inGo{weir.FixedWindow{Limit: 60, Per: 1000 * time.Hour}}, "")
-		server.takes.Store(int64(command))
-		go flood(l, 50)
-		time.Sleep(5 * command)
-		for _, n := range []int{0, 61, 60} {
-			began := time.Now()
-			take(t, l, "k", n)
-			assert.Equal(t, command, time.Since(began), "%d events", n)
-		}
-		time.Sleep(time.Second)
-		assert.Equal(t, 10, take(t, l, "k", 0).Remaining)
-		assert.Equal(t, 50, server.swaps, "and those who do lose no race among themselves")
-	})
-}
-
 // P22: those who ask for other keys don't wait for each other, however many there are.
 func TestP22_KeysHaveLinesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -207,17 +146,18 @@ func TestP22_KeysHaveLinesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// A decision that takes several commands has the time of one for all of them together, and for its
-// turn.
+// A decision that takes several commands has the time of one for all of them together, and for those
+// before it.
 func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	for _, test := range []struct {
 		command time.Duration // a command takes
 		want    []error       // of callers of one key that come at the same time
 	}{
-		{90 * time.Millisecond, []error{nil, nil, ErrBusy}}, // all read, and then replace what the one before has left
-		{110 * time.Millisecond, []error{nil, ErrNoReply, ErrBusy}},
-		{200 * time.Millisecond, []error{ErrNoReply, ErrBusy, ErrBusy}}, // the first while its state is being replaced
+		{70 * time.Millisecond, []error{nil, nil, nil}}, // the first reads and swaps, and then the others
+		{90 * time.Millisecond, []error{nil, ErrNoReply, ErrNoReply}},
+		{110 * time.Millisecond, []error{nil, ErrBusy, ErrBusy}}, // before they swap
+		{200 * time.Millisecond, []error{ErrNoReply, ErrBusy, ErrBusy}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client := newFakeServer()

@@ -11,8 +11,9 @@
 //     SlidingLog. A decision is one command for one key.
 //   - In the process, for any other policy: CalendarWindow, composed policies, and those of other
 //     packages. The store reads the state, and replaces it if no other process has changed it. This
-//     takes two commands for a grant, and one for a denial. The same applies to limits whose
-//     numbers Lua would round, such as a window that is not a whole number of microseconds.
+//     takes two commands for a grant, and one for a denial. Concurrent callers of the same key share
+//     them. The same applies to limits whose numbers Lua would round, such as a window that is not
+//     a whole number of microseconds.
 //
 // The time is that of the Redis server, in microseconds. The answers are exactly those of the
 // policy at that instant. The clocks of the processes don't matter. If another server takes over,

@@ -39,17 +39,16 @@ func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error)
 	}
 	c := s.calls.Get().(*call)
 	c.ctx, c.cmd = ctx, Command{Call: cmd}
-	if cmd.Within == 0 {
-		cmd.Within = s.timeout
-	}
-	c.timer.Reset(cmd.Within)
+	c.timer.Reset(s.timeout)
 	s.queue.join(c)
 	var err error
 	select {
 	case <-c.done:
 		return s.landed(c)
 	case <-ctx.Done():
-		err = ctx.Err()
+		if err = ctx.Err(); errors.Is(context.Cause(ctx), ErrNoReply) { // by package casstore
+			err = ErrNoReply
+		}
 	case <-c.timer.C:
 		err = ErrNoReply
 	}

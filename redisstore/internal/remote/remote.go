@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/redisstore/internal/script"
 )
 
 // Errors of decisions that failed. They are wrapped.
 var (
-	ErrNoReply = errors.New("no reply from Redis in time")
-	ErrBusy    = script.ErrBusy
+	ErrNoReply = casstore.ErrNoReply
+	ErrBusy    = casstore.ErrBusy
 )
 
 // Config is set by the options.

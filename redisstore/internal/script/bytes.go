@@ -57,28 +57,6 @@ func (r *reader) varint() uint64 {
 	return v
 }
 
-// words reads the words that appendWords appended, which come last.
-func (r *reader) words() []uint64 {
-	n := r.varint()
-	if len(r.s)%8 != 0 || uint64(len(r.s)/8) != n {
-		r.ok = false
-		return nil
-	}
-	words := make([]uint64, 0, n)
-	for len(r.s) > 0 {
-		words = append(words, r.uint(8))
-	}
-	return words
-}
-
-func appendWords(b []byte, words []uint64) []byte {
-	b = binary.AppendUvarint(b, uint64(len(words)))
-	for _, w := range words {
-		b = binary.BigEndian.AppendUint64(b, w)
-	}
-	return b
-}
-
 // numbers are arguments of a script, in the form of struct.unpack('>d...'). They must be exact as
 // floats.
 func numbers(vs ...int64) string {

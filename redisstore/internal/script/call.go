@@ -1,10 +1,6 @@
 package script
 
-import (
-	"time"
-
-	"github.com/weir-go/weir"
-)
+import "github.com/weir-go/weir"
 
 // A Call is a command for one key: a script, or DEL if there is no script. The client sends it
 // once. If it may have been executed, the client does not send it again. EVALSHA comes first, then
@@ -13,8 +9,6 @@ type Call struct {
 	Script *Script
 	Key    string
 	Args   [4]any // strings; the first nil ends them
-
-	Within time.Duration // how long to wait for it; 0 for the whole time of a decision
 
 	one *plan // not nil if the call asks for one event, by that plan
 }

@@ -106,8 +106,7 @@ func newDrive(t *testing.T, client *redis.Client, p weir.Policy, seed uint64) *d
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, _ := policyHead(p)
-	d := &drive{T: t, client: client, policy: p, plan: newPlan(p, decider, head), random: rand.New(rand.NewPCG(seed, 1)), now: 1_700_000_000_123_457}
+	d := &drive{T: t, client: client, policy: p, plan: newPlan(p, decider), random: rand.New(rand.NewPCG(seed, 1)), now: 1_700_000_000_123_457}
 	if d.plan.codec == nil {
 		t.Fatal("there is no script for it")
 	}

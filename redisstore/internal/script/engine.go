@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
 )
-
-// ErrBusy is the error of decisions of which no command was sent.
-var ErrBusy = errors.New("commands before this one are still under way to Redis")
 
 // Config is the part of a store that an engine needs.
 type Config struct {
@@ -33,13 +31,12 @@ type Engine struct {
 	scripts *scripts
 	skew    int64 // see the constant skew
 
-	// plans are the plans of the known policies: by *weir.Plan for limiters, and by head for
-	// limiters and values.
-	plans   sync.Map // → *plan
+	cas *casstore.Store // for decisions that no script makes
+
+	plans   sync.Map // → *plan, by *weir.Plan and by head
 	planned atomic.Int64
 
-	bufs  sync.Pool // *stateBuf values to use again
-	lines lines
+	bufs sync.Pool // *stateBuf values to use again
 }
 
 // A stateBuf has room for the states of most policies, so that they are not allocated.
@@ -52,6 +49,7 @@ func NewEngine(c Config) *Engine {
 		e.scripts, e.skew = driven, int64(c.Skew/time.Microsecond)
 	}
 	e.bufs.New = func() any { return new(stateBuf) }
+	e.cas = casstore.New(register{e}, casstore.Options{Key: e.Keys.Key})
 	return e
 }
 
@@ -60,12 +58,11 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	deadline := time.Now().Add(e.Budget)
 	key := e.Keys.Key(r.Name, r.Key)
 	if r.Forget {
-		_, err := e.Send(ctx, Call{Key: key})
-		return weir.Answer{}, err
+		return weir.Answer{}, register{e}.Delete(ctx, key)
 	}
 	p := e.planOf(r.Plan)
-	if p.codec == nil {
-		return e.decideHere(ctx, p, key, r, nil, deadline)
+	if p == nil {
+		return e.decideHere(ctx, key, r, nil, deadline)
 	}
 	c := Call{Script: e.scripts.of[p.head[0]], Key: key, Args: [4]any{p.headArg, p.one}}
 	if r.N == 1 && r.MaxWait == 0 && r.Mode == weir.AllOrNone {
@@ -73,7 +70,7 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	} else {
 		args, ok := p.codec.ask(r.Ask)
 		if !ok {
-			return e.decideHere(ctx, p, key, r, nil, deadline)
+			return e.decideHere(ctx, key, r, nil, deadline)
 		}
 		c.Args[1] = args
 	}
@@ -82,7 +79,7 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		return weir.Answer{}, err
 	}
 	if reply.what == other {
-		return e.decideHere(ctx, p, key, r, &reply, deadline)
+		return e.decideHere(ctx, key, r, &reply, deadline)
 	}
 	buf := e.bufs.Get().(*stateBuf)
 	defer e.bufs.Put(buf)
@@ -93,8 +90,22 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	case reply.what == done:
 		return weir.Answer{}, fmt.Errorf("%w: the script granted %+v, and the policy %+v would not", weir.ErrRequest, r.Ask, r.Policy)
 	}
-	return e.decideHere(ctx, p, key, r, nil, deadline) // the debt would not be exact in the script
+	return e.decideHere(ctx, key, r, nil, deadline) // the debt would not be exact in the script
 }
+
+// decideHere decides in this process. found is what the caller has read already, or nil.
+func (e *Engine) decideHere(ctx context.Context, key string, r weir.Request, found *reply, deadline time.Time) (weir.Answer, error) {
+	if found == nil {
+		return e.cas.DoFrom(ctx, r, nil, time.Until(deadline))
+	}
+	entry, err := register{e}.entry(ctx, key, *found)
+	if err != nil {
+		return weir.Answer{}, err
+	}
+	return e.cas.DoFrom(ctx, r, &entry, time.Until(deadline))
+}
+
+var errValue = fmt.Errorf("%w: the value of the key is not one of a limiter", weir.ErrRequest)
 
 // answer returns the answer that follows from a reply, by a decision on the state in the reply. It
 // reports whether the script agrees. The state is appended to buf, which is empty.

@@ -26,13 +26,12 @@ func TestManyKeysDoNotConcernEachOther(t *testing.T) {
 	for _, p := range []weir.Policy{differential[0], differential[6], differential[9], differential[16]} {
 		decider, err := p.Decider()
 		require.NoError(t, err)
-		head, _ := policyHead(p)
-		plan := newPlan(p, decider, head)
-		script := real.of[head[0]]
+		plan := newPlan(p, decider)
+		script := real.of[plan.head[0]]
 		args := []any{plan.headArg, plan.one}
 		require.NoError(t, client.FlushAll(ctx).Err())
 		require.NoError(t, client.LPush(ctx, "list", "x").Err())
-		require.NoError(t, client.Set(ctx, "short", head+"x", 0).Err())
+		require.NoError(t, client.Set(ctx, "short", plan.head+"x", 0).Err())
 		require.NoError(t, client.Set(ctx, "foreign", "of another policy", 0).Err())
 		reply, err := client.Eval(ctx, script.Many.Source, []string{"a", "list", "b", "short", "a", "foreign", "c"}, args...).Text()
 		require.NoError(t, err)

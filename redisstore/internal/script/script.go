@@ -5,7 +5,7 @@
 // state in its own form, in which Lua's numbers are exact. It replies with the state as it found
 // it. The [weir.Decider] then decides on that state once more, for the complete answer. That
 // arithmetic is therefore in one place. For any other policy, and for asks that a script can't do,
-// the store reads the state, decides, and replaces the state if it is still the same.
+// package casstore reads the state, decides, and replaces the state if it is still the same.
 package script
 
 import (
@@ -37,7 +37,7 @@ var lua embed.FS
 
 // scripts are all scripts for one kind of clock.
 type scripts struct {
-	of         [kindText]*Script // by the kind of a policy
+	of         [kindSwapped]*Script // by the kind of a policy
 	read, swap *Script
 }
 
