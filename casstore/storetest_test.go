@@ -19,7 +19,11 @@ type tested struct {
 	*memory
 }
 
-func onMemory(m *memory) tested { return tested{casstore.New(m, casstore.Options{}), m} }
+// onMemory returns a store that is not too late on a machine that is slow, or stands still for a
+// while.
+func onMemory(m *memory) tested {
+	return tested{casstore.New(m, casstore.Options{Timeout: time.Minute}), m}
+}
 
 func shared() storetest.Option {
 	return storetest.Shared(func(_ *testing.T, s weir.Store) weir.Store { return onMemory(s.(tested).memory) })
@@ -76,7 +80,7 @@ func TestStore(t *testing.T) {
 // that has a clock.
 func TestStoreThatTells(t *testing.T) {
 	for _, clock := range []bool{false, true} {
-		opts := []storetest.Option{shared(), hangs(false)}
+		opts := []storetest.Option{shared(), hangs(false), storetest.RoundTrips()}
 		if clock {
 			opts = append(opts, storetest.OwnClock(1, func(s weir.Store, now time.Time) {
 				s.(tested).set(func(m *memory) { m.now = now })
