@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"context"
+	"math"
+
+	"github.com/weir-go/weir"
+)
+
+// Do implements [weir.Store].
+func (s *Shares) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	if s.store == nil {
+		return weir.Answer{}, errNotShares
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if r.Forget {
+		return s.store.Do(ctx, r)
+	}
+	sh := s.share(r.Plan)
+	r.MaxWait = 0
+	weight := sh.weight
+	switch {
+	case r.N < 0, weight == 0 && r.N > 0 && r.Mode == weir.Regardless:
+		weight = sh.back
+	case weight == 0:
+		return sh.none(r), nil
+	}
+	a, err := s.ask(ctx, r, weight)
+	if err != nil {
+		return weir.Answer{}, err
+	}
+	if !a.Allowed && a.RetryAfter == weir.Never && sh.willFit(r.N) {
+		a.RetryAfter = sh.growsIn
+	}
+	scale(&a, r, sh.weight)
+	return a, nil
+}
+
+// ask asks the store for the events of r, each of which counts weight times.
+func (s *Shares) ask(ctx context.Context, r weir.Request, weight int) (weir.Answer, error) {
+	if weight > 1 && r.N > 0 && r.Mode == weir.UpTo {
+		return s.askUpTo(ctx, r, weight)
+	}
+	r.N = times(r.N, weight)
+	return s.store.Do(ctx, r)
+}
+
+// askUpTo asks for as many events as there are. The store would also grant a part of an event.
+// Therefore it is asked how many there are, and then for all or none of them.
+func (s *Shares) askUpTo(ctx context.Context, r weir.Request, weight int) (weir.Answer, error) {
+	a, err := s.store.Do(ctx, weir.Request{Plan: r.Plan, Key: r.Key})
+	n := min(r.N, a.Remaining/weight)
+	r.Mode = weir.AllOrNone
+	for tries := 8; err == nil; tries-- {
+		if n < 1 || tries == 0 { // all the others take what there is
+			n = 1
+		}
+		r.N = times(n, weight)
+		a, err = s.store.Do(ctx, r)
+		switch {
+		case err != nil:
+		case a.Allowed:
+			a.Granted = n
+			return a, nil
+		case n == 1:
+			return a, nil
+		}
+		n = min(n-1, a.Remaining/weight)
+	}
+	return weir.Answer{}, err
+}
+
+// times is n*weight, or the largest int of that sign.
+func times(n, weight int) int {
+	switch most := math.MaxInt / weight; {
+	case n > most:
+		return math.MaxInt
+	case n < -most:
+		return -math.MaxInt
+	}
+	return n * weight
+}
+
+// scale converts an answer to events that count weight times. If weight is 0, this process has none.
+func scale(a *weir.Answer, r weir.Request, weight int) {
+	scaleResult(&a.Result, weight)
+	if r.ByComponent != nil {
+		for i := range *r.ByComponent {
+			scaleResult(&(*r.ByComponent)[i], weight)
+		}
+	}
+}
+
+func scaleResult(r *weir.Result, weight int) {
+	if weight == 0 {
+		r.Limit, r.Remaining = 0, 0
+		return
+	}
+	r.Limit /= weight
+	r.Remaining /= weight
+}
+
+// none is the answer of a process without a share. It denies as a used-up key does, but knows when
+// the share will count.
+func (sh share) none(r weir.Request) weir.Answer {
+	now := r.Now()
+	r.Charges = nil
+	_, a := r.Decider.Decide(usedUp(r.Decider, now), now, r.Ask)
+	if r.N > 0 {
+		if a.Allowed { // by a policy that has no limit
+			a.RetryAfter = weir.Never
+		}
+		if sh.willFit(r.N) {
+			a.RetryAfter = sh.growsIn
+		}
+		a.Allowed, a.Granted = false, 0
+	}
+	a.At = now
+	scale(&a, r, 0)
+	return a
+}

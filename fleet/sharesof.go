@@ -1,0 +1,175 @@
+package fleet
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// maxDivided bounds how many plans are remembered. A plan that is new takes a microsecond.
+const maxDivided = 1 << 14
+
+// A divided is what Shares knows of a plan.
+type divided struct {
+	limit int // the most events that it grants at once
+	parts int // the most processes that can have a share
+	now   atomic.Pointer[share]
+}
+
+// A share is how events of a plan count, until an instant in real time.
+type share struct {
+	turn   uint64 // of the places
+	until  int64
+	weight int // how often an event counts; 0 if this process has no share
+	back   int // how often an event counts that is given back; at least 1
+
+	// earlier is, until earlierUntil, the least weight of events that were granted with another
+	// weight and may still count; or 0.
+	earlier      int
+	earlierUntil int64
+
+	limit   int           // as in divided
+	full    int           // the weight by the present place alone
+	grown   int64         // when the present place alone counts
+	growsIn time.Duration // until grown, from when the share was asked for
+}
+
+// share returns the share of a plan now. It requires that s.mu is held for reading.
+func (s *Shares) share(p *weir.Plan) share {
+	d := s.divided(p)
+	known := d.now.Load()
+	if known != nil && known.turn == s.turn && known.until == math.MaxInt64 && s.until == math.MaxInt64 {
+		return *known // and the time, which takes as long as the rest, need not be read
+	}
+	now := realTime()
+	for known == nil || known.turn != s.turn || known.until <= now {
+		next := s.shareAt(now, p, d, known)
+		if d.now.CompareAndSwap(known, &next) {
+			known = &next
+			break
+		}
+		known = d.now.Load()
+	}
+	sh := *known
+	if sh.growsIn = time.Duration(sh.grown - now); s.until <= now {
+		sh.weight, sh.full = 0, 0
+	}
+	return sh
+}
+
+// shareAt finds the share of a plan at now. known is an earlier one, or nil.
+//
+// A process has the smallest of the shares that it had since an instant from which on events may
+// still count. At one such instant all processes together had at most the whole. None of them has
+// more now.
+func (s *Shares) shareAt(now int64, p *weir.Plan, d *divided, known *share) share {
+	last := len(s.places) - 1
+	sh := share{turn: s.turn, until: math.MaxInt64, limit: d.limit, grown: now}
+	sh.full = s.places[last].weight(d.parts)
+	sh.weight = sh.full
+	for i := last - 1; i >= 0; i-- {
+		until := recovered(p, s.places[i].end, now)
+		if until <= now {
+			break
+		}
+		if w := s.places[i].weight(d.parts); w == 0 || sh.weight == 0 {
+			sh.weight = 0
+		} else {
+			sh.weight = max(sh.weight, w)
+		}
+		sh.grown, sh.until = max(sh.grown, until), until
+	}
+	switch {
+	case known == nil: // another Plan of the same policy may have granted events
+		if until := recovered(p, s.changed, now); until > now {
+			sh.earlier, sh.earlierUntil = 1, until
+		}
+	default:
+		if known.earlierUntil > now {
+			sh.earlier, sh.earlierUntil = known.earlier, known.earlierUntil
+		}
+		if known.weight != sh.weight && known.weight > 0 {
+			sh.earlier, sh.earlierUntil = least(sh.earlier, known.weight), recovered(p, now, now)
+		}
+	}
+	if sh.earlier > 0 {
+		sh.until = min(sh.until, sh.earlierUntil)
+	}
+	sh.back = max(least(sh.earlier, sh.weight), 1)
+	return sh
+}
+
+// least is the lesser of two weights, of which 0 is none.
+func least(v, w int) int {
+	if v == 0 || w == 0 {
+		return max(v, w)
+	}
+	return min(v, w)
+}
+
+// willFit reports whether the share will grow so that n events fit.
+func (sh share) willFit(n int) bool {
+	return sh.full > 0 && (sh.weight == 0 || sh.full < sh.weight) && n <= sh.limit/sh.full
+}
+
+// divided returns what is known of a plan.
+func (s *Shares) divided(p *weir.Plan) *divided {
+	if d, ok := s.plans.Load(p); ok {
+		return d.(*divided)
+	}
+	if s.known.Add(1) > maxDivided {
+		s.plans.Clear()
+		s.known.Store(1)
+	}
+	d, _ := s.plans.LoadOrStore(p, newDivided(p))
+	return d.(*divided)
+}
+
+func newDivided(p *weir.Plan) *divided {
+	now := p.Now()
+	_, look := p.Decider.Decide(make([]uint64, p.Decider.Words()), now, weir.Ask{})
+	d := &divided{limit: look.Limit, parts: max(look.Limit, 1)}
+	if !divisible(p.Policy, p.Decider, now) {
+		d.parts = 1
+	}
+	return d
+}
+
+// divisible reports whether a policy grants one request directly after another until its limit is
+// used up. The outlet of a queue does not, and several of them would grant several requests.
+func divisible(p weir.Policy, d weir.Decider, now int64) bool {
+	for _, c := range weir.Components(p) {
+		of, err := c.Decider()
+		if err != nil || !divisible(c, of, now) {
+			return false
+		}
+	}
+	_, a := d.Decide(make([]uint64, d.Words()), now, weir.Ask{N: 1})
+	return a.Remaining >= a.Limit-1
+}
+
+// recovered is when a key of a plan has fully recovered that is used up at the instant at. Both are
+// in real time, as now is.
+func recovered(p *weir.Plan, at, now int64) int64 {
+	of := p.Now()
+	expiry := p.Decider.Expiry(usedUp(p.Decider, max(of-(now-at), 0)))
+	if expiry == math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return later(now, time.Duration(expiry-of))
+}
+
+// usedUp is the state of a key that is used up at the instant at.
+func usedUp(d weir.Decider, at int64) []uint64 {
+	state := make([]uint64, d.Words())
+	for range 1000 { // as many as Tiers may have, which are used up one after the other
+		_, look := d.Decide(state, at, weir.Ask{})
+		if look.Remaining < 1 {
+			break
+		}
+		state, _ = d.Decide(state, at, weir.Ask{N: look.Remaining})
+	}
+	return state
+}
