@@ -70,6 +70,27 @@ func ExampleFallback() {
 	// asked 1 time
 }
 
+// Three processes divide a limit. With Shares as the second store they do so while the shared store is
+// away.
+func ExampleShares() {
+	shares := fleet.NewShares(new(weir.MemStore))
+	store := fleet.Fallback(&redis{away: true}, shares, fleet.FallbackOptions{})
+	limiter := weir.Must(weir.New(
+		weir.FixedWindow{Limit: 300, Per: time.Millisecond}, weir.WithStore(store)))
+
+	// Call it again when processes join and leave.
+	if err := shares.Set(fleet.Membership{Members: 3, Index: 0}); err != nil {
+		panic(err)
+	}
+
+	// A process that has just started has no share for a span of the policy, here a millisecond.
+	err := limiter.Wait(context.Background(), "ada", 1)
+	result, _ := limiter.Take(context.Background(), "ada", 0)
+	fmt.Println(err, result.Limit)
+
+	// Output: <nil> 100
+}
+
 // Who hammers a key that is used up costs the shared store nothing.
 func ExampleDenyCache() {
 	store := new(redis)

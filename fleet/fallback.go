@@ -80,7 +80,8 @@ type FallbackOptions struct {
 // has granted. Answers of the second store have [weir.Result.Degraded] set. The first store grants
 // a key what its policy allows, and so does the second store of each process. This bound holds over
 // any time, however often the first store fails and comes back. With 8 processes it is at most 9
-// times the allowance.
+// times the allowance. If second is a [Shares], the processes grant it together once more. This is
+// at most twice the allowance.
 //
 // Special cases:
 //

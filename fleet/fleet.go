@@ -9,6 +9,9 @@
 //   - [DenyCache] keeps the denials of the shared store, and repeats them from memory. Take it if
 //     clients keep calling with keys that are used up. Such calls then cost the shared store
 //     nothing.
+//   - [Shares] divide the limits among the processes, without a shared store. As the second store of
+//     a Fallback, they grant the limits once in an outage, and not once in each process. Take them
+//     if your processes know how many they are.
 //
 // A process that shares its limits with no other needs none of them. If you use several, put them
 // in this order:

@@ -83,7 +83,7 @@ type Shares struct {
 	mu      sync.RWMutex
 	places  []place // those that may still bind, oldest first; the last is the present one
 	until   int64   // in real time; the present place ends then
-	changed int64   // in real time: when the places changed
+	changed int64   // in real time: when the places changed; 0 if they never did
 	turn    uint64  // how often they did
 }
 

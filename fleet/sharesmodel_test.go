@@ -35,8 +35,8 @@ type member struct {
 	limiter *weir.KeyedLimiter
 	expires time.Time // its session
 	counts  *member   // the latest to join that it counts
-	cutOff  bool      // from the registry
-	gone    bool      // the process
+	cutOff  bool      // does not reach the registry
+	late    bool      // has left, and does not know yet
 }
 
 // A group is processes that divide a limit, and the registry of their sessions.
@@ -64,9 +64,15 @@ func (g *group) join() {
 	if len(g.members) == 5 {
 		return
 	}
-	m := &member{shares: fleet.NewShares(new(weir.MemStore)), expires: g.session()}
+	m := &member{shares: fleet.NewShares(new(weir.MemStore))}
 	m.limiter = weir.Must(weir.New(g.policy, weir.WithStore(m.shares)))
 	g.members = append(g.members, m)
+	g.register(m)
+}
+
+// register starts a session.
+func (g *group) register(m *member) {
+	m.expires, m.counts = g.session(), nil
 	if g.disorder == takesFirst {
 		g.sessions = slices.Insert(g.sessions, 0, m)
 	} else {
@@ -78,7 +84,7 @@ func (g *group) join() {
 // see lets a member read the registry, set its membership, and tell the registry whom it counts.
 func (g *group) see(m *member) {
 	index := slices.Index(g.sessions, m)
-	if m.gone || m.cutOff || index < 0 {
+	if m.cutOff || m.late || index < 0 {
 		return
 	}
 	now := fleet.Membership{Members: len(g.sessions), Index: index, Until: m.expires}
@@ -99,8 +105,13 @@ func (g *group) counted(m, other *member) bool {
 	return other.counts != nil && slices.Index(g.sessions, other.counts) >= slices.Index(g.sessions, m)
 }
 
+// renew prolongs the session of a member, or starts another if it has expired.
 func (g *group) renew(m *member) {
-	if slices.Contains(g.sessions, m) && !m.cutOff {
+	switch {
+	case m.cutOff, m.late:
+	case !slices.Contains(g.sessions, m):
+		g.register(m)
+	default:
 		m.expires = g.session()
 		g.see(m)
 	}
@@ -110,7 +121,7 @@ func (g *group) leave(m *member) {
 	remove := func(from *[]*member) { *from = slices.DeleteFunc(*from, func(n *member) bool { return n == m }) }
 	if g.disorder == leavesLate {
 		remove(&g.sessions)
-		m.cutOff = true // it will know later
+		m.late = true // it will know later
 		return
 	}
 	require.NoError(g.t, m.shares.Set(fleet.Membership{}))
@@ -120,7 +131,6 @@ func (g *group) leave(m *member) {
 
 // crash ends a process. Its session goes on until it expires.
 func (g *group) crash(m *member) {
-	m.gone = true
 	g.members = slices.DeleteFunc(g.members, func(n *member) bool { return n == m })
 }
 
@@ -129,9 +139,6 @@ func (g *group) expire() {
 }
 
 func (g *group) ask(m *member) {
-	if m.gone {
-		return
-	}
 	limit := kit.NewKey(g.t, g.policy).Look(time.Now().UnixNano()).Limit
 	n := 1 + g.rand.IntN(limit/2+1)
 	var r weir.Result
@@ -178,14 +185,14 @@ func (g *group) step() {
 		g.ask(m)
 	case p < 75:
 		g.see(m)
-	case p < 85:
+	case p < 84:
 		g.renew(m)
-	case p < 87:
+	case p < 86:
 		g.leave(m)
-	case p < 88:
+	case p < 87:
 		g.crash(m)
 	case p < 89:
-		m.cutOff = true
+		m.cutOff = !m.cutOff
 	case p < 91:
 		g.expire()
 	case p < 93:

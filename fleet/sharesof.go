@@ -82,11 +82,11 @@ func (s *Shares) shareAt(now int64, p *weir.Plan, d *divided, known *share) shar
 		sh.grown, sh.until = max(sh.grown, until), until
 	}
 	switch {
-	case known == nil: // another Plan of the same policy may have granted events
+	case known == nil && s.changed > 0: // another Plan of the same policy may have granted events
 		if until := recovered(p, s.changed, now); until > now {
 			sh.earlier, sh.earlierUntil = 1, until
 		}
-	default:
+	case known != nil:
 		if known.earlierUntil > now {
 			sh.earlier, sh.earlierUntil = known.earlier, known.earlierUntil
 		}

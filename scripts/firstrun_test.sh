@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Does what somebody does first, on a machine that has Go and git and nothing else: a clone, an empty module
-# cache, and no redis-server, curl or C compiler in PATH. The commands of the README must pass, and none may
+# cache, and no redis-server, etcd, curl or C compiler in PATH. The commands of the README must pass, and none may
 # leave a change in the clone. Tests that lack a program are skipped, and say what to install.
 # Modules are copied from the cache of this machine, where that has them.
 set -euo pipefail
@@ -43,8 +43,8 @@ for package in redisstore redisstore/rueidisstore redisstore/valkeystore fleet h
 done
 bare go vet work
 bare go run ./examples/httpserver -h
-bare go test -v ./examples/... ./benchmarks/redisreport ./redisstore/... ./redisstore/rueidisstore ./redisstore/valkeystore
+bare go test -v ./examples/... ./examples/shares ./benchmarks/redisreport ./redisstore/... ./redisstore/rueidisstore ./redisstore/valkeystore
 grep -ohE 'needs .*: install [a-z-]+' "$work/output" | sort | uniq -c
-for missing in curl redis-server; do
+for missing in curl redis-server etcd-server; do
 	grep -q "install $missing" "$work/output" || fail "no test said that it needs $missing"
 done

@@ -1,0 +1,544 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/storetest"
+)
+
+// sharesOf is the Shares of a process that has been the one with the index, of n, for long.
+func sharesOf(t testing.TB, s weir.Store, index, n int) *fleet.Shares {
+	t.Helper()
+	shares := fleet.NewShares(s)
+	set(t, shares, index, n)
+	shares.Settle()
+	return shares
+}
+
+func set(t testing.TB, s *fleet.Shares, index, n int) {
+	t.Helper()
+	require.NoError(t, s.Set(fleet.Membership{Members: n, Index: index}))
+}
+
+// booking is Shares that leave it to their store to book ahead.
+type booking struct {
+	*fleet.Shares
+	store weir.Store
+}
+
+func (b *booking) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	if r.MaxWait > 0 {
+		return b.store.Do(ctx, r)
+	}
+	return b.Shares.Do(ctx, r)
+}
+
+// A process that is the only member answers as its store does, but books nothing ahead.
+func TestShares_OfOneMember(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) weir.Store {
+		mem := new(weir.MemStore)
+		return &booking{sharesOf(t, mem, 0, 1), mem}
+	})
+}
+
+// What each of n members grants at one instant, and what they grant together.
+func TestShares_Division(t *testing.T) {
+	const per = 10 * time.Second
+	log := func(limit int) weir.Policy { return weir.SlidingLog{Limit: limit, Per: per} }
+	for _, test := range []struct {
+		policy weir.Policy
+		want   []int // of each member
+	}{
+		{log(100), []int{100}},
+		{log(100), []int{50, 50}},
+		{log(100), []int{33, 33, 33}},
+		{log(7), []int{1, 1, 1, 1}},
+		{log(8), []int{1, 1, 1, 1, 1, 1, 1, 1}},
+		{log(3), []int{1, 1, 1, 0, 0, 0, 0, 0}},
+		{log(1), []int{1, 0}},
+		{custom{weir.SlidingLog{Limit: 9, Per: per}}, []int{3, 3, 3}},
+		{&weir.FixedWindow{Limit: 9, Per: per}, []int{3, 3, 3}},
+		{weir.TokenBucket{Limit: 3, Per: time.Hour, Burst: 100}, []int{25, 25, 25, 25}},
+		{weir.TokenBucket{Limit: 1000, Per: per, Burst: 2}, []int{1, 1, 0}},
+		{weir.LeakyBucket{Limit: 10, Per: per}, []int{10, 0, 0}},
+		{weir.All(log(100), log(6)), []int{2, 2, 2}},
+		{weir.All(log(100), log(2)), []int{1, 1, 0}},
+		{weir.All(log(100), weir.LeakyBucket{Limit: 10, Per: per}), []int{10, 0}},
+		{weir.Tiers(log(6), log(90)), []int{32, 32, 32}},
+		{weir.Tiers(log(90), weir.LeakyBucket{Limit: 10, Per: per}), []int{100, 0}},
+		{weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: per}, Excess: 20}, []int{15, 15}},
+		{weir.TwoRateMarker{
+			Committed: weir.TokenBucket{Limit: 10, Per: per},
+			Peak:      weir.TokenBucket{Limit: 20, Per: per},
+		}, []int{10, 10}},
+	} {
+		var got []int
+		for i := range test.want {
+			l, _ := kit.Frozen(test.policy, weir.WithStore(sharesOf(t, new(weir.MemStore), i, len(test.want))))
+			sum := 0
+			for n := kit.Take(t, l, "k", 0).Remaining; n > 0; n = kit.Take(t, l, "k", 0).Remaining {
+				require.True(t, kit.Take(t, l, "k", n).Allowed)
+				sum += n
+			}
+			assert.False(t, l.Allow("k"))
+			got = append(got, sum)
+		}
+		assert.Equal(t, test.want, got, "%#v", test.policy)
+	}
+}
+
+// A Result is of the share.
+func TestShares_Result(t *testing.T) {
+	p := weir.TokenBucket{Limit: 100, Per: 100 * time.Second}
+	l, clock := kit.Frozen(p, weir.WithStore(sharesOf(t, new(weir.MemStore), 2, 3)))
+	assert.Equal(t, weir.Result{Allowed: true, Limit: 33, Remaining: 33}, kit.Take(t, l, "k", 0))
+	assert.Equal(t, weir.Result{Allowed: true, Limit: 33, Remaining: 3, ResetAfter: 90 * time.Second}, kit.Take(t, l, "k", 30))
+	assert.Equal(t, weir.Result{Limit: 33, Remaining: 3, RetryAfter: 2 * time.Second, ResetAfter: 90 * time.Second}, kit.Take(t, l, "k", 4))
+	assert.Equal(t, weir.Never, kit.Take(t, l, "k", 34).RetryAfter)
+	assert.Equal(t, weir.Never, kit.Take(t, l, "k", 1<<62).RetryAfter)
+	clock.Time = clock.Add(2 * time.Second)
+	assert.True(t, kit.Take(t, l, "k", 4).Allowed)
+
+	var parts []weir.Result
+	l, _ = kit.Frozen(weir.All(weir.SlidingLog{Limit: 9, Per: time.Hour}, weir.SlidingLog{Limit: 90, Per: time.Hour}),
+		weir.WithStore(sharesOf(t, new(weir.MemStore), 2, 3)))
+	r, err := l.TakeByComponent(context.Background(), "k", 1, &parts)
+	require.NoError(t, err)
+	assert.Equal(t, weir.Result{Allowed: true, Limit: 3, Remaining: 2, ResetAfter: time.Hour}, r)
+	assert.Equal(t, []weir.Result{r, {Allowed: true, Limit: 30, Remaining: 29, ResetAfter: time.Hour}}, parts)
+}
+
+// TakeUpTo takes whole events. What is left of an event is charged to nobody.
+func TestShares_UpTo(t *testing.T) {
+	ctx := context.Background()
+	l, _ := kit.Frozen(weir.SlidingLog{Limit: 100, Per: time.Hour}, weir.WithStore(sharesOf(t, new(weir.MemStore), 0, 3)))
+	n, r, err := l.TakeUpTo(ctx, "k", 30)
+	require.NoError(t, err)
+	assert.Equal(t, 30, n)
+	assert.Equal(t, 3, r.Remaining)
+	n, r, err = l.TakeUpTo(ctx, "k", 1<<62)
+	require.NoError(t, err)
+	assert.Equal(t, 3, n)
+	assert.True(t, r.Allowed)
+	for range 3 {
+		n, r, err = l.TakeUpTo(ctx, "k", 5)
+		require.NoError(t, err)
+		assert.Zero(t, n)
+		assert.Equal(t, weir.Result{Limit: 33, RetryAfter: time.Hour, ResetAfter: time.Hour}, r)
+	}
+	require.NoError(t, l.Return(ctx, "k", 2))
+	assert.Equal(t, 2, kit.Take(t, l, "k", 0).Remaining)
+}
+
+// Between the look of TakeUpTo and its grant, others may take what there is.
+func TestShares_UpToWhileOthersTake(t *testing.T) {
+	mem, others := new(weir.MemStore), 5
+	shares := sharesOf(t, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if r.N > 0 && others > 0 {
+			others--
+			other := r
+			other.N, other.Charges = 10, nil
+			_, err := mem.Do(ctx, other)
+			require.NoError(t, err)
+		}
+		return mem.Do(ctx, r)
+	}), 0, 2)
+	l, _ := kit.Frozen(weir.SlidingLog{Limit: 100, Per: time.Hour}, weir.WithStore(shares))
+	n, r, err := l.TakeUpTo(context.Background(), "k", 50)
+	require.NoError(t, err)
+	assert.Equal(t, 25, n)
+	assert.Zero(t, r.Remaining)
+}
+
+// spanOf is how long a key that is used up now takes to recover.
+func spanOf(t *testing.T, p weir.Policy) time.Duration {
+	k := kit.NewKey(t, p)
+	now := time.Now().UnixNano()
+	k.Fill(now)
+	return time.Duration(k.Expiry(k.State) - now)
+}
+
+// A larger share counts after a span, to the nanosecond, and a smaller one at once.
+func TestShares_SpanOfAChange(t *testing.T) {
+	kit.EachInBubble(t, append(kit.AllPolicies(60, time.Minute), kit.MorePolicies(60, time.Minute)...), func(t *testing.T, p weir.Policy) {
+		time.Sleep(12345 * time.Millisecond) // the epoch of a bubble is the start of all windows
+		shares := fleet.NewShares(new(weir.MemStore))
+		l := weir.Must(weir.New(p, weir.WithStore(shares)))
+		whole := kit.NewKey(t, p).Look(0).Limit
+		left := func() int { return kit.Take(t, l, "k", 0).Remaining }
+		grows := func(from, to int) {
+			t.Helper()
+			span := spanOf(t, p)
+			assert.Equal(t, from, left())
+			if from == 0 {
+				assert.Equal(t, span, kit.Take(t, l, "k", 1).RetryAfter)
+			}
+			time.Sleep(span - 1)
+			assert.Equal(t, from, left())
+			time.Sleep(1)
+			assert.Equal(t, to, left())
+		}
+		assert.Zero(t, left())
+		set(t, shares, 0, 2)
+		if _, leaky := p.(weir.LeakyBucket); leaky {
+			grows(0, whole)
+			return
+		}
+		grows(0, whole/2)
+		set(t, shares, 0, 1)
+		grows(whole/2, whole)
+		set(t, shares, 0, 3)
+		assert.Equal(t, whole/3, left())
+		set(t, shares, 0, 2)
+		time.Sleep(spanOf(t, p) / 2)
+		set(t, shares, 0, 1)
+		time.Sleep(1)
+		set(t, shares, 1, 3) // as it was, before any of that counted
+		assert.Equal(t, whole/3, left())
+	})
+}
+
+// Shares that grow one after the other count one after the other.
+func TestShares_GrowsInSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shares := sharesOf(t, new(weir.MemStore), 0, 6)
+		l := weir.Must(weir.New(weir.SlidingLog{Limit: 60, Per: 6 * time.Second}, weir.WithStore(shares)))
+		var got []int
+		for i := range 12 {
+			if n := 6 - i; n > 0 {
+				set(t, shares, 0, n)
+			}
+			got = append(got, kit.Take(t, l, "k", 0).Remaining)
+			time.Sleep(time.Second)
+		}
+		assert.Equal(t, []int{10, 10, 10, 10, 10, 10, 10, 12, 15, 20, 30, 60}, got)
+	})
+}
+
+// A request that will fit when the share has grown is told when, and not that it never fits.
+func TestShares_RetryAfterGrowth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shares := sharesOf(t, new(weir.MemStore), 0, 3)
+		l := weir.Must(weir.New(weir.SlidingLog{Limit: 90, Per: time.Minute}, weir.WithStore(shares)))
+		assert.Equal(t, weir.Never, kit.Take(t, l, "k", 40).RetryAfter)
+		set(t, shares, 0, 2)
+		time.Sleep(time.Second)
+		assert.Equal(t, 59*time.Second, kit.Take(t, l, "k", 40).RetryAfter)
+		assert.Equal(t, weir.Never, kit.Take(t, l, "k", 46).RetryAfter)
+		require.NoError(t, l.Wait(context.Background(), "k", 40))
+		assert.True(t, l.Allow("k"))
+	})
+}
+
+// A process without a share denies as a used-up key does. It looks, charges what has happened, and
+// resets.
+func TestShares_NoShare(t *testing.T) {
+	ctx := context.Background()
+	shares := sharesOf(t, new(weir.MemStore), 3, 8)
+	l, _ := kit.Frozen(weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.WithStore(shares))
+	denied := weir.Result{RetryAfter: time.Hour, ResetAfter: time.Hour}
+	assert.Equal(t, denied, kit.Take(t, l, "k", 1))
+	assert.Equal(t, weir.Result{Allowed: true, ResetAfter: time.Hour}, kit.Take(t, l, "k", 0))
+	assert.Equal(t, weir.Never, kit.Take(t, l, "k", 4).RetryAfter)
+	n, r, err := l.TakeUpTo(ctx, "k", 9)
+	require.NoError(t, err)
+	assert.Zero(t, n)
+	assert.Equal(t, denied, r)
+	assert.False(t, l.Allow("k"))
+
+	reserved, err := l.Reserve(ctx, "k", 0)
+	require.NoError(t, err)
+	require.NoError(t, reserved.Settle(ctx, 1))
+	require.NoError(t, l.Return(ctx, "k", 0))
+	set(t, shares, 0, 1)
+	shares.Settle()
+	assert.Equal(t, 2, kit.Take(t, l, "k", 0).Remaining)
+	require.NoError(t, l.Reset(ctx, "k"))
+	assert.Equal(t, 3, kit.Take(t, l, "k", 0).Remaining)
+
+	// A policy without a limit is not granted either.
+	unlimited, _ := kit.Frozen(endless{}, weir.WithStore(fleet.NewShares(new(weir.MemStore))))
+	assert.Equal(t, weir.Result{RetryAfter: weir.Never}, kit.Take(t, unlimited, "k", 1))
+}
+
+// endless is a policy that grants everything.
+type endless struct{}
+
+func (endless) Decider() (weir.Decider, error) { return endless{}, nil }
+func (endless) Words() int                     { return 1 }
+func (endless) Expiry([]uint64) int64          { return 0 }
+
+func (endless) Decide(state []uint64, _ int64, _ weir.Ask) ([]uint64, weir.Answer) {
+	return state, weir.Answer{Result: weir.Result{Allowed: true, Limit: 1 << 30, Remaining: 1 << 30}}
+}
+
+// A membership ends by itself, and a process that comes back waits as a new one does.
+func TestShares_Until(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shares := fleet.NewShares(new(weir.MemStore))
+		l := weir.Must(weir.New(weir.SlidingLog{Limit: 60, Per: time.Minute}, weir.WithStore(shares)))
+		lease := func(d time.Duration) {
+			require.NoError(t, shares.Set(fleet.Membership{Members: 2, Until: time.Now().Add(d)}))
+		}
+		left := func() int { return kit.Take(t, l, "k", 0).Remaining }
+		for range 6 {
+			lease(20 * time.Second)
+			assert.Zero(t, left())
+			time.Sleep(10 * time.Second)
+		}
+		assert.Equal(t, 30, left())
+		time.Sleep(10*time.Second - 1)
+		assert.Equal(t, 30, left())
+		time.Sleep(1)
+		assert.Zero(t, left())
+		assert.Equal(t, weir.Result{RetryAfter: time.Minute, ResetAfter: time.Minute}, kit.Take(t, l, "k", 1))
+
+		lease(time.Hour)
+		time.Sleep(time.Minute - 1)
+		assert.Zero(t, left())
+		assert.Equal(t, time.Duration(1), kit.Take(t, l, "k", 1).RetryAfter)
+		time.Sleep(1)
+		assert.Equal(t, 30, left())
+
+		lease(-time.Second)
+		assert.Zero(t, left())
+		lease(time.Hour)
+		assert.Zero(t, left())
+	})
+}
+
+// What is given back frees no more than it was charged, also by another limiter of the name.
+func TestShares_GiveBackAfterAChange(t *testing.T) {
+	ctx := context.Background()
+	synctest.Test(t, func(t *testing.T) {
+		shares := sharesOf(t, new(weir.MemStore), 0, 1)
+		p := weir.SlidingLog{Limit: 60, Per: time.Minute}
+		l := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
+		other := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
+		require.True(t, kit.Take(t, l, "k", 60).Allowed)
+		set(t, shares, 0, 3)
+		for range 6 { // each frees a place, of the three that an event takes now
+			require.NoError(t, l.Return(ctx, "k", 1))
+			require.NoError(t, other.Return(ctx, "k", 1))
+		}
+		assert.Equal(t, 4, kit.Take(t, l, "k", 0).Remaining)
+
+		time.Sleep(time.Minute)
+		assert.Equal(t, 20, kit.Take(t, l, "k", 0).Remaining)
+		require.True(t, kit.Take(t, l, "k", 20).Allowed)
+		require.NoError(t, l.Return(ctx, "k", 5))
+		require.NoError(t, other.Return(ctx, "k", 5))
+		assert.Equal(t, 10, kit.Take(t, l, "k", 0).Remaining)
+
+		reserved := kit.Reserve(t, l, 10)
+		require.NoError(t, reserved.Settle(ctx, 4))
+		assert.Equal(t, 6, kit.Take(t, l, "k", 0).Remaining)
+		reserved = kit.Reserve(t, l, 6)
+		set(t, shares, 0, 2)
+		time.Sleep(time.Minute)
+		require.NoError(t, reserved.Cancel(ctx)) // of it nothing counts any more
+		assert.Equal(t, 30, kit.Take(t, l, "k", 0).Remaining)
+	})
+}
+
+// Wait serves in order, at the rate of the share, and Reserve books nothing ahead.
+func TestShares_Wait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shares := sharesOf(t, new(weir.MemStore), 0, 2)
+		l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 2}, weir.WithStore(shares)))
+		start, order := time.Now(), make(chan int, 5)
+		for i := range 5 {
+			go func() {
+				assert.NoError(t, l.Wait(context.Background(), "k", 1))
+				order <- i
+			}()
+			synctest.Wait()
+		}
+		for i := range 5 {
+			assert.Equal(t, i, <-order)
+			assert.Equal(t, time.Duration(i)*200*time.Millisecond, time.Since(start))
+		}
+		r := kit.Reserve(t, l, 1)
+		assert.False(t, r.Allowed)
+		assert.ErrorIs(t, l.Wait(context.Background(), "k", 2), weir.ErrNeverFits)
+	})
+}
+
+// Set returns when no decision by the earlier membership is under way.
+func TestShares_SetWaitsForDecisions(t *testing.T) {
+	mem, asked := new(weir.MemStore), 0
+	var shares *fleet.Shares
+	var isSet atomic.Bool
+	done := make(chan bool)
+	shares = sharesOf(t, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		asked++
+		go func() {
+			defer close(done)
+			assert.NoError(t, shares.Set(fleet.Membership{}))
+			isSet.Store(true)
+		}()
+		for range 1000 {
+			runtime.Gosched() // Set would have the time
+		}
+		assert.False(t, isSet.Load())
+		return mem.Do(ctx, r)
+	}), 0, 1)
+	l := weir.Must(weir.New(weir.FixedWindow{Limit: 2, Per: time.Hour}, weir.WithStore(shares)))
+	assert.True(t, l.Allow("k"))
+	<-done
+	assert.False(t, l.Allow("k"))
+	assert.Equal(t, 1, asked)
+}
+
+// An outage grants the limit once, and not once in each process.
+func TestShares_AsSecondStore(t *testing.T) {
+	for n := 1; n <= 8; n++ {
+		sum := 0
+		for i := range n {
+			down := new(kit.Faulty)
+			down.Down.Store(true)
+			l, _ := kit.Frozen(weir.SlidingLog{Limit: 80, Per: time.Hour}, weir.WithStore(
+				fleet.Fallback(down, sharesOf(t, new(weir.MemStore), i, n), fleet.FallbackOptions{})))
+			for r := kit.Take(t, l, "k", 1); r.Allowed; r = kit.Take(t, l, "k", 1) {
+				require.True(t, r.Degraded)
+				sum++
+			}
+		}
+		assert.Equal(t, 80-80%n, sum)
+	}
+}
+
+func TestShares_Errors(t *testing.T) {
+	ctx := context.Background()
+	for _, test := range []struct {
+		m    fleet.Membership
+		want string
+	}{
+		{fleet.Membership{Members: -1}, "weir: Membership.Members is -1, must be at least 0"},
+		{fleet.Membership{Index: 1}, "weir: Membership.Index is 1, must be from 0 to 0"},
+		{fleet.Membership{Members: 3, Index: -1}, "weir: Membership.Index is -1, must be from 0 to 2"},
+		{fleet.Membership{Members: 3, Index: 3}, "weir: Membership.Index is 3, must be from 0 to 2"},
+	} {
+		shares := sharesOf(t, new(weir.MemStore), 0, 1)
+		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(shares)))
+		require.EqualError(t, shares.Set(test.m), test.want)
+		assert.False(t, l.Allow("k"))
+	}
+
+	zero := new(fleet.Shares)
+	require.EqualError(t, zero.Set(fleet.Membership{}), "weir: these Shares are zero, must be made by NewShares")
+	_, err := zero.Do(ctx, weir.Request{})
+	require.EqualError(t, err, "weir: these Shares are zero, must be made by NewShares")
+	require.EqualError(t, weir.Accept(zero, nil), "weir: these Shares are zero, must be made by NewShares")
+
+	down := new(kit.Faulty)
+	down.Down.Store(true)
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Hour}, weir.WithStore(sharesOf(t, down, 0, 2))))
+	_, err = l.Take(ctx, "k", 1)
+	require.ErrorIs(t, err, kit.ErrStore)
+	_, _, err = l.TakeUpTo(ctx, "k", 1)
+	require.ErrorIs(t, err, kit.ErrStore)
+}
+
+// However many plans there are, few are remembered, and each keeps its share.
+func TestShares_ManyPlans(t *testing.T) {
+	shares := sharesOf(t, new(weir.MemStore), 0, 2)
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(shares),
+		weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy {
+			var limit int
+			_, _ = fmt.Sscan(key, &limit)
+			return weir.TokenBucket{Limit: limit, Per: time.Hour}
+		})))
+	for range 2 {
+		for i := 1; i <= 20_000; i++ {
+			require.Equal(t, max(i/2, 1), kit.Take(t, l, fmt.Sprint(i), 0).Limit)
+		}
+	}
+}
+
+func TestShares_Concurrent(t *testing.T) {
+	shares := sharesOf(t, new(weir.MemStore), 0, 2)
+	l := weir.Must(weir.New(weir.SlidingLog{Limit: 1000, Per: time.Hour}, weir.WithStore(shares)))
+	granted := make([]int, 8)
+	var all sync.WaitGroup
+	for i := range granted {
+		all.Go(func() {
+			for range 200 {
+				if l.Allow("k") {
+					granted[i]++
+				}
+				n, _, err := l.TakeUpTo(context.Background(), "k", 2)
+				assert.NoError(t, err)
+				granted[i] += n
+			}
+		})
+	}
+	for i := range 100 {
+		set(t, shares, 0, 2+i%2)
+	}
+	all.Wait()
+	sum := 0
+	for _, n := range granted {
+		sum += n
+	}
+	assert.LessOrEqual(t, sum, 500)
+	assert.GreaterOrEqual(t, sum, 333)
+}
+
+// A decision on a known key allocates nothing, whatever the share.
+func TestShares_Allocs(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		shares := sharesOf(t, new(weir.MemStore), 0, n)
+		require.NoError(t, shares.Set(fleet.Membership{Members: n, Until: time.Now().Add(century)}))
+		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1e6, Per: time.Hour}, weir.WithStore(shares)))
+		assert.Zero(t, kit.AllocsPerRun(100, func() { l.Allow("k") }))
+		assert.Zero(t, kit.AllocsPerRun(100, func() { kit.Take(t, l, "k", 1) }))
+	}
+}
+
+func BenchmarkShares(b *testing.B) {
+	policy := weir.TokenBucket{Limit: 1e8, Per: century}
+	mem := new(weir.MemStore)
+	leased := sharesOf(b, mem, 0, 3)
+	if err := leased.Set(fleet.Membership{Members: 3, Until: time.Now().Add(century)}); err != nil {
+		b.Fatal(err)
+	}
+	for _, store := range []struct {
+		name string
+		weir.Store
+	}{
+		{"memory", kit.StoreFunc(mem.Do)},
+		{"shares", sharesOf(b, mem, 0, 3)},
+		{"leased", leased},
+	} {
+		l := weir.Must(weir.New(policy, weir.WithStore(store.Store)))
+		ask := func() { _, _ = l.Take(context.Background(), "203.0.113.77:443", 1) }
+		b.Run("store="+store.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				ask()
+			}
+		})
+		b.Run("store="+store.name+"/parallel", func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					ask()
+				}
+			})
+		})
+	}
+}
