@@ -71,8 +71,8 @@ import (
 // events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a span after
 // a change of members, fewer events may be freed than were given back.
 //
-// Shares is safe for concurrent use. A decision takes some 20 ns longer than without it, and
-// allocates nothing.
+// Shares is safe for concurrent use. A decision in front of a MemStore takes a fifth longer than
+// without it, and with an Until half as long again. It allocates nothing.
 type Shares struct {
 	store weir.Store
 	plans sync.Map // of *weir.Plan: its *divided

@@ -3,9 +3,7 @@ package fleet_test
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,7 +106,7 @@ func TestShares_Result(t *testing.T) {
 	assert.Equal(t, weir.Result{Allowed: true, Limit: 33, Remaining: 3, ResetAfter: 90 * time.Second}, kit.Take(t, l, "k", 30))
 	assert.Equal(t, weir.Result{Limit: 33, Remaining: 3, RetryAfter: 2 * time.Second, ResetAfter: 90 * time.Second}, kit.Take(t, l, "k", 4))
 	assert.Equal(t, weir.Never, kit.Take(t, l, "k", 34).RetryAfter)
-	assert.Equal(t, weir.Never, kit.Take(t, l, "k", 1<<62).RetryAfter)
+	assert.Equal(t, weir.Never, kit.Take(t, l, "k", math.MaxInt).RetryAfter)
 	clock.Time = clock.Add(2 * time.Second)
 	assert.True(t, kit.Take(t, l, "k", 4).Allowed)
 
@@ -129,7 +127,7 @@ func TestShares_UpTo(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 30, n)
 	assert.Equal(t, 3, r.Remaining)
-	n, r, err = l.TakeUpTo(ctx, "k", 1<<62)
+	n, r, err = l.TakeUpTo(ctx, "k", math.MaxInt)
 	require.NoError(t, err)
 	assert.Equal(t, 3, n)
 	assert.True(t, r.Allowed)
@@ -161,86 +159,6 @@ func TestShares_UpToWhileOthersTake(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 25, n)
 	assert.Zero(t, r.Remaining)
-}
-
-// spanOf is how long a key that is used up now takes to recover.
-func spanOf(t *testing.T, p weir.Policy) time.Duration {
-	k := kit.NewKey(t, p)
-	now := time.Now().UnixNano()
-	k.Fill(now)
-	return time.Duration(k.Expiry(k.State) - now)
-}
-
-// A larger share counts after a span, to the nanosecond, and a smaller one at once.
-func TestShares_SpanOfAChange(t *testing.T) {
-	kit.EachInBubble(t, append(kit.AllPolicies(60, time.Minute), kit.MorePolicies(60, time.Minute)...), func(t *testing.T, p weir.Policy) {
-		time.Sleep(12345 * time.Millisecond) // the epoch of a bubble is the start of all windows
-		shares := fleet.NewShares(new(weir.MemStore))
-		l := weir.Must(weir.New(p, weir.WithStore(shares)))
-		whole := kit.NewKey(t, p).Look(0).Limit
-		left := func() int { return kit.Take(t, l, "k", 0).Remaining }
-		grows := func(from, to int) {
-			t.Helper()
-			span := spanOf(t, p)
-			assert.Equal(t, from, left())
-			if from == 0 {
-				assert.Equal(t, span, kit.Take(t, l, "k", 1).RetryAfter)
-			}
-			time.Sleep(span - 1)
-			assert.Equal(t, from, left())
-			time.Sleep(1)
-			assert.Equal(t, to, left())
-		}
-		assert.Zero(t, left())
-		set(t, shares, 0, 2)
-		if _, leaky := p.(weir.LeakyBucket); leaky {
-			grows(0, whole)
-			return
-		}
-		grows(0, whole/2)
-		set(t, shares, 0, 1)
-		grows(whole/2, whole)
-		set(t, shares, 0, 3)
-		assert.Equal(t, whole/3, left())
-		set(t, shares, 0, 2)
-		time.Sleep(spanOf(t, p) / 2)
-		set(t, shares, 0, 1)
-		time.Sleep(1)
-		set(t, shares, 1, 3) // as it was, before any of that counted
-		assert.Equal(t, whole/3, left())
-	})
-}
-
-// Shares that grow one after the other count one after the other.
-func TestShares_GrowsInSteps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shares := sharesOf(t, new(weir.MemStore), 0, 6)
-		l := weir.Must(weir.New(weir.SlidingLog{Limit: 60, Per: 6 * time.Second}, weir.WithStore(shares)))
-		var got []int
-		for i := range 12 {
-			if n := 6 - i; n > 0 {
-				set(t, shares, 0, n)
-			}
-			got = append(got, kit.Take(t, l, "k", 0).Remaining)
-			time.Sleep(time.Second)
-		}
-		assert.Equal(t, []int{10, 10, 10, 10, 10, 10, 10, 12, 15, 20, 30, 60}, got)
-	})
-}
-
-// A request that will fit when the share has grown is told when, and not that it never fits.
-func TestShares_RetryAfterGrowth(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shares := sharesOf(t, new(weir.MemStore), 0, 3)
-		l := weir.Must(weir.New(weir.SlidingLog{Limit: 90, Per: time.Minute}, weir.WithStore(shares)))
-		assert.Equal(t, weir.Never, kit.Take(t, l, "k", 40).RetryAfter)
-		set(t, shares, 0, 2)
-		time.Sleep(time.Second)
-		assert.Equal(t, 59*time.Second, kit.Take(t, l, "k", 40).RetryAfter)
-		assert.Equal(t, weir.Never, kit.Take(t, l, "k", 46).RetryAfter)
-		require.NoError(t, l.Wait(context.Background(), "k", 40))
-		assert.True(t, l.Allow("k"))
-	})
 }
 
 // A process without a share denies as a used-up key does. It looks, charges what has happened, and
@@ -285,75 +203,6 @@ func (endless) Decide(state []uint64, _ int64, _ weir.Ask) ([]uint64, weir.Answe
 	return state, weir.Answer{Result: weir.Result{Allowed: true, Limit: 1 << 30, Remaining: 1 << 30}}
 }
 
-// A membership ends by itself, and a process that comes back waits as a new one does.
-func TestShares_Until(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shares := fleet.NewShares(new(weir.MemStore))
-		l := weir.Must(weir.New(weir.SlidingLog{Limit: 60, Per: time.Minute}, weir.WithStore(shares)))
-		lease := func(d time.Duration) {
-			require.NoError(t, shares.Set(fleet.Membership{Members: 2, Until: time.Now().Add(d)}))
-		}
-		left := func() int { return kit.Take(t, l, "k", 0).Remaining }
-		for range 6 {
-			lease(20 * time.Second)
-			assert.Zero(t, left())
-			time.Sleep(10 * time.Second)
-		}
-		assert.Equal(t, 30, left())
-		time.Sleep(10*time.Second - 1)
-		assert.Equal(t, 30, left())
-		time.Sleep(1)
-		assert.Zero(t, left())
-		assert.Equal(t, weir.Result{RetryAfter: time.Minute, ResetAfter: time.Minute}, kit.Take(t, l, "k", 1))
-
-		lease(time.Hour)
-		time.Sleep(time.Minute - 1)
-		assert.Zero(t, left())
-		assert.Equal(t, time.Duration(1), kit.Take(t, l, "k", 1).RetryAfter)
-		time.Sleep(1)
-		assert.Equal(t, 30, left())
-
-		lease(-time.Second)
-		assert.Zero(t, left())
-		lease(time.Hour)
-		assert.Zero(t, left())
-	})
-}
-
-// What is given back frees no more than it was charged, also by another limiter of the name.
-func TestShares_GiveBackAfterAChange(t *testing.T) {
-	ctx := context.Background()
-	synctest.Test(t, func(t *testing.T) {
-		shares := sharesOf(t, new(weir.MemStore), 0, 1)
-		p := weir.SlidingLog{Limit: 60, Per: time.Minute}
-		l := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
-		other := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
-		require.True(t, kit.Take(t, l, "k", 60).Allowed)
-		set(t, shares, 0, 3)
-		for range 6 { // each frees a place, of the three that an event takes now
-			require.NoError(t, l.Return(ctx, "k", 1))
-			require.NoError(t, other.Return(ctx, "k", 1))
-		}
-		assert.Equal(t, 4, kit.Take(t, l, "k", 0).Remaining)
-
-		time.Sleep(time.Minute)
-		assert.Equal(t, 20, kit.Take(t, l, "k", 0).Remaining)
-		require.True(t, kit.Take(t, l, "k", 20).Allowed)
-		require.NoError(t, l.Return(ctx, "k", 5))
-		require.NoError(t, other.Return(ctx, "k", 5))
-		assert.Equal(t, 10, kit.Take(t, l, "k", 0).Remaining)
-
-		reserved := kit.Reserve(t, l, 10)
-		require.NoError(t, reserved.Settle(ctx, 4))
-		assert.Equal(t, 6, kit.Take(t, l, "k", 0).Remaining)
-		reserved = kit.Reserve(t, l, 6)
-		set(t, shares, 0, 2)
-		time.Sleep(time.Minute)
-		require.NoError(t, reserved.Cancel(ctx)) // of it nothing counts any more
-		assert.Equal(t, 30, kit.Take(t, l, "k", 0).Remaining)
-	})
-}
-
 // Wait serves in order, at the rate of the share, and Reserve books nothing ahead.
 func TestShares_Wait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -375,32 +224,6 @@ func TestShares_Wait(t *testing.T) {
 		assert.False(t, r.Allowed)
 		assert.ErrorIs(t, l.Wait(context.Background(), "k", 2), weir.ErrNeverFits)
 	})
-}
-
-// Set returns when no decision by the earlier membership is under way.
-func TestShares_SetWaitsForDecisions(t *testing.T) {
-	mem, asked := new(weir.MemStore), 0
-	var shares *fleet.Shares
-	var isSet atomic.Bool
-	done := make(chan bool)
-	shares = sharesOf(t, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		asked++
-		go func() {
-			defer close(done)
-			assert.NoError(t, shares.Set(fleet.Membership{}))
-			isSet.Store(true)
-		}()
-		for range 1000 {
-			runtime.Gosched() // Set would have the time
-		}
-		assert.False(t, isSet.Load())
-		return mem.Do(ctx, r)
-	}), 0, 1)
-	l := weir.Must(weir.New(weir.FixedWindow{Limit: 2, Per: time.Hour}, weir.WithStore(shares)))
-	assert.True(t, l.Allow("k"))
-	<-done
-	assert.False(t, l.Allow("k"))
-	assert.Equal(t, 1, asked)
 }
 
 // An outage grants the limit once, and not once in each process.
@@ -467,35 +290,6 @@ func TestShares_ManyPlans(t *testing.T) {
 			require.Equal(t, max(i/2, 1), kit.Take(t, l, fmt.Sprint(i), 0).Limit)
 		}
 	}
-}
-
-func TestShares_Concurrent(t *testing.T) {
-	shares := sharesOf(t, new(weir.MemStore), 0, 2)
-	l := weir.Must(weir.New(weir.SlidingLog{Limit: 1000, Per: time.Hour}, weir.WithStore(shares)))
-	granted := make([]int, 8)
-	var all sync.WaitGroup
-	for i := range granted {
-		all.Go(func() {
-			for range 200 {
-				if l.Allow("k") {
-					granted[i]++
-				}
-				n, _, err := l.TakeUpTo(context.Background(), "k", 2)
-				assert.NoError(t, err)
-				granted[i] += n
-			}
-		})
-	}
-	for i := range 100 {
-		set(t, shares, 0, 2+i%2)
-	}
-	all.Wait()
-	sum := 0
-	for _, n := range granted {
-		sum += n
-	}
-	assert.LessOrEqual(t, sum, 500)
-	assert.GreaterOrEqual(t, sum, 333)
 }
 
 // A decision on a known key allocates nothing, whatever the share.
