@@ -2,6 +2,8 @@ package fleet_test
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A disorder is what processes do wrong.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
 )
