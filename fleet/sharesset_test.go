@@ -40,9 +40,9 @@ func TestShares_SpanOfAChange(t *testing.T) {
 			if from == 0 {
 				assert.Equal(t, span, kit.Take(t, l, "k", 1).RetryAfter)
 			}
-			time.Sleep(span - 1)
+			time.Sleep(span - time.Nanosecond)
 			assert.Equal(t, from, left())
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			assert.Equal(t, to, left())
 		}
 		assert.Zero(t, left())
@@ -59,7 +59,7 @@ func TestShares_SpanOfAChange(t *testing.T) {
 		set(t, shares, 0, 2)
 		time.Sleep(spanOf(t, p) / 2)
 		set(t, shares, 0, 1)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		set(t, shares, 1, 3) // as it was, before any of that counted
 		assert.Equal(t, whole/3, left())
 	})
@@ -114,7 +114,7 @@ func TestShares_Until(t *testing.T) {
 		assert.Equal(t, 30, left())
 		time.Sleep(10*time.Second - 1)
 		assert.Equal(t, 30, left())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		assert.Zero(t, left())
 		assert.Equal(t, weir.Result{RetryAfter: time.Minute, ResetAfter: time.Minute}, kit.Take(t, l, "k", 1))
 
@@ -122,7 +122,7 @@ func TestShares_Until(t *testing.T) {
 		time.Sleep(time.Minute - 1)
 		assert.Zero(t, left())
 		assert.Equal(t, time.Duration(1), kit.Take(t, l, "k", 1).RetryAfter)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		assert.Equal(t, 30, left())
 
 		lease(-time.Second)
