@@ -161,48 +161,6 @@ func TestShares_UpToWhileOthersTake(t *testing.T) {
 	assert.Zero(t, r.Remaining)
 }
 
-// A process without a share denies as a used-up key does. It looks, charges what has happened, and
-// resets.
-func TestShares_NoShare(t *testing.T) {
-	ctx := context.Background()
-	shares := sharesOf(t, new(weir.MemStore), 3, 8)
-	l, _ := kit.Frozen(weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.WithStore(shares))
-	denied := weir.Result{RetryAfter: time.Hour, ResetAfter: time.Hour}
-	assert.Equal(t, denied, kit.Take(t, l, "k", 1))
-	assert.Equal(t, weir.Result{Allowed: true, ResetAfter: time.Hour}, kit.Take(t, l, "k", 0))
-	assert.Equal(t, weir.Never, kit.Take(t, l, "k", 4).RetryAfter)
-	n, r, err := l.TakeUpTo(ctx, "k", 9)
-	require.NoError(t, err)
-	assert.Zero(t, n)
-	assert.Equal(t, denied, r)
-	assert.False(t, l.Allow("k"))
-
-	reserved, err := l.Reserve(ctx, "k", 0)
-	require.NoError(t, err)
-	require.NoError(t, reserved.Settle(ctx, 1))
-	require.NoError(t, l.Return(ctx, "k", 0))
-	set(t, shares, 0, 1)
-	shares.Settle()
-	assert.Equal(t, 2, kit.Take(t, l, "k", 0).Remaining)
-	require.NoError(t, l.Reset(ctx, "k"))
-	assert.Equal(t, 3, kit.Take(t, l, "k", 0).Remaining)
-
-	// A policy without a limit is not granted either.
-	unlimited, _ := kit.Frozen(endless{}, weir.WithStore(fleet.NewShares(new(weir.MemStore))))
-	assert.Equal(t, weir.Result{RetryAfter: weir.Never}, kit.Take(t, unlimited, "k", 1))
-}
-
-// endless is a policy that grants everything.
-type endless struct{}
-
-func (endless) Decider() (weir.Decider, error) { return endless{}, nil }
-func (endless) Words() int                     { return 1 }
-func (endless) Expiry([]uint64) int64          { return 0 }
-
-func (endless) Decide(state []uint64, _ int64, _ weir.Ask) ([]uint64, weir.Answer) {
-	return state, weir.Answer{Result: weir.Result{Allowed: true, Limit: 1 << 30, Remaining: 1 << 30}}
-}
-
 // Wait serves in order, at the rate of the share, and Reserve books nothing ahead.
 func TestShares_Wait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
