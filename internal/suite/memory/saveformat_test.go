@@ -77,10 +77,16 @@ func TestFileOfTheFirstRelease(t *testing.T) {
 // Any bytes are an error that changes nothing, or a store that can be saved and loaded again. The
 // checksum is set right: else all would be the one error.
 func FuzzLoad(f *testing.F) {
-	file := saved(f, full(f))
-	f.Add(file[:len(file)-sha256.Size])
-	file = saved(f, new(weir.MemStore))
-	f.Add(file[:len(file)-sha256.Size])
+	for i, p := range everyPolicy { // small files: the fuzzer takes long to make one smaller
+		store := new(weir.MemStore)
+		l := weir.Must(weir.New(p, weir.WithStore(store), weir.WithClock(&kit.HandClock{Time: time.Unix(1, 0)})))
+		l.Allow("k")
+		require.NoError(f, l.SetPolicy(f.Context(), everyPolicy[(i+1)%len(everyPolicy)]))
+		l.Allow("k")
+		l.Allow("another")
+		file := saved(f, store)
+		f.Add(file[:len(file)-sha256.Size])
+	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		store := &weir.MemStore{MaxKeys: 10}
 		if store.Load(signed(file)) != nil {
