@@ -99,8 +99,8 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 // On an error the Result is zero, which denies. The errors are those of Take: an n below 0, a ctx
 // that has ended, an invalid policy of [WithPolicyFor], or a failure of the store.
 //
-// To avoid allocations, use one slice again and again. results may be nil. TakeByComponent is safe
-// for concurrent use, if each call has a slice of its own.
+// To avoid allocations, use one slice again and again. If results is nil, only the Result is
+// returned. TakeByComponent is safe for concurrent use, if each call has a slice of its own.
 func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
 	if results == nil {
 		results = new([]Result)

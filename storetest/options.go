@@ -78,8 +78,9 @@ func Hangs(hang func(s weir.Store) (resume func())) Option {
 // ServerExpiry is for a store whose server drops expired states by real time, while Run drives the
 // time by which the store decides. Such a store needs two forms in its test:
 //
-//   - The stores that are passed to Run keep each state for longer, by an hour at least. Otherwise a
-//     state is dropped while the clock of Run stands still. A state may always expire late.
+//   - The stores that are passed to Run must keep each state an hour longer than a request asks
+//     for. Otherwise the server drops a state while the clock of Run stands still. A state may
+//     always expire late.
 //   - newStore makes a store as it is in production. Limiters on it have the system's clock. Run
 //     checks that each state is kept for as long as it matters, whether that is a fraction of a
 //     second, years, or for ever.
