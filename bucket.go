@@ -121,7 +121,7 @@ func (b *bucket) Hold(_ int64, charges []Charge) Hold {
 	if b.spaced || len(charges) != 1 {
 		return Hold{}
 	}
-	left := max(charges[0].For-1, 0) // it was rounded up
+	left := charges[0].For
 	charges[0].N = 0
 	return Hold{For: left, Most: b.rate.Events(b.rate.Units(int64(left))), Over: left, Span: b.rate.Ceil(b.full)}
 }

@@ -16,9 +16,9 @@ import (
 type Holder interface {
 	Decider
 
-	// Hold returns how long the events of a grant may be held before they are used. at is the instant
-	// of the grant, and charges are its charges. If the policy keeps no charges, they are one Charge,
-	// of all the events until ResetAfter.
+	// Hold returns how long the events of a grant may be held before they are used. at is the
+	// instant of the grant, and charges are its charges. If the policy keeps no charges, they are
+	// one Charge, of all the events until ResetAfter.
 	//
 	// Hold sets N to 0 in the charges that must stay as they are when events are given back unused.
 	Hold(at int64, charges []Charge) Hold
@@ -63,13 +63,14 @@ func (h Hold) Left(passed time.Duration) int {
 // Within returns for how long after the grant n events may be unused: until then, Left is at least
 // n. An n below 1 counts as 1.
 func (h Hold) Within(n int) time.Duration {
+	n = max(n, 1)
 	switch {
 	case h.Over <= 0:
 		return max(h.For, 0)
 	case n > h.Most:
 		return 0
 	}
-	hi, lo := bits.Mul64(uint64(max(n, 1)), uint64(h.Over))
+	hi, lo := bits.Mul64(uint64(n), uint64(h.Over))
 	used, rest := bits.Div64(hi, lo, uint64(h.Most))
 	if rest > 0 {
 		used++

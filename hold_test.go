@@ -39,8 +39,8 @@ type holder struct {
 // left returns what the holder may still use at an instant.
 func (h *holder) left(now int64) int { return min(h.n, h.Left(time.Duration(now-h.at))) }
 
-// holders share a key of a policy. They take events, use them as long as they may hold them, and give
-// some back.
+// holders share a key of a policy. They take events, use them as long as they may hold them, and
+// give some back.
 type holders struct {
 	weir.Holder
 	state, used []uint64 // what the holders took, and what they used
@@ -49,8 +49,8 @@ type holders struct {
 	wrong       bool // leaves out that a bucket's events are earned again
 }
 
-// A holder that holds events for no longer than it may uses no more than the policy grants: each use
-// is granted by a state that counts uses alone.
+// A holder that holds events for no longer than it may uses no more than the policy grants: each
+// use is granted by a state that counts uses alone.
 func (h *holders) step(t *testing.T, rng *rand.Rand, p weir.Policy) (over bool) {
 	h.now += rng.Int64N(int64(30 * time.Millisecond))
 	switch i := rng.IntN(len(h.all)); rng.IntN(3) {
@@ -173,7 +173,7 @@ func TestHold(t *testing.T) {
 		{
 			weir.TokenBucket{Limit: 100, Per: time.Second},
 			0,
-			[]weir.Charge{{N: 10, For: 500*time.Millisecond + 1}},
+			[]weir.Charge{{N: 10, For: 500 * time.Millisecond}},
 			weir.Hold{For: 500 * time.Millisecond, Most: 50, Over: 500 * time.Millisecond, Span: time.Second},
 			0,
 		},
@@ -214,13 +214,13 @@ func TestHold(t *testing.T) {
 		},
 		{
 			weir.All(weir.FixedWindow{Limit: 100, Per: time.Minute}, weir.TokenBucket{Limit: 100, Per: time.Second}), 70 * time.Second,
-			[]weir.Charge{{N: 10, For: 50 * time.Second}, {N: 10, For: 500*time.Millisecond + 1}},
+			[]weir.Charge{{N: 10, For: 50 * time.Second}, {N: 10, For: 500 * time.Millisecond}},
 			weir.Hold{For: 500 * time.Millisecond, Most: 50, Over: 500 * time.Millisecond, Span: time.Second},
 			10,
 		},
 		{ // the first earns slowly, the second has hardly been used
 			weir.All(weir.TokenBucket{Limit: 1, Per: time.Second}, weir.TokenBucket{Limit: 100, Per: time.Second}), 0,
-			[]weir.Charge{{N: 10, For: 10*time.Second + 1}, {N: 10, For: 500*time.Millisecond + 1}},
+			[]weir.Charge{{N: 10, For: 10 * time.Second}, {N: 10, For: 500 * time.Millisecond}},
 			weir.Hold{For: 500 * time.Millisecond, Most: 10, Over: 500 * time.Millisecond, Span: time.Second},
 			0,
 		},

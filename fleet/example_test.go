@@ -24,6 +24,32 @@ func (s *redis) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	return s.MemStore.Do(ctx, r)
 }
 
+// A busy key is decided from memory. What the process holds is counted in the shared store already.
+func ExampleLease() {
+	shared := new(redis)
+	store := fleet.Lease(shared, fleet.LeaseOptions{})
+	limiter := weir.Must(weir.New(weir.FixedWindow{Limit: 10_000, Per: time.Hour}, weir.WithStore(store)))
+
+	granted := 0
+	for range 5000 {
+		if limiter.Allow("ada") {
+			granted++
+		}
+	}
+	fmt.Println(granted, "granted, seldom asked:", shared.asked < 250)
+
+	// When the process ends, the store gets back what was not used.
+	if err := store.Release(context.Background()); err != nil {
+		panic(err)
+	}
+	result, _ := limiter.Take(context.Background(), "ada", 0)
+	fmt.Println(result.Remaining, "left")
+
+	// Output:
+	// 5000 granted, seldom asked: true
+	// 5000 left
+}
+
 // While the store fails everything is granted.
 func ExampleFailOpen() {
 	store := new(redis)

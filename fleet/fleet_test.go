@@ -50,6 +50,13 @@ var notMadeRight = []struct {
 			"weir: FallbackOptions.MaxInFlight is -3, must be at least 0",
 	},
 	{fleet.Fallback(new(weir.MemStore), nil, fleet.FallbackOptions{}), "weir: Fallback with a nil second store, must be a Store"},
+	{
+		fleet.Lease(nil, fleet.LeaseOptions{MaxAge: -1, MaxKeys: -2}),
+		"weir: Lease with a nil store, must be a Store\n" +
+			"weir: LeaseOptions.MaxKeys is -2, must be from 0 to 10000000\n" +
+			"weir: LeaseOptions.MaxAge is -1ns, must be at least 0",
+	},
+	{fleet.Lease(badMem, fleet.LeaseOptions{}), "weir: MemStore.MaxKeys is -1, must be at least 0"},
 }
 
 // A store that was not made right decides nothing, and tells all that is wrong with it, however

@@ -1,0 +1,248 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// LeaseOptions are how a [LeaseStore] behaves. The zero value of every field is a good default.
+type LeaseOptions struct {
+	// MaxAge is the longest time that events are held before they are used; 0 means one second. A
+	// policy may allow less. A Reset by another process goes unnoticed for at most that long.
+	MaxAge time.Duration
+
+	// MaxKeys is the largest number of keys that are watched, and leased if they are busy. It is at
+	// most 10,000,000; 0 means 10,000. A key takes some 500 bytes. Keys without a lease make room
+	// for others. If all have leases, requests for other keys go to the store.
+	MaxKeys int
+
+	// Report, if not nil, is called with the error if unused events cannot be given back. They then
+	// stay charged until their window ends. Nobody else sees that error. Calls can overlap.
+	Report func(error)
+}
+
+// Lease returns a store that takes events of busy keys from s ahead of need, hands them out from
+// memory, and gives back what it does not use. Processes that share s then decide on most requests
+// as fast as with a [weir.MemStore], and together never grant more than the policy.
+//
+// It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow], and
+// [weir.All] of these, if the limit is at least 100. A bucket must also earn 22 events within MaxAge.
+// All else goes to s as it is: requests for other policies, for keys that are asked rarely, and the
+// requests of Wait, Reserve, Return and TakeByComponent.
+//
+// Call [LeaseStore.Release] when the process ends. Without it, what the process holds is lost for a
+// while. docs/fleet.md tells what is promised, with figures, and how to stack it:
+//
+//	store := fleet.Lease(
+//		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
+//		fleet.LeaseOptions{})
+//	defer store.Release(ctx)
+//
+// A lease bridges no outage. The events of a Degraded answer are used, but not taken ahead of need.
+//
+// Answers that a LeaseStore gives itself differ from those of s:
+//
+//   - Remaining and ResetAfter are as of the last answer of s, less what this process has used
+//     since. Other processes may have used more.
+//   - RetryAfter of a denial is when this process asks s again. That may be denied, too.
+//   - DecidedBy is that of the last answer of s.
+//
+// A denial may also be early: another process may hold events that it does not use. They come back
+// when it gives them back, or within a fraction of the policy's Per.
+//
+// A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
+// for concurrent use. It has no goroutine and no timer while it holds no events that it could give
+// back.
+func Lease(s weir.Store, opts LeaseOptions) *LeaseStore {
+	l := &LeaseStore{store: s, maxAge: opts.MaxAge, report: opts.Report}
+	if l.maxAge == 0 {
+		l.maxAge = time.Second
+	}
+	maxKeys := opts.MaxKeys
+	if maxKeys == 0 {
+		maxKeys = 10_000
+	}
+	if l.fault = errors.Join(
+		checkStore("Lease", "store", s),
+		checkMaxLeases(maxKeys),
+		checkOption("LeaseOptions.MaxAge", l.maxAge),
+	); l.fault == nil {
+		l.keys = newLeaseTable(maxKeys)
+	}
+	return l
+}
+
+// maxLeases bounds the memory that a new LeaseStore allocates.
+const maxLeases = 10_000_000
+
+func checkMaxLeases(maxKeys int) error {
+	if maxKeys < 0 || maxKeys > maxLeases {
+		return fmt.Errorf("weir: LeaseOptions.MaxKeys is %d, must be from 0 to %d", maxKeys, maxLeases)
+	}
+	return nil
+}
+
+// A LeaseStore is a store that leases events of another. [Lease] makes it.
+type LeaseStore struct {
+	store  weir.Store
+	maxAge time.Duration
+	report func(error)
+	fault  error // of the options
+
+	keys      leaseTable
+	lastTerms atomic.Pointer[terms]
+	watch     leaseWatch
+
+	released atomic.Bool
+	backs    pending // give-backs that are under way
+}
+
+var _ weir.QuickStore = (*LeaseStore)(nil)
+
+// Accept implements [weir.Acceptor].
+func (s *LeaseStore) Accept(l *weir.KeyedLimiter) error {
+	if s.fault != nil {
+		return s.fault
+	}
+	return weir.Accept(s.store, l)
+}
+
+// TakeQuickly implements [weir.QuickStore]: it decides if the key has a lease.
+func (s *LeaseStore) TakeQuickly(p *weir.Plan, key string, n int) (r weir.Result, ok bool) {
+	if n < 1 {
+		return r, false
+	}
+	k := s.keys.find(p, key)
+	if k == nil {
+		return r, false
+	}
+	l := k.lease.Load()
+	if l == nil {
+		return r, false
+	}
+	return l.take(n, p.Now())
+}
+
+// Do implements [weir.Store].
+func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	if s.fault != nil {
+		return weir.Answer{}, s.fault
+	}
+	plain := r.N >= 0 && r.MaxWait <= 0 && r.Mode != weir.Regardless && r.Charges == nil && r.ByComponent == nil
+	if !plain && r.N >= 0 && !r.Forget || s.released.Load() {
+		return s.store.Do(ctx, r)
+	}
+	k := s.keys.find(r.Plan, r.Key)
+	if k == nil && !r.Forget && r.N > 0 && r.Mode == weir.AllOrNone {
+		if t := s.termsOf(r.Plan); t.span > 0 {
+			k = s.keys.add(t, r.Key)
+		}
+	}
+	switch {
+	case k == nil || r.N > k.limit && r.Mode == weir.AllOrNone:
+		return s.store.Do(ctx, r)
+	case r.N < 0:
+		a, err := s.store.Do(ctx, r)
+		k.reopen()
+		return a, err
+	case r.Forget:
+		return s.forget(ctx, k, r)
+	case r.N == 0:
+		return s.look(ctx, k, r)
+	case r.Mode == weir.UpTo:
+		return s.takeUpTo(ctx, k, r)
+	}
+	return s.take(ctx, k, r)
+}
+
+// look adds what is held here to what the store has.
+func (s *LeaseStore) look(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
+	a, err := s.store.Do(ctx, r)
+	if l := k.lease.Load(); err == nil && l != nil {
+		a.Remaining = min(a.Remaining+l.valid(r.Now()), a.Limit)
+	}
+	return a, err
+}
+
+// takeUpTo takes what is held here, and the rest from the store.
+func (s *LeaseStore) takeUpTo(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
+	held, result, now := s.takeHeld(k, r.N)
+	if held == r.N || held == 0 && result.RetryAfter > 0 {
+		return weir.Answer{Result: result, Granted: held, At: now}, nil
+	}
+	r.N -= held
+	a, err := s.store.Do(ctx, r)
+	switch {
+	case held == 0:
+		return a, err
+	case err != nil: // what is held is granted all the same
+		return weir.Answer{Result: result, Granted: held, At: now}, nil
+	}
+	a.Allowed, a.RetryAfter, a.Granted = true, 0, a.Granted+held
+	return a, nil
+}
+
+// takeHeld takes as many of n events as are held. If there are none, and the store is not to be
+// asked yet, the result is a denial with a RetryAfter.
+func (s *LeaseStore) takeHeld(k *leasedKey, n int) (held int, r weir.Result, now int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now = k.plan.Now()
+	l := k.lease.Load()
+	if l == nil {
+		return 0, r, now
+	}
+	for held = min(n, l.valid(now)); held > 0; held = min(n, l.valid(now)) {
+		left, ok := s.renew(k, l, held, now)
+		if ok {
+			return held, l.granted(left, now), now
+		}
+		l = k.lease.Load() // others have taken some meanwhile
+	}
+	r, _ = l.take(1, now)
+	return 0, r, now
+}
+
+// forget drops what is held of the key, and lets the store forget it. No lease is taken meanwhile.
+func (s *LeaseStore) forget(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
+	f, err := k.alone(ctx)
+	if err != nil {
+		return weir.Answer{}, err
+	}
+	defer k.land(f, false, nil)
+	s.keys.like(k, func(k *leasedKey) {
+		if l := k.lease.Swap(nil); l != nil {
+			l.end()
+		}
+	})
+	return s.store.Do(ctx, r)
+}
+
+// Release gives back all that is held, and waits until that is done, or ctx has ended. From then on
+// all requests go to the store behind. Call it when the process is about to end, before it closes
+// what the store behind needs.
+//
+// Events of a [weir.TokenBucket] are not given back. The bucket earns them again, within the time
+// in which it is filled.
+//
+// An error is that of ctx. Errors of give-backs are reported, as at other times. What was not given
+// back stays charged until its window ends. Release may be called again.
+func (s *LeaseStore) Release(ctx context.Context) error {
+	if s.fault != nil {
+		return s.fault
+	}
+	s.released.Store(true)
+	s.keys.all(func(k *leasedKey) {
+		if f, err := k.alone(ctx); err == nil {
+			s.drop(k)
+			k.land(f, false, nil)
+		}
+	})
+	s.watch.stop()
+	return s.backs.wait(ctx)
+}

@@ -1,0 +1,27 @@
+package fleet
+
+import "github.com/weir-go/weir"
+
+// Held is how many events of a key a store holds, and may use now.
+func (s *LeaseStore) Held(p *weir.Plan, key string) int {
+	if k := s.keys.find(p, key); k != nil {
+		if l := k.lease.Load(); l != nil {
+			return l.valid(p.Now())
+		}
+	}
+	return 0
+}
+
+// Watched is how many keys have events that are to be given back when they are not used, and
+// whether there is a timer for that.
+func (s *LeaseStore) Watched() (keys int, timer bool) {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	return len(s.watch.keys), s.watch.at != 0
+}
+
+// Keys is how many keys there are.
+func (s *LeaseStore) Keys() (n int) {
+	s.keys.all(func(*leasedKey) { n++ })
+	return n
+}

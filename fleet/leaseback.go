@@ -1,0 +1,252 @@
+package fleet
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// giveBackWithin is the longest time that a give-back takes.
+const giveBackWithin = time.Second
+
+// returnable returns how many of the unused events of a lease can be given back.
+func (k *leasedKey) returnable(l *lease, unused int) int {
+	if l.charges == nil || k.plan.Now() >= l.back {
+		return 0
+	}
+	return unused
+}
+
+// backLater gives back unused events of a lease that is closed, if they can be given back. It
+// requires that k.mu is held.
+func (s *LeaseStore) backLater(k *leasedKey, l *lease, unused int) {
+	if n := k.returnable(l, unused); n > 0 {
+		s.backs.begin()
+		go s.giveBack(k, l, n)
+	}
+}
+
+// drop ends the lease of a key, and gives back what is left of it.
+func (s *LeaseStore) drop(k *leasedKey) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l := k.lease.Swap(nil); l != nil {
+		left, dead := l.end()
+		s.backLater(k, l, left+dead)
+	}
+}
+
+// giveBack gives back n events of a lease. They go to where they were counted, and nowhere else. It
+// ends what s.backs has begun.
+func (s *LeaseStore) giveBack(k *leasedKey, l *lease, n int) {
+	defer s.backs.end()
+	err := errNoReply
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("weir: the store behind the Lease panicked: %v\n%s", p, debug.Stack())
+		}
+		if err != nil && s.report != nil {
+			s.report(err)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), giveBackWithin)
+	defer cancel()
+	charges := slices.Clone(l.charges)
+	_, err = s.store.Do(ctx, weir.Request{
+		Plan: k.plan, Key: k.key,
+		Ask: weir.Ask{N: -n, GrantedAt: l.at, Charges: &charges},
+	})
+}
+
+// pending counts what is under way.
+type pending struct {
+	mu   sync.Mutex
+	n    int
+	none chan struct{} // closed when n is 0; nil if nobody waits for that
+}
+
+func (p *pending) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.n++
+}
+
+func (p *pending) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n--; p.n == 0 && p.none != nil {
+		close(p.none)
+		p.none = nil
+	}
+}
+
+// wait waits until nothing is under way, or ctx has ended.
+func (p *pending) wait(ctx context.Context) error {
+	p.mu.Lock()
+	if p.n == 0 {
+		p.mu.Unlock()
+		return ctx.Err()
+	}
+	if p.none == nil {
+		p.none = make(chan struct{})
+	}
+	none := p.none
+	p.mu.Unlock()
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// backsAtOnce is the largest number of give-backs at a time.
+const backsAtOnce = 16
+
+// A leaseWatch looks for leases that nobody uses, with one timer. It looks at each lease from time
+// to time. If none of its events has been used since, they are given back.
+type leaseWatch struct {
+	mu    sync.Mutex // guards what follows; keys are locked before it
+	keys  watchHeap
+	timer *time.Timer
+	at    int64 // when the timer ends, in real time; 0 if it is not set
+}
+
+// watched is what a key knows of its watch. Its fields are guarded by the mutex of the key, but for
+// looks, which is guarded by that of the watch.
+type watched struct {
+	watching bool
+	saw      *lease
+	sawLeft  int64
+	looks    int64 // when to look next, in real time
+}
+
+// idle is for how long no event of a lease is used until the lease is given back. It requires that
+// k.mu is held.
+func (k *leasedKey) idle() time.Duration { return time.Duration(float64(k.time) * k.longer() / 2) }
+
+// add watches a key. It requires that k.mu is held.
+func (w *leaseWatch) add(s *LeaseStore, k *leasedKey) {
+	if k.watching {
+		return
+	}
+	k.watching = true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k.looks = realTime() + int64(k.idle())
+	heap.Push(&w.keys, k)
+	w.set(s)
+}
+
+// stop watches no key any more. Keys that are leased later are watched again.
+func (w *leaseWatch) stop() {
+	w.mu.Lock()
+	due := w.keys
+	w.keys, w.at = nil, 0
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.mu.Unlock()
+	for _, k := range due {
+		k.mu.Lock()
+		k.watching = false
+		k.mu.Unlock()
+	}
+}
+
+// set sets the timer for the first key. It requires that w.mu is held.
+func (w *leaseWatch) set(s *LeaseStore) {
+	switch {
+	case len(w.keys) == 0:
+		w.at = 0
+		return
+	case w.at != 0 && w.at <= w.keys[0].looks:
+		return
+	}
+	w.at = w.keys[0].looks
+	in := time.Duration(max(w.at-realTime(), 0))
+	if w.timer == nil {
+		w.timer = time.AfterFunc(in, func() { w.look(s) })
+	} else {
+		w.timer.Reset(in)
+	}
+}
+
+// look looks at the keys whose time has come.
+func (w *leaseWatch) look(s *LeaseStore) {
+	w.mu.Lock()
+	w.at = 0
+	var due []*leasedKey
+	for now := realTime(); len(w.keys) > 0 && w.keys[0].looks <= now; {
+		due = append(due, heap.Pop(&w.keys).(*leasedKey))
+	}
+	w.set(s)
+	w.mu.Unlock()
+
+	var all sync.WaitGroup
+	places := make(chan struct{}, backsAtOnce)
+	for _, k := range due {
+		if l, n := s.unused(k); n > 0 {
+			places <- struct{}{}
+			all.Go(func() {
+				s.giveBack(k, l, n)
+				<-places
+			})
+		}
+	}
+	all.Wait()
+}
+
+// unused takes the events of a lease that nobody has used for a while. If there are others, it goes
+// on watching the key.
+func (s *LeaseStore) unused(k *leasedKey) (*lease, int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.watching = false
+	l := k.lease.Load()
+	if l == nil {
+		return nil, 0
+	}
+	left, now := l.left.Load(), k.plan.Now()
+	switch {
+	case left < 0 || k.returnable(l, int(left)+l.dead) == 0: // a call is under way, or there is nothing
+		k.saw = nil
+		return nil, 0
+	case now < l.age && (k.saw != l || k.sawLeft != left):
+		k.saw, k.sawLeft = l, left
+		s.watch.add(s, k)
+		return nil, 0
+	}
+	k.saw = nil
+	unused, dead := l.end()
+	k.count(l, unused)
+	k.counted = 0
+	n := k.returnable(l, unused+dead)
+	k.lease.Store(l.next(0, 0, now))
+	if n > 0 {
+		s.backs.begin()
+	}
+	return l, n
+}
+
+// A watchHeap has the key first that is to be looked at next.
+type watchHeap []*leasedKey
+
+func (h watchHeap) Len() int           { return len(h) }
+func (h watchHeap) Less(i, j int) bool { return h[i].looks < h[j].looks }
+func (h watchHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *watchHeap) Push(k any)        { *h = append(*h, k.(*leasedKey)) }
+func (h *watchHeap) Pop() any {
+	old := *h
+	last := len(old) - 1
+	k := old[last]
+	old[last] = nil
+	*h = old[:last]
+	return k
+}

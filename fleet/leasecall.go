@@ -1,0 +1,247 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// take decides on all or none of r.N events.
+func (s *LeaseStore) take(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
+	for rode := false; ; rode = true {
+		way, f, result, now := s.board(k, r.N, rode)
+		switch way {
+		case decided:
+			return weir.Answer{Result: result, At: now}, nil
+		case pass:
+			a, err := s.store.Do(ctx, r)
+			if err == nil {
+				k.note(a, now)
+			}
+			return a, err
+		case lead:
+			c := call{LeaseStore: s, leasedKey: k, flight: f, r: r}
+			return c.run(ctx)
+		}
+		select {
+		case <-f.landed:
+			if f.err != nil {
+				k.leave(r.N)
+				return weir.Answer{}, f.err
+			}
+		case <-ctx.Done():
+			k.leave(r.N)
+			return weir.Answer{}, ctx.Err()
+		}
+	}
+}
+
+// note notes what the store answered to a request that passed, and that was sent then.
+func (k *leasedKey) note(a weir.Answer, sent int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remaining, k.degraded = a.Remaining, a.Degraded
+	if !k.drains && sent >= k.over && a.ResetAfter > 0 {
+		h, _, _ := k.terms.hold(max(a.At, 1), sent, chargesOf(nil, 1, a))
+		k.endsAfter(sent, h.For)
+	}
+}
+
+// endsAfter notes that the events of a window that were granted must be used within d. It requires
+// that k.mu is held.
+func (k *leasedKey) endsAfter(sent int64, d time.Duration) {
+	k.ends, k.over = later(sent, d), later(sent, max(d+d>>9, leastHold))
+}
+
+// leave is for n events that have ridden, and are not asked for any more.
+func (k *leasedKey) leave(n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.riding -= n
+}
+
+// A call asks the store for the events of a request, and for those that others will need.
+type call struct {
+	*LeaseStore
+	*leasedKey
+	flight *flight
+	r      weir.Request
+
+	sent    int64
+	asked   int // of the store
+	granted int // by the store
+	at      int64
+	hold    weir.Hold // of what was granted
+	charges []weir.Charge
+	back    int64 // until when they can be given back
+
+	old  *lease // which is closed; nil if there was none
+	held int    // that it had left
+}
+
+// run asks the store. If some of several events are missing then, it asks for those once more, all
+// or none.
+func (c *call) run(ctx context.Context) (a weir.Answer, err error) {
+	err = errNoReply
+	defer func() {
+		if ctx.Err() != nil { // which is not that of the others
+			c.land(c.flight, err != nil, nil)
+		} else {
+			c.land(c.flight, err != nil, err)
+		}
+	}()
+	ask := c.ask()
+	if a, err = c.do(ctx, ask); err != nil {
+		return weir.Answer{}, err
+	}
+	switch {
+	case ask.Mode == weir.UpTo:
+		c.granted = a.Granted
+	case a.Allowed:
+		c.granted = ask.N
+	}
+	c.close(a)
+	left := c.unused() + c.granted
+	if missing := c.r.N - left; missing > 0 && c.r.N > 1 && (ask.Mode == weir.UpTo || a.Allowed) {
+		return c.rest(ctx, a, missing)
+	}
+	if a.Allowed = left >= c.r.N; a.Allowed {
+		left -= c.r.N
+		a.RetryAfter = 0
+	}
+	a.Granted = 0
+	c.publish(a, left)
+	a.Remaining = min(a.Remaining+left, a.Limit)
+	return a, nil
+}
+
+// rest asks for the events that are missing after the answer a.
+func (c *call) rest(ctx context.Context, a weir.Answer, missing int) (weir.Answer, error) {
+	rest, err := c.do(ctx, weir.Ask{N: missing})
+	left := c.unused() + min(c.granted, c.hold.Left(time.Duration(c.plan.Now()-c.sent)))
+	switch {
+	case err != nil:
+		c.publish(a, left)
+		return weir.Answer{}, err
+	case !rest.Allowed:
+		c.publish(rest, left)
+		rest.Remaining = min(rest.Remaining+left, rest.Limit)
+		return rest, nil
+	case left+missing < c.r.N:
+		// The others were counted in a window that is over now. All of these are lost.
+		if rest, err = c.do(ctx, weir.Ask{N: c.r.N}); err != nil {
+			return weir.Answer{}, err
+		}
+	}
+	c.publish(rest, 0)
+	return rest, nil
+}
+
+func (c *call) do(ctx context.Context, ask weir.Ask) (weir.Answer, error) {
+	return c.store.Do(ctx, weir.Request{Plan: c.r.Plan, Key: c.key, Ask: ask})
+}
+
+// ask is what to ask of the store.
+func (c *call) ask() weir.Ask {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent = c.plan.Now()
+	c.credit = max(c.credit-1, -maxCredit)
+	ask := weir.Ask{N: c.r.N, Charges: &c.charges}
+	if l := c.lease.Load(); l != nil {
+		ask.N = max(ask.N-l.valid(c.sent), 1)
+	}
+	// More is asked for if it is needed. For several events it must be there, too: of those that
+	// are granted without the others, nobody may have use.
+	if more := c.riding + c.want(c.sent); more > 0 && (c.r.N == 1 || !c.short && ask.N+more <= c.remaining) {
+		ask.N, ask.Mode = ask.N+more, weir.UpTo
+	}
+	c.asked = ask.N
+	return ask
+}
+
+// close takes what is left of the lease before, and notes how long that and what the answer a
+// grants may be held.
+func (c *call) close(a weir.Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.old = c.lease.Load(); c.old != nil {
+		left, dead := c.old.end()
+		c.count(c.old, left)
+		if c.plan.Now() < c.old.age {
+			c.held = left
+			c.held = c.unused()
+		}
+		c.backLater(c.leasedKey, c.old, left-c.held+dead)
+	}
+	if c.at = max(a.At, 1); c.granted > 0 {
+		c.hold, c.charges, c.back = c.terms.hold(c.at, c.sent, chargesOf(c.charges, c.granted, a))
+	}
+}
+
+// unused is how many events of the lease before may be used now.
+func (c *call) unused() int {
+	if c.old == nil {
+		return 0
+	}
+	return min(c.held, c.old.hold.Left(time.Duration(c.plan.Now()-c.old.sent)))
+}
+
+// publish makes a lease of left events. a is the latest answer of the store.
+func (c *call) publish(a weir.Answer, left int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.plan.Now()
+	l := &lease{
+		hold: c.hold, sent: c.sent, age: later(c.sent, c.maxAge), at: c.at, charges: c.charges, back: c.back,
+		limit: a.Limit, remaining: a.Remaining, resetAt: later(now, a.ResetAfter),
+		decidedBy: a.DecidedBy, degraded: a.Degraded,
+	}
+	switch old := c.old; {
+	case c.granted == 0 && left > 0:
+		l.hold, l.sent, l.age, l.at, l.charges, l.back = old.hold, old.sent, old.age, old.at, old.charges, old.back
+	case c.granted == 0:
+		l.hold, l.charges = weir.Hold{}, nil
+	case left > c.granted && l.hold.Over > 0: // with what was left of the lease before
+		left = c.granted
+	case left > c.granted:
+		l.age = min(l.age, old.age, later(old.sent, old.hold.For))
+	}
+	c.learn(l, a)
+	if c.short && !a.Degraded {
+		l.retryAt = later(now, c.pause(!a.Allowed, a.RetryAfter))
+	}
+	if c.degraded = a.Degraded; a.Degraded {
+		l.charges = nil // the shared store knows nothing of them
+	}
+	l.keep(left, 0, now)
+	c.counted = 0
+	c.lease.Store(l)
+	if c.returnable(l, int(l.size)+l.dead) > 0 {
+		c.watch.add(c.LeaseStore, c.leasedKey)
+	}
+}
+
+// learn notes what the answer tells of the demand. It requires that k.mu is held.
+func (c *call) learn(l *lease, a weir.Answer) {
+	k := c.leasedKey
+	k.short = c.granted < c.asked
+	k.remaining = a.Remaining
+	if a.Allowed {
+		k.denials = 0
+	} else {
+		k.denials++
+	}
+	switch lasts := l.hold.Over; {
+	case c.granted == 0:
+	case lasts <= 0:
+		k.endsAfter(l.sent, l.hold.For)
+	case k.short:
+		k.stretch = 1
+	case lasts < k.time:
+		k.stretch = min(2*max(k.stretch, 1), 64)
+	default:
+		k.stretch = max(k.stretch*float64(k.time)/float64(lasts), 1)
+	}
+}

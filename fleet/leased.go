@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A lease is events of a key that the store has granted and that are not used yet, and what is
+// known since then. Only left and denied change.
+type lease struct {
+	hold    weir.Hold
+	sent    int64         // just before the store was asked: all times of hold count from it
+	age     int64         // the events are given back then
+	until   int64         // as many as are left may be unused before; then there may be fewer
+	at      int64         // the instant of the grant, by the store
+	charges []weir.Charge // with which unused events are given back; nil if they are not
+	back    int64         // until then
+	size    int64         // how many were left at first
+	dead    int           // unused events that must not be used any more
+
+	retryAt   int64 // requests are denied before, if there is not enough left
+	limit     int
+	remaining int   // in the store
+	resetAt   int64 // by its answer
+	decidedBy int
+	degraded  bool
+
+	left   atomic.Int64 // below zero if the lease is closed
+	denied atomic.Int64 // events that were asked for in vain
+}
+
+// take decides on n events, at least one, if that is possible without the store. An event that was
+// taken before until counts as used at the instant now, whenever the caller goes on.
+func (l *lease) take(n int, now int64) (r weir.Result, ok bool) {
+	left := l.left.Load()
+	if now < l.until {
+		for ; left >= int64(n); left = l.left.Load() {
+			if l.left.CompareAndSwap(left, left-int64(n)) {
+				return l.granted(int(left)-n, now), true
+			}
+		}
+	}
+	valid := 0
+	if left >= 0 {
+		valid = l.valid(now)
+	}
+	if now >= l.retryAt || n > l.limit || n <= valid+l.remaining { // of fewer events the store had some
+		return r, false
+	}
+	l.denied.Add(int64(n))
+	return l.denial(valid, now), true
+}
+
+// granted is the result of a grant that leaves so many events.
+func (l *lease) granted(left int, now int64) weir.Result {
+	return weir.Result{
+		Allowed:    true,
+		Limit:      l.limit,
+		Remaining:  min(l.remaining+left, l.limit),
+		ResetAfter: time.Duration(max(l.resetAt-now, 0)),
+		DecidedBy:  l.decidedBy,
+		Degraded:   l.degraded,
+	}
+}
+
+// denial is the result of a denial before retryAt, with so many events left.
+func (l *lease) denial(left int, now int64) weir.Result {
+	r := l.granted(left, now)
+	r.Allowed, r.Remaining, r.RetryAfter = false, left, time.Duration(l.retryAt-now)
+	return r
+}
+
+// valid returns how many events may be used now.
+func (l *lease) valid(now int64) int {
+	left := l.left.Load()
+	if left <= 0 || now >= l.age {
+		return 0
+	}
+	return min(int(left), l.hold.Left(time.Duration(now-l.sent)))
+}
+
+// end closes the lease, and returns how many events are left, and how many others are unused. A second
+// call returns none.
+func (l *lease) end() (left, dead int) {
+	before := l.left.Swap(-1)
+	if before < 0 {
+		return 0, 0
+	}
+	return int(before), l.dead
+}
+
+// keep sets how many events are left, of n that may be used now, and of dead ones. Of a bucket, which
+// earns them again, it is as many as may be unused for a while: until a part of the time is over that
+// there is for all.
+func (l *lease) keep(n, dead int, now int64) {
+	last := min(l.age, later(l.sent, l.hold.For))
+	left := 0
+	if now < last {
+		left = min(n, l.hold.Left(time.Duration(now-l.sent)))
+	}
+	if step := now + (last-now)/32; left > 0 && later(l.sent, l.hold.Within(left)) < step {
+		left = min(left, l.hold.Left(time.Duration(step-l.sent)))
+	}
+	if left > 0 {
+		l.until = min(last, later(l.sent, l.hold.Within(left)))
+	}
+	l.size, l.dead = int64(left), dead+n-left
+	l.left.Store(l.size)
+}
+
+// next is a lease of n events that were left of l, which is closed, and of the same terms.
+func (l *lease) next(n, dead int, now int64) *lease {
+	m := &lease{
+		hold: l.hold, sent: l.sent, age: l.age, at: l.at, charges: l.charges, back: l.back,
+		retryAt: l.retryAt, limit: l.limit, remaining: l.remaining, resetAt: l.resetAt,
+		decidedBy: l.decidedBy, degraded: l.degraded,
+	}
+	m.keep(n, dead, now)
+	return m
+}

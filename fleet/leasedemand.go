@@ -1,0 +1,110 @@
+package fleet
+
+import "time"
+
+// A demand is how many events a key is asked for, and what the store had for it. It decides how
+// many events to take and when to ask again, but never whether a request is granted: floats will
+// do.
+type demand struct {
+	at      int64   // as of when
+	pace    float64 // events in the time that a lease is to last, denied ones included
+	counted int64   // of the current lease, so that nothing is counted twice
+
+	uncounted int64   // what was asked for since at
+	credit    float64 // the calls of the store that these events have earned
+	stretch   float64 // by how much longer a lease must be, because a full bucket earns it again
+
+	remaining int   // what the store had left
+	ends      int64 // when events of the window must be used, if it is one
+	over      int64 // when it is over
+	short     bool  // the store had less than was asked for
+	denials   int   // in a row
+}
+
+const (
+	leastPace = 4 // events in the time of a lease, from which on a key is leased
+	maxCredit = 4
+	calls     = 22 // events for which the store is asked once at most, where there are as many
+)
+
+// add adds n events that were asked for now.
+func (d *demand) add(n int64, now int64, lasts time.Duration) {
+	if d.at == 0 { // the first, which tells no pace
+		d.at = now
+		return
+	}
+	passed, half := float64(max(now-d.at, 0)), float64(lasts)/2
+	d.pace = (d.pace*half + float64(n)*float64(lasts)) / (half + passed)
+	d.at = now
+	d.credit = min(d.credit+float64(n)*d.earns(), maxCredit)
+}
+
+// count counts what was asked for since l was made, or was counted last. It requires that k.mu is
+// held.
+func (k *leasedKey) count(l *lease, left int) {
+	asked := l.size - int64(left) + l.denied.Load()
+	k.uncounted += asked - k.counted
+	k.counted = asked
+}
+
+// busy counts n events that are asked for now, and reports whether the key is busy enough to be
+// leased. It requires that k.mu is held.
+func (k *leasedKey) busy(n int, now int64) bool {
+	if l := k.lease.Load(); l != nil {
+		k.count(l, int(max(l.left.Load(), 0)))
+	}
+	k.demand.add(int64(n)+k.uncounted, now, k.time)
+	k.uncounted = 0
+	return k.pace*k.longer() >= leastPace
+}
+
+// longer is by how much longer a lease is to last than usual: while a window has plenty, and where
+// a full bucket earns again what is held. It requires that k.mu is held.
+func (k *leasedKey) longer() float64 {
+	switch {
+	case k.drains:
+		return max(k.stretch, 1)
+	case k.remaining > k.limit/2:
+		return 4
+	case k.remaining > k.limit/4:
+		return 2
+	}
+	return 1
+}
+
+// want is how many events to take beyond those that are asked for now. It requires that k.mu is
+// held.
+func (k *leasedKey) want(now int64) int {
+	if k.failed { // what a call takes that fails is lost
+		return 0
+	}
+	want := k.pace * k.longer()
+	if now < k.over {
+		want = min(want, k.pace*float64(max(k.ends-now, 0))/float64(k.time))
+	}
+	if k.drains {
+		want = min(want, k.most)
+	}
+	return int(min(want, max(float64(k.remaining)/4, calls)))
+}
+
+// pause is for how long the store is not asked again after a call that got less than it asked for:
+// until the key has earned a call. If there was nothing, the pause also doubles each time, but is
+// no longer than the store says.
+func (k *leasedKey) pause(denied bool, retryAfter time.Duration) time.Duration {
+	if k.pace < leastPace {
+		return 0
+	}
+	event := float64(k.time) / k.pace // the time of one
+	least := min(time.Duration(max(-k.credit, 0)/k.earns()*event), 2*k.time)
+	if !denied {
+		return least
+	}
+	return max(least, min(retryAfter, time.Duration(event)<<min(k.denials-1, 10), 2*k.time))
+}
+
+// earns is how much of a call an event earns.
+func (d *demand) earns() float64 {
+	few := calls / d.pace
+	return min(max(few*few*few, 1)/calls, 1)
+}

@@ -1,0 +1,146 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A leasedKey is a key that is watched, and leased while it is busy.
+type leasedKey struct {
+	*terms
+	key   string
+	lease atomic.Pointer[lease]
+
+	mu       sync.Mutex // guards what follows, and that a lease is replaced once
+	flight   *flight    // the call of the store that is under way, or nil
+	riding   int        // events that others wait for meanwhile
+	failed   bool       // the last call did
+	degraded bool       // the last answer was
+	demand
+	watched
+}
+
+// A flight is a call of the store for a key. There is one at a time. The others that come meanwhile
+// wait until it has landed. They then share what it has brought, or go on the next one.
+type flight struct {
+	landed chan struct{} // closed when it has
+	err    error         // for all who wait; set before
+}
+
+// idleSince returns when the key was last asked for, and whether it may be dropped.
+func (k *leasedKey) idleSince() (seen int64, idle bool) {
+	if l, now := k.lease.Load(), k.plan.Now(); l != nil && (l.valid(now) > 0 || now < l.retryAt) {
+		return 0, false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.demand.at, k.flight == nil
+}
+
+// A way is how a request for a leased key goes on.
+type way int
+
+const (
+	decided way = iota
+	pass        // to the store, alone
+	lead        // to the store, for all
+	ride        // with those who wait
+)
+
+// board decides on n events, or returns the way to go. rode says that they have ridden before.
+func (s *LeaseStore) board(k *leasedKey, n int, rode bool) (w way, f *flight, r weir.Result, now int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if rode {
+		k.riding -= n
+	}
+	now = k.plan.Now()
+	if l := k.lease.Load(); l != nil {
+		if r, ok := l.take(n, now); ok {
+			return decided, nil, r, now
+		}
+		if left, ok := s.renew(k, l, n, now); ok {
+			return decided, nil, l.granted(left, now), now
+		}
+	}
+	switch {
+	case k.flight != nil:
+		k.riding += n
+		return ride, k.flight, r, now
+	case k.degraded || s.released.Load() || !k.busy(n, now):
+		return pass, nil, r, now
+	}
+	k.flight = &flight{landed: make(chan struct{})}
+	return lead, k.flight, r, now
+}
+
+// renew takes n of the events that may be used now, if there are as many, and puts a lease of the others
+// in the place of l. It requires that k.mu is held.
+func (s *LeaseStore) renew(k *leasedKey, l *lease, n int, now int64) (left int, ok bool) {
+	if l.valid(now) < n {
+		return 0, false
+	}
+	left, dead := l.end()
+	k.count(l, left)
+	valid := min(left, l.hold.Left(time.Duration(now-l.sent)))
+	dead += left - valid
+	if ok = valid >= n; ok {
+		valid -= n
+		k.uncounted += int64(n)
+	}
+	k.counted = 0
+	k.lease.Store(l.next(valid, dead, now))
+	return valid, ok
+}
+
+// reopen ends the denials of a key, whose events were given back.
+func (k *leasedKey) reopen() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.plan.Now()
+	if l := k.lease.Load(); l != nil && k.flight == nil && now < l.retryAt {
+		left, dead := l.end()
+		k.count(l, left)
+		next := l.next(left, dead, now)
+		next.retryAt = 0
+		k.counted = 0
+		k.lease.Store(next)
+	}
+}
+
+// alone returns a flight when no other is under way.
+func (k *leasedKey) alone(ctx context.Context) (*flight, error) {
+	for {
+		k.mu.Lock()
+		f := k.flight
+		if f == nil {
+			f = &flight{landed: make(chan struct{})}
+			k.flight = f
+			k.mu.Unlock()
+			return f, nil
+		}
+		k.mu.Unlock()
+		select {
+		case <-f.landed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+var errNoReply = errors.New("weir: the store behind the Lease panicked or ended its goroutine")
+
+// land ends a flight. Others who wait for it get err, if it is not nil.
+func (k *leasedKey) land(f *flight, failed bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.failed = failed
+	f.err = err
+	k.flight = nil
+	close(f.landed)
+}

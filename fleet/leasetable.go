@@ -1,0 +1,133 @@
+package fleet
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-go/weir"
+)
+
+const leaseWays = 8
+
+// A leaseTable has the keys that are watched. It is read without a lock. Each key belongs to one
+// set of a few. If a set is full, a new key replaces the one that was not asked for the longest
+// time, of those that have no lease.
+type leaseTable struct {
+	keys, names maphash.Seed
+	ways        int // keys in a set
+	sets        []atomic.Pointer[leaseSet]
+}
+
+// A leaseSet is made when its first key comes.
+type leaseSet struct {
+	hashes [leaseWays]atomic.Uint64 // of the keys: those of others need not be fetched
+	keys   [leaseWays]atomic.Pointer[leasedKey]
+	mu     sync.Mutex // guards writes
+}
+
+func newLeaseTable(maxKeys int) leaseTable {
+	ways := min(maxKeys, leaseWays)
+	return leaseTable{
+		keys: maphash.MakeSeed(), names: maphash.MakeSeed(),
+		ways: ways, sets: make([]atomic.Pointer[leaseSet], maxKeys/ways),
+	}
+}
+
+func (t *leaseTable) hash(p *weir.Plan, key string) uint64 {
+	h := maphash.String(t.keys, key)
+	if p.Name != "" {
+		h ^= maphash.String(t.names, p.Name)
+	}
+	return h
+}
+
+func (t *leaseTable) set(hash uint64) *atomic.Pointer[leaseSet] {
+	i, _ := bits.Mul64(hash, uint64(len(t.sets)))
+	return &t.sets[i]
+}
+
+// find returns a key, or nil if it is not watched.
+func (t *leaseTable) find(p *weir.Plan, key string) *leasedKey {
+	if len(t.sets) == 0 { // the options are invalid
+		return nil
+	}
+	hash := t.hash(p, key)
+	if s := t.set(hash).Load(); s != nil {
+		return s.find(hash, p, key)
+	}
+	return nil
+}
+
+func (s *leaseSet) find(hash uint64, p *weir.Plan, key string) *leasedKey {
+	for i := range s.hashes {
+		if s.hashes[i].Load() == hash {
+			if k := s.keys[i].Load(); k != nil && k.key == key && (k.plan == p || k.plan.Equal(p)) {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+// add returns a key, which is new if it was not watched, or nil if there is no room.
+func (t *leaseTable) add(terms *terms, key string) *leasedKey {
+	hash := t.hash(terms.plan, key)
+	at := t.set(hash)
+	s := at.Load()
+	if s == nil {
+		at.CompareAndSwap(nil, new(leaseSet))
+		s = at.Load()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.find(hash, terms.plan, key); k != nil {
+		return k
+	}
+	place, oldest := -1, int64(0)
+	for i := range t.ways {
+		k := s.keys[i].Load()
+		if k == nil {
+			place = i
+			break
+		}
+		if seen, idle := k.idleSince(); idle && (place < 0 || seen < oldest) {
+			place, oldest = i, seen
+		}
+	}
+	if place < 0 {
+		return nil
+	}
+	k := &leasedKey{terms: terms, key: strings.Clone(key)}
+	s.hashes[place].Store(hash)
+	s.keys[place].Store(k)
+	return k
+}
+
+// like calls do with k, and with the same key of other policies.
+func (t *leaseTable) like(k *leasedKey, do func(*leasedKey)) {
+	s := t.set(t.hash(k.plan, k.key)).Load()
+	for i := range s.keys {
+		if other := s.keys[i].Load(); other != nil && other.key == k.key && other.plan.Name == k.plan.Name {
+			do(other)
+		}
+	}
+	do(k) // which may have been replaced
+}
+
+// all calls do with each key.
+func (t *leaseTable) all(do func(*leasedKey)) {
+	for i := range t.sets {
+		s := t.sets[i].Load()
+		if s == nil {
+			continue
+		}
+		for j := range s.keys {
+			if k := s.keys[j].Load(); k != nil {
+				do(k)
+			}
+		}
+	}
+}

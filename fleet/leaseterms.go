@@ -1,0 +1,81 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// terms are what a plan says of leases of its keys.
+type terms struct {
+	plan   *weir.Plan
+	holder weir.Holder
+	limit  int
+	span   time.Duration // of the policy, see weir.Hold; 0 if its events are not leased
+	drains bool          // a bucket earns again what is held
+	most   float64       // events to take of a bucket, for it must earn again those that are not used
+	time   time.Duration // for which a lease is to last
+}
+
+const (
+	leastLimit = 100              // smaller limits are not leased: nodes would hold too much of them
+	leastHold  = time.Millisecond // shorter holds are not worth it, and clocks may round
+
+	// A lease is to last for this part of a span. What is held of a window is missing there when
+	// the limit is nearly used up. What is held of a bucket is earned again.
+	partOfBucket, partOfWindow = 16, 32
+)
+
+// termsOf returns the terms of a plan. Most stores serve one plan, or few.
+func (s *LeaseStore) termsOf(p *weir.Plan) *terms {
+	if t := s.lastTerms.Load(); t != nil && t.plan == p {
+		return t
+	}
+	t := &terms{plan: p}
+	t.holder, _ = p.Decider.(weir.Holder)
+	if t.holder != nil {
+		var charges []weir.Charge
+		now := p.Now()
+		_, a := p.Decider.Decide(make([]uint64, p.Decider.Words()), now, weir.Ask{N: 1, Charges: &charges})
+		h := t.holder.Hold(now, chargesOf(charges, 1, a))
+		t.limit = a.Limit
+		part := time.Duration(partOfWindow)
+		if t.drains = h.Over > 0; t.drains {
+			part = partOfBucket
+			t.most = float64(a.Limit) / float64(h.Span) * float64(s.maxAge)
+		}
+		slow := t.drains && t.most < calls // what is not used would be missing for long
+		if t.time = min(h.Span/part, s.maxAge/2); a.Limit >= leastLimit && t.time >= leastHold && !slow {
+			t.span = h.Span
+		}
+	}
+	s.lastTerms.Store(t)
+	return t
+}
+
+// chargesOf returns the charges of a grant, also if the policy keeps none.
+func chargesOf(charges []weir.Charge, n int, a weir.Answer) []weir.Charge {
+	if len(charges) == 0 {
+		return []weir.Charge{{N: n, For: a.ResetAfter}}
+	}
+	return charges
+}
+
+// hold returns how long events may be held that were granted at an instant, by a clock that runs up
+// to one part in thousand faster or slower than that of the store, and read sent before the
+// request. charges become those of a give-back, or nil if nothing can be given back. They can be
+// until back.
+func (t *terms) hold(at, sent int64, charges []weir.Charge) (h weir.Hold, unused []weir.Charge, back int64) {
+	h = t.holder.Hold(at, charges)
+	h.For -= h.For>>10 + 1
+	h.Over -= h.Over >> 10
+	if h.For < leastHold {
+		h = weir.Hold{}
+	}
+	for _, c := range charges {
+		if c.N > 0 {
+			unused, back = charges, max(back, later(sent, c.For))
+		}
+	}
+	return h, unused, back
+}
