@@ -12,8 +12,8 @@ import (
 // no effect. In a testing/synctest bubble it reads the bubble's clock. A Clock of your own makes
 // tests deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
 //
-// Limiters use nanoseconds from 1970 to 2262. An instant outside of that range counts as the
-// nearest one within. If a Clock steps back, a limiter keeps the latest instant that it saw, until
+// Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
+// range counts as the nearest one within. If a Clock steps back, a limiter keeps the latest instant that it saw, until
 // the Clock has caught up.
 type Clock interface {
 	// Now returns the time, as time.Now does.

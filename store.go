@@ -131,7 +131,7 @@ type sinceKey struct{}
 // An Acceptor is for implementers of stores. It is a [Store] that [New] asks whether it can serve a
 // limiter. A Store does not have to be one.
 //
-//   - A Store reports faults of its own options here.
+//   - Accept returns the faults of the Store's own options.
 //   - A Store that serves several limiters calls [Limiters.Accept] here, to find two limiters that
 //     would share their keys by accident.
 //   - A Store in front of another calls [Accept] for that one.
