@@ -18,8 +18,8 @@ import (
 //     fails at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When
 //     one gives up, the waiters behind it move up, as [KeyedLimiter.Wait] describes.
 //
-// Choose it to protect a server or device that cannot take bursts: a printer, a mail
-// relay, a service with a limit for each second. Where bursts are harmless, [TokenBucket] makes callers wait
+// Choose it to protect a server or device that cannot take bursts: a printer, a mail relay, a
+// service with a limit for each second. Where bursts are harmless, [TokenBucket] makes callers wait
 // less.
 //
 // In the worst case a span of length s, including both ends, has
