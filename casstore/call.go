@@ -3,7 +3,6 @@ package casstore
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -28,18 +27,22 @@ type call struct {
 	charges []weir.Charge
 	parts   []weir.Result
 
-	// The mutex of the store guards these.
+	// The mutex of the line guards these.
 	attempts int  // that were lost to other processes
+	inRound  bool // or it waits for one
 	sent     bool // a Swap with its events may be under way
+	left     bool // nobody waits for it any more
 	answered bool
 
 	done chan struct{}
 }
 
+func (c *call) hasLeft() bool { return c.left }
+
 func newCall(ctx context.Context, r weir.Request, found *Entry) *call {
 	c := &call{
 		ctx: ctx, plan: r.Plan, ask: r.Ask, forgets: r.Forget, found: found,
-		since: time.Now(), done: make(chan struct{}),
+		since: time.Now(), done: make(chan struct{}), sent: r.Forget,
 	}
 	if r.Charges != nil {
 		c.charges = slices.Clone(*r.Charges)
@@ -51,7 +54,7 @@ func newCall(ctx context.Context, r weir.Request, found *Entry) *call {
 	return c
 }
 
-// finish ends the call. It requires that the mutex of the store is held.
+// finish ends the call. It requires that the mutex of the line is held.
 func (c *call) finish(err error) {
 	c.err, c.answered = err, true
 	close(c.done)
@@ -97,64 +100,4 @@ func (c *call) decide(h *held, server time.Time) (now int64, changed bool) {
 	c.answer, c.err = a, nil
 	h.ledger = next
 	return now, changed
-}
-
-// A decision is that of a round on an entry.
-type decision struct {
-	entry   Entry
-	changed bool
-	value   []byte // the new one if it has changed, and how long to keep it
-	keep    time.Duration
-}
-
-// decide decides for the calls, in their order. The error concerns all of them.
-func (d *decision) decide(ps *policies, calls []*call) (err error) {
-	var own []*policy
-	for _, c := range calls {
-		if c.policy.partial {
-			own = append(own, c.policy)
-		}
-	}
-	h, err := ps.load(d.entry.Value, own)
-	if err != nil {
-		return err
-	}
-	first, last := int64(math.MaxInt64), int64(0) // the clocks of limiters may differ
-	for _, c := range calls {
-		if now, changed := c.decide(&h, d.entry.Now); changed {
-			d.changed = true
-			first, last = min(first, now), max(last, now)
-		}
-	}
-	if !d.changed {
-		return nil
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v\n%s", errPolicy, p, debug.Stack())
-		}
-	}()
-	d.value, d.keep = h.encode(last), keep(first, h.ledger.Expiry())
-	return nil
-}
-
-// keep is the time from now to an expiry in whole milliseconds, rounded up, at least one.
-func keep(now, expiry int64) time.Duration {
-	const tick = int64(time.Millisecond)
-	if expiry == math.MaxInt64 || expiry-now > math.MaxInt64-tick {
-		return weir.Never
-	}
-	ticks := max((expiry-now+tick-1)/tick, 1)
-	return time.Duration(ticks * tick)
-}
-
-// instant is t in nanoseconds since the Unix epoch, or the nearest that there is.
-func instant(t time.Time) int64 {
-	switch s := t.Unix(); {
-	case s < 0:
-		return 0
-	case s >= math.MaxInt64/int64(time.Second):
-		return math.MaxInt64
-	}
-	return t.UnixNano()
 }

@@ -89,8 +89,8 @@ type Entry struct {
 	Version any
 
 	// Now is the time of the server when it read or wrote the value. It is zero if the server does
-	// not tell. Decisions are then by the clock of the limiter, and the clocks of the processes
-	// should agree.
+	// not tell. Decisions are then by the clock of the limiter. Synchronize the clocks of the
+	// processes. Values are kept for five seconds longer, in case that the clocks still differ.
 	Now time.Time
 }
 

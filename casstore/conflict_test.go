@@ -5,6 +5,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -77,6 +78,32 @@ func TestConflictsAreNoOutage(t *testing.T) {
 			assert.ErrorContains(t, err, "in time")
 		}
 		assert.Len(t, errs, 10)
+	})
+}
+
+// What a round goes on from may be out of date: another process resets the key before the round
+// begins. A denial that follows from it is none.
+func TestResetBetweenRounds(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
+		m.tells = true
+		l := newLimiter(t, s, weir.FixedWindow{Limit: 2, Per: time.Hour})
+		calls := 0
+		m.after = func(context.Context) error {
+			if calls++; calls == 2 { // the Swap of the first round
+				m.set(func(m *memory) { clear(m.values) })
+			}
+			return nil
+		}
+		first := make(chan weir.Result)
+		go func() {
+			r, _ := l.Take(t.Context(), "k", 2)
+			first <- r
+		}()
+		synctest.Wait()
+		second := take(t, l, 1)
+		assert.True(t, (<-first).Allowed)
+		assert.Equal(t, weir.Result{Allowed: true, Limit: 2, Remaining: 1, ResetAfter: second.ResetAfter}, second)
+		assert.Equal(t, 2, m.gets)
 	})
 }
 
@@ -191,7 +218,7 @@ func TestValues(t *testing.T) {
 	take(t, l, 2)
 	value := m.values["n|k"].Value
 	assert.True(t, bytes.Contains(value, []byte("fixed-window 5/1m from-first")), "%q", value)
-	assert.Equal(t, time.Minute, m.keeps["n|k"])
+	assert.Equal(t, time.Minute+5*time.Second, m.keeps["n|k"])
 	p, words, ok := s.DecodeState(value)
 	require.True(t, ok)
 	assert.Equal(t, weir.FixedWindow{Limit: 5, Per: time.Minute, FromFirst: true}, p)
@@ -210,13 +237,13 @@ func TestValues(t *testing.T) {
 	assert.Equal(t, 5, take(t, other, 1).Remaining)
 	_, _, ok = s.DecodeState(m.values["n|k"].Value)
 	assert.False(t, ok)
-	assert.Equal(t, time.Hour, m.keeps["n|k"])
+	assert.Equal(t, time.Hour+5*time.Second, m.keeps["n|k"])
 
 	// what is given back at once leaves nothing, and is kept for as short as can be
 	require.NoError(t, other.Reset(t.Context(), "k"))
 	take(t, l, 2)
 	require.NoError(t, l.Return(t.Context(), "k", 2))
-	assert.Equal(t, time.Millisecond, m.keeps["n|k"])
+	assert.Equal(t, time.Millisecond+5*time.Second, m.keeps["n|k"])
 	assert.Equal(t, 4, take(t, l, 1).Remaining)
 }
 

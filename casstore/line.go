@@ -5,30 +5,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir"
 )
 
 // A line holds the callers that ask for one key. While there are any, a goroutine decides for them,
-// in rounds: it takes all that wait, reads the value once, decides for each in the order of their
-// arrival, and swaps the value once.
-//
-// The mutex of the store guards all fields up to the empty line. The others belong to the
-// goroutine.
+// in rounds: see [line.decide].
 type line struct {
-	store   *Store
-	key     string
-	waiting []*call // not yet in a round
-	round   []*call // in the round, without those that have left
+	store *Store
+	key   string
+
+	// Of the goroutine:
+	round []*call // some may have left
+	ctx   context.Context
+	found *Entry // what the key held at the end of the last round; nil if that is not known
+
+	mu      sync.Mutex // guards the fields below, and the fields of the calls that say so
+	waiting []*call    // not yet in a round
+	gone    int        // how many of them have left
+	here    int        // how many of the round have not left
 	cancel  context.CancelCauseFunc
 	heard   time.Time // of the last reply of the Register, or when the line began
-
-	ctx   context.Context // of the round
-	found *Entry          // what the key held at the end of the last round; nil if that is not known
 }
 
 // join adds a call to the line of a key. What forgets the key has a line of its own.
@@ -37,34 +38,40 @@ func (s *Store) join(key string, c *call) *line {
 	defer s.mu.Unlock()
 	l := s.lines[key]
 	if l == nil || c.forgets {
-		l = &line{store: s, key: key, heard: time.Now()}
+		l = &line{store: s, key: key, heard: c.since, waiting: []*call{c}}
 		if !c.forgets {
 			s.lines[key] = l
 		}
 		go l.run()
+		return l
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.waiting = append(l.waiting, c)
 	return l
 }
 
-// leave takes the call of a caller that gives up out of the line. It returns the caller's error, or
-// nil if the call has an answer meanwhile.
+// leave is for a caller that gives up. It returns the caller's error, or nil if the call has an
+// answer meanwhile.
 func (l *line) leave(c *call, cause error) error {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if c.answered {
 		return nil
 	}
-	if i := slices.Index(l.round, c); i >= 0 {
-		l.round = slices.Delete(slices.Clone(l.round), i, i+1)
-		if len(l.round) == 0 {
+	c.left = true
+	if c.inRound {
+		if l.here--; l.here == 0 {
 			l.cancel(cause)
 		}
-	} else if i := slices.Index(l.waiting, c); i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
+	} else if l.gone++; 2*l.gone > len(l.waiting) { // while a Register hangs they must not pile up
+		l.waiting, l.gone = slices.DeleteFunc(l.waiting, (*call).hasLeft), 0
 	}
 	outcome := "nothing was counted"
-	if c.sent {
+	switch {
+	case c.forgets:
+		outcome = "the key may have been forgotten"
+	case c.sent:
 		outcome = "the events may have been counted"
 	}
 	waited := time.Since(c.since)
@@ -81,22 +88,20 @@ func (l *line) leave(c *call, cause error) error {
 // run decides for the callers until none is left.
 func (l *line) run() {
 	returned := false
-	defer func() { // a method of the Register, or of a policy, may have panicked, or ended the goroutine
+	defer func() { // a method of the Register may have panicked, or ended the goroutine
 		if returned {
 			return
 		}
 		err := errors.New("the Register or the policy ended the goroutine")
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the Register or the policy panicked: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("the Register panicked: %v\n%s", p, debug.Stack())
 		}
-		l.cancel(err)
 		l.end(err)
 		l.found = nil
 		go l.run()
 	}()
 	for l.begin() {
-		l.decide()
-		l.cancel(nil)
+		l.end(l.decide())
 	}
 	returned = true
 }
@@ -104,154 +109,90 @@ func (l *line) run() {
 // begin begins a round with all who wait. It reports false if there are none, and the line is no
 // more.
 func (l *line) begin() bool {
+	if l.take() {
+		return true
+	}
 	s := l.store
-	s.mu.Lock()
+	s.mu.Lock() // nobody can come now
 	defer s.mu.Unlock()
-	l.round, l.waiting = l.waiting, nil
-	if len(l.round) == 0 {
-		if s.lines[l.key] == l {
-			delete(s.lines, l.key)
+	if l.take() {
+		return true
+	}
+	if s.lines[l.key] == l {
+		delete(s.lines, l.key)
+	}
+	return false
+}
+
+// take takes those who wait into the round, which it begins if it is empty. It reports whether
+// anybody in the round waits for an answer.
+func (l *line) take() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.round) > 0 && l.here == 0 { // their context has ended: who waits has a round of their own
+		return false
+	}
+	begins := len(l.round) == 0
+	for _, c := range l.waiting {
+		if !c.left {
+			c.inRound = true
+			l.round = append(l.round, c)
+			l.here++
 		}
-		return false
 	}
-	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(l.round[0].ctx))
-	return true
+	clear(l.waiting)
+	l.waiting, l.gone = l.waiting[:0], 0
+	if begins && l.here > 0 {
+		l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(l.round[0].ctx))
+	}
+	return l.here > 0
 }
 
-// absorb takes those who wait into the round, unless all of the round have left.
-func (l *line) absorb() bool {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
-	if len(l.round) == 0 {
-		return false
-	}
-	l.round = append(slices.Clip(l.round), l.waiting...)
-	l.waiting = nil
-	return true
-}
-
-// mark marks the calls of the round as sent or not, and returns them.
-func (l *line) mark(sent bool) []*call {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
+// mark marks the calls of the round as sent, or takes that back. Who has left is out of the round
+// then. It reports whether anybody is left.
+func (l *line) mark(sent bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.round = slices.DeleteFunc(l.round, (*call).hasLeft)
 	for _, c := range l.round {
 		c.sent = sent
 	}
-	return l.round
+	return l.here > 0
 }
 
 // hear notes that the Register has replied.
 func (l *line) hear() {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.heard = time.Now()
 }
 
-// end ends the round: the calls have their answers, or all have the error.
+// end ends the round. The calls have their answers, or all have the error.
 func (l *line) end(err error) {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, c := range l.round {
 		c.finish(cmp.Or(err, c.err))
 	}
-	l.round = nil
-}
-
-// maxAttempts bounds how often other processes may have changed the value before a decision fails.
-const maxAttempts = 100
-
-// decide makes a round.
-//
-// What the last round has left may be out of date, and is used only if a Swap then shows that it
-// was not. It never is if the server has a clock: its time would be from before the callers came.
-func (l *line) decide() {
-	if l.round[0].forgets { // it is alone
-		l.end(l.store.register.Delete(l.ctx, l.key))
-		return
-	}
-	found, sure := l.found, false
-	if l.found = nil; len(l.round) == 1 && l.round[0].found != nil {
-		found, sure = l.round[0].found, true
-	}
-	for attempt := 1; ; attempt++ {
-		if found == nil {
-			if !l.absorb() {
-				return
-			}
-			entry, err := l.store.register.Get(l.ctx, l.key)
-			if err != nil {
-				l.end(err)
-				return
-			}
-			l.hear()
-			found, sure = &entry, true
-		}
-		// From here on, a caller that leaves is told that its events may have been counted.
-		d := decision{entry: *found}
-		switch err := d.decide(&l.store.policies, l.mark(true)); {
-		case err != nil || !d.changed && sure:
-			l.end(err)
-			return
-		case !d.changed:
-			l.mark(false)
-			found = nil
-			continue
-		}
-		now, ok, err := l.store.register.Swap(l.ctx, l.key, *found, d.value, d.keep)
-		if err != nil {
-			l.end(err)
-			return
-		}
-		l.hear()
-		if sure = true; now.Now.IsZero() == found.Now.IsZero() && (now.Version != nil || len(now.Value) > 0) {
-			found = &now
-		} else {
-			found = nil
-		}
-		if ok {
-			if found != nil && found.Now.IsZero() {
-				l.found = found
-			}
-			l.end(nil)
-			return
-		}
-		if l.lost(); !l.pause(attempt) {
-			return
-		}
-		if attempt > 3 { // the pauses are longer than a millisecond, and it is probably out of date
-			found = nil
-		}
-	}
+	clear(l.round)
+	l.round, l.here = l.round[:0], 0
+	l.cancel(nil)
 }
 
 // lost notes that another process was faster. A call that has lost too often ends with an error.
 func (l *line) lost() {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
-	var left []*call
-	for _, c := range l.round {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.round = slices.DeleteFunc(l.round, func(c *call) bool {
+		c.sent = false
 		if c.attempts++; c.attempts < maxAttempts {
-			c.sent = false
-			left = append(left, c)
-			continue
+			return false
+		}
+		if !c.left {
+			l.here--
 		}
 		c.finish(fmt.Errorf("%w: %w: another process changed the value under each of %d attempts",
 			weir.ErrRequest, ErrBusy, maxAttempts))
-	}
-	l.round = left
-}
-
-// pause waits before the next attempt. The processes that compete wait differently long. It reports
-// false if no caller is left.
-func (l *line) pause(attempt int) bool {
-	longest := min(100*time.Microsecond<<min(attempt, 8), 10*time.Millisecond)
-	timer := time.NewTimer(rand.N(longest))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-l.ctx.Done():
-	}
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
-	return len(l.round) > 0
+		return true
+	})
 }

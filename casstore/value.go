@@ -48,7 +48,8 @@ func (h *held) rule(p *policy) weir.Rule {
 // encode returns the value for what is held at the instant now.
 func (h *held) encode(now int64) []byte {
 	l := h.ledger
-	b := binary.AppendUvarint([]byte{format}, flagged(len(l.By), l.Plain))
+	b := append(make([]byte, 0, 64+8*len(l.Words)), format)
+	b = binary.AppendUvarint(b, flagged(len(l.By), l.Plain))
 	expiry := l.Expiry()
 	for _, rule := range l.By {
 		p := h.by[rule.Tag-1]
@@ -101,7 +102,7 @@ func (ps *policies) load(value []byte, own []*policy) (h held, err error) {
 		h.ledger.By = append(h.ledger.By, h.rule(p))
 	}
 	h.ledger.Words = r.words()
-	if !r.ok {
+	if !r.ok || len(h.ledger.By) == 0 && len(h.ledger.Words) > 0 {
 		return held{}, errValue
 	}
 	return h, nil
