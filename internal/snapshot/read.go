@@ -127,14 +127,14 @@ func (r *Reader) end() error {
 	case keys != r.keys:
 		return fmt.Errorf("%w: it has %d keys, and says %d", ErrDamaged, r.keys, keys)
 	}
-	switch _, err := r.next(1); {
-	case err == nil:
-		return fmt.Errorf("%w: it goes on after its end", ErrDamaged)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return io.EOF
-	default:
-		return err
+	if r.at == len(r.buf) {
+		// Only [io.EOF] itself is the end. A reader that decompresses fails with another error here if
+		// its file is incomplete.
+		if _, err := io.ReadFull(r.r, r.buf[:1]); err != nil {
+			return err
+		}
 	}
+	return fmt.Errorf("%w: it goes on after its end", ErrDamaged)
 }
 
 func (r *Reader) word() (uint64, error) {
@@ -160,10 +160,11 @@ func (r *Reader) next(n int) ([]byte, error) {
 		r.drop()
 		m, err := io.ReadAtLeast(r.r, r.buf[len(r.buf):cap(r.buf)], n-len(r.buf))
 		r.buf = r.buf[:len(r.buf)+m]
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		switch err {
+		case nil:
+		case io.EOF, io.ErrUnexpectedEOF:
 			return nil, fmt.Errorf("%w: %w", ErrDamaged, io.ErrUnexpectedEOF)
-		case err != nil:
+		default:
 			return nil, err
 		}
 	}

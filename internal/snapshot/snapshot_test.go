@@ -2,6 +2,9 @@ package snapshot
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
@@ -80,6 +83,44 @@ func TestLengthsAreNotBelieved(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }
+
+// A reader may fail after the last byte of the file, because its own file is incomplete.
+func TestErrorAfterTheEnd(t *testing.T) {
+	var file, packed bytes.Buffer
+	require.NoError(t, NewWriter(&file, Header{}).End())
+	read := func(in io.Reader) error {
+		r, _, err := NewReader(in)
+		for err == nil {
+			_, err = r.Next()
+		}
+		return err
+	}
+	for _, want := range []error{io.ErrUnexpectedEOF, io.ErrClosedPipe, fmt.Errorf("the connection: %w", io.EOF)} {
+		require.Equal(t, want, read(io.MultiReader(bytes.NewReader(file.Bytes()), iotest.ErrReader(want))))
+	}
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write(file.Bytes())
+	require.NoError(t, errors.Join(err, z.Close()))
+	for n := range 8 { // of its checksum and length
+		unpack, err := gzip.NewReader(bytes.NewReader(packed.Bytes()[:packed.Len()-n]))
+		require.NoError(t, err)
+		want := io.EOF
+		if n > 0 {
+			want = io.ErrUnexpectedEOF
+		}
+		require.Equal(t, want, read(unpack), n)
+	}
+}
+
+// A writer that writes less than it was given, and says nothing, is an error all the same.
+func TestShortWrite(t *testing.T) {
+	err := NewWriter(shortWriter{}, Header{}).End()
+	require.ErrorIs(t, err, io.ErrShortWrite)
+}
+
+type shortWriter struct{}
+
+func (shortWriter) Write(p []byte) (int, error) { return len(p) - 1, nil }
 
 // What is wrong can be told by the errors.
 func TestErrors(t *testing.T) {

@@ -79,7 +79,10 @@ func (w *Writer) words(words []uint64) {
 func (w *Writer) flush(least int) error {
 	if w.err == nil && len(w.buf) >= least {
 		w.sum.Write(w.buf)
-		_, w.err = w.w.Write(w.buf)
+		var n int
+		if n, w.err = w.w.Write(w.buf); w.err == nil && n < len(w.buf) {
+			w.err = io.ErrShortWrite
+		}
 	}
 	if w.err != nil || len(w.buf) >= least {
 		w.buf = w.buf[:0]
