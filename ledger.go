@@ -50,7 +50,7 @@ type Rule struct {
 // same reports whether two rules are the same. A rule whose policy is not known is the same as
 // itself.
 func (r Rule) same(s Rule) bool {
-	return r.Tag != 0 && r.Tag == s.Tag || reflect.DeepEqual(r.Policy, s.Policy) &&
+	return r.Tag != 0 && r.Tag == s.Tag || saySame(r.Policy, s.Policy) &&
 		(r.Policy != nil || r.Tag == s.Tag && reflect.DeepEqual(r.Decider, s.Decider))
 }
 

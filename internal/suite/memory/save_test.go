@@ -177,6 +177,29 @@ func TestAnotherPolicyAfterRestart(t *testing.T) {
 	}
 }
 
+// A policy that was given as a pointer is the same after a restart. The file has its value.
+func TestPointersToPoliciesAfterRestart(t *testing.T) {
+	log := &weir.SlidingLog{Limit: 3, Per: time.Hour}
+	for _, p := range []weir.Policy{log, weir.All(log)} {
+		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
+		var sides [2]*weir.KeyedLimiter
+		for i, store := range []weir.Store{new(weir.MemStore), new(kit.Restarted)} {
+			sides[i] = weir.Must(weir.New(p, weir.WithStore(store), weir.WithClock(clock)))
+		}
+		var looks [2]weir.Result
+		for _, l := range sides {
+			require.True(t, kit.Take(t, l, "k", 2).Allowed)
+			require.NoError(t, l.Return(t.Context(), "k", 1))
+		}
+		clock.Time = clock.Add(time.Second)
+		for i, l := range sides {
+			kit.SetPolicy(t, l, weir.FixedWindow{Limit: 1000, Per: time.Microsecond, FromFirst: true})
+			looks[i] = kit.Take(t, l, "k", 0)
+		}
+		require.Equal(t, looks[0], looks[1], "%v", p)
+	}
+}
+
 // States that have expired are neither written nor read, and those of a limiter that does not come
 // again are dropped like all others.
 func TestSavedStatesExpire(t *testing.T) {
