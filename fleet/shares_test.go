@@ -119,6 +119,28 @@ func TestShares_Result(t *testing.T) {
 	assert.Equal(t, []weir.Result{r, {Allowed: true, Limit: 30, Remaining: 29, ResetAfter: time.Hour}}, parts)
 }
 
+// The weight of many events may not fit in an int. That they are denied, too, is seen only under a
+// limit that is as large.
+func TestShares_WeightAboveMaxInt(t *testing.T) {
+	const most = math.MaxInt / 3
+	policy := weir.FixedWindow{Limit: math.MaxInt, Per: time.Hour, FromFirst: true}
+	for _, p := range []weir.Policy{policy, weir.All(policy, weir.TokenBucket{Limit: math.MaxInt, Per: time.Hour})} {
+		l, _ := kit.Frozen(p, weir.WithStore(sharesOf(t, new(weir.MemStore), 0, 3)))
+		for _, n := range []int{most + 1, math.MaxInt / 2, math.MaxInt} {
+			var parts []weir.Result
+			r, err := l.TakeByComponent(context.Background(), "k", n, &parts)
+			require.NoError(t, err)
+			for _, r := range append(parts, r) {
+				assert.Equal(t, weir.Result{Limit: most, Remaining: most, RetryAfter: weir.Never}, r)
+			}
+		}
+		n, _, err := l.TakeUpTo(context.Background(), "k", math.MaxInt)
+		require.NoError(t, err)
+		assert.Equal(t, most, n)
+		assert.False(t, l.Allow("k"))
+	}
+}
+
 // TakeUpTo takes whole events. What is left of an event is charged to nobody.
 func TestShares_UpTo(t *testing.T) {
 	ctx := context.Background()

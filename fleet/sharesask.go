@@ -39,11 +39,29 @@ func (s *Shares) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 
 // ask asks the store for the events of r, each of which counts weight times.
 func (s *Shares) ask(ctx context.Context, r weir.Request, weight int) (weir.Answer, error) {
-	if weight > 1 && r.N > 0 && r.Mode == weir.UpTo {
+	switch {
+	case weight > 1 && r.N > 0 && r.Mode == weir.UpTo:
 		return s.askUpTo(ctx, r, weight)
+	case r.N > math.MaxInt/weight && r.Mode == weir.AllOrNone:
+		return s.askTooMany(ctx, r)
 	}
 	r.N = times(r.N, weight)
 	return s.store.Do(ctx, r)
+}
+
+// askTooMany denies more events than any share has. As many as [times] returns for them, a policy
+// may have.
+func (s *Shares) askTooMany(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	r.N = 0
+	a, err := s.store.Do(ctx, r)
+	deny := func(r *weir.Result) { r.Allowed, r.RetryAfter = false, weir.Never }
+	deny(&a.Result)
+	if r.ByComponent != nil {
+		for i := range *r.ByComponent {
+			deny(&(*r.ByComponent)[i])
+		}
+	}
+	return a, err
 }
 
 // askUpTo asks for as many events as there are. The store would also grant a part of an event.
