@@ -17,8 +17,9 @@ import (
 // last request has been answered: what is counted after Save, the next process does not know.
 //
 // Decisions go on meanwhile: Save holds no lock for longer than it takes to copy a state. Of each
-// key, it writes a state that the key had while Save was running. It takes less than a megabyte of
-// memory and that of the longest state, however many keys there are.
+// key, it writes a state that the key had while Save was running. However many keys there are, it
+// takes less than a megabyte of memory, that of the longest state, and some 40 bytes for each policy
+// in use.
 //
 // Save writes neither keys nor expired states. But keep the file as secret as a list of the keys:
 // with it, anyone can test whether a key is in the store, read its counts, and find keys that share
@@ -56,8 +57,8 @@ func (s *MemStore) Save(w io.Writer) error {
 // booked stay booked.
 //
 // Instants are those of the wall clock. If it was set back between the processes, keys recover that
-// much later. If the limiter has a [WithClock], its states wait for a limiter that has one, too, and
-// go on by that clock.
+// much later. If the limiter has a [WithClock], its states go on by the clock of the first limiter
+// with one. Until that limiter decides, real time passes for them.
 //
 // Load reads r to its end. It fails, and changes nothing, if the store has decided already, if the
 // file is damaged, incomplete, of another kind, or of a release whose states differ, and with the
