@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -108,9 +109,12 @@ func (b *bounded) tooMany(store int, key string) {
 // askUpTo asks for as many events as there are, up to some.
 func (b *bounded) askUpTo(store int, key string) {
 	b.Helper()
-	a := b.do(b.limiters[store], key, weir.Ask{N: sizes[b.random.IntN(len(sizes))], Mode: weir.UpTo})
-	if a.Granted > 0 {
-		b.granted(key, a.Granted)
+	n, _, err := b.limiters[store].TakeUpTo(context.Background(), key, sizes[b.random.IntN(len(sizes))])
+	if err != nil {
+		b.Fatalf("%s: TakeUpTo(%s) failed: %v", errorsRule, key, err)
+	}
+	if n > 0 {
+		b.granted(key, n)
 	} else {
 		b.denied(store, key, 1)
 	}
