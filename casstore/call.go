@@ -28,6 +28,7 @@ type call struct {
 	parts   []weir.Result
 
 	// The mutex of the line guards these.
+	replies  int  // that its line had had before it came
 	attempts int  // that were lost to other processes
 	inRound  bool // or it waits for one
 	sent     bool // a Swap with its events may be under way
@@ -41,8 +42,12 @@ func (c *call) hasLeft() bool { return c.left }
 
 func newCall(ctx context.Context, r weir.Request, found *Entry) *call {
 	c := &call{
-		ctx: ctx, plan: r.Plan, ask: r.Ask, forgets: r.Forget, found: found,
+		ctx: ctx, plan: r.Plan, ask: r.Ask, forgets: r.Forget,
 		since: time.Now(), done: make(chan struct{}), sent: r.Forget,
+	}
+	if found != nil {
+		entry := *found
+		c.found = &entry
 	}
 	if r.Charges != nil {
 		c.charges = slices.Clone(*r.Charges)

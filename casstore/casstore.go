@@ -26,6 +26,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,8 +109,8 @@ type Options struct {
 // Errors of decisions that failed. They are wrapped.
 var (
 	// ErrNoReply means that there was no decision within the timeout. The rest of the error says
-	// whether the events may have been counted. It comes with [weir.ErrRequest] if the server has
-	// replied to other requests for the key meanwhile.
+	// whether the events may have been counted. It comes with [weir.ErrRequest] if other requests for
+	// the key took the time: the server has meanwhile replied as often as a decision needs.
 	ErrNoReply = errors.New("no reply from the server in time")
 
 	// ErrBusy means that other requests for the key came first, until the time or the attempts were
@@ -153,6 +154,9 @@ func New(r Register, o Options) *Store {
 	}
 	if s.key == nil {
 		s.key = Key
+	} else {
+		// What it returns may be the caller's memory, and a decision may outlast the caller.
+		s.key = func(name, key string) string { return strings.Clone(o.Key(name, key)) }
 	}
 	return s
 }

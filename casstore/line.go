@@ -30,6 +30,7 @@ type line struct {
 	here    int        // how many of the round have not left
 	cancel  context.CancelCauseFunc
 	heard   time.Time // of the last reply of the Register, or when the line began
+	replies int       // of the Register so far
 }
 
 // join adds a call to the line of a key. What forgets the key has a line of its own.
@@ -47,6 +48,7 @@ func (s *Store) join(key string, c *call) *line {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	c.replies = l.replies
 	l.waiting = append(l.waiting, c)
 	return l
 }
@@ -74,15 +76,24 @@ func (l *line) leave(c *call, cause error) error {
 	case c.sent:
 		outcome = "the events may have been counted"
 	}
-	waited := time.Since(c.since)
-	silent := min(waited, time.Since(l.heard)) // if for long, the server hangs
-	switch {
-	case silent < waited/2 && !c.sent:
+	switch works := l.works(c); {
+	case works && !c.sent:
 		return fmt.Errorf("%w: %w, %s: %w", weir.ErrRequest, ErrBusy, outcome, cause)
-	case silent < waited/2 || !c.sent && errors.Is(cause, context.Canceled):
+	case works || !c.sent && errors.Is(cause, context.Canceled):
 		return fmt.Errorf("%w: %s: %w", weir.ErrRequest, outcome, cause)
 	}
 	return fmt.Errorf("%s: %w", outcome, cause)
+}
+
+// works reports whether the server works, and a call has no answer because of other requests. The
+// server has then replied as often as the call would have needed if it had been alone, and it is
+// not silent now. It requires that the mutex of the line is held.
+func (l *line) works(c *call) bool {
+	needs := 2 // a Get and a Swap
+	if c.found != nil {
+		needs = 1
+	}
+	return l.replies-c.replies >= needs && time.Since(l.heard) < time.Since(c.since)/2
 }
 
 // run decides for the callers until none is left.
@@ -165,6 +176,7 @@ func (l *line) hear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heard = time.Now()
+	l.replies++
 }
 
 // end ends the round. The calls have their answers, or all have the error.
