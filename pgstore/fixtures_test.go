@@ -1,0 +1,128 @@
+package pgstore_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/pgstore"
+	"github.com/weir-go/weir/pgstore/internal/test/pgtest"
+	"github.com/weir-go/weir/storetest/faultproxy"
+)
+
+var (
+	_ pgstore.DB = (*pgxpool.Pool)(nil)
+	_ pgstore.DB = (*pgx.Conn)(nil)
+)
+
+// patience is how long to wait for what must happen soon: a machine under load is no fault.
+const patience = time.Minute
+
+const year = 365 * 24 * time.Hour
+
+// spacious is never used up in a test, and its window doesn't end in one. What the table has
+// counted is Limit - Remaining.
+var spacious = weir.FixedWindow{Limit: 1_000_000, Per: year, FromFirst: true}
+
+func newPool(tb testing.TB, url string) *pgxpool.Pool {
+	tb.Helper()
+	pool, err := pgxpool.New(context.Background(), url)
+	require.NoError(tb, err)
+	tb.Cleanup(pool.Close)
+	return pool
+}
+
+var tables atomic.Int64
+
+// newTable returns options with a table of its own.
+func newTable() pgstore.Options {
+	return pgstore.Options{Table: pgx.Identifier{fmt.Sprint("table ", tables.Add(1))}, Timeout: patience}
+}
+
+func newStore(tb testing.TB, db pgstore.DB, o pgstore.Options) *pgstore.Store {
+	tb.Helper()
+	s, err := pgstore.New(db, o)
+	require.NoError(tb, err)
+	return s
+}
+
+// newShared returns a store with a table of its own on the server that all tests share, and its
+// pool and options.
+func newShared(tb testing.TB) (*pgstore.Store, *pgxpool.Pool, pgstore.Options) {
+	tb.Helper()
+	server := pgtest.Shared(tb)
+	pool, o := newPool(tb, server.URL(server.Addr())), newTable()
+	s := newStore(tb, pool, o)
+	require.NoError(tb, s.CreateTable(tb.Context()))
+	return s, pool, o
+}
+
+// newProxied returns a store with a table of its own behind a proxy.
+func newProxied(tb testing.TB, server *pgtest.Server) (*pgstore.Store, *faultproxy.Proxy) {
+	tb.Helper()
+	proxy := faultproxy.New(tb, server.Addr(), nil)
+	s := newStore(tb, newPool(tb, server.URL(proxy.Addr())), newTable())
+	require.NoError(tb, s.CreateTable(tb.Context()))
+	return s, proxy
+}
+
+func newLimiter(tb testing.TB, s weir.Store, p weir.Policy) *weir.KeyedLimiter {
+	tb.Helper()
+	l, err := weir.New(p, weir.WithStore(s), weir.WithName("test"))
+	require.NoError(tb, err)
+	return l
+}
+
+func exec(tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) int64 {
+	tb.Helper()
+	tag, err := pool.Exec(tb.Context(), sql, args...)
+	require.NoError(tb, err)
+	return tag.RowsAffected()
+}
+
+// counted returns how many events the table has counted for the key. It asks until there is an
+// answer: connections of the pool may be lost without it knowing.
+func counted(tb testing.TB, l *weir.KeyedLimiter, key string) int {
+	tb.Helper()
+	var r weir.Result
+	eventually(tb, "a look", func() bool {
+		var err error
+		r, err = l.Take(tb.Context(), key, 0)
+		return err == nil
+	})
+	return r.Limit - r.Remaining
+}
+
+func eventually(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
+	for end := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			tb.Fatalf("waited %v for %s", patience, what)
+		}
+	}
+}
+
+// isSwap reports whether a request executes a Swap: it is the only one with four parameters or more.
+func isSwap(request []byte) bool {
+	for len(request) >= 5 {
+		size := 1 + int(binary.BigEndian.Uint32(request[1:]))
+		if size > len(request) {
+			return false
+		}
+		var bind pgproto3.Bind
+		if request[0] == 'B' && bind.Decode(request[5:size]) == nil && len(bind.Parameters) >= 4 {
+			return true
+		}
+		request = request[size:]
+	}
+	return false
+}

@@ -1,0 +1,79 @@
+// Package pgstore keeps the states of limiters in PostgreSQL. All processes that use the same table
+// share their limits:
+//
+//	pool, err := pgxpool.New(ctx, url)
+//	…
+//	store, err := pgstore.New(pool, pgstore.Options{})
+//	…
+//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
+//
+// Make the table once, by [Store.CreateTable] or with your migrations. Call [Store.DeleteExpired]
+// from time to time.
+//
+// The store runs every policy. It reads a key's row, decides in the process, and replaces the row if
+// no other process has changed it meanwhile, see package [github.com/weir-go/weir/casstore]. A grant
+// takes two statements, a denial or a look takes one. Each statement concerns one row, by its
+// primary key. Callers of one process that ask for the same key at the same time share the
+// statements.
+//
+// The time is that of the database server. The clocks of the processes don't matter.
+package pgstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
+)
+
+// A DB sends statements. It must be safe for concurrent use, as a *pgxpool.Pool is. A *[pgx.Conn]
+// is a DB for one goroutine alone.
+//
+// Its statements must be transactions of their own: in a longer transaction, other processes wait
+// for its end.
+type DB interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// A Store is a [weir.Store] in PostgreSQL. [New] makes it. It is safe for concurrent use by any
+// number of limiters with any policies. It has goroutines only while statements are in flight, and
+// need not be closed. It does not close the DB.
+//
+// A statement that counts events is sent once for a decision. If it fails, it is not known whether
+// the events were counted. They are never counted twice. If a decision takes too long, its error
+// wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
+//
+// A statement is cancelled when all of its callers have left. pgx then closes the connection.
+type Store struct {
+	cas *casstore.Store
+	reg *register
+}
+
+var _ weir.Acceptor = (*Store)(nil)
+
+// New returns a Store that sends its statements by db. It sends none itself. The error lists all
+// faults of the arguments.
+func New(db DB, o Options) (*Store, error) {
+	err := o.check()
+	if db == nil {
+		err = errors.Join(errors.New("weir: pgstore.New with a nil DB, must be one"), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := newRegister(db, o.Table)
+	return &Store{casstore.New(r, casstore.Options{Timeout: o.Timeout}), r}, nil
+}
+
+// Accept implements [weir.Acceptor].
+func (s *Store) Accept(l *weir.KeyedLimiter) error { return s.cas.Accept(l) }
+
+// Do implements [weir.Store].
+func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	return s.cas.Do(ctx, r)
+}
