@@ -106,11 +106,12 @@ func find(patterns ...string) (string, error) {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// release returns the first number in a path, or 0 if there is none.
+// release returns the last number in a path, or 0 if there is none.
 func release(path string) int {
-	n, err := strconv.Atoi(digits.FindString(path))
-	if err != nil {
+	all := digits.FindAllString(path, -1)
+	if len(all) == 0 {
 		return 0
 	}
+	n, _ := strconv.Atoi(all[len(all)-1]) // the largest int if it is too long
 	return n
 }
