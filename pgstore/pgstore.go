@@ -10,9 +10,9 @@
 // Make the table once, by [Store.CreateTable] or with your migrations. Call [Store.DeleteExpired]
 // from time to time.
 //
-// The store runs every policy. It reads a key's row, decides in the process, and replaces the row if
-// no other process has changed it meanwhile, see package [github.com/weir-go/weir/casstore]. A grant
-// takes two statements, a denial or a look takes one. Each statement concerns one row, by its
+// The store runs every policy. It reads a key's row, decides in the process, and replaces the row
+// if no other process has changed it meanwhile, see package [github.com/weir-go/weir/casstore]. A
+// grant takes two statements, a denial or a look takes one. Each statement concerns one row, by its
 // primary key. Callers of one process that ask for the same key at the same time share the
 // statements.
 //
