@@ -21,7 +21,7 @@ import (
 // WEIR_MODEL_TIME says for how long to search. Half of that time has new seeds.
 func TestTrials(t *testing.T) {
 	search, err := time.ParseDuration(os.Getenv("WEIR_MODEL_TIME"))
-	start, seeds := time.Now(), uint64(runs.Long(300, 25))
+	start, seeds := time.Now(), uint64(runs.Long(100, 25))
 	granted := 0
 	for seed := uint64(0); ; seed++ {
 		if err != nil && seed == seeds || err == nil && time.Since(start) > search {
