@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +136,7 @@ func (c *crowd) collect(step int) *violation {
 			gone = append(gone, w)
 		}
 	}
-	slices.SortStableFunc(gone, func(a, b *waiter) int { return int(a.at - b.at) })
+	slices.SortStableFunc(gone, func(a, b *waiter) int { return cmp.Compare(a.at, b.at) })
 	for _, w := range gone {
 		switch {
 		case w.err == nil:

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -205,7 +206,6 @@ func (w *world) run(lasts time.Duration, several int, rate func(node int, passed
 
 // over returns how many of the uses the policy alone would not have granted.
 func (w *world) over() (over int) {
-	byTime := func(a, b use) int { return int(a.at - b.at) }
 	slices.SortStableFunc(w.granted, byTime)
 	if p, ok := w.policy.(weir.FixedWindow); ok && p.FromFirst {
 		return w.overFromFirst(p)
@@ -239,9 +239,11 @@ func (w *world) overFromFirst(p weir.FixedWindow) (over int) {
 	return over
 }
 
+func byTime(a, b use) int { return cmp.Compare(a.at, b.at) }
+
 // ideal returns how many events one store would have granted that all ask, and that takes no time.
 func (w *world) ideal() (n int) {
-	slices.SortStableFunc(w.asked, func(a, b use) int { return int(a.at - b.at) })
+	slices.SortStableFunc(w.asked, byTime)
 	state := make([]uint64, w.plan.Decider.Words())
 	for _, u := range w.asked {
 		var a weir.Answer
