@@ -122,7 +122,7 @@ func faulty(seed uint64) (before, after func(context.Context) error) {
 // may count. Nothing else does. No line is left.
 func TestFaultsCountAtMostOnce(t *testing.T) {
 	const stores, goroutines, asks = 2, 8, 20
-	for seed := range uint64(runs.Long(100, 30)) {
+	for seed := range uint64(runs.Long(50, 30)) {
 		m := newMemory()
 		m.tells = seed%2 == 0
 		before, after := faulty(seed)
