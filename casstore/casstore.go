@@ -155,7 +155,7 @@ func New(r Register, o Options) *Store {
 	if s.key == nil {
 		s.key = Key
 	} else {
-		// What it returns may be the caller's memory, and a decision may outlast the caller.
+		// Its result may be memory of the caller, and a decision may outlast the caller.
 		s.key = func(name, key string) string { return strings.Clone(o.Key(name, key)) }
 	}
 	return s

@@ -17,8 +17,8 @@ const maxAttempts = 100
 // and swaps the value once. If another process was faster, it does so again, also for those who
 // have come meanwhile.
 //
-// What the last round has left may be out of date, and is used only if a Swap then shows that it
-// was not. It never is if the server has a clock: its time would be from before the callers came.
+// The entry of the last round may be out of date. It is used only if a Swap then shows that it was
+// not. It never is if the server has a clock: its time would be from before the callers came.
 //
 // The calls have their answers when it returns, or else they all have the error. It returns early if
 // all callers have left.

@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"time"
@@ -78,7 +77,7 @@ func DenyCache(s weir.Store, opts DenyCacheOptions) weir.Store {
 	}
 	if fault := errors.Join(
 		checkStore("DenyCache", "store", s),
-		checkMaxDenials(maxKeys),
+		checkMaxKeys("DenyCacheOptions", maxKeys),
 		checkOption("DenyCacheOptions.MaxAge", c.maxAge),
 	); fault != nil {
 		return misused{fault}
@@ -86,16 +85,6 @@ func DenyCache(s weir.Store, opts DenyCacheOptions) weir.Store {
 	c.ways = min(maxKeys, denyWays)
 	c.sets = make([]denySet, maxKeys/c.ways)
 	return c
-}
-
-// maxDenials bounds the memory that a new DenyCache allocates.
-const maxDenials = 10_000_000
-
-func checkMaxDenials(maxKeys int) error {
-	if maxKeys < 0 || maxKeys > maxDenials {
-		return fmt.Errorf("weir: DenyCacheOptions.MaxKeys is %d, must be from 0 to %d", maxKeys, maxDenials)
-	}
-	return nil
 }
 
 type denyCache struct {

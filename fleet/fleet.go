@@ -43,13 +43,18 @@ import (
 
 // degraded returns a, marked as decided without the shared store.
 func degraded(a weir.Answer, r weir.Request) weir.Answer {
-	a.Degraded = true
+	eachResult(&a, r, func(result *weir.Result) { result.Degraded = true })
+	return a
+}
+
+// eachResult calls do with the Result of the answer a to r, and with those of the components.
+func eachResult(a *weir.Answer, r weir.Request, do func(*weir.Result)) {
+	do(&a.Result)
 	if r.ByComponent != nil {
 		for i := range *r.ByComponent {
-			(*r.ByComponent)[i].Degraded = true
+			do(&(*r.ByComponent)[i])
 		}
 	}
-	return a
 }
 
 // misused is a store with invalid options.
@@ -74,6 +79,16 @@ func checkStore(wrapper, which string, s weir.Store) error {
 func checkOption[T ~int | ~int64](name string, value T) error {
 	if value < 0 {
 		return fmt.Errorf("weir: %s is %v, must be at least 0", name, value)
+	}
+	return nil
+}
+
+// mostKeys bounds the memory that a new store allocates for its keys.
+const mostKeys = 10_000_000
+
+func checkMaxKeys(options string, maxKeys int) error {
+	if maxKeys < 0 || maxKeys > mostKeys {
+		return fmt.Errorf("weir: %s.MaxKeys is %d, must be from 0 to %d", options, maxKeys, mostKeys)
 	}
 	return nil
 }

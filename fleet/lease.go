@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -69,22 +68,12 @@ func Lease(s weir.Store, opts LeaseOptions) *LeaseStore {
 	}
 	if l.fault = errors.Join(
 		checkStore("Lease", "store", s),
-		checkMaxLeases(maxKeys),
+		checkMaxKeys("LeaseOptions", maxKeys),
 		checkOption("LeaseOptions.MaxAge", l.maxAge),
 	); l.fault == nil {
 		l.keys = newLeaseTable(maxKeys)
 	}
 	return l
-}
-
-// maxLeases bounds the memory that a new LeaseStore allocates.
-const maxLeases = 10_000_000
-
-func checkMaxLeases(maxKeys int) error {
-	if maxKeys < 0 || maxKeys > maxLeases {
-		return fmt.Errorf("weir: LeaseOptions.MaxKeys is %d, must be from 0 to %d", maxKeys, maxLeases)
-	}
-	return nil
 }
 
 // A LeaseStore is a store that leases events of another. [Lease] makes it.

@@ -224,11 +224,9 @@ func (s *LeaseStore) unused(k *leasedKey) (*lease, int) {
 		return nil, 0
 	}
 	k.saw = nil
-	unused, dead := l.end()
-	k.count(l, unused)
-	k.counted = 0
+	unused, dead := k.end(l)
 	n := k.returnable(l, unused+dead)
-	k.lease.Store(l.next(0, 0, now))
+	k.put(l.next(0, 0, now))
 	if n > 0 {
 		s.backs.begin()
 	}

@@ -167,8 +167,7 @@ func (c *call) close(a weir.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.old = c.lease.Load(); c.old != nil {
-		left, dead := c.old.end()
-		c.count(c.old, left)
+		left, dead := c.end(c.old)
 		if c.plan.Now() < c.old.age {
 			c.held = left
 			c.held = c.unused()
@@ -216,8 +215,7 @@ func (c *call) publish(a weir.Answer, left int) {
 		l.charges = nil // the shared store knows nothing of them
 	}
 	l.keep(left, 0, now)
-	c.counted = 0
-	c.lease.Store(l)
+	c.put(l)
 	if c.returnable(l, int(l.size)+l.dead) > 0 {
 		c.watch.add(c.LeaseStore, c.leasedKey)
 	}

@@ -85,17 +85,28 @@ func (s *LeaseStore) renew(k *leasedKey, l *lease, n int, now int64) (left int, 
 	if l.valid(now) < n {
 		return 0, false
 	}
-	left, dead := l.end()
-	k.count(l, left)
+	left, dead := k.end(l)
 	valid := min(left, l.hold.Left(time.Duration(now-l.sent)))
 	dead += left - valid
 	if ok = valid >= n; ok {
 		valid -= n
 		k.uncounted += int64(n)
 	}
-	k.counted = 0
-	k.lease.Store(l.next(valid, dead, now))
+	k.put(l.next(valid, dead, now))
 	return valid, ok
+}
+
+// end closes the lease l, and counts what was asked for since. It requires that k.mu is held.
+func (k *leasedKey) end(l *lease) (left, dead int) {
+	left, dead = l.end()
+	k.count(l, left)
+	return left, dead
+}
+
+// put puts l in the place of a lease that is closed. It requires that k.mu is held.
+func (k *leasedKey) put(l *lease) {
+	k.counted = 0
+	k.lease.Store(l)
 }
 
 // reopen ends the denials of a key, whose events were given back.
@@ -104,12 +115,10 @@ func (k *leasedKey) reopen() {
 	defer k.mu.Unlock()
 	now := k.plan.Now()
 	if l := k.lease.Load(); l != nil && k.flight == nil && now < l.retryAt {
-		left, dead := l.end()
-		k.count(l, left)
+		left, dead := k.end(l)
 		next := l.next(left, dead, now)
 		next.retryAt = 0
-		k.counted = 0
-		k.lease.Store(next)
+		k.put(next)
 	}
 }
 

@@ -54,13 +54,7 @@ func (s *Shares) ask(ctx context.Context, r weir.Request, weight int) (weir.Answ
 func (s *Shares) askTooMany(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	r.N = 0
 	a, err := s.store.Do(ctx, r)
-	deny := func(r *weir.Result) { r.Allowed, r.RetryAfter = false, weir.Never }
-	deny(&a.Result)
-	if r.ByComponent != nil {
-		for i := range *r.ByComponent {
-			deny(&(*r.ByComponent)[i])
-		}
-	}
+	eachResult(&a, r, func(result *weir.Result) { result.Allowed, result.RetryAfter = false, weir.Never })
 	return a, err
 }
 
@@ -102,21 +96,14 @@ func times(n, weight int) int {
 
 // scale converts an answer to events that count weight times. If weight is 0, this process has none.
 func scale(a *weir.Answer, r weir.Request, weight int) {
-	scaleResult(&a.Result, weight)
-	if r.ByComponent != nil {
-		for i := range *r.ByComponent {
-			scaleResult(&(*r.ByComponent)[i], weight)
+	eachResult(a, r, func(result *weir.Result) {
+		if weight == 0 {
+			result.Limit, result.Remaining = 0, 0
+			return
 		}
-	}
-}
-
-func scaleResult(r *weir.Result, weight int) {
-	if weight == 0 {
-		r.Limit, r.Remaining = 0, 0
-		return
-	}
-	r.Limit /= weight
-	r.Remaining /= weight
+		result.Limit /= weight
+		result.Remaining /= weight
+	})
 }
 
 // none is the answer of a process without a share. It denies as a used-up key does, but knows when
