@@ -5,10 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
+
+	"github.com/weir-go/weir/internal/test/tied"
 )
 
 // An account is the user that programs of PostgreSQL run as. They refuse to run as root. nil means
@@ -39,28 +39,12 @@ func (a *account) own(dir string) error {
 	return os.Chown(dir, a.uid, a.gid)
 }
 
-// start starts cmd as the account, such that it is killed when this process ends, even by a panic
-// or a signal.
-//
-// The kernel ties a child to the thread that started it. One thread therefore starts them all, and
-// it is never given back to the scheduler, which might end it.
+// start starts cmd as the account.
 func (a *account) start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if a != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
-	}
-	result := make(chan error)
-	starter() <- func() { result <- cmd.Start() }
-	return <-result
-}
-
-var starter = sync.OnceValue(func() chan<- func() {
-	work := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range work {
-			f()
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential: &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)},
 		}
-	}()
-	return work
-})
+	}
+	return tied.Start(cmd)
+}

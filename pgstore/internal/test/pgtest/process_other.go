@@ -2,7 +2,11 @@
 
 package pgtest
 
-import "os/exec"
+import (
+	"os/exec"
+
+	"github.com/weir-go/weir/internal/test/tied"
+)
 
 // An account is the user that programs of PostgreSQL run as. Here it is that of this process.
 type account struct{}
@@ -11,5 +15,4 @@ func findAccount() (*account, error) { return nil, nil }
 
 func (*account) own(string) error { return nil }
 
-// start starts cmd. Only Linux can tie it to the end of this process.
-func (*account) start(cmd *exec.Cmd) error { return cmd.Start() }
+func (*account) start(cmd *exec.Cmd) error { return tied.Start(cmd) }

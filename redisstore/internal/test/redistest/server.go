@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-go/weir/internal/test/tied"
 	"github.com/weir-go/weir/internal/testport"
 )
 
@@ -122,7 +123,7 @@ func (s *Server) run() error {
 		cmd.Args = append(cmd.Args, "--sentinel")
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
-	if err := startTied(cmd); err != nil {
+	if err := tied.Start(cmd); err != nil {
 		return err
 	}
 	ended := make(chan struct{})

@@ -1,4 +1,4 @@
-package redistest
+package tied
 
 import (
 	"os/exec"
@@ -7,12 +7,15 @@ import (
 	"syscall"
 )
 
-// startTied starts cmd such that it is killed when this process ends, even by a panic or a signal.
+// Start starts cmd, such that it is killed when this process ends, even by a panic or a signal.
 //
-// What the kernel ties a child to is the thread that started it. So one thread starts them all, and
+// The kernel ties a child to the thread that started it. One thread therefore starts them all, and
 // it is never given back to the scheduler, which might end it.
-func startTied(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+func Start(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	result := make(chan error)
 	starter() <- func() { result <- cmd.Start() }
 	return <-result
