@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/line"
 )
 
 // A bucket is the arithmetic of [TokenBucket] and of [LeakyBucket]. They differ in what a key may
@@ -94,21 +95,20 @@ func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint128, Answer) {
 	at := b.rate.Units(now)
 	owed := paidAt.Sub(at)
-	back, up := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed), time.Duration(0)
-	until := ask.until()
+	back, until := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed), ask.until()
+	last := until < math.MaxInt64 && until == int64(b.rate.Ceil(paidAt)) && paidAt.Less(b.most)
 	switch {
-	case !paidAt.Less(b.most):
-		back = exact.Uint128{}
-	case until < math.MaxInt64 && until == int64(b.rate.Ceil(paidAt)):
-		up = b.rate.Floor(back)
-	case b.ahead().Less(owed), now < ask.promised:
+	case last:
+	case !paidAt.Less(b.most), b.ahead().Less(owed), now < ask.promised:
 		back = exact.Uint128{}
 	default:
 		back = back.Min(b.rate.Units(max(until-now, 0)))
 	}
 	owed = owed.Sub(back)
 	a := b.answer(owed)
-	a.Delay = up
+	if last {
+		a.Delay, a.rest = b.rate.Floor(back), b.rate.Units(int64(a.ResetAfter)).Sub(owed).Lo
+	}
 	return at.Add(owed), a
 }
 
@@ -198,6 +198,21 @@ func (b *bucket) valid(s words) bool { return !b.most.Less(s.paidAt()) }
 type bucketCounts struct {
 	rate   exact.Rate
 	spaced bool
+}
+
+// paceOf returns how d, if it is a bucket, pays for n events that are booked.
+func paceOf(d Decider, n int) (p line.Pace) {
+	if b, ok := d.(interface{ pace(n int) line.Pace }); ok {
+		p = b.pace(n)
+	}
+	return p
+}
+
+func (b *bucket) pace(n int) line.Pace {
+	if !b.spaced {
+		n = b.limit
+	}
+	return line.Pace{Rate: b.rate, Ahead: n}
 }
 
 // isQueue reports whether d is the Decider of a LeakyBucket.

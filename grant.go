@@ -66,7 +66,7 @@ func newGrant(s *Plan, n int, a Answer, charges []Charge) grant {
 func (g *grant) booking() line.Booking {
 	return line.Booking{
 		By: by{g.plan}, N: g.n, At: g.at, Start: g.start(), End: g.end(),
-		Apart: len(g.charges) != 1 || g.degraded,
+		Pace: paceOf(g.plan.Decider, g.n), Apart: len(g.charges) != 1 || g.degraded,
 	}
 }
 
@@ -181,7 +181,7 @@ func (k *KeyedLimiter) giveBack(
 	}
 	a, err := k.store.Do(ctx, Request{Plan: g.plan, Key: key, Ask: g.ask})
 	if err == nil {
-		ln.GivenBack(g.line, a.Delay, exact.After(a.At, a.ResetAfter))
+		ln.GivenBack(g.line, line.Freed{Up: a.Delay, End: exact.After(a.At, a.ResetAfter), Rest: a.rest})
 	}
 	return true, err
 }

@@ -187,6 +187,9 @@ type Answer struct {
 
 	// At is the instant of the decision, by the clock that decided. The Store sets it.
 	At int64
+
+	// rest is how much ResetAfter is rounded up, in units of a bucket's rate, after a give-back.
+	rest uint64
 }
 
 // never returns the denial of a request that can never fit. a is the answer to a look at the state.

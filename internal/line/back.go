@@ -84,24 +84,34 @@ func (ln *Line) backOfRun(n int) Back {
 	return back
 }
 
-// GivenBack moves up the waiters of the last run after a give-back, by the time up. Each moves by
-// the share of the events before its own, but not past the waiter before it. The last is paid for at
-// end, by the clock of the store. Waiters that have not booked ask at once. The zero Back is of
-// events that nobody here waits behind.
-func (ln *Line) GivenBack(b Back, up time.Duration, end int64) {
+// A Freed is what a give-back has freed.
+type Freed struct {
+	Up   time.Duration // the time that the events took, rounded down
+	End  int64         // when the last of the line is paid for, by the clock of the store, rounded up
+	Rest uint64        // how much End is rounded up, in units of the rate
+}
+
+// GivenBack moves up the waiters of the last run after a give-back. Each moves by the time of the
+// events before its own, but not past the waiter before it. Waiters that have not booked ask at
+// once. The zero Back is of events that nobody here waits behind.
+func (ln *Line) GivenBack(b Back, f Freed) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	at := ln.watcher.at
 	// Even where nobody moves up by a whole nanosecond, the run may end sooner.
-	if r := b.run; r != nil && (up > 0 || end < r.End) {
-		r.Start, r.End = b.start, min(end, r.End-int64(up))
+	if r := b.run; r != nil && (f.Up > 0 || f.End < r.End) {
+		r.Start, r.End = b.start, min(f.End, r.End-int64(f.Up))
 		first := b.first
 		for first.gone { // meanwhile
 			first = first.next
 		}
+		after := 0 // events
 		for w := first; w.run == r; w = w.next {
-			up := int64(exact.Portion(uint64(up), uint64(b.N-w.behind), uint64(b.N)))
-			w.at = max(w.at-up, w.prev.at)
+			after += w.N
+		}
+		for w := first; w.run == r; w = w.next {
+			after -= w.N
+			w.at = max(w.at-int64(f.up(b, w, after)), w.prev.at)
 		}
 		first.merge()
 	}
@@ -109,4 +119,16 @@ func (ln *Line) GivenBack(b Back, up time.Duration, end int64) {
 		ln.watcher.signal()
 	}
 	ln.askNow()
+}
+
+// up is how far w moves up, when as many events are booked after its own. Instants are rounded up to
+// nanoseconds, each by itself. A slot of a third of a nanosecond too many would be too late for w,
+// and so too close to the next that books. Each instant is therefore rounded anew.
+func (f Freed) up(b Back, w *Waiter, after int) time.Duration {
+	before, rate := uint64(b.N-w.behind), w.pace.Rate
+	if rate.Den == 0 || rate.Floor(rate.Cost(uint64(b.N))) != f.Up {
+		return time.Duration(exact.Portion(uint64(f.Up), before, uint64(b.N)))
+	}
+	goes := rate.Units(f.End).Sub(exact.Uint128{Lo: f.Rest}).Sub(rate.Cost(uint64(after))).Sub(rate.Cost(uint64(w.pace.Ahead)))
+	return rate.Ceil(goes.Add(rate.Cost(before))) - rate.Ceil(goes)
 }

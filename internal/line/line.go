@@ -58,6 +58,7 @@ type Waiter struct {
 	prev, next *Waiter
 	run        *run          // the bookings that it belongs to, if it has booked
 	at         int64         // and when
+	pace       Pace          // of its booking
 	behind     int           // of the events that are being given back, those behind its own
 	in         uint64        // its ticket: when it came
 	joined     uint64        // and when it joined the line

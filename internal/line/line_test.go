@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // A naivePlace is a waiter in a naive line, a slice with the instants written out.
@@ -92,7 +94,7 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					back, ok := naive[i].Back()
 					require.True(t, ok)
 					require.EqualValues(t, all, back.N)
-					ln.GivenBack(back, time.Duration(d), 0)
+					ln.GivenBack(back, Freed{Up: time.Duration(d)})
 					before, least := int64(0), int64(0)
 					for i, p := range naive {
 						if p.leaving {
@@ -214,6 +216,50 @@ func TestLine_TheNextMayAsk(t *testing.T) {
 	require.Empty(t, ls.all)
 }
 
+// Ten slots take 33 ns and a third. Those behind move to the slots of those before them, each rounded up
+// by itself, and not each time a little less.
+func TestLine_GivenBackKeepsTheSlots(t *testing.T) {
+	var (
+		ls     Lines
+		rate   = exact.NewRate(3, 10)
+		ws     []*Waiter
+		booked int64 // events
+	)
+	paid := func(events int64) int64 { return 1000 + (events*10+2)/3 } // rounded up
+	under(&ls, Joining, func(ln *Line) {
+		for i := range 12 {
+			w := &Waiter{line: ln, N: 1 + i%3}
+			r := bookedSlots(paid(booked), paid(booked+int64(w.N)), rate, w.N)
+			require.True(t, w.Place(r))
+			booked += int64(w.N)
+			ws = append(ws, w)
+		}
+	})
+	for _, leave := range []int{3, 0, 7, 6} {
+		under(&ls, Returning, func(ln *Line) {
+			ws[leave].Leave()
+			back, ok := ws[leave].Back()
+			require.True(t, ok)
+			ws = slices.Delete(ws, leave, leave+1)
+			booked -= int64(back.N)
+			up := rate.Floor(rate.Cost(uint64(back.N)))
+			ln.GivenBack(back, Freed{Up: up, End: paid(booked), Rest: uint64(paid(booked)*3 - 3000 - booked*10)})
+		})
+		events := int64(0)
+		for i, w := range ws {
+			require.Equal(t, paid(events), w.at, "place %d", i)
+			events += int64(w.N)
+		}
+	}
+}
+
+// bookedSlots is the reply by which one books n slots of a queue.
+func bookedSlots(start, end int64, rate exact.Rate, n int) *Reply {
+	r := booked(999, start, end, 999, start)
+	r.N, r.Pace = n, Pace{rate, n}
+	return r
+}
+
 // However much is given back, those who wait do not move up to before time began, nor past each other.
 func TestLine_GivenBackMoreThanThereIs(t *testing.T) {
 	var ls Lines
@@ -224,7 +270,7 @@ func TestLine_GivenBackMoreThanThereIs(t *testing.T) {
 	ln := ls.all["k"]
 	back := func() {
 		for range 3 {
-			ln.GivenBack(ln.backOfRun(1), 1<<62, 0)
+			ln.GivenBack(ln.backOfRun(1), Freed{Up: 1 << 62})
 		}
 	}
 	a, b := ln.ends.next, ln.ends.prev

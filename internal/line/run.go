@@ -1,5 +1,7 @@
 package line
 
+import "github.com/weir-go/weir/internal/exact"
+
 // A Policy is what decides on bookings. A line only compares it with others.
 type Policy interface {
 	// Equal reports whether another always decides in the same way.
@@ -16,7 +18,15 @@ type Booking struct {
 	N          int
 	At         int64 // when one of them was granted
 	Start, End int64 // between which they are paid for
-	Apart      bool  // no other follows them: the store does not know them, or not as one booking
+	Pace       Pace
+	Apart      bool // no other follows them: the store does not know them, or not as one booking
+}
+
+// A Pace is how a booking's instant follows from when it is paid for. The zero Pace is one that is not
+// known.
+type Pace struct {
+	Rate  exact.Rate // by which events are paid for
+	Ahead int        // the instant comes before the end of its booking by the time of so many events
 }
 
 // A run is bookings of waiters for a key that follow each other in the store. They are by one
@@ -46,7 +56,7 @@ func (ln *Line) book(w *Waiter, b Booking, at int64) {
 	if r := w.prev.run; r != nil && r == w.next.run { // the store had forgotten them
 		r.Apart = true
 	}
-	w.at = max(at, w.prev.at)
+	w.at, w.pace = max(at, w.prev.at), b.Pace
 	w.run = &run{b}
 	w.merge()
 	w.next.merge()
