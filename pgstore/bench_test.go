@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/hotkey"
 	"github.com/weir-go/weir/pgstore/internal/test/pgtest"
 )
 
@@ -66,4 +67,10 @@ func BenchmarkTake(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// A hot key behind a Lease, which seldom asks the store.
+func BenchmarkHotKey(b *testing.B) {
+	s, _, _ := newShared(b)
+	hotkey.Benchmark(b, s)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/hotkey"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -41,4 +42,9 @@ func BenchmarkAllow(b *testing.B) {
 			l.Allow("key")
 		}
 	})
+}
+
+// A hot key behind a Lease, which seldom asks Redis.
+func BenchmarkHotKey(b *testing.B) {
+	hotkey.Benchmark(b, newStore(b, newClient(b, redistest.Single(b).Addr())))
 }
