@@ -1,0 +1,43 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Check returns an error if the bucket does not exist, or if its settings could make it forget
+// counts.
+func (r *Register) Check(ctx context.Context) error {
+	stream, err := r.js.Stream(ctx, r.stream())
+	if err != nil {
+		return r.wrap("read the settings", err)
+	}
+	if err := r.faults(stream.CachedInfo().Config); err != nil {
+		return err
+	}
+	r.checked.Store(true)
+	return nil
+}
+
+// faults returns all settings that are not allowed, by their names in jetstream.KeyValueConfig.
+func (r *Register) faults(c jetstream.StreamConfig) error {
+	var errs []error
+	fault := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf("weir: natsstore: bucket %s "+format, append([]any{r.name}, args...)...))
+		}
+	}
+	fault(c.MaxMsgsPerSubject != 1, "has a History of %d, must be 1: an older value would come back when the last has expired",
+		c.MaxMsgsPerSubject)
+	fault(!c.AllowMsgTTL, "has no LimitMarkerTTL, must have one, so that each value can expire at its time")
+	fault(c.MaxAge != 0, "has a TTL of %v, must be 0: it would drop counts that still matter", c.MaxAge)
+	fault(c.Mirror != nil, "is a Mirror, must be the bucket itself")
+	fault(len(c.Sources) > 0, "has Sources, must have none: they would replace values")
+	fault(c.Retention != jetstream.LimitsPolicy, "has the retention policy %v, must be %v", c.Retention, jetstream.LimitsPolicy)
+	fault(c.Discard != jetstream.DiscardNew && (c.MaxBytes > 0 || c.MaxMsgs > 0),
+		"drops old values when it is full, must refuse new ones")
+	return errors.Join(errs...)
+}

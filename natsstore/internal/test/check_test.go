@@ -1,0 +1,95 @@
+package test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// A bucket that could forget counts, or does not exist, is an error of Check and of each decision,
+// until it is right.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	js := connect(t, addr(sharedServer(t)))
+	right := jetstream.KeyValueConfig{LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage}
+	for bucket, c := range map[string]struct {
+		change func(*jetstream.KeyValueConfig)
+		want   string
+	}{
+		"history": {
+			func(c *jetstream.KeyValueConfig) { c.History = 5 },
+			"has a History of 5, must be 1: an older value would come back when the last has expired",
+		},
+		"nottl": {
+			func(c *jetstream.KeyValueConfig) { c.LimitMarkerTTL = 0 },
+			"has no LimitMarkerTTL, must have one, so that each value can expire at its time",
+		},
+		"ttl": {
+			func(c *jetstream.KeyValueConfig) { c.TTL = time.Hour },
+			"has a TTL of 1h0m0s, must be 0: it would drop counts that still matter",
+		},
+		"sources": {
+			func(c *jetstream.KeyValueConfig) { c.Sources = []*jetstream.StreamSource{{Name: "other"}} },
+			"has Sources, must have none: they would replace values",
+		},
+	} {
+		t.Run(bucket, func(t *testing.T) {
+			s := newStore(t, js, bucket)
+			l := newLimiter(t, s, spacious)
+			_, err := l.Take(t.Context(), "k", 1)
+			assert.ErrorContains(t, err, "weir: natsstore: there is no bucket "+bucket+": ")
+			assert.ErrorIs(t, err, jetstream.ErrStreamNotFound)
+			assert.NotErrorIs(t, err, weir.ErrRequest)
+
+			cfg := right
+			cfg.Bucket = bucket
+			c.change(&cfg)
+			_, err = js.CreateKeyValue(t.Context(), cfg)
+			require.NoError(t, err)
+			assert.EqualError(t, s.Check(t.Context()), "weir: natsstore: bucket "+bucket+" "+c.want)
+			_, err = l.Take(t.Context(), "k", 1)
+			assert.ErrorContains(t, err, "weir: natsstore: bucket "+bucket+" "+c.want)
+
+			require.NoError(t, js.DeleteKeyValue(t.Context(), bucket))
+			cfg = right
+			cfg.Bucket = bucket
+			_, err = js.CreateKeyValue(t.Context(), cfg)
+			require.NoError(t, err)
+			require.True(t, l.Allow("k"))
+			assert.NoError(t, s.Check(t.Context()))
+
+			require.NoError(t, js.DeleteKeyValue(t.Context(), bucket))
+			_, err = l.Take(t.Context(), "k", 1)
+			assert.ErrorContains(t, err, "weir: natsstore: there is no bucket "+bucket+": ")
+		})
+	}
+}
+
+// Streams that were not made as buckets can have settings that buckets do not.
+func TestCheck_Streams(t *testing.T) {
+	t.Parallel()
+	js := connect(t, addr(sharedServer(t)))
+	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: "KV_stream", Subjects: []string{"$KV.stream.>"}, MaxMsgsPerSubject: 2, MaxAge: time.Minute, MaxMsgs: 10,
+		Retention: jetstream.InterestPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.MemoryStorage,
+	})
+	require.NoError(t, err)
+	assert.EqualError(t, newStore(t, js, "stream").Check(t.Context()),
+		`weir: natsstore: bucket stream has a History of 2, must be 1: an older value would come back when the last has expired
+weir: natsstore: bucket stream has no LimitMarkerTTL, must have one, so that each value can expire at its time
+weir: natsstore: bucket stream has a TTL of 1m0s, must be 0: it would drop counts that still matter
+weir: natsstore: bucket stream has the retention policy Interest, must be Limits
+weir: natsstore: bucket stream drops old values when it is full, must refuse new ones`)
+
+	origin := newBucket(t, js)
+	mirror := newBucket(t, js, func(c *jetstream.KeyValueConfig) {
+		c.Mirror, c.LimitMarkerTTL = &jetstream.StreamSource{Name: origin}, 0
+	})
+	assert.ErrorContains(t, newStore(t, js, mirror).Check(t.Context()),
+		"weir: natsstore: bucket "+mirror+" is a Mirror, must be the bucket itself")
+}

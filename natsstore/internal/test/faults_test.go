@@ -1,0 +1,213 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/natsstore"
+	"github.com/weir-go/weir/storetest/faultproxy"
+)
+
+// A Swap was executed and its reply is lost. It is not sent again, however many replies would be
+// lost. The error comes when the connection breaks, and not at the end of the time.
+func TestFaults_RepliesLost(t *testing.T) {
+	t.Parallel()
+	s, proxy := newProxied(t)
+	l := newLimiter(t, s, spacious)
+	for i, losses := range []int{1, 3, 10} {
+		key := fmt.Sprint("k", i)
+		r, err := l.Take(t.Context(), key, 1)
+		require.NoError(t, err)
+		require.True(t, r.Allowed)
+		had := proxy.Lost()
+		proxy.LoseReplies(losses, isSwap)
+		r, err = l.Take(t.Context(), key, 10)
+		proxy.LoseReplies(0, nil)
+		require.ErrorIs(t, err, nats.ErrDisconnected)
+		assert.NotErrorIs(t, err, casstore.ErrNoReply)
+		assert.Equal(t, weir.Result{}, r, "denied")
+		assert.Equal(t, 1, proxy.Lost()-had, "sent once")
+		assert.Equal(t, 11, counted(t, l, key), "counted once")
+	}
+}
+
+// While there is no connection, nothing is sent, not even later. Decisions that still have time are
+// made when it is back.
+func TestFaults_Disconnected(t *testing.T) {
+	t.Parallel()
+	server := sharedServer(t)
+	proxy := faultproxy.New(t, addr(server), nil)
+	disconnected := make(chan struct{})
+	once := sync.OnceFunc(func() { close(disconnected) })
+	js := connect(t, proxy.Addr(), nats.DisconnectErrHandler(func(*nats.Conn, error) { once() }))
+	bucket := newBucket(t, js)
+	s := newStore(t, js, bucket)
+	short, err := natsstore.New(js, natsstore.Options{Bucket: bucket, Timeout: 20 * time.Millisecond})
+	require.NoError(t, err)
+	l, impatient := newLimiter(t, s, spacious), newLimiter(t, short, spacious)
+	require.NoError(t, short.Check(t.Context()))
+	require.NoError(t, l.Reset(t.Context(), "k"))
+	require.Zero(t, counted(t, l, "k"))
+	proxy.Refuse()
+	<-disconnected
+	sent := js.Conn().Stats().OutMsgs
+	_, err = impatient.Take(t.Context(), "k", 1)
+	require.ErrorIs(t, err, casstore.ErrNoReply)
+	require.ErrorContains(t, err, "nothing was counted")
+	require.Error(t, impatient.Reset(t.Context(), "k"))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = l.Take(ctx, "k", 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, sent, js.Conn().Stats().OutMsgs, "nothing was sent, or kept for later")
+	result := make(chan error)
+	go func() {
+		_, err := l.Take(t.Context(), "k", 1)
+		result <- err
+	}()
+	proxy.Forward()
+	require.NoError(t, <-result)
+	assert.Equal(t, 1, counted(t, l, "k"))
+
+	js.Conn().Close()
+	_, err = l.Take(t.Context(), "k", 1)
+	assert.ErrorIs(t, err, nats.ErrConnectionClosed)
+}
+
+// While nothing answers, callers leave by their deadlines, and without one by the timeout.
+func TestFaults_Hang(t *testing.T) {
+	t.Parallel()
+	proxy := faultproxy.New(t, addr(sharedServer(t)), nil)
+	js := connect(t, proxy.Addr())
+	bucket := newBucket(t, js)
+	impatient, err := natsstore.New(js, natsstore.Options{Bucket: bucket, Timeout: 200 * time.Millisecond})
+	require.NoError(t, err)
+	l, short := newLimiter(t, newStore(t, js, bucket), spacious), newLimiter(t, impatient, spacious)
+	require.Zero(t, counted(t, l, "k"))
+	require.NoError(t, impatient.Check(t.Context()))
+	proxy.Stall()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = l.Take(ctx, "k", 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = short.Take(t.Context(), "k", 1)
+	require.ErrorIs(t, err, casstore.ErrNoReply)
+	proxy.Forward()
+	assert.Zero(t, counted(t, l, "k"))
+}
+
+// traffic is callers that keep asking for one event, and their answers by key.
+type traffic struct {
+	limiter         *weir.KeyedLimiter
+	granted, failed [4]atomic.Int64
+	halt            context.CancelFunc
+	callers         sync.WaitGroup
+}
+
+func drive(t *testing.T, s *natsstore.Store) *traffic {
+	ctx, cancel := context.WithCancel(t.Context())
+	tr := &traffic{limiter: newLimiter(t, s, spacious), halt: cancel}
+	t.Cleanup(tr.stop)
+	for i := range 16 {
+		tr.callers.Go(func() {
+			for ; ctx.Err() == nil; i++ {
+				tr.call(t, i%len(tr.granted))
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	tr.awaitServed(t)
+	return tr
+}
+
+func (tr *traffic) call(t *testing.T, i int) {
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	r, err := tr.limiter.Take(ctx, fmt.Sprint(i), 1)
+	switch {
+	case err != nil:
+		tr.failed[i].Add(1)
+	case r.Allowed:
+		tr.granted[i].Add(1)
+	}
+}
+
+func (tr *traffic) stop() {
+	tr.halt()
+	tr.callers.Wait()
+}
+
+func sum(of *[4]atomic.Int64) (n int64) {
+	for i := range of {
+		n += of[i].Load()
+	}
+	return n
+}
+
+// awaitServed waits for some grants, all but the first few of which began after now.
+func (tr *traffic) awaitServed(t *testing.T) {
+	before := sum(&tr.granted)
+	eventually(t, "grants", func() bool { return sum(&tr.granted) > before+20 })
+}
+
+func (tr *traffic) awaitFailed(t *testing.T) {
+	before := sum(&tr.failed)
+	eventually(t, "failures", func() bool { return sum(&tr.failed) > before })
+}
+
+// check stops the traffic. The bucket has counted what was granted, and of the calls that failed
+// each once at most.
+func (tr *traffic) check(t *testing.T) {
+	tr.stop()
+	for i := range tr.granted {
+		n, granted, failed := counted(t, tr.limiter, fmt.Sprint(i)), tr.granted[i].Load(), tr.failed[i].Load()
+		assert.GreaterOrEqual(t, int64(n), granted, "key %d: counted of those granted", i)
+		assert.LessOrEqual(t, int64(n), granted+failed, "key %d: counted of those granted or failed", i)
+	}
+	t.Logf("%d granted, %d failed", sum(&tr.granted), sum(&tr.failed))
+}
+
+func TestFaults_InTraffic(t *testing.T) {
+	t.Parallel()
+	s, proxy := newProxied(t)
+	tr := drive(t, s)
+	for range runs.Long(10, 3) {
+		proxy.Refuse() // cuts all connections
+		tr.awaitFailed(t)
+		proxy.Forward()
+		tr.awaitServed(t)
+		had := proxy.Lost()
+		proxy.LoseReplies(3, isSwap)
+		eventually(t, "replies to be lost", func() bool { return proxy.Lost() == had+3 })
+		tr.awaitServed(t)
+	}
+	tr.check(t)
+}
+
+// A server with files that is stopped and started again has lost nothing.
+func TestFaults_Restarted(t *testing.T) {
+	t.Parallel()
+	server := startOnDisk(t)
+	js := connect(t, addr(server.Server))
+	s := newStore(t, js, newBucket(t, js, func(c *jetstream.KeyValueConfig) { c.Storage = jetstream.FileStorage }))
+	tr := drive(t, s)
+	for range runs.Long(3, 1) {
+		server.stop()
+		tr.awaitFailed(t)
+		server.start(t)
+		tr.awaitServed(t)
+	}
+	tr.check(t)
+}

@@ -1,0 +1,308 @@
+package test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/natsstore/internal/bucket"
+)
+
+func newRegister(tb testing.TB) (*bucket.Register, jetstream.KeyValue) {
+	tb.Helper()
+	_, js, name := newShared(tb)
+	kv, err := js.KeyValue(tb.Context(), name)
+	require.NoError(tb, err)
+	return bucket.New(js, name), kv
+}
+
+// A Swap replaces a value if, and only if, the key has been neither swapped nor deleted since the
+// old Entry was read. It tells what the key holds after it succeeded.
+func TestRegisterByModel(t *testing.T) {
+	t.Parallel()
+	r, _ := newRegister(t)
+	type entry struct {
+		casstore.Entry
+		change int // of the key when it was read
+	}
+	var changes [2]int
+	var values [2][]byte
+	var known [2][]entry
+	swapped, lost := 0, 0
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range runs.Long(5000, 500) {
+		i := rnd.IntN(2)
+		key := fmt.Sprint("key", i)
+		switch n := rnd.IntN(10); {
+		case n == 0:
+			require.NoError(t, r.Delete(t.Context(), key))
+			values[i] = nil
+			changes[i]++
+		case n < 5 || len(known[i]) == 0:
+			e, err := r.Get(t.Context(), key)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(values[i], e.Value))
+			require.True(t, e.Now.IsZero())
+			require.NotNil(t, e.Version)
+			known[i] = append(known[i], entry{e, changes[i]})
+		default:
+			old := known[i][max(len(known[i])-1-rnd.IntN(3), 0)]
+			value := make([]byte, 1+rnd.IntN(100))
+			now, ok, err := r.Swap(t.Context(), key, old.Entry, value, time.Hour)
+			require.NoError(t, err)
+			require.Equal(t, old.change == changes[i], ok)
+			if !ok {
+				require.Equal(t, casstore.Entry{}, now, "it does not tell")
+				lost++
+				continue
+			}
+			swapped++
+			values[i] = value
+			changes[i]++
+			require.Equal(t, value, now.Value, "it tells")
+			known[i] = append(known[i], entry{now, changes[i]})
+		}
+	}
+	assert.Greater(t, swapped, 20)
+	assert.Greater(t, lost, 20)
+}
+
+// The server is told to keep a value for as long as Swap was, in whole seconds and never less, and a
+// marker for a second.
+func TestTimesToLive(t *testing.T) {
+	t.Parallel()
+	_, js, name := newShared(t)
+	r := bucket.New(js, name)
+	stream, err := js.Stream(t.Context(), "KV_"+name)
+	require.NoError(t, err)
+	last := func() *jetstream.RawStreamMsg {
+		m, err := stream.GetLastMsgForSubject(t.Context(), "$KV."+name+".k")
+		require.NoError(t, err)
+		return m
+	}
+	e, err := r.Get(t.Context(), "k")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		keep time.Duration
+		want string
+	}{
+		{time.Millisecond, "1s"},
+		{time.Second, "1s"},
+		{1001 * time.Millisecond, "2s"},
+		{25 * time.Hour, "90000s"},
+		{100 * year, "3153600000s"},
+		{100*year + time.Millisecond, "never"},
+		{weir.Never - weir.Never%time.Millisecond, "never"},
+		{weir.Never, "never"},
+	} {
+		var ok bool
+		e, ok, err = r.Swap(t.Context(), "k", e, []byte(c.want), c.keep)
+		require.NoError(t, err)
+		require.True(t, ok)
+		assert.Equal(t, c.want, last().Header.Get(jetstream.MsgTTLHeader), "%v", c.keep)
+		e, err = r.Get(t.Context(), "k")
+		require.NoError(t, err)
+		assert.Equal(t, c.want, string(e.Value), "it has not expired")
+	}
+	require.NoError(t, r.Delete(t.Context(), "k"))
+	assert.Equal(t, "1s", last().Header.Get(jetstream.MsgTTLHeader))
+	eventually(t, "the marker to expire", func() bool {
+		_, err := stream.GetLastMsgForSubject(t.Context(), "$KV."+name+".k")
+		return err != nil
+	})
+}
+
+// A value that has expired is gone, and so is in the end all that the key took up. Meanwhile an old
+// Entry cannot be swapped, and a new one can.
+func TestExpired(t *testing.T) {
+	t.Parallel()
+	_, js, name := newShared(t)
+	r := bucket.New(js, name)
+	stream, err := js.Stream(t.Context(), "KV_"+name)
+	require.NoError(t, err)
+	swap := func(e casstore.Entry) (casstore.Entry, bool) {
+		e, ok, err := r.Swap(t.Context(), "k", e, []byte("x"), time.Millisecond)
+		require.NoError(t, err)
+		return e, ok
+	}
+	e, err := r.Get(t.Context(), "k")
+	require.NoError(t, err)
+	old, ok := swap(e)
+	require.True(t, ok)
+	for range 2 { // there is a marker, and then nothing
+		eventually(t, "the value to expire", func() bool {
+			e, err = r.Get(t.Context(), "k")
+			require.NoError(t, err)
+			return len(e.Value) == 0
+		})
+		_, ok = swap(old)
+		assert.False(t, ok)
+		old, ok = swap(e)
+		assert.True(t, ok)
+		eventually(t, "the stream to be empty", func() bool {
+			info, err := stream.Info(t.Context())
+			require.NoError(t, err)
+			return info.State.Msgs == 0
+		})
+	}
+}
+
+// Those who watch the bucket, or read it by other tools, see values and deletions of keys.
+func TestKeyValueTools(t *testing.T) {
+	t.Parallel()
+	s, js, name := newShared(t)
+	kv, err := js.KeyValue(t.Context(), name)
+	require.NoError(t, err)
+	watcher, err := kv.WatchAll(t.Context())
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, watcher.Stop()) }()
+	require.Nil(t, <-watcher.Updates(), "nothing there yet")
+	l := newLimiter(t, s, spacious)
+	require.True(t, l.Allow("a.b:c"))
+	const key = "weir/1/test/a.b=3Ac"
+	update := <-watcher.Updates()
+	assert.Equal(t, key, update.Key())
+	assert.Equal(t, jetstream.KeyValuePut, update.Operation())
+	require.NoError(t, l.Reset(t.Context(), "a.b:c"))
+	assert.Equal(t, jetstream.KeyValuePurge, (<-watcher.Updates()).Operation())
+
+	require.True(t, l.Allow("a.b:c"))
+	require.Equal(t, 1, counted(t, l, "a.b:c"))
+	require.NoError(t, kv.Delete(t.Context(), key))
+	assert.Zero(t, counted(t, l, "a.b:c"), "deleted by a tool")
+	require.True(t, l.Allow("a.b:c"))
+	require.NoError(t, kv.Purge(t.Context(), key))
+	assert.Zero(t, counted(t, l, "a.b:c"), "purged by a tool")
+	require.True(t, l.Allow("a.b:c"))
+}
+
+// A value that no store wrote is an error of the requests for its key, and of no others.
+func TestCorruptedValues(t *testing.T) {
+	t.Parallel()
+	s, js, name := newShared(t)
+	kv, err := js.KeyValue(t.Context(), name)
+	require.NoError(t, err)
+	l := newLimiter(t, s, weir.SlidingLog{Limit: 5, Per: time.Hour})
+	require.True(t, l.Allow("k"))
+	held, err := kv.Get(t.Context(), "weir/1/test/k")
+	require.NoError(t, err)
+	intact := held.Value()
+	for _, v := range [][]byte{{0}, []byte("1"), intact[:len(intact)-1], append(bytes.Clone(intact), 0), bytes.Repeat([]byte{255}, 1000)} {
+		_, err := kv.Put(t.Context(), "weir/1/test/k", v)
+		require.NoError(t, err)
+		r, err := l.Take(t.Context(), "k", 1)
+		assert.ErrorIs(t, err, weir.ErrRequest, "%x", v)
+		assert.Equal(t, weir.Result{}, r)
+		assert.True(t, l.Allow("another "+fmt.Sprint(len(v))))
+	}
+	_, err = kv.Put(t.Context(), "weir/1/test/k", nil)
+	require.NoError(t, err)
+	assert.Zero(t, counted(t, l, "k"), "as no value")
+	assert.True(t, l.Allow("k"))
+}
+
+// A wide policy grants all events. Its state has a word for each.
+type wide struct{}
+
+func (wide) Decider() (weir.Decider, error) { return wide{}, nil }
+func (wide) Words() int                     { return 0 }
+func (wide) Expiry([]uint64) int64          { return math.MaxInt64 }
+
+func (wide) Decide(state []uint64, _ int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	state = append(state, make([]uint64, ask.N)...)
+	return state, weir.Answer{Result: weir.Result{Allowed: true, Limit: 1 << 20, Remaining: 1<<20 - len(state)}}
+}
+
+// A state that is larger than the bucket or the server takes is an error of its key, and no outage.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	js := connect(t, addr(sharedServer(t)))
+	for _, c := range []struct {
+		most   int32 // of the bucket; 0 means that of the server, a megabyte
+		events int
+	}{{1000, 125}, {0, 1 << 17}} {
+		name := newBucket(t, js, func(kv *jetstream.KeyValueConfig) { kv.MaxValueSize = c.most })
+		l := newLimiter(t, newStore(t, js, name), wide{})
+		r, err := l.Take(t.Context(), "k", c.events)
+		require.ErrorIs(t, err, weir.ErrRequest)
+		assert.ErrorContains(t, err, "weir: natsstore: cannot replace a value in bucket "+name+": ")
+		assert.ErrorContains(t, err, fmt.Sprint("the value has ", 8*c.events/1000))
+		assert.Equal(t, weir.Result{}, r)
+		assert.True(t, l.Allow("k"), "one has room")
+		assert.Equal(t, 1, counted(t, l, "k"))
+	}
+}
+
+// A full bucket refuses new keys, and forgets none.
+func TestFullBucket(t *testing.T) {
+	t.Parallel()
+	js := connect(t, addr(sharedServer(t)))
+	s := newStore(t, js, newBucket(t, js, func(c *jetstream.KeyValueConfig) { c.MaxBytes = 1000 }))
+	require.NoError(t, s.Check(t.Context()))
+	l := newLimiter(t, s, spacious)
+	n := 0
+	for ; ; n++ {
+		_, err := l.Take(t.Context(), fmt.Sprint(n), 1)
+		if err != nil {
+			assert.ErrorContains(t, err, "maximum bytes exceeded")
+			assert.NotErrorIs(t, err, weir.ErrRequest)
+			break
+		}
+		require.Less(t, n, 100)
+	}
+	require.Positive(t, n)
+	for i := range n {
+		_, err := l.Take(t.Context(), fmt.Sprint(i), 1)
+		require.NoError(t, err, "a known key")
+		assert.Equal(t, 2, counted(t, l, fmt.Sprint(i)))
+	}
+}
+
+// A JetStream of a domain of its own, or behind a prefix, does all the same.
+func TestDomains(t *testing.T) {
+	t.Parallel()
+	s := start(t, &server.Options{Port: server.RANDOM_PORT, StoreDir: t.TempDir(), JetStreamDomain: "hub"})
+	t.Cleanup(s.Shutdown)
+	conn := connect(t, addr(s)).Conn()
+	for name, open := range map[string]func() (jetstream.JetStream, error){
+		"domain":    func() (jetstream.JetStream, error) { return jetstream.NewWithDomain(conn, "hub") },
+		"prefix":    func() (jetstream.JetStream, error) { return jetstream.NewWithAPIPrefix(conn, "$JS.hub.API") },
+		"prefix.":   func() (jetstream.JetStream, error) { return jetstream.NewWithAPIPrefix(conn, "$JS.hub.API.") },
+		"usual":     func() (jetstream.JetStream, error) { return jetstream.New(conn) },
+		"as usual.": func() (jetstream.JetStream, error) { return jetstream.NewWithAPIPrefix(conn, "$JS.API.") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			js, err := open()
+			require.NoError(t, err)
+			l := newLimiter(t, newStore(t, js, newBucket(t, js)), spacious)
+			for range 2 {
+				_, err := l.Take(t.Context(), "k", 1)
+				require.NoError(t, err)
+			}
+			assert.Equal(t, 2, counted(t, l, "k"))
+			require.NoError(t, l.Reset(t.Context(), "k"))
+			assert.Zero(t, counted(t, l, "k"))
+		})
+	}
+}
+
+// One inbox for each request does, too.
+func TestOldRequestStyle(t *testing.T) {
+	t.Parallel()
+	js := connect(t, addr(sharedServer(t)), nats.UseOldRequestStyle())
+	l := newLimiter(t, newStore(t, js, newBucket(t, js)), spacious)
+	require.True(t, l.Allow("k"))
+	assert.Equal(t, 1, counted(t, l, "k"))
+}

@@ -1,0 +1,126 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/testport"
+)
+
+// patience is how long to wait for what must happen soon: a machine under load is no fault.
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	runs.Main(m)
+	if s := running.server; s != nil {
+		s.Shutdown()
+		s.WaitForShutdown()
+		_ = os.RemoveAll(running.dir)
+	}
+}
+
+// running is the server that the tests of the package share. The first of them starts it.
+var running struct {
+	sync.Mutex
+	server *server.Server
+	dir    string
+}
+
+func sharedServer(tb testing.TB) *server.Server {
+	tb.Helper()
+	running.Lock()
+	defer running.Unlock()
+	if running.server == nil {
+		var err error
+		running.dir, err = os.MkdirTemp("", "natsstore")
+		require.NoError(tb, err)
+		running.server = start(tb, &server.Options{Port: server.RANDOM_PORT, StoreDir: running.dir})
+	}
+	return running.server
+}
+
+// start starts a server with o, and returns when it answers. The caller shuts it down.
+func start(tb testing.TB, o *server.Options) *server.Server {
+	tb.Helper()
+	o.Host, o.NoLog, o.NoSigs, o.JetStream = "127.0.0.1", true, true, true
+	s, err := server.NewServer(o)
+	require.NoError(tb, err)
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		s.Shutdown()
+		tb.Fatalf("the server is not ready after %v", patience)
+	}
+	return s
+}
+
+// A disk is a server with files, which can be stopped, and started again on the same port.
+type disk struct {
+	*server.Server
+	options server.Options
+}
+
+func startOnDisk(tb testing.TB) *disk {
+	tb.Helper()
+	port, err := testport.Claim()
+	require.NoError(tb, err)
+	d := &disk{options: server.Options{Port: port.Number, StoreDir: tb.TempDir()}}
+	d.start(tb)
+	tb.Cleanup(func() {
+		d.stop()
+		_ = port.Close() // it is a socket that nobody reads
+	})
+	return d
+}
+
+func (d *disk) start(tb testing.TB) {
+	o := d.options
+	d.Server = start(tb, &o)
+}
+
+func (d *disk) stop() {
+	d.Shutdown()
+	d.WaitForShutdown()
+}
+
+// connect returns a connection to the server at addr, which it finds again as soon as it is there.
+func connect(tb testing.TB, addr string, options ...nats.Option) jetstream.JetStream {
+	tb.Helper()
+	conn, err := nats.Connect("nats://"+addr, append([]nats.Option{
+		nats.MaxReconnects(-1), nats.ReconnectWait(5 * time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.Timeout(patience),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // of connections that tests break
+	}, options...)...)
+	require.NoError(tb, err)
+	tb.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	require.NoError(tb, err)
+	return js
+}
+
+func addr(s *server.Server) string { return s.Addr().String() }
+
+var buckets atomic.Int64
+
+// newBucket makes a bucket as docs/stores.md tells, and returns its name.
+func newBucket(tb testing.TB, js jetstream.JetStream, change ...func(*jetstream.KeyValueConfig)) string {
+	tb.Helper()
+	c := jetstream.KeyValueConfig{
+		Bucket: fmt.Sprint("bucket", buckets.Add(1)), History: 1, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage,
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	_, err := js.CreateKeyValue(tb.Context(), c)
+	require.NoError(tb, err)
+	return c.Bucket
+}

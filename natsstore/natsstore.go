@@ -1,0 +1,77 @@
+// Package natsstore keeps the states of limiters in a key-value bucket of NATS JetStream. All
+// processes that use the same bucket share their limits:
+//
+//	js, err := jetstream.New(conn)
+//	…
+//	store, err := natsstore.New(js, natsstore.Options{})
+//	…
+//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
+//
+// The bucket must exist, with one value a key and with expiry by key. The example makes one, and
+// [Store.Check] checks it. The server must have version 2.11 or later.
+//
+// The store runs every policy. It reads a key's value, decides in the process, and replaces the
+// value if no other process has changed it meanwhile, see package
+// [github.com/weir-go/weir/casstore]. A grant takes two requests to the server, a denial or a look
+// takes one. Callers of one process that ask for the same key at the same time share the requests.
+//
+// NATS has no clock for decisions. The time is that of the limiters: synchronize the clocks of the
+// processes.
+package natsstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/natsstore/internal/bucket"
+)
+
+// A Store is a [weir.Store] in NATS JetStream. [New] makes it. It is safe for concurrent use by any
+// number of limiters with any policies. It has goroutines only while requests are in flight, and
+// need not be closed. It does not close the connection.
+//
+// A request that counts events is sent once for a decision. If it fails, it is not known whether
+// the events were counted. They are never counted twice. If a decision takes too long, its error
+// wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
+//
+// While the connection is down, decisions wait for it, and send nothing. If it breaks, decisions
+// whose request is in flight fail at once.
+type Store struct {
+	cas *casstore.Store
+	reg *bucket.Register
+}
+
+var _ weir.Acceptor = (*Store)(nil)
+
+// New returns a Store that sends its requests by js, also with a domain or a prefix of its own. It
+// sends none itself. The error lists all faults of the arguments.
+func New(js jetstream.JetStream, o Options) (*Store, error) {
+	err := o.check()
+	if js == nil {
+		err = errors.Join(errors.New("weir: natsstore.New with a nil JetStream, must be one"), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := bucket.New(js, o.bucket())
+	return &Store{casstore.New(r, casstore.Options{Timeout: o.Timeout}), r}, nil
+}
+
+// Check returns an error if the bucket does not exist, or if a setting of it could make it forget
+// counts. The error lists all such settings. Call it when the program starts. Otherwise the first
+// decision does. Until a check has succeeded, each decision checks, and may return such an error.
+//
+// Later changes of the settings are not noticed.
+func (s *Store) Check(ctx context.Context) error { return s.reg.Check(ctx) }
+
+// Accept implements [weir.Acceptor].
+func (s *Store) Accept(l *weir.KeyedLimiter) error { return s.cas.Accept(l) }
+
+// Do implements [weir.Store].
+func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	return s.cas.Do(ctx, r)
+}
