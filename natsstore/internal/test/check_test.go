@@ -1,9 +1,14 @@
 package test
 
 import (
+	"os"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,4 +97,40 @@ weir: natsstore: bucket stream drops old values when it is full, must refuse new
 	})
 	assert.ErrorContains(t, newStore(t, js, mirror).Check(t.Context()),
 		"weir: natsstore: bucket "+mirror+" is a Mirror, must be the bucket itself")
+}
+
+// The permissions that docs/stores.md shows are enough for decisions and for Check.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	docs, err := os.ReadFile("../../../docs/stores.md")
+	require.NoError(t, err)
+	const publish, subscribe = "$JS.API.STREAM.INFO.KV_weir, $JS.API.STREAM.MSG.GET.KV_weir, $KV.weir.>", "_INBOX.>"
+	require.Contains(t, string(docs), "```\npublish:   "+publish+"\nsubscribe: "+subscribe+"\n```\n")
+	app := &server.User{Username: "app", Password: "app", Permissions: &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: strings.Split(publish, ", ")},
+		Subscribe: &server.SubjectPermission{Allow: []string{subscribe}},
+	}}
+	s := start(t, &server.Options{
+		Port: server.RANDOM_PORT, StoreDir: t.TempDir(),
+		Users: []*server.User{app, {Username: "admin", Password: "admin"}},
+	})
+	t.Cleanup(s.Shutdown)
+	admin := connect(t, addr(s), nats.UserInfo("admin", "admin"))
+	newBucket(t, admin, func(c *jetstream.KeyValueConfig) { c.Bucket = "weir" })
+	var refused atomic.Int64
+	js := connect(t, addr(s), nats.UserInfo("app", "app"),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { refused.Add(1) }))
+	store := newStore(t, js, "") // the name by default
+	require.NoError(t, store.Check(t.Context()))
+	l := newLimiter(t, store, spacious)
+	for range 2 {
+		_, err := l.Take(t.Context(), "a.b", 1)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 2, counted(t, l, "a.b"))
+	require.NoError(t, l.Reset(t.Context(), "a.b"))
+	assert.Zero(t, counted(t, l, "a.b"))
+	assert.Zero(t, refused.Load())
+	require.NoError(t, js.Conn().Publish("$KV.other.k", nil))
+	eventually(t, "others to be refused", func() bool { return refused.Load() > 0 })
 }
