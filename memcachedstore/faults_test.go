@@ -1,0 +1,152 @@
+package memcachedstore_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/memcachedstore"
+	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
+)
+
+// A Swap was executed and its reply is lost. It is not sent again, however many replies would be lost.
+func TestFaults_RepliesLost(t *testing.T) {
+	t.Parallel()
+	proxy := newProxy(t, memcachedtest.Shared(t).Addr())
+	l := newLimiter(t, newStore(t, newClient(t, proxy.Addr())), spacious, newName())
+	for i, losses := range []int{1, 3, 10} {
+		key := fmt.Sprint("k", i)
+		for n, want := range []int{1, 10} { // an Add, and a CompareAndSwap
+			had := proxy.Lost()
+			proxy.LoseReplies(losses, isSwap)
+			r, err := l.Take(t.Context(), key, want)
+			proxy.LoseReplies(0, nil)
+			require.ErrorContains(t, err, "weir: memcachedstore: cannot replace an item: ")
+			assert.Equal(t, weir.Result{}, r, "denied")
+			assert.Equal(t, 1, proxy.Lost()-had, "sent once")
+			assert.Equal(t, []int{1, 11}[n], counted(t, l, key), "counted once")
+		}
+	}
+}
+
+// While nothing answers, callers leave by their deadlines, and without one by the timeout.
+func TestFaults_Hang(t *testing.T) {
+	t.Parallel()
+	proxy := newProxy(t, memcachedtest.Shared(t).Addr())
+	client := newClient(t, proxy.Addr())
+	patient, name := newStore(t, client), newName()
+	impatient, err := memcachedstore.New(client, memcachedstore.Options{Timeout: 200 * time.Millisecond})
+	require.NoError(t, err)
+	l, short := newLimiter(t, patient, spacious, name), newLimiter(t, impatient, spacious, name)
+	require.Zero(t, counted(t, l, "k"))
+	proxy.Stall()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = l.Take(ctx, "k", 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = short.Take(t.Context(), "k", 1)
+	require.ErrorIs(t, err, casstore.ErrNoReply)
+	proxy.Forward()
+	assert.LessOrEqual(t, counted(t, l, "k"), 2)
+}
+
+// A client that waits for longer than its timeout gives the connection up. The reply that comes
+// then is never that of another request.
+func TestFaults_LateReplies(t *testing.T) {
+	t.Parallel()
+	server := memcachedtest.Shared(t)
+	proxy := newProxy(t, server.Addr())
+	const keys, callers = 8, 8
+	name := newName()
+	key := func(i int) string { return casstore.Key(name, fmt.Sprint(i%keys)) }
+	direct := newClient(t, server.Addr())
+	for i := range keys {
+		require.NoError(t, direct.Set(&memcache.Item{Key: key(i), Value: []byte(key(i))}))
+	}
+	client := newClient(t, proxy.Addr())
+	client.Timeout = 20 * time.Millisecond
+	r := memcachedstore.Register(newStore(t, client))
+	var late, onTime int
+	for range runs.Long(20, 5) {
+		for _, delay := range []time.Duration{30 * time.Millisecond, 0} {
+			if proxy.Forward(); delay > 0 {
+				proxy.Delay(delay)
+			}
+			var mu sync.Mutex
+			var all sync.WaitGroup
+			for caller := range callers {
+				all.Go(func() {
+					for i := range 2 * keys {
+						e, err := r.Get(t.Context(), key(caller+i))
+						mu.Lock()
+						if err != nil {
+							late++
+						} else if onTime++; string(e.Value) != key(caller+i) {
+							t.Errorf("asked for %q, and got %q", key(caller+i), e.Value)
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			all.Wait()
+		}
+	}
+	assert.Positive(t, late)
+	assert.Positive(t, onTime)
+}
+
+func TestFaults_InTraffic(t *testing.T) {
+	t.Parallel()
+	proxy := newProxy(t, memcachedtest.Shared(t).Addr())
+	tr := drive(t, newStore(t, newClient(t, proxy.Addr())))
+	for range runs.Long(10, 3) {
+		proxy.Refuse() // cuts all connections
+		tr.awaitFailed(t)
+		proxy.Forward()
+		tr.awaitServed(t)
+		had := proxy.Lost()
+		proxy.LoseReplies(3, isSwap)
+		eventually(t, "replies to be lost", func() bool { return proxy.Lost() == had+3 })
+		tr.awaitServed(t)
+	}
+	tr.stop()
+	for i := range tr.granted {
+		granted, failed := tr.granted[i].Load(), tr.failed[i].Load()
+		n := counted(t, tr.limiter, fmt.Sprint(i))
+		assert.GreaterOrEqual(t, int64(n), granted, "key %d: counted of those granted", i)
+		assert.LessOrEqual(t, int64(n), granted+failed, "key %d: counted of those granted or failed", i)
+	}
+	t.Logf("%d granted, %d failed", sum(&tr.granted), sum(&tr.failed))
+}
+
+// A server that is restarted has forgotten all counts, and decisions go on.
+func TestFaults_KilledAndRestarted(t *testing.T) {
+	t.Parallel()
+	server := memcachedtest.Start(t)
+	store := newStore(t, newClient(t, server.Addr()))
+	tr, l := drive(t, store), newLimiter(t, store, once, newName())
+	for range runs.Long(5, 1) {
+		require.Zero(t, counted(t, l, "k"))
+		require.True(t, l.Allow("k"))
+		require.Equal(t, 1, counted(t, l, "k"))
+		server.Kill()
+		tr.awaitFailed(t)
+		server.Restart(t)
+		tr.awaitServed(t)
+	}
+	tr.stop()
+	assert.Zero(t, counted(t, l, "k"), "a fresh allowance")
+	for i := range tr.granted {
+		n := counted(t, tr.limiter, fmt.Sprint(i))
+		assert.LessOrEqual(t, int64(n), tr.granted[i].Load()+tr.failed[i].Load())
+	}
+}

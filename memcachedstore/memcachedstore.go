@@ -1,0 +1,95 @@
+// Package memcachedstore keeps the states of limiters in memcached. All processes that use the same
+// servers share their limits:
+//
+//	client := memcache.New("10.0.0.5:11211")
+//	client.MaxIdleConns = 100
+//	store, err := memcachedstore.New(client, memcachedstore.Options{})
+//	…
+//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
+//
+// The store runs every policy. It reads a key's item, decides in the process, and replaces the item
+// if no other process has changed it meanwhile, see package [github.com/weir-go/weir/casstore]. A
+// grant takes two commands (gets, then cas or add), a denial or a look takes one. Callers of one
+// process that ask for the same key at the same time share the commands.
+//
+// The time is that of the limiter. Synchronize the clocks of the processes.
+//
+// memcached is a cache. It forgets items when it is restarted, and when its memory is full. A key
+// that it has forgotten starts with a full allowance. docs/stores.md says what to set.
+package memcachedstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
+)
+
+// A Client sends commands. It must be safe for concurrent use, as a [*memcache.Client] is. A Client
+// that wraps one, for example to trace it, must not send a CompareAndSwap or an Add again: if its
+// reply was lost, events would count twice.
+//
+// All processes must find a key on the same server. See docs/stores.md for several servers.
+type Client interface {
+	Get(key string) (*memcache.Item, error)
+	Add(item *memcache.Item) error
+	CompareAndSwap(item *memcache.Item) error
+	Delete(key string) error
+}
+
+var _ Client = (*memcache.Client)(nil)
+
+// Options determine how a [Store] behaves. The zero value of every field is a good default.
+type Options struct {
+	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
+	// the context takes precedence.
+	//
+	// Commands end by the Timeout of the client, which has its default of 500 ms for a connection
+	// and again for a reply. Callers do not wait for a command after their time is over, but the
+	// next command for the same key does. Give the client a shorter Timeout than the decisions.
+	Timeout time.Duration
+}
+
+// A Store is a [weir.Store] in memcached. [New] makes it. It is safe for concurrent use by any
+// number of limiters with any policies. It has goroutines only while commands are in flight, and
+// need not be closed. It does not close the Client.
+//
+// A command that counts events is sent once for a decision. If it fails, it is not known whether the
+// events were counted. They are never counted twice. If a decision takes too long, its error wraps
+// [casstore.ErrNoReply] or [casstore.ErrBusy].
+type Store struct {
+	cas *casstore.Store
+	reg *register
+}
+
+var _ weir.Acceptor = (*Store)(nil)
+
+// New returns a Store that sends its commands by client. It sends none itself. The error lists all
+// faults of the arguments.
+func New(client Client, o Options) (*Store, error) {
+	var err error
+	if c, ok := client.(*memcache.Client); client == nil || ok && c == nil {
+		err = errors.New("weir: memcachedstore.New with a nil Client, must be one")
+	}
+	if o.Timeout < 0 {
+		err = errors.Join(err, fmt.Errorf("weir: memcachedstore.Options.Timeout is %v, must be at least 0", o.Timeout))
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &register{client}
+	return &Store{casstore.New(r, casstore.Options{Timeout: o.Timeout}), r}, nil
+}
+
+// Accept implements [weir.Acceptor].
+func (s *Store) Accept(l *weir.KeyedLimiter) error { return s.cas.Accept(l) }
+
+// Do implements [weir.Store].
+func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	return s.cas.Do(ctx, r)
+}
