@@ -118,7 +118,7 @@ func changeOfComposed(e *env) {
 			name := p.name + " and " + q.name
 			w := e.walk(changeRule, p.Policy, 3, e.limiter(p.Policy, name), e.limiter(q.Policy, name))
 			w.model, w.by = e.model(p.Policy, q.Policy), []int{0, 1}
-			w.run(e.few(500))
+			w.run(max(e.few(500), 25))
 		}
 	}
 }

@@ -143,12 +143,12 @@ func concurrentReturns(e *env) {
 
 // R10: many keys in use at once are granted the same as each of them alone.
 func concurrentKeys(e *env) {
-	const keys, limit = 50, 20
-	rounds := max(e.few(5), 2) // together they ask for each key more often than it is granted
+	const limit = 20
+	keys, rounds := min(e.few(500), 50), max(e.few(5), 2) // together they ask for each key more often than it is granted
 	for _, p := range every(limit, e.long()) {
 		l := e.limiter(p.Policy, p.name)
 		alone, _ := e.exhaust(l, "alone", limit)
-		var granted [keys]atomic.Int64
+		granted := make([]atomic.Int64, keys)
 		parallel(goroutines, func(g int) {
 			for i := range keys * rounds {
 				if k := (g*7 + i) % keys; e.allowed(l, strconv.Itoa(k), 1) {

@@ -74,12 +74,12 @@ func keysCopied(e *env) {
 }
 
 // R11: limiters with different names never share a key, in whatever way the store joins name and
-// key. "a" and "b:c" are not "a:b" and "c". All names and keys of up to three letters are combined.
-// One of the letters is a separator.
+// key. "a" and "b:c" are not "a:b" and "c". All names and keys of up to three letters are combined,
+// or of up to two in the shortest run. One of the letters is a separator.
 func namesApart(e *env) {
 	for _, separator := range []string{":", "\x00", "/", "|", ".", ",", "\xff", "1", "}"} {
 		var words []string
-		for i := range 4 * 4 * 4 {
+		for i := range min(4*4*4, e.few(4*4*40)) {
 			letters := []string{"", "a", separator, "{"}
 			words = append(words, letters[i/16]+letters[i/4%4]+letters[i%4])
 		}

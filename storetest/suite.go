@@ -177,12 +177,12 @@ func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
 	return a
 }
 
-// few returns n, or a tenth of it if the tests are to be short or requests take long, or a
-// twentieth if both.
+// few returns n, or a tenth of it if the tests are to be short or requests take long, or a fortieth
+// if both.
 func (s *suite) few(n int) int {
 	switch {
 	case s.isFar && testing.Short():
-		return n / 20
+		return n / 40
 	case s.isFar || testing.Short():
 		return n / 10
 	}
