@@ -50,6 +50,28 @@ func ExampleLease() {
 	// 5000 left
 }
 
+// All of them together, in the order in which they belong.
+func ExampleLease_inFrontOfAll() {
+	shared := new(redis)
+	shares := fleet.NewShares(new(weir.MemStore)) // call its Set when processes join and leave
+	store := fleet.Lease(
+		fleet.DenyCache(
+			fleet.Fallback(shared, shares, fleet.FallbackOptions{}),
+			fleet.DenyCacheOptions{MaxAge: time.Second}),
+		fleet.LeaseOptions{})
+	limiter := weir.Must(weir.New(weir.FixedWindow{Limit: 10_000, Per: time.Hour}, weir.WithStore(store)))
+
+	granted := 0
+	for range 1_000_000 {
+		if limiter.Allow("ada") {
+			granted++
+		}
+	}
+	fmt.Println(granted, "granted, seldom asked:", shared.asked < 1000)
+
+	// Output: 10000 granted, seldom asked: true
+}
+
 // While the store fails everything is granted.
 func ExampleFailOpen() {
 	store := new(redis)

@@ -43,7 +43,8 @@ for package in redisstore redisstore/rueidisstore redisstore/valkeystore pgstore
 done
 bare go vet work
 bare go run ./examples/httpserver -h
-bare go test -v ./examples/... ./examples/shares ./benchmarks/redisreport ./redisstore/... ./redisstore/rueidisstore ./redisstore/valkeystore
+bare go run ./examples/fleet -time 3s -svg ""
+bare go test -v ./examples/... ./examples/fleet ./examples/shares ./benchmarks/redisreport ./redisstore/... ./redisstore/rueidisstore ./redisstore/valkeystore
 grep -ohE 'needs .*: install [a-z-]+' "$work/output" | sort | uniq -c
 for missing in curl redis-server etcd-server; do
 	grep -q "install $missing" "$work/output" || fail "no test said that it needs $missing"

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/hotkey"
 )
 
 // 64 goroutines ask for one key, on one connection. "bare" is compare-and-swap without a store: each
@@ -99,4 +100,10 @@ func BenchmarkTake(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// A hot key behind a Lease, which seldom asks NATS.
+func BenchmarkHotKey(b *testing.B) {
+	s, _, _ := newShared(b)
+	hotkey.Benchmark(b, s)
 }
