@@ -49,9 +49,9 @@ type Options struct {
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
 	// the context takes precedence.
 	//
-	// Commands end by the Timeout of the client, which has its default of 500 ms for a connection
-	// and again for a reply. Callers do not wait for a command after their time is over, but the
-	// next command for the same key does. Give the client a shorter Timeout than the decisions.
+	// The Timeout of the client ends each command: it is how long a connection may take, and again
+	// a reply, 500 ms by default. Callers do not wait for a command after their time is over, but
+	// the next command for the same key does. Give the client a shorter Timeout than this one.
 	Timeout time.Duration
 }
 
@@ -59,9 +59,9 @@ type Options struct {
 // number of limiters with any policies. It has goroutines only while commands are in flight, and
 // need not be closed. It does not close the Client.
 //
-// A command that counts events is sent once for a decision. If it fails, it is not known whether the
-// events were counted. They are never counted twice. If a decision takes too long, its error wraps
-// [casstore.ErrNoReply] or [casstore.ErrBusy].
+// A caller whose context ends returns at once. A command that counts events is sent once for a
+// decision. If it fails, it is not known whether the events were counted. They are never counted
+// twice. If a decision takes too long, its error wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
 type Store struct {
 	cas *casstore.Store
 	reg *register
