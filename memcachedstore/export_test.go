@@ -13,8 +13,8 @@ var Expiration = expiration
 // Register returns the Register of s.
 func Register(s *Store) casstore.Register { return s.reg }
 
-// NewPrefixed returns a Store with keys of its own, by their prefix. It keeps values for longer than
-// it must: a test may have another clock than the server.
+// NewPrefixed returns a Store with keys of its own, by their prefix. It keeps values for longer
+// than it must: a test may have another clock than the server.
 func NewPrefixed(client Client, o Options, prefix string, longer time.Duration) *Store {
 	r := &register{client}
 	key := func(name, key string) string { return prefix + casstore.Key(name, key) }

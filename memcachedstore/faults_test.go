@@ -19,7 +19,8 @@ import (
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
 )
 
-// A Swap was executed and its reply is lost. It is not sent again, however many replies would be lost.
+// A Swap was executed and its reply is lost. It is not sent again, however many replies would be
+// lost.
 func TestFaults_RepliesLost(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, memcachedtest.Shared(t).Addr())
@@ -60,8 +61,8 @@ func TestFaults_Hang(t *testing.T) {
 	assert.LessOrEqual(t, counted(t, l, "k"), 2)
 }
 
-// When a reply does not come within its timeout, a client gives the connection up. The reply is never
-// that of another request.
+// When a reply does not come within its timeout, a client gives the connection up. The reply is
+// never that of another request.
 func TestFaults_LateReplies(t *testing.T) {
 	t.Parallel()
 	server := memcachedtest.Shared(t)
