@@ -28,6 +28,10 @@ type Middleware struct {
 
 	// Cost returns how many events a request counts as. If Cost is nil, each request counts as one.
 	// A request that costs 0 is not limited. A negative cost is an error, and Failed answers.
+	//
+	// Like Key, Cost runs before the decision and must not read the body, as r.FormValue does. For
+	// a parameter of the URL, use r.URL.Query().Get. If the cost is in the body, return 1, and let
+	// the handler take the rest from the Limiter.
 	Cost func(*http.Request) int
 
 	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,

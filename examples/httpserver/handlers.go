@@ -67,9 +67,11 @@ func serveItems(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(items) // an error means that the client is gone
 }
 
-// intParam is a parameter of the query, at least and by default least.
+// intParam is a parameter of the query, at least and by default least. r.FormValue would also read
+// the body: itemCount is asked before the limit has decided, and a refused request must cost
+// nothing.
 func intParam(r *http.Request, name string, least int) (int, error) {
-	value := r.FormValue(name)
+	value := r.URL.Query().Get(name)
 	if value == "" {
 		return least, nil
 	}
