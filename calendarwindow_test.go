@@ -186,8 +186,8 @@ func TestCalendarWindow_StatesOutliveTheZoneDatabase(t *testing.T) {
 	}
 }
 
-// One decider serves all keys of a limiter at once. What it remembers of the calendar must not
-// show.
+// One decider serves all keys of a limiter at once. Answers must not depend on what it remembers of
+// the calendar.
 func TestCalendarWindow_ADeciderIsPure(t *testing.T) {
 	p := weir.CalendarWindow{Limit: 5, Unit: weir.Minute, Location: "Asia/Kathmandu"}
 	shared := kit.NewKey(t, p)

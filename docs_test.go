@@ -26,9 +26,10 @@ var codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
 // A link to a file of tests.
 var testFile = regexp.MustCompile(`\]\(\.\./([\w/.-]+_test\.go)\)`)
 
-// Go code in the documents is whole files. Programs run, and print what the text block after them
-// says; tests pass. Or it is whole functions, which stand word for word in a file of tests that the
-// document links. So code that links other modules is run where they are linked.
+// Go code in the documents is either whole files or whole functions. A file that is a program runs,
+// and prints what the text block after it says; a file of tests passes. A function stands word for
+// word in a test file that the document links. This way, code that needs other modules runs in the
+// module that links them.
 func TestDocsCode(t *testing.T) {
 	docs, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)

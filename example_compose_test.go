@@ -28,7 +28,8 @@ func ExampleAll() {
 	// false 100 0 <nil>
 }
 
-// What each of several limits says: for headers, or a page that shows the quotas.
+// TakeByComponent returns the result of each of several limits, as headers or a page of quotas need
+// it.
 func ExampleKeyedLimiter_TakeByComponent() {
 	names := []string{"second", "day"}
 	limiter := weir.Must(weir.New(weir.All(

@@ -103,7 +103,7 @@ func ExampleWithPolicyFor() {
 	// bob 400 of 1000 <nil>
 }
 
-// A limit is changed while the service runs. What was counted counts on.
+// A limit is changed while the service runs. The events counted so far stay counted.
 func ExampleKeyedLimiter_SetPolicy() {
 	limiter := weir.Must(weir.New(weir.FixedWindow{Limit: 100, Per: 24 * time.Hour}))
 	ctx := context.Background()

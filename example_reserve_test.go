@@ -28,7 +28,8 @@ func ExampleKeyedLimiter_TakeUpTo() {
 	// Output: 250 sent
 }
 
-// What a call of a language model costs is known when it is over. Until then an estimate is booked.
+// The cost of a call to a language model is known only when the call is over. Until then an
+// estimate is reserved.
 func ExampleKeyedLimiter_Reserve() {
 	tokens := weir.Must(weir.New(weir.TokenBucket{Limit: 60_000, Per: time.Minute, Burst: 10_000}))
 
@@ -112,7 +113,8 @@ func ExampleReservation_Cancel() {
 	// Output: 8 requests left: the third was not charged
 }
 
-// Delay tells a caller its turn, and does not hold it up. So it can do something better meanwhile.
+// Delay tells a caller when its turn comes, without blocking. The caller can do something else
+// until then.
 func ExampleReservation_Delay() {
 	ctx := context.Background()
 	printer := weir.Must(weir.New(weir.LeakyBucket{Limit: 1, Per: time.Minute, Capacity: 10}))
@@ -202,8 +204,8 @@ func ExampleKeyedLimiter_Wait() {
 	// took 20ms: true
 }
 
-// A Wait that could not be granted in time fails at once, and counts nothing. So the time that is
-// left can be spent on something better.
+// A Wait that could not be granted in time fails at once, and counts nothing. The caller can use
+// the time that is left for something else.
 func ExampleKeyedLimiter_Wait_deadline() {
 	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}))
 	limiter.Allow("report")

@@ -31,7 +31,7 @@ func ExampleWithStore() {
 	// 2 keys
 }
 
-// Limiters of one name share the allowance. So one key can have two doors.
+// Limiters with the same name share the allowance of a key. Here, orders come in by web and by app.
 func ExampleWithName() {
 	store := new(weir.MemStore)
 	policy := weir.SlidingLog{Limit: 3, Per: 24 * time.Hour}

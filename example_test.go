@@ -113,7 +113,8 @@ func ExampleKeyedLimiter_Take() {
 	// 0 of 10 left
 }
 
-// The zero Result denies. So a program that forgets to look at err refuses, if anything, too much.
+// The zero Result denies. A program that forgets to check err therefore refuses too much rather
+// than too little.
 func ExampleResult() {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()

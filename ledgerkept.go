@@ -123,8 +123,8 @@ func (g *ledger) clone() ledger {
 	return h
 }
 
-// settle drops what counts no more, and bounds what of the rest is each entry's own. What is left
-// of a policy whose events are a share is kept with an entry.
+// settle drops entries that count no more, and lowers the bounds on which events are each entry's
+// own. While there is a rest that counts, one entry is kept with it, even if that entry has ended.
 func (g *ledger) settle(now int64) {
 	if over(g.rest.until, now) {
 		g.rest = rest{}
@@ -143,12 +143,12 @@ func (g *ledger) settle(now int64) {
 	}
 }
 
-// over reports whether what ends at an instant has ended at now. The last instant stands for all
-// after it, too: a clock that stays there ends nothing.
+// over reports whether an entry or a rest that ends at an instant has ended at now. The last
+// instant also stands for all later ones: a clock that stays there ends nothing.
 func over(end, now int64) bool { return end <= now && end < maxInstant }
 
-// end is the instant from which on nothing counts any more of what e was granted. What an account
-// counts that is also a later entry's is then that one's.
+// end is the instant from which on no event that e was granted counts. If a later entry shares an
+// account with e, the account then counts events of that entry only.
 func (e tally) end() int64 { return min(e.expiry(), e.until) }
 
 // nextEnd is the first instant after now at which an entry, or the rest, ends, or math.MaxInt64.

@@ -147,7 +147,7 @@ func TestMarkersNameEachFault(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// What a marker is given back, it does not turn into a better color.
+// Events that are given back to a marker do not turn into a better color.
 func TestMarkersGiveBack(t *testing.T) {
 	committed := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}
 	single := kit.NewKey(t, weir.SingleRateMarker{Committed: committed, Excess: 5})

@@ -18,8 +18,8 @@ import (
 // stay for a while, because it may come back. If a million keys come once, four million calls for
 // other keys drop them all.
 //
-// What it knows is lost when the process ends, unless [MemStore.Save] writes it to a file and
-// [MemStore.Load] reads that in the next process.
+// Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
+// [MemStore.Load] reads that file in the next process.
 //
 // The store does not keep keys. It keeps a hash of over 100 bits, under secret seeds. Long keys
 // cost no more than short ones.

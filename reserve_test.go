@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// What is settled in the end is as if it had been taken in the first place.
+// A reservation that is settled leaves the same state as a Take of the settled number at the start.
 func TestReserve_SettledIsAsTaken(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		for _, test := range []struct{ estimate, actual int }{{4, 4}, {4, 1}, {4, 6}, {4, 0}, {0, 3}, {0, 0}, {7, 6}} {
@@ -150,7 +150,7 @@ func TestReserve_WindowsGrantNowOrDeny(t *testing.T) {
 	}
 }
 
-// What a window no longer counts it does not give back: the events of now are others.
+// A window gives back only events that it still counts. The events that it counts later are others.
 func TestP3_NothingIsGivenBackOutOfALaterWindow(t *testing.T) {
 	for _, p := range kit.AllPolicies(10, 10*time.Second)[2:] {
 		l, clock := kit.Frozen(p)

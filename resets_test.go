@@ -72,7 +72,8 @@ func TestR16_AResetOfTheEpochForgetsReservations(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// What is more than was reserved is charged, also after a reset, and other keys are not concerned.
+// If more is settled than was reserved, the difference is charged, also after a reset. Other keys
+// are not concerned.
 func TestR16_AResetForgetsNothingElse(t *testing.T) {
 	ctx := context.Background()
 	l := Must(New(FixedWindow{Limit: 10, Per: time.Minute}, WithClock(&stopped{time.Unix(1_800_000_000, 0)})))
@@ -111,7 +112,8 @@ func TestR22_ResetsAreForgotten(t *testing.T) {
 	assert.Empty(t, l.resets.keys)
 }
 
-// R16: a reset that was carried out may be reported as an error. What was reserved before gives nothing back then.
+// R16: a reset that was carried out may be reported as an error. Reservations from before the reset
+// then give nothing back.
 func TestR16_AResetThatSeemsToFail(t *testing.T) {
 	ctx := context.Background()
 	lost := &lostReset{}

@@ -84,7 +84,7 @@ func TestShadow_WhenThereIsNoDecision(t *testing.T) {
 	_, err := s.Take(background, "a", 1)
 	assert.ErrorIs(t, err, kit.ErrStore)
 
-	// What is the caller's own fault is no refusal.
+	// An error that is the caller's own fault is not reported as a refusal.
 	require.NoError(t, s.Enforce(0))
 	*told = nil
 	ended, cancel := context.WithCancel(background)

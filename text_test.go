@@ -72,7 +72,7 @@ func TestText_ThereAndBack(t *testing.T) {
 	assert.Empty(t, weir.AnyPolicy{}.String())
 }
 
-// What people write, beside what is printed.
+// People also write policies in other ways than weir prints them.
 func TestText_OtherWays(t *testing.T) {
 	for text, want := range map[string]weir.Policy{
 		"token-bucket 100/1m":                   weir.TokenBucket{Limit: 100, Per: time.Minute},
@@ -110,7 +110,8 @@ func TestText_IsBounded(t *testing.T) {
 	require.EqualError(t, err, "weir: policy of 4097 bytes, must be at most 4096")
 }
 
-// The type of a field says which kind may stand there. What was there stays if the text is refused.
+// The type of a field says which kind may stand there. If the text is refused, the field keeps its
+// value.
 func TestText_OneKind(t *testing.T) {
 	const refused = `weir: policy "leaky-bucket 1/1s" is a weir.LeakyBucket, must be a `
 	tb := weir.TokenBucket{Limit: 7, Per: 7, Burst: 7}

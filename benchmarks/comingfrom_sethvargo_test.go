@@ -80,7 +80,7 @@ func TestComingFromSethVargoSweep(t *testing.T) {
 		Tokens: 1, Interval: 1000 * time.Hour, SweepInterval: time.Millisecond, SweepMinTTL: 1,
 	})
 	defer store.Close(t.Context())
-	for n := 0; n < 2; runtime.Gosched() { // two in a window: it ends when the first was swept
+	for n := 0; n < 2; runtime.Gosched() { // two in a window, because the sweep ends it after the first
 		if _, _, _, ok, _ := store.Take(t.Context(), "ann"); ok {
 			n++
 		}
@@ -96,7 +96,7 @@ func TestComingFromSethVargoSweep(t *testing.T) {
 	})
 }
 
-// So it is for 100,000 a second, of which 10,000 come back. Of these here 10 do.
+// Of a limit of 100,000 a second, only 10,000 come back. Of the million tokens in this test, 10 do.
 func TestComingFromSethVargoLarge(t *testing.T) {
 	store, _ := memorystore.New(&memorystore.Config{Tokens: 1_000_000, Interval: 10 * time.Millisecond})
 	defer store.Close(t.Context())

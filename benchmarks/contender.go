@@ -102,7 +102,7 @@ func Select(parts []string) []Contender {
 	})
 }
 
-// loop is no limiter. What it takes is what the workloads themselves take.
+// loop is no limiter. Its time is the time that the workloads themselves take.
 var loop = []Contender{{
 	Name: "(the loop alone)",
 	How:  "no limiter: the cost of the measurement itself, which every figure contains",

@@ -81,8 +81,8 @@ func TestConflictsAreNoOutage(t *testing.T) {
 	})
 }
 
-// What a round goes on from may be out of date: another process resets the key before the round
-// begins. A denial that follows from it is none.
+// A round may start from a state that is out of date, because another process resets the key before
+// the round begins. A denial that such a state leads to must not be returned.
 func TestResetBetweenRounds(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
 		m.tells = true
@@ -156,7 +156,8 @@ type storeFunc func(context.Context, weir.Request) (weir.Answer, error)
 
 func (f storeFunc) Do(ctx context.Context, r weir.Request) (weir.Answer, error) { return f(ctx, r) }
 
-// What a caller has found already saves the Get, if it is alone with its key.
+// A caller that hands over the entry it has found saves the Get, if no other caller asks for the
+// key.
 func TestDoFrom(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
 		found := new(casstore.Entry)

@@ -33,7 +33,7 @@ type line struct {
 	replies int       // of the Register so far
 }
 
-// join adds a call to the line of a key. What forgets the key has a line of its own.
+// join adds a call to the line of a key. A call that forgets the key gets a line of its own.
 func (s *Store) join(key string, c *call) *line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (l *line) begin() bool {
 func (l *line) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.round) > 0 && l.here == 0 { // their context has ended: who waits has a round of their own
+	if len(l.round) > 0 && l.here == 0 { // its context has ended: those who wait get a new round
 		return false
 	}
 	begins := len(l.round) == 0
@@ -159,8 +159,8 @@ func (l *line) take() bool {
 	return l.here > 0
 }
 
-// mark marks the calls of the round as sent, or takes that back. Who has left is out of the round
-// then. It reports whether anybody is left.
+// mark marks the calls of the round as sent, or as not sent. Calls whose callers have left are
+// removed from the round. It reports whether any caller remains.
 func (l *line) mark(sent bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

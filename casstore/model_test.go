@@ -118,8 +118,8 @@ func faulty(seed uint64) (before, after func(context.Context) error) {
 		}
 }
 
-// Whatever fails, and whoever leaves: what was granted counts, and what an error does not exclude
-// may count. Nothing else does. No line is left.
+// Registers fail and callers leave. Every grant counts, and a call that returned an error may count
+// if the error allows that. Nothing else counts. No line is left.
 func TestFaultsCountAtMostOnce(t *testing.T) {
 	const stores, goroutines, asks = 2, 8, 20
 	for seed := range uint64(runs.Long(50, 30)) {
@@ -201,8 +201,8 @@ func TestChangedPolicies(t *testing.T) {
 	}
 }
 
-// What was used up by a policy that a process does not know, because another one wrote it, is
-// charged. The process that knows it finds its state again.
+// A state may be of a policy that only another process knows. A process that does not know the
+// policy charges what it has used up. The process that knows it finds its state again.
 func TestUnknownPolicies(t *testing.T) {
 	m := newMemory()
 	on := func(p weir.Policy, key string) *weir.KeyedLimiter {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/storetest"
 )
 
-// Two DenyCaches in front of one store, as in two processes. What one gives back, the other denies
-// for MaxAge at most.
+// Two DenyCaches are in front of one store, as in two processes. After one gives events back, the
+// other goes on denying for MaxAge at most.
 func TestDenyCache_Bounds(t *testing.T) {
 	const maxAge = 5 * time.Second
 	on := func(shared *weir.MemStore) weir.Store {

@@ -175,7 +175,7 @@ func TestDenyCache_DoesNotAllocate(t *testing.T) {
 	assert.Zero(t, kit.AllocsPerRun(1000, func() { l.Allow("k") }))
 }
 
-// What a denial from memory costs, beside one of MemStore.
+// BenchmarkDenyCache compares a denial from memory with a denial by a MemStore.
 func BenchmarkDenyCache(b *testing.B) {
 	ctx := context.Background()
 	for _, store := range []struct {

@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// What may end a denial drops it, whatever limiter of that name it came through.
+// A request that may end a denial drops it from the cache, also if it comes through another limiter
+// of that name.
 func TestDenyCache_DropsWhatMayHaveChanged(t *testing.T) {
 	p := weir.FixedWindow{Limit: 10, Per: time.Hour}
 	for _, test := range []struct {
@@ -137,7 +138,7 @@ func TestDenyCache_PolicyThatCannotBeCompared(t *testing.T) {
 	assert.Equal(t, 1, c.asked(func() { c.ask(t, p("b"), "k", weir.Ask{N: 1}) }))
 }
 
-// What a store decides without the shared one, or for ever, is not remembered.
+// Three denials are not remembered: a Degraded one, one for ever, and one that tells no RetryAfter.
 func TestDenyCache_WhatIsNotRemembered(t *testing.T) {
 	for _, r := range []weir.Result{
 		{Limit: 5, RetryAfter: time.Hour, Degraded: true},

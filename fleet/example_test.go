@@ -24,7 +24,8 @@ func (s *redis) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	return s.MemStore.Do(ctx, r)
 }
 
-// A busy key is decided from memory. What the process holds is counted in the shared store already.
+// A busy key is decided from memory. The events that the process holds are already counted in the
+// shared store.
 func ExampleLease() {
 	shared := new(redis)
 	store := fleet.Lease(shared, fleet.LeaseOptions{})
@@ -139,7 +140,7 @@ func ExampleShares() {
 	// Output: <nil> 100
 }
 
-// Who hammers a key that is used up costs the shared store nothing.
+// A client that hammers a used-up key costs the shared store nothing.
 func ExampleDenyCache() {
 	store := new(redis)
 	limiter := weir.Must(weir.New(

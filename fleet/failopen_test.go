@@ -60,7 +60,7 @@ func TestFailOpen_WhatNeverFitsIsDenied(t *testing.T) {
 	assert.ErrorIs(t, l.Wait(context.Background(), "k", 6), weir.ErrNeverFits)
 }
 
-// Whoever finds a key that the store cannot hold, or hangs up, is not let through for it.
+// FailOpen does not let a caller through whose key the store refuses, or whose context has ended.
 func TestFailOpen_FailsClosed(t *testing.T) {
 	ctx := context.Background()
 	cancelled, cancel := context.WithCancel(ctx)

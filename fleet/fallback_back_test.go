@@ -81,8 +81,8 @@ func TestFallback_AResetEndsAnOutage(t *testing.T) {
 	})
 }
 
-// First reads the clock when its call is over, a second after second has decided. What second told
-// stands.
+// The first store reads the clock when its call is over, a second after the second store has
+// decided. The instant that the second store told stands.
 func TestR17_ALateFirstStoreMovesNoInstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, late, read := new(weir.MemStore), make(chan struct{}), make(chan struct{})

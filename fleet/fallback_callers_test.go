@@ -52,12 +52,12 @@ func (o *outages) during(a, b time.Time) bool {
 	return false
 }
 
-// Whatever first does, and however many ask, by whatever method: nobody waits for longer than the
-// budget, and whoever is answered without first is so in an outage that was reported.
+// No caller waits for longer than the budget, whatever the first store does, however many ask, and
+// by any method. Callers are answered without the first store only in an outage that was reported.
 //
-// Bookings, what is given back, and resets of a key take turns in a limiter, and the budget holds
-// for all of that together. So where they meet, one may be answered without a first that is slow,
-// but has not failed.
+// There is one exception. Bookings, give-backs and resets of a key take turns in a limiter, and the
+// budget holds for all of them together. A call among them may be answered without a first store
+// that is slow, but has not failed.
 func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 	const budget, coolDown = 100 * time.Millisecond, 300 * time.Millisecond
 	for name, fault := range map[string]func(*shared, *rand.Rand){

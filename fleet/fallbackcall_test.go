@@ -139,7 +139,7 @@ func TestFallback_BoundsWhatIsInFlight(t *testing.T) {
 	})
 }
 
-// What is given up goes on without the memory of the caller.
+// A call that was given up goes on, but no longer uses the caller's memory.
 func TestFallback_WhatIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string

@@ -14,8 +14,8 @@ import (
 // A health is what a Fallback knows of its first store. All instants are of [realTime].
 //
 // A call that fails is an outage, unless first has granted a call that began within the last
-// budget. So a lost connection of many, or one answer that comes late, costs the calls that it hits
-// and no others. Of a store that hangs or is gone, the last grant is soon too old.
+// budget. One lost connection of many, or one late answer, therefore costs only the calls that it
+// hits. If the store hangs or is gone, its last grant is soon too old.
 type health struct {
 	budget, coolDown time.Duration
 	report           func(error)

@@ -130,7 +130,7 @@ func TestFallback_DenialsHideNoOutage(t *testing.T) {
 	})
 }
 
-// What is late of an outage is no news when that is known, and when it is over.
+// Late failures are not reported if their outage is known already, or is over.
 func TestFallback_LateCallsOfAnOutageAreNoNews(t *testing.T) {
 	inPart(t, hangs, func(l *weir.KeyedLimiter, _ *partly, n *news) {
 		for range 5 {

@@ -219,8 +219,8 @@ func (s *LeaseStore) forget(ctx context.Context, k *leasedKey, r weir.Request) (
 // Events of a [weir.TokenBucket] are not given back. The bucket earns them again, within the time
 // in which it is filled.
 //
-// An error is that of ctx. Errors of give-backs are reported, as at other times. What was not given
-// back stays charged until its window ends. Release may be called again.
+// The only error is that of ctx. Errors of give-backs go to Report, as at other times. Events that
+// were not given back stay charged until their window ends. Release may be called again.
 func (s *LeaseStore) Release(ctx context.Context) error {
 	if s.fault != nil {
 		return s.fault

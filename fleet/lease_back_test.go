@@ -144,7 +144,7 @@ func TestLease_ReleaseOfASlowStore(t *testing.T) {
 	})
 }
 
-// What cannot be given back is reported, and stays charged.
+// Events that cannot be given back are reported, and stay charged.
 func TestLease_ReportsGiveBacksThatFail(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

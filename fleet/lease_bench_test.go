@@ -46,7 +46,7 @@ func BenchmarkLease(b *testing.B) {
 	}
 }
 
-// Leases are taken now and then. What is decided meanwhile allocates nothing.
+// Leases are taken now and then. The decisions between them allocate nothing.
 func TestLease_HotKeyAllocatesNothing(t *testing.T) {
 	l := hotLimiter(hot[1].store())
 	for range 1000 {

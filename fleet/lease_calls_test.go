@@ -143,8 +143,8 @@ func TestLease_StoreThatPanics(t *testing.T) {
 	})
 }
 
-// What was granted without the shared store is used, but not given back to it, and nothing is taken
-// ahead of need.
+// Events that were granted without the shared store are used, but not given back to it. Nothing is
+// taken ahead of need.
 func TestLease_Degraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, store := slow(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/storetest"
 )
 
-// What is not leased is as without a lease.
+// Requests for which there is no lease are answered as without Lease.
 func TestLease_PassesOn(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
 		return fleet.Lease(new(weir.MemStore), fleet.LeaseOptions{MaxAge: 1, Report: func(err error) { t.Error(err) }})
@@ -184,8 +184,8 @@ func TestLease_TakeUpTo(t *testing.T) {
 	})
 }
 
-// A used-up key is denied from memory. Whoever waits as long as the denial says is granted when
-// there is something again.
+// A used-up key is denied from memory. A caller that waits as long as the denial says is granted,
+// as soon as there are events again.
 func TestLease_Denials(t *testing.T) {
 	kit.EachInBubble(t, leasedPolicies[:3], func(t *testing.T, p weir.Policy) {
 		l := newLeased(p, new(weir.MemStore), fleet.LeaseOptions{})

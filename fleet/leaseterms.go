@@ -21,8 +21,8 @@ const (
 	leastLimit = 100              // smaller limits are not leased: nodes would hold too much of them
 	leastHold  = time.Millisecond // shorter holds are not worth it, and clocks may round
 
-	// A lease is to last for this part of a span. What is held of a window is missing there when
-	// the limit is nearly used up. What is held of a bucket is earned again.
+	// A lease is to last for this part of a span. The part is smaller for windows: events that are
+	// held are missing elsewhere when the limit is nearly used up. A bucket earns them again.
 	partOfBucket, partOfWindow = 16, 32
 )
 

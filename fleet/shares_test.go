@@ -52,7 +52,7 @@ func TestShares_OfOneMember(t *testing.T) {
 	})
 }
 
-// What each of n members grants at one instant, and what they grant together.
+// The table has the events that each of n members grants at one instant, and the members together.
 func TestShares_Division(t *testing.T) {
 	const per = 10 * time.Second
 	log := func(limit int) weir.Policy { return weir.SlidingLog{Limit: limit, Per: per} }
@@ -141,7 +141,7 @@ func TestShares_WeightAboveMaxInt(t *testing.T) {
 	}
 }
 
-// TakeUpTo takes whole events. What is left of an event is charged to nobody.
+// TakeUpTo takes whole events. A fraction of an event that is left is charged to nobody.
 func TestShares_UpTo(t *testing.T) {
 	ctx := context.Background()
 	l, _ := kit.Frozen(weir.SlidingLog{Limit: 100, Per: time.Hour}, weir.WithStore(sharesOf(t, new(weir.MemStore), 0, 3)))

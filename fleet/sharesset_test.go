@@ -132,7 +132,8 @@ func TestShares_Until(t *testing.T) {
 	})
 }
 
-// What is given back frees no more than it was charged, also by another limiter of the name.
+// Events that are given back free no more than they were charged, also if another limiter of the
+// name gives them back.
 func TestShares_GiveBackAfterAChange(t *testing.T) {
 	ctx := context.Background()
 	synctest.Test(t, func(t *testing.T) {

@@ -104,7 +104,8 @@ func checkSpoofing(t *testing.T, key httplimit.KeyFunc, field, first, second str
 		}
 	}
 
-	// What a proxy itself wrote is the client's: any address or garbage. There is a key in any case.
+	// The proxy wrote this field, so it names the client: by an address, or by garbage. There is a
+	// key in any case.
 	r = from(proxy)
 	r.Header[field] = []string{first, second}
 	got, err := key(r)

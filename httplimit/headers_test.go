@@ -199,7 +199,7 @@ func TestRateLimit_SeveralLimits(t *testing.T) {
 	assert.Equal(t, []item{{"minute", map[string]int64{"r": 0, "t": 60}}}, limit)
 }
 
-// What one answer's header is changed to is not seen by the next.
+// A handler that changes the header of one answer does not change the next answer.
 func TestP26_AnswersShareNoState(t *testing.T) {
 	for _, headers := range []httplimit.Headers{httplimit.RateLimit{}, httplimit.LegacyRateLimit{}, httplimit.XRateLimit{}} {
 		m := middleware(answering(weir.Result{Allowed: true, Limit: 5}), headers)

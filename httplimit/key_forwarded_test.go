@@ -98,8 +98,9 @@ func TestForwardedHeader(t *testing.T) {
 	})
 }
 
-// What a client writes itself stands to the left of what the proxy appends, and is never its key:
-// neither a new one, to evade its limit, nor that of another, to lock it out.
+// An address that a client writes itself stands to the left of the one that the proxy appends, and
+// never becomes its key. The client can neither evade its limit by a new address, nor lock out
+// another client by that client's address.
 func TestP15_SpoofedXForwardedFor(t *testing.T) {
 	checkForwarded(t, httplimit.ForwardedIP(proxies...), "X-Forwarded-For", []forwardedCase{
 		{"past the proxy", "203.0.113.9:1", []string{"198.51.100.1"}, "203.0.113.9"},

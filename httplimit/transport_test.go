@@ -158,7 +158,8 @@ type body struct {
 
 func (b *body) Close() error { b.closed.Store(true); return nil }
 
-// What http.RoundTripper asks for: the body is closed also on errors, and the request is not changed.
+// http.RoundTripper requires that the body is closed also on errors, and that the request is not
+// changed.
 func TestTransport_RoundTripperContract(t *testing.T) {
 	l := weir.Must(weir.New(weir.FixedWindow{Limit: 1, Per: 1 << 60}))
 	_, _ = l.Take(forever, "full.example", 1)

@@ -103,7 +103,7 @@ func wrap(action string, err error) error {
 		err = fmt.Errorf("%w (memcache.New leaves out all if a name does not resolve; "+
 			"memcache.ServerList.SetServers returns that error)", err)
 	case errors.Is(err, memcache.ErrMalformedKey), strings.Contains(err.Error(), tooLarge):
-		// The server works. Who asks for such keys must not make it look as if it were down.
+		// The server works. Requests for such keys must not make it look as if it were down.
 		err = fmt.Errorf("%w: %w", weir.ErrRequest, err)
 	}
 	return fmt.Errorf("weir: memcachedstore: cannot %s: %w", action, err)

@@ -80,7 +80,7 @@ func TestNoServers(t *testing.T) {
 	assert.NotErrorIs(t, err, weir.ErrRequest)
 }
 
-// A wrapped client may have its own prefix for keys. Who asks for a key that is then too long must
+// A wrapped client may have its own prefix for keys. Requests for a key that is then too long must
 // not make the server look as if it were down.
 func TestWrappedClient(t *testing.T) {
 	t.Parallel()

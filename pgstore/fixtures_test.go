@@ -29,8 +29,8 @@ const patience = time.Minute
 
 const year = 365 * 24 * time.Hour
 
-// spacious is never used up in a test, and its window doesn't end in one. What the table has
-// counted is Limit - Remaining.
+// spacious is never used up in a test, and its window doesn't end in one. The table has counted
+// Limit - Remaining events.
 var spacious = weir.FixedWindow{Limit: 1_000_000, Per: year, FromFirst: true}
 
 func newPool(tb testing.TB, url string) *pgxpool.Pool {

@@ -34,8 +34,9 @@ var everyKind = []weir.Policy{
 	inGo{weir.SlidingLog{Limit: 10, Per: 10 * time.Second}},
 }
 
-// A master whose clock is ahead is lost, and one takes over whose clock is right. What the first
-// one left denies no longer than if the key had been exhausted just now; and it is not forgotten.
+// A master whose clock is ahead is lost, and one takes over whose clock is right. The states that
+// the first one left are not forgotten. They deny for no longer than if the key had been used up
+// just now.
 func TestStateFromAClockAhead(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
@@ -73,7 +74,7 @@ func TestStateFromAClockAhead(t *testing.T) {
 	}
 }
 
-// What was booked ahead is none of a clock that is ahead.
+// An instant that was booked ahead is not mistaken for one of a clock that is ahead.
 func TestBookingsAreNotCutOff(t *testing.T) {
 	s := newDriven(t, newClient(t, redistest.Single(t).Addr()), serverSkew)
 	s.set(time.Unix(1_700_000_000, 0))
@@ -92,7 +93,7 @@ func TestBookingsAreNotCutOff(t *testing.T) {
 	}
 }
 
-// Whatever a store is asked for, it answers as the policy decides, also where the script can't:
+// A store answers every request as the policy decides, also where the script can't decide: states
 // with debts, numbers and spans that are too large, and policies that are no longer in the form
 // that the script knows.
 func TestStoreAnswersAsDecidersDo(t *testing.T) {

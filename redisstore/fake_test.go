@@ -82,7 +82,7 @@ func TestP22_HangingClientHoldsNobody(t *testing.T) {
 	})
 }
 
-// Whoever has waited for its turn to send has as much less time for the reply.
+// The time that a caller has waited for its turn to send is missing from its time for the reply.
 func TestTimeoutIsThatOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &fakeClient{process: func(context.Context, redis.Cmder) error {
@@ -161,7 +161,7 @@ type replyError string
 func (e replyError) Error() string { return string(e) }
 func (replyError) RedisError()     {}
 
-// What is sent is said not to be sent again, and says itself which argument is the key.
+// A command tells the client not to send it again, and which of its arguments is the key.
 func TestCommandIsSentOnce(t *testing.T) {
 	var sent []redis.Cmder
 	client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {

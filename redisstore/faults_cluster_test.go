@@ -134,8 +134,8 @@ func TestFaults_SentinelFailover(t *testing.T) {
 	tr.check(t, true)
 }
 
-// A master answers before its replicas have what it answered. What was replicated is counted after
-// a failover: with time to replicate, that is all.
+// A master answers before its replicas have the new state. States that were replicated are still
+// there after a failover. If there was time to replicate, these are all states.
 func TestFaults_SentinelFailoverKeepsWhatWasReplicated(t *testing.T) {
 	t.Parallel()
 	watched := redistest.Sentinel(t)

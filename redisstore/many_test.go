@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// A server that is no master any more is left, as go-redis does when it is told that it is read-only: the dialer finds
-// the new one. What was sent for many keys is no exception.
+// go-redis leaves a server that says it is read-only, because it is no longer the master, and the
+// dialer finds the new one. That works for a command for many keys, too.
 func TestServerThatIsReadOnlyIsLeft(t *testing.T) {
 	t.Parallel()
 	before, after := redistest.Single(t), redistest.Single(t)

@@ -38,7 +38,7 @@ func fuzzed() []weir.Policy {
 	}
 }
 
-// Whatever bytes stand in Redis under a limiter's key, every call returns in time: with an answer,
+// Redis may have any bytes under a limiter's key. Every call still returns in time, with an answer,
 // or with an error that is about that request alone. It leaves no goroutine behind.
 //
 // The second policy is one that the key is asked by in turn: values of several policies are among

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// What was used up by a policy that a process does not know, because another one wrote it, is
-// charged.
+// A state may be of a policy that only another process knows. A process that does not know the
+// policy charges what it has used up.
 func TestUnknownPolicyIsCharged(t *testing.T) {
 	server := redistest.Single(t)
 	client := newClient(t, server.Addr())
@@ -61,7 +61,7 @@ func TestPoliciesOfFunctions(t *testing.T) {
 	assert.Equal(t, 5, take(t, changed, "k", 0).Remaining)
 }
 
-// What stands at a limiter's key and is none of its states is an error, and stays there.
+// A value at a limiter's key that is not one of its states is an error, and stays there.
 func TestForeignValues(t *testing.T) {
 	server := redistest.Single(t)
 	client := newClient(t, server.Addr())

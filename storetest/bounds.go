@@ -59,8 +59,8 @@ func (e *env) boundsLong() time.Duration {
 }
 
 // Bounds: random requests of one store, or of several on one backend, after pauses of all lengths.
-// What was granted, the policy alone would have granted at the same instants. That is: never over,
-// in any window or span.
+// The policy alone would have granted the same events at the same instants. No window or span
+// exceeds its limit.
 func boundsAtRandom(e *env) { e.eachBound(e.boundsPer(), 1, (*bounded).walk) }
 
 func boundsOfTwoAtRandom(e *env) { e.eachBound(e.boundsPer(), 2, (*bounded).walk) }

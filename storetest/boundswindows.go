@@ -7,8 +7,8 @@ import (
 )
 
 // checkWindows checks the grants of a key by windows that start with their first event. A store may
-// start a window with an event that it holds and that is never used. So there must be windows, one
-// after the other, that contain all grants, and none more than the limit.
+// start a window with an event that it holds and that is never used. The check is therefore that
+// windows exist, one after the other, that contain all grants, none of them more than the limit.
 func (b *bounded) checkWindows(key string) {
 	b.Helper()
 	w, ok := b.policy.(weir.FixedWindow)

@@ -14,7 +14,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// What the broken stores do. Here for how long they keep a state that lives on for left ns,
+// The functions below are the faults of the broken stores. The first say for how long a store keeps
+// a state that lives on for left ns,
 
 func tickLess(left int64) int64   { return left - 1 }
 func half(left int64) int64       { return left / 2 }

@@ -36,7 +36,8 @@ type remoteState struct {
 	drop time.Time // zero for never
 }
 
-// A RemoteCall is a weir.Request as it is sent. What it points to is sent by itself.
+// A RemoteCall is a weir.Request as it is sent. The slices that the request points to are sent
+// separately.
 type RemoteCall struct {
 	Plan                   int
 	Key                    string

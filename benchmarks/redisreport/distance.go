@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/redisstore"
 )
 
-// Who asks a Redis that is far away: more callers than any client has connections.
+// The callers of a Redis that is far away are more than any client has connections.
 const (
 	farCallers     = 600
 	farConnections = 160

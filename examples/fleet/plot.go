@@ -89,7 +89,7 @@ func writePlot(w io.Writer, results []result) error {
 	return err
 }
 
-// grantedPlot has a bar for each window. What is over the limit is red.
+// grantedPlot has a bar for each window. The part above the limit is red.
 func (r result) grantedPlot(top float64) *plot.Plot {
 	p := plot.New()
 	p.Y.Min, p.Y.Max = 0, top

@@ -67,7 +67,7 @@ func batched(p weir.FixedWindow, shared weir.Store, _, _ int) (taker, func(conte
 }
 
 func synced(p weir.FixedWindow, shared weir.Store, _, _ int) (taker, func(context.Context) error, error) {
-	// Nothing is denied by the shared counter. What it has left tells what all nodes have used.
+	// The shared counter denies nothing. Its Remaining tells how much all nodes have used.
 	counter, err := weir.New(weir.FixedWindow{Limit: 1_000_000_000, Per: p.Per},
 		weir.WithStore(shared), weir.WithName("synced"))
 	if err != nil {

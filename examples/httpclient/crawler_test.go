@@ -138,7 +138,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// What does not get better by waiting is not asked for again, and nothing is for ever.
+// A page whose error would not get better by waiting is not asked for again. No page is asked for
+// without end.
 func TestGivesUp(t *testing.T) {
 	for _, c := range []struct {
 		status int

@@ -20,8 +20,9 @@ var apiKeys = map[string]string{"key-of-ada": "ada", "key-of-grace": "grace"}
 // userKey is the key of the user in the context of a request.
 type userKey struct{}
 
-// authenticate lets requests pass with a good API key, whose user it puts into the context, and
-// those without any. So a client can't have an allowance for each key that it makes up.
+// authenticate refuses requests with an unknown API key. Otherwise a client would have an allowance
+// for each key that it makes up. Requests with a known key pass, with its user in the context.
+// Requests without any key pass too.
 func authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if given := r.Header.Values("X-API-Key"); len(given) > 0 {

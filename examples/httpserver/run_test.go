@@ -92,7 +92,7 @@ func TestLogLevel(t *testing.T) {
 	assert.Contains(t, s.out.String(), "level=WARN msg=denied limit=login")
 }
 
-// What the server says to try does what it says.
+// The commands that the server suggests do what it says.
 func TestWelcome(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {

@@ -41,9 +41,9 @@ func TestSoak(t *testing.T) {
 	others.Go(func() { memory = s.watchMemory(ctx, span/30) })
 	api.run(ctx, t)
 
-	// By a decision that leaves less than a token, a token bucket has granted as many as it held and
-	// earned since the first. A client knows both instants within a request's time. So it goes on
-	// until that is enough to tell the number.
+	// When a decision leaves less than one token, the bucket has granted all that it held at first
+	// and all that it has earned since. A client knows the instants of the first and the latest
+	// decision only to within a request's time. It asks on until both bounds give the same number.
 	earned := func(d time.Duration) int { return apiPolicy.Burst + inTime(apiPolicy.Limit, apiPolicy.Per, d) }
 	var least, most int
 	for tries := 0; ; tries++ {

@@ -16,12 +16,12 @@ var (
 	requestsAMinute = weir.TokenBucket{Limit: 120, Per: minute, Burst: 20}
 )
 
-// A budget is what a model may be asked for.
+// A budget limits the tokens and the requests of a model.
 type budget struct{ tokens, requests *weir.KeyedLimiter }
 
-// newBudget returns a budget whose tokens are not booked ahead, as those of a bucket in All are
-// not. What a call does not use would be lost while others have booked behind it: their instants
-// are told.
+// newBudget returns a budget whose tokens are not booked ahead, because All never books ahead. If
+// they were, the tokens that a call does not use would be lost once others have booked behind it:
+// those others have been given their instants.
 func newBudget() *budget {
 	return &budget{weir.Must(weir.New(weir.All(tokensAMinute))), weir.Must(weir.New(requestsAMinute))}
 }
@@ -31,8 +31,8 @@ type call struct{ tokens, request *weir.Reservation }
 
 var errRefused = errors.New("no room for the call before the deadline")
 
-// begin books an estimate of the tokens when there are so many, and one request, at the latest for
-// the deadline of ctx. It books both or none.
+// begin books the estimated tokens, as soon as there are enough, and one request, for an instant no
+// later than the deadline of ctx. It books both or neither.
 func (b *budget) begin(ctx context.Context, model string, estimate int) (*call, error) {
 	tokens, err := b.reserveTokens(ctx, model, estimate)
 	if err != nil {

@@ -65,7 +65,7 @@ func TestOneFileTwice(t *testing.T) {
 	}
 }
 
-// What cannot be opened is told at once, all of it, and nothing is sent.
+// All files that cannot be opened are reported at once, and nothing is sent.
 func TestFilesThatDoNotOpen(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "missing")

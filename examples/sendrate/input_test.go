@@ -87,7 +87,8 @@ func TestInputPeekStays(t *testing.T) {
 	}
 }
 
-// A fault of a read comes after the lines before it. What was read of a line is not sent as one.
+// A read error is reported after the lines that were read before it. A part of a line is not sent
+// as a line.
 func TestInputReadError(t *testing.T) {
 	fault := errors.New("the disk is on fire")
 	in := opened(t, io.MultiReader(strings.NewReader("a\nb\nhal"), iotest.ErrReader(fault)), true)
@@ -157,8 +158,8 @@ func linesTo(n int) []byte {
 	return b
 }
 
-// Whatever the bytes are, however they are cut into reads, and wherever one stops: the lines taken
-// and the rest are the input, and all lines are counted.
+// The lines taken and the rest together are the input, and all lines are counted. This holds for
+// any bytes, any split into reads, and any place to stop.
 func FuzzInputLosesNothing(f *testing.F) {
 	f.Add([]byte("a\nb\nc"), uint8(1), uint16(3))
 	f.Add([]byte("\n\n\r\n"), uint8(2), uint16(2))

@@ -77,7 +77,7 @@ func TestRateDoesNotDrift(t *testing.T) {
 	})
 }
 
-// What goes out is what came in, in order, to the byte, whatever the policy.
+// The output is the input, in order and byte for byte, under every policy.
 func TestInputIsOutput(t *testing.T) {
 	long := strings.Repeat("0123456789", 20_000) // 200 kB
 	text := "first\n\n" + long + "\r\n" + string(linesTo(300)) + "no newline at the end"

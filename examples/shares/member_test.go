@@ -144,8 +144,8 @@ func (away) Do(context.Context, weir.Request) (weir.Answer, error) {
 	return weir.Answer{}, errors.New("connection refused")
 }
 
-// Processes that join, leave, crash and are cut off grant the limit together, and never more. So they
-// do with Shares as their only store, and as the store for an outage.
+// Processes that join, leave, crash and are cut off grant the limit together, and never more. This
+// holds with Shares as their only store, and as the store for an outage.
 func TestShares(t *testing.T) {
 	etcd := startEtcd(t)
 	for name, front := range map[string]func(weir.Store) weir.Store{

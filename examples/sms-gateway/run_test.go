@@ -35,8 +35,9 @@ func TestAMonth(t *testing.T) {
 	assert.Equal(t, out, again)
 }
 
-// With more codes than they are left, each quota of the contract is used to the last message, and none is
-// exceeded. What the mailing was granted of its share and could not use it has returned.
+// If more codes are to be sent than the mailing leaves room for, each quota of the contract is used
+// to the last message, and none is exceeded. The mailing has returned the part of its share that it
+// was granted and could not use.
 func TestTheContractIsUsedUp(t *testing.T) {
 	o := options{mailing: 100_000_000, codes: 100, days: 1}
 	g, err := newGateway(o)

@@ -49,7 +49,7 @@ func TestWindowsTileTimeAroundEveryTransition(t *testing.T) {
 				step = map[int64]int64{900: 60, 60: 1}[step]
 			}
 			check(everyMinute, 300, min(step, 60))
-			// What clocks show twice, and an hour more on both sides.
+			// Check the times that clocks show twice, and an hour more on both sides.
 			span := int64(max(before.offset-after.offset, after.offset-before.offset)) + 3600
 			check(calendarsFor(before), span, step)
 			if before.date() != after.date() {

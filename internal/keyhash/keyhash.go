@@ -11,12 +11,12 @@ import (
 	"math/bits"
 )
 
-// Seeds are the secret of a hash, one half for each half of the result. Whoever knows them can make
-// keys that collide.
+// Seeds are the secret of a hash, one half for each half of the result. Keys that collide can be
+// made by anybody who knows them.
 type Seeds [2]half
 
-// A half is what the words of a key are mixed with. The halves have nothing in common. A key that
-// meets a weak word of the one is still told apart by the other.
+// A half holds the words that the words of a key are mixed with. The halves have nothing in common.
+// If a key meets a weak word in one half, the other half still tells it apart.
 type half [3]uint64
 
 // Words is how many words Seeds have.

@@ -9,11 +9,11 @@ import (
 	"io"
 )
 
-// A Reader reads a file. Whatever the file says, a Reader takes little more memory than the longest
-// state that the file really has.
+// A Reader reads a file. It takes little more memory than the longest state that the file really
+// has, even if the file claims to have longer ones.
 //
-// What it returns may be of a damaged file until [Reader.Next] has returned [io.EOF]. Numbers of
-// policies, texts and words are the caller's to check.
+// The file may be damaged until [Reader.Next] has returned [io.EOF], and so may all that was read
+// before. The caller must check the numbers of policies, the texts and the words.
 type Reader struct {
 	r    io.Reader
 	sum  hash.Hash // of what buf had before

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is written at random is read, however the bytes come.
+// A file that is written at random is read again, however its bytes are split into reads.
 func TestReadWhatWasWritten(t *testing.T) {
 	for seed := range uint64(15) {
 		random := rand.New(rand.NewPCG(seed, 8))
@@ -122,7 +122,7 @@ type shortWriter struct{}
 
 func (shortWriter) Write(p []byte) (int, error) { return len(p) - 1, nil }
 
-// What is wrong can be told by the errors.
+// Callers can tell by the error what is wrong with a file.
 func TestErrors(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, NewWriter(&file, Header{}).End())

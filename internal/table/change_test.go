@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a Writer left is changed to what another one leaves, and back, in words and in the slab.
+// A state that one Writer left is replaced by one of another Writer, and back, both among the words
+// and in the slab.
 func TestChange(t *testing.T) {
 	join := newTable(t, 0)
 	single, slab := join(true), join(false)

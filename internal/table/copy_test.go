@@ -49,7 +49,7 @@ func TestAllWhileTheTableChanges(t *testing.T) {
 	}
 }
 
-// What All has, Restore puts into another table. What has expired is in neither.
+// Restore puts the states that All returns into another table. Expired states are in neither.
 func TestRestore(t *testing.T) {
 	join := newTable(t, 3)
 	single, several := join(true), join(false)

@@ -47,7 +47,7 @@ const busy = 1 << 63
 
 // TryHold locks an entry whose state is in the slab, and returns the place of the state. It fails
 // and returns [Moved] if the entry is no longer valid. It also fails if the entry has been busy for
-// a while. Who holds an entry must [Entry.Release] it.
+// a while. A caller that holds an entry must call [Entry.Release].
 func (e *Entry) TryHold() (at Ref, ok bool) {
 	for pause := 32; pause <= longestPause; pause *= 2 {
 		at = e.state.Load()

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A table is driven at random beside a plain map. It keeps what has not expired as it was put, and
-// never has more keys than it may. What it drops had expired.
+// A table is driven at random beside a plain map. It keeps states that have not expired as they
+// were put, and never has more keys than it may. All states that it drops have expired.
 func TestTableBesideAMap(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))

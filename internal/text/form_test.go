@@ -175,8 +175,8 @@ func TestListErrors(t *testing.T) {
 	require.NoError(t, Read(strings.Repeat("(", 8)+"1/s"+strings.Repeat(")", 8), lamps(&got).Read))
 }
 
-// FuzzForms reads any text as forms of all kinds. What is read is the same when it is written and
-// read again.
+// FuzzForms reads any text as forms of all kinds. A form that was read is the same after it is
+// written and read again.
 func FuzzForms(f *testing.F) {
 	for _, seed := range []string{
 		"(1/1s, 2/1m count=3 dim)", "((1/s), (room=x))", "12/1d room=dim count=7", "3/light zero=0", "1/dark zero=9", "1/1.5h dim",

@@ -2,8 +2,8 @@
 // describes what follows the name of a kind of policy, by pointers to the fields of one. It reads
 // the fields from a [Reader], and writes them.
 //
-// The package knows no policy. What a kind of policy is called, which fields it has, and what they
-// may be, stands where the policy stands. The tests here read and write forms of their own, and
+// The package knows no policy. The file of each policy says what its kind is called, which fields
+// it has, and which values they may have. The tests here read and write forms of their own, and
 // hold durations against package time.
 package text
 

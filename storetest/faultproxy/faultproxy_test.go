@@ -194,8 +194,8 @@ func TestSplitThatFailsIsReported(t *testing.T) {
 	require.Equal(t, []string{"faultproxy: no request: a question"}, f.failures)
 }
 
-// Whatever faults come while clients ask: no request is executed twice, and each reply belongs to
-// one that was executed.
+// Faults come at random while clients ask. No request is executed twice, and each reply belongs to
+// a request that was executed.
 func TestFaultsInTraffic(t *testing.T) {
 	s := newServer(t)
 	p := faultproxy.New(t, s.addr(), lines)

@@ -55,9 +55,9 @@ func TestR13_ChangesDoNotMint(t *testing.T) {
 	}
 }
 
-// One ask each 72 s, by three policies in turn: 14 were granted, and then the key was shut for 397
-// of 400 hours. What another policy used is charged no longer than the asker's own span, which is
-// two hours at most, and each asks each 216 s.
+// Three policies ask in turn, one every 72 s. Once, 14 events were granted, and then the key was
+// shut for 397 of 400 hours. The events of another policy may be charged no longer than the asker's
+// own span, which is two hours at most here. Each policy asks every 216 s.
 func TestR14_ChangesShutNoKey(t *testing.T) {
 	policies := []weir.Policy{
 		weir.FixedWindow{Limit: 100, Per: time.Hour, FromFirst: true},

@@ -111,7 +111,8 @@ func (m *mirror) follow(w *world, a *answer) {
 		_ = m.held[a.Of].Settle(bg, a.N)
 	case a.Op == opReturn: // returning more than was granted says nothing about debts
 		m.off = m.off || bucket && w.Policies[0].form == all || a.over || w.ledger(a.Step).debts
-		// What the last policy of several gives back may count in another part alone.
+		// If there were several policies, the events that the last one gives back may count in
+		// another part only.
 		m.off = m.off || w.Policies[0].form == all && w.ledger(a.Step).kinds() > 1 && !w.frozen()
 		_ = m.l.Return(bg, "key", a.N)
 	case a.Op == opReset:

@@ -14,7 +14,7 @@ import (
 )
 
 // R15, row 1: only the numbers of a policy change, in either direction and between all forms that
-// words have. What was counted stays counted, to the event and the instant.
+// words have. The events that were counted stay counted, to the event and the instant.
 func TestR15_OnlyTheNumbersChange(t *testing.T) {
 	const huge = math.MaxInt / 2 // in two words, where a small limit has one
 	hour, odd := time.Hour, time.Hour+1

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// R5: what remains for a marker after a change is what a look then tells. What others have used up is charged
-// to green first, so that an event may be yellow that counts as green by itself.
+// R5: after a change, a marker grants as many events as a look tells. The events of other policies
+// are charged to green first. An event may therefore be yellow that would be green without them.
 func TestR5_AMarkerAfterAChange(t *testing.T) {
 	l, _ := kit.Frozen(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Minute}, Excess: 5})
 	for range 2 {

@@ -9,8 +9,9 @@ import (
 
 const allBookRule = "R20 those who wait for a bucket book"
 
-// booking notes when those who wait have all booked. What other policies used charges a bucket no longer than its own
-// span after the last change (R14); whoever was denied until then asks again at the latest when the key has recovered.
+// booking notes the instant at which all waiting callers have booked. The events of other policies
+// are charged to a bucket for no longer than its own span after the last change (R14). A caller
+// that was denied until then asks again when the key has recovered, at the latest.
 func (c *crowd) booking() {
 	over := later(c.changed, c.Policies[c.current].span())
 	for k := range c.alone {
@@ -21,8 +22,9 @@ func (c *crowd) booking() {
 	}
 }
 
-// Where nothing else charges a bucket, all who wait for it have booked, also in a line that never empties: the bucket owes
-// at least what those behind the first wait for. So nobody can overtake them, and a queue is full when it is.
+// While no other policy charges a bucket, all callers that wait for it have booked, also in a line
+// that never empties. The bucket then owes at least the events that those behind the first wait
+// for. Nobody can overtake them, and the policy's queue is full when their line is.
 func (c *crowd) r20AllBook() string {
 	limit, per := rateOf(c.Policies[c.current])
 	if limit == 0 || c.hurried {

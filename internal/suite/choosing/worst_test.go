@@ -84,7 +84,8 @@ func attack(t testing.TB, p weir.Policy) []int {
 	return worst
 }
 
-// What the attack reaches, nothing exceeds: callers at random, many of them around the boundaries.
+// No random caller is granted more than the attack is, though many of them ask around the
+// boundaries.
 func TestChoosingWorstCaseIsTheWorst(t *testing.T) {
 	for _, p := range choices {
 		worst := attack(t, p)

@@ -18,9 +18,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// What is granted and given back is counted such that the count is never above the truth: a grant
-// after it, a return before it. So a count above what the policy allows shows that something was
-// minted.
+// A ledger counts a grant after it has happened, and a return before. Its count is therefore never
+// above the truth. A count above what the policy allows shows that events came from nowhere.
 type ledger struct {
 	t       *testing.T
 	limiter *weir.KeyedLimiter

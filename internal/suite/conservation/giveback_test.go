@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// P22: returns of a key go on at the same time, also where somebody has booked. So many take as long as one.
+// P22: returns of a key run at the same time, also while somebody has booked. Many of them take as
+// long as one.
 func TestP22_ReturnsGoOnAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(new(afterMS))))

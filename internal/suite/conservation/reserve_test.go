@@ -50,8 +50,8 @@ func TestR10_OneOfManySettles(t *testing.T) {
 	}
 }
 
-// A store that fails may have counted before it failed. So the call that it failed is
-// not tried again: what a second one would give back or charge might be counted twice.
+// A store that returns an error may have counted before. The call is not repeated, because the
+// second one might give back or charge the same events again.
 func TestReservation_AnErrorOfTheStoreIsFinal(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		for _, actual := range []int{0, 2, 9} {

@@ -15,10 +15,10 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-// Whatever the policy is, and however many nodes ask for however much, over a network that loses
-// requests and replies, while nodes stand still and die: nothing goes over.
+// No limit is exceeded. The policies, the number of nodes and their load are random, the network
+// loses requests and replies, and nodes stand still and die.
 //
-// WEIR_MODEL_TIME says for how long to search. Half of that time has new seeds.
+// WEIR_MODEL_TIME says for how long to search. The second half of that time uses new seeds.
 func TestTrials(t *testing.T) {
 	search, err := time.ParseDuration(os.Getenv("WEIR_MODEL_TIME"))
 	start, seeds := time.Now(), uint64(runs.Long(100, 25))

@@ -23,9 +23,8 @@ func AllPolicies(limit int, per time.Duration) []weir.Policy {
 	}
 }
 
-// MorePolicies are those that count by the calendar, are composed of others, or mark. So that they
-// can stand in the tables of the others, each grants limit events at one instant, in whatever
-// parts.
+// MorePolicies returns policies that count by the calendar, are composed of others, or mark. They
+// fit in the tables of simpler policies: each grants limit events at one instant, in total.
 func MorePolicies(limit int, per time.Duration) []weir.Policy {
 	unit := weir.Minute
 	if per >= time.Hour {

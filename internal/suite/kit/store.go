@@ -27,14 +27,15 @@ type Faulty struct {
 // Do decides, or fails.
 func (s *Faulty) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	if s.Down.Load() {
-		// What comes with an error is to be ignored, and so is the worst there is.
+		// Limiters must ignore the answer that comes with an error. This is the worst answer there
+		// is.
 		return weir.Answer{Result: weir.Result{Allowed: true}, Delay: time.Hour}, ErrStore
 	}
 	return s.MemStore.Do(ctx, r)
 }
 
-// A FrontStore puts another ask in the place of a look, if it has one. So a test can reach all that
-// a store can be asked through a limiter, and sees the whole answer.
+// A FrontStore puts another ask in the place of a look, if it has one. With it, a test can ask a
+// store for anything through a limiter, and sees the whole answer.
 type FrontStore struct {
 	weir.MemStore
 	Instead weir.Ask

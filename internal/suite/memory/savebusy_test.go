@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-// What is saved while decisions are made, policies change and keys come and go is a file of states
-// that the keys had meanwhile.
+// A file that is saved while decisions are made, policies change, and keys come and go holds states
+// that the keys had at some instant meanwhile.
 func TestSaveDuringDecisions(t *testing.T) {
 	const limit, keys = 1 << 30, 100
 	policies := []weir.Policy{weir.FixedWindow{Limit: limit, Per: 1000 * time.Hour, FromFirst: true}, weir.SlidingWindow{Limit: limit, Per: 1000 * time.Hour, Buckets: 10}}

@@ -152,7 +152,7 @@ func signed(parts ...[]byte) io.Reader {
 	return bytes.NewReader(append(file, sum[:]...))
 }
 
-// Whatever the reason is, it stands in the error.
+// The error names the reason.
 func TestRefusedFiles(t *testing.T) {
 	head := saved(t, new(weir.MemStore))
 	head = head[:len(head)-41] // without the end

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-// What was granted regardless of the state is a debt, and the rules hold in debt as they do
-// without: each ask of a trial checks R4 to R7.
+// Events that were granted regardless of the state are a debt. The rules hold with a debt as they
+// do without one: each ask of a trial checks R4 to R7.
 func TestDebtsDelayThoseAfter(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		x := newTrial(t, p)
@@ -72,7 +72,7 @@ func TestUpToGrantsWhatThereIs(t *testing.T) {
 	})
 }
 
-// What was granted in a window that is over is not given back to the one that counts now.
+// Events of a window that is over are not given back to the current window.
 func TestGivingBackFindsTheWindow(t *testing.T) {
 	const per = 10 * time.Second
 	start := kit.T0 - kit.T0%int64(per)

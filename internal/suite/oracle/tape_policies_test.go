@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// What follows reads policies, and how to ask them.
+// The methods below read policies, and how to ask them, from a tape.
 
 func (tp *tape) tokenBucket() (weir.Policy, course) {
 	limit, per := tp.rate()

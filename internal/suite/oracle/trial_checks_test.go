@@ -84,9 +84,9 @@ func (x *trial) checkExpiry(a weir.Answer) {
 	}
 }
 
-// checkLate checks R7 on the policy itself, which a limiter's clock shields: an instant before the
-// latest grant earns nothing. What is granted then leaves the state that a grant at the latest
-// instant does.
+// checkLate checks R7 on the policy itself, because a limiter's clock never goes back. An instant
+// before the latest grant earns nothing. A grant at such an instant leaves the same state as a
+// grant at the latest instant.
 func (x *trial) checkLate(ask weir.Ask) {
 	if ask.N <= 0 || x.decider.Expiry(x.state) <= x.granted {
 		return

@@ -78,8 +78,8 @@ func (x *composedTrial) ask(at int64, ask weir.Ask) weir.Answer {
 	return got
 }
 
-// checkForgetting is checkExpiry for instants from now on. What is before, a part that was given
-// back all may take for the start of its window, which another part knows nothing of.
+// checkForgetting is checkExpiry for instants from now on. An earlier instant may be the start of a
+// window for a part whose events were all given back, and the other parts know nothing of that.
 func (x *composedTrial) checkForgetting(a weir.Answer) {
 	expiry := x.decider.Expiry(x.state)
 	if int64(a.ResetAfter) <= math.MaxInt64-x.now {

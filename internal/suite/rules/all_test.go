@@ -160,7 +160,7 @@ func TestAllUpTo(t *testing.T) {
 	assert.Equal(t, 1, a.DecidedBy)
 }
 
-// What happened already is charged to all parts, each of which delays those who come later.
+// Events that have already happened are charged to all parts. Each part then delays later callers.
 func TestAllRegardless(t *testing.T) {
 	k := kit.NewKey(t, weir.All(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.SlidingLog{Limit: 12, Per: time.Hour}))
 	var charges []weir.Charge
@@ -173,8 +173,9 @@ func TestAllRegardless(t *testing.T) {
 	assert.Equal(t, weir.Result{Limit: 10, Remaining: 0, RetryAfter: 200 * time.Millisecond, ResetAfter: time.Hour}, k.Take(kit.T0, 1))
 }
 
-// R7: an older instant earns nothing in any part (P1). So All grants no more at instants to and fro
-// than the least of its parts alone, and Tiers no more than all together.
+// R7: an older instant earns nothing in any part (P1). If the instants go back and forth, All
+// grants no more than the strictest of its parts alone, and Tiers no more than all its parts
+// together.
 func TestR7_CompositionsAtOlderInstants(t *testing.T) {
 	toAndFro := func(p weir.Policy) int {
 		k, granted := kit.NewKey(t, p), 0

@@ -58,7 +58,7 @@ func TestR7_ALateInstantEarnsNothing(t *testing.T) {
 	})
 }
 
-// What is granted at late instants counts as if granted at the latest.
+// Events that are granted at an earlier instant count as if granted at the latest one.
 func TestR7_LateGrantsCount(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		late, punctual := kit.NewKey(t, p), kit.NewKey(t, p)

@@ -67,8 +67,8 @@ func TestR18_ALateDenialKeepsItsPlace(t *testing.T) {
 	threeCome(t, store, "a 1.3s", "b 2.1s", "c 3.4s")
 }
 
-// The denial of a is so late that b, who came later, has asked again meanwhile. What b was granted is counted, so b goes
-// first.
+// The denial of a is so late that b, who came later, has asked again meanwhile. The events of b are
+// counted, so b goes first.
 func TestR18_ADenialThatComesWhileTheNextAsksAgain(t *testing.T) {
 	mem, asked := new(weir.MemStore), sync.Map{}
 	first := map[any]time.Duration{"a": 1200 * ms, "b": 100 * ms, "c": 100 * ms}

@@ -163,13 +163,14 @@ type onTime struct{}
 func (onTime) Now() time.Time                         { return time.Now() }
 func (onTime) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// lateTimers is the bubble's clock, but its timers go off a second late. So whatever else happens at
-// that instant is heard of first.
+// lateTimers is the bubble's clock, but its timers go off a second late. Everything else that
+// happens at that instant is therefore noticed first.
 type lateTimers struct{ onTime }
 
 func (lateTimers) After(d time.Duration) <-chan time.Time { return time.After(d + time.Second) }
 
-// When each gives up as the first, whoever comes is granted as if nobody had been there.
+// Many callers come one after the other, and each gives up. A caller after them is granted as if
+// none of them had been there.
 func TestCancel_OneAfterTheOther(t *testing.T) {
 	for _, p := range policiesToWaitFor {
 		bubble(t, p, func(c *crowd) {

@@ -111,7 +111,8 @@ func TestDeadline_ManyTooLate(t *testing.T) {
 	}
 }
 
-// A window cannot tell those behind when their turn is. So a deadline can pass while they wait.
+// A window cannot tell callers behind the first when their turn comes. Their deadline can pass
+// while they wait.
 func TestDeadline_PassesWhileOneWaits(t *testing.T) {
 	bubble(t, weir.FixedWindow{Limit: 1, Per: time.Second}, func(c *crowd) {
 		c.come("a", 1)

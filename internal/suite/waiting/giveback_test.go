@@ -45,7 +45,7 @@ func TestR17_ReturnWhilePlacesAreBooked(t *testing.T) {
 	}
 }
 
-// What is returned serves those who ask again at once.
+// Returned events are granted at once to waiting callers that ask again.
 func TestReturn_ServesThoseWhoAskAgain(t *testing.T) {
 	for _, p := range policiesToWaitFor[2:] {
 		bubble(t, p, func(c *crowd) {
@@ -89,7 +89,8 @@ func TestReturn_ADenialUnderWayIsOutOfDate(t *testing.T) {
 	}, weir.WithStore(store))
 }
 
-// Who waits for a key that is reset is given a new turn: no more go at once than the policy allows.
+// After a reset, the callers that wait for the key get new turns. No more of them go at once than
+// the policy allows.
 func TestReset_GivesThoseWhoWaitNewTurns(t *testing.T) {
 	for _, test := range []struct {
 		policy weir.Policy

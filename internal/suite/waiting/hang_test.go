@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// A store that blocks returns within the context. So must Wait, at every step of it: when it
-// first asks and when its turn has come.
+// A store that hangs returns when the context ends. Wait must do so at every step: when it first
+// asks, and when its turn has come.
 func TestP22_WaitReturnsWhenTheStoreHangs(t *testing.T) {
 	for _, p := range policiesToWaitFor {
 		for hangs := 1; hangs <= 2; hangs++ {

@@ -68,7 +68,7 @@ func TestWait_TenThousandShareOneTimerAndNoGoroutine(t *testing.T) {
 	}
 }
 
-// What a waiter costs weir itself, beside the goroutine that the caller brings.
+// A waiting caller costs weir a few words, beside the goroutine that the caller brings.
 func TestWait_CostsAFewWordsEach(t *testing.T) {
 	const waiters = 5_000
 	for _, p := range policiesToWaitFor {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// Whatever the policy, and however many events each waits for, nobody is granted before one who
-// came earlier.
+// No caller is granted before one that came earlier, under any policy, and for any number of
+// events.
 func TestWait_GrantsInTheOrderOfArrival(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 10, Per: time.Second},

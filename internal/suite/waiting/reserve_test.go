@@ -203,8 +203,9 @@ func TestReserve_ItsPlaceWhenThePolicyChanges(t *testing.T) {
 	})
 }
 
-// Whatever overlaps on the way to the store and back, those behind a reservation move up with it:
-// no two events come at once, and no place stays booked for nobody.
+// Requests and answers overtake each other on the way to the store and back. Callers behind a
+// reservation still move up when it does. No two events come at once, and no place stays booked for
+// nobody.
 func TestReserve_WithASlowStore(t *testing.T) {
 	const latency = 20 * ms // at most, each way
 	for _, p := range bookable {

@@ -81,8 +81,8 @@ func TestR17_ABookingSettledForLessKeepsItsInstant(t *testing.T) {
 	}
 }
 
-// What goes ahead keeps to All of two buckets when one who waits gives up. Each part had moved up
-// by another time.
+// When one waiting caller gives up, the events that go ahead keep to both buckets of All. Once, the
+// two buckets moved callers up by different times.
 func TestR17_AllOfTwoBucketsKeepsItsLimit(t *testing.T) {
 	const rate = 2
 	p := weir.All(weir.TokenBucket{Limit: rate, Per: time.Second}, weir.TokenBucket{Limit: 3, Per: 2 * time.Second})

@@ -58,8 +58,8 @@ func TestCancel_MovesUpThoseWhoseAnswerIsUnderWay(t *testing.T) {
 	}
 }
 
-// Whatever overlaps on the way to the store and back, no two events come at once, and no
-// place stays booked for one who has left.
+// Requests and answers overtake each other on the way to the store and back. Still, no two events
+// come at once, and no place stays booked for a caller that has left.
 func TestCancel_WithASlowStore(t *testing.T) {
 	const latency = 20 * ms // at most, each way
 	for _, p := range slowPolicies {
@@ -116,7 +116,7 @@ func (c *crowd) apart(d time.Duration) {
 	}
 }
 
-// Who is given its instant late goes all the same before those who come after that, and at
+// A caller that hears of its instant late still goes before callers that come after it. It goes at
 // once if the instant has passed meanwhile.
 func TestWait_LateAnswersKeepTheOrder(t *testing.T) {
 	for _, p := range slowPolicies {

@@ -28,7 +28,8 @@ func TestWait_TellsThatTheStoreFails(t *testing.T) {
 	}
 }
 
-// Who has booked needs the store no more. Who asks while it is down is told so.
+// Callers that have booked no longer need the store. Callers that ask while it is down get its
+// error.
 func TestWait_AnOutageLeavesBookingsAsTheyAre(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 1, Per: time.Second},

@@ -16,8 +16,8 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// spacious is never used up in a test, and its window doesn't end in one. What the bucket has
-// counted is Limit - Remaining.
+// spacious is never used up in a test, and its window doesn't end in one. The bucket has counted
+// Limit - Remaining events.
 var spacious = weir.FixedWindow{Limit: 1_000_000, Per: year, FromFirst: true}
 
 func newStore(tb testing.TB, js jetstream.JetStream, bucket string) *natsstore.Store {

@@ -125,8 +125,8 @@ func TestMergedCommandIsSentInFull(t *testing.T) {
 	assert.Equal(t, [][]string{{"many red: a c", "blue: b"}, {"many red in full: a c"}}, x.sent)
 }
 
-// The server refuses a command of which one key is not for the client, before it executes any of it. So each key
-// is tried for itself.
+// If the client may not use one of the keys of a command, the server refuses the command before it
+// executes any of it. Each key is then tried by itself.
 func TestRefusedCommandIsParted(t *testing.T) {
 	for _, refusal := range []string{
 		"NOPERM this user has no permissions to access one of the keys used as arguments",
@@ -156,7 +156,8 @@ func TestRefusedCommandIsParted(t *testing.T) {
 	}
 }
 
-// After any other error it is not known whether the command was executed, and it is that of each caller.
+// After any other error it is not known whether the command was executed. Each caller gets that
+// error.
 func TestErrorOfAMergedCommandIsThatOfAll(t *testing.T) {
 	for _, text := range []string{"EOF", "LOADING Redis is loading the dataset in memory", "OOM NOPERM"} {
 		x := &mergeTest{T: t}
@@ -167,8 +168,9 @@ func TestErrorOfAMergedCommandIsThatOfAll(t *testing.T) {
 	}
 }
 
-// What fails for a key is sent alone for that key: nothing was counted, and its caller gets the error that it would have
-// got alone. What is missing may have been counted, and is not sent again.
+// If a command fails for one of its keys, it is sent again for that key alone. Nothing was counted
+// for the key, and its caller gets the error that it would have got alone. If the reply lacks a
+// key, that key may have been counted, and is not sent again.
 func TestFailedPartIsSentAlone(t *testing.T) {
 	for _, failing := range []string{"a", "b"} {
 		x := &mergeTest{T: t}
@@ -187,7 +189,8 @@ func TestFailedPartIsSentAlone(t *testing.T) {
 	}
 }
 
-// A command that was sent in full has parts that are sent by their hash, for the client may not be allowed more.
+// After a command that was sent in full, its parts are sent by their hash, because the client may
+// not be allowed more.
 func TestPartsAreSentByHash(t *testing.T) {
 	x := &mergeTest{T: t}
 	x.answer = func(c *Command) {

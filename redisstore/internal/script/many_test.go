@@ -20,7 +20,7 @@ func parts(t *testing.T, reply string, n int) (texts []string, oks []bool) {
 	return texts, oks
 }
 
-// What fails for one key fails for no other, and a key that comes twice is decided on twice.
+// An error for one key concerns no other key, and a key that comes twice is decided on twice.
 func TestManyKeysDoNotConcernEachOther(t *testing.T) {
 	ctx, client := context.Background(), newClient(t)
 	for _, p := range []weir.Policy{differential[0], differential[6], differential[9], differential[16]} {

@@ -54,8 +54,8 @@ func Eventually(tb testing.TB, what string, done func() bool) {
 
 const year = 365 * 24 * time.Hour // an event's share of it is more than a test's time
 
-// Spacious is never used up in a test, and its window doesn't end in one. So what Redis has counted
-// is Limit - Remaining, whatever the callers were told.
+// Spacious is never used up in a test, and its window doesn't end in one. Redis has therefore
+// counted Limit - Remaining events, even if the callers were told something else.
 var Spacious = weir.FixedWindow{Limit: 1_000_000, Per: year, FromFirst: true}
 
 // unscripted is a policy for which there is no script.

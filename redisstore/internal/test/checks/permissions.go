@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// What a user may do who is made as docs/stores.md says.
+// These rules are the permissions of a user that is made as docs/stores.md says.
 const (
 	UserRules    = "on >password ~weir:1:* -@all +evalsha +eval +del +get +set +getrange +setrange +pexpire +time"
 	PingRule     = "+ping"                  // rueidis and valkey-go ask if a connection is alive
