@@ -21,6 +21,7 @@ type leasedKey struct {
 	riding   int        // events that others wait for meanwhile
 	failed   bool       // the last call did
 	degraded bool       // the last answer was
+	evicted  bool       // from the table: it is not leased any more
 	demand
 	watched
 }
@@ -32,14 +33,24 @@ type flight struct {
 	err    error         // for all who wait; set before
 }
 
-// idleSince returns when the key was last asked for, and whether it may be dropped.
+// idleSince returns when the key was last asked for, and whether it may be dropped: nothing is held
+// that can still be used or given back. It requires that k.mu is held.
 func (k *leasedKey) idleSince() (seen int64, idle bool) {
-	if l, now := k.lease.Load(), k.plan.Now(); l != nil && (l.valid(now) > 0 || now < l.retryAt) {
-		return 0, false
+	if l := k.lease.Load(); l != nil {
+		now, unused := k.plan.Now(), int(max(l.left.Load(), 0))+l.dead
+		if l.valid(now) > 0 || now < l.retryAt || k.returnable(l, unused) > 0 {
+			return 0, false
+		}
 	}
+	return k.demand.at, k.flight == nil
+}
+
+// evict reports whether the key was idle, and will not be leased any more.
+func (k *leasedKey) evict() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.demand.at, k.flight == nil
+	_, k.evicted = k.idleSince()
+	return k.evicted
 }
 
 // A way is how a request for a leased key goes on.
@@ -72,7 +83,7 @@ func (s *LeaseStore) board(k *leasedKey, n int, rode bool) (w way, f *flight, r 
 	case k.flight != nil:
 		k.riding += n
 		return ride, k.flight, r, now
-	case k.degraded || s.released.Load() || !k.busy(n, now):
+	case k.degraded || k.evicted || s.released.Load() || !k.busy(n, now):
 		return pass, nil, r, now
 	}
 	k.flight = &flight{landed: make(chan struct{})}

@@ -93,11 +93,17 @@ func (t *leaseTable) add(terms *terms, key string) *leasedKey {
 			place = i
 			break
 		}
-		if seen, idle := k.idleSince(); idle && (place < 0 || seen < oldest) {
+		k.mu.Lock()
+		seen, idle := k.idleSince()
+		k.mu.Unlock()
+		if idle && (place < 0 || seen < oldest) {
 			place, oldest = i, seen
 		}
 	}
 	if place < 0 {
+		return nil
+	}
+	if old := s.keys[place].Load(); old != nil && !old.evict() {
 		return nil
 	}
 	k := &leasedKey{terms: terms, key: strings.Clone(key)}
