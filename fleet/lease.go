@@ -173,6 +173,7 @@ func (s *LeaseStore) takeUpTo(ctx context.Context, k *leasedKey, r weir.Request)
 		return weir.Answer{Result: result, Granted: held, At: now}, nil
 	}
 	a.Allowed, a.RetryAfter, a.Granted = true, 0, a.Granted+held
+	a.Degraded = a.Degraded || result.Degraded
 	return a, nil
 }
 

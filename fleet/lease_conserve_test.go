@@ -30,3 +30,44 @@ func TestLease_MakesNoRoomWithEventsThatAreToBeGivenBack(t *testing.T) {
 		assert.Equal(t, 950, kit.Take(t, l, "k", 0).Remaining)
 	})
 }
+
+// Events of two grants are given back each, if a request for more than both was denied.
+func TestLease_ReleaseGivesBackTwoGrants(t *testing.T) {
+	kit.EachInBubble(t, append(windows, leasedPolicies[6]), func(t *testing.T, p weir.Policy) {
+		ctx := context.Background()
+		shared := new(weir.MemStore)
+		var take int // by another process, before each call of the store
+		other := weir.Must(weir.New(p, weir.WithStore(shared)))
+		l := newLeased(p, kit.StoreFunc(func(c context.Context, r weir.Request) (weir.Answer, error) {
+			if take > 0 && r.N > 0 {
+				_, _, err := other.TakeUpTo(ctx, "k", take)
+				require.NoError(t, err)
+			}
+			return shared.Do(c, r)
+		}), fleet.LeaseOptions{})
+		for range 100 {
+			require.True(t, l.Allow("k"))
+		}
+		l.busy(t)
+		held := l.lease.Held(l.plan, "k")
+		require.Positive(t, held)
+		remaining := l.look(t).Remaining
+		take = remaining - 5 // the store has 5 left then
+		r := kit.Take(t, l.KeyedLimiter, "k", held+20)
+		take = 0
+		require.False(t, r.Allowed, "%+v", r)
+		require.NoError(t, l.lease.Release(ctx))
+		var parts []weir.Result
+		_, err := l.TakeByComponent(ctx, "k", 0, &parts)
+		require.NoError(t, err)
+		if len(parts) == 0 {
+			parts = append(parts, l.look(t))
+		}
+		window := parts[len(parts)-1]
+		if len(parts) == 1 {
+			assert.Equal(t, 5+held, window.Remaining)
+		} else {
+			assert.Equal(t, window.Limit-1000+5+held, window.Remaining)
+		}
+	})
+}

@@ -75,6 +75,7 @@ type call struct {
 	hold    weir.Hold // of what was granted
 	charges []weir.Charge
 	back    int64 // until when they can be given back
+	second  bool  // they are of a degraded answer
 
 	old  *lease // which is closed; nil if there was none
 	held int    // that it had left
@@ -106,13 +107,13 @@ func (c *call) run(ctx context.Context) (a weir.Answer, err error) {
 	if missing := c.r.N - left; missing > 0 && c.r.N > 1 && (ask.Mode == weir.UpTo || a.Allowed) {
 		return c.rest(ctx, a, missing)
 	}
+	used := 0
 	if a.Allowed = left >= c.r.N; a.Allowed {
-		left -= c.r.N
-		a.RetryAfter = 0
+		used, a.RetryAfter = c.r.N, 0
 	}
 	a.Granted = 0
-	c.publish(a, left)
-	a.Remaining = min(a.Remaining+left, a.Limit)
+	c.publish(a, left-used, used)
+	a.Remaining = min(a.Remaining+left-used, a.Limit)
 	return a, nil
 }
 
@@ -120,21 +121,25 @@ func (c *call) run(ctx context.Context) (a weir.Answer, err error) {
 func (c *call) rest(ctx context.Context, a weir.Answer, missing int) (weir.Answer, error) {
 	rest, err := c.do(ctx, weir.Ask{N: missing})
 	left := c.unused() + min(c.granted, c.hold.Left(time.Duration(c.plan.Now()-c.sent)))
+	used := left
 	switch {
 	case err != nil:
-		c.publish(a, left)
+		c.publish(a, left, 0)
 		return weir.Answer{}, err
 	case !rest.Allowed:
-		c.publish(rest, left)
+		c.publish(rest, left, 0)
 		rest.Remaining = min(rest.Remaining+left, rest.Limit)
 		return rest, nil
 	case left+missing < c.r.N:
-		// The others were counted in a window that is over now. All of these are lost.
+		// The others were counted in a window that is over now. These are lost.
+		used = 0
 		if rest, err = c.do(ctx, weir.Ask{N: c.r.N}); err != nil {
+			c.publish(a, 0, used)
 			return weir.Answer{}, err
 		}
 	}
-	c.publish(rest, 0)
+	c.publish(rest, 0, used)
+	rest.Degraded = rest.Degraded || c.second
 	return rest, nil
 }
 
@@ -168,7 +173,7 @@ func (c *call) close(a weir.Answer) {
 	defer c.mu.Unlock()
 	if c.old = c.lease.Load(); c.old != nil {
 		left, dead := c.end(c.old)
-		if c.plan.Now() < c.old.age {
+		if c.plan.Now() < c.old.age && (!c.old.degraded || a.Degraded) {
 			c.held = left
 			c.held = c.unused()
 		}
@@ -176,6 +181,9 @@ func (c *call) close(a weir.Answer) {
 	}
 	if c.at = max(a.At, 1); c.granted > 0 {
 		c.hold, c.charges, c.back = c.terms.hold(c.at, c.sent, chargesOf(c.charges, c.granted, a))
+		if c.second = a.Degraded; a.Degraded {
+			c.charges = nil // the shared store knows nothing of them
+		}
 	}
 }
 
@@ -187,34 +195,32 @@ func (c *call) unused() int {
 	return min(c.held, c.old.hold.Left(time.Duration(c.plan.Now()-c.old.sent)))
 }
 
-// publish makes a lease of left events. a is the latest answer of the store.
-func (c *call) publish(a weir.Answer, left int) {
+// publish makes a lease of left events, after used ones were handed out. a is the latest answer of
+// the store.
+func (c *call) publish(a weir.Answer, left, used int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.plan.Now()
 	l := &lease{
 		hold: c.hold, sent: c.sent, age: later(c.sent, c.maxAge), at: c.at, charges: c.charges, back: c.back,
 		limit: a.Limit, remaining: a.Remaining, resetAt: later(now, a.ResetAfter),
-		decidedBy: a.DecidedBy, degraded: a.Degraded,
+		decidedBy: a.DecidedBy, degraded: c.second,
 	}
+	unused, two := c.held+c.granted-used, false
 	switch old := c.old; {
-	case c.granted == 0 && left > 0:
+	case unused > c.granted && c.granted > 0: // a lease is of one grant: the later one
+		c.backLater(c.leasedKey, old, unused-c.granted)
+		unused, left, two = c.granted, min(left, c.granted), true
+	case unused > 0 && c.granted == 0:
 		l.hold, l.sent, l.age, l.at, l.charges, l.back = old.hold, old.sent, old.age, old.at, old.charges, old.back
-	case c.granted == 0:
-		l.hold, l.charges = weir.Hold{}, nil
-	case left > c.granted && l.hold.Over > 0: // with what was left of the lease before
-		left = c.granted
-	case left > c.granted:
-		l.age = min(l.age, old.age, later(old.sent, old.hold.For))
+		l.degraded = old.degraded
 	}
 	c.learn(l, a)
-	if c.short && !a.Degraded {
+	if c.short && !a.Degraded && !two {
 		l.retryAt = later(now, c.pause(!a.Allowed, a.RetryAfter))
 	}
-	if c.degraded = a.Degraded; a.Degraded {
-		l.charges = nil // the shared store knows nothing of them
-	}
-	l.keep(left, 0, now)
+	c.degraded = a.Degraded
+	l.keep(left, unused-left, now)
 	c.put(l)
 	if c.returnable(l, int(l.size)+l.dead) > 0 {
 		c.watch.add(c.LeaseStore, c.leasedKey)
