@@ -126,6 +126,16 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 	if !plain && r.N >= 0 && !r.Forget || s.released.Load() {
 		return s.store.Do(ctx, r)
 	}
+	switch {
+	case r.Forget:
+		return s.forget(ctx, r)
+	case r.N < 0:
+		a, err := s.store.Do(ctx, r)
+		for k := range s.keys.like(r.Plan, r.Key) {
+			k.reopen()
+		}
+		return a, err
+	}
 	k := s.keys.find(r.Plan, r.Key)
 	if k == nil && !r.Forget && r.N > 0 && r.Mode == weir.AllOrNone {
 		if t := s.termsOf(r.Plan); t.span > 0 {
@@ -135,12 +145,6 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 	switch {
 	case k == nil || r.N > k.limit && r.Mode == weir.AllOrNone:
 		return s.store.Do(ctx, r)
-	case r.N < 0:
-		a, err := s.store.Do(ctx, r)
-		k.reopen()
-		return a, err
-	case r.Forget:
-		return s.forget(ctx, k, r)
 	case r.N == 0:
 		return s.look(ctx, k, r)
 	case r.Mode == weir.UpTo:
@@ -198,18 +202,21 @@ func (s *LeaseStore) takeHeld(k *leasedKey, n int) (held int, r weir.Result, now
 	return 0, r, now
 }
 
-// forget drops what is held of the key, and lets the store forget it. No lease is taken meanwhile.
-func (s *LeaseStore) forget(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
-	f, err := k.alone(ctx)
-	if err != nil {
-		return weir.Answer{}, err
-	}
-	defer k.land(f, false, nil)
-	s.keys.like(k, func(k *leasedKey) {
+// forget drops what is held of a key, for all policies, and lets the store forget it. No lease is
+// taken meanwhile.
+func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	for k := range s.keys.like(r.Plan, r.Key) {
+		f, err := k.alone(ctx)
+		if err != nil {
+			return weir.Answer{}, err
+		}
+		defer k.land(f, false, nil)
+		k.mu.Lock()
 		if l := k.lease.Swap(nil); l != nil {
 			l.end()
 		}
-	})
+		k.mu.Unlock()
+	}
 	return s.store.Do(ctx, r)
 }
 

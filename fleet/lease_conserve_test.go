@@ -71,3 +71,15 @@ func TestLease_ReleaseGivesBackTwoGrants(t *testing.T) {
 		}
 	})
 }
+
+// A reset by any limiter of the name drops what is held for all of them.
+func TestLease_ResetByAnotherLimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeased(windows[0], new(weir.MemStore), fleet.LeaseOptions{})
+		another := weir.Must(weir.New(windows[0], weir.WithStore(l.lease)))
+		l.busy(t)
+		require.NoError(t, another.Reset(context.Background(), "k"))
+		assert.Zero(t, l.lease.Held(l.plan, "k"))
+		assert.Equal(t, 1000, l.look(t).Remaining)
+	})
+}

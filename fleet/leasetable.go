@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"hash/maphash"
+	"iter"
 	"math/bits"
 	"strings"
 	"sync"
@@ -112,15 +113,19 @@ func (t *leaseTable) add(terms *terms, key string) *leasedKey {
 	return k
 }
 
-// like calls do with k, and with the same key of other policies.
-func (t *leaseTable) like(k *leasedKey, do func(*leasedKey)) {
-	s := t.set(t.hash(k.plan, k.key)).Load()
-	for i := range s.keys {
-		if other := s.keys[i].Load(); other != nil && other.key == k.key && other.plan.Name == k.plan.Name {
-			do(other)
+// like returns the keys of limiters of p's name that have the key, whatever their policies are.
+func (t *leaseTable) like(p *weir.Plan, key string) iter.Seq[*leasedKey] {
+	return func(yield func(*leasedKey) bool) {
+		s := t.set(t.hash(p, key)).Load()
+		if s == nil {
+			return
+		}
+		for i := range s.keys {
+			if k := s.keys[i].Load(); k != nil && k.key == key && k.plan.Name == p.Name && !yield(k) {
+				return
+			}
 		}
 	}
-	do(k) // which may have been replaced
 }
 
 // all calls do with each key.
