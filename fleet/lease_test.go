@@ -211,3 +211,34 @@ func TestLease_Denials(t *testing.T) {
 		require.NoError(t, l.lease.Release(context.Background()))
 	})
 }
+
+// A clock that runs slower than that of the store by 0.1 % ends a lease no later than the window does.
+func TestLease_SlowClocks(t *testing.T) {
+	const before = time.Microsecond
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(before)
+	for _, p := range []weir.Policy{
+		weir.FixedWindow{Limit: 1000, Per: time.Hour},
+		weir.FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true},
+		weir.CalendarWindow{Limit: 1000, Unit: weir.Hour},
+		weir.SlidingWindow{Limit: 1000, Per: time.Hour},
+	} {
+		server, node := kit.HandClock{Time: start}, kit.HandClock{Time: start}
+		ofServer, ofNode, store := planOf(p, weir.WithClock(&server)), planOf(p, weir.WithClock(&node)), new(weir.MemStore)
+		lease := fleet.Lease(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			r.Plan = ofServer
+			a, err := store.Do(ctx, r)
+			a.ServerTime = true
+			return a, err
+		}), fleet.LeaseOptions{MaxAge: 3 * time.Hour})
+		for range 50 {
+			_, err := lease.Do(context.Background(), weir.Request{Plan: ofNode, Key: "k", Ask: weir.Ask{N: 1}})
+			require.NoError(t, err)
+		}
+		require.Positive(t, lease.Held(ofNode, "k"))
+		node.Time = start.Add((time.Hour - before) * 999 / 1000)
+		if w, ok := p.(weir.FixedWindow); ok && w.FromFirst {
+			node.Time = start.Add(time.Hour * 999 / 1000)
+		}
+		assert.Zero(t, lease.Held(ofNode, "k"), p)
+	}
+}

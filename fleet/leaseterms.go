@@ -67,8 +67,8 @@ func chargesOf(charges []weir.Charge, n int, a weir.Answer) []weir.Charge {
 // until back.
 func (t *terms) hold(at, sent int64, charges []weir.Charge) (h weir.Hold, unused []weir.Charge, back int64) {
 	h = t.holder.Hold(at, charges)
-	h.For -= h.For>>10 + 1
-	h.Over -= h.Over >> 10
+	h.For -= h.For/1000 + 1
+	h.Over -= (h.Over + 999) / 1000
 	if h.For < leastHold {
 		h = weir.Hold{}
 	}
