@@ -1,11 +1,18 @@
 package fleet_test
 
 import (
+	"context"
+	"math"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/storetest"
 )
 
@@ -25,4 +32,39 @@ func TestLease_Bounds(t *testing.T) {
 type leasing struct {
 	*fleet.LeaseStore
 	shared *weir.MemStore
+}
+
+// What several callers ask for is not added up to a number below zero, which would be given back.
+func TestR9_LeasesOfLargeLimits(t *testing.T) {
+	for _, limit := range []int{math.MaxInt, math.MaxInt / 2} {
+		kit.EachInBubble(t, []weir.Policy{
+			weir.FixedWindow{Limit: limit, Per: time.Hour},
+			weir.TokenBucket{Limit: limit, Per: time.Hour},
+		}, func(t *testing.T, p weir.Policy) {
+			store := &slowStore{takes: time.Millisecond}
+			l := newLeased(p, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				assert.GreaterOrEqual(t, r.N, 0)
+				return store.Do(ctx, r)
+			}), fleet.LeaseOptions{MaxAge: time.Hour})
+			for range 100 {
+				require.True(t, l.Allow("k"))
+			}
+			var all sync.WaitGroup
+			for riders := 1; riders <= 8; riders++ {
+				for _, n := range []int{limit / 2, limit / 3, limit / 5} {
+					for range riders {
+						all.Go(func() {
+							r := kit.Take(t, l.KeyedLimiter, "k", n)
+							assert.True(t, r.Remaining >= 0 && r.Remaining <= limit, "Take(%d): %+v", n, r)
+						})
+					}
+					all.Wait()
+					require.NoError(t, l.Reset(context.Background(), "k"))
+					for range 100 {
+						require.True(t, l.Allow("k"))
+					}
+				}
+			}
+		})
+	}
 }

@@ -58,7 +58,7 @@ func (k *leasedKey) endsAfter(sent int64, d time.Duration) {
 func (k *leasedKey) leave(n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.riding -= n
+	k.riding -= int64(n)
 }
 
 // A call asks the store for the events of a request, and for those that others will need.
@@ -159,7 +159,7 @@ func (c *call) ask() weir.Ask {
 	}
 	// More is asked for if it is needed. For several events it must be there, too: of those that
 	// are granted without the others, nobody may have use.
-	if more := c.riding + c.want(c.sent); more > 0 && (c.r.N == 1 || !c.short && ask.N+more <= c.remaining) {
+	if more := c.want(c.sent) + int(min(c.riding, int64(c.limit))); more > 0 && (c.r.N == 1 || !c.short && ask.N+more <= c.remaining) {
 		ask.N, ask.Mode = ask.N+more, weir.UpTo
 	}
 	c.asked = ask.N

@@ -18,7 +18,7 @@ type leasedKey struct {
 
 	mu       sync.Mutex // guards what follows, and that a lease is replaced once
 	flight   *flight    // the call of the store that is under way, or nil
-	riding   int        // events that others wait for meanwhile
+	riding   int64      // events that others wait for meanwhile
 	failed   bool       // the last call did
 	degraded bool       // the last answer was
 	evicted  bool       // from the table: it is not leased any more
@@ -68,7 +68,7 @@ func (s *LeaseStore) board(k *leasedKey, n int, rode bool) (w way, f *flight, r 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if rode {
-		k.riding -= n
+		k.riding -= int64(n)
 	}
 	now = k.plan.Now()
 	if l := k.lease.Load(); l != nil {
@@ -81,7 +81,7 @@ func (s *LeaseStore) board(k *leasedKey, n int, rode bool) (w way, f *flight, r 
 	}
 	switch {
 	case k.flight != nil:
-		k.riding += n
+		k.riding += int64(n)
 		return ride, k.flight, r, now
 	case k.degraded || k.evicted || s.released.Load() || !k.busy(n, now):
 		return pass, nil, r, now

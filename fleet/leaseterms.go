@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -19,6 +20,7 @@ type terms struct {
 
 const (
 	leastLimit = 100              // smaller limits are not leased: nodes would hold too much of them
+	mostLimit  = math.MaxInt >> 4 // nor are larger ones, whose sums would not fit
 	leastHold  = time.Millisecond // shorter holds are not worth it, and clocks may round
 
 	// A lease is to last for this part of a span. The part is smaller for windows: events that are
@@ -45,7 +47,7 @@ func (s *LeaseStore) termsOf(p *weir.Plan) *terms {
 			t.most = float64(a.Limit) / float64(h.Span) * float64(s.maxAge)
 		}
 		slow := t.drains && t.most < calls // what is not used would be missing for long
-		if t.time = min(h.Span/part, s.maxAge/2); a.Limit >= leastLimit && t.time >= leastHold && !slow {
+		if t.time = min(h.Span/part, s.maxAge/2); a.Limit >= leastLimit && a.Limit <= mostLimit && t.time >= leastHold && !slow {
 			t.span = h.Span
 		}
 	}
