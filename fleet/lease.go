@@ -31,6 +31,7 @@ type LeaseOptions struct {
 //
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow], and
 // [weir.All] of these, if the limit is at least 100. A bucket must also earn 22 events within MaxAge.
+// A key is leased after 20 decisions at the earliest.
 // All else goes to s as it is: requests for other policies, for keys that are asked rarely, and the
 // requests of Wait, Reserve, Return and TakeByComponent.
 //

@@ -233,3 +233,22 @@ func TestR10_Lease(t *testing.T) {
 		assert.EqualValues(t, limit, granted.Load()+int64(left), "%v", p)
 	}
 }
+
+// However the requests of a key come, there are no more than 1.05 calls of the store for each.
+func TestLease_CallsOfKeysInBursts(t *testing.T) {
+	for burst := 1; burst <= 8; burst++ {
+		for _, several := range []int{1, 7} {
+			kit.EachInBubble(t, leasedPolicies, func(t *testing.T, p weir.Policy) {
+				const decisions = 840
+				l := newLeased(p, new(weir.MemStore), fleet.LeaseOptions{})
+				for range decisions / burst {
+					for range burst {
+						kit.Take(t, l.KeyedLimiter, "k", several)
+					}
+					time.Sleep(10 * time.Second)
+				}
+				assert.LessOrEqual(t, float64(l.behind.asked.Load()), 1.05*decisions, "bursts of %d of %d", burst, several)
+			})
+		}
+	}
+}

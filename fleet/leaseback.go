@@ -27,6 +27,7 @@ func (k *leasedKey) returnable(l *lease, unused int) int {
 // requires that k.mu is held.
 func (s *LeaseStore) backLater(k *leasedKey, l *lease, unused int) {
 	if n := k.returnable(l, unused); n > 0 {
+		k.save(-wholeCall)
 		s.backs.begin()
 		go s.giveBack(k, l, n)
 	}
@@ -228,6 +229,7 @@ func (s *LeaseStore) unused(k *leasedKey) (*lease, int) {
 	n := k.returnable(l, unused+dead)
 	k.put(l.next(0, 0, now))
 	if n > 0 {
+		k.save(-wholeCall)
 		s.backs.begin()
 	}
 	return l, n

@@ -11,6 +11,7 @@ type demand struct {
 	counted int64   // of the current lease, so that nothing is counted twice
 
 	uncounted int64   // what was asked for since at
+	saved     int     // calls of the store, in units of which a call has wholeCall
 	credit    float64 // the calls of the store that these events have earned
 	stretch   float64 // by how much longer a lease must be, because a full bucket earns it again
 
@@ -22,7 +23,8 @@ type demand struct {
 }
 
 const (
-	leastPace = 4 // events in the time of a lease, from which on a key is leased
+	wholeCall = 20 // decisions of the store earn a call beyond one for each
+	leastPace = 4  // events in the time of a lease, from which on a key is leased
 	maxCredit = 4
 	calls     = 22 // events for which the store is asked once at most, where there are as many
 )
@@ -43,9 +45,17 @@ func (d *demand) add(n int64, now int64, lasts time.Duration) {
 // held.
 func (k *leasedKey) count(l *lease, left int) {
 	asked := l.size - int64(left) + l.denied.Load()
+	if asked > k.counted {
+		k.save(wholeCall) // by at least one decision
+	}
 	k.uncounted += asked - k.counted
 	k.counted = asked
 }
+
+// save notes calls of the store that were saved, or spent if n is below zero. Decisions from memory
+// save one, and each other decision a part of one. A call that is not for a decision, such as a
+// give-back, spends one. A lease is taken only if one can be spent, because it may stay unused.
+func (d *demand) save(n int) { d.saved = min(d.saved+n, 2*wholeCall) }
 
 // busy counts n events that are asked for now, and reports whether the key is busy enough to be
 // leased. It requires that k.mu is held.
@@ -55,7 +65,8 @@ func (k *leasedKey) busy(n int, now int64) bool {
 	}
 	k.demand.add(int64(n)+k.uncounted, now, k.time)
 	k.uncounted = 0
-	return k.pace*k.longer() >= leastPace
+	k.save(1)
+	return k.pace*k.longer() >= leastPace && k.saved >= wholeCall
 }
 
 // longer is by how much longer a lease is to last than usual: while a window has plenty, and where

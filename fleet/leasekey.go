@@ -102,6 +102,7 @@ func (s *LeaseStore) renew(k *leasedKey, l *lease, n int, now int64) (left int, 
 	if ok = valid >= n; ok {
 		valid -= n
 		k.uncounted += int64(n)
+		k.save(wholeCall)
 	}
 	k.put(l.next(valid, dead, now))
 	return valid, ok

@@ -27,6 +27,7 @@ type world struct {
 	nodes  []*node
 	trip   time.Duration // there and back, on average
 	lost   float64       // the share of requests, and of replies, that get lost
+	warm   time.Time     // calls are counted from then on
 
 	mu      sync.Mutex // guards what follows
 	rng     *rand.Rand
@@ -101,7 +102,9 @@ func (n *node) call(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	}
 	r.Plan = w.plan
 	w.mu.Lock()
-	w.calls++
+	if !time.Now().Before(w.warm) {
+		w.calls++
+	}
 	w.mu.Unlock()
 	a, err := w.server.Do(ctx, r)
 	a.ServerTime = true
