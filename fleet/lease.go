@@ -16,8 +16,9 @@ type LeaseOptions struct {
 	MaxAge time.Duration
 
 	// MaxKeys is the largest number of keys that are watched, and leased if they are busy. It is at
-	// most 10,000,000; 0 means 10,000. A key takes some 500 bytes. Keys without a lease make room
-	// for others. If all have leases, requests for other keys go to the store.
+	// most 10,000,000; 0 means 10,000. A key takes some 500 bytes and its length. Keys without a
+	// lease make room for others. If all have leases, requests for other keys go to the store, and
+	// so do those for keys of more than 1,000 bytes.
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
@@ -138,7 +139,7 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 		return a, err
 	}
 	k := s.keys.find(r.Plan, r.Key)
-	if k == nil && !r.Forget && r.N > 0 && r.Mode == weir.AllOrNone {
+	if k == nil && r.N > 0 && r.Mode == weir.AllOrNone && len(r.Key) <= longestKey {
 		if t := s.termsOf(r.Plan); t.span > 0 {
 			k = s.keys.add(t, r.Key)
 		}

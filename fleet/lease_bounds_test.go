@@ -3,8 +3,10 @@ package fleet_test
 import (
 	"context"
 	"math"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -67,4 +69,16 @@ func TestR9_LeasesOfLargeLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nobody fills the memory with long keys.
+func TestLease_LongKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeased(windows[0], new(weir.MemStore), fleet.LeaseOptions{})
+		for range 100 {
+			require.True(t, l.Allow(strings.Repeat("k", 1001)))
+		}
+		assert.Equal(t, int64(100), l.behind.asked.Load())
+		assert.Zero(t, l.lease.Keys())
+	})
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-const leaseWays = 8
+const (
+	leaseWays  = 8
+	longestKey = 1000 // bytes: clients choose keys
+)
 
 // A leaseTable has the keys that are watched. It is read without a lock. Each key belongs to one
 // set of a few. If a set is full, a new key replaces the one that was not asked for the longest
