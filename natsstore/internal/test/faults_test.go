@@ -2,6 +2,7 @@ package test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -196,18 +197,43 @@ func TestFaults_InTraffic(t *testing.T) {
 	tr.check(t)
 }
 
-// A server with files that is stopped and started again has lost nothing.
-func TestFaults_Restarted(t *testing.T) {
+// A server with files that is killed, and started again, has lost nothing.
+func TestFaults_Killed(t *testing.T) {
 	t.Parallel()
-	server := startOnDisk(t)
-	js := connect(t, addr(server.Server))
+	server := startChild(t)
+	js := connect(t, server.port.Addr())
 	s := newStore(t, js, newBucket(t, js, func(c *jetstream.KeyValueConfig) { c.Storage = jetstream.FileStorage }))
 	tr := drive(t, s)
 	for range runs.Long(3, 1) {
-		server.stop()
+		server.kill()
 		tr.awaitFailed(t)
 		server.start(t)
 		tr.awaitServed(t)
 	}
 	tr.check(t)
+}
+
+// If the bucket was in memory, it is lost with its server, and decisions say so until it is there
+// again.
+func TestFaults_KilledWithBucketInMemory(t *testing.T) {
+	t.Parallel()
+	server := startChild(t)
+	js := connect(t, server.port.Addr())
+	bucket := newBucket(t, js)
+	l := newLimiter(t, newStore(t, js, bucket), spacious)
+	require.True(t, l.Allow("k"))
+	server.kill()
+	server.start(t)
+	var err error
+	eventually(t, "a reply", func() bool { // the connection may not yet know that it is broken
+		_, err = l.Take(t.Context(), "k", 1)
+		return !errors.Is(err, nats.ErrDisconnected)
+	})
+	require.ErrorContains(t, err, "weir: natsstore: there is no bucket "+bucket+": ")
+	_, err = js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{
+		Bucket: bucket, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage,
+	})
+	require.NoError(t, err)
+	require.Zero(t, counted(t, l, "k"))
+	require.True(t, l.Allow("k"))
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/internal/suite/runs"
-	"github.com/weir-go/weir/internal/testport"
 )
 
 // patience is how long to wait for what must happen soon: a machine under load is no fault.
 const patience = time.Minute
 
 func TestMain(m *testing.M) {
+	serveIfChild()
 	runs.Main(m)
 	if s := running.server; s != nil {
 		s.Shutdown()
@@ -61,35 +61,6 @@ func start(tb testing.TB, o *server.Options) *server.Server {
 		tb.Fatalf("the server is not ready after %v", patience)
 	}
 	return s
-}
-
-// A disk is a server with files, which can be stopped, and started again on the same port.
-type disk struct {
-	*server.Server
-	options server.Options
-}
-
-func startOnDisk(tb testing.TB) *disk {
-	tb.Helper()
-	port, err := testport.Claim()
-	require.NoError(tb, err)
-	d := &disk{options: server.Options{Port: port.Number, StoreDir: tb.TempDir()}}
-	d.start(tb)
-	tb.Cleanup(func() {
-		d.stop()
-		_ = port.Close() // it is a socket that nobody reads
-	})
-	return d
-}
-
-func (d *disk) start(tb testing.TB) {
-	o := d.options
-	d.Server = start(tb, &o)
-}
-
-func (d *disk) stop() {
-	d.Shutdown()
-	d.WaitForShutdown()
 }
 
 // connect returns a connection to the server at addr, which it finds again as soon as it is there.
