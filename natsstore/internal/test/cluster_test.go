@@ -13,6 +13,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/internal/testport"
+	"github.com/weir-go/weir/natsstore"
 )
 
 // A cluster is three servers, by their names.
@@ -63,47 +64,69 @@ func (c *cluster) stop(name string) {
 	c.servers[name].WaitForShutdown()
 }
 
-// newBucket makes a bucket with three replicas, and returns its stream, when it has a leader.
-func (c *cluster) newBucket(t *testing.T, js jetstream.JetStream) jetstream.Stream {
+// newBucket makes a bucket with three replicas, and returns its stream.
+func (c *cluster) newBucket(t *testing.T, js jetstream.JetStream, name string) jetstream.Stream {
 	t.Helper()
-	var err error
 	eventually(t, "the cluster to have a leader", func() bool {
-		_, err = js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{
-			Bucket: "weir", LimitMarkerTTL: time.Second, Replicas: 3, Storage: jetstream.FileStorage,
+		_, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{
+			Bucket: name, LimitMarkerTTL: time.Second, Replicas: 3, Storage: jetstream.FileStorage,
 		})
 		return err == nil
 	})
-	stream, err := js.Stream(t.Context(), "KV_weir")
+	stream, err := js.Stream(t.Context(), "KV_"+name)
 	require.NoError(t, err)
 	return stream
 }
 
-// leader returns the name of the leader of a stream, if it has one and all others are up to date.
-func leader(t *testing.T, stream jetstream.Stream) string {
-	info, err := stream.Info(t.Context())
-	if err != nil || info.Cluster == nil || len(info.Cluster.Replicas) != 2 {
-		return ""
+// newStores makes a bucket, and returns a store on each server.
+func (c *cluster) newStores(t *testing.T, bucket string) (all []*natsstore.Store) {
+	t.Helper()
+	for _, s := range c.servers {
+		js := connect(t, addr(s))
+		c.newBucket(t, js, bucket)
+		all = append(all, newStore(t, js, bucket))
 	}
-	for _, r := range info.Cluster.Replicas {
-		if !r.Current || r.Offline {
-			return ""
+	return all
+}
+
+// awaitLeader returns the name of the leader of a stream, when it has one and all others are up to
+// date.
+func awaitLeader(t *testing.T, stream jetstream.Stream) (name string) {
+	t.Helper()
+	eventually(t, "a leader whom all follow", func() bool {
+		info, err := stream.Info(t.Context())
+		if err != nil || info.Cluster == nil || len(info.Cluster.Replicas) != 2 {
+			return false
 		}
-	}
-	return info.Cluster.Leader
+		name = info.Cluster.Leader
+		for _, r := range info.Cluster.Replicas {
+			if !r.Current || r.Offline {
+				return false
+			}
+		}
+		return name != ""
+	})
+	return name
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	t.Run("a limit", func(t *testing.T) {
+		shareALimit(t, c.newStores(t, "limit"))
+	})
+	t.Run("reads", c.reads)
+	t.Run("failover", c.failover)
 }
 
 // What one process has counted or forgotten, all others see at once, whichever server they are
-// connected to. A replica may lag behind, and is not asked.
-func TestCluster_Reads(t *testing.T) {
-	t.Parallel()
-	c := startCluster(t)
+// connected to.
+func (c *cluster) reads(t *testing.T) {
 	var all []*weir.KeyedLimiter
-	for _, s := range c.servers {
-		js := connect(t, addr(s))
-		c.newBucket(t, js)
-		all = append(all, newLimiter(t, newStore(t, js, ""), spacious))
+	for _, s := range c.newStores(t, "reads") {
+		all = append(all, newLimiter(t, s, spacious))
 	}
-	for i := range runs.Long(300, 100) {
+	for i := range runs.Long(300, 50) {
 		key := fmt.Sprint(i)
 		for n := range 2 * len(all) {
 			_, err := all[n%len(all)].Take(t.Context(), key, 1)
@@ -120,22 +143,16 @@ func TestCluster_Reads(t *testing.T) {
 }
 
 // When the server of the leader stops, another takes over, and no count is lost.
-func TestCluster_Failover(t *testing.T) {
-	t.Parallel()
-	c := startCluster(t)
+func (c *cluster) failover(t *testing.T) {
 	var urls []string
 	for _, s := range c.servers {
 		urls = append(urls, "nats://"+addr(s))
 	}
 	js := connect(t, strings.TrimPrefix(strings.Join(urls, ","), "nats://"))
-	stream := c.newBucket(t, js)
-	tr := drive(t, newStore(t, js, ""))
+	stream := c.newBucket(t, js, "failover")
+	tr := drive(t, newStore(t, js, "failover"))
 	for range runs.Long(3, 1) {
-		var name string
-		eventually(t, "a leader", func() bool {
-			name = leader(t, stream)
-			return name != ""
-		})
+		name := awaitLeader(t, stream)
 		c.stop(name)
 		tr.awaitFailed(t)
 		tr.awaitServed(t)

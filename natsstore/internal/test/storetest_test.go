@@ -14,6 +14,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/natsstore"
 	"github.com/weir-go/weir/natsstore/internal/bucket"
 	"github.com/weir-go/weir/storetest"
 	"github.com/weir-go/weir/storetest/faultproxy"
@@ -76,12 +77,21 @@ func TestStore(t *testing.T) {
 func TestProcessesShareALimit(t *testing.T) {
 	t.Parallel()
 	_, _, name := newShared(t)
-	const processes, callers, limit = 8, 8, 100
+	var all []*natsstore.Store
+	for range 8 {
+		all = append(all, newStore(t, connect(t, addr(sharedServer(t))), name))
+	}
+	shareALimit(t, all)
+}
+
+// shareALimit asks each store for the same key by several goroutines.
+func shareALimit(t *testing.T, all []*natsstore.Store) {
+	t.Helper()
+	const callers, limit = 8, 100
 	var granted, denied atomic.Int64
 	done := make(chan error)
-	for range processes {
-		l := newLimiter(t, newStore(t, connect(t, addr(sharedServer(t))), name),
-			weir.FixedWindow{Limit: limit, Per: year, FromFirst: true})
+	for _, s := range all {
+		l := newLimiter(t, s, weir.FixedWindow{Limit: limit, Per: year, FromFirst: true})
 		for range callers {
 			go func() {
 				for range runs.Long(50, 10) {
@@ -99,7 +109,7 @@ func TestProcessesShareALimit(t *testing.T) {
 			}()
 		}
 	}
-	for range processes * callers {
+	for range len(all) * callers {
 		require.NoError(t, <-done)
 	}
 	assert.EqualValues(t, limit, granted.Load())
