@@ -111,8 +111,8 @@ func (g *grant) counting(n int, now int64) int {
 //   - A [TokenBucket] frees nothing while instants booked by [KeyedLimiter.Wait] or
 //     [KeyedLimiter.Reserve] are still to come, or while the key is in debt.
 //   - A [LeakyBucket] frees only the last event, and only if no other occupies the outlet.
-//   - [All] frees them in every part. [Tiers] frees them in the last tier that does not have its
-//     full allowance.
+//   - [All] frees them in every component. [Tiers] frees them in the last tier that does not have
+//     its full allowance.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
 //     events as it granted and still counts. The rest goes to the policy before it.
 //

@@ -135,7 +135,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // that booked the events does this, even if the limiter's policy was changed since:
 //
 //   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
-//     tier that paid, [All] to every part.
+//     tier that paid, [All] to every component.
 //   - More events: they are charged now, even if there are not as many left. The key is then in
 //     debt, and later callers wait until it is paid.
 //   - A denied reservation: all events are charged.

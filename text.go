@@ -90,7 +90,7 @@ func (a AnyPolicy) String() string {
 // MarshalText implements [encoding.TextMarshaler]. It fails in these cases:
 //
 //   - [New] refuses a.Policy.
-//   - a.Policy or a part of it has no text form, because it is not of this package.
+//   - a.Policy or a component of it has no text form, because it is not of this package.
 //   - [ParsePolicy] would refuse the text: a policy lies within more than 8 others, or the text is
 //     longer than 4096 bytes.
 func (a AnyPolicy) MarshalText() ([]byte, error) {

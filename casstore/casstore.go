@@ -10,7 +10,8 @@
 //
 //   - Callers of one process that ask for the same key at the same time share the round trips. One
 //     goroutine reads the value, decides for all of them in the order of their arrival, and swaps
-//     once. A key that many callers ask for would otherwise pass one of them at a time.
+//     once. Otherwise many callers of one key would compete, and only one of them would succeed at
+//     a time.
 //   - Values name their policies. After a change of policy the old counts still count, see
 //     [weir.Ledger].
 //   - Values are checked when they are read. If a value was not written by a store, requests for
@@ -38,8 +39,8 @@ import (
 //
 // The rules:
 //
-//   - Get sees every Swap and Delete of the key that ended before, in any process. Do not read from
-//     a replica that lags behind.
+//   - Get sees every Swap and Delete of the key that ended before Get began, in any process. Do not
+//     read from a replica that lags behind.
 //   - Swap and Delete are atomic. At most one of several Swaps of the same old Entry succeeds.
 //   - Each call sends one request to the server. If a Swap may have been executed, the Register
 //     does not send it again.
@@ -48,8 +49,8 @@ import (
 //   - An error means that the server failed. If a key has no value, or another value, that is not
 //     an error.
 //   - A method returns soon after its context has ended. If the client of the server cannot do
-//     that, give it a timeout. Callers do not wait for the method after their contexts have ended,
-//     but the next call for the same key does.
+//     that, give it a timeout. When their contexts have ended, callers no longer wait for the
+//     method, but the next call for the same key still does.
 //   - If a method panics, its callers get an error that says so.
 //
 // The context has no deadline. It ends when no caller waits for the call any more. It has the
@@ -62,8 +63,8 @@ type Register interface {
 	// it did. It compares old.Version, or old.Value. old is an Entry that Get or Swap returned for
 	// the key.
 	//
-	// It returns what the key holds now, if the server tells, or else the zero Entry. The store
-	// then saves a Get.
+	// It returns what the key holds now, if the server tells that, which saves the store a Get.
+	// Otherwise it returns the zero Entry.
 	//
 	// The server may forget the value after keep, but not before. keep is a whole number of
 	// milliseconds and above 0. A server that counts in larger units must round it up. With
@@ -72,7 +73,8 @@ type Register interface {
 	// value is never empty, and is not changed after the call.
 	Swap(ctx context.Context, key string, old Entry, value []byte, keep time.Duration) (now Entry, ok bool, err error)
 
-	// Delete removes the value of the key, whatever it is. That the key has none is no error.
+	// Delete removes the value of the key, whatever it is. If the key has no value, that is not an
+	// error.
 	Delete(ctx context.Context, key string) error
 }
 
@@ -91,7 +93,7 @@ type Entry struct {
 
 	// Now is the time of the server when it read or wrote the value. It is zero if the server does
 	// not tell. Decisions are then by the clock of the limiter. Synchronize the clocks of the
-	// processes. Values are kept for five seconds longer, in case that the clocks still differ.
+	// processes. Values are kept for five seconds longer, in case the clocks still differ.
 	Now time.Time
 }
 

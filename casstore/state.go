@@ -19,9 +19,9 @@ func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 	return h.encode(0), nil
 }
 
-// DecodeState returns the policy and the state of a value, for such a Register. ok is false if
-// several policies have counted in it, or a policy that this process does not know. The words of a
-// value that comes from the server are not checked: see [weir.CheckState].
+// DecodeState returns the policy and the state of a value. It is the reverse of EncodeState. ok is
+// false if several policies have counted in it, or a policy that this process does not know. The
+// words of a value that comes from the server are not checked: see [weir.CheckState].
 func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok bool) {
 	h, err := s.policies.load(value, nil)
 	if err != nil || !h.ledger.Plain || h.by[0].Policy == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// LeaseOptions are how a [LeaseStore] behaves. The zero value of every field is a good default.
+// LeaseOptions determine how a [LeaseStore] behaves. The zero value of every field is a good
+// default.
 type LeaseOptions struct {
 	// MaxAge is the longest time that events are held before they are used; 0 means one second. A
 	// policy may allow less. A Reset by another process goes unnoticed for at most that long.
@@ -36,21 +37,24 @@ type LeaseOptions struct {
 // All else goes to s as it is: requests for other policies, for keys that are asked rarely, and the
 // requests of Wait, Reserve, Return and TakeByComponent.
 //
-// Call [LeaseStore.Release] when the process ends. Without it, what the process holds is lost for a
-// while. docs/fleet.md tells what is promised, with figures, and how to stack it:
+// Call [LeaseStore.Release] when the process ends. Without it, the events that the process holds
+// are lost for a while. docs/fleet.md tells what is promised, with figures, and in which order to
+// combine it with other stores:
 //
 //	store := fleet.Lease(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
 //		fleet.LeaseOptions{})
 //	defer store.Release(ctx)
 //
-// A lease bridges no outage. The events of a Degraded answer are used, but not taken ahead of need.
+// A lease bridges no outage. The events of a Degraded answer are granted, but none are taken ahead
+// of need.
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //
 //   - Remaining and ResetAfter are as of the last answer of s, less what this process has used
 //     since. Other processes may have used more.
-//   - RetryAfter of a denial is when this process asks s again. That may be denied, too.
+//   - RetryAfter of a denial is the time until this process asks s again. That request may be
+//     denied, too.
 //   - DecidedBy is that of the last answer of s.
 //
 // A denial may also be early: another process may hold events that it does not use. They come back
@@ -224,7 +228,7 @@ func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, e
 
 // Release gives back all that is held, and waits until that is done, or ctx has ended. From then on
 // all requests go to the store behind. Call it when the process is about to end, before it closes
-// what the store behind needs.
+// the client of the store behind.
 //
 // Events of a [weir.TokenBucket] are not given back. The bucket earns them again, within the time
 // in which it is filled.

@@ -22,14 +22,14 @@ import (
 //	shares := fleet.NewShares(new(weir.MemStore))
 //	store := fleet.Fallback(redis, shares, fleet.FallbackOptions{Report: logOutage})
 //
-// It also serves alone, if no store is to be shared at all. A share that one member does not use is
-// lost for the others. Behind a load balancer that spreads the requests of a key evenly, nearly the
-// whole limit is usable.
+// It also works alone, without any shared store. A share that one member does not use is lost for
+// the others. Behind a load balancer that spreads the requests of a key evenly, nearly the whole
+// limit is usable.
 //
 // # How a limit is divided
 //
 // With n members, each event counts n times in the store of its process. This divides every policy
-// of this module and of other packages, part by part, exactly, and in every window and span:
+// of this module and of other packages exactly, component by component, in every window and span:
 //
 //   - A member grants Limit/n events of a window, rounded down. Up to n-1 events stay unused.
 //   - A member has Burst/n tokens of a [weir.TokenBucket], and earns them at Limit/n.
@@ -44,14 +44,14 @@ import (
 // # What holds while the members change
 //
 // A smaller share counts at once. A larger share counts one span later: from the instant at which a
-// key that was used up during the change has fully recovered. Then no event counts any more that
-// the members granted with their earlier shares. The span of a FixedWindow or CalendarWindow is the
-// rest of the window, and that of a composed policy is the longest of its components. A process
+// key that was used up during the change has fully recovered. By then, no event that the members
+// granted with their earlier shares counts any more. The span of a FixedWindow or CalendarWindow is
+// the rest of the window, and that of a composed policy is the longest of its components. A process
 // that starts has no share for a span.
 //
-// If all processes call Set in the order that is described there, they never grant more than the
-// policy in any window or span. This includes processes that crash and come back. It does not
-// include:
+// If all processes call Set in the order that its documentation describes, they never grant more
+// than the policy in any window or span. This includes processes that crash and come back. It does
+// not include:
 //
 //   - events that are charged although the limit is used up, as by [weir.Reservation.Settle]
 //   - a policy that changes within a span of a change of members
@@ -71,8 +71,8 @@ import (
 // events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a span after
 // a change of members, fewer events may be freed than were given back.
 //
-// Shares is safe for concurrent use. A decision in front of a MemStore takes a fifth longer than
-// without it, and with an Until half as long again. It allocates nothing.
+// Shares is safe for concurrent use. A decision in front of a MemStore takes a fifth longer than by
+// the MemStore alone, and with an Until half as long again. It allocates nothing.
 type Shares struct {
 	store weir.Store
 	plans sync.Map // of *weir.Plan: its *divided
@@ -119,7 +119,7 @@ type Membership struct {
 //   - Every process with a share counts at least all processes with a share, itself included, in
 //     Members. Processes are numbered in the order in which they joined.
 //   - To join, a process waits until every other member has called Set with a membership that
-//     counts it. Only then it calls Set itself.
+//     counts it. Only then does it call Set itself.
 //   - To leave, a process calls Set with the zero Membership. When that has returned, the others may
 //     stop counting it.
 //   - A process that has crashed or is cut off is counted until its Until has passed. The others

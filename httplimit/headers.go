@@ -59,15 +59,15 @@ func (whole) partNames() []string { return nil }
 // If several limits apply to a request, one handler in another, each adds its own members to the
 // fields. In a denied answer, the field RateLimit has only the limit that denied the request.
 //
-// The parts of a Policy composed by [weir.All] or [weir.Tiers] are listed in the same way. This
-// requires a Limiter that is a *[weir.KeyedLimiter] or has its TakeByComponent method. The name of
-// a part is its text, after Name if that is not empty:
+// The components of a Policy composed by [weir.All] or [weir.Tiers] are listed in the same way.
+// This requires a Limiter that is a *[weir.KeyedLimiter] or has its TakeByComponent method. The
+// name of a component is its text, after Name if that is not empty:
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
 type RateLimit struct {
 	Name   string      // printable ASCII; "" means "default"
-	Policy weir.Policy // the limiter's policy, for w and the parts; leave nil if policies differ by key or change
+	Policy weir.Policy // the limiter's policy, for w and the components; leave nil if policies differ by key or change
 }
 
 // LegacyRateLimit writes the fields of the revisions of the same draft up to 06, which many clients

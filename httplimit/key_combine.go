@@ -7,7 +7,7 @@ import (
 )
 
 // Join returns a KeyFunc whose key combines the keys of all the given KeyFuncs. Requests share an
-// allowance only if all these parts are equal, whatever bytes they contain. If one of keys returns
+// allowance only if all of these keys are equal. Keys may contain any bytes. If one of keys returns
 // an error, including [ErrSkip], the KeyFunc returns that error.
 func Join(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)

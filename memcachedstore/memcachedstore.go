@@ -69,7 +69,7 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its commands by client. It sends none itself. The error lists all
+// New returns a Store that sends its commands by client. New itself sends none. The error lists all
 // faults of the arguments.
 func New(client Client, o Options) (*Store, error) {
 	var err error

@@ -7,8 +7,9 @@
 //	…
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
 //
-// The bucket must exist, with one value a key and with expiry by key. The example makes one, and
-// [Store.Check] checks it. The server must have version 2.11 or later.
+// The bucket must exist. It must keep one value for each key, and let each key expire by itself.
+// The example makes such a bucket, and [Store.Check] checks it. The server must have version 2.11
+// or later.
 //
 // The store runs every policy. It reads a key's value, decides in the process, and replaces the
 // value if no other process has changed it meanwhile, see package
@@ -47,8 +48,8 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its requests by js, also with a domain or a prefix of its own. It
-// sends none itself. The error lists all faults of the arguments.
+// New returns a Store that sends its requests by js, which may have a domain or a prefix. New
+// itself sends no request. The error lists all faults of the arguments.
 func New(js jetstream.JetStream, o Options) (*Store, error) {
 	err := o.check()
 	if js == nil {

@@ -10,9 +10,9 @@ import (
 
 // Options determine how a [Store] behaves. The zero value of every field is a good default.
 type Options struct {
-	// Bucket is the name of the key-value bucket. The default is "weir". It consists of ASCII letters,
-	// digits, and the characters - and _. It may have other keys, too: those of the store begin with
-	// "weir/".
+	// Bucket is the name of the key-value bucket. The default is "weir". It consists of ASCII
+	// letters, digits, and the characters - and _. The bucket may also hold keys of other programs:
+	// the keys of the store begin with "weir/".
 	Bucket string
 
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of

@@ -33,8 +33,8 @@ import (
 // A DB sends statements. It must be safe for concurrent use, as a *pgxpool.Pool is. A *[pgx.Conn]
 // is a DB for one goroutine alone.
 //
-// Its statements must be transactions of their own: in a longer transaction, other processes wait
-// for its end.
+// Each statement must be a transaction of its own. In a longer transaction, other processes would
+// have to wait for its end.
 type DB interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
@@ -48,7 +48,7 @@ type DB interface {
 // the events were counted. They are never counted twice. If a decision takes too long, its error
 // wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
 //
-// A statement is cancelled when all of its callers have left. pgx then closes the connection.
+// A statement is cancelled when all of its callers have given up. pgx then closes the connection.
 type Store struct {
 	cas *casstore.Store
 	reg *register
@@ -56,7 +56,7 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its statements by db. It sends none itself. The error lists all
+// New returns a Store that sends its statements by db. New itself sends none. The error lists all
 // faults of the arguments.
 func New(db DB, o Options) (*Store, error) {
 	err := o.check()

@@ -23,8 +23,8 @@ CREATE INDEX IF NOT EXISTS {index} ON {table} (expires);
 `
 
 // CreateTable makes the table and its index if they do not exist. docs/stores.md shows the
-// statements, for those who execute them in another way. It needs the right to create tables in the
-// schema, also if the table exists. Several processes may call it at the same time.
+// statements, in case you execute them in another way. CreateTable needs the right to create tables
+// in the schema, even if the table exists. Several processes may call it at the same time.
 func (s *Store) CreateTable(ctx context.Context) error {
 	// Without the lock, two sessions that create the same table at the same time may fail. The
 	// statements are one transaction, because they are sent as one message.
@@ -42,8 +42,9 @@ const batch = 1000
 // count in decisions. They only take up room. Call it from time to time, for example once a minute,
 // in any of the processes. Several calls at the same time share the work.
 //
-// Each statement deletes up to 1000 rows, and is a transaction of its own. Decisions on the deleted
-// keys are made again, and those on other keys do not notice. After an error, n rows are deleted.
+// Each statement deletes up to 1000 rows, and is a transaction of its own. A decision on a key
+// whose row is deleted meanwhile is made again. Decisions on other keys are not affected. If there
+// is an error, n rows were deleted before it.
 func (s *Store) DeleteExpired(ctx context.Context) (n int64, err error) {
 	for {
 		tag, err := s.reg.db.Exec(ctx, s.reg.deleteExpired, batch)
