@@ -23,6 +23,7 @@ package natsstore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -42,8 +43,9 @@ import (
 // While the connection is down, decisions wait for it, and send nothing. If it breaks, decisions
 // whose request is in flight fail at once.
 type Store struct {
-	cas *casstore.Store
-	reg *bucket.Register
+	cas     *casstore.Store
+	reg     *bucket.Register
+	timeout time.Duration
 }
 
 var _ weir.Acceptor = (*Store)(nil)
@@ -59,15 +61,19 @@ func New(js jetstream.JetStream, o Options) (*Store, error) {
 		return nil, err
 	}
 	r := bucket.New(js, o.bucket())
-	return &Store{casstore.New(r, casstore.Options{Timeout: o.Timeout}), r}, nil
+	return &Store{casstore.New(r, casstore.Options{Timeout: o.timeout()}), r, o.timeout()}, nil
 }
 
 // Check returns an error if the bucket does not exist, or if a setting of it could make it forget
 // counts. The error lists all such settings. Call it when the program starts. Otherwise the first
 // decision does. Until a check has succeeded, each decision checks, and may return such an error.
 //
-// Later changes of the settings are not noticed.
-func (s *Store) Check(ctx context.Context) error { return s.reg.Check(ctx) }
+// It takes no longer than a decision may. Later changes of the settings are not noticed.
+func (s *Store) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return s.reg.Check(ctx)
+}
 
 // Accept implements [weir.Acceptor].
 func (s *Store) Accept(l *weir.KeyedLimiter) error { return s.cas.Accept(l) }

@@ -22,6 +22,8 @@ type Options struct {
 
 func (o Options) bucket() string { return cmp.Or(o.Bucket, "weir") }
 
+func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, time.Second) }
+
 var validBucket = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
 // check returns all faults of the options.

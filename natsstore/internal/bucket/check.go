@@ -5,17 +5,21 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Check returns an error if the bucket does not exist, or if its settings could make it forget
 // counts.
 func (r *Register) Check(ctx context.Context) error {
-	stream, err := r.js.Stream(ctx, r.stream())
-	if err != nil {
+	reply, err := r.request(ctx, &nats.Msg{Subject: r.info})
+	switch {
+	case err != nil:
 		return r.wrap("read the settings", err)
+	case reply.Config == nil:
+		return r.wrap("read the settings", errReply)
 	}
-	if err := r.faults(stream.CachedInfo().Config); err != nil {
+	if err := r.faults(*reply.Config); err != nil {
 		return err
 	}
 	r.checked.Store(true)

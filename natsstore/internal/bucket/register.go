@@ -26,8 +26,9 @@ import (
 // in the stream. A key without a message has the version 0. A key whose value was deleted, or has
 // expired, may have a marker for a while, which is a message without data.
 type Register struct {
-	js      jetstream.JetStream
+	conn    *nats.Conn
 	name    string // of the bucket
+	info    string // the subject of requests for the settings of the stream
 	read    string // the subject of requests for the last message of a subject
 	write   string // begins the subject of each key, if messages are published to it
 	keys    string // begins the subject of each key in the stream
@@ -36,9 +37,9 @@ type Register struct {
 
 // New returns a Register on the bucket of a name. It sends nothing.
 func New(js jetstream.JetStream, name string) *Register {
-	r := &Register{js: js, name: name, keys: "$KV." + name + "."}
+	r := &Register{conn: js.Conn(), name: name, keys: "$KV." + name + "."}
 	api, own := apiPrefix(js.Options())
-	r.read = api + "STREAM.MSG.GET." + r.stream()
+	r.info, r.read = api+"STREAM.INFO.KV_"+name, api+"STREAM.MSG.GET.KV_"+name
 	r.write = r.keys
 	if own {
 		r.write = api + r.keys
@@ -58,8 +59,6 @@ func apiPrefix(o jetstream.JetStreamOptions) (prefix string, own bool) {
 	}
 	return o.APIPrefix + ".", o.APIPrefix+"." != jetstream.DefaultAPIPrefix
 }
-
-func (r *Register) stream() string { return "KV_" + r.name }
 
 // Get implements [casstore.Register]. The leader of the stream answers, and not any replica, as
 // KeyValue.Get lets it: one that lags behind would deny by a count that is no longer true.

@@ -18,6 +18,7 @@ type reply struct {
 		Sequence uint64 `json:"seq"`
 		Data     []byte `json:"data"`
 	} `json:"message"` // which was asked for
+	Config *jetstream.StreamConfig `json:"config"` // of the stream that was asked about
 }
 
 var errReply = errors.New("the server's reply is not one of JetStream")
@@ -44,7 +45,7 @@ func (r *Register) request(ctx context.Context, m *nats.Msg) (answer reply, err 
 // nobody waits for it any more. When a connection breaks, the client would still wait for replies
 // that cannot come.
 func (r *Register) send(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
-	conn := r.js.Conn()
+	conn := r.conn
 	changes := conn.StatusChanged()
 	defer conn.RemoveStatusListener(changes) // which closes the channel
 	for !conn.IsConnected() {

@@ -68,6 +68,7 @@ func TestFaults_Disconnected(t *testing.T) {
 	require.ErrorIs(t, err, casstore.ErrNoReply)
 	require.ErrorContains(t, err, "nothing was counted")
 	require.Error(t, impatient.Reset(t.Context(), "k"))
+	require.ErrorIs(t, short.Check(t.Context()), context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err = l.Take(ctx, "k", 1)
