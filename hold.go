@@ -11,8 +11,9 @@ import (
 // may be used some time after the grant. A Decider that is no Holder needs its events to be used at
 // once.
 //
-// Of this package, the Deciders of [TokenBucket], [FixedWindow], [CalendarWindow] and
-// [SlidingWindow] are Holders, and of [All] if those of all its components are.
+// In this package, the Deciders of [TokenBucket], [FixedWindow], [CalendarWindow] and
+// [SlidingWindow] are Holders. The Decider of [All] is one if the Deciders of all its components
+// are.
 type Holder interface {
 	Decider
 

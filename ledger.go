@@ -27,7 +27,7 @@ import (
 // A changed policy therefore gives no fresh allowance, whatever the order of changes. No change
 // locks a key out.
 type Ledger struct {
-	// By is the policies that have left Words.
+	// By lists the policies whose counts are in Words.
 	By []Rule
 
 	// Plain reports that By has one policy, and that Words is its state.

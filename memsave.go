@@ -44,9 +44,9 @@ func (s *MemStore) Save(w io.Writer) error {
 	return nil
 }
 
-// Load reads what [MemStore.Save] has written, in this process or another, on whatever machine. Call
-// it before the first decision. Limiters of the store may have been made already, or are made later.
-// A limiter finds the states of its name:
+// Load reads what [MemStore.Save] has written, in this process or another, on any machine. Call it
+// before the first decision. Limiters of the store may have been made already, or are made later. A
+// limiter finds the states of its name:
 //
 //   - If its policy is the same, it goes on where the other process stopped.
 //   - If its policy differs, the states count for it as after a [KeyedLimiter.SetPolicy].

@@ -61,7 +61,7 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     longer counts those events. At the latest, it ends after the time in which the new policy
 //     recovers from a fully used allowance. That time begins with the first request for events
 //     after the change. Then the old policy is forgotten.
-//   - Parts of [All] and [Tiers] that stay keep their counts.
+//   - Components of [All] and [Tiers] that stay keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].
 //

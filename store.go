@@ -58,9 +58,10 @@ type Store interface {
 type QuickStore interface {
 	Store
 
-	// TakeQuickly decides on all or none of n events, at least zero, as Do decides on Ask{N: n}. If
-	// only Do can decide, it returns false, and has changed nothing. [KeyedLimiter.Allow] and
-	// [KeyedLimiter.Take] then call Do. It never blocks, and does not allocate.
+	// TakeQuickly decides on n events, all or none, as Do decides on Ask{N: n}. n is at least zero.
+	// If only Do can decide, TakeQuickly returns false, and has changed nothing.
+	// [KeyedLimiter.Allow] and [KeyedLimiter.Take] then call Do. TakeQuickly never blocks, and does
+	// not allocate.
 	//
 	// It returns the Result itself, because a pointer to it would be allocated.
 	TakeQuickly(p *Plan, key string, n int) (r Result, ok bool)

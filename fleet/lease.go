@@ -107,7 +107,8 @@ func (s *LeaseStore) Accept(l *weir.KeyedLimiter) error {
 	return weir.Accept(s.store, l)
 }
 
-// TakeQuickly implements [weir.QuickStore]: it decides if the key has a lease.
+// TakeQuickly implements [weir.QuickStore]: if the key has a lease, it decides. Otherwise ok is
+// false.
 func (s *LeaseStore) TakeQuickly(p *weir.Plan, key string, n int) (r weir.Result, ok bool) {
 	if n < 1 {
 		return r, false

@@ -10,7 +10,7 @@ import (
 // A KeyFunc returns the key of a request: the request uses the allowance of that key. It is called
 // concurrently, and must not change the request.
 //
-// It runs before the decision, also for requests that are then refused. It must not read the body:
+// It runs before the decision, even for requests that are then refused. It must not read the body:
 // a refused client could fill memory and disk with it. Note that [http.Request.FormValue] reads the
 // body. For a parameter of the URL, use r.URL.Query().Get.
 //

@@ -49,9 +49,10 @@ type Options struct {
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
 	// the context takes precedence.
 	//
-	// The Timeout of the client ends each command: it is how long a connection may take, and again
-	// a reply, 500 ms by default. Callers do not wait for a command after their time is over, but
-	// the next command for the same key does. Give the client a shorter Timeout than this one.
+	// The Timeout of the client ends each command. It is 500 ms by default, once for the connection
+	// and again for the reply. When their time is over, callers no longer wait for a command, but
+	// the next command for the same key still does. Give the client a shorter Timeout than this
+	// one.
 	Timeout time.Duration
 }
 

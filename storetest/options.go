@@ -96,19 +96,20 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 // Bounds is for a store whose answers need not be exact, such as one that takes events of a shared
 // store ahead of need, or that keeps denials. Run then compares no answers. It checks these bounds:
 //
-//   - What the store grants, the policy alone would have granted at the same instants. It is never
-//     over, in any window or span. Only a window that starts with its first event may have started
-//     before it.
-//   - A denial is early by at most early. If the store denies events, the policy alone would have
-//     denied them that long before, at least, if it had granted the same events. With an early of
-//     zero, each denial must be exact. With [Shared], a store may also deny because another was asked
-//     for that key in this time, and may hold events.
-//   - Nothing is lost while a key is idle. When it was idle until the policy has recovered, and for
-//     early, all its events are there again. The same holds for events that were given back.
+//   - The policy alone would have granted all that the store grants, at the same instants. No
+//     window or span exceeds the limit. A window that starts with its first event may have started
+//     earlier.
+//   - A denial may come too soon, by early at most. After the same grants, the policy alone would
+//     have denied the same events at the instant that lies early before the denial. With an early
+//     of zero, each denial must be exact. With [Shared], a store may also deny because another
+//     store was asked for that key within the time early, and may hold events.
+//   - Nothing is lost while a key is idle. After a key has been idle until the policy has
+//     recovered, and for early more, all its events are there again. The same holds for events that
+//     were given back.
 //
-// It also runs the cases that compare nothing: those of keys and names, of goroutines at one instant,
-// and of errors and failures. Remaining, RetryAfter and ResetAfter may have any value that is possible
-// in itself. Pass [Shared] if stores can share a backend.
+// It also runs the cases that compare no answers: those of keys and names, of goroutines at one
+// instant, and of errors and failures. Remaining, RetryAfter and ResetAfter may have any value that
+// is possible in itself. Pass [Shared] if stores can share a backend.
 func Bounds(early time.Duration) Option {
 	return func(s *suite) { s.bounds, s.early = true, early }
 }
