@@ -17,7 +17,8 @@
 // the limit. It should also not be able to use another client's key, to use up that client's
 // allowance. A client can write anything into its request. In particular:
 //
-//   - Take an address from X-Forwarded-For by [ForwardedIP] only, with the proxies that you trust.
+//   - Take an address from X-Forwarded-For by [ForwardedIP] only, with the proxies that you trust,
+//     and one from a field such as CF-Connecting-IP by [HeaderIP].
 //   - Take a user's name by [ContextValue] from the result of your authentication, and never from
 //     what the request claims.
 package httplimit

@@ -89,15 +89,25 @@ func ExampleForwardedIP() {
 	// 200
 }
 
-// In many countries an IPv6 subscriber has a /56. One client can then change between 256 networks
-// of /64.
-func ExampleSubnet() {
-	key := httplimit.Subnet{IPv6Bits: 56}.RemoteIP
+// Clients behind a proxy are limited by address, but not those of one network.
+func ExampleClientIP() {
+	clients := httplimit.ClientIP{
+		IPv6Bits: 56, // in many countries a subscriber has a /56
+		Proxies:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")},
+		Skip:     []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+	}
+	key := clients.ForwardedIP()
 
-	r := httptest.NewRequest("GET", "/", nil)
-	r.RemoteAddr = "[2001:db8:0:12ab::1]:55555"
-	fmt.Println(key(r))
-	// Output: 2001:db8:0:1200::/56 <nil>
+	for _, client := range []string{"2001:db8:0:12ab::1", "203.0.113.9", "192.0.2.7"} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = "10.0.0.7:55555" // the proxy
+		r.Header.Set("X-Forwarded-For", client)
+		fmt.Println(key(r))
+	}
+	// Output:
+	// 2001:db8:0:1200::/56 <nil>
+	// 203.0.113.9 <nil>
+	//  the request is not limited
 }
 
 // Requests are limited by API key, or by address if they have no key. If clients can make up API

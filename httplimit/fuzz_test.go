@@ -21,9 +21,9 @@ func FuzzRemoteAddr(f *testing.F) {
 		f.Add(s, uint8(24))
 	}
 	f.Fuzz(func(t *testing.T, remote string, bits uint8) {
-		s := httplimit.Subnet{IPv4Bits: 8 + int(bits)%25, IPv6Bits: 32 + int(bits)%97}
-		key, err := s.RemoteIP(from(remote))
-		forwarded, errForwarded := s.ForwardedIP(proxies...)(from(remote))
+		s := httplimit.ClientIP{IPv4Bits: 8 + int(bits)%25, IPv6Bits: 32 + int(bits)%97}
+		key, err := s.RemoteIP()(from(remote))
+		forwarded, errForwarded := s.ForwardedIP()(from(remote))
 		assert.Equal(t, key, forwarded, "without the field they are the same")
 		assert.Equal(t, err, errForwarded)
 		if err != nil {
@@ -32,7 +32,7 @@ func FuzzRemoteAddr(f *testing.F) {
 		}
 		network, isNetwork := canonical(t, key)
 		// The whole address is found by /32 and /128, and lies in that network.
-		whole, err := httplimit.Subnet{IPv4Bits: 32, IPv6Bits: 128}.RemoteIP(from(remote))
+		whole, err := httplimit.ClientIP{IPv4Bits: 32, IPv6Bits: 128}.RemoteIP()(from(remote))
 		require.NoError(t, err)
 		addr := netip.MustParseAddr(whole)
 		require.Equal(t, addr.Unmap(), addr)
@@ -41,7 +41,7 @@ func FuzzRemoteAddr(f *testing.F) {
 
 		// Written in other ways it has the same key.
 		for _, other := range []string{whole, "[" + netip.AddrFrom16(addr.As16()).String() + "]:1"} {
-			again, err := s.RemoteIP(from(other))
+			again, err := s.RemoteIP()(from(other))
 			require.NoError(t, err)
 			require.Equal(t, key, again, other)
 		}

@@ -30,9 +30,9 @@ var (
 	ErrNoKey = errors.New("the request has no such key")
 )
 
-// Header returns a KeyFunc whose key is the value of a header field. It is for API keys. A request
-// with no value, or with several, has no key. With several, a client could show one value to the
-// limiter and another to the code that checks it.
+// Header returns a KeyFunc whose key is the value of a header field. It is for API keys. For
+// addresses use [HeaderIP]. A request with no value, or with several, has no key. With several, a
+// client could show one value to the limiter and another to the code that checks it.
 //
 // Clients can make up values, and each new value starts with a full allowance. Put the limiter
 // behind the check of the API key, or add a limit by address in front of it.

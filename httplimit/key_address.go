@@ -1,164 +1,198 @@
 package httplimit
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
-	"strings"
 )
 
-// Subnet determines how many bits of an address make a key. The zero value uses all of an IPv4
-// address, and the first 64 bits of an IPv6 address. A subscriber gets a /64 at least, and can
-// change its address within it at will.
+// ClientIP makes keys from the addresses of clients. The zero value uses all of an IPv4 address,
+// and the first 64 bits of an IPv6 address: a subscriber gets a /64 at least, and can change its
+// address within it at will. It trusts no proxy.
 //
 // A key has one of the forms 192.0.2.1, 192.0.2.0/24, 2001:db8::1 and 2001:db8::/64. All spellings
-// of an address give the same key. An IPv4 address mapped to IPv6 is the IPv4 address. Zones are
-// left out.
+// of an address give the same key. Zones are left out. These IPv6 addresses stand for an IPv4
+// address, and their key is that of the IPv4 address:
 //
-// The functions [RemoteIP], [ForwardedIP] and [ForwardedHeader] are the methods of the zero value.
-// With a number of bits out of range, the KeyFunc returns an error for every request.
-type Subnet struct {
+//   - ::ffff:0:0/96: IPv4 mapped to IPv6
+//   - 64:ff9b::/96: IPv4 clients behind a translator (RFC 6052), and the prefixes in NAT64
+//   - 2002::/16: 6to4 (RFC 3056), in which the holder of an IPv4 address has a /48
+//
+// The functions [RemoteIP], [ForwardedIP], [ForwardedHeader] and [HeaderIP] use the zero value with
+// Proxies. If a field is not valid, every KeyFunc returns an error that names all such fields, for
+// every request. Changes to a ClientIP after a KeyFunc was made have no effect on it. A KeyFunc is
+// safe for concurrent use.
+type ClientIP struct {
 	IPv4Bits int // from 8 to 32; 0 means 32
 	IPv6Bits int // from 32 to 128; 0 means 64
+
+	// Proxies are the prefixes of the trusted proxies: what they write into a header field is
+	// believed. Name the addresses of your proxies only, and no network that also has clients in
+	// it.
+	Proxies []netip.Prefix
+
+	// Hops is the number of proxies that are trusted whatever their address. It is for proxies
+	// whose addresses are not known: with 1, the other end of the connection is a trusted proxy,
+	// with 2, also the one in front of it. Every request must come through all of them. A client
+	// that can bypass one chooses its key.
+	Hops int
+
+	// Skip are the prefixes of clients that are not limited: for them, a KeyFunc returns [ErrSkip].
+	Skip []netip.Prefix
+
+	// NAT64 are prefixes whose addresses contain an IPv4 address, in addition to 64:ff9b::/96. They
+	// are the prefixes that your own translators use, such as one in 64:ff9b:1::/48 (RFC 8215).
+	// RFC 6052 allows 32, 40, 48, 56, 64 and 96 bits.
+	//
+	// Only keys are made of the IPv4 address. Proxies and Skip are compared with the IPv6 address.
+	NAT64 []netip.Prefix
+}
+
+// Key returns the key of a client at addr, for a KeyFunc that finds the address in a way of its
+// own. It returns ErrSkip if addr is in Skip. It fails if addr or a field of c is not valid.
+func (c ClientIP) Key(addr netip.Addr) (string, error) {
+	p, err := c.prepare()
+	if err != nil {
+		return "", err
+	}
+	if !addr.IsValid() {
+		return "", errors.New("weir: ClientIP.Key of the zero Addr, must be an IP address")
+	}
+	return p.key(hop{addr: addr.Unmap().WithZone("")})
 }
 
 // RemoteIP is a KeyFunc whose key is the address at the other end of the connection. Clients cannot
 // forge it. Behind a proxy or load balancer it is the address of the proxy, the same for all
-// clients. Use [ForwardedIP] or [ForwardedHeader] there.
+// clients. Use [ForwardedIP], [ForwardedHeader] or [HeaderIP] there.
 //
 // It fails if RemoteAddr of the request is not an IP address, as over a Unix socket.
-func RemoteIP(r *http.Request) (string, error) { return Subnet{}.RemoteIP(r) }
+func RemoteIP(r *http.Request) (string, error) { return anyClient.remote(r) }
 
-// RemoteIP is like the function [RemoteIP], with the bits of s. It also fails if a number of bits
-// in s is out of range.
-func (s Subnet) RemoteIP(r *http.Request) (string, error) {
-	s, err := s.checked()
+// anyClient is a prepared ClientIP{}.
+var anyClient, _ = ClientIP{}.prepare()
+
+// RemoteIP returns a KeyFunc like the function [RemoteIP], with the options of c. Proxies and Hops
+// have no effect on it.
+func (c ClientIP) RemoteIP() KeyFunc {
+	p, err := c.prepare()
+	if err != nil {
+		return failing(err)
+	}
+	return p.remote
+}
+
+func failing(err error) KeyFunc {
+	return func(*http.Request) (string, error) { return "", err }
+}
+
+// clients is a prepared ClientIP.
+type clients struct {
+	bits4, bits6         int
+	hops                 int
+	proxies, skip, nat64 []netip.Prefix
+}
+
+// prepare fills in the defaults and copies the prefixes. Its error names every fault.
+func (c ClientIP) prepare() (*clients, error) {
+	p := &clients{bits4: c.IPv4Bits, bits6: c.IPv6Bits, hops: c.Hops}
+	if p.bits4 == 0 {
+		p.bits4 = 32
+	}
+	if p.bits6 == 0 {
+		p.bits6 = 64
+	}
+	var errs []error
+	if p.bits4 < 8 || p.bits4 > 32 {
+		errs = append(errs, fmt.Errorf("weir: ClientIP.IPv4Bits is %d, must be from 8 to 32", p.bits4))
+	}
+	if p.bits6 < 32 || p.bits6 > 128 {
+		errs = append(errs, fmt.Errorf("weir: ClientIP.IPv6Bits is %d, must be from 32 to 128", p.bits6))
+	}
+	if p.hops < 0 {
+		errs = append(errs, fmt.Errorf("weir: ClientIP.Hops is %d, must be at least 0", p.hops))
+	}
+	prefixes := func(field string, given []netip.Prefix) []netip.Prefix {
+		list := make([]netip.Prefix, len(given))
+		for i, prefix := range given {
+			list[i] = unmapped(prefix)
+			if !prefix.IsValid() {
+				errs = append(errs, fmt.Errorf("weir: ClientIP.%s[%d] is of %v and %d bits, must be an address and as many bits as it has at most, such as 10.0.0.0/8",
+					field, i, prefix.Addr(), prefix.Bits()))
+			}
+		}
+		return list
+	}
+	p.proxies, p.skip = prefixes("Proxies", c.Proxies), prefixes("Skip", c.Skip)
+	for i, prefix := range c.NAT64 {
+		if !embeds(prefix) {
+			errs = append(errs, fmt.Errorf("weir: ClientIP.NAT64[%d] is %v, must be an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits",
+				i, prefix))
+		}
+	}
+	p.nat64 = append([]netip.Prefix{wellKnown}, c.NAT64...)
+	return p, errors.Join(errs...)
+}
+
+// unmapped returns p in the form that contains unmapped addresses, such as those of a hop.
+func unmapped(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p
+}
+
+func contain(prefixes []netip.Prefix, addr netip.Addr) bool {
+	for _, p := range prefixes {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *clients) remote(r *http.Request) (string, error) {
+	if c.bits4 == 32 && len(c.skip) == 0 {
+		if host, ok := ipv4Host(r.RemoteAddr); ok {
+			return host, nil
+		}
+	}
+	at, err := peer(r)
 	if err != nil {
 		return "", err
 	}
-	if host, ok := ipv4Host(r.RemoteAddr); ok && s.IPv4Bits == 32 {
-		return host, nil
-	}
-	hop, ok := parseHop(r.RemoteAddr)
+	return c.key(at)
+}
+
+// peer returns the other end of the connection.
+func peer(r *http.Request) (hop, error) {
+	at, ok := parseHop(r.RemoteAddr)
 	if !ok {
-		return "", remoteAddrError(r)
+		return at, fmt.Errorf("weir: Request.RemoteAddr is %q, must be an IP address, with or without a port", r.RemoteAddr)
 	}
-	return s.key(hop), nil
+	return at, nil
 }
 
-func remoteAddrError(r *http.Request) error {
-	return fmt.Errorf("weir: Request.RemoteAddr is %q, must be an IP address, with or without a port", r.RemoteAddr)
-}
-
-// checked returns s with the defaults filled in.
-func (s Subnet) checked() (Subnet, error) {
-	if s.IPv4Bits == 0 {
-		s.IPv4Bits = 32
+// key returns the key of the client at h. For a whole IPv4 address it allocates nothing.
+func (c *clients) key(h hop) (string, error) {
+	if contain(c.skip, h.addr) {
+		return "", ErrSkip
 	}
-	if s.IPv6Bits == 0 {
-		s.IPv6Bits = 64
-	}
-	if s.IPv4Bits < 8 || s.IPv4Bits > 32 {
-		return s, fmt.Errorf("weir: Subnet.IPv4Bits is %d, must be from 8 to 32", s.IPv4Bits)
-	}
-	if s.IPv6Bits < 32 || s.IPv6Bits > 128 {
-		return s, fmt.Errorf("weir: Subnet.IPv6Bits is %d, must be from 32 to 128", s.IPv6Bits)
-	}
-	return s, nil
-}
-
-// key requires that s has been checked. For a whole IPv4 address it allocates nothing.
-func (s Subnet) key(h hop) string {
-	bits := s.IPv6Bits
-	if h.addr.Is4() {
-		bits = s.IPv4Bits
+	bits := c.bits4
+	if h.addr.Is6() {
+		if v4, ok := c.embedded(h.addr); ok {
+			h = hop{addr: v4}
+		} else {
+			bits = c.bits6
+		}
 	}
 	if bits < h.addr.BitLen() {
 		var buf [len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128")]byte
 		p, _ := h.addr.Prefix(bits) // bits are in range
-		return string(p.AppendTo(buf[:0]))
+		return string(p.AppendTo(buf[:0])), nil
 	}
 	if h.text != "" {
-		return h.text
+		return h.text, nil
 	}
-	return h.addr.String()
-}
-
-// A hop is a client or proxy that a request came through.
-type hop struct {
-	addr netip.Addr // without a zone; IPv4 if it was IPv4 mapped to IPv6
-	text string     // the text of addr if the input was in the form of its String method, else ""
-}
-
-// parseHop parses an address in a form of RemoteAddr or of the fields of proxies: 192.0.2.1,
-// 192.0.2.1:80, 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80. It reports false for anything else.
-func parseHop(s string) (hop, bool) {
-	host, port, bracketed := s, "", strings.HasPrefix(s, "[")
-	if bracketed {
-		end := strings.IndexByte(s, ']')
-		if end < 0 {
-			return hop{}, false
-		}
-		host, port = s[1:end], s[end+1:]
-	} else if colon := strings.IndexByte(s, ':'); colon >= 0 && colon == strings.LastIndexByte(s, ':') {
-		host, port = s[:colon], s[colon:]
-	}
-	// netip must not parse the zone: it keeps a table of all zones that it has seen.
-	host, zone, zoned := strings.Cut(host, "%")
-	addr, err := netip.ParseAddr(host)
-	if err != nil || !validPort(port) || (bracketed || zoned) && addr.Is4() || zoned && zone == "" {
-		return hop{}, false
-	}
-	if addr.Is4() { // netip reads and writes IPv4 in one form only
-		return hop{addr, host}, true
-	}
-	return hop{addr: addr.Unmap()}, true
-}
-
-// ipv4Host returns the 192.0.2.1 of 192.0.2.1:80, which is by far the most common form of
-// RemoteAddr. Its result is that of parseHop, in a quarter of the time. It reports false for any
-// other form.
-func ipv4Host(s string) (string, bool) {
-	dots, value, digits := 0, 0, 0
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case '0' <= c && c <= '9':
-			if digits > 0 && value == 0 || value > 25 {
-				return "", false // a leading zero, or a number of four digits
-			}
-			value = 10*value + int(c-'0')
-			digits++
-		case digits == 0 || value > 255:
-			return "", false
-		case c == '.' && dots < 3:
-			dots++
-			value, digits = 0, 0
-		case c == ':' && dots == 3:
-			return s[:i], validPort(s[i:])
-		default:
-			return "", false
-		}
-	}
-	return "", false
-}
-
-// validPort reports whether s is empty, or a colon and a port. A port is digits, or a name in the
-// form that the Forwarded field allows.
-func validPort(s string) bool {
-	if s == "" {
-		return true
-	}
-	if s[0] != ':' || len(s) == 1 {
-		return false
-	}
-	obfuscated := s[1] == '_'
-	for i := 1; i < len(s); i++ {
-		c := s[i]
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '-' || c == '.'
-		if (c < '0' || c > '9') && !(obfuscated && letter) {
-			return false
-		}
-	}
-	return true
+	return h.addr.String(), nil
 }

@@ -1,8 +1,6 @@
 package httplimit
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -21,19 +19,18 @@ import (
 // proxy. A request that bypasses the proxies is limited by its own address. Every request is
 // limited.
 //
-// Trust the addresses of your proxies only, and not a whole network that also has clients in it.
 // Every trusted proxy must append to the field. If a proxy passes on the field as clients wrote it,
 // clients can choose their key.
 //
-// The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket. It
-// fails at every request if one of the prefixes is not valid. The contents of the field never make
-// it fail.
-func ForwardedIP(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedIP(trusted...) }
+// The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket. The
+// contents of the field never make it fail.
+func ForwardedIP(proxies ...netip.Prefix) KeyFunc {
+	return ClientIP{Proxies: proxies}.ForwardedIP()
+}
 
-// ForwardedIP is like the function [ForwardedIP], with the bits of s. The KeyFunc also fails if a
-// number of bits in s is out of range.
-func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
-	return newWalk(s, trusted, "X-Forwarded-For", func(line string) (string, string, bool) {
+// ForwardedIP returns a KeyFunc like the function [ForwardedIP], with the options of c.
+func (c ClientIP) ForwardedIP() KeyFunc {
+	return c.walk("X-Forwarded-For", func(line string) (string, string, bool) {
 		comma := strings.LastIndexByte(line, ',')
 		return strings.Trim(line[comma+1:], " \t"), line[:max(comma, 0)], comma >= 0
 	})
@@ -42,74 +39,94 @@ func (s Subnet) ForwardedIP(trusted ...netip.Prefix) KeyFunc {
 // ForwardedHeader is like [ForwardedIP] for proxies that append to the Forwarded field of RFC 7239.
 // The names that the field has for hidden and unknown clients are not addresses. The KeyFunc fails
 // in the same cases as that of ForwardedIP.
-func ForwardedHeader(trusted ...netip.Prefix) KeyFunc { return Subnet{}.ForwardedHeader(trusted...) }
+func ForwardedHeader(proxies ...netip.Prefix) KeyFunc {
+	return ClientIP{Proxies: proxies}.ForwardedHeader()
+}
 
-// ForwardedHeader is like the function [ForwardedHeader], with the bits of s. The KeyFunc also
-// fails if a number of bits in s is out of range.
-func (s Subnet) ForwardedHeader(trusted ...netip.Prefix) KeyFunc {
-	return newWalk(s, trusted, "Forwarded", func(line string) (string, string, bool) {
+// ForwardedHeader returns a KeyFunc like the function [ForwardedHeader], with the options of c.
+func (c ClientIP) ForwardedHeader() KeyFunc {
+	return c.walk("Forwarded", func(line string) (string, string, bool) {
 		element, rest, more := cutLastElement(line)
 		return forParameter(element), rest, more
 	})
+}
+
+// HeaderIP returns a KeyFunc for a service behind proxies that write the client's address into a
+// field of its own, such as CF-Connecting-IP, True-Client-IP or X-Real-IP. If the other end of the
+// connection is a trusted proxy, the key is the address in the field.
+//
+// In all other cases the key is the address of the other end: if that is not a trusted proxy, if
+// the field is missing, if there are several, and if it contains something other than an address.
+// A request that bypasses the proxies is limited by its own address. Every request is limited.
+//
+// The proxies must replace the field that a client sends. With several proxies in a row, no request
+// may bypass the one that writes it.
+//
+// The KeyFunc fails in the same cases as that of [ForwardedIP].
+func HeaderIP(name string, proxies ...netip.Prefix) KeyFunc {
+	return ClientIP{Proxies: proxies}.HeaderIP(name)
+}
+
+// HeaderIP returns a KeyFunc like the function [HeaderIP], with the options of c.
+func (c ClientIP) HeaderIP(name string) KeyFunc {
+	p, err := c.prepare()
+	if err != nil {
+		return failing(err)
+	}
+	name = http.CanonicalHeaderKey(name)
+	return func(r *http.Request) (string, error) {
+		at, err := peer(r)
+		if err != nil {
+			return "", err
+		}
+		if values := r.Header[name]; len(values) == 1 && p.trusts(at, 0) {
+			if client, ok := parseHop(strings.Trim(values[0], " \t")); ok {
+				at = client
+			}
+		}
+		return p.key(at)
+	}
+}
+
+// trusts reports whether to believe what the proxy at h writes. i is the number of proxies that the
+// request came through after it.
+func (c *clients) trusts(h hop, i int) bool {
+	return i < c.hops || contain(c.proxies, h.addr)
 }
 
 // cutHop cuts the last element off a line and returns its address, or "" if the element contains
 // something else. It reports whether rest contains more elements.
 type cutHop func(line string) (node, rest string, more bool)
 
-// newWalk returns the KeyFunc that starts at the connection and reads the lines of a field from the
+// walk returns the KeyFunc that starts at the connection and reads the lines of a field from the
 // right.
-func newWalk(s Subnet, trusted []netip.Prefix, field string, cut cutHop) KeyFunc {
-	s, err := s.checked()
-	proxies := make([]netip.Prefix, len(trusted))
-	for i, p := range trusted {
-		proxies[i] = unmapped(p)
-		if !p.IsValid() {
-			err = errors.Join(err, fmt.Errorf("weir: trusted prefix %d is of %v and %d bits, must be an address and as many bits as it has at most, such as 10.0.0.0/8",
-				i, p.Addr(), p.Bits()))
-		}
-	}
+func (c ClientIP) walk(field string, cut cutHop) KeyFunc {
+	p, err := c.prepare()
 	if err != nil {
-		return func(*http.Request) (string, error) { return "", err }
-	}
-	trusts := func(h hop) bool {
-		for _, p := range proxies {
-			if p.Contains(h.addr) {
-				return true
-			}
-		}
-		return false
+		return failing(err)
 	}
 	return func(r *http.Request) (string, error) {
-		at, ok := parseHop(r.RemoteAddr)
-		if !ok {
-			return "", remoteAddrError(r)
+		at, err := peer(r)
+		if err != nil {
+			return "", err
 		}
-		lines := r.Header[field]
+		hops, lines := 0, r.Header[field]
 		for i := len(lines) - 1; i >= 0; i-- {
-			for rest, more := lines[i], true; more; {
-				if !trusts(at) {
-					return s.key(at), nil
+			for rest, more := lines[i], true; more; hops++ {
+				if !p.trusts(at, hops) {
+					return p.key(at)
 				}
 				var node string
 				node, rest, more = cut(rest)
 				next, ok := parseHop(node)
 				if !ok {
-					return s.key(at), nil
+					return p.key(at)
 				}
 				at = next
 			}
 		}
-		return s.key(at), nil
+		return p.key(at)
 	}
-}
-
-// unmapped returns p in the form that contains unmapped addresses, such as those of a hop.
-func unmapped(p netip.Prefix) netip.Prefix {
-	if p.Addr().Is4In6() && p.Bits() >= 96 {
-		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-	}
-	return p
 }
 
 // cutLastElement cuts the last element off a Forwarded field. It reads from the right, so a quote

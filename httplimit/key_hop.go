@@ -1,0 +1,85 @@
+package httplimit
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// A hop is a client or proxy that a request came through.
+type hop struct {
+	addr netip.Addr // without a zone; IPv4 if it was IPv4 mapped to IPv6
+	text string     // the text of addr if the input was in the form of its String method, else ""
+}
+
+// parseHop parses an address in a form of RemoteAddr or of the fields of proxies: 192.0.2.1,
+// 192.0.2.1:80, 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80. It reports false for anything else.
+func parseHop(s string) (hop, bool) {
+	host, port, bracketed := s, "", strings.HasPrefix(s, "[")
+	if bracketed {
+		end := strings.IndexByte(s, ']')
+		if end < 0 {
+			return hop{}, false
+		}
+		host, port = s[1:end], s[end+1:]
+	} else if colon := strings.IndexByte(s, ':'); colon >= 0 && colon == strings.LastIndexByte(s, ':') {
+		host, port = s[:colon], s[colon:]
+	}
+	// netip must not parse the zone: it keeps a table of all zones that it has seen.
+	host, zone, zoned := strings.Cut(host, "%")
+	addr, err := netip.ParseAddr(host)
+	if err != nil || !validPort(port) || (bracketed || zoned) && addr.Is4() || zoned && zone == "" {
+		return hop{}, false
+	}
+	if addr.Is4() { // netip reads and writes IPv4 in one form only
+		return hop{addr, host}, true
+	}
+	return hop{addr: addr.Unmap()}, true
+}
+
+// ipv4Host returns the 192.0.2.1 of 192.0.2.1:80, which is by far the most common form of
+// RemoteAddr. Its result is that of parseHop, in a quarter of the time. It reports false for any
+// other form.
+func ipv4Host(s string) (string, bool) {
+	dots, value, digits := 0, 0, 0
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case '0' <= c && c <= '9':
+			if digits > 0 && value == 0 || value > 25 {
+				return "", false // a leading zero, or a number of four digits
+			}
+			value = 10*value + int(c-'0')
+			digits++
+		case digits == 0 || value > 255:
+			return "", false
+		case c == '.' && dots < 3:
+			dots++
+			value, digits = 0, 0
+		case c == ':' && dots == 3:
+			return s[:i], validPort(s[i:])
+		default:
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// validPort reports whether s is empty, or a colon and a port. A port is digits, or a name in the
+// form that the Forwarded field allows.
+func validPort(s string) bool {
+	if s == "" {
+		return true
+	}
+	if s[0] != ':' || len(s) == 1 {
+		return false
+	}
+	obfuscated := s[1] == '_'
+	for i := 1; i < len(s); i++ {
+		c := s[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '-' || c == '.'
+		if (c < '0' || c > '9') && !(obfuscated && letter) {
+			return false
+		}
+	}
+	return true
+}
