@@ -181,7 +181,7 @@ func (s *allSum) add(i int, a *Answer) {
 	if s.results != nil {
 		s.results[i] = a.Result
 	}
-	switch { // where another part is told
+	switch { // another part is reported in these cases
 	case a.Allowed && (!s.Allowed || a.Remaining > s.Remaining || a.Remaining == s.Remaining && i > s.DecidedBy):
 	case !a.Allowed && !s.Allowed && (a.RetryAfter < s.RetryAfter || a.RetryAfter == s.RetryAfter && i > s.DecidedBy):
 	default:

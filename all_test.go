@@ -194,8 +194,8 @@ func TestAllGivesTheResultsOfItsParts(t *testing.T) {
 	assert.Equal(t, 4, r.Remaining)
 }
 
-// Nothing of what is asked of All on a known key allocates, with parts of any kind; nor does it
-// cost an allocation to see the results of the parts in a slice that is there.
+// No request to All on a known key allocates, with parts of any kind. The results of the parts do
+// not allocate either, if a slice is given.
 func TestAllDoesNotAllocate(t *testing.T) {
 	logs := []weir.Policy{weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.SlidingLog{Limit: 7, Per: time.Hour}, weir.TokenBucket{Limit: 7, Per: time.Second}}
 	for _, p := range []weir.Policy{

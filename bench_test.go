@@ -47,9 +47,9 @@ func BenchmarkWait(b *testing.B) {
 
 const century = 100 * 365 * 24 * time.Hour
 
-// benchPolicies grant all that a benchmark asks for, and earn it back so slowly that no key is as
-// good as new again, which the store would forget. A queue can't: its outlet is free, or the ask is
-// denied.
+// benchPolicies grant all events that a benchmark asks for. They earn them back so slowly that no
+// key expires, because the store would forget it. A queue is not among them: it denies unless its
+// outlet is free.
 var benchPolicies = []struct {
 	name    string
 	policy  weir.Policy

@@ -41,8 +41,8 @@ func TestReserve_InstantsThatAreNotOfTheLimitersClock(t *testing.T) {
 	}
 }
 
-// R16: what a grant was charged is told for each policy in a composition, however deep, and what is
-// named so is given back to each.
+// R16: a grant reports its charges for each policy in a composition, at any depth. A give-back that
+// names these charges returns them to each policy.
 func TestR16_ANamedGrantIsUndoneInCompositions(t *testing.T) {
 	bucket, window := weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.FixedWindow{Limit: 100, Per: time.Hour}
 	marker := weir.TwoRateMarker{Committed: bucket, Peak: bucket}

@@ -187,9 +187,9 @@ func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
 	return sum
 }
 
-// usage is how much an entry has used up: that of its unit of which the largest share is used up.
-// Places that are among the counted are left out: the policy that is asked has those accounts, too,
-// and counts their events itself.
+// usage is how much an entry has used up: the usage of the unit of which the largest share is used
+// up. Accounts in counted are left out, because the policy that is asked has them, too, and counts
+// their events itself.
 func (e tally) usage(counted [][]*account, now int64) (used, limit uint64) {
 	for _, u := range units(e.Decider, 0) {
 		var own []uint64

@@ -210,8 +210,8 @@ func (g *ledger) entry(by Rule) tally {
 	return e
 }
 
-// match finds an account for each leaf: first that of an equal leaf, whichever entry has it, then
-// that of a leaf that counts alike. Else it is a new one.
+// match finds an account for each leaf: the account of an equal leaf in any entry, or else of a
+// leaf that counts alike, or else a new one.
 func (g *ledger) match(ls []Rule) []*account {
 	var known []*account
 	var of []Rule // whose leaf each is; several may share one

@@ -77,7 +77,7 @@ func (m *memory) read(words []uint64) Ledger {
 	return l
 }
 
-// content is what an entry holds for a Ledger; nothing for that of a new key.
+// content is what an entry holds for a Ledger; it is empty for the Ledger of a new key.
 func (m *memory) content(l Ledger) table.Content {
 	switch {
 	case len(l.By) == 0:

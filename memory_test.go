@@ -29,7 +29,7 @@ func theEntry(t *testing.T, l *KeyedLimiter, key string) *table.Entry {
 
 // A key whose entry someone holds has to wait.
 func TestHeldEntry(t *testing.T) {
-	l := Must(New(SlidingLog{Limit: 3, Per: time.Nanosecond})) // as good as new at once
+	l := Must(New(SlidingLog{Limit: 3, Per: time.Nanosecond})) // expires at once
 	l.Allow("held")
 	e := theEntry(t, l, "held")
 	at, ok := e.TryHold()
@@ -105,7 +105,7 @@ func TestPanickingDecider(t *testing.T) {
 	}
 }
 
-// fragile is a policy of someone else's that panics where it is told to.
+// fragile is a policy of another package that panics where the test says so.
 type fragile struct {
 	TokenBucket
 	where *string

@@ -14,12 +14,13 @@ import (
 )
 
 // Save writes all that the store knows, for a [MemStore.Load] in the next process. Call it when the
-// last request has been answered: what is counted after Save, the next process does not know.
+// last request has been answered: the next process does not know the events that are counted after
+// Save.
 //
-// Decisions go on meanwhile: Save holds no lock for longer than it takes to copy a state. Of each
-// key, it writes a state that the key had while Save was running. However many keys there are, it
-// takes less than a megabyte of memory, that of the longest state, and some 40 bytes for each policy
-// in use.
+// Decisions go on while Save runs: it holds no lock for longer than it takes to copy a state. Of
+// each key, it writes a state that the key had while Save was running. However many keys there are,
+// it takes less than a megabyte of memory, plus the size of the longest state, plus some 40 bytes
+// for each policy in use.
 //
 // Save writes neither keys nor expired states. But keep the file as secret as a list of the keys:
 // with it, anyone can test whether a key is in the store, read its counts, and find keys that share

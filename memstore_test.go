@@ -30,7 +30,7 @@ func TestAllowIsTakeOfOne(t *testing.T) {
 	})
 }
 
-// R6: what is forgotten is as good as new, and it is forgotten in the course of other calls.
+// R6: only expired states are forgotten, in the course of other calls.
 func TestR6_MemStoreForgets(t *testing.T) {
 	kit.EachInBubble(t, kit.EveryPolicy, func(t *testing.T, p weir.Policy) {
 		mock := clock.NewMock()

@@ -58,7 +58,7 @@ func TestR4_AfterSetPolicy(t *testing.T) {
 	assert.True(t, kit.Take(t, l, "k", 2).Allowed)
 }
 
-// Going to and fro between two policies grants no more than the larger one.
+// Changing back and forth between two policies grants no more than the larger one.
 func TestP10_SetPolicy(t *testing.T) {
 	small, large := weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.TokenBucket{Limit: 20, Per: time.Hour}
 	l := weir.Must(weir.New(small, weir.WithClock(clock.NewMock())))

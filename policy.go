@@ -224,7 +224,7 @@ func nilPolicy(p Policy) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// nilText is what p is, of which nilPolicy is true.
+// nilText describes p in errors. It requires that nilPolicy(p) is true.
 func nilText(p Policy) string {
 	if p == nil {
 		return "nil"

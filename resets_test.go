@@ -17,8 +17,8 @@ type stopped struct{ time.Time }
 func (c *stopped) Now() time.Time                       { return c.Time }
 func (c *stopped) After(time.Duration) <-chan time.Time { return nil }
 
-// R16, R17: a reset forgets what was reserved. To cancel it then frees nothing of what others were granted since,
-// even if they were granted just the same.
+// R16, R17: a reset forgets what was reserved. Cancelling it afterwards frees no events that others
+// were granted since, even if they were granted the same number.
 func TestR16_AResetForgetsReservations(t *testing.T) {
 	ctx := context.Background()
 	for _, p := range []Policy{

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// shadowed is a shadow of 2 an hour, and what it told of.
+// shadowed is a shadow of a limit of 2 an hour, and the refusals that it reported.
 func shadowed(opts ...weir.Option) (*weir.Shadowed, *[]weir.Refusal) {
 	var told []weir.Refusal
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 2, Per: time.Hour}, append([]weir.Option{weir.WithClock(clock.NewMock())}, opts...)...))

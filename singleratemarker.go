@@ -69,8 +69,8 @@ func (p *SingleRateMarker) form() text.Form {
 }
 
 // marker is what the Deciders of SingleRateMarker and of [TwoRateMarker] have in common: two
-// buckets, with two words each for their states. An event is green if the first has a token for it.
-// The second grants what is yellow.
+// buckets, with two words each for their states. An event is green if the first bucket has a token
+// for it, and yellow if only the second grants it.
 type marker struct{ green, yellow bucket }
 
 // Words implements [Decider].

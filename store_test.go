@@ -17,7 +17,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// The plans of a limiter are equal if its policies are. A limiter may change its policy to and fro.
+// The plans of a limiter are equal if its policies are. A limiter may change its policy back and
+// forth.
 func TestPlan_Equal(t *testing.T) {
 	type list struct { // a policy that cannot be compared with ==
 		weir.FixedWindow

@@ -37,8 +37,8 @@ func TestTakeUpTo_TakesAsManyAsThereAre(t *testing.T) {
 	})
 }
 
-// A loop that waits for RetryAfter whenever there is none gets all that the policy allows, and no
-// more.
+// A loop that waits for RetryAfter whenever no event is granted gets all that the policy allows,
+// and no more.
 func TestTakeUpTo_InALoop(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}

@@ -18,7 +18,8 @@ func (s Settings) keys(n int) int { return max(int(float64(n)*s.Scale), 64) }
 
 func (s Settings) wants(workload string) bool { return s.Want == nil || s.Want[workload] }
 
-// Metrics are what a measurement yields, each by its name: that of its workload, a dot, and what it is.
+// Metrics are the results of a measurement by their names. A name is that of the workload, a dot,
+// and that of the figure.
 type Metrics map[string]float64
 
 // A Group is what one process measures of one contender: workloads that share a state that takes long to make. Each

@@ -64,8 +64,9 @@ func TestFingerprintsTellPoliciesApart(t *testing.T) {
 	assert.NotEmpty(t, fingerprintText(self))
 }
 
-// at is a policy with a time zone. Where that is exported, and where not, it is told by its name: the rest
-// is what a process has looked up, and where it lies in its memory.
+// at is a policy with a time zone. The zone counts by its name, in exported and in unexported
+// fields. The rest of it differs between processes: data that each has looked up, and addresses in
+// its memory.
 type at struct {
 	weir.TokenBucket
 	Zone *time.Location

@@ -117,8 +117,8 @@ func (l *line) run() {
 	returned = true
 }
 
-// begin begins a round with all who wait. It reports false if there are none, and the line is no
-// more.
+// begin begins a round with all waiting calls. If there are none, it removes the line and returns
+// false.
 func (l *line) begin() bool {
 	if l.take() {
 		return true
@@ -135,8 +135,8 @@ func (l *line) begin() bool {
 	return false
 }
 
-// take takes those who wait into the round, which it begins if it is empty. It reports whether
-// anybody in the round waits for an answer.
+// take moves the waiting calls into the round, and begins the round if it was empty. It reports
+// whether anybody in the round waits for an answer.
 func (l *line) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -220,8 +220,8 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// An error of the Register is that of all callers of the round. After a failed Get nothing was
-// counted, and the next round reads anew.
+// All callers of a round get the error of the Register. After a failed Get nothing was counted, and
+// the next round reads again.
 func TestErrorsOfTheRegister(t *testing.T) {
 	broken := errors.New("broken")
 	for _, fails := range []int{1, 2} { // the Get, or the Swap

@@ -27,7 +27,7 @@ func (m *moved) Now() time.Time                          { return time.Unix(0, m
 func (*moved) After(time.Duration) <-chan time.Time      { return nil }
 func (m *moved) advance(d time.Duration) (now time.Time) { return time.Unix(0, m.now.Add(int64(d))) }
 
-// modeled are policies of which each unit of a limit can be told from the answer to a look.
+// modeled are policies whose answer to a look shows each unit of the limit.
 var modeled = []weir.Policy{
 	weir.TokenBucket{Limit: 40, Per: time.Second},
 	weir.FixedWindow{Limit: 40, Per: time.Second},
@@ -240,7 +240,7 @@ func TestUnknownPolicies(t *testing.T) {
 	assert.Equal(t, 46, take(t, other, 1).Remaining, "they can't be told apart")
 }
 
-// A made policy is one of which only a function knows what it allows.
+// A made policy has a function that makes the policy. Nothing else tells what it allows.
 type made struct{ policy func() weir.Policy }
 
 func (m made) Decider() (weir.Decider, error) { return m.policy().Decider() }

@@ -19,7 +19,8 @@ type policy struct {
 	partial bool   // other policies may have the same name
 }
 
-// policies are those that a store knows: by *weir.Plan those of limiters, and by name all.
+// policies are the policies that a store knows: those of limiters by *weir.Plan, and all of them by
+// name.
 type policies struct {
 	known sync.Map // → *policy
 	n     atomic.Int64

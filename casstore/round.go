@@ -14,8 +14,8 @@ import (
 const maxAttempts = 100
 
 // decide makes a round: it reads the value, decides for each caller in the order of their arrival,
-// and swaps the value once. If another process was faster, it does so again, also for those who
-// have come meanwhile.
+// and swaps the value once. If another process was faster, it does so again, and then also for the
+// callers that have come meanwhile.
 //
 // The entry of the last round may be out of date. It is used only if a Swap then shows that it was
 // not. It never is if the server has a clock: its time would be from before the callers came.

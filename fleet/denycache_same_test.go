@@ -33,8 +33,9 @@ func TestDenyCache_ExactAndSmall(t *testing.T) {
 	})
 }
 
-// A server that is slow, now on the way there and now on the way back, and whose clock is far off:
-// no denial outlasts the server's, and who comes back when told to is granted.
+// The server's clock is far off, and the network is slow, now on the way there and now on the way
+// back. No denial lasts longer than the server's, and a caller that comes back after RetryAfter is
+// granted.
 func TestDenyCache_SlowServer(t *testing.T) {
 	for _, rtt := range []time.Duration{2 * time.Millisecond, 300 * time.Millisecond, 3 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

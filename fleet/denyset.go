@@ -16,8 +16,8 @@ const denyWays = 8
 type denySet struct {
 	denials atomic.Pointer[[]keyDenial] // the latest last; immutable, and nil until there is one
 
-	// changes counts what may have ended a denial of the set. A denial that was on its way
-	// meanwhile may be older than that, and is not remembered.
+	// changes counts the requests that may have ended a denial of the set. A denial that was on its
+	// way during such a request may be out of date, and is not remembered.
 	changes atomic.Uint64
 
 	mu sync.Mutex // guards writes

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// inPanic runs a test in a bubble, on a Fallback whose Report does what it is told.
+// inPanic runs a test in a bubble, on a Fallback with the given Report.
 func inPanic(t *testing.T, report func(error), test func(t *testing.T, l *weir.KeyedLimiter, first *shared)) {
 	synctest.Test(t, func(t *testing.T) {
 		first := new(shared)

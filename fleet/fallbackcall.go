@@ -18,8 +18,8 @@ import (
 // and a timer for each call would cost as much as all the rest.
 //
 // Its context ends a sixteenth of the budget before the callers stop waiting. A store that heeds
-// its context can then report what it waits for. If this process itself hung, for want of a
-// processor for example, answers that have come meanwhile are read before they count as late.
+// its context can then report what it waits for. If this process itself hung, for example because
+// it got no processor, answers that have come meanwhile are read before they count as late.
 type term struct {
 	context.Context
 	cancel context.CancelFunc

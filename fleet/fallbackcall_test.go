@@ -73,8 +73,8 @@ func TestFallback_BudgetAtAnyTime(t *testing.T) {
 	})
 }
 
-// A caller that gives up is told so at once. That says nothing of first: it has its budget all the
-// same.
+// A caller that gives up gets its error at once. That says nothing of first: it has its budget all
+// the same.
 func TestFallback_ImpatientCallers(t *testing.T) {
 	inFallback(t, fleet.FallbackOptions{}, func(t *testing.T, l *weir.KeyedLimiter, first *shared, n *news) {
 		hurry := func() {

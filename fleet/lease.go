@@ -160,7 +160,7 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 	return s.take(ctx, k, r)
 }
 
-// look adds what is held here to what the store has.
+// look adds the events that are held here to those that the store has.
 func (s *LeaseStore) look(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
 	a, err := s.store.Do(ctx, r)
 	if l := k.lease.Load(); err == nil && l != nil {
@@ -209,8 +209,8 @@ func (s *LeaseStore) takeHeld(k *leasedKey, n int) (held int, r weir.Result, now
 	return 0, r, now
 }
 
-// forget drops what is held of a key, for all policies, and lets the store forget it. No lease is
-// taken meanwhile.
+// forget drops the events that are held of a key, for all policies, and lets the store forget the
+// key. No lease is taken meanwhile.
 func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	for k := range s.keys.like(r.Plan, r.Key) {
 		f, err := k.alone(ctx)

@@ -171,7 +171,7 @@ func TestLease_ReportsGiveBacksThatFail(t *testing.T) {
 	}
 }
 
-// A reset drops what is held, and what was counted before.
+// A reset drops the events that are held, and those that were counted before.
 func TestLease_Reset(t *testing.T) {
 	kit.EachInBubble(t, leasedPolicies, func(t *testing.T, p weir.Policy) {
 		l := newLeased(p, new(weir.MemStore), fleet.LeaseOptions{})

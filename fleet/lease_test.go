@@ -73,7 +73,7 @@ func (l *leased) busy(t *testing.T) (granted int) {
 	return 0
 }
 
-// look is what the store has, without what is held.
+// look returns what the store has, without the events that are held.
 func (l *leased) look(t *testing.T) weir.Result {
 	t.Helper()
 	a, err := l.behind.Store.Do(context.Background(), weir.Request{Plan: l.plan, Key: "k"})

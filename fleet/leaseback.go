@@ -119,8 +119,8 @@ type leaseWatch struct {
 	at    int64 // when the timer ends, in real time; 0 if it is not set
 }
 
-// watched is what a key knows of its watch. Its fields are guarded by the mutex of the key, but for
-// looks, which is guarded by that of the watch.
+// watched is what a key knows of its watch. The mutex of the key guards its fields, except looks,
+// which the mutex of the watch guards.
 type watched struct {
 	watching bool
 	saw      *lease

@@ -166,8 +166,8 @@ func (c *call) ask() weir.Ask {
 	return ask
 }
 
-// close takes what is left of the lease before, and notes how long that and what the answer a
-// grants may be held.
+// close takes the events that are left of the earlier lease, and notes how long these and the
+// events that the answer a grants may be held.
 func (c *call) close(a weir.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

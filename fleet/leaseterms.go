@@ -63,10 +63,10 @@ func chargesOf(charges []weir.Charge, n int, a weir.Answer) []weir.Charge {
 	return charges
 }
 
-// hold returns how long events may be held that were granted at an instant, by a clock that runs up
-// to one part in thousand faster or slower than that of the store, and read sent before the
-// request. charges become those of a give-back, or nil if nothing can be given back. They can be
-// until back.
+// hold returns how long events that were granted at the instant at may be held. The time is by this
+// process's clock, which runs up to one part in a thousand faster or slower than the store's, and
+// showed sent before the request. charges become those of a give-back, or nil if nothing can be
+// given back. Until back, events can be given back.
 func (t *terms) hold(at, sent int64, charges []weir.Charge) (h weir.Hold, unused []weir.Charge, back int64) {
 	h = t.holder.Hold(at, charges)
 	h.For -= h.For/1000 + 1

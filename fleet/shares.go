@@ -99,8 +99,8 @@ func NewShares(s weir.Store) *Shares {
 	return &Shares{store: s, places: []place{{end: math.MaxInt64}}, until: math.MaxInt64}
 }
 
-// A Membership is the place of a process among those that divide limits. The zero Membership is
-// that of a process without a share.
+// A Membership is the place of a process among the processes that divide limits. A process with the
+// zero Membership has no share.
 type Membership struct {
 	Members int // the number of processes; at least 0
 	Index   int // which of them this process is; from 0 to Members-1, or 0 if Members is 0
@@ -171,7 +171,7 @@ type place struct {
 	end            int64
 }
 
-// atMost reports whether the share of p is at most that of q, of whatever policy.
+// atMost reports whether the share of p is at most that of q, for any policy.
 func (p place) atMost(q place) bool {
 	return p.members == 0 || q.members > 0 && p.index >= q.index && p.members >= q.members
 }

@@ -99,7 +99,7 @@ func (g *group) see(m *member) {
 	m.counts = g.sessions[len(g.sessions)-1]
 }
 
-// counted reports whether other, who joined before m, has told that it counts m.
+// counted reports whether other, which joined before m, has announced that it counts m.
 func (g *group) counted(m, other *member) bool {
 	return other.counts != nil && slices.Index(g.sessions, other.counts) >= slices.Index(g.sessions, m)
 }

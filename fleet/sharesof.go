@@ -101,7 +101,7 @@ func (s *Shares) shareAt(now int64, p *weir.Plan, d *divided, known *share) shar
 	return sh
 }
 
-// least is the lesser of two weights, of which 0 is none.
+// least is the lesser of two weights. A weight of 0 means that there is none.
 func least(v, w int) int {
 	if v == 0 || w == 0 {
 		return max(v, w)

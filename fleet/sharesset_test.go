@@ -82,7 +82,7 @@ func TestShares_GrowsInSteps(t *testing.T) {
 	})
 }
 
-// A request that will fit when the share has grown is told when, and not that it never fits.
+// A request that will fit when the share has grown gets that time as RetryAfter, and not Never.
 func TestShares_RetryAfterGrowth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := sharesOf(t, new(weir.MemStore), 0, 3)

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// A recorder is the least that a ResponseWriter can be: what is measured is the middleware. The
-// header keeps its buckets between requests, as that of a real answer would be made anew by
-// net/http anyway.
+// A recorder is the smallest possible ResponseWriter, so that the benchmark measures the
+// middleware. The header keeps its memory between requests, because net/http would make the header
+// of a real answer in any case.
 type recorder struct {
 	header http.Header
 	status int

@@ -51,7 +51,8 @@ func TestComposed_ListsEveryPart(t *testing.T) {
 	}
 }
 
-// w of a part is that of the policy alone, and w of a part that has parts the longest of those that pay q.
+// w of a component is that of the same policy alone. If the component is itself composed, w is the
+// longest w of the policies that pay q.
 func TestComposed_Windows(t *testing.T) {
 	month := weir.CalendarWindow{Limit: 50, Unit: weir.Month}
 	minute := &weir.SlidingWindow{Limit: 5, Per: time.Minute}

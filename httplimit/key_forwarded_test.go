@@ -153,7 +153,7 @@ func TestP15_SpoofingThroughARealServer(t *testing.T) {
 	}
 }
 
-// An error shows what was given, and what is allowed.
+// An error names the given value, and what is allowed.
 func TestForwarded_Errors(t *testing.T) {
 	for _, c := range []struct {
 		key  httplimit.KeyFunc

@@ -181,7 +181,7 @@ func TestP24_NeverFitsSaysSo(t *testing.T) {
 	assert.Equal(t, "Quota Exceeded: the request counts for more than is ever granted at once\n", body)
 }
 
-// An answer has nothing of an error in it, nor of the key, nor of what this or another client sent.
+// An answer contains nothing of an error, of the key, or of what this or another client sent.
 func TestP26_AnswersShowNothing(t *testing.T) {
 	const victim, key = "alice", "s3cret-key"
 	l, _ := frozen(per(1, time.Minute))

@@ -121,8 +121,8 @@ func TestUpdatesAreHeapOnly(t *testing.T) {
 	}))
 }
 
-// All ways in which pgx can send statements do, and also transactions that do not see what others
-// have committed meanwhile.
+// The store works with every way in which pgx can send statements, and with transactions that do
+// not see what others have committed meanwhile.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A fakeClient does what it is told with each command.
+// A fakeClient passes each command to its function process.
 type fakeClient struct {
 	process func(ctx context.Context, cmd redis.Cmder) error
 	reloads atomic.Int64

@@ -46,8 +46,8 @@ func TestFaults_RepliesLostOfARing(t *testing.T) {
 	checks.LostReplies(t, newStore(t, ring), proxies...)
 }
 
-// With traffic on, each call whose reply is lost fails, and so do those that were sent with it; and none is
-// counted twice.
+// Under traffic, each call whose reply is lost fails, and so do calls that were sent with it. No
+// call is counted twice.
 func TestFaults_RepliesLostInTraffic(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())

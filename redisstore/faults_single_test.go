@@ -33,7 +33,7 @@ func TestFaults_KilledAndRestartedWithAppendOnly(t *testing.T) {
 	tr.check(t, false)
 }
 
-// Without persistence a restart is a full allowance again: that is what users are told.
+// Without persistence a restart gives a full allowance again, as docs/stores.md says.
 func TestFaults_RestartedWithoutPersistenceForgets(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)

@@ -45,7 +45,7 @@ func made(t testing.TB, addrs []string, opts ...checks.Option) weir.Store {
 	return s
 }
 
-// traffic is callers that keep asking for one event, and what they are told.
+// traffic is callers that keep asking for one event, and the answers that they get.
 type traffic struct {
 	limiter  *weir.KeyedLimiter
 	deadline time.Duration // of each call
@@ -57,7 +57,7 @@ type traffic struct {
 	callers  sync.WaitGroup
 }
 
-// keyTraffic is what callers were told of one key.
+// keyTraffic has the answers that callers got for one key.
 type keyTraffic struct {
 	name            string
 	granted, failed atomic.Int64
@@ -147,9 +147,9 @@ func (tr *traffic) awaitFailed(t testing.TB) {
 	})
 }
 
-// check halts the traffic, and checks that nothing was counted twice: Redis has counted what was
-// granted, and of the calls that failed, of which no caller knows, each once at most. Unless
-// forgetful, it has also forgotten nothing.
+// check halts the traffic, and checks that nothing was counted twice: Redis has counted each
+// granted call once, and each failed call once at most. Unless forgetful is set, it has also
+// forgotten nothing.
 func (tr *traffic) check(t testing.TB, forgetful bool) {
 	t.Helper()
 	tr.halt()

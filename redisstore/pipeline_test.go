@@ -80,9 +80,9 @@ func together(t *testing.T, client *redis.Client, s *Store, n, commands int, mea
 	assert.Contains(t, sizes, commands, "those who waited go together")
 }
 
-// Callers who come while others' commands are under way share a round trip, and each gets its own answer.
-// Scripts that the server does not know are sent again, and nothing else is. On a single server those who
-// ask for the same of different keys share a command, too.
+// Callers that come while commands are in flight share a round trip, and each gets its own answer.
+// Only scripts that the server does not know are sent again. On a single server, callers that make
+// the same request for different keys share a command, too.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -199,8 +199,8 @@ func TestCallersOfAKeyShareACommand(t *testing.T) {
 	}
 }
 
-// The connection is cut after the server has executed some commands of a pipeline. None of them is sent
-// again, and whoever is told that its events were granted was counted.
+// The connection is cut after the server has executed some commands of a pipeline. None of them is
+// sent again. If a caller was told that its events are granted, they are counted.
 func TestPipelineWhoseRepliesAreLost(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)

@@ -37,7 +37,7 @@ func TestUnknownPolicyIsCharged(t *testing.T) {
 	assert.Equal(t, 5, take(t, old, "k", 0).Remaining)
 }
 
-// made is a policy of which only a function knows what it allows.
+// made has a function that makes the policy. Nothing else tells what it allows.
 type made struct{ policy func() weir.Policy }
 
 func (m made) Decider() (weir.Decider, error) { return m.policy().Decider() }
@@ -88,8 +88,8 @@ func TestForeignValues(t *testing.T) {
 	}
 }
 
-// A value that was cut off is none of a limiter. If what is left is one all the same, as some are
-// that scripts write, it is decided on as that.
+// A value that was cut off is not a value of a limiter. Some values of scripts are still valid when
+// cut off: the store then decides on what is left.
 func TestBrokenValues(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())

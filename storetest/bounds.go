@@ -13,9 +13,10 @@ import (
 // boundsLimit is large enough that a store which takes events ahead of need does so.
 const boundsLimit = 200
 
-// boundsPolicies are policies of which a part of the events is never granted more than all of them:
-// what a store denies early, it does not lend to later requests. Tiers and markers are not among
-// them, because what was denied would have been paid by one part or another.
+// boundsPolicies are policies that, asked for some of the requests, never grant more than if asked
+// for all of them. A store that denies some requests early can therefore not grant more later.
+// Tiers and markers are not among them, because any of their parts might have paid for a denied
+// request.
 func boundsPolicies(per time.Duration) []named {
 	composed := conserving(boundsLimit, per)
 	return append(shapes(boundsLimit, per), slices.DeleteFunc(composed, func(p named) bool {

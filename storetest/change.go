@@ -72,8 +72,8 @@ func isQueue(p weir.Policy) bool {
 	return ok
 }
 
-// Change to and fro: two limiters of one name with different policies, used in turn, grant no more
-// than the larger one alone, plus one event for rounding. Processes with an old and a new
+// Change back and forth: two limiters of one name with different policies, used in turn, grant no
+// more than the larger one alone, plus one event for rounding. Processes with an old and a new
 // configuration side by side do not switch the limit off.
 func changedToAndFro(e *env) {
 	const small, large = 7, 11

@@ -110,9 +110,9 @@ func (e *env) skewed(p weir.Policy) func(at time.Duration, key string, n int) we
 }
 
 // R7: takes at two instants in turn are granted no more than takes at the first and then at the
-// second. A limiter whose clock goes to and fro gains nothing by it. The takes in order come first:
-// a store may read a limiter's clock at any time, and no limiter goes back behind an instant that
-// it saw.
+// second. A limiter whose clock goes back and forth gains nothing by it. The takes in order come
+// first: a store may read a limiter's clock at any time, and no limiter goes back behind an instant
+// that it saw.
 func olderEarnsNothing(e *env) {
 	const limit, per = 10, 10 * time.Second
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {

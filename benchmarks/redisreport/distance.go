@@ -23,7 +23,8 @@ const (
 	farKeys        = 10_000
 )
 
-// bucketScript is what people write who have no library: a token bucket by its theoretical arrival time.
+// bucketScript is a script that people without a library write: a token bucket by its theoretical
+// arrival time.
 const bucketScript = `local t = redis.call('TIME')
 local now, each, span = t[1] * 1000000 + t[2], tonumber(ARGV[1]), tonumber(ARGV[2])
 local tat = math.max(now, tonumber(redis.call('GET', KEYS[1]) or now)) + each

@@ -71,7 +71,7 @@ func measure(s *server, l limiter, keys []string, goroutines int, d time.Duratio
 	return f, nil
 }
 
-// A tally is what callers were told, and how long each waited for it.
+// A tally has the answers that callers got, and how long each waited for one.
 type tally struct {
 	took            []time.Duration
 	allowed, failed int

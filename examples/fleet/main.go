@@ -1,7 +1,7 @@
-// Command fleet shows what it costs to keep one limit in many processes, and who keeps it. It
-// starts a store and 8 nodes, which are processes of their own. Three times as many requests come
-// as the limit allows. They are spread evenly, then they move from node to node, then three nodes
-// are killed and come back. The nodes try five ways, one after the other:
+// Command fleet compares ways to keep one limit in many processes: which of them keep it, and what
+// they cost. It starts a store and 8 nodes, which are processes of their own. Three times as many
+// requests come as the limit allows. They are spread evenly, then they move from node to node, then
+// three nodes are killed and come back. The nodes try five ways, one after the other:
 //
 //	plain    asks the store for every decision
 //	batched  asks for all requests of half a millisecond at once: a model of Gubernator

@@ -39,8 +39,8 @@ func (r result) most() int {
 	return most
 }
 
-// granted is what was granted in a phase, as a share of what the limit allows. There is none if the
-// phase is not over.
+// granted returns the events granted in a phase, as a share of those that the limit allows. ok is
+// false if the phase is not over.
 func (r result) granted(phase int) (share float64, ok bool) {
 	from, to := phase*phaseWindows, (phase+1)*phaseWindows
 	if len(r.windows) < to {

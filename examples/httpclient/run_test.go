@@ -143,7 +143,7 @@ func TestInterrupt(t *testing.T) {
 	assert.Regexp(t, `\n\d+ of 1000 pages in `, rest.String())
 }
 
-// A fault is told with the value that was given and what is allowed.
+// The error of a bad flag names the given value and what is allowed.
 func TestBadFlags(t *testing.T) {
 	for _, c := range []struct{ args, given, allowed string }{
 		{"-rate 0", `"0" for flag -rate`, "a whole number, at least 1"},

@@ -129,7 +129,7 @@ func TestWelcome(t *testing.T) {
 	}
 }
 
-// A fault is told with the value that was given and what is allowed.
+// The error of a bad flag names the given value and what is allowed.
 func TestBadFlags(t *testing.T) {
 	for _, c := range []struct{ args, given, allowed string }{
 		{"-addr 8080", `"8080" for flag -addr`, "must be host:port"},

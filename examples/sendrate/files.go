@@ -8,7 +8,7 @@ import (
 )
 
 // files are what a run reads and writes. All are opened before the first line goes, so that a wrong
-// name is told at once, and not when there is something to save.
+// name is reported at once, and not when there is something to save.
 type files struct {
 	inputs []*input  // one for each policy
 	out    io.Writer // gets the lines sent
@@ -32,7 +32,7 @@ func (o *options) open(stdin io.Reader, stdout io.Writer) (*files, error) {
 	return f, nil
 }
 
-// close closes what was opened. The error is that of a file whose last lines may be lost.
+// close closes the open files. It returns the error of a file whose last lines may be lost.
 func (f *files) close() error {
 	for _, in := range f.inputs {
 		in.close()

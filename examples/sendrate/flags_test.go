@@ -38,7 +38,7 @@ func TestFlags(t *testing.T) {
 	assert.Equal(t, "rest.txt", o.left)
 }
 
-// Each fault is told with the value that was given and what is allowed.
+// The error of a bad flag names the given value and what is allowed.
 func TestBadFlags(t *testing.T) {
 	for _, c := range []struct{ args, given, allowed string }{
 		{"-policy gcra", `"gcra" for flag -policy`, "token-bucket, leaky-bucket, fixed-window, sliding-window, sliding-log, all"},
@@ -78,7 +78,7 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
-// All faults between flags are told at once.
+// All faults between flags are reported at once.
 func TestBadFlagsTogether(t *testing.T) {
 	_, err := parse(strings.Fields("-policy sliding-log -burst 3 -buckets 2 -lines 5 a.txt"), new(bytes.Buffer))
 	require.Error(t, err)

@@ -94,9 +94,9 @@ func (in *input) take(c chunk) {
 	in.err = c.err
 }
 
-// rest writes what is not sent to w, as it stands in the input, and returns how many lines that
-// is, one without its end included. If the input is not finite, it is what has been read of it by
-// now, because one cannot tell what is still to come.
+// rest writes to w the lines that are not sent, as they stand in the input, and returns their
+// number. A last line without its end counts. Of an input that does not end, it writes only the
+// lines that have been read by now.
 func (in *input) rest(w io.Writer) (lines int, err error) {
 	ended := true
 	for {

@@ -100,7 +100,7 @@ func TestPlotOfAnything(t *testing.T) {
 	}
 }
 
-// -plot draws in place of what the file had, whatever is longer.
+// The drawing of -plot replaces the file, whichever of them is longer.
 func TestPlotFile(t *testing.T) {
 	for _, ext := range []string{".svg", ".png"} {
 		name := filepath.Join(t.TempDir(), "a"+ext)

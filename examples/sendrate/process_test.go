@@ -200,7 +200,8 @@ func TestSecondInterrupt(t *testing.T) {
 	assert.Equal(t, syscall.SIGINT, p.ProcessState.Sys().(syscall.WaitStatus).Signal())
 }
 
-// A receiver that goes away is an error like any: it is told, and what it did not take is left.
+// A receiver that goes away is an error like any other: it is reported, and the lines that the
+// receiver did not take are left.
 func TestReceiverGoesAway(t *testing.T) {
 	dir := t.TempDir()
 	text := string(linesTo(1000))

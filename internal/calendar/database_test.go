@@ -15,7 +15,7 @@ import (
 )
 
 // zonesOfGo are all zones of the database that comes with Go, which is that of package time/tzdata.
-// Of those that differ in nothing but their names there is one.
+// Zones that differ only by their names are listed once.
 func zonesOfGo(t testing.TB) []*time.Location {
 	root := os.Getenv("GOROOT") // go test sets it
 	if root == "" {

@@ -1,5 +1,5 @@
-// Package lincheck checks that the steps of a store are linearizable: that the answers which
-// concurrent callers got are those of some order of single steps, in which whatever had ended before
-// another began comes first. It is all tests, and a module of its own for the sake of the checker
-// that they use.
+// Package lincheck checks that the steps of a store are linearizable: the answers that concurrent
+// callers got are also the answers to the same steps, one after another, in some order. A step that
+// ended before another began comes first in that order. The package has only tests, and is a module
+// of its own because they use a checker from another module.
 package lincheck

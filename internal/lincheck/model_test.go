@@ -57,8 +57,8 @@ func model(p weir.Policy) (porcupine.Model, error) {
 	return m.ToModel(), nil
 }
 
-// byKey divides a history into those of each key. That these are independent of each other is itself
-// a part of what the model says: it has no state but theirs.
+// byKey divides a history into one for each key. The model says that keys are independent: it has a
+// state for each key, and no other.
 func byKey(history []porcupine.Operation) [][]porcupine.Operation {
 	at := map[string]int{}
 	var parts [][]porcupine.Operation

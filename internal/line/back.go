@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/exact"
 )
 
-// A Back is N events of a Booking that are to be given back to the store in one step: those of
-// waiters that are about to leave, and perhaps those of a booking before them.
+// A Back is N events of a Booking that are to be given back to the store in one step: events of
+// waiters that are about to leave, and perhaps of a booking before them.
 type Back struct {
 	Booking
 	run   *run    // the last of the line, whose bookings are to move up

@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A script of who comes to the gate of a key and who leaves, and who is inside then. Lower case are those who join,
-// upper case returns, digits renewals; "-x" leaves, "!x" gives up waiting, and "+1" tells that one event is left.
+// Each script has the callers that come to the gate of a key and leave, and the callers that are
+// inside then. Lower case letters are callers that join, upper case letters are returns, and digits
+// are renewals. "-x" leaves, "!x" gives up waiting, and "+1" says that one event is left.
 func TestGate(t *testing.T) {
 	for _, test := range []struct{ script, inside string }{
 		{"a b c", "abc"},

@@ -1,5 +1,5 @@
-// Package line keeps the callers who wait for a key: who is before whom, who may ask the store, and
-// when a place that was booked comes.
+// Package line keeps the callers that wait for a key: their order, which of them may ask the store,
+// and when the turn of a booked place comes.
 //
 // It knows no store, no policy and no clock. Its callers bring instants, and what the store has
 // answered; it returns turns. All instants are nanoseconds since the Unix epoch. They are by the
@@ -68,8 +68,8 @@ type Waiter struct {
 	wake       chan struct{} // signals that it was granted, or is to look at the line again
 }
 
-// NewWaiter returns a waiter for n events that comes now. It is before all that come later, even if
-// it has to wait for what is under way.
+// NewWaiter returns a waiter for n events that comes now. It stands before all later waiters, even
+// if it has to wait for calls that are under way.
 func (ls *Lines) NewWaiter(ctx context.Context, n int) *Waiter {
 	return &Waiter{Ctx: ctx, N: n, in: ls.tickets.Add(1)}
 }

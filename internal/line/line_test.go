@@ -260,7 +260,7 @@ func bookedSlots(start, end int64, rate exact.Rate, n int) *Reply {
 	return r
 }
 
-// However much is given back, those who wait do not move up to before time began, nor past each other.
+// Waiters do not move up to before time began, or past each other, however much is given back.
 func TestLine_GivenBackMoreThanThereIs(t *testing.T) {
 	var ls Lines
 	under(&ls, Joining, func(ln *Line) {

@@ -18,9 +18,9 @@ func (t *Table) Add(s *Segment, h Hash, c Content) bool {
 	return true
 }
 
-// Change calls f with a copy of what e holds. Meanwhile no one else exchanges it, and those who
-// come wait for s. If f returns changed, e holds a copy of next instead, or is dropped if next is
-// the zero Content. If f panics, e stays as it was. It requires that s is locked, and not full.
+// Change calls f with a copy of what e holds. Until f returns, no other caller exchanges that:
+// callers wait for s. If f returns changed, e holds a copy of next instead, or is dropped if next
+// is the zero Content. If f panics, e stays as it was. It requires that s is locked, and not full.
 func (t *Table) Change(s *Segment, e *Entry, f func(Content) (next Content, changed bool)) {
 	w := t.writer(e)
 	old := e.takeOut(w)

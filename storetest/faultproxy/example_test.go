@@ -34,8 +34,8 @@ func Example() {
 	_ = TestTimeout
 }
 
-// A function that finds the ends of requests, for a protocol of lines. One call of Write may then
-// send many requests, of which the proxy loses the reply to one.
+// The function passed to New finds the ends of requests, here of lines. One call of Write may then
+// send many requests, and the proxy loses the reply to one of them.
 func ExampleNew() {
 	lines := func(data []byte, _ bool) (advance int, token []byte, err error) {
 		end := bytes.IndexByte(data, '\n') + 1

@@ -15,9 +15,9 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-// At one instant what policies in turn grant is at most what the most generous of them grants, plus
-// one for each other. Each change, and each way round, carried what was used over to other numbers,
-// and back, with a loss.
+// At one instant, policies that are asked in turn grant at most as much as the most generous of
+// them, plus one event for each other policy. Once, each change converted the used events to other
+// numbers, and lost some.
 func TestR13_ChangesDoNotMint(t *testing.T) {
 	hourly := weir.CalendarWindow{Limit: 3, Unit: weir.Hour}
 	for _, test := range []struct {

@@ -41,7 +41,8 @@ func TestR19_DebtsAndBookingsAreNotMadeAShare(t *testing.T) {
 	}
 }
 
-// R16: to cancel what counts no more takes nothing from what is cancelled after it.
+// R16: cancelling a booking that no longer counts takes nothing from bookings that are cancelled
+// after it.
 func TestR16_ACancelOfWhatCountsNoMore(t *testing.T) {
 	k, now := kit.LedgerKey{T: t}, int64(kit.T0)
 	short, long := weir.SlidingLog{Limit: 2, Per: time.Second}, weir.SlidingLog{Limit: 10, Per: time.Hour}

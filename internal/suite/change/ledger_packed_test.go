@@ -17,8 +17,8 @@ func packedWindow(limit int) weir.Policy {
 	return weir.SlidingWindow{Limit: limit, Per: 12 * time.Microsecond}
 }
 
-// R5: what a policy of a large limit has counted is told to the event, though that of a smaller
-// one, which shares the count, can't hold it in its own word.
+// R5: the count of a policy with a large limit is reported to the event. A policy with a smaller
+// limit shares the count, and could not hold it in its own word.
 func TestR5_ACountThatAnotherLimitCannotHold(t *testing.T) {
 	small, large := packedWindow(7), weir.Tiers(packedWindow(70), weir.LeakyBucket{Limit: 1, Per: 12 * time.Microsecond})
 	k := kit.LedgerKey{T: t}

@@ -85,8 +85,8 @@ func TestR15_ANewPartIsChargedByShare(t *testing.T) {
 	assert.Equal(t, []int{749, 100}, []int{parts[0].Remaining, parts[1].Remaining})
 }
 
-// R16: where a part that stays was first the whole policy, Return frees what its part counts still,
-// and then what the policy before has counted, also in the part that is gone.
+// R16: a policy becomes a part of another one. Return first frees events that the part still
+// counts, and then events that the policy before has counted, also in a part that is gone.
 func TestR16_ReturnBeyondWhatAPolicyCounts(t *testing.T) {
 	log, window := weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.SlidingWindow{Limit: 3, Per: 2 * time.Hour}
 	both, rest := weir.All(log, window), weir.All(window)

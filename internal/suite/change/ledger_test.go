@@ -109,8 +109,8 @@ func TestR16_ReturnGoesToTheLatest(t *testing.T) {
 	assert.Equal(t, []int{100, 50}, []int{k.Remaining(window, 1), k.Remaining(log, 1)})
 }
 
-// R16: a tier gets back what it paid, also where the last tier has counted the events of another
-// policy. That one was given back, and so 9 of 7 were granted.
+// R16: a tier gets back what it paid, even if the last tier has counted the events of another
+// policy. Once, the last tier got them back, and 9 of 7 events were granted.
 func TestR16_ReturnFreesNoEventsOfOthers(t *testing.T) {
 	log, bucket := weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.TokenBucket{Limit: 7, Per: time.Hour}
 	k, tiers := kit.LedgerKey{T: t}, weir.Tiers(log, bucket)

@@ -139,10 +139,10 @@ func (l *ledger) together(acts int, before func(*rand.Rand)) []*party {
 	return parties
 }
 
-// P3, P11, P20: at a frozen clock, whatever 16 do at the same time, no more is granted and kept
-// than the limit, what remains is the rest to the event, and when all is given back it is as if
-// nothing had been. Of a bucket that is so only while it does not owe more than its allowance: what
-// goes ahead stays so (R17).
+// P3, P11, P20: 16 goroutines call at the same time, at a frozen clock. Less what they give back,
+// they are granted no more than the limit. Remaining is the rest of the limit, to the event. When
+// all is given back, the key is like a new one. A bucket is exempt while it owes more than its
+// allowance, because promised instants stand (R17).
 func TestConservation_AtAFrozenClock(t *testing.T) {
 	for _, policy := range append(kit.AllPolicies(100, time.Hour), weir.TokenBucket{Limit: 97, Per: time.Hour, Burst: 100}) {
 		_, isQueue := policy.(weir.LeakyBucket)

@@ -200,8 +200,8 @@ func TestPointersToPoliciesAfterRestart(t *testing.T) {
 	}
 }
 
-// States that have expired are neither written nor read, and those of a limiter that does not come
-// again are dropped like all others.
+// Expired states are neither written nor read. States of a limiter that does not come again are
+// dropped like all others.
 func TestSavedStatesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(weir.MemStore)

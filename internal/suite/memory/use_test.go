@@ -146,8 +146,8 @@ func TestR22_ManyLimiters(t *testing.T) {
 	}
 }
 
-// calmHeap is the heap when all that is garbage is gone, with what waited for the cleanup of other
-// garbage.
+// calmHeap is the heap without garbage, including objects that are freed only after the cleanup of
+// other garbage.
 func calmHeap() int {
 	for before := heap(); ; {
 		runtime.Gosched()

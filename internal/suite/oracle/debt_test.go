@@ -96,8 +96,8 @@ func TestGivingBackFindsTheWindow(t *testing.T) {
 	}
 }
 
-// A debt that is too large to be told apart from larger ones stays what it is, whatever is given
-// back, and errs towards denying.
+// A debt that is too large to be told apart from larger ones stays the same when events are given
+// back. It errs towards denying.
 func TestR9_DebtsSaturate(t *testing.T) {
 	policies := slices.Concat(endsOfPolicies(), kit.AllPolicies(10, 10*time.Second), kit.AllPolicies(7, time.Second),
 		kit.AllPolicies(8_000, time.Second), []weir.Policy{

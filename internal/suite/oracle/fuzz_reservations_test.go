@@ -14,8 +14,8 @@ import (
 )
 
 // FuzzReservations lets one caller take, reserve, settle, cancel, return and reset, in any order
-// and at any instants. Each answer must be that of the policy's model, which knows no reservations:
-// only what is charged and given back in the end.
+// and at any instants. Each answer must be that of the policy's model. The model knows no
+// reservations, only the events that are charged and given back in the end.
 func FuzzReservations(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("reserve, settle for less, and then for more; come back later"))

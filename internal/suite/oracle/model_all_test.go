@@ -6,8 +6,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// An allModel is what All says, on the models of its parts: each has a state of its own, and what
-// is denied by one is never put to the others.
+// An allModel answers as All does, from the models of its parts. Each part has a state of its own.
+// A request that one part denies is never passed to the others.
 type allModel struct{ parts []model }
 
 // A stateModel asks a policy itself, on a state that it shares with no one. It serves as the model

@@ -66,8 +66,8 @@ func (m logModel) add(n int) countModel {
 	return m
 }
 
-// isLong tells that so much is remembered, in debt, that what comes is not told from what was last: more
-// than two words for each event of the limit.
+// isLong reports that the log has more than two words for each event of the limit, because of a
+// debt. New events are then no longer told apart from the latest ones.
 func (m logModel) isLong() bool {
 	words := uint64(0)
 	for _, e := range m.events {

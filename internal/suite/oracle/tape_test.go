@@ -126,7 +126,7 @@ func (c *course) ask() weir.Ask {
 	return ask
 }
 
-// back gives back what was granted at some time, or what was not.
+// back gives back events that were granted at some time, or that were never granted.
 func (c *course) back(n int) weir.Ask {
 	some := grant{n: n, at: pick(c.tape, 0, 1, c.below(math.MaxInt64), math.MaxInt64)}
 	if len(c.grants) > 0 {

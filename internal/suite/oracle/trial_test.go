@@ -88,7 +88,7 @@ func (x *trial) ask(at int64, ask weir.Ask) weir.Answer {
 	return got
 }
 
-// anew is an ask, with a place of its own for what it is charged.
+// anew is a copy of an ask, with a place of its own for its charges.
 func anew(ask weir.Ask) weir.Ask {
 	if ask.N > 0 && ask.Charges != nil {
 		ask.Charges = new([]weir.Charge)

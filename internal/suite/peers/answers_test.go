@@ -140,7 +140,7 @@ func TestP25_AWindowThatSlidesResetsWhenItHasSlid(t *testing.T) {
 	}
 }
 
-// More than ever fits was told to come back later, for nothing.
+// Once, a request for more than ever fits was told to come back later, in vain.
 func TestP25_WhatNeverFitsIsToldSo(t *testing.T) {
 	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
 		l := weir.Must(weir.New(p))

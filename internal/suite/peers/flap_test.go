@@ -68,7 +68,8 @@ func eachFlap(t *testing.T, test func(t *testing.T, f *flap)) {
 	}
 }
 
-// Each change of the limit was a fresh allowance, so that going to and fro granted everything.
+// Once, each change of the limit gave a fresh allowance, so that changing back and forth granted
+// everything.
 func TestP10_AChangedLimitIsNoFreshAllowance(t *testing.T) {
 	eachFlap(t, func(t *testing.T, f *flap) {
 		granted := 0

@@ -22,9 +22,9 @@ func Long[T any](all, part T) T {
 	return part
 }
 
-// Main is TestMain for packages whose tests run storetest. That knows nothing of this package, and is
-// shorter with the flag -short: in a run that is not long Main sets it. One test of the package
-// must call Long, too, for the reason told there.
+// Main is TestMain for packages whose tests run storetest. storetest does not know this package,
+// and is shorter with the flag -short. Main sets that flag in runs that are not long. One test of
+// the package must also call Long, for the reason given there.
 func Main(m *testing.M) {
 	if Long(false, true) {
 		_ = flag.Set("test.short", "true")

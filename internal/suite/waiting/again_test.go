@@ -120,8 +120,9 @@ func TestR16_ThoseWhoGiveUpLeaveNoDebt(t *testing.T) {
 	}
 }
 
-// While the store is busy with a Return nobody can join the line. Those who come meanwhile join it in the order in which
-// they came. They asked the store all at once, which granted buckets' places in any order.
+// While the store is busy with a Return, nobody can join the line. Callers that come meanwhile join
+// it afterwards, in the order in which they came. Once, they asked the store all at once, which
+// granted the places of buckets in any order.
 func TestR18_ThoseWhoComeDuringAReturnKeepTheirOrder(t *testing.T) {
 	names := []string{"b", "c", "d", "e", "f", "g"}
 	for _, p := range append(bookable, weir.FixedWindow{Limit: 1, Per: time.Second}) {
@@ -160,8 +161,8 @@ func busyReturns(before func() error) weir.Store {
 	})
 }
 
-// Those who come during a Return ask one after the other, but only while their order matters: not if there is
-// enough for all, nor if the store fails.
+// Callers that come during a Return ask one after the other, but only while their order matters. It
+// does not if there is enough for all, or if the store fails.
 func TestWait_TogetherWhereOrderIsOfNoMatter(t *testing.T) {
 	for _, test := range []struct {
 		err   error

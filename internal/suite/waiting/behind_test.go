@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// It is told at once, too, to one who would have to stand behind others.
+// A caller that would have to stand behind others gets this error at once, too.
 func TestP16_MoreThanEverFitsIsToldAtOnceBehindOthers(t *testing.T) {
 	for _, p := range atMostFive {
 		for _, n := range []int{6, math.MaxInt} {

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// The policy changes while one is on its way into the line, who has asked by the old one. It must not keep a
-// turn that is a day away, nor those who come behind it.
+// The policy changes while a caller is on its way into the line, after it has asked by the old
+// policy. Neither this caller nor those behind it may keep a turn that is a day away.
 func TestSetPolicy_WhileOneJoins(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 1, Per: 24 * time.Hour},
@@ -74,8 +74,9 @@ func TestSetPolicy_StaysInOneStore(t *testing.T) {
 	}, weir.WithStore(store))
 }
 
-// One who joins behind those of another plan stands behind them, and asks nobody. If the last of them goes too late
-// for it, or if it can never be granted, it is told so at once.
+// A caller that joins behind callers of another plan stands behind them, and does not ask the
+// store. It gets an error at once if the last of them goes too late for it, or if it can never be
+// granted.
 func TestWithPolicyFor_JoinerInAHurry(t *testing.T) {
 	var plan atomic.Value
 	plan.Store(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 99})

@@ -23,8 +23,8 @@ const ms = time.Millisecond
 
 var background = context.Background()
 
-// A crowd are the callers of one limiter's Wait in a testing/synctest bubble. Tests that use one
-// read as a script: who comes when, and what became of each.
+// A crowd is the callers of one limiter's Wait in a testing/synctest bubble. A test with a crowd
+// reads as a script: which callers come when, and what becomes of each.
 type crowd struct {
 	t       *testing.T
 	l       *weir.KeyedLimiter
@@ -125,8 +125,9 @@ func (c *crowd) look(key string) weir.Result {
 	return r
 }
 
-// want tells what must have become of those who came, in the order in which they returned; at
-// the same instant, in which they came. Each is "name instant" or "name instant error".
+// want says what must have become of the callers, in the order in which they returned. Callers that
+// returned at the same instant are in the order in which they came. Each row is "name instant" or
+// "name instant error".
 func (c *crowd) want(rows ...string) {
 	c.t.Helper()
 	assert.Equal(c.t, rows, c.returned())

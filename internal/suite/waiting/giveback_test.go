@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// By a plan that has become slower an event is worth more time than it was when those who wait were
-// told their turns. They keep them.
+// After a plan has become slower, an event takes more time than when the waiting callers got their
+// turns. They keep these turns.
 func TestReturn_WhenThePlanHasChanged(t *testing.T) {
 	var plan atomic.Value
 	plan.Store(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 9})

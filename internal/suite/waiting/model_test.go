@@ -14,9 +14,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// The model of those who wait for a bucket is its rule, played from the start whenever anything
-// happens: who gave up has never come, and so nothing need ever be given back. It counts
-// time in parts of a nanosecond, limit of them each, so that all instants are whole.
+// The model of callers that wait for a bucket applies the bucket's rule from the start whenever
+// anything happens. Callers that gave up are left out, and nothing need ever be given back. It
+// counts time in parts of a nanosecond, limit of them each, so that all instants are whole.
 type lineModel struct {
 	limit, burst int64 // a token bucket with that burst; a queue if it is 0
 	per          time.Duration

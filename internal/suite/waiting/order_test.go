@@ -75,7 +75,7 @@ func TestWait_CountsInTheOrderOfArrivalWithinAnInstant(t *testing.T) {
 	}
 }
 
-// One who waits for many is not starved by those behind it who want few.
+// A caller that waits for many events is not starved by callers behind it that want few.
 func TestWait_FewDoNotOvertakeMany(t *testing.T) {
 	for _, test := range []struct {
 		policy weir.Policy

@@ -58,8 +58,8 @@ func TestWait_OnTheRealClock(t *testing.T) {
 	}
 }
 
-// As many as are granted are counted. On a clock that stands still nothing is earned, so
-// that what is left over in the bucket tells exactly what was granted.
+// All granted events are counted. At a frozen clock nothing is earned, so the tokens that are left
+// in the bucket tell exactly how many were granted.
 func TestWait_CountsWhatItGrants(t *testing.T) {
 	const burst = 5000
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: burst}, weir.WithClock(standstill{})))

@@ -83,8 +83,8 @@ func TestSetPolicy_GivesThoseWhoWaitNewTurns(t *testing.T) {
 	}
 }
 
-// One who comes after the change stands behind those who came before it, and one who leaves then
-// gives back what it had booked by the new policy.
+// A caller that comes after the change stands behind those that came before it. A caller that
+// leaves after the change gives back what it had booked by the new policy.
 func TestSetPolicy_ComingAndLeavingAfterIt(t *testing.T) {
 	bubble(t, weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 2}, func(c *crowd) {
 		c.come("a", 1)

@@ -12,10 +12,11 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Callers come to wait, and others reserve, at random; they give up, cancel and settle for less. Each
-// who waits must be granted at the instant of the model: that at which it would be had the others
-// asked for what they needed in the first place, unless a reservation was made behind them, or one
-// of a TokenBucket is settled for less. Then what they do not need stays booked (R17).
+// Callers come to wait, and others reserve, at random; they give up, cancel and settle for less.
+// Each waiting caller must be granted at the instant of the model: as if the others had asked only
+// for what they needed in the first place. There are two exceptions: a reservation was made behind
+// the others, or a reservation of a TokenBucket is settled for less. The events that are not needed
+// then stay booked (R17).
 func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 	for _, test := range []struct {
 		policy weir.Policy

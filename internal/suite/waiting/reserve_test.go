@@ -137,8 +137,9 @@ func TestReserve_SettledWhileOthersWait(t *testing.T) {
 	}
 }
 
-// Others leave the line around a reservation, in every way; it always gives back to those behind it,
-// and not to those ahead. The places of those ahead who leave stay booked: its instant was told (R17).
+// Other callers leave the line around a reservation, in every way. The reservation always gives
+// back to callers behind it, and not to callers ahead. When callers ahead leave, their places stay
+// booked, because the reservation has been promised its instant (R17).
 func TestReserve_ItsPlaceWhenOthersLeave(t *testing.T) {
 	for _, p := range bookable {
 		for _, test := range []struct {

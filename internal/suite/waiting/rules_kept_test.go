@@ -16,9 +16,9 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// An instant that was told stands, and so a cancelled booking before it frees nothing. In eight
-// rounds of "book up to 50 s ahead, book 5 more that stay, cancel the others" all that stayed had
-// the same 5 s: 40 went in them, of 6.
+// A promised instant stands, and a cancelled booking before it therefore frees nothing. Once, after
+// eight rounds of "book up to 50 s ahead, book 5 more that stay, cancel the others", all bookings
+// that stayed had the same 5 s. In these 40 events went, and not 6.
 func TestR17_CancelledBookingsDoNotPileUp(t *testing.T) {
 	l, _ := kit.Frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1})
 	var stay []*weir.Reservation
@@ -101,8 +101,8 @@ func TestR17_AllOfTwoBucketsKeepsItsLimit(t *testing.T) {
 	})
 }
 
-// Those who wait for All of two buckets are served in the order in which they came, also after one
-// of them gave up.
+// Callers that wait for All of two buckets are served in the order in which they came, even after
+// one of them gave up.
 func TestR18_AllOfTwoBucketsKeepsTheOrder(t *testing.T) {
 	p := weir.All(weir.TokenBucket{Limit: 2, Per: time.Second}, weir.TokenBucket{Limit: 20, Per: time.Second})
 	bubble(t, p, func(c *crowd) {

@@ -157,7 +157,7 @@ func (o *ordered) play(t *testing.T) {
 			continue
 		}
 		for i, earlier := range c.callers[:j] {
-			// Callers who come while the store has not yet answered one another are none before the other.
+			// Callers that come before the store has answered any of them have no order.
 			if earlier.err == nil && (o.latency == 0 || came[j]-came[i] > 200*ms) {
 				require.LessOrEqual(t, earlier.at, w.at, "%s before %s\n%s", w, earlier, strings.Join(o.steps, "\n"))
 			}

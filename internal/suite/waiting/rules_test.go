@@ -55,7 +55,7 @@ func TestR20_AllOfTwoBucketsAfterCancels(t *testing.T) {
 	}
 }
 
-// R17: whoever is cancelled, those who stay are told instants of their own.
+// R17: the reservations that stay have instants of their own, whichever others are cancelled.
 func TestR17_CancelledReservationsDoNotPileUpThoseThatStay(t *testing.T) {
 	for _, p := range bookable {
 		l, _ := kit.Frozen(p)
@@ -110,8 +110,8 @@ func TestR16_AtTheUnixEpoch(t *testing.T) {
 	})
 }
 
-// Those who wait by policies of their own are a burden to nobody who joins: whoever has to stand behind others asks
-// the store when it is the first.
+// Callers that wait by policies of their own cost joining callers nothing: a caller behind others
+// asks the store only when it has become the first.
 func TestWithPolicyFor_JoiningAsksNoOneElse(t *testing.T) {
 	var asked atomic.Int64
 	mem := new(weir.MemStore)

@@ -123,8 +123,8 @@ func TestTimesToLive(t *testing.T) {
 	})
 }
 
-// A value that has expired is gone, and so is in the end all that the key took up. Meanwhile an old
-// Entry cannot be swapped, and a new one can.
+// An expired value is gone, and in the end so is all the room that the key took up. Until then, an
+// old Entry cannot be swapped, and a new one can.
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	_, js, name := newShared(t)

@@ -224,8 +224,8 @@ func TestP22_InFlightFollowsTheRoundTrip(t *testing.T) {
 	}
 }
 
-// Callers come, give up, and are served at any time: whatever happens, those who stay are served, no bound is
-// passed, and all comes to rest.
+// Callers come, give up, and are served at random times. Callers that stay are served, no bound is
+// exceeded, and the queue comes to rest.
 func TestQueueComesToRest(t *testing.T) {
 	for _, bounds := range [][3]int{{1000, 2, 64}, {5, 2, 3}, {1, 2, 64}, {4, 4, 1}} {
 		q := newQueue(bounds[0])

@@ -39,8 +39,8 @@ var differential = []weir.Policy{
 	weir.SlidingLog{Limit: 3, Per: 1500},
 }
 
-// Every policy's script answers as its decider does, at a resolution of a microsecond, whatever is
-// asked for, also when the clock steps back.
+// Every policy's script answers as its Decider does, at a resolution of a microsecond, for any
+// request, and also when the clock steps back.
 func TestScriptsAnswerAsDecidersDo(t *testing.T) {
 	client := newClient(t)
 	ofType := map[string]int{}

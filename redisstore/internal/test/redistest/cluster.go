@@ -197,8 +197,9 @@ func (n Nodes) AwaitReplicas(tb testing.TB) {
 	n.giveUp(late)
 }
 
-// AwaitReplicated waits until all replicas of the master s have what it holds now. It tells of no more than
-// that: a master answers first and replicates then, and a crash between loses what it has answered.
+// AwaitReplicated waits until all replicas of the master s have what it holds now. Later states may
+// not be replicated: a master answers first and replicates then, and a crash in between loses
+// states that it has answered.
 func (s *Server) AwaitReplicated(replicas int) {
 	s.tb.Helper()
 	role, err := s.role()
