@@ -126,7 +126,7 @@ func (b *bucket) Hold(_ int64, charges []Charge) Hold {
 	return Hold{For: left, Most: b.rate.Events(b.rate.Units(int64(left))), Over: left, Span: b.rate.Ceil(b.full)}
 }
 
-// ahead is what a key may owe without a booking, or a debt, that lies ahead.
+// ahead is how much a key may owe without a debt or a booking for a later instant.
 func (b *bucket) ahead() exact.Uint128 {
 	if b.spaced {
 		return b.rate.Cost(1)
@@ -155,8 +155,8 @@ func (b *bucket) remaining(owed exact.Uint128) int {
 	return 0
 }
 
-// newBucket is a bucket of tokens for a rate that is allowed. Its size is in events, and that of
-// limit if it is zero.
+// newBucket returns a bucket of tokens for a valid rate. Its size is in events; zero stands for
+// limit.
 func newBucket(limit int, per time.Duration, size int) bucket {
 	if size == 0 {
 		size = limit

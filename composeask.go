@@ -98,8 +98,9 @@ func (c *composed) admitPart(state []uint64, i int, now int64) ([]uint64, bool) 
 	}
 }
 
-// charges are those of an ask, as a composed policy needs them: room for those of its leaves, for
-// an ask for events, and nil for a give-back that does not name one of its grants.
+// charges returns the Charges of an ask as a composed policy needs them. If the ask is for events,
+// they have room for the charges of its leaves. For a give-back that does not name one of its
+// grants, they are nil.
 func (c *composed) charges(ask Ask) *[]Charge {
 	switch {
 	case ask.Charges == nil || ask.N == 0:
@@ -112,7 +113,7 @@ func (c *composed) charges(ask Ask) *[]Charge {
 	return ask.Charges
 }
 
-// askCharged is ask where the charges of part i are to be told, or to be given back.
+// askCharged is ask for an ask whose Charges are to be reported, or given back.
 func (c *composed) askCharged(state []uint64, i int, now int64, ask Ask, a *Answer) []uint64 {
 	place := own(c, *ask.Charges, i)
 	told := place // the part may put others in its place

@@ -155,9 +155,9 @@ type giveBack struct {
 	line line.Back // if those who wait are to move up
 }
 
-// giveBack gives back what name returns. Meanwhile no call books in the line of the key. It moves
-// up the waiters behind. With alone it also excludes other calls with bookings to give back,
-// because the events that are free depend on them.
+// giveBack gives back the events that name returns. No call books in the line of the key at the
+// same time. It moves up the waiters behind. With alone it also excludes other calls with bookings
+// to give back, because the events that are free depend on them.
 //
 // It reports whether it asked the store, or found that there is nothing to give back.
 func (k *KeyedLimiter) giveBack(
@@ -187,7 +187,7 @@ func (k *KeyedLimiter) giveBack(
 }
 
 // ofGrant gives back n events of a grant at the instant now of the store. If all later bookings are
-// those of the last run of the line, these are to move up.
+// of the last run of the line, these are to move up.
 func ofGrant(ln *line.Line, g *grant, n int, now int64) giveBack {
 	if b := g.booking(); !b.Apart {
 		if back, ok := ln.BackBefore(b, n, g.counting(n, now)); ok {

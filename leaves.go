@@ -128,7 +128,7 @@ type unit struct {
 	from, to int // its leaves
 }
 
-// units are those of d, whose first leaf has the number from.
+// units returns the units of d, whose first leaf has the number from.
 func units(d Decider, from int) []unit {
 	c, ok := d.(*composed)
 	if !ok || c.tiers {

@@ -127,8 +127,9 @@ func (l Ledger) Expiry() int64 {
 }
 
 // The words of a ledger are its rest; and for each entry the instants of its last grant and of its
-// end, its events, and for each leaf the number of its account and its most. Behind them is the
-// length of what an account that is new has, of others zero, and that: its promise and its words.
+// end, its events, and for each leaf the number of its account and its most. Behind them, a new
+// account has a length, and then its promise and its words. For an account that an earlier entry
+// has, the length is zero.
 
 // open takes a Ledger apart. It reports false if a ledger never writes such words.
 func (g *ledger) open(l Ledger, now int64) bool {

@@ -157,8 +157,8 @@ func untilInstant(now, at int64) time.Duration {
 	return time.Duration(max(at-now, 0))
 }
 
-// charge returns the state of an entry with what it is charged for the events of others, and whether
-// that is anything.
+// charge returns the state of an entry after it is charged for the events of others, and whether it
+// is charged anything.
 func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 	words := split(e.Decider, e.state())
 	for _, u := range units(e.Decider, 0) {

@@ -165,8 +165,8 @@ func (g *ledger) nextEnd(now int64) int64 {
 	return next
 }
 
-// used is how much of a leaf an entry has used up: of what the leaf's account counts, no more than
-// can be of the entry's own events.
+// used is how much of a leaf an entry has used up: the events that the leaf's account counts, but
+// no more than can be the entry's own.
 func (e tally) used(leaf int, now int64) uint64 {
 	if over(e.until, now) {
 		return 0

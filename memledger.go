@@ -8,7 +8,7 @@ import (
 )
 
 // A key that several policies have asked has a Ledger in place of a state. Its entry has the tag of
-// a writer that is no policy, so that nobody finds it who asks without the segment's lock. Its
+// a writer that is no policy. Callers without the segment's lock therefore do not find it. Its
 // words are how many policies the Ledger has, the tags of their writers, and the Ledger's words.
 
 // ledgers is the writer of entries with a ledger. It knows when they expire. No limiter has it, so

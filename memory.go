@@ -114,7 +114,7 @@ func (m *memory) forgetScope(s weak.Pointer[Plan], w *table.Writer) {
 	m.Leave(w)
 }
 
-// newWriter makes the writer of the entries of s, for a table that may know one like it.
+// newWriter makes the writer of the entries of s. The table may already know an equal one.
 func newWriter(s *Plan) *table.Writer {
 	w := &writer{clock: s.clock, policy: s.Policy, decider: s.Decider, words: s.Decider.Words()}
 	w.word, _ = s.Decider.(WordDecider)

@@ -198,9 +198,9 @@ func (a Answer) never() Answer {
 	return a
 }
 
-// count is the answer to an ask of a policy that counts, if room events fit, but for Remaining and
-// the times until there are more. It returns how many events are asked for: of up to N those that
-// fit, or one.
+// count sets the answer of a policy that counts, if room more events fit, except Remaining and the
+// times until there are more. It returns how many events are asked for: of up to N those that fit,
+// or one.
 func (a *Answer) count(ask Ask, limit, room uint64) (n uint64) {
 	n = uint64(max(ask.N, 0))
 	a.Limit = int(limit)

@@ -231,7 +231,7 @@ func (l *logView) take(n uint64) {
 	l.cut()
 	end, words, events := uint64(len(l.state)), uint64(0), uint64(0)
 	if l.total > 0 {
-		// Debts take no more memory than events that fit: those of before count as those of now.
+		// Debts take no more memory than events that fit: earlier events count as events of now.
 		last := l.last()
 		if l.instant(last) == l.now || l.total > l.limit && end-l.head > 2*l.limit {
 			words, events = l.size(last)

@@ -30,8 +30,8 @@ func (s sliding) view(state []uint64, now int64) slidingView {
 // at is the place of the count of sub-window i.
 func (v *slidingView) at(i uint64) *uint64 { return &v.state[1+i%(v.buckets+1)] }
 
-// count is that of sub-window i. One before the epoch wraps around to a number that is later than
-// those known, and so counts nothing.
+// count is the count of sub-window i. The number of a sub-window before the epoch wraps around to
+// one later than those known, which counts nothing.
 func (v *slidingView) count(i uint64) uint64 {
 	if known := v.state[0]; i > known || known-i > v.buckets {
 		return 0
@@ -58,7 +58,7 @@ func (v *slidingView) sum() {
 // room is how many more events fit.
 func (v *slidingView) room() uint64 { return v.limit - min(v.estimate(), v.limit) }
 
-// estimate is that of the events in the window, or the largest number if it is larger.
+// estimate is the estimate of the events in the window, or the largest uint64 if it is larger.
 func (v *slidingView) estimate() uint64 {
 	share := v.leaving
 	if share > 0 && share < math.MaxUint64 {

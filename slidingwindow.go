@@ -124,8 +124,8 @@ func (s sliding) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, true
 }
 
-// Hold implements [Holder]: until the sub-window ends. Within it the estimate of what it has counted
-// only falls.
+// Hold implements [Holder]: events may be held until the sub-window ends. Within it, the estimate
+// of the events that it has counted only falls.
 func (s sliding) Hold(at int64, charges []Charge) Hold {
 	if len(charges) != 1 {
 		return Hold{}

@@ -37,7 +37,8 @@ func (s *LeaseStore) take(ctx context.Context, k *leasedKey, r weir.Request) (we
 	}
 }
 
-// note notes what the store answered to a request that passed, and that was sent then.
+// note records the answer of the store to a request that was passed on to it, and was sent at the
+// instant sent.
 func (k *leasedKey) note(a weir.Answer, sent int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -147,7 +148,7 @@ func (c *call) do(ctx context.Context, ask weir.Ask) (weir.Answer, error) {
 	return c.store.Do(ctx, weir.Request{Plan: c.r.Plan, Key: c.key, Ask: ask})
 }
 
-// ask is what to ask of the store.
+// ask returns the request for the store.
 func (c *call) ask() weir.Ask {
 	c.mu.Lock()
 	defer c.mu.Unlock()

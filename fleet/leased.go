@@ -7,8 +7,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A lease is events of a key that the store has granted and that are not used yet, and what is
-// known since then. Only left and denied change.
+// A lease has the events of a key that the store has granted and that are not used yet, and what
+// the store said of the key then. Only left and denied change.
 type lease struct {
 	hold    weir.Hold
 	sent    int64         // just before the store was asked: all times of hold count from it

@@ -2,9 +2,9 @@ package fleet
 
 import "time"
 
-// A demand is how many events a key is asked for, and what the store had for it. It decides how
-// many events to take and when to ask again, but never whether a request is granted: floats will
-// do.
+// A demand is how many events of a key are asked for, and how many the store had. It decides how
+// many events to take and when to ask again, but never whether a request is granted. Floats are
+// therefore good enough.
 type demand struct {
 	at      int64   // as of when
 	pace    float64 // events in the time that a lease is to last, denied ones included
@@ -41,8 +41,8 @@ func (d *demand) add(n int64, now int64, lasts time.Duration) {
 	d.credit = min(d.credit+float64(n)*d.earns(), maxCredit)
 }
 
-// count counts what was asked for since l was made, or was counted last. It requires that k.mu is
-// held.
+// count counts the events that were asked for since l was made, or since the last count. It
+// requires that k.mu is held.
 func (k *leasedKey) count(l *lease, left int) {
 	asked := l.size - int64(left) + l.denied.Load()
 	if asked > k.counted {

@@ -26,8 +26,8 @@ type leasedKey struct {
 	watched
 }
 
-// A flight is a call of the store for a key. There is one at a time. The others that come meanwhile
-// wait until it has landed. They then share what it has brought, or go on the next one.
+// A flight is a call of the store for a key. There is one at a time. Requests that come meanwhile
+// wait until it has landed. They then share the events that it has brought, or go on the next one.
 type flight struct {
 	landed chan struct{} // closed when it has
 	err    error         // for all who wait; set before
@@ -156,7 +156,7 @@ func (k *leasedKey) alone(ctx context.Context) (*flight, error) {
 
 var errNoReply = errors.New("weir: the store behind the Lease panicked or ended its goroutine")
 
-// land ends a flight. Others who wait for it get err, if it is not nil.
+// land ends a flight. Other callers that wait for it get err, if it is not nil.
 func (k *leasedKey) land(f *flight, failed bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

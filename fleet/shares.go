@@ -164,8 +164,8 @@ func (m Membership) check() error {
 	return nil
 }
 
-// A place is what this process had among the members, until the instant end in real time. Its share
-// of a policy is the smaller, the larger the index and the number of members are.
+// A place is the place that this process had among the members, until the instant end in real time.
+// The larger the index and the number of members are, the smaller is its share of a policy.
 type place struct {
 	index, members int // none if members is 0
 	end            int64

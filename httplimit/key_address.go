@@ -33,9 +33,9 @@ type ClientIP struct {
 	Proxies []netip.Prefix
 
 	// Hops is the number of proxies that are trusted whatever their address. It is for proxies
-	// whose addresses are not known: with 1, the other end of the connection is a trusted proxy,
-	// with 2, also the one in front of it. Every request must come through all of them. A client
-	// that can bypass one chooses its key.
+	// whose addresses are not known. With 1, the other end of the connection is a trusted proxy.
+	// With 2, so is the proxy in front of that one. Every request must come through all of them. A
+	// client that can bypass one chooses its key.
 	Hops int
 
 	// Skip are the prefixes of clients that are not limited: for them, a KeyFunc returns [ErrSkip].
@@ -45,12 +45,12 @@ type ClientIP struct {
 	// are the prefixes that your own translators use, such as one in 64:ff9b:1::/48 (RFC 8215).
 	// RFC 6052 allows 32, 40, 48, 56, 64 and 96 bits.
 	//
-	// Only keys are made of the IPv4 address. Proxies and Skip are compared with the IPv6 address.
+	// The IPv4 address is used only for keys. Proxies and Skip are compared with the IPv6 address.
 	NAT64 []netip.Prefix
 }
 
-// Key returns the key of a client at addr, for a KeyFunc that finds the address in a way of its
-// own. It returns ErrSkip if addr is in Skip. It fails if addr or a field of c is not valid.
+// Key returns the key of a client at addr. Use it in a KeyFunc of your own that finds the address.
+// It returns ErrSkip if addr is in Skip. It fails if addr or a field of c is not valid.
 func (c ClientIP) Key(addr netip.Addr) (string, error) {
 	p, err := c.prepare()
 	if err != nil {

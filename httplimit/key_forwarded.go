@@ -55,9 +55,9 @@ func (c ClientIP) ForwardedHeader() KeyFunc {
 // field of its own, such as CF-Connecting-IP, True-Client-IP or X-Real-IP. If the other end of the
 // connection is a trusted proxy, the key is the address in the field.
 //
-// In all other cases the key is the address of the other end: if that is not a trusted proxy, if
-// the field is missing, if there are several, and if it contains something other than an address.
-// A request that bypasses the proxies is limited by its own address. Every request is limited.
+// In all other cases the key is the address of the other end: if that is not a trusted proxy, or if
+// the field is missing, comes more than once, or contains something other than an address. A
+// request that bypasses the proxies is limited by its own address. Every request is limited.
 //
 // The proxies must replace the field that a client sends. With several proxies in a row, no request
 // may bypass the one that writes it.
@@ -88,8 +88,8 @@ func (c ClientIP) HeaderIP(name string) KeyFunc {
 	}
 }
 
-// trusts reports whether to believe what the proxy at h writes. i is the number of proxies that the
-// request came through after it.
+// trusts reports whether the proxy at h is trusted. i is the number of proxies that the request
+// came through after it.
 func (c *clients) trusts(h hop, i int) bool {
 	return i < c.hops || contain(c.proxies, h.addr)
 }

@@ -21,7 +21,7 @@ import (
 // The client has no contexts. Its own timeout ends each command.
 type register struct{ client Client }
 
-// errNoCAS is what a server without CAS numbers does. It would take every CompareAndSwap.
+// errNoCAS is the error for a server without CAS numbers. It would accept every CompareAndSwap.
 var errNoCAS = errors.New("the server has no CAS numbers, must run without the flag -C")
 
 // Get implements [casstore.Register].
@@ -39,8 +39,8 @@ func (r *register) Get(_ context.Context, key string) (casstore.Entry, error) {
 	return casstore.Entry{Value: item.Value, Version: item.CasID}, nil
 }
 
-// Swap implements [casstore.Register]. It does not tell what the key holds: memcached does not
-// either.
+// Swap implements [casstore.Register]. It does not tell what the key holds, because memcached does
+// not tell that.
 func (r *register) Swap(
 	_ context.Context, key string, old casstore.Entry, value []byte, keep time.Duration,
 ) (now casstore.Entry, ok bool, err error) {

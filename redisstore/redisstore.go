@@ -41,8 +41,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/remote"
 )
 
-// A Client sends commands. The clients of go-redis are Clients: *[redis.Client], also for a
-// failover with Sentinel, *[redis.ClusterClient], *[redis.Ring] and [redis.UniversalClient]. A
+// A Client sends commands. The clients of go-redis are Clients: *[redis.Client], including one for
+// a failover with Sentinel, *[redis.ClusterClient], *[redis.Ring] and [redis.UniversalClient]. A
 // [redis.Pipeliner] is not suitable: it keeps commands until they are executed by another call.
 type Client interface {
 	Process(ctx context.Context, cmd redis.Cmder) error

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A bounded is limiters of one name and policy, each with its own store on one backend, and what
-// they were granted.
+// A bounded has limiters of one name and policy, each with its own store on one backend, and the
+// events that they were granted.
 type bounded struct {
 	*env
 	policy   weir.Policy
@@ -49,8 +49,8 @@ func (b *bounded) key(name string) *boundedKey {
 	return k
 }
 
-// would returns the answer of the policy alone, some time ago, to an ask for n events. None of them
-// is counted, but all that was granted until now.
+// would returns the answer of the policy alone, some time ago, to an ask for n events. The n events
+// are not counted. All events granted until now are.
 func (b *bounded) would(key string, n int, ago time.Duration) weir.Answer {
 	_, a, _, err := b.model.states[key].Decide(b.model.rules[0], b.now()-int64(ago), weir.Ask{N: n})
 	if err != nil {

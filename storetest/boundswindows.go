@@ -60,7 +60,7 @@ func fitWindows(all []grant, limit int, per int64) bool {
 	return false
 }
 
-// atInstants returns grants with those of one instant as one.
+// atInstants returns the grants with all grants of one instant added up.
 func atInstants(all []grant) []grant {
 	var grants []grant
 	for _, g := range all {

@@ -33,12 +33,12 @@ func New() (s Seeds) {
 	return Of(words)
 }
 
-// Of returns the seeds of which [Seeds.Words] has returned the words.
+// Of returns the seeds whose words [Seeds.Words] has returned.
 func Of(words [Words]uint64) Seeds {
 	return Seeds{half(words[:3]), half(words[3:])}
 }
 
-// Words returns all that there is to know of s.
+// Words returns s as words, for [Of].
 func (s *Seeds) Words() (words [Words]uint64) {
 	copy(words[:], s[0][:])
 	copy(words[3:], s[1][:])

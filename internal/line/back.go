@@ -35,8 +35,9 @@ func (ln *Line) Alone(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// BackBefore gives back n events of b, of which counting still count. It is for a booking that all
-// those of the last run follow, and no others. These are to move up. It reports false if others do.
+// BackBefore gives back n events of b, of which counting still count. It is for a booking that is
+// followed by all bookings of the last run, and by no others. The bookings of the run are to move
+// up. It reports false if other bookings follow.
 func (ln *Line) BackBefore(b Booking, n, counting int) (back Back, ok bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()

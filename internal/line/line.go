@@ -5,7 +5,7 @@
 // answered; it returns turns. All instants are nanoseconds since the Unix epoch. They are by the
 // clock of the limiter, unless a comment says that they are by the clock of the store.
 //
-// Its tests compare a line with a slice of instants, and play scripts of who comes and goes.
+// Its tests compare a line with a slice of instants, and play scripts of callers that come and go.
 package line
 
 import (

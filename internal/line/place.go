@@ -57,7 +57,7 @@ func (ln *Line) asks(w *Waiter, at int64) {
 	}
 }
 
-// A Reply is what the store has answered to a waiter that waiting can help.
+// A Reply is the store's answer to a waiter that is granted, or may be granted later.
 type Reply struct {
 	Granted bool
 	Booking               // if it is granted
@@ -106,8 +106,8 @@ func (w *Waiter) Place(r *Reply) (waits bool) {
 	return true
 }
 
-// Together lets those who wait to ask the store do so at once, and not one after the other, because
-// the store fails.
+// Together lets all waiters that are to ask the store do so at once, and not one after the other,
+// because the store fails.
 func (ln *Line) Together() {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()

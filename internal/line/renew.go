@@ -2,9 +2,10 @@ package line
 
 import "math"
 
-// Unbook takes their places from the waiters of the last run, which are given new turns, and returns
-// what they had booked. It reports false if none has booked. The store is asked to free it, and then
-// Freed is called; if it fails, they keep their places. An activity of kind Renewing is under way.
+// Unbook takes the places from the waiters of the last run, which are to get new turns, and returns
+// the events that they had booked. It reports false if none has booked. The caller then asks the
+// store to free these events, and calls Freed. If the store fails, the waiters keep their places.
+// An activity of kind Renewing is under way.
 func (ln *Line) Unbook() (back Back, ok bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()

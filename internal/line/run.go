@@ -2,13 +2,13 @@ package line
 
 import "github.com/weir-go/weir/internal/exact"
 
-// A Policy is what decides on bookings. A line only compares it with others.
+// A Policy decides on bookings. A line only compares it with other policies.
 type Policy interface {
 	// Equal reports whether another always decides in the same way.
 	Equal(other Policy) bool
 
-	// Follows reports whether its bookings are paid for in the same way as those of another, which
-	// may have other numbers.
+	// Follows reports whether its bookings are paid for in the same way as the bookings of other.
+	// The numbers of the two policies may differ.
 	Follows(other Policy) bool
 }
 

@@ -45,9 +45,9 @@ func (ln *Line) pass(now int64) {
 	}
 }
 
-// MayBook reports whether w, which is to ask, may book by p. By another policy than the waiters
-// ahead it could book before them, and those of them that leave could not give their places back.
-// It then asks when they have gone.
+// MayBook reports whether w, which is to ask, may book by p. If its policy differs from that of the
+// waiters ahead, it could book before them, and waiters ahead that leave could not give their
+// places back. It then asks when they have gone.
 func (w *Waiter) MayBook(p Policy) bool {
 	ln := w.line
 	ln.mu.Lock()

@@ -172,7 +172,7 @@ func (r *Reader) next(n int) ([]byte, error) {
 	return r.buf[r.at-n : r.at], nil
 }
 
-// drop makes room for what is read next.
+// drop makes room for the bytes that are read next.
 func (r *Reader) drop() {
 	r.sum.Write(r.buf[:r.at])
 	r.buf = r.buf[:copy(r.buf, r.buf[r.at:])]

@@ -27,8 +27,8 @@ import (
 const (
 	magic = "weirkeys"
 
-	// version is of all that a file holds. It must be raised when the meaning of a policy's words,
-	// of a ledger's, or of the hash of a key changes.
+	// version is the version of the whole format. It must be raised when the meaning of a policy's
+	// words, of a ledger's words, or of the hash of a key changes.
 	version = 1
 )
 

@@ -75,7 +75,7 @@ func (w *Writer) words(words []uint64) {
 	}
 }
 
-// flush passes on what there is if it is at least so many bytes.
+// flush passes on the buffered bytes if they are at least least.
 func (w *Writer) flush(least int) error {
 	if w.err == nil && len(w.buf) >= least {
 		w.sum.Write(w.buf)

@@ -8,7 +8,7 @@ type Content struct {
 	Words []uint64
 }
 
-// Add makes an entry for h with a copy of c, where there is none. It fails if there is no room for
+// Add makes an entry for h, which has none yet, with a copy of c. It fails if there is no room for
 // it. It requires that s is locked, and not full.
 func (t *Table) Add(s *Segment, h Hash, c Content) bool {
 	if !t.reserve(h) {
@@ -75,7 +75,7 @@ func (t *Table) keep(c Content) uint64 {
 	return t.slab.add(c.Words)
 }
 
-// release frees what an entry of w referred to that is no more.
+// release frees what a removed entry of w referred to.
 func (t *Table) release(w *Writer, state uint64) {
 	if !w.Single {
 		for _, tag := range w.Owner.Tags(t.slab.get(state)) {

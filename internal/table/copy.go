@@ -10,11 +10,11 @@ type Copy struct {
 }
 
 // All returns the entries that have not expired, in no order. Callers need no lock, and may take
-// their time with each entry. Others go on meanwhile: a segment is locked while the hashes in it are
-// listed, 5,000 at most, and while an entry is copied.
+// their time with each entry. Other callers of the table are hardly delayed: a segment is locked
+// only while its hashes are listed, 5,000 at most, and while an entry is copied.
 //
-// Of an entry that is there all the time, the sequence has one state, which the entry had while the
-// sequence was read. An entry that comes or goes meanwhile may be in it or not.
+// If an entry is there all the time, the sequence has one state of it, which the entry had while
+// the sequence was read. An entry that comes or goes meanwhile may be in it or not.
 func (t *Table) All() iter.Seq[Copy] {
 	return func(yield func(Copy) bool) {
 		var hashes []Hash

@@ -7,7 +7,7 @@ const (
 	markMask    = overflowBit | tagMask
 )
 
-// A Hash identifies a key, and tells who asks for it. It must be made with secret seeds. An
+// A Hash identifies a key, and the Writer that asks for it. It must be made with secret seeds. An
 // attacker then cannot make two keys that share it. By chance, two of a billion keys do with a
 // probability of 10^-14.
 type Hash struct {
@@ -19,12 +19,12 @@ type Hash struct {
 // the [Writer] that asks.
 func NewHash(a, b, tag uint64) Hash { return Hash{a: a | 1, b: b&^markMask | tag} }
 
-// SavedHash returns the Hash of which [Hash.Saved] has returned the words. It reports false if no
-// Hash has these.
+// SavedHash returns the Hash whose words [Hash.Saved] has returned. It reports false if no Hash has
+// these words.
 func SavedHash(a, b uint64) (h Hash, ok bool) { return Hash{a, b}, a&1 == 1 && b&tagMask == 0 }
 
-// Saved returns what [SavedHash] makes the same Hash of, in another process, too. It does not have
-// the tag, which means nothing there.
+// Saved returns the words from which [SavedHash] makes the same Hash, also in another process. They
+// do not include the tag, which means nothing there.
 func (h Hash) Saved() (a, b uint64) { return h.a, h.b &^ tagMask }
 
 // IsOverflow reports whether h is of an entry that stands for all keys without one.

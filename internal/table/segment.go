@@ -7,9 +7,9 @@ const (
 	minSlots  = 4       // of a segment
 	maxSlots  = 6 << 10 // 150 kB: to divide one takes some 300 µs, most of it page faults
 
-	// churnSlots is what a segment grows to that fills up with keys which do not stay. With fewer
-	// slots it is replaced more often: with 16, every 13 calls. Half of it is a size that a growing
-	// segment has.
+	// churnSlots is the size to which a segment grows that fills up with keys which do not stay.
+	// With fewer slots it would be replaced more often: with 16, every 13 calls. Half of churnSlots
+	// is a size that a growing segment has.
 	churnSlots = 224
 )
 
@@ -77,8 +77,9 @@ func (s *Segment) Lookup(h Hash) *Entry {
 	}
 }
 
-// slot is where an entry goes, for which there is no live one: to one that had just this h, so that
-// keys which are dropped and come again take no further slots, or else to an empty one.
+// slot returns the slot for an entry of h, which has no live one. This is a slot that had the same
+// h before, or else an empty one. Keys that are dropped and come again therefore take no further
+// slots.
 func (s *Segment) slot(h Hash) *Entry {
 	for i := s.start(h.a); ; {
 		e := &s.entries[i]
@@ -91,8 +92,8 @@ func (s *Segment) slot(h Hash) *Entry {
 	}
 }
 
-// insert puts in an entry, for which there must be no live one, and a slot. It requires that s.mu
-// is held.
+// insert adds an entry for h. It requires that h has no live entry, that there is a slot, and that
+// s.mu is held.
 func (s *Segment) insert(h Hash, state uint64) {
 	e := s.slot(h)
 	e.b.Store(h.b)

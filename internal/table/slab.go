@@ -111,8 +111,8 @@ func (s *slab) withRoom(r Ref, started int) (Ref, []uint64) {
 	return moved, s.get(moved)
 }
 
-// update makes state, which a decision made of the block at r, that block's content. It returns
-// where it is now, for it moves where it has outgrown the block or uses little of it.
+// update replaces the content of the block at r by state, which a decision made from it. It returns
+// the place of the state: the state moves if it has outgrown the block, or uses little of it.
 func (s *slab) update(r Ref, block, state []uint64) Ref {
 	n, size := len(state), cap(block)
 	if n > 0 && &state[0] == &block[:1][0] && (n > size/4 || size <= 8) {

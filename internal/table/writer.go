@@ -19,7 +19,7 @@ type Writer struct {
 	uses atomic.Int64 // of Join and Use, and entries that are alive
 }
 
-// An Owner knows what a Table cannot know of a Writer. The user of the Table implements it.
+// An Owner tells the Table what it cannot know of a Writer. The user of the Table implements it.
 type Owner interface {
 	// ID returns a comparable value, always the same. Owners of equal IDs may read each other's words.
 	ID() any

@@ -67,7 +67,7 @@ func (r *Reader) Kind(names []string) int {
 // At returns the place of the next word, for [Reader.FailFrom].
 func (r *Reader) At() int { return r.at }
 
-// FailFrom keeps the error that what was read since a place is at fault.
+// FailFrom keeps an error for the text that was read since a place.
 func (r *Reader) FailFrom(place int, fault string) {
 	if r.err == nil {
 		r.failAt(place, r.text[place:r.last], fault)

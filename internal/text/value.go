@@ -57,8 +57,8 @@ func (o oneOf[T]) Set(word string) (must string) {
 	return anyOf(words)
 }
 
-// Whole is the value of a whole number of digits. what is what the number means, for errors. The
-// default, zero, may be left out.
+// Whole is the value of a whole number in digits. what names the number in errors. The default,
+// zero, may be left out.
 func Whole(field *int, what string) Value { return number{field, 0, "a whole number: " + what} }
 
 type number struct {
@@ -91,7 +91,7 @@ func parseCount(s string) (int, bool) {
 	return int(n), err == nil
 }
 
-// Word is the value of a word that is not empty. what is what it is, for errors.
+// Word is the value of a word that is not empty. what names the word in errors.
 func Word(field *string, what string) Value { return word{field, what} }
 
 type word struct {

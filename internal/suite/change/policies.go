@@ -131,8 +131,8 @@ func sameRate(l int, per time.Duration, m int, qer time.Duration) bool {
 	return int64(l)*int64(qer) == int64(m)*int64(per)
 }
 
-// join returns the policy with the larger numbers of two that count alike. It could have granted
-// alone what both grant together.
+// join returns a policy with the larger numbers of two policies that count alike. Alone, it could
+// have granted all that both grant together.
 func join(p, q tree) tree {
 	if p.form != leaf {
 		parts := make([]tree, len(p.parts))

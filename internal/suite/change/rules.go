@@ -107,8 +107,8 @@ func r20BooksAlone(w *world, a *answer) string {
 	return ""
 }
 
-// When the states of all grants are over, and the policy's own span has passed since it asked first
-// after the last of them, it grants what it grants to a new key. Denied asks and looks do not
+// When the states of all grants are over, and the policy's own span has passed since its first ask
+// after the last grant, the policy grants what it grants to a new key. Denied asks and looks do not
 // prolong that.
 func r14ShutsNoKey(w *world, a *answer) string {
 	l := w.ledger(a.Step)

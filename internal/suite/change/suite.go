@@ -11,10 +11,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A Suite says on what trials run, and for how long.
+// A Suite says on which stores trials run, and for how long.
 type Suite struct {
-	// New makes an empty store. The clock is that of its limiters; one that decides by a clock of its own has to
-	// follow it. It is called several times a trial.
+	// New makes an empty store. The clock is that of its limiters. A store that decides by a clock
+	// of its own has to follow that clock. It is called several times a trial.
 	New func(clock weir.Clock) weir.Store
 
 	// Name, if not nil, makes a new name for the limiters, where New returns stores that share what they keep.

@@ -35,8 +35,8 @@ func (k *Key) Take(now int64, n int) weir.Result { return k.Ask(now, weir.Ask{N:
 // Look asks for none.
 func (k *Key) Look(now int64) weir.Result { return k.Take(now, 0) }
 
-// Fill takes all that there is, of one part after the other if each has its own, and returns how
-// much that was; -1 if some of it was denied.
+// Fill takes all events that there are, from one part after the other if each part has its own, and
+// returns their number. It returns -1 if some of them were denied.
 func (k *Key) Fill(now int64) int {
 	sum := 0
 	for n := k.Look(now).Remaining; n > 0; n = k.Look(now).Remaining {

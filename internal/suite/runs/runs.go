@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Long returns all in a long run, and else part of it. It reads the environment when it is called:
-// what is read before the tests start is none that go test knows of, and it would then show the
+// Long returns all in a long run, and else part of it. It reads the environment when it is called.
+// go test does not notice variables that are read before the tests start, and would then show the
 // cached result of a short run for a long one.
 func Long[T any](all, part T) T {
 	if os.Getenv("WEIR_LONG") != "" {

@@ -12,7 +12,7 @@ import (
 // are paid a microsecond.
 //
 // The deciders count in other units: 1/nsDen ns, for a rate of one event each num/nsDen ns in
-// lowest terms. A unit of the script is scale of theirs.
+// lowest terms. A unit of the script is scale units of the Decider.
 type bucket struct {
 	den, each    uint64
 	nsDen, scale uint64

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/casstore"
 )
 
-// A register is what package casstore swaps values in, for decisions that no script makes. It
-// translates: a state that a script can go on from is in the script's form in Redis.
+// A register is the casstore.Register for decisions that no script makes. It translates: a state
+// that a script can go on from is in the script's form in Redis.
 //
 // If a state is ahead of the clock, a server with another clock left it. The state goes on by that
 // clock, and recovers as it would have there.
@@ -66,9 +66,9 @@ func (r register) swap(ctx context.Context, key, old, raw string, keep time.Dura
 	return r.run(ctx, Call{Script: r.scripts.swap, Key: key, Args: [4]any{old, raw, strconv.FormatInt(life, 10)}})
 }
 
-// raw returns what stands in Redis for a value that was left at the instant latest by its own
-// clock: in the form of the script if that can go on from it, or the kind, latest, ahead, and the
-// value.
+// raw returns the bytes in Redis for a value that was left at the instant latest by its own clock.
+// If the script can go on from the value, they are in the script's form. Otherwise they are the
+// kind, latest, ahead, and the value.
 func (r register) raw(value []byte, latest, ahead int64) string {
 	if ahead == 0 {
 		if p, words, ok := r.cas.DecodeState(value); ok {

@@ -15,8 +15,8 @@ import (
 )
 
 // A Maker makes a store with a client of its own for the servers at the addresses: one server, or
-// nodes of a Cluster. The client is as that of users who set none of its options, but waits for replies
-// as long as [Patience]. The store leaves it to contexts to end a call, unless an option says otherwise: a
+// nodes of a Cluster. The client has its default options, but waits for replies as long as
+// [Patience]. The store leaves it to contexts to end a call, unless an option says otherwise: a
 // machine under load is no fault.
 type Maker func(tb testing.TB, addrs []string, opts ...Option) weir.Store
 
@@ -128,7 +128,7 @@ func Allocations(t *testing.T, m Maker, most float64) {
 	}
 }
 
-// allocsPerRun is how often f allocates, without what the client does by the way when it is new.
+// allocsPerRun is how often f allocates, without the allocations of a client that is new.
 func allocsPerRun(f func()) float64 {
 	return min(testing.AllocsPerRun(500, f), testing.AllocsPerRun(500, f), testing.AllocsPerRun(500, f))
 }

@@ -99,8 +99,8 @@ func LostRepliesOfAnUnknownScript(t *testing.T, m Maker) {
 	}
 }
 
-// FaultsInTraffic checks that of commands which are sent together each is executed once, be it that the server
-// forgets the scripts, and at most once where connections are lost.
+// FaultsInTraffic checks commands that are sent together. Each is executed once, even if the server
+// forgets the scripts, and at most once if connections are lost.
 func FaultsInTraffic(t *testing.T, m Maker) {
 	server := redistest.Single(t)
 	proxies := []*redistest.Proxy{redistest.NewProxy(t, server.Addr())}

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// SingleServer checks a store that was told that there is one server.
+// SingleServer checks a store with the option WithSingleServer.
 func SingleServer(t *testing.T, m Maker) {
 	single := func(tb testing.TB, addrs []string, opts ...Option) weir.Store {
 		return m(tb, addrs, append(opts, func(c *remote.Config) { c.SingleServer = true })...)
@@ -62,8 +62,8 @@ func scriptsOf(tb testing.TB, server *redistest.Server) (n int) {
 	return n
 }
 
-// foreignKeys checks that keys which hold something else, or which the user may not use, don't concern those that
-// are asked for together with them.
+// foreignKeys checks that keys which hold something else, or which the user may not use, don't
+// affect other keys in the same command.
 func foreignKeys(t *testing.T, m Maker) {
 	server := redistest.Single(t)
 	server.MustDo("ACL", "SETUSER", "default", "resetkeys", "~weir:1:{mine:*")

@@ -111,10 +111,10 @@ func (s *Server) role() ([]any, error) {
 	return role, err
 }
 
-// Masters are those that are up and take themselves for masters.
+// Masters returns the servers that are up and take themselves for masters.
 func (n Nodes) Masters() Nodes { return n.withRole("master") }
 
-// Replicas are those that are up and take themselves for replicas.
+// Replicas returns the servers that are up and take themselves for replicas.
 func (n Nodes) Replicas() Nodes { return n.withRole("slave") }
 
 func (n Nodes) withRole(name string) Nodes {
