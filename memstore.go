@@ -13,10 +13,9 @@ import (
 // of limiters. Give each a name. It must not be copied after first use, and is safe for concurrent
 // use.
 //
-// It has no goroutine and needs no closing. Memory follows the keys in use. Later calls drop
-// expired keys, a few at a time. Any call does so, for new and for known keys. An expired key may
-// stay for a while, because it may come back. If a million keys come once, four million calls for
-// other keys drop them all.
+// It has no goroutine and needs no closing. Memory follows the keys in use. Each later call, for a
+// new or a known key, drops a few expired keys. An expired key may stay for a while, because it may
+// come back. If a million keys come once, four million calls for other keys drop them all.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.
