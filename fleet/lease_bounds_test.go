@@ -36,7 +36,8 @@ type leasing struct {
 	shared *weir.MemStore
 }
 
-// What several callers ask for is not added up to a number below zero, which would be given back.
+// The requests of several callers do not add up to a number below zero. The store would take that
+// for a give-back.
 func TestR9_LeasesOfLargeLimits(t *testing.T) {
 	for _, limit := range []int{math.MaxInt, math.MaxInt / 2} {
 		kit.EachInBubble(t, []weir.Policy{

@@ -36,8 +36,8 @@ func scriptArgs(q quota) []string {
 	return []string{fmt.Sprint(float64(q.per.Microseconds()) / float64(q.limit)), fmt.Sprint(q.per.Microseconds())}
 }
 
-// farContenders are who is measured at a distance. The first is the one that the others are compared with. What
-// is degraded counts into the number.
+// farContenders returns the contenders that are measured at a distance. The others are compared
+// with the first. degraded counts the answers that are Degraded.
 func farContenders(degraded *atomic.Int64) []contender {
 	return []contender{
 		{name: "plain script, rueidis", open: openScriptRueidis},

@@ -119,8 +119,8 @@ func TestCluster(t *testing.T) {
 	t.Run("failover", c.failover)
 }
 
-// What one process has counted or forgotten, all others see at once, whichever server they are
-// connected to.
+// When one process has counted events of a key or forgotten it, all others see that at once,
+// whichever server they are connected to.
 func (c *cluster) reads(t *testing.T) {
 	var all []*weir.KeyedLimiter
 	for _, s := range c.newStores(t, "reads") {
