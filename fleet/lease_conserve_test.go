@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,11 +37,11 @@ func TestLease_ReleaseGivesBackTwoGrants(t *testing.T) {
 	kit.EachInBubble(t, append(windows, leasedPolicies[6]), func(t *testing.T, p weir.Policy) {
 		ctx := context.Background()
 		shared := new(weir.MemStore)
-		var take int // by another process, before each call of the store
+		var take atomic.Int64 // by another process, before each call of the store
 		other := weir.Must(weir.New(p, weir.WithStore(shared)))
 		l := newLeased(p, kit.StoreFunc(func(c context.Context, r weir.Request) (weir.Answer, error) {
-			if take > 0 && r.N > 0 {
-				_, _, err := other.TakeUpTo(ctx, "k", take)
+			if n := take.Load(); n > 0 && r.N > 0 {
+				_, _, err := other.TakeUpTo(ctx, "k", int(n))
 				require.NoError(t, err)
 			}
 			return shared.Do(c, r)
@@ -52,9 +53,9 @@ func TestLease_ReleaseGivesBackTwoGrants(t *testing.T) {
 		held := l.lease.Held(l.plan, "k")
 		require.Positive(t, held)
 		remaining := l.look(t).Remaining
-		take = remaining - 5 // the store has 5 left then
+		take.Store(int64(remaining - 5)) // the store has 5 left then
 		r := kit.Take(t, l.KeyedLimiter, "k", held+20)
-		take = 0
+		take.Store(0)
 		require.False(t, r.Allowed, "%+v", r)
 		require.NoError(t, l.lease.Release(ctx))
 		var parts []weir.Result
