@@ -26,9 +26,9 @@ type Holder interface {
 }
 
 // A Hold is for implementers of policies and stores. It says for how long granted events may be
-// held before they are used. All its times start at the grant. A store that holds events starts
-// them before its request, by a clock that runs as fast as that of the shared store. The times then
-// end early rather than late.
+// held before they are used. All its times start at the grant. A store that holds events counts
+// these times from before its request, by a clock that runs as fast as the shared store's. The
+// times then end early rather than late.
 //
 // The zero Hold is for events that must be used at once.
 type Hold struct {

@@ -10,8 +10,9 @@ import (
 // counted: after a change of policy, or if limiters of one name have different policies. The zero
 // Ledger is that of a new key.
 //
-// A store may find a state that another policy than that of the request has written. It then makes
-// a Ledger of that state, calls [Ledger.Decide], and keeps the Ledger that this returns.
+// A store may find a state that was not written by the policy of the request, but by another one.
+// It then makes a Ledger of that state, calls [Ledger.Decide], and keeps the Ledger that this
+// returns.
 //
 // The rules of a Ledger:
 //
@@ -55,7 +56,7 @@ func (r Rule) same(s Rule) bool {
 }
 
 // Decide decides on ask by a rule. It returns the Ledger that the store must keep, and whether it
-// differs from l. The error is that of [CheckState].
+// differs from l. The error is an error of [CheckState].
 func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, changed bool, err error) {
 	if len(l.By) == 0 || l.Plain && by.same(l.By[0]) {
 		return l.decidePlain(by, now, ask)

@@ -66,8 +66,8 @@ type Limiter interface {
 	//     given back, if the store takes it back within a second.
 	//   - The error of the store: it failed.
 	//
-	// The first three count nothing. They come at once, unless they depend on other waiters. The
-	// error of Wait wraps the one above. Test it with errors.Is.
+	// The first three count nothing. They come at once, unless they depend on other waiters. Wait's
+	// error wraps one of these errors. Test it with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -165,8 +165,8 @@ func WithStore(s Store) Option {
 // WithClock sets the clock, for tests. A store with a clock of its own decides by that one.
 //
 // [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] compare the deadline of their context with this
-// clock. Contexts of package context use the real time. They fit a clock that is near it, as in a
-// testing/synctest bubble.
+// clock. Contexts of package context use real time. They fit a clock that shows nearly the same
+// time, as in a testing/synctest bubble.
 func WithClock(c Clock) Option {
 	return func(k *KeyedLimiter) error {
 		if c == nil {

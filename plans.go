@@ -71,9 +71,9 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 // Waiters get new turns at once, in the same order. If the new policy is faster, their turns come
 // sooner. A Wait fails if the new policy can never grant its events, or has no room in its queue.
 //
-// If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps that of
-// the store or of ctx. The policy is then changed, but some waiters have kept their old turns, or
-// failed with that error.
+// If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps an error
+// of the store or of ctx. The policy is then changed, but some waiters have kept their old turns,
+// or failed with that error.
 func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade

@@ -50,8 +50,8 @@ func Shadow(l Limiter, observe func(Refusal)) *Shadowed {
 	return &Shadowed{limiter: l, observe: observe}
 }
 
-// Enforce sets the share of the keys for which requests are really refused, from 0 to 1. It is 0 at
-// first, and may be changed at any time. Only the key and the share decide whether a key is
+// Enforce sets the share of the keys for which requests are really refused, from 0 to 1. The share
+// is 0 at first, and may be changed at any time. Only the key and the share decide whether a key is
 // enforced. All processes therefore enforce the same keys, and a larger share includes all keys of
 // a smaller one. A share outside of that range is an error.
 func (s *Shadowed) Enforce(share float64) error {
@@ -72,8 +72,8 @@ func (s *Shadowed) Allow(key string) bool {
 	return !enforced
 }
 
-// Take implements [Limiter]. If the limiter denied but the key is not enforced, the Result is that
-// of the limiter, with Allowed set and a RetryAfter of 0. After an error, the Result is zero, with
+// Take implements [Limiter]. If the limiter denied but the key is not enforced, the Result is the
+// limiter's, with Allowed set and a RetryAfter of 0. After an error, the Result is zero, with
 // Allowed set.
 func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) {
 	return s.take(ctx, key, n, s.enforces(key))

@@ -125,8 +125,8 @@ var (
 // flight, and need not be closed.
 //
 // A Swap is sent once for a decision. If it fails, it is not known whether the events were counted.
-// They are never counted twice. A caller whose context ends gets an error that wraps that of the
-// context. The error says whether the events may have been counted.
+// They are never counted twice. A caller whose context ends gets an error that wraps the context's
+// error. The error says whether the events may have been counted.
 type Store struct {
 	limiters weir.Limiters
 	register Register

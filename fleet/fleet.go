@@ -1,5 +1,5 @@
 // Package fleet has stores that stand in front of a shared store: a store that processes share,
-// such as that of module redisstore. They bridge its outages and reduce its load:
+// such as the one of module redisstore. They bridge its outages and reduce its load:
 //
 //   - [Fallback] asks a second store while the shared one fails or is slow. With a [weir.MemStore]
 //     as the second, each process then limits by itself. Take it in nearly every service. Without

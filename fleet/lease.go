@@ -55,7 +55,7 @@ type LeaseOptions struct {
 //     since. Other processes may have used more.
 //   - RetryAfter of a denial is the time until this process asks s again. That request may be
 //     denied, too.
-//   - DecidedBy is that of the last answer of s.
+//   - DecidedBy is taken from the last answer of s.
 //
 // A denial may also be early: another process may hold events that it does not use. They come back
 // when it gives them back, or within a fraction of the policy's Per.
@@ -234,8 +234,8 @@ func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, e
 // Events of a [weir.TokenBucket] are not given back. The bucket earns them again, within the time
 // in which it is filled.
 //
-// The only error is that of ctx. Errors of give-backs go to Report, as at other times. Events that
-// were not given back stay charged until their window ends. Release may be called again.
+// The only error is the error of ctx. Errors of give-backs go to Report, as at other times. Events
+// that were not given back stay charged until their window ends. Release may be called again.
 func (s *LeaseStore) Release(ctx context.Context) error {
 	if s.fault != nil {
 		return s.fault

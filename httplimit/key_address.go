@@ -13,7 +13,7 @@ import (
 //
 // A key has one of the forms 192.0.2.1, 192.0.2.0/24, 2001:db8::1 and 2001:db8::/64. All spellings
 // of an address give the same key. Zones are left out. These IPv6 addresses stand for an IPv4
-// address, and their key is that of the IPv4 address:
+// address, and have the key of that address:
 //
 //   - ::ffff:0:0/96: IPv4 mapped to IPv6
 //   - 64:ff9b::/96: IPv4 clients behind a translator (RFC 6052), and the prefixes in NAT64

@@ -16,7 +16,7 @@
 // primary key. Callers of one process that ask for the same key at the same time share the
 // statements.
 //
-// The time is that of the database server. The clocks of the processes don't matter.
+// The store reads the time from the database server. The clocks of the processes don't matter.
 package pgstore
 
 import (

@@ -15,10 +15,10 @@
 //     them. The same applies to limits whose numbers Lua would round, such as a window that is not
 //     a whole number of microseconds.
 //
-// The time is that of the Redis server, in microseconds. The answers are exactly those of the
-// policy at that instant. The clocks of the processes don't matter. If another server takes over,
-// and its clock is behind by more than 100 ms, states continue by the new clock. A key is then
-// denied at most as long as if its limit had been used up at that moment.
+// The store reads the time from the Redis server, in microseconds. The answers are exactly the
+// policy's answers at that instant. The clocks of the processes don't matter. If another server
+// takes over, and its clock is behind by more than 100 ms, states continue by the new clock. A key
+// is then denied at most as long as if its limit had been used up at that moment.
 //
 // The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
 //
