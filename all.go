@@ -144,7 +144,7 @@ func (c *composed) restore(state, saved []uint64) []uint64 {
 // would returns the answer of component i to ask, which another component denies: its denial, or a
 // look if it would grant.
 func (c *composed) would(state []uint64, now int64, ask Ask, i int, a *Answer) []uint64 {
-	state = c.ask(state, i, now, Ask{}, a)
+	state = c.ask(state, i, now, Ask{More: ask.More}, a)
 	if a.Remaining >= ask.N {
 		return state
 	}

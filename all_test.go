@@ -159,18 +159,18 @@ func TestAllGivesTheResultsOfItsParts(t *testing.T) {
 	r, err := l.TakeByComponent(ctx, "key", 6, &parts)
 	require.NoError(t, err)
 	untilMidnight := time.Duration(nextStart(kit.T0, 2) - kit.T0)
-	assert.Equal(t, weir.Result{Allowed: true, Limit: 6, ResetAfter: untilMidnight, DecidedBy: 1}, r)
+	assert.Equal(t, weir.Result{Allowed: true, Limit: 6, ResetAfter: untilMidnight, MoreAfter: 10 * time.Second, DecidedBy: 1}, r)
 	assert.Equal(t, []weir.Result{
-		{Allowed: true, Limit: 100, Remaining: 94, ResetAfter: untilMidnight},
-		{Allowed: true, Limit: 6, Remaining: 0, ResetAfter: time.Minute},
+		{Allowed: true, Limit: 100, Remaining: 94, ResetAfter: untilMidnight, MoreAfter: untilMidnight},
+		{Allowed: true, Limit: 6, Remaining: 0, ResetAfter: time.Minute, MoreAfter: 10 * time.Second},
 	}, parts)
 
 	r, err = l.TakeByComponent(ctx, "key", 1, &parts)
 	require.NoError(t, err)
-	assert.Equal(t, weir.Result{Limit: 6, RetryAfter: 10 * time.Second, ResetAfter: untilMidnight, DecidedBy: 1}, r)
+	assert.Equal(t, weir.Result{Limit: 6, RetryAfter: 10 * time.Second, ResetAfter: untilMidnight, MoreAfter: 10 * time.Second, DecidedBy: 1}, r)
 	assert.Equal(t, []weir.Result{
-		{Allowed: true, Limit: 100, Remaining: 94, ResetAfter: untilMidnight}, // as it was
-		{Limit: 6, RetryAfter: 10 * time.Second, ResetAfter: time.Minute},
+		{Allowed: true, Limit: 100, Remaining: 94, ResetAfter: untilMidnight, MoreAfter: untilMidnight}, // as it was
+		{Limit: 6, RetryAfter: 10 * time.Second, ResetAfter: time.Minute, MoreAfter: 10 * time.Second},
 	}, parts)
 
 	_, err = l.TakeByComponent(ctx, "key", -1, &parts)

@@ -39,14 +39,14 @@ func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 	granted := 0
 	switch {
 	case ask.N == 0:
-		return paidAt, b.answer(owed)
+		return paidAt, b.answer(owed, ask.More)
 	case ask.N < 0:
 		return b.giveBack(paidAt, now, ask)
 	case ask.Mode == UpTo:
 		granted = min(ask.N, b.remaining(owed))
 		ask.N, ask.MaxWait = max(granted, 1), 0
 	case ask.Mode != Regardless && ask.N > b.limit:
-		return paidAt, b.answer(owed).never()
+		return paidAt, b.answer(owed, ask.More).never()
 	}
 
 	owes := owed.Add(b.rate.Cost(uint64(ask.N))) // after the grant
@@ -58,7 +58,7 @@ func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 		next := at.Add(owes).Min(b.most)
 		owes = next.Sub(at)
 		b.charged(ask, owed, owes)
-		a := b.answer(owes)
+		a := b.answer(owes, ask.More)
 		a.Granted = granted
 		return next, a
 	}
@@ -68,12 +68,12 @@ func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 	if tooEarly.IsZero() {
 		next := at.Add(owes)
 		if !next.Less(b.most) {
-			return paidAt, b.answer(owed).never()
+			return paidAt, b.answer(owed, ask.More).never()
 		}
 		b.charged(ask, owed, owes)
 		paidAt, owed = next, owes
 	}
-	a := b.answer(owed)
+	a := b.answer(owed, ask.More)
 	a.Allowed, a.RetryAfter = tooEarly.IsZero(), b.rate.Ceil(tooEarly)
 	if ask.MaxWait > 0 {
 		a.Delay, a.QueueFull = b.rate.Ceil(early), b.queue.Less(early)
@@ -105,7 +105,7 @@ func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 		back = back.Min(b.rate.Units(max(until-now, 0)))
 	}
 	owed = owed.Sub(back)
-	a := b.answer(owed)
+	a := b.answer(owed, ask.More)
 	if last {
 		a.Delay, a.rest = b.rate.Floor(back), b.rate.Units(int64(a.ResetAfter)).Sub(owed).Lo
 	}
@@ -134,14 +134,22 @@ func (b *bucket) ahead() exact.Uint128 {
 	return b.full
 }
 
-// answer is the answer of a granted ask after which the key owes owed.
-func (b *bucket) answer(owed exact.Uint128) Answer {
-	return Answer{Result: Result{
+// answer is the answer of a granted ask after which the key owes owed. more asks for MoreAfter.
+func (b *bucket) answer(owed exact.Uint128, more bool) Answer {
+	a := Answer{Result: Result{
 		Allowed:    true,
 		Limit:      b.limit,
 		Remaining:  b.remaining(owed),
 		ResetAfter: b.rate.Ceil(owed),
 	}}
+	switch {
+	case !more || a.Remaining == a.Limit:
+	case b.spaced:
+		a.MoreAfter = a.ResetAfter
+	default:
+		a.MoreAfter = b.rate.Ceil(owed.Add(b.rate.Cost(uint64(a.Remaining) + 1)).Sub(b.full))
+	}
+	return a
 }
 
 // remaining is how many events are granted at once when the key owes owed.

@@ -179,15 +179,21 @@ func (c *composed) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer)
 	if c.tiers {
 		decide = (*composed).askTiers
 	}
-	if ask.Mode != UpTo || ask.N <= 0 {
-		return decide(c, state, now, ask, results)
+	granted := 0
+	if ask.Mode == UpTo && ask.N > 0 {
+		var look Answer
+		state, look = decide(c, state, now, Ask{}, nil)
+		granted = min(ask.N, look.Remaining)
+		ask.N, ask.Mode = max(granted, 1), AllOrNone
 	}
-	state, look := decide(c, state, now, Ask{}, nil)
-	n := min(ask.N, look.Remaining)
-	ask.N, ask.Mode = max(n, 1), AllOrNone
 	state, a := decide(c, state, now, ask, results)
 	if a.Allowed {
-		a.Granted = n
+		a.Granted = granted
+	}
+	if ask.More && a.Remaining < a.Limit { // one event more is denied, which changes nothing
+		var more Answer
+		state, more = decide(c, state, now, Ask{N: a.Remaining + 1}, nil)
+		a.MoreAfter = more.RetryAfter
 	}
 	return state, a
 }

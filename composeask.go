@@ -16,7 +16,7 @@ func (c *composed) ask(state []uint64, i int, now int64, ask Ask, a *Answer) []u
 	switch {
 	case ask.Charges != nil:
 		return c.askCharged(state, i, now, ask, a)
-	case p.admitWord != nil && ask.N >= 0 && ask.Mode == AllOrNone && ask.MaxWait <= 0:
+	case p.admitWord != nil && ask.N >= 0 && ask.Mode == AllOrNone && ask.MaxWait <= 0 && !ask.More:
 		next, r := p.admitWord.takeWord(state[p.at], now, ask.N)
 		state[p.at] = next
 		*a = Answer{Result: Result{

@@ -115,6 +115,9 @@ func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 	if in.second > 0 {
 		a.ResetAfter = time.Duration(left)
 	}
+	if ask.More { // all come back at once
+		a.MoreAfter = a.ResetAfter
+	}
 	if ask.N != 0 && a.Allowed {
 		s = in
 	}

@@ -16,6 +16,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	if charged {
 		ask.MaxWait = 0 // those ahead are not in this policy's line
 	}
+	ask.More = ask.More && !charged && len(g.entries) < 2 // the events of others come back as well
 	state, a = e.Decider.Decide(state, now, ask)
 	if ask.Mode == UpTo {
 		ask.N = min(ask.N, max(a.Granted, 1)) // a denial tells until when there is one

@@ -78,6 +78,7 @@ type Result struct {
 	Remaining  int           // the most events that one request would be granted now
 	RetryAfter time.Duration // until the same request is granted, if no others come; 0 if allowed, Never if it never fits
 	ResetAfter time.Duration // until the key has fully recovered, if no requests come; not the time to retry
+	MoreAfter  time.Duration // until more remain, if no requests come; only TakeByComponent sets it; 0 if not known, or if all remain
 	DecidedBy  int           // the component, tier or color that decided: see All, Tiers and the markers; else 0
 	Degraded   bool          // decided without the shared store: see package fleet
 }

@@ -120,6 +120,10 @@ type Ask struct {
 	// place of its contents. Other policies do not change it.
 	ByComponent *[]Result
 
+	// More is for an N of at least zero. It asks for MoreAfter in the Result, and in those of
+	// ByComponent. A policy that does not know it leaves it zero.
+	More bool
+
 	// promised is for an N below zero. Until this instant a booking may lie ahead that the numbers
 	// of the policy do not show.
 	promised int64

@@ -106,7 +106,7 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	}
 	at, fullAt := d.green.rate.Units(now), exact.Load(state[2:])
 	green, both := exact.Load(state).Sub(at), fullAt.Sub(at) // what the buckets lack
-	look := d.look(green, both)
+	look := d.look(green, both, ask.More)
 	granted, part := 0, 0
 	switch {
 	case ask.N == 0:
@@ -122,7 +122,7 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 		both = both.Sub(back)
 		green = green.Min(both)
 		d.put(state, at, green, both)
-		a := d.look(green, both)
+		a := d.look(green, both, false)
 		a.DecidedBy = part
 		return state, a
 	case ask.Mode == UpTo:
@@ -140,7 +140,7 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	default:
 		return state, d.deny(look, green.Add(cost), both.Add(cost), ask.N)
 	}
-	a := d.look(green, d.put(state, at, green, both.Add(cost)))
+	a := d.look(green, d.put(state, at, green, both.Add(cost)), ask.More)
 	if ask.Charges != nil {
 		*ask.Charges = append((*ask.Charges)[:0], Charge{N: ask.N, For: a.ResetAfter})
 	}
@@ -190,8 +190,8 @@ func (d *singleRate) deny(a Answer, green, both exact.Uint128, n int) Answer {
 }
 
 // look is the answer when the buckets lack that much. DecidedBy is the first bucket that has a
-// token, or 0.
-func (d *singleRate) look(lackGreen, lackBoth exact.Uint128) Answer {
+// token, or 0. more asks for MoreAfter.
+func (d *singleRate) look(lackGreen, lackBoth exact.Uint128, more bool) Answer {
 	left := d.green.rate.Events(d.left(lackBoth))
 	green, yellow := min(d.green.remaining(lackGreen), left), min(d.yellow.remaining(lackBoth.Sub(lackGreen)), left)
 	a := Answer{Result: Result{
@@ -202,6 +202,10 @@ func (d *singleRate) look(lackGreen, lackBoth exact.Uint128) Answer {
 	}}
 	if green == 0 && yellow > 0 {
 		a.DecidedBy = 1
+	}
+	if n := a.Remaining + 1; more && n <= a.Limit {
+		cost := d.green.rate.Cost(uint64(n))
+		a.MoreAfter = d.deny(a, lackGreen.Add(cost), lackBoth.Add(cost), n).RetryAfter
 	}
 	return a
 }

@@ -93,6 +93,9 @@ func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	a.Remaining = int(l.room())
 	if l.total > 0 {
 		a.ResetAfter = l.leaves(l.last())
+		if ask.More {
+			a.MoreAfter = l.leaves(l.nth(l.total + l.room() + 1 - d.limit))
+		}
 	}
 	return l.state, a
 }

@@ -112,6 +112,9 @@ func (s sliding) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 		a.RetryAfter = v.until(s.limit - n)
 	}
 	a.Remaining, a.ResetAfter = int(v.room()), v.until(0)
+	if ask.More && a.Remaining < a.Limit {
+		a.MoreAfter = v.until(s.limit - uint64(a.Remaining) - 1)
+	}
 	return state, a
 }
 

@@ -87,9 +87,10 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 	return a.Granted, a.Result, nil
 }
 
-// TakeByComponent is [KeyedLimiter.Take] for a policy made by [All] or [Tiers]. It also sets
-// *results to the Results of the policy's components, in their order. For other policies, and on an
-// error, *results is empty.
+// TakeByComponent is [KeyedLimiter.Take] with all that is known about the key, for those who report
+// it to clients. It sets MoreAfter in the Result. For a policy made by [All] or [Tiers], it also
+// sets *results to the Results of the policy's components, in their order. For other policies, and
+// on an error, *results is empty.
 //
 //   - With All, Allowed of a component reports whether that component alone would have granted the
 //     events.
@@ -102,13 +103,14 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 // To avoid allocations, use one slice again and again. If results is nil, only the Result is
 // returned. TakeByComponent is safe for concurrent use, if each call has a slice of its own.
 func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
-	if results == nil {
-		results = new([]Result)
-	}
-	*results = (*results)[:0]
-	a, err := k.answer(ctx, key, Ask{N: n, ByComponent: results})
-	if err != nil {
+	if results != nil {
 		*results = (*results)[:0]
+	}
+	a, err := k.answer(ctx, key, Ask{N: n, ByComponent: results, More: true})
+	if err != nil {
+		if results != nil {
+			*results = (*results)[:0]
+		}
 		return Result{}, callError("Take of", n, err)
 	}
 	return a.Result, nil

@@ -72,7 +72,7 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 	left, indebted := c.left(state, now)
 	short := ask.N > left
 	if short && ask.Mode == AllOrNone {
-		return c.denyDebt(state, now, ask.N, results)
+		return c.denyDebt(state, now, ask, results)
 	}
 	sum := Answer{Result: Result{RetryAfter: math.MaxInt64}}
 	first := 0 // that has something left
@@ -81,7 +81,7 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 		this, last := ask, i == len(c.parts)-1
 		switch {
 		case sum.Allowed, short && !last: // only the last is charged what all have not got
-			this = Ask{}
+			this = Ask{More: ask.More}
 		case !last:
 			this.Mode = AllOrNone
 		}
@@ -128,10 +128,11 @@ func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
 	return int(min(limit-min(used, limit), math.MaxInt)), true
 }
 
-// denyDebt denies n events that the tiers do not have together. It searches for the instant at
-// which they have them. While time passes and nothing is granted, they never have less.
-func (c *composed) denyDebt(state []uint64, now int64, n int, results []Result) ([]uint64, Answer) {
-	state, a := c.askTiers(state, now, Ask{}, results)
+// denyDebt denies an ask for events that the tiers do not have together. It searches for the
+// instant at which they have them. While time passes and nothing is granted, they never have less.
+func (c *composed) denyDebt(state []uint64, now int64, ask Ask, results []Result) ([]uint64, Answer) {
+	n := ask.N
+	state, a := c.askTiers(state, now, Ask{More: ask.More}, results)
 	if a = a.never(); n > a.Limit {
 		return state, a
 	}

@@ -62,16 +62,16 @@ func TestTiersGiveTheirResults(t *testing.T) {
 	}
 	const minute, hour = time.Minute, time.Hour
 	assert.Equal(t, []weir.Result{
-		{Allowed: true, Limit: 3, Remaining: 1, ResetAfter: minute},
+		{Allowed: true, Limit: 3, Remaining: 1, ResetAfter: minute, MoreAfter: minute},
 		{Allowed: true, Limit: 5, Remaining: 5},
 	}, take(2))
 	assert.Equal(t, []weir.Result{
-		{Limit: 3, Remaining: 1, RetryAfter: minute, ResetAfter: minute},
-		{Allowed: true, Limit: 5, Remaining: 3, ResetAfter: hour},
+		{Limit: 3, Remaining: 1, RetryAfter: minute, ResetAfter: minute, MoreAfter: minute},
+		{Allowed: true, Limit: 5, Remaining: 3, ResetAfter: hour, MoreAfter: hour},
 	}, take(2))
 	assert.Equal(t, []weir.Result{
-		{Limit: 3, Remaining: 1, RetryAfter: weir.Never, ResetAfter: minute},
-		{Limit: 5, Remaining: 3, RetryAfter: hour, ResetAfter: hour},
+		{Limit: 3, Remaining: 1, RetryAfter: weir.Never, ResetAfter: minute, MoreAfter: minute},
+		{Limit: 5, Remaining: 3, RetryAfter: hour, ResetAfter: hour, MoreAfter: hour},
 	}, take(5))
 }
 

@@ -93,12 +93,12 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
 	case ask.Mode == UpTo:
 		granted = min(ask.N, d.yellow.remaining(p.Sub(d.yellow.rate.Units(now))))
-		ask = Ask{N: max(granted, 1), Charges: ask.Charges}
+		ask = Ask{N: max(granted, 1), Charges: ask.Charges, More: ask.More}
 	}
 
 	would := lacks.Add(c.rate.Cost(uint64(ask.N)))
 	early := would.Sub(c.full)
-	next, a := d.yellow.decideAt(p, now, Ask{N: ask.N})
+	next, a := d.yellow.decideAt(p, now, Ask{N: ask.N, More: ask.More})
 	isGreen := early.IsZero()
 	switch {
 	case a.Allowed:

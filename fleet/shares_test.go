@@ -114,8 +114,8 @@ func TestShares_Result(t *testing.T) {
 		weir.WithStore(sharesOf(t, new(weir.MemStore), 2, 3)))
 	r, err := l.TakeByComponent(context.Background(), "k", 1, &parts)
 	require.NoError(t, err)
-	assert.Equal(t, weir.Result{Allowed: true, Limit: 3, Remaining: 2, ResetAfter: time.Hour}, r)
-	assert.Equal(t, []weir.Result{r, {Allowed: true, Limit: 30, Remaining: 29, ResetAfter: time.Hour}}, parts)
+	assert.Equal(t, weir.Result{Allowed: true, Limit: 3, Remaining: 2, ResetAfter: time.Hour, MoreAfter: time.Hour}, r)
+	assert.Equal(t, []weir.Result{r, {Allowed: true, Limit: 30, Remaining: 29, ResetAfter: time.Hour, MoreAfter: time.Hour}}, parts)
 }
 
 // The weight of many events may not fit in an int. That they are denied, too, is seen only under a

@@ -169,7 +169,7 @@ func ExampleMiddleware_cost() {
 	show(handler, httptest.NewRequest("GET", "/search?results=300", nil))
 	show(handler, httptest.NewRequest("GET", "/search?results=5000", nil)) // more than is ever granted: no Retry-After
 	// Output:
-	// 200 "default";r=70;t=18
+	// 200 "default";r=70;t=1
 	// 429 "default";r=70;t=18
 }
 

@@ -17,11 +17,14 @@ import (
 // All three types write the same three values: the limit, how much of it remains, and the effective
 // window. The effective window depends on the answer:
 //
-//   - Allowed: the time until the whole allowance is back, if no more requests come. A client that
-//     uses at most the remaining events in that time gets no denial.
+//   - Allowed: the time until more events remain, if no more requests come. A client that uses at
+//     most the remaining events in that time gets no denial, and no less than the limit.
 //   - Denied: the time of Retry-After, after which the same request will be granted.
 //
-// It is rounded up to whole seconds.
+// It is rounded up to whole seconds. A Limiter that is not a *[weir.KeyedLimiter], and has no
+// TakeByComponent method either, may not tell when more events remain. The same holds for some
+// stores of package fleet. The effective window of an allowed request is then the time until the
+// whole allowance is back. A client that waits for it may get less than the limit.
 type Headers interface {
 	fields() (fields, error)
 }
@@ -42,7 +45,7 @@ func (whole) partNames() []string { return nil }
 // RateLimit writes the fields of draft-ietf-httpapi-ratelimit-headers-11:
 //
 //	RateLimit-Policy: "default";q=100;w=60
-//	RateLimit: "default";r=50;t=30
+//	RateLimit: "default";r=50;t=1
 //
 // The parameters are:
 //
@@ -59,9 +62,10 @@ func (whole) partNames() []string { return nil }
 // If several limits apply to a request, one handler in another, each adds its own members to the
 // fields. In a denied answer, the field RateLimit has only the limit that denied the request.
 //
-// The components of a Policy composed by [weir.All] or [weir.Tiers] are listed in the same way.
-// This requires a Limiter that is a *[weir.KeyedLimiter] or has its TakeByComponent method. The
-// name of a component is its text, after Name if that is not empty:
+// The components of a Policy composed by [weir.All] are listed in the same way. This requires a
+// Limiter that is a *[weir.KeyedLimiter] or has its TakeByComponent method. The name of a component
+// is its text, after Name if that is not empty. Tiers are one limit, because a client need not keep
+// to each of them.
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
@@ -75,7 +79,7 @@ type RateLimit struct {
 //
 //	RateLimit-Limit: 100
 //	RateLimit-Remaining: 50
-//	RateLimit-Reset: 30
+//	RateLimit-Reset: 1
 //
 // If several limits apply to a request, the fields are those of the innermost handler.
 type LegacyRateLimit struct{}
@@ -118,7 +122,7 @@ func (f RateLimit) fields() (fields, error) {
 	if name == "" {
 		name = "default"
 	}
-	if parts := weir.Components(f.Policy); len(parts) > 0 {
+	if parts := together(f.Policy); len(parts) > 0 {
 		return f.composed(name, parts)
 	}
 	return newRateLimit(name, f.Policy)

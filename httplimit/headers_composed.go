@@ -9,17 +9,21 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A partsTaker is a [weir.Limiter] that reports the result of each part of a composed policy.
-// *weir.KeyedLimiter is one.
-type partsTaker interface {
+// A detailedTaker is a [weir.Limiter] that also reports MoreAfter, and the result of each part of a
+// composed policy. *weir.KeyedLimiter is one.
+type detailedTaker interface {
 	TakeByComponent(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
 }
 
 // take takes n events from the limiter. It returns the results of the policy's parts if the fields
 // list them.
 func (l *limited) take(ctx context.Context, key string, n int) (weir.Result, []weir.Result, error) {
-	if l.parts == nil {
+	switch {
+	case l.detailed == nil:
 		r, err := l.m.Limiter.Take(ctx, key, n)
+		return r, nil, err
+	case len(l.partPages) == 0:
+		r, err := l.detailed.TakeByComponent(ctx, key, n, nil)
 		return r, nil, err
 	}
 	var parts struct { // one allocation for both
@@ -27,7 +31,7 @@ func (l *limited) take(ctx context.Context, key string, n int) (weir.Result, []w
 		room [4]weir.Result
 	}
 	parts.list = parts.room[:0]
-	r, err := l.parts.TakeByComponent(ctx, key, n, &parts.list)
+	r, err := l.detailed.TakeByComponent(ctx, key, n, &parts.list)
 	return r, parts.list, err
 }
 

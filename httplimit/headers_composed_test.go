@@ -33,9 +33,9 @@ func TestComposed_ListsEveryPart(t *testing.T) {
 		violated   string
 	}{
 		{0, 200, `"fixed-window 2/1m";r=1;t=60, "3/1h";r=2;t=1200`, "", ""},
-		{0, 200, `"fixed-window 2/1m";r=0;t=60, "3/1h";r=1;t=2400`, "", ""},
+		{0, 200, `"fixed-window 2/1m";r=0;t=60, "3/1h";r=1;t=1200`, "", ""},
 		{0, 429, `"fixed-window 2/1m";r=0;t=60`, "60", `"violated-policies":["fixed-window 2/1m"]`},
-		{time.Minute, 200, `"fixed-window 2/1m";r=1;t=60, "3/1h";r=0;t=3540`, "", ""},
+		{time.Minute, 200, `"fixed-window 2/1m";r=1;t=60, "3/1h";r=0;t=1140`, "", ""},
 		{0, 429, `"3/1h";r=0;t=1140`, "1140", `"violated-policies":["3/1h"]`},
 	} {
 		mock.Add(step.after)
@@ -52,7 +52,8 @@ func TestComposed_ListsEveryPart(t *testing.T) {
 }
 
 // w of a component is that of the same policy alone. If the component is itself composed, w is the
-// longest w of the policies that pay q.
+// longest w of the policies that pay q. Tiers are one limit: a client that kept to each of them would
+// not get what they grant.
 func TestComposed_Windows(t *testing.T) {
 	month := weir.CalendarWindow{Limit: 50, Unit: weir.Month}
 	minute := &weir.SlidingWindow{Limit: 5, Per: time.Minute}
@@ -61,11 +62,12 @@ func TestComposed_Windows(t *testing.T) {
 		want   string
 	}{
 		{weir.All(month, minute), `"calendar-window 50/month";q=50;w=2678400, "sliding-window 5/1m";q=5;w=60`},
-		{weir.Tiers(minute, month), `"sliding-window 5/1m";q=5;w=60, "calendar-window 50/month";q=50;w=2678400`},
+		{weir.Tiers(minute, month), `"default";q=50;w=2678400`},
 		{weir.All(weir.All(minute, per(9, time.Second))), `"all(sliding-window 5/1m, sliding-log 9/1s)";q=5;w=60`},
 		{weir.All(weir.All(minute, month)), `"all(sliding-window 5/1m, calendar-window 50/month)";q=5;w=2678400`},
 		{weir.All(weir.Tiers(minute, per(9, time.Second))), `"tiers(sliding-window 5/1m, sliding-log 9/1s)";q=9;w=1`},
 		{weir.Tiers(weir.All(weir.Tiers(minute))), `"all(tiers(sliding-window 5/1m))";q=5;w=60`},
+		{weir.All(month, weir.Tiers(minute, per(9, time.Second))), `"calendar-window 50/month";q=50;w=2678400, "tiers(sliding-window 5/1m, sliding-log 9/1s)";q=9;w=1`},
 	} {
 		l, _ := frozen(c.policy)
 		h := middleware(l, httplimit.RateLimit{Policy: c.policy}).Wrap(ok)
@@ -84,7 +86,7 @@ func TestP25_PartsTellWhatIsLeft(t *testing.T) {
 	h := middleware(l, httplimit.RateLimit{Policy: policy(2)}).Wrap(ok)
 	assert.Equal(t, `"calendar-window 2/hour";r=1;t=590, "sliding-log 3/1m";r=2;t=60`, serve(h, request()).Header.Get("RateLimit"))
 	mock.Add(20 * time.Second)
-	assert.Equal(t, `"calendar-window 2/hour";r=0;t=570, "sliding-log 3/1m";r=1;t=60`, serve(h, request()).Header.Get("RateLimit"))
+	assert.Equal(t, `"calendar-window 2/hour";r=0;t=570, "sliding-log 3/1m";r=1;t=40`, serve(h, request()).Header.Get("RateLimit"))
 	resp := serve(h, request())
 	assert.Equal(t, `"calendar-window 2/hour";r=0;t=570`, resp.Header.Get("RateLimit"))
 	assert.Equal(t, "570", resp.Header.Get("Retry-After"))

@@ -18,6 +18,28 @@ func fullQuota(p weir.Policy) (int, time.Duration, error) {
 	return look.Limit, comesBack(p, d, look.Limit), nil
 }
 
+// together returns the parts of a policy that all hold at once: those of [weir.All], to which every
+// grant is charged. For other policies it returns nil. Of [weir.Tiers] one is enough for a grant, so
+// clients must not keep to each of them.
+func together(p weir.Policy) []weir.Policy {
+	parts := weir.Components(p)
+	if len(parts) == 0 {
+		return nil
+	}
+	d, err := p.Decider()
+	if err != nil {
+		return nil // fullQuota reports it
+	}
+	var results []weir.Result
+	d.Decide(make([]uint64, d.Words()), 0, weir.Ask{N: 1, ByComponent: &results})
+	for _, r := range results {
+		if r.ResetAfter == 0 {
+			return nil
+		}
+	}
+	return parts
+}
+
 // comesBack returns the time in which a key that used n events of p, whose Decider is d, has them
 // back.
 func comesBack(p weir.Policy, d weir.Decider, n int) time.Duration {

@@ -28,11 +28,11 @@ func TestRateLimit_OverTheWire(t *testing.T) {
 	resp, _ := do(t, client, "GET", url)
 	assert.Equal(t, 200, resp.StatusCode)
 	assert.Equal(t, `"default";q=100;w=60`, resp.Header.Get("RateLimit-Policy"))
-	assert.Equal(t, `"default";r=50;t=30`, resp.Header.Get("RateLimit"))
+	assert.Equal(t, `"default";r=50;t=1`, resp.Header.Get("RateLimit"), "the next token is earned in 0.6 s")
 
 	policies, limits := fieldsOf(t, resp.Header)
 	assert.Equal(t, []item{{"default", map[string]int64{"q": 100, "w": 60}}}, policies)
-	assert.Equal(t, []item{{"default", map[string]int64{"r": 50, "t": 30}}}, limits)
+	assert.Equal(t, []item{{"default", map[string]int64{"r": 50, "t": 1}}}, limits)
 }
 
 // The handler sees the fields, and can change them.
@@ -136,7 +136,7 @@ func TestP25_NumbersThatAFieldCanHold(t *testing.T) {
 }
 
 // t and Retry-After are the same on a denial, so Retry-After is never earlier. On an allowed answer
-// t is when the whole allowance is back, rounded up.
+// t is when more events remain, rounded up.
 func TestRateLimit_EffectiveWindow(t *testing.T) {
 	l, clock := frozen(per(2, time.Minute))
 	h := middleware(l, httplimit.RateLimit{}).Wrap(ok)
@@ -146,10 +146,10 @@ func TestRateLimit_EffectiveWindow(t *testing.T) {
 		retryFrom string
 	}{
 		{0, 1, 60, ""},
-		{20*time.Second + 1, 0, 60, ""},
-		{10 * time.Second, 0, 30, "30"}, // 29.999999999 s, until the first has left
+		{20*time.Second + 1, 0, 40, ""}, // 39.999999999 s, until the first has left
+		{10 * time.Second, 0, 30, "30"},
 		{0, 0, 30, "30"},
-		{30 * time.Second, 0, 60, ""},
+		{30 * time.Second, 0, 20, ""}, // until the second has left
 	} {
 		clock.Add(c.step)
 		resp := serve(h, request())
@@ -238,8 +238,9 @@ func TestXRateLimit_ResetIsUnixTime(t *testing.T) {
 			reset     time.Duration
 		}{
 			{0, "1", time.Minute},
-			{1, "0", time.Minute + time.Second}, // rounded up
-			{0, "0", time.Minute},               // denied: until the first has left
+			{time.Nanosecond, "0", time.Minute}, // until the first has left
+			{0, "0", time.Minute},               // denied
+			{time.Minute - time.Nanosecond, "0", time.Minute + time.Second}, // until the second has left, rounded up
 		} {
 			time.Sleep(c.step)
 			resp := serve(h, request())

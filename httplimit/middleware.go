@@ -104,8 +104,8 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 			errs = append(errs, err)
 		} else {
 			l.fields, l.pages = f, newPages(f.name())
+			l.detailed, _ = m.Limiter.(detailedTaker)
 			for _, name := range f.partNames() {
-				l.parts, _ = m.Limiter.(partsTaker)
 				l.partPages = append(l.partPages, newPages(name))
 			}
 		}
@@ -123,9 +123,8 @@ type limited struct {
 	fields fields // nil for none
 	pages  pages  // the answers of Denied and Failed, where those are nil
 
-	// If the fields list the parts of a composed policy, parts and partPages are set.
-	parts     partsTaker // the Limiter, or nil if it does not report the parts
-	partPages []pages    // one for each part
+	detailed  detailedTaker // the Limiter, or nil if it is none, or there are no fields
+	partPages []pages       // one for each part of a composed policy, if the fields list them
 }
 
 func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -22,11 +22,16 @@ func seconds(d time.Duration) int64 {
 }
 
 // effectiveWindow returns the time that all fields of an answer report. For a denied request it is
-// the time until the request would be granted. For a granted one it is the time until the whole
-// allowance is back.
+// the time until the request would be granted. For a granted one it is the time until more events
+// remain, or 0 if there are never more. If it is not known, it is the time until all are back.
 func effectiveWindow(res weir.Result) time.Duration {
-	if !res.Allowed && res.RetryAfter != weir.Never {
+	switch {
+	case !res.Allowed && res.RetryAfter != weir.Never:
 		return max(res.RetryAfter, 1)
+	case res.Allowed && res.MoreAfter > 0:
+		return res.MoreAfter
+	case res.Allowed && res.Remaining >= res.Limit:
+		return 0
 	}
 	return max(res.ResetAfter, 0)
 }

@@ -157,7 +157,7 @@ func TestP24_APartThatNeverFitsSaysSo(t *testing.T) {
 	}{
 		{weir.CalendarWindow{Limit: 5, Unit: weir.Month}, `"default";r=5;t=0`},
 		{weir.All(weir.TokenBucket{Limit: 9, Per: time.Minute}, weir.CalendarWindow{Limit: 5, Unit: weir.Month}), `"calendar-window 5/month";r=5;t=0`},
-		{weir.Tiers(weir.TokenBucket{Limit: 5, Per: time.Minute}, per(4, time.Minute)), `"5/1m";r=5;t=0`},
+		{weir.Tiers(weir.TokenBucket{Limit: 5, Per: time.Minute}, per(4, time.Minute)), `"default";r=5;t=0`},
 	} {
 		l, _ := frozen(c.policy)
 		m := middleware(l, httplimit.RateLimit{Policy: c.policy})

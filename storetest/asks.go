@@ -221,7 +221,7 @@ func (e *env) parts(p weir.Policy, n int) {
 	for i, ask := range []weir.Ask{{N: 1}, {N: 8}, {N: 5}, {}, {N: 100}, {N: 4, Mode: weir.UpTo}, {N: -2}} {
 		junk := []weir.Result{{Limit: -1}}
 		got, want := junk, junk
-		ask.ByComponent = &got
+		ask.ByComponent, ask.More = &got, ask.N >= 0
 		e.do(l, "k", ask)
 		ask.ByComponent = &want
 		m.do("k", e.clock.Now(), ask)

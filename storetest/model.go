@@ -114,7 +114,7 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 	now := w.clock.Now()
 	gotParts, wantParts := []weir.Result{{Limit: -1}}, []weir.Result{{Limit: -1}}
 	if w.random.IntN(4) == 0 {
-		ask.ByComponent = &wantParts
+		ask.ByComponent, ask.More = &wantParts, ask.N >= 0 // as TakeByComponent asks
 	}
 	var wantCharges, charges []weir.Charge
 	if ask.N > 0 && w.random.IntN(2) == 0 {

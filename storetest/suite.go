@@ -165,10 +165,10 @@ func (s *suite) up(d time.Duration) time.Duration {
 func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
 	a.At, a.ServerTime = 0, false
 	if s.realTime {
-		a.RetryAfter, a.ResetAfter, a.Delay = 0, 0, 0
+		a.RetryAfter, a.ResetAfter, a.MoreAfter, a.Delay = 0, 0, 0, 0
 		return a
 	}
-	a.RetryAfter, a.ResetAfter = s.up(a.RetryAfter), s.up(a.ResetAfter)
+	a.RetryAfter, a.ResetAfter, a.MoreAfter = s.up(a.RetryAfter), s.up(a.ResetAfter), s.up(a.MoreAfter)
 	if ask.N < 0 {
 		a.Delay -= a.Delay % s.tick
 	} else {

@@ -122,6 +122,33 @@ func TestR5_RemainingIsWhatPasses(t *testing.T) {
 	})
 }
 
+// MoreAfter is the time until more remain: not a nanosecond before, and at it. That holds for a grant,
+// a denial and a look, and for each component.
+func TestR5_MoreRemainAfterMoreAfter(t *testing.T) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		k := kit.NewKey(t, p)
+		for i, now := 0, kit.T0; now < kit.T0+20*int64(time.Second); i, now = i+1, now+123_456_789 {
+			var parts, later []weir.Result
+			r := k.Ask(now, weir.Ask{N: i % 4, More: true, ByComponent: &parts}).Result
+			if r.Remaining == r.Limit {
+				require.Zero(t, r.MoreAfter)
+			} else {
+				require.Positive(t, r.MoreAfter)
+				require.Equal(t, r.Remaining, k.Look(now+int64(r.MoreAfter)-1).Remaining)
+				require.Greater(t, k.Look(now+int64(r.MoreAfter)).Remaining, r.Remaining)
+			}
+			for j, part := range parts {
+				at := now + int64(part.MoreAfter)
+				if k.Ask(at, weir.Ask{ByComponent: &later}); part.Remaining < part.Limit {
+					require.Greater(t, later[j].Remaining, part.Remaining)
+					k.Ask(at-1, weir.Ask{ByComponent: &later})
+				}
+				require.Equal(t, part.Remaining, later[j].Remaining)
+			}
+		}
+	})
+}
+
 func TestR6_AfterTheResetAKeyIsAsNew(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		k, fresh := kit.NewKey(t, p), kit.NewKey(t, p)

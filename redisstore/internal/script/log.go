@@ -28,8 +28,8 @@ func (l log) ask(ask weir.Ask) (string, bool) {
 
 // seen builds a log that answers as the log in Redis does, and returns the ask and the instant for
 // it. Only three things matter for the answer: how many events are in the window, the latest event,
-// and the event that has to leave before the ask is granted. The last is the latest event if none
-// has to leave.
+// and the event that has to leave before the ask is granted, or before more remain. The last is the
+// latest event if none has to leave.
 //
 // After giving back, the reply describes the log as it is then. Its last instant is that of the
 // giving back. An instant older than the latest in the log counts as that latest instant.
@@ -43,7 +43,10 @@ func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64
 		if ask.Mode == weir.UpTo {
 			n = 1
 		}
-		first := max(count+n, l.limit+1) - l.limit // one, if some were granted
+		first := uint64(1) // if it is granted, or never fits
+		if n <= l.limit {
+			first = max(count+n, l.limit+1) - l.limit
+		}
 		state = appendEvents(state, leaving, first)
 		count -= first
 	}

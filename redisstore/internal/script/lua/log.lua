@@ -125,12 +125,12 @@ if n < 0 then
 		end
 	end
 	before, newest, leaving = count, base + latest, base + clock
-elseif n > 0 then
-	if how == 1 and n > limit - count then -- the reply has the time at which another event fits
-		n = limit - count
-		if count > 0 then
-			leaving = base + instant(0)
-		end
+else
+	if how == 1 then
+		n = math.min(n, limit - count)
+	end
+	if count > 0 and n <= limit then -- more remain when the oldest event has left
+		leaving = base + instant(0)
 	end
 	if n > 0 and count + n <= limit then
 		done, latest = 1, clock
@@ -148,9 +148,9 @@ elseif n > 0 then
 			end
 			count, write = total, true
 		end
-	elseif how == 2 then
+	elseif n > 0 and how == 2 then
 		return struct.pack('>BI7', 2, now) .. (redis.call('GET', key) or '')
-	elseif how == 0 and n <= limit then
+	elseif n > 0 and how == 0 and n <= limit then
 		leaving = base + instant(count + n - limit - 1)
 	end
 end
