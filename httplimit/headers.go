@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -11,10 +10,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Headers are the fields of an answer with the limit and its state: [RateLimit], [LegacyRateLimit]
-// or [XRateLimit]. No other package can implement it.
+// Headers are the fields of an answer with the limit and its state: [RateLimit], [LegacyRateLimit],
+// [XRateLimit], [OwnFields], or several of them in a [HeaderSet]. No other package can implement it.
 //
-// All three types write the same three values: the limit, how much of it remains, and the effective
+// All types write the same three values: the limit, how much of it remains, and the effective
 // window. The effective window depends on the answer:
 //
 //   - Allowed: the time until more events remain, if no more requests come. A client that uses at
@@ -73,26 +72,6 @@ type RateLimit struct {
 	Name   string      // printable ASCII; "" means "default"
 	Policy weir.Policy // the limiter's policy, for w and the components; leave nil if policies differ by key or change
 }
-
-// LegacyRateLimit writes the fields of the revisions of the same draft up to 06, which many clients
-// know:
-//
-//	RateLimit-Limit: 100
-//	RateLimit-Remaining: 50
-//	RateLimit-Reset: 1
-//
-// If several limits apply to a request, the fields are those of the innermost handler.
-type LegacyRateLimit struct{}
-
-// XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the
-// effective window, as a Unix time by the system's clock:
-//
-//	X-RateLimit-Limit: 100
-//	X-RateLimit-Remaining: 50
-//	X-RateLimit-Reset: 1767225630
-//
-// If several limits apply to a request, the fields are those of the innermost handler.
-type XRateLimit struct{}
 
 // sfMaxInteger is the largest Integer of Structured Fields (RFC 9651).
 const sfMaxInteger = 999_999_999_999_999
@@ -199,42 +178,4 @@ func put(h http.Header, name string, value []string) {
 		value = append(before[:len(before):len(before)], value...)
 	}
 	h[name] = value
-}
-
-// threeFields writes one field each for the limit, what remains, and the reset.
-type threeFields struct {
-	whole
-	limit, remaining, reset string
-	reset64                 func(window time.Duration) int64
-}
-
-func (LegacyRateLimit) fields() (fields, error) {
-	return &threeFields{whole{}, "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", seconds}, nil
-}
-
-func (XRateLimit) fields() (fields, error) {
-	return &threeFields{whole{}, "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", unixAfter}, nil
-}
-
-// unixAfter returns the first whole second, in Unix time, at which d has passed.
-func unixAfter(d time.Duration) int64 {
-	now := time.Now().UnixNano()
-	return seconds(time.Duration(now + min(int64(d), math.MaxInt64-now)))
-}
-
-func (f *threeFields) name() string { return "" }
-
-// set allocates twice: one string that holds all three values, and their slots.
-func (f *threeFields) set(h http.Header, res weir.Result, _ []weir.Result) {
-	var buf [64]byte
-	b := appendInt(buf[:0], int64(res.Limit))
-	i := len(b)
-	b = appendInt(b, int64(res.Remaining))
-	j := len(b)
-	b = appendInt(b, f.reset64(effectiveWindow(res)))
-	all := string(b)
-	values := []string{all[:i], all[i:j], all[j:]}
-	h[f.limit] = values[0:1:1]
-	h[f.remaining] = values[1:2:2]
-	h[f.reset] = values[2:3:3]
 }

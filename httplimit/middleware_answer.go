@@ -36,6 +36,14 @@ func effectiveWindow(res weir.Result) time.Duration {
 	return max(res.ResetAfter, 0)
 }
 
+// stateFields are the fields with the state of a limit. If outer limits have granted a request, their
+// fields would contradict the denial.
+var stateFields = [...]string{
+	rateLimitField,
+	"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset",
+	"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
+}
+
 func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result, parts []weir.Result) {
 	h := w.Header()
 	values := []string{"no-store", ""} // one allocation for both values
@@ -44,8 +52,9 @@ func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result
 		values[1] = strconv.FormatInt(seconds(effectiveWindow(res)), 10)
 		h["Retry-After"] = values[1:2:2]
 	}
-	// Outer limits granted the request. Their fields would have a later time than Retry-After.
-	delete(h, rateLimitField)
+	for _, name := range stateFields {
+		delete(h, name)
+	}
 	if l.fields != nil {
 		l.fields.set(h, res, parts)
 	}

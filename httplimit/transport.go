@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,8 +35,9 @@ type Transport struct {
 	// Base sends the requests. If nil, it is http.DefaultTransport.
 	Base http.RoundTripper
 
-	// MaxHold bounds how long Retry-After can hold requests back. 0 means no bound. If MaxHold is
-	// negative, every RoundTrip fails.
+	// MaxHold bounds how long Retry-After can hold requests back. 0 means an hour: a server that
+	// asks for more is asked again after an hour. A server whose Retry-After is the year 9999 by
+	// mistake is not shut out until then. If MaxHold is negative, every RoundTrip fails.
 	MaxHold time.Duration
 
 	held holds
@@ -60,10 +62,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil && (resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable) {
 		now := time.Now()
 		if after := retryAfter(resp.Header, now); after > 0 {
-			if t.MaxHold > 0 {
-				after = min(after, t.MaxHold)
-			}
-			t.held.hold(key, now, after)
+			t.held.hold(key, now, min(after, cmp.Or(t.MaxHold, time.Hour)))
 		}
 	}
 	return resp, err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
 )
 
 func TestTransport_RetryAfterHoldsTheKeyBackForAll(t *testing.T) {
@@ -101,13 +103,26 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// A Retry-After of thousands of years, as some servers send by mistake, does not shut a host out.
 func TestTransport_MaxHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, rt, stop := client(freely, retryAfter(429, "99999999999999999999999"))
-		defer stop()
-		rt.MaxHold = time.Minute
-		_, _ = get(forever, rt, "http://a.example/")
-		_, _ = get(forever, rt, "http://a.example/")
-		assert.Equal(t, []time.Duration{0, time.Minute}, s.came["a.example"])
-	})
+	for _, c := range []struct {
+		maxHold time.Duration
+		after   string
+		want    time.Duration
+	}{
+		{time.Minute, "99999999999999999999999", time.Minute},
+		{0, "99999999999999999999999", time.Hour},
+		{0, "Fri, 31 Dec 9999 23:59:59 GMT", time.Hour},
+		{0, "3599", time.Hour - time.Second},
+		{weir.Never, "31536000", 365 * 24 * time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, rt, stop := client(freely, retryAfter(429, c.after))
+			defer stop()
+			rt.MaxHold = c.maxHold
+			_, _ = get(forever, rt, "http://a.example/")
+			_, _ = get(forever, rt, "http://a.example/")
+			assert.Equal(t, []time.Duration{0, c.want}, s.came["a.example"], "%+v", c)
+		})
+	}
 }

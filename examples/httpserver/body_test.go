@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"mime/multipart"
@@ -58,4 +59,16 @@ func TestRefusedRequestsAreNotRead(t *testing.T) {
 			require.Less(t, i, 100, "never refused")
 		}
 	}
+}
+
+// A client that hangs up while it is held back is no failure of the service.
+func TestAClientThatHangsUpIsNoError(t *testing.T) {
+	var log bytes.Buffer
+	service := newService(new(weir.MemStore), httplimit.RemoteIP, slog.New(slog.NewTextHandler(&log, nil)))
+	gone, hangUp := context.WithCancel(context.Background())
+	hangUp()
+	service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/report", nil))
+	service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/report", nil).WithContext(gone))
+	assert.Contains(t, log.String(), "client has gone")
+	assert.NotContains(t, log.String(), "level=ERROR")
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -64,6 +66,8 @@ func logDecisions(
 	return func(r *http.Request, d httplimit.Decision) {
 		level, msg := slog.LevelInfo, "allowed"
 		switch {
+		case errors.Is(d.Err, context.Canceled):
+			msg = "client has gone" // while it was held back
 		case d.Err != nil:
 			level, msg = slog.LevelError, "no decision"
 		case !d.Result.Allowed:

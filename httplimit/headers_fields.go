@@ -1,0 +1,157 @@
+package httplimit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// LegacyRateLimit writes the fields of the revisions of the same draft up to 06, which many clients
+// know:
+//
+//	RateLimit-Limit: 100
+//	RateLimit-Remaining: 50
+//	RateLimit-Reset: 1
+//
+// If several limits apply to a request, the fields are those of the innermost handler. In a denied
+// answer, they are those of the limit that denied the request, or absent if it writes others.
+type LegacyRateLimit struct{}
+
+// XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the
+// effective window, as a Unix time by the system's clock:
+//
+//	X-RateLimit-Limit: 100
+//	X-RateLimit-Remaining: 50
+//	X-RateLimit-Reset: 1767225630
+//
+// If several limits apply to a request, the same holds as for [LegacyRateLimit].
+type XRateLimit struct{}
+
+// OwnFields writes the values of [LegacyRateLimit] in fields of other names. All three names are
+// required. Give nested Middlewares the same names, and the fields are those of the innermost.
+type OwnFields struct {
+	Limit, Remaining, Reset string
+
+	// ResetIsUnixTime makes the reset a Unix time, as that of [XRateLimit], and not a number of
+	// seconds from now.
+	ResetIsUnixTime bool
+}
+
+// A HeaderSet writes the fields of all its Headers. The request is counted once.
+type HeaderSet []Headers
+
+func (s HeaderSet) fields() (fields, error) {
+	var set fieldSet
+	var errs []error
+	for i, h := range s {
+		if h == nil {
+			errs = append(errs, fmt.Errorf("weir: HeaderSet[%d] is nil, must be Headers", i))
+			continue
+		}
+		f, err := h.fields()
+		set, errs = append(set, f), append(errs, err)
+	}
+	return set, errors.Join(errs...)
+}
+
+// fieldSet is a prepared HeaderSet.
+type fieldSet []fields
+
+func (s fieldSet) set(h http.Header, res weir.Result, parts []weir.Result) {
+	for _, f := range s {
+		f.set(h, res, parts)
+	}
+}
+
+func (s fieldSet) name() string {
+	for _, f := range s {
+		if name := f.name(); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+func (s fieldSet) partNames() []string {
+	for _, f := range s {
+		if names := f.partNames(); names != nil {
+			return names
+		}
+	}
+	return nil
+}
+
+// threeFields writes one field each for the limit, what remains, and the reset.
+type threeFields struct {
+	whole
+	limit, remaining, reset string
+	reset64                 func(window time.Duration) int64
+}
+
+func (LegacyRateLimit) fields() (fields, error) {
+	return OwnFields{Limit: "RateLimit-Limit", Remaining: "RateLimit-Remaining", Reset: "RateLimit-Reset"}.fields()
+}
+
+func (XRateLimit) fields() (fields, error) {
+	return OwnFields{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", true}.fields()
+}
+
+func (f OwnFields) fields() (fields, error) {
+	three := &threeFields{reset64: seconds}
+	if f.ResetIsUnixTime {
+		three.reset64 = unixAfter
+	}
+	var errs []error
+	for _, field := range []struct {
+		name, value string
+		to          *string
+	}{
+		{"Limit", f.Limit, &three.limit}, {"Remaining", f.Remaining, &three.remaining}, {"Reset", f.Reset, &three.reset},
+	} {
+		if !isToken(field.value) {
+			errs = append(errs, fmt.Errorf("weir: OwnFields.%s is %q, must be the name of a header field", field.name, field.value))
+		}
+		*field.to = http.CanonicalHeaderKey(field.value)
+	}
+	return three, errors.Join(errs...)
+}
+
+// isToken reports whether s is a token of HTTP, as the names of fields are.
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
+		if !letter && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// unixAfter returns the first whole second, in Unix time, at which d has passed.
+func unixAfter(d time.Duration) int64 {
+	now := time.Now().UnixNano()
+	return seconds(time.Duration(now + min(int64(d), math.MaxInt64-now)))
+}
+
+func (f *threeFields) name() string { return "" }
+
+// set allocates twice: one string that holds all three values, and their slots.
+func (f *threeFields) set(h http.Header, res weir.Result, _ []weir.Result) {
+	var buf [64]byte
+	b := appendInt(buf[:0], int64(res.Limit))
+	i := len(b)
+	b = appendInt(b, int64(res.Remaining))
+	j := len(b)
+	b = appendInt(b, f.reset64(effectiveWindow(res)))
+	all := string(b)
+	values := []string{all[:i], all[i:j], all[j:]}
+	h[f.limit] = values[0:1:1]
+	h[f.remaining] = values[1:2:2]
+	h[f.reset] = values[2:3:3]
+}

@@ -1,0 +1,77 @@
+package httplimit_test
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+)
+
+// Two kinds of fields at once, one of them with names of its own, count a request once.
+func TestHeaderSet(t *testing.T) {
+	policy := weir.All(per(5, time.Minute), per(9, time.Hour))
+	l, _ := frozen(policy)
+	h := middleware(l, httplimit.HeaderSet{
+		httplimit.OwnFields{Limit: "x-quota", Remaining: "X-Left", Reset: "X-Again"},
+		httplimit.RateLimit{Policy: policy},
+		httplimit.XRateLimit{},
+	}).Wrap(ok)
+	for _, remaining := range []string{"4", "3", "2", "1", "0", "0"} {
+		resp := serve(h, request("Accept", "application/json"))
+		assert.Equal(t, "5", resp.Header.Get("X-Quota"))
+		assert.Equal(t, remaining, resp.Header.Get("X-Left"))
+		assert.Equal(t, "60", resp.Header.Get("X-Again"))
+		assert.Equal(t, remaining, resp.Header.Get("X-RateLimit-Remaining"))
+		assert.Contains(t, resp.Header.Get("RateLimit"), `"sliding-log 5/1m";r=`+remaining+";t=60")
+		if resp.StatusCode == http.StatusTooManyRequests {
+			body, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			assert.Contains(t, string(body), `"violated-policies":["sliding-log 5/1m"]`)
+		}
+	}
+	assert.NotPanics(t, func() { middleware(l, httplimit.HeaderSet{}).Wrap(ok) })
+}
+
+func TestHeaderSet_Faults(t *testing.T) {
+	l, _ := frozen(per(5, time.Minute))
+	text := panicOf(func() {
+		middleware(l, httplimit.HeaderSet{
+			nil, httplimit.OwnFields{Limit: "a b", Remaining: "ü"}, httplimit.RateLimit{Name: "\n"},
+		}).Wrap(ok)
+	})
+	for _, fault := range []string{
+		"HeaderSet[0] is nil", `OwnFields.Limit is "a b", must be the name of a header field`,
+		`OwnFields.Remaining is "ü"`, `OwnFields.Reset is ""`, "RateLimit.Name",
+	} {
+		assert.Contains(t, text, fault)
+	}
+}
+
+// An outer limit has granted what an inner one denies. Beside the Retry-After of the inner one,
+// nothing may remain of what the outer one has left.
+func TestHeaders_NestedLimitsDoNotContradictADenial(t *testing.T) {
+	outer, _ := frozen(per(30, time.Minute))
+	inner, _ := frozen(per(1, time.Minute))
+	all := httplimit.HeaderSet{httplimit.RateLimit{}, httplimit.LegacyRateLimit{}, httplimit.XRateLimit{}}
+	for _, headers := range []httplimit.Headers{nil, httplimit.XRateLimit{}} {
+		h := middleware(outer, all).Wrap(middleware(inner, headers).Wrap(ok))
+		serve(h, request())
+		resp := serve(h, request())
+		assert.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+		assert.Equal(t, "60", resp.Header.Get("Retry-After"))
+		for _, name := range []string{"RateLimit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Limit"} {
+			assert.Empty(t, resp.Header.Values(name), name)
+		}
+		if headers == nil {
+			assert.Empty(t, resp.Header.Values("X-RateLimit-Remaining"))
+		} else {
+			assert.Equal(t, "0", resp.Header.Get("X-RateLimit-Remaining"))
+		}
+	}
+}
