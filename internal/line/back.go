@@ -99,8 +99,9 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	at := ln.watcher.at
-	// Even where nobody moves up by a whole nanosecond, the run may end sooner.
-	if r := b.run; r != nil && (f.Up > 0 || f.End < r.End) {
+	// Even where nobody moves up by a whole nanosecond, the run may end sooner. If it ends within the
+	// same nanosecond as before, End is rounded up by more, and so by Rest.
+	if r := b.run; r != nil && (f.Up > 0 || f.End < r.End || f.Rest > 0) {
 		r.Start, r.End = b.start, min(f.End, r.End-int64(f.Up))
 		first := b.first
 		for first.gone { // meanwhile

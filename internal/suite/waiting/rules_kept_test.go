@@ -57,6 +57,24 @@ func TestR17_TheLastBookingIsUndone(t *testing.T) {
 	assert.Equal(t, time.Second, first.Delay())
 }
 
+// Those behind move up also where each that leaves takes less than a nanosecond: five a nanosecond, of
+// which four are held. The last went at 21 ns, as if the hundred that left one by one had stayed.
+func TestR17_ThoseBehindMoveUpByLessThanANanosecond(t *testing.T) {
+	bubble(t, weir.TokenBucket{Limit: 5, Per: 1, Burst: 4}, func(c *crowd) {
+		c.come("all", 4)
+		var leave []*visitor
+		for range 100 {
+			leave = append(leave, c.come("leaves", 1))
+		}
+		last := c.come("last", 1)
+		for _, w := range leave {
+			c.cancel(w)
+		}
+		c.end()
+		assert.Equal(t, "last 1ns", last.String())
+	})
+}
+
 // A booking that is settled for less keeps its instant, also when others give back before it has
 // come. Of a bucket that holds 3, 4 went at once after Cancel; and of one that holds 7, 8 after
 // Return.
