@@ -207,12 +207,12 @@ func (m *memory) tryDecide(sc *memScope, h table.Hash, r Request) (a Answer, ok 
 func changed(ask Ask, a Answer) bool { return ask.N != 0 && a.Allowed }
 
 // admit decides on one event for a key with a state of more than a word, if it is known.
-func (m *memory) admit(sc *memScope, h table.Hash) (granted, known bool) {
+func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known bool) {
 	e := m.Find(h)
 	if e == nil {
 		return false, false
 	}
-	now := sc.clock.now()
+	now := by.Now() // the clock of the writer is perhaps that of another limiter, which has seen less
 	m.SweepOften(h, now)
 	at, ok := e.TryHold()
 	if !ok {

@@ -116,7 +116,7 @@ func (s *MemStore) allow(scope *Plan, key string) bool {
 			}
 		}
 	case sc.admit != nil:
-		if granted, known := sc.memory.admit(sc, h); known {
+		if granted, known := sc.memory.admit(sc, scope, h); known {
 			return granted
 		}
 	}

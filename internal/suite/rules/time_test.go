@@ -72,3 +72,20 @@ func TestR7_LateGrantsCount(t *testing.T) {
 		}
 	})
 }
+
+// A limiter keeps the latest instant that it saw itself. Allow once asked by that of another limiter
+// with the same name, policy and clock, and denied what Take granted.
+func TestR7_ALimiterDecidesByTheLatestInstantThatItSaw(t *testing.T) {
+	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
+		opts := []weir.Option{weir.WithStore(new(weir.MemStore)), weir.WithName("both"), weir.WithClock(clock)}
+		first, second := weir.Must(weir.New(p, opts...)), weir.Must(weir.New(p, opts...))
+		for first.Allow("key") {
+		}
+		clock.Time = clock.Add(365 * 24 * time.Hour)
+		kit.Take(t, second, "key", 0)
+		clock.Time = time.Unix(0, kit.T0)
+		require.False(t, first.Allow("key"))
+		assert.True(t, second.Allow("key"))
+	})
+}
