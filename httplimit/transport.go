@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -12,12 +13,14 @@ import (
 
 // Transport is an [http.RoundTripper] that limits the requests it sends, and obeys the Retry-After
 // of servers. Each request waits for its turn before it is sent. If a server answers 429 or 503
-// with Retry-After, all requests for the same key are held back until that time.
+// with Retry-After, all requests for the same key are held back until that time. They are then sent
+// in the order in which they came, as the Limiter allows.
 //
 // Transport never sends a request a second time. RoundTrip fails with an error that wraps:
 //
 //   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the request's
-//     context. The Timeout of an [http.Client] sets such a deadline, too.
+//     context. The Timeout of an [http.Client] sets such a deadline, too. A request that was held
+//     back gets it when those before it have been sent.
 //   - The error of the context, if the context ends while the request waits.
 //   - The other errors of [weir.Limiter]. For example, with a [weir.LeakyBucket] more requests at
 //     once than its Capacity get [weir.ErrQueueFull].
@@ -40,7 +43,12 @@ type Transport struct {
 	// mistake is not shut out until then. If MaxHold is negative, every RoundTrip fails.
 	MaxHold time.Duration
 
-	held holds
+	// Jitter prolongs each hold by a random time up to Jitter, so that many processes do not come
+	// back at the same instant. 0 means none. If Jitter is negative, every RoundTrip fails.
+	Jitter time.Duration
+
+	held  holds
+	lines lines
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -62,11 +70,26 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil && (resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable) {
 		now := time.Now()
 		if after := retryAfter(resp.Header, now); after > 0 {
-			t.held.hold(key, now, min(after, cmp.Or(t.MaxHold, time.Hour)))
+			after = min(after, cmp.Or(t.MaxHold, time.Hour))
+			if t.Jitter > 0 {
+				after += min(rand.N(t.Jitter), weir.Never-after)
+			}
+			t.held.hold(key, now, after)
 		}
 	}
 	return resp, err
 }
+
+// HeldUntil returns until when a server has asked to send no requests for key. It returns the zero
+// Time if the key is not held back.
+func (t *Transport) HeldUntil(key string) time.Time {
+	until, _ := t.held.find(key)
+	return until
+}
+
+// Release ends the hold of key. The requests that were held back are sent, as the Limiter allows.
+// It is for operators who know that the server is ready again.
+func (t *Transport) Release(key string) { t.held.release(key) }
 
 // CloseIdleConnections closes the idle connections of Base. [http.Client.CloseIdleConnections]
 // calls it.
@@ -84,7 +107,7 @@ func (t *Transport) base() http.RoundTripper {
 }
 
 func (t *Transport) key(req *http.Request) (string, error) {
-	if t.Limiter == nil || t.MaxHold < 0 {
+	if t.Limiter == nil || t.MaxHold < 0 || t.Jitter < 0 {
 		return "", t.faults()
 	}
 	find := t.Key
@@ -106,21 +129,39 @@ func (t *Transport) faults() error {
 	if t.MaxHold < 0 {
 		errs = append(errs, fmt.Errorf("weir: Transport.MaxHold is %v, must be at least 0", t.MaxHold))
 	}
+	if t.Jitter < 0 {
+		errs = append(errs, fmt.Errorf("weir: Transport.Jitter is %v, must be at least 0", t.Jitter))
+	}
 	return errors.Join(errs...)
 }
 
 // turn returns when req may be sent. A turn that comes while the key is held back is given up. If
 // such requests kept their turns, they would all be sent at once when the hold ends.
 func (t *Transport) turn(req *http.Request, key string) error {
+	ctx, place, inLine := req.Context(), t.lines.arrive(), false
 	for {
-		if err := t.held.wait(req.Context(), key); err != nil {
-			return fmt.Errorf("weir: Transport held back by Retry-After: %w", err)
+		if !inLine && (t.held.left(key) > 0 || !t.lines.isEmpty(key)) {
+			if err := t.held.inTime(ctx, key); err != nil {
+				return heldBack(err)
+			}
+			if err := t.lines.join(ctx, key, place); err != nil {
+				return heldBack(err)
+			}
+			inLine = true
+			defer t.lines.leave(key, place)
 		}
-		if err := t.Limiter.Wait(req.Context(), key, 1); err != nil {
+		if err := t.held.wait(ctx, key); err != nil {
+			return heldBack(err)
+		}
+		if err := t.Limiter.Wait(ctx, key, 1); err != nil {
 			return err
 		}
 		if t.held.left(key) == 0 {
 			return nil
 		}
 	}
+}
+
+func heldBack(err error) error {
+	return fmt.Errorf("weir: Transport held back by Retry-After: %w", err)
 }

@@ -19,8 +19,14 @@ const maxHeld = 1 << 16
 // holds are the keys that are held back. The zero value is ready for use.
 type holds struct {
 	mu    sync.Mutex
-	until map[string]time.Time
+	until map[string]held
 	sweep int // the number of keys at which the next clean is due
+}
+
+// held is until when a key is held back.
+type held struct {
+	time.Time
+	released chan struct{} // closed if the hold is ended before
 }
 
 // hold holds key back for d from now, unless it is already held back for longer.
@@ -29,8 +35,8 @@ func (h *holds) hold(key string, now time.Time, d time.Duration) {
 	defer h.mu.Unlock()
 	until := now.Add(d)
 	if old, ok := h.until[key]; ok {
-		if until.After(old) {
-			h.until[key] = until
+		if until.After(old.Time) {
+			h.until[key] = held{until, old.released}
 		}
 		return
 	}
@@ -38,9 +44,9 @@ func (h *holds) hold(key string, now time.Time, d time.Duration) {
 		h.clean(now)
 	}
 	if h.until == nil {
-		h.until = make(map[string]time.Time)
+		h.until = make(map[string]held)
 	}
-	h.until[strings.Clone(key)] = until
+	h.until[strings.Clone(key)] = held{until, make(chan struct{})}
 }
 
 // clean removes the keys whose hold has ended, and doubles the number at which it is next called.
@@ -58,7 +64,7 @@ func (h *holds) clean(now time.Time) {
 		}
 		if !until.After(now) {
 			delete(h.until, key)
-		} else if first == "" || until.Before(h.until[first]) {
+		} else if first == "" || until.Before(h.until[first].Time) {
 			first = key
 		}
 	}
@@ -68,44 +74,73 @@ func (h *holds) clean(now time.Time) {
 	h.sweep = min(max(2*len(h.until), 64), maxHeld)
 }
 
-// left returns how long key is still held back.
-func (h *holds) left(key string) time.Duration {
+// find returns until when key is held back, and what is closed if that ends before. It returns the
+// zero Time if key is not held back.
+func (h *holds) find(key string) (until time.Time, released <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	until, ok := h.until[key]
+	found, ok := h.until[key]
 	if !ok {
-		return 0
+		return time.Time{}, nil
 	}
-	left := time.Until(until)
-	if left <= 0 {
+	if time.Until(found.Time) <= 0 {
 		delete(h.until, key)
-		return 0
+		return time.Time{}, nil
 	}
-	return left
+	return found.Time, found.released
+}
+
+// left returns how long key is still held back.
+func (h *holds) left(key string) time.Duration {
+	until, _ := h.find(key)
+	return max(time.Until(until), 0)
+}
+
+// release ends the hold of key.
+func (h *holds) release(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if found, ok := h.until[key]; ok {
+		close(found.released)
+		delete(h.until, key)
+	}
 }
 
 // wait returns when key is no longer held back. It returns weir.ErrTooLate at once if that would be
 // after the deadline of ctx.
 func (h *holds) wait(ctx context.Context, key string) error {
 	for {
-		left := h.left(key)
-		if left == 0 {
+		until, released := h.find(key)
+		left := time.Until(until)
+		if left <= 0 {
 			return nil
 		}
-		if err := ctx.Err(); err != nil {
+		if err := inTime(ctx, left); err != nil {
 			return err
-		}
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < left {
-			return weir.ErrTooLate
 		}
 		timer := time.NewTimer(left)
 		select {
 		case <-timer.C:
+		case <-released:
+			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()
 		}
 	}
+}
+
+// inTime returns weir.ErrTooLate if key is held back until after the deadline of ctx.
+func (h *holds) inTime(ctx context.Context, key string) error { return inTime(ctx, h.left(key)) }
+
+func inTime(ctx context.Context, left time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < left {
+		return weir.ErrTooLate
+	}
+	return nil
 }
 
 // retryAfter returns how long after now the Retry-After of an answer is, or 0 if it has none. The

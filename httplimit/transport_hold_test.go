@@ -1,6 +1,7 @@
 package httplimit_test
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"testing"
@@ -74,6 +75,95 @@ func TestTransport_NoStampedeWhenTheHoldEnds(t *testing.T) {
 		assert.GreaterOrEqual(t, came[2]-came[1], time.Second)
 		assert.GreaterOrEqual(t, came[3]-came[2], time.Second)
 	})
+}
+
+// Requests that sit out a hold are sent in the order in which they came, also those that the limiter
+// had already queued. However many they are, the limiter's queue does not refuse them. A caller that
+// gives up holds back nobody behind it.
+func TestTransport_OrderAfterAHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rt, stop := client(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 2}, retryAfter(429, "10"))
+		defer stop()
+		inner, order := rt.Base, []string{}
+		var mu sync.Mutex
+		rt.Base = roundTripper(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			order = append(order, r.URL.Path)
+			mu.Unlock()
+			return inner.RoundTrip(r)
+		})
+		var wg sync.WaitGroup
+		send := func(ctx context.Context, path string, want error) {
+			wg.Go(func() {
+				_, err := get(ctx, rt, "http://a.example/"+path)
+				assert.ErrorIs(t, err, want, path)
+			})
+			synctest.Wait()
+		}
+		for _, path := range []string{"a", "b", "c"} { // a meets the 429, and the others wait for their turns
+			send(forever, path, nil)
+		}
+		time.Sleep(500 * time.Millisecond)
+		leaving, leave := context.WithCancel(forever)
+		send(leaving, "gone", context.Canceled)
+		send(within(9*time.Second), "late", weir.ErrTooLate)
+		for _, path := range []string{"d", "e", "f", "g"} {
+			send(forever, path, nil)
+		}
+		time.Sleep(5 * time.Second)
+		leave()
+		send(forever, "h", nil)
+		wg.Wait()
+		require.Equal(t, []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"}, order)
+		assert.Equal(t, 10*time.Second, s.came["a.example"][1])
+		assert.Equal(t, 16*time.Second, s.came["a.example"][7])
+
+		send(forever, "i", nil) // nobody is left in the line
+		wg.Wait()
+		assert.Equal(t, 17*time.Second, time.Since(s.start))
+	})
+}
+
+func TestTransport_HeldUntilAndRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rt, stop := client(freely, retryAfter(429, "60"))
+		defer stop()
+		assert.Zero(t, rt.HeldUntil("a.example"))
+		_, _ = get(forever, rt, "http://a.example/")
+		assert.Equal(t, s.start.Add(time.Minute), rt.HeldUntil("a.example"))
+		assert.Zero(t, rt.HeldUntil("b.example"))
+
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { _, _ = get(forever, rt, "http://a.example/") })
+		}
+		time.Sleep(7 * time.Second)
+		rt.Release("b.example") // not held back
+		synctest.Wait()
+		assert.Len(t, s.came["a.example"], 1)
+		rt.Release("a.example")
+		wg.Wait()
+		assert.Equal(t, []time.Duration{0, 7 * time.Second, 7 * time.Second, 7 * time.Second}, s.came["a.example"])
+		assert.Zero(t, rt.HeldUntil("a.example"))
+	})
+}
+
+// Jitter prolongs a hold and never shortens it.
+func TestTransport_Jitter(t *testing.T) {
+	seen := map[time.Duration]bool{}
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			s, rt, stop := client(freely, retryAfter(429, "60"))
+			defer stop()
+			rt.Jitter = 10 * time.Second
+			_, _ = get(forever, rt, "http://a.example/")
+			held := rt.HeldUntil("a.example").Sub(s.start)
+			assert.GreaterOrEqual(t, held, time.Minute)
+			assert.Less(t, held, 70*time.Second)
+			seen[held] = true
+		})
+	}
+	assert.Greater(t, len(seen), 1)
 }
 
 func TestTransport_HoldIsNotShortened(t *testing.T) {
