@@ -1,9 +1,11 @@
 package httplimit_test
 
 import (
+	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,4 +113,23 @@ func checkSpoofing(t *testing.T, key httplimit.KeyFunc, field, first, second str
 	got, err := key(r)
 	require.NoError(t, err)
 	canonical(t, got)
+}
+
+// FuzzUsedUp: whatever a server sends, a hold is never negative.
+func FuzzUsedUp(f *testing.F) {
+	for _, s := range []string{"", "0", `"a";r=0;t=1`, `"a`, `";r=0;t=99999999999999999999`, "6m0s", "2027-03-04T12:00:00Z", "1804161660", "-1"} {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, limit, reset string) {
+		h := http.Header{}
+		for name, value := range map[string]string{
+			"RateLimit": limit, "Retry-After": reset, "Retry-After-Ms": reset, "Date": limit,
+			"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset,
+		} {
+			h.Set(name, value)
+		}
+		for _, status := range []int{200, 403, 429} {
+			require.GreaterOrEqual(t, httplimit.UsedUp(&http.Response{StatusCode: status, Header: h}), time.Duration(0))
+		}
+	})
 }

@@ -14,7 +14,7 @@ import (
 // Transport is an [http.RoundTripper] that limits the requests it sends, and obeys the Retry-After
 // of servers. Each request waits for its turn before it is sent. If a server answers 429 or 503
 // with Retry-After, all requests for the same key are held back until that time. They are then sent
-// in the order in which they came, as the Limiter allows.
+// in the order in which they came, as the Limiter allows. See Hold for other fields.
 //
 // Transport never sends a request a second time. RoundTrip fails with an error that wraps:
 //
@@ -38,7 +38,12 @@ type Transport struct {
 	// Base sends the requests. If nil, it is http.DefaultTransport.
 	Base http.RoundTripper
 
-	// MaxHold bounds how long Retry-After can hold requests back. 0 means an hour: a server that
+	// Hold returns for how long the requests of a key are held back after an answer, or 0. If nil,
+	// it is [RetryAfter]. [UsedUp] also reads the fields that report that a limit is used up. It
+	// must not read the body.
+	Hold func(*http.Response) time.Duration
+
+	// MaxHold bounds how long an answer can hold requests back. 0 means an hour: a server that
 	// asks for more is asked again after an hour. A server whose Retry-After is the year 9999 by
 	// mistake is not shut out until then. If MaxHold is negative, every RoundTrip fails.
 	MaxHold time.Duration
@@ -67,17 +72,27 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := t.base().RoundTrip(req)
-	if err == nil && (resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable) {
-		now := time.Now()
-		if after := retryAfter(resp.Header, now); after > 0 {
-			after = min(after, cmp.Or(t.MaxHold, time.Hour))
-			if t.Jitter > 0 {
-				after += min(rand.N(t.Jitter), weir.Never-after)
-			}
-			t.held.hold(key, now, after)
-		}
+	if err == nil {
+		t.learn(key, resp)
 	}
 	return resp, err
+}
+
+// learn holds the key back for as long as the answer says.
+func (t *Transport) learn(key string, resp *http.Response) {
+	find := t.Hold
+	if find == nil {
+		find = RetryAfter
+	}
+	after := find(resp)
+	if after <= 0 {
+		return
+	}
+	after = min(after, cmp.Or(t.MaxHold, time.Hour))
+	if t.Jitter > 0 {
+		after += min(rand.N(t.Jitter), weir.Never-after)
+	}
+	t.held.hold(key, time.Now(), after)
 }
 
 // HeldUntil returns until when a server has asked to send no requests for key. It returns the zero
@@ -163,5 +178,5 @@ func (t *Transport) turn(req *http.Request, key string) error {
 }
 
 func heldBack(err error) error {
-	return fmt.Errorf("weir: Transport held back by Retry-After: %w", err)
+	return fmt.Errorf("weir: Transport held back by the server: %w", err)
 }

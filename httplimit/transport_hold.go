@@ -2,9 +2,7 @@ package httplimit
 
 import (
 	"context"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -148,12 +146,8 @@ func inTime(ctx context.Context, left time.Duration) error {
 // of the answer, if it has one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.Trim(h.Get("Retry-After"), " \t")
-	if value != "" && strings.Trim(value, "0123456789") == "" {
-		s, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || s > math.MaxInt64/int64(time.Second) { // more than an int64 holds
-			return math.MaxInt64
-		}
-		return time.Duration(s) * time.Second
+	if after := inUnits(value, time.Second); after > 0 {
+		return after
 	}
 	at, err := http.ParseTime(value)
 	if err != nil {

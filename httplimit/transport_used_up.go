@@ -1,0 +1,120 @@
+package httplimit
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// RetryAfter is the default of Transport.Hold. It returns the time in Retry-After if the status is
+// 429 or 503, and 0 otherwise.
+func RetryAfter(resp *http.Response) time.Duration {
+	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
+		return retryAfter(resp.Header, time.Now())
+	}
+	return 0
+}
+
+// UsedUp is for Transport.Hold. It returns the longest of these times:
+//
+//   - Retry-After and Retry-After-Ms, if the status is 429, 503 or 403. GitHub uses 403.
+//   - t of a member of RateLimit whose r is 0.
+//   - The reset of a limit of which nothing remains, in RateLimit-Reset, X-RateLimit-Reset, the
+//     fields of OpenAI for requests and tokens, and those of Anthropic. All kinds of reset are
+//     understood: seconds, a Unix time, a duration such as 6m0s, and a time such as
+//     2027-03-04T12:00:00Z.
+//
+// The next request is then held back before the server denies it. A server whose fields mean
+// something else is misunderstood: look at its documentation first. Values that are malformed are
+// ignored.
+func UsedUp(resp *http.Response) time.Duration {
+	h, now := resp.Header, time.Now()
+	longest := time.Duration(0)
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusForbidden:
+		longest = max(retryAfter(h, now), inUnits(h.Get("Retry-After-Ms"), time.Millisecond))
+	}
+	for _, line := range h[rateLimitField] {
+		for rest, more := line, true; more; {
+			var member string
+			member, rest, more = cutLastElement(rest)
+			if r, t := limitParams(member); r == "0" {
+				longest = max(longest, inUnits(t, time.Second))
+			}
+		}
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil { // the resets are by the server's clock
+		now = date
+	}
+	for _, f := range resets {
+		if strings.Trim(h.Get(f.remaining), " \t") == "0" {
+			longest = max(longest, untilReset(strings.Trim(h.Get(f.reset), " \t"), now))
+		}
+	}
+	return longest
+}
+
+// resets are the fields of limits of which nothing may remain.
+var resets = [...]struct{ remaining, reset string }{
+	{"Ratelimit-Remaining", "Ratelimit-Reset"},
+	{"X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
+	{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"},
+	{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"},
+	{"Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset"},
+	{"Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset"},
+	{"Anthropic-Ratelimit-Input-Tokens-Remaining", "Anthropic-Ratelimit-Input-Tokens-Reset"},
+	{"Anthropic-Ratelimit-Output-Tokens-Remaining", "Anthropic-Ratelimit-Output-Tokens-Reset"},
+}
+
+// inUnits returns a number of units, or 0 if value is not digits alone.
+func inUnits(value string, unit time.Duration) time.Duration {
+	value = strings.Trim(value, " \t")
+	if value == "" || strings.Trim(value, "0123456789") != "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n > math.MaxInt64/int64(unit) { // more than an int64 holds
+		return math.MaxInt64
+	}
+	return time.Duration(n) * unit
+}
+
+// sinceEpoch is the least number of seconds that is a Unix time. A number of seconds to wait, for
+// over 30 years, it is not.
+const sinceEpoch = 1_000_000_000 * time.Second
+
+// untilReset returns how long after now a reset is, or 0 if it has passed or is malformed.
+func untilReset(value string, now time.Time) time.Duration {
+	if d := inUnits(value, time.Second); d >= sinceEpoch {
+		return max(d-time.Duration(min(now.UnixNano(), int64(d))), 0)
+	} else if d > 0 {
+		return d
+	}
+	if d, err := time.ParseDuration(value); err == nil {
+		return max(d, 0)
+	}
+	if at, err := time.Parse(time.RFC3339, value); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
+
+// limitParams returns the parameters r and t of a member of RateLimit, such as "default";r=50;t=1.
+func limitParams(member string) (r, t string) {
+	member = strings.Trim(member, " \t")
+	if strings.HasPrefix(member, `"`) { // the name may contain anything
+		member = member[max(closingQuote(member), 0):]
+	}
+	_, params, _ := strings.Cut(member, ";")
+	for param := range strings.SplitSeq(params, ";") {
+		switch name, value, _ := strings.Cut(strings.Trim(param, " \t"), "="); name {
+		case "r":
+			r = value
+		case "t":
+			t = value
+		}
+	}
+	return r, t
+}

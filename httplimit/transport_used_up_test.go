@@ -1,0 +1,86 @@
+package httplimit_test
+
+import (
+	"math"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/httplimit"
+)
+
+func TestUsedUp(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		status int
+		fields []string
+		want   time.Duration
+	}{
+		{200, nil, 0},
+		{429, []string{"Retry-After", "7"}, 7 * s},
+		{503, []string{"Retry-After", "7", "Retry-After-Ms", "6500"}, 7 * s},
+		{429, []string{"Retry-After-Ms", "1500"}, 1500 * time.Millisecond},
+		{429, []string{"Retry-After-Ms", "1.5"}, 0},
+		{200, []string{"Retry-After", "7", "Retry-After-Ms", "7"}, 0},
+
+		{200, []string{"RateLimit", `"default";r=0;t=30`}, 30 * s},
+		{200, []string{"RateLimit", `"default";r=1;t=30`}, 0},
+		{200, []string{"RateLimit", `"a";r=5;t=90, "b";r=0;t=20`, "RateLimit", `"c" ; t=25 ; r=0`}, 25 * s},
+		{200, []string{"RateLimit", `"a;r=0;t=90, \"";r=5;t=60`}, 0},
+		{200, []string{"RateLimit", `token;r=0;t=9`}, 9 * s},
+		{200, []string{"RateLimit", `"a;r=0;t=9`}, 9 * s}, // the quote is left open
+		{200, []string{"RateLimit", `"a";r=0`}, 0},
+		{200, []string{"RateLimit", `"a";r=0;t=-5`}, 0},
+		{200, []string{"RateLimit", `"a";r=0;t=99999999999999999999`}, math.MaxInt64},
+		{200, []string{"RateLimit", ``}, 0},
+
+		{200, []string{"RateLimit-Remaining", "0", "RateLimit-Reset", "30"}, 30 * s},
+		{200, []string{"RateLimit-Remaining", "1", "RateLimit-Reset", "30"}, 0},
+		{200, []string{"RateLimit-Remaining", "0"}, 0},
+		{200, []string{"RateLimit-Remaining", "0", "RateLimit-Reset", "soon"}, 0},
+		// GitHub
+		{403, []string{
+			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
+		}, 60 * s},
+		{403, []string{
+			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161599", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
+		}, 0},
+		{403, []string{"X-RateLimit-Remaining", "28", "Retry-After", "60"}, 60 * s},
+		// OpenAI
+		{200, []string{"X-RateLimit-Remaining-Requests", "0", "X-RateLimit-Reset-Requests", "6m0s"}, 6 * time.Minute},
+		{200, []string{"X-RateLimit-Remaining-Tokens", "0", "X-RateLimit-Reset-Tokens", "120ms"}, 120 * time.Millisecond},
+		{200, []string{"X-RateLimit-Remaining-Tokens", "0", "X-RateLimit-Reset-Tokens", "-5s"}, 0},
+		// Anthropic
+		{200, []string{
+			"Anthropic-RateLimit-Requests-Remaining", "0", "Anthropic-RateLimit-Requests-Reset", "2000-01-01T00:00:42Z",
+			"Anthropic-RateLimit-Output-Tokens-Remaining", "0", "Anthropic-RateLimit-Output-Tokens-Reset", "2000-01-01T00:01:00Z",
+		}, 60 * s},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := http.Header{}
+			for i := 0; i < len(c.fields); i += 2 {
+				h.Add(c.fields[i], c.fields[i+1])
+			}
+			assert.Equal(t, c.want, httplimit.UsedUp(&http.Response{StatusCode: c.status, Header: h}), "%d %q", c.status, c.fields)
+		})
+	}
+}
+
+// The request after the last of a quota is held back, and never denied.
+func TestTransport_HoldByUsedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rt, stop := client(freely, answer{200, map[string]string{"RateLimit": `"a";r=1;t=30`}},
+			answer{200, map[string]string{"RateLimit": `"a";r=0;t=30`}})
+		defer stop()
+		rt.Hold = httplimit.UsedUp
+		for range 3 {
+			_, err := get(forever, rt, "http://a.example/")
+			require.NoError(t, err)
+		}
+		assert.Equal(t, []time.Duration{0, 0, 30 * time.Second}, s.came["a.example"])
+	})
+}
