@@ -1,0 +1,144 @@
+package iolimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// Conn is a [net.Conn] that reads and writes no faster than its limits allow. [NewConn] makes it. It
+// is safe for concurrent use. Concurrent Writes follow each other, and their bytes do not mix.
+//
+// It has no ReadFrom and no WriteTo. io.Copy therefore cannot bypass its limits.
+type Conn struct {
+	conn       net.Conn
+	in         reader // guarded by reading
+	out        writer // guarded by writing
+	reading    chan struct{}
+	writing    chan struct{}
+	readUntil  deadline
+	writeUntil deadline
+}
+
+var _ net.Conn = (*Conn)(nil)
+
+// NewConn returns a connection over c. The bytes that are read count for the limits read, those that
+// are written for the limits write. Both may be empty, and both may contain the same limit, which
+// then counts both.
+//
+// c must be a stream, as of TCP. A Write of more than one chunk would be several datagrams.
+func NewConn(c net.Conn, read, write []Limit) *Conn {
+	return &Conn{
+		conn: c, in: newReader(c, read), out: newWriter(c, write),
+		reading: make(chan struct{}, 1), writing: make(chan struct{}, 1),
+	}
+}
+
+// Read implements [net.Conn], and counts as [Reader.Read] does.
+//
+// A wait ends at the deadline, also at one that is set meanwhile, with [os.ErrDeadlineExceeded]. It
+// ends with [net.ErrClosed] when c is closed. Both are wrapped in a [*net.OpError], as are the
+// errors of the limiters. No byte is lost: after a later deadline is set, the next Read returns the
+// bytes that have waited.
+func (c *Conn) Read(p []byte) (n int, err error) {
+	ctx := c.readUntil.context()
+	if err := lock(ctx, c.reading); err != nil {
+		return 0, c.waitError(ctx, "read", err)
+	}
+	defer func() { <-c.reading }()
+	n, ofWait, err := c.in.read(ctx, p)
+	if ofWait {
+		err = c.waitError(ctx, "read", err)
+	}
+	return n, err
+}
+
+// Write implements [net.Conn], and counts as [Writer.Write] does. A wait ends as that of
+// [Conn.Read]. Write then returns the number of bytes that were written before.
+func (c *Conn) Write(p []byte) (n int, err error) {
+	ctx := c.writeUntil.context()
+	if err := lock(ctx, c.writing); err != nil {
+		return 0, c.waitError(ctx, "write", err)
+	}
+	defer func() { <-c.writing }()
+	n, ofWait, err := c.out.write(ctx, p)
+	if ofWait {
+		err = c.waitError(ctx, "write", err)
+	}
+	return n, err
+}
+
+// lock takes a lock that is a channel of one, unless ctx ends before.
+func lock(ctx context.Context, held chan<- struct{}) error {
+	select {
+	case held <- struct{}{}: // even if ctx has ended: an empty buffer needs no wait
+		return nil
+	default:
+	}
+	select {
+	case held <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// waitError returns the error of a wait in the form that package net uses.
+func (c *Conn) waitError(ctx context.Context, op string, err error) error {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	wrapped := &net.OpError{Op: op, Source: c.conn.LocalAddr(), Addr: c.conn.RemoteAddr(), Err: err}
+	if wrapped.Source != nil {
+		wrapped.Net = wrapped.Source.Network()
+	}
+	return wrapped
+}
+
+// Close implements [net.Conn]. It ends the waits of Read and Write.
+func (c *Conn) Close() error {
+	c.readUntil.close()
+	c.writeUntil.close()
+	return c.conn.Close()
+}
+
+// CloseWrite calls the method CloseWrite of the underlying connection, as [*net.TCPConn] has it. If
+// it has none, the error wraps [errors.ErrUnsupported].
+func (c *Conn) CloseWrite() error {
+	if half, ok := c.conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return fmt.Errorf("weir: CloseWrite of a %T: %w", c.conn, errors.ErrUnsupported)
+}
+
+// NetConn returns the underlying connection. What it reads and writes is not limited.
+func (c *Conn) NetConn() net.Conn { return c.conn }
+
+// LocalAddr implements [net.Conn].
+func (c *Conn) LocalAddr() net.Addr { return c.conn.LocalAddr() }
+
+// RemoteAddr implements [net.Conn].
+func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
+
+// SetDeadline implements [net.Conn]. The deadline is also that of waits, even if they have begun.
+func (c *Conn) SetDeadline(t time.Time) error {
+	c.readUntil.set(t)
+	c.writeUntil.set(t)
+	return c.conn.SetDeadline(t)
+}
+
+// SetReadDeadline implements [net.Conn]. The deadline is also that of waits of Read, even if they
+// have begun.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.readUntil.set(t)
+	return c.conn.SetReadDeadline(t)
+}
+
+// SetWriteDeadline implements [net.Conn]. The deadline is also that of waits of Write, even if they
+// have begun.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.writeUntil.set(t)
+	return c.conn.SetWriteDeadline(t)
+}

@@ -1,0 +1,40 @@
+// Package iolimit limits the bytes a second of readers, writers and network connections. An event of
+// the limiter is a byte here:
+//
+//	download := weir.Must(weir.New(weir.TokenBucket{Limit: 1 << 20, Per: time.Second}))
+//	w := iolimit.NewWriter(ctx, response, iolimit.Limit{Limiter: download, Key: user})
+//	_, err := io.Copy(w, file)
+//
+// [NewReader], [NewWriter] and [NewConn] take any number of limits. Many of them can share a limit:
+// give them the same limiter and the same key. They then take turns, first come, first served, a
+// chunk at a time.
+//
+// # Chunks
+//
+// Buffers can be of any size, also larger than the limiter ever grants at once. Data moves in
+// chunks:
+//
+//   - of up to an eighth of what the limiter grants at once, its Burst or the Limit of its window;
+//   - of 512 bytes to 16 KiB, unless it grants fewer than 512 bytes at once.
+//
+// A smaller Burst makes the flow smoother, and a larger one needs fewer calls. A change of the
+// policy changes the chunks.
+//
+// # Several limits
+//
+// A chunk waits for its limits one after the other, in their order. List the limit of one
+// connection before the limit of all of them: a chunk that waits for its own limit then holds back
+// nobody else.
+//
+//   - The last limit is exact. In no span of time does more pass than its policy allows.
+//   - Each limit before it counts a chunk when it grants it, and the chunk may pass later. There, a
+//     span can have one chunk more for each reader or writer.
+//   - If a later limit fails, a reader keeps what the earlier limits have granted for its next call.
+//     A writer gives it back.
+//
+// # Policies
+//
+// [weir.TokenBucket] fits best. A window fits, too: it lets its bytes go at its start, and may leave
+// less than a chunk unused at its end. With a [weir.LeakyBucket], all that wait must fit into its
+// Capacity. Otherwise calls fail with [weir.ErrQueueFull].
+package iolimit

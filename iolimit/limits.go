@@ -1,0 +1,136 @@
+package iolimit
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/weir-go/weir"
+)
+
+// A Limit is a limiter of bytes, and the key that the bytes count for.
+type Limit struct {
+	// Limiter decides how many bytes may pass. It is required: without it, every call fails. If it
+	// has the Return method of [weir.KeyedLimiter], it gets back the bytes that it has granted and
+	// that could not be written.
+	Limiter weir.Limiter
+
+	// Key says whose bytes they are. It may be empty, for instance if all count together.
+	Key string
+}
+
+var errNoLimiter = errors.New("weir: Limit.Limiter is nil, must be a Limiter")
+
+const (
+	leastChunk = 512      // bytes, so that a call moves more than a few
+	mostChunk  = 16 << 10 // bytes, so that others that share the limit have their turn soon
+
+	// lookEvery is the number of chunks after which the limiters are asked again how much they
+	// grant at once. If they grant more than before, the chunks become larger.
+	lookEvery = 64
+)
+
+// limits are the limits of a reader or a writer. They are not safe for concurrent use.
+type limits struct {
+	list  []Limit
+	chunk int // the size of a chunk, as of the last look
+	left  int // chunks until the next look
+
+	// What the chunk that waits has been granted, if a wait has failed:
+	limit int // all limits before this one have granted all of it
+	part  int // and this one that many bytes
+}
+
+// next returns how many of n bytes are the next chunk.
+func (l *limits) next(ctx context.Context, n int) (int, error) {
+	if l.left == 0 {
+		if err := l.look(ctx); err != nil {
+			return 0, err
+		}
+		l.left = lookEvery
+	}
+	l.left--
+	return min(n, l.chunk), nil
+}
+
+// look asks all limiters for the size of a chunk.
+func (l *limits) look(ctx context.Context) error {
+	chunk := math.MaxInt
+	for _, limit := range l.list {
+		if limit.Limiter == nil {
+			return errNoLimiter
+		}
+		r, err := limit.Limiter.Take(ctx, limit.Key, 0)
+		if err != nil {
+			return err
+		}
+		chunk = min(chunk, chunkOf(r.Limit))
+	}
+	l.chunk = chunk
+	return nil
+}
+
+// chunkOf returns the size of the chunks if most bytes are granted at once. Chunks are equal parts
+// of most. A window is then used up, except for fewer bytes than it has chunks.
+func chunkOf(most int) int {
+	parts := max(1, min(most/leastChunk, 8))
+	if most/parts > mostChunk {
+		parts = (most-1)/mostChunk + 1
+	}
+	return max(most/parts, 1)
+}
+
+// wait returns when all limits have granted a chunk of n bytes. After an error, call wait again for
+// the same chunk, or giveUp.
+func (l *limits) wait(ctx context.Context, n int) error {
+	for ; l.limit < len(l.list); l.limit, l.part = l.limit+1, 0 {
+		limit := &l.list[l.limit]
+		for l.part < n {
+			part := min(n-l.part, l.chunk)
+			err := limit.Limiter.Wait(ctx, limit.Key, part)
+			if errors.Is(err, weir.ErrNeverFits) { // the policy was changed
+				if err := l.look(ctx); err != nil {
+					return err
+				}
+				if l.chunk < part {
+					continue
+				}
+			}
+			if err != nil {
+				return err
+			}
+			l.part += part
+		}
+	}
+	l.limit, l.part = 0, 0
+	return nil
+}
+
+// giveUp gives back what a wait for a chunk of n bytes was granted before it failed.
+func (l *limits) giveUp(ctx context.Context, n int) {
+	for i := range l.limit {
+		l.list[i].giveBack(ctx, n)
+	}
+	if l.limit < len(l.list) {
+		l.list[l.limit].giveBack(ctx, l.part)
+	}
+	l.limit, l.part = 0, 0
+}
+
+// giveBack gives back n bytes that all limits have granted.
+func (l *limits) giveBack(ctx context.Context, n int) {
+	for i := range l.list {
+		l.list[i].giveBack(ctx, n)
+	}
+}
+
+// giveBack gives back n bytes. An error is ignored: the caller has one already, and the limit only
+// stays stricter for a while.
+func (l *Limit) giveBack(ctx context.Context, n int) {
+	k, ok := l.Limiter.(interface {
+		Return(ctx context.Context, key string, n int) error
+	})
+	if ok && n > 0 {
+		_ = k.Return(ctx, l.Key, n)
+	}
+}

@@ -1,0 +1,80 @@
+package iolimit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+)
+
+// Writer writes to another writer no faster than its limits allow. [NewWriter] makes it. Like most
+// writers, it is not safe for concurrent use.
+type Writer struct {
+	ctx context.Context
+	out writer
+}
+
+// NewWriter returns a Writer to w. The context bounds the waits, and not the calls of w. After it
+// has ended, every Write fails.
+func NewWriter(ctx context.Context, w io.Writer, limits ...Limit) *Writer {
+	return &Writer{ctx, newWriter(w, limits)}
+}
+
+// Write implements [io.Writer]. It waits until the limits grant a chunk, writes that to the
+// underlying writer, and goes on with the next. It returns when all of p is written, or with the
+// number of bytes that were written and an error.
+//
+// The errors are those of the underlying writer, of the context, and of [weir.Limiter]. For example,
+// if a chunk cannot be granted before the deadline of the context, the error wraps
+// [weir.ErrTooLate], and comes at once. What was granted and not written is given back by
+// [weir.KeyedLimiter.Return], as far as the policy frees it. An empty p is passed on, and counts nothing.
+func (w *Writer) Write(p []byte) (int, error) {
+	n, _, err := w.out.write(w.ctx, p)
+	return n, err
+}
+
+// writer is a Writer without a context.
+type writer struct {
+	w      io.Writer
+	limits limits
+}
+
+func newWriter(w io.Writer, list []Limit) writer {
+	return writer{w: w, limits: limits{list: slices.Clone(list)}}
+}
+
+var errWriteCount = errors.New("weir: the underlying Write returned a count that is below 0 or above the buffer's length")
+
+// write is [Writer.Write]. It reports whether err comes from a limit or ctx, not from w.
+func (w *writer) write(ctx context.Context, p []byte) (n int, ofWait bool, err error) {
+	if len(p) == 0 {
+		n, err = w.w.Write(p)
+		return n, false, err
+	}
+	for n < len(p) {
+		if err := ctx.Err(); err != nil {
+			return n, true, err
+		}
+		size, err := w.limits.next(ctx, len(p)-n)
+		if err != nil {
+			return n, true, err
+		}
+		if err := w.limits.wait(ctx, size); err != nil {
+			w.limits.giveUp(ctx, size)
+			return n, true, err
+		}
+		wrote, err := w.w.Write(p[n : n+size])
+		if wrote < 0 || wrote > size {
+			return n, false, errWriteCount
+		}
+		n += wrote
+		if wrote < size && err == nil {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			w.limits.giveBack(ctx, size-wrote)
+			return n, false, err
+		}
+	}
+	return n, false, nil
+}
