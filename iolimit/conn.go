@@ -8,25 +8,28 @@ import (
 	"time"
 )
 
-// Conn is a [net.Conn] that reads and writes no faster than its limits allow. [NewConn] makes it. It
-// is safe for concurrent use. Concurrent Writes follow each other, and their bytes do not mix.
+// Conn is a [net.Conn] that reads and writes no faster than its limits allow. [NewConn] makes it.
+// It is safe for concurrent use. Concurrent Writes follow each other, and their bytes do not mix.
 //
 // It has no ReadFrom and no WriteTo. io.Copy therefore cannot bypass its limits.
 type Conn struct {
-	conn       net.Conn
+	conn net.Conn
+
+	// The locks are channels of one: calls can stop waiting for them, and a testing/synctest bubble
+	// knows such a wait.
+	reading, writing chan struct{}
+
 	in         reader // guarded by reading
 	out        writer // guarded by writing
-	reading    chan struct{}
-	writing    chan struct{}
 	readUntil  deadline
 	writeUntil deadline
 }
 
 var _ net.Conn = (*Conn)(nil)
 
-// NewConn returns a connection over c. The bytes that are read count for the limits read, those that
-// are written for the limits write. Both may be empty, and both may contain the same limit, which
-// then counts both.
+// NewConn returns a connection over c. The bytes that are read count for the limits read, those
+// that are written for the limits write. Both may be empty, and both may contain the same limit,
+// which then counts both.
 //
 // c must be a stream, as of TCP. A Write of more than one chunk would be several datagrams.
 func NewConn(c net.Conn, read, write []Limit) *Conn {
@@ -39,9 +42,9 @@ func NewConn(c net.Conn, read, write []Limit) *Conn {
 // Read implements [net.Conn], and counts as [Reader.Read] does.
 //
 // A wait ends at the deadline, also at one that is set meanwhile, with [os.ErrDeadlineExceeded]. It
-// ends with [net.ErrClosed] when c is closed. Both are wrapped in a [*net.OpError], as are the
-// errors of the limiters. No byte is lost: after a later deadline is set, the next Read returns the
-// bytes that have waited.
+// ends with [net.ErrClosed] when the Conn is closed. Both are wrapped in a [*net.OpError], as are
+// the errors of the limiters. No byte is lost: after a later deadline is set, the next Read returns
+// the bytes that have waited.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	ctx := c.readUntil.context()
 	if err := lock(ctx, c.reading); err != nil {

@@ -27,14 +27,15 @@ func TestConnsShareEqually(t *testing.T) {
 		kit.Take(t, shared.Limiter, shared.Key, p.Burst) // else the first of them gets it all
 		var all flow
 		got := make([]flow, 10)
+		var done sync.WaitGroup
 		for i := range got {
 			near, far := net.Pipe()
 			c := iolimit.NewConn(near, nil, []iolimit.Limit{shared})
-			go func() {
+			done.Go(func() {
 				_, err := c.Write(make([]byte, 1<<20))
 				assert.Error(t, err) // of Close
-			}()
-			go func() {
+			})
+			done.Go(func() {
 				for buf := make([]byte, 32<<10); ; {
 					n, err := far.Read(buf)
 					if err != nil {
@@ -43,10 +44,10 @@ func TestConnsShareEqually(t *testing.T) {
 					all.pass(n)
 					got[i].pass(n)
 				}
-			}()
+			})
 			time.AfterFunc(5*time.Second, func() { c.Close() })
 		}
-		time.Sleep(6 * time.Second)
+		done.Wait()
 		all.within(t, most(p, 0))
 		assert.InDelta(t, 500_000, all.total(), 1000)
 		for i := range got {
@@ -55,8 +56,8 @@ func TestConnsShareEqually(t *testing.T) {
 	})
 }
 
-// slow is a connection whose next byte, in either direction, waits for a minute. Two bytes come from
-// the other side.
+// slow is a connection whose next byte, in either direction, waits for a minute. Two bytes come
+// from the other side.
 func slow(t *testing.T) *iolimit.Conn {
 	near, far := pipe(t)
 	go far.Write([]byte("ab"))
@@ -258,8 +259,7 @@ func TestConnConcurrentUse(t *testing.T) {
 			})
 		}
 		writes.Wait()
-		time.Sleep(time.Minute)
-		r.Close()
+		w.Close() // the last byte has been read, and may wait for its turn
 		reads.Wait()
 		assert.Equal(t, [8]int{2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000}, counts)
 	})

@@ -10,8 +10,8 @@ import (
 
 // A deadline ends the waits of one direction of a connection. It is safe for concurrent use.
 //
-// It gives out contexts that have no Deadline. A limiter can therefore not refuse a wait in advance,
-// and a deadline that is moved during the wait is kept.
+// It gives out contexts that have no Deadline. A limiter can therefore not refuse a wait in
+// advance, and a deadline that is moved during the wait is kept.
 type deadline struct {
 	mu     sync.Mutex
 	ctx    context.Context // ends with the reason as its cause

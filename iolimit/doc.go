@@ -1,5 +1,5 @@
-// Package iolimit limits the bytes a second of readers, writers and network connections. An event of
-// the limiter is a byte here:
+// Package iolimit limits the bytes a second of readers, writers and network connections. An event
+// of the limiter is a byte here:
 //
 //	download := weir.Must(weir.New(weir.TokenBucket{Limit: 1 << 20, Per: time.Second}))
 //	w := iolimit.NewWriter(ctx, response, iolimit.Limit{Limiter: download, Key: user})
@@ -12,13 +12,12 @@
 // # Chunks
 //
 // Buffers can be of any size, also larger than the limiter ever grants at once. Data moves in
-// chunks:
+// chunks. Their size is about an eighth of what the limiter grants at once, which is the Burst of a
+// bucket, or the Limit of a window. It is at most 16 KiB. It is at least 512 bytes, or all that the
+// limiter grants at once if that is less.
 //
-//   - of up to an eighth of what the limiter grants at once, its Burst or the Limit of its window;
-//   - of 512 bytes to 16 KiB, unless it grants fewer than 512 bytes at once.
-//
-// A smaller Burst makes the flow smoother, and a larger one needs fewer calls. A change of the
-// policy changes the chunks.
+// A smaller Burst makes the flow smoother, and a larger one needs fewer calls. After a change of
+// the policy, the size changes within 64 chunks.
 //
 // # Several limits
 //
@@ -29,12 +28,12 @@
 //   - The last limit is exact. In no span of time does more pass than its policy allows.
 //   - Each limit before it counts a chunk when it grants it, and the chunk may pass later. There, a
 //     span can have one chunk more for each reader or writer.
-//   - If a later limit fails, a reader keeps what the earlier limits have granted for its next call.
-//     A writer gives it back.
+//   - If a later limit fails, a reader keeps what the earlier limits have granted for its next
+//     call. A writer gives it back.
 //
 // # Policies
 //
-// [weir.TokenBucket] fits best. A window fits, too: it lets its bytes go at its start, and may leave
-// less than a chunk unused at its end. With a [weir.LeakyBucket], all that wait must fit into its
-// Capacity. Otherwise calls fail with [weir.ErrQueueFull].
+// [weir.TokenBucket] fits best. A window fits, too: it lets its bytes go at its start, and may
+// leave less than a chunk unused at its end. With a [weir.LeakyBucket], all that wait must fit into
+// its Capacity. Otherwise calls fail with [weir.ErrQueueFull].
 package iolimit

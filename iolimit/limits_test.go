@@ -30,8 +30,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// With every policy, all bytes pass, in order, and the limit counts each of them once. A policy of n
-// bytes an instant lets three times n pass within three times its span.
+// With every policy, all bytes pass, in order, and the limit counts each of them once. A policy of
+// n bytes an instant lets three times n pass within three times its span.
 func TestEveryPolicy(t *testing.T) {
 	const limit = 4096
 	policies := kit.AllPolicies(limit, time.Second)

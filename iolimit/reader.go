@@ -21,11 +21,11 @@ func NewReader(ctx context.Context, r io.Reader, limits ...Limit) *Reader {
 }
 
 // Read implements [io.Reader]. It reads at most one chunk from the underlying reader, waits until
-// the limits grant the bytes that it got, and returns them. It therefore counts what was read, and a
-// reader that waits for data holds no part of the limit.
+// the limits grant the bytes that it got, and returns them. It therefore counts what was read, and
+// a reader that waits for data holds no part of the limit.
 //
-// The errors are those of the underlying reader, of the context, and of [weir.Limiter]. For example,
-// if the bytes cannot be granted before the deadline of the context, the error wraps
+// The errors are those of the underlying reader, of the context, and of [weir.Limiter]. For
+// example, if the bytes cannot be granted before the deadline of the context, the error wraps
 // [weir.ErrTooLate], and comes at once. After an error of a wait no byte is lost: the next Read
 // returns them. If p is empty, it does nothing.
 func (r *Reader) Read(p []byte) (int, error) {

@@ -51,8 +51,8 @@ func TestReaderIsAReader(t *testing.T) {
 	}
 }
 
-// An empty buffer reads nothing, not even an error. What is read with an error counts, and the error
-// comes with it.
+// An empty buffer reads nothing, not even an error. What is read with an error counts, and the
+// error comes with it.
 func TestReaderErrors(t *testing.T) {
 	l := limitOf(roomy)
 	fails := errors.New("broken")

@@ -60,8 +60,8 @@ func TestCloseWriteUnsupported(t *testing.T) {
 	assert.Contains(t, err.Error(), "net.pipe")
 }
 
-// A server of package http works on limited connections. It reads ahead, and ends that by a deadline
-// in the past: the byte that was read then is the first of the next request.
+// A server of package http works on limited connections. It reads ahead, and ends that by a
+// deadline in the past: the byte that was read then is the first of the next request.
 func TestHTTPServer(t *testing.T) {
 	all := limitOf(weir.TokenBucket{Limit: 64 << 20, Per: time.Second})
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -114,8 +114,8 @@ func TestWriterPartly(t *testing.T) {
 	}
 }
 
-// If a limit fails, those before it get back what they have granted for the chunk, and Write returns
-// what was written before.
+// If a limit fails, those before it get back what they have granted for the chunk, and Write
+// returns what was written before.
 func TestWriterGivesBack(t *testing.T) {
 	first := limitOf(weir.TokenBucket{Limit: 8000, Per: time.Hour})
 	second := &flaky{KeyedLimiter: weir.Must(weir.New(weir.TokenBucket{Limit: 9000, Per: time.Hour}))}
