@@ -52,8 +52,8 @@ func TestComposed_ListsEveryPart(t *testing.T) {
 }
 
 // w of a component is that of the same policy alone. If the component is itself composed, w is the
-// longest w of the policies that pay q. Tiers are one limit: a client that kept to each of them would
-// not get what they grant.
+// longest w of the policies that pay q. Tiers are one limit: a client that kept to each of them
+// would not get what they grant.
 func TestComposed_Windows(t *testing.T) {
 	month := weir.CalendarWindow{Limit: 50, Unit: weir.Month}
 	minute := &weir.SlidingWindow{Limit: 5, Per: time.Minute}
