@@ -73,14 +73,16 @@ type Limiter interface {
 
 // A Result is the answer to [Limiter.Take]. The zero Result denies.
 type Result struct {
+	// The bools share a word: Take takes 5 % longer to return a Result of one word more.
+
 	Allowed    bool          // whether the events may happen
+	Degraded   bool          // decided without the shared store: see package fleet
 	Limit      int           // the most events that can be granted at once
 	Remaining  int           // the most events that one request would be granted now
 	RetryAfter time.Duration // until the same request is granted, if no others come; 0 if allowed, Never if it never fits
 	ResetAfter time.Duration // until the key has fully recovered, if no requests come; not the time to retry
 	MoreAfter  time.Duration // until more remain, if no requests come; only TakeByComponent sets it; 0 if not known, or if all remain
 	DecidedBy  int           // the component, tier or color that decided: see All, Tiers and the markers; else 0
-	Degraded   bool          // decided without the shared store: see package fleet
 }
 
 // Never is the RetryAfter of a request that can never be granted.
