@@ -143,3 +143,24 @@ func TestReaderThatWaitsForDataTakesNothing(t *testing.T) {
 		assert.Equal(t, 997, remaining(t, l))
 	})
 }
+
+// What is kept is a copy, because the buffer is the caller's. An error that came with it, once,
+// comes after it.
+func TestReaderKeepsACopy(t *testing.T) {
+	broken, calls := errors.New("broken"), 0
+	down := &flaky{KeyedLimiter: weir.Must(weir.New(roomy)), err: errors.New("the store is down")}
+	r := iolimit.NewReader(t.Context(), readerFunc(func(p []byte) (int, error) {
+		if calls++; calls > 1 {
+			return 0, io.EOF
+		}
+		return copy(p, "abc"), broken
+	}), iolimit.Limit{Limiter: down})
+	buf := make([]byte, 3)
+	_, err := r.Read(buf)
+	require.ErrorIs(t, err, down.err)
+	clear(buf)
+	down.err = nil
+	got, err := io.ReadAll(r)
+	assert.Equal(t, "abc", string(got))
+	require.Equal(t, broken, err)
+}
