@@ -149,3 +149,45 @@ func TestWriterContext(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
+
+// shrinks is a limiter whose policy is changed from 100 bytes to 40 while the first call waits. It
+// grants 40 of the chunk, and then fails.
+type shrinks struct {
+	weir.Limiter
+	limit    int
+	waited   []int
+	returned int
+}
+
+func (s *shrinks) Take(context.Context, string, int) (weir.Result, error) {
+	return weir.Result{Allowed: true, Limit: s.limit}, nil
+}
+
+func (s *shrinks) Wait(_ context.Context, _ string, n int) error {
+	s.waited = append(s.waited, n)
+	switch len(s.waited) {
+	case 1:
+		s.limit = 40
+		return weir.ErrNeverFits
+	case 2:
+		return nil
+	}
+	return io.ErrNoProgress
+}
+
+func (s *shrinks) Return(_ context.Context, _ string, n int) error {
+	s.returned += n
+	return nil
+}
+
+// A limit that has granted part of a chunk gets that part back, and those before it get all of it.
+func TestWriterGivesBackPartOfAChunk(t *testing.T) {
+	before, last := limitOf(weir.FixedWindow{Limit: 1000, Per: time.Hour}), &shrinks{limit: 100}
+	w := iolimit.NewWriter(t.Context(), io.Discard, before, iolimit.Limit{Limiter: last})
+	n, err := w.Write(bytesOf(100))
+	assert.Zero(t, n)
+	require.ErrorIs(t, err, io.ErrNoProgress)
+	assert.Equal(t, []int{100, 40, 40}, last.waited)
+	assert.Equal(t, 40, last.returned)
+	assert.Equal(t, 1000, remaining(t, before))
+}
