@@ -27,18 +27,18 @@ func (l log) ask(ask weir.Ask) (string, bool) {
 }
 
 // seen builds a log that answers as the log in Redis does, and returns the ask and the instant for
-// it. Only three things matter for the answer: how many events are in the window, the latest event,
-// and the event that has to leave before the ask is granted, or before more remain. The last is the
-// latest event if none has to leave.
+// it. Only four things matter for the answer: how many events are in the window, the latest event,
+// the event that has to leave before the ask is granted, and the oldest, which has to leave before
+// more remain. The last two are the latest event if none has to leave.
 //
 // After giving back, the reply describes the log as it is then. Its last instant is that of the
 // giving back. An instant older than the latest in the log counts as that latest instant.
 func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
 	count, latest, leaving := reply.uint(7), uint64(reply.micros())*micro, uint64(reply.micros())*micro
-	state := append(buf, 0, 0)
+	oldest, state := uint64(reply.micros())*micro, append(buf, 0, 0)
 	if ask.N < 0 {
 		ask, now = weir.Ask{}, int64(leaving/micro)
-	} else if leaving < latest {
+	} else if oldest < latest {
 		n := uint64(ask.N)
 		if ask.Mode == weir.UpTo {
 			n = 1
@@ -47,7 +47,8 @@ func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64
 		if n <= l.limit {
 			first = max(count+n, l.limit+1) - l.limit
 		}
-		state = appendEvents(state, leaving, first)
+		state = appendEvents(state, oldest, first-1)
+		state = appendEvents(state, leaving, 1)
 		count -= first
 	}
 	state = appendEvents(state, latest, count)

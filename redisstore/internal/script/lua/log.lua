@@ -104,7 +104,7 @@ if value ~= '' then
 end
 
 local before, newest = count, base + latest
-local leaving = newest
+local leaving, oldest = newest, nil
 if n < 0 then
 	done = 1
 	local high = count -- events granted at or later than after stay
@@ -151,7 +151,7 @@ else
 	elseif n > 0 and how == 2 then
 		return struct.pack('>BI7', 2, now) .. (redis.call('GET', key) or '')
 	elseif n > 0 and how == 0 and n <= limit then
-		leaving = base + instant(count + n - limit - 1)
+		oldest, leaving = leaving, base + instant(count + n - limit - 1)
 	end
 end
 
@@ -163,4 +163,4 @@ if write and count > 0 then
 		redis.call('SETRANGE', key, 0, header())
 	end
 end
-return struct.pack('>BI7I7I7I7', done, now, before, newest, leaving)
+return struct.pack('>BI7I7I7I7I7', done, now, before, newest, leaving, oldest or leaving)
