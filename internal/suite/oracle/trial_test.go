@@ -105,7 +105,14 @@ func (x *trial) decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.
 		require.Equal(x.t, a, b, "%#v: DecideWord of %+v", x.policy, ask)
 		require.NotEqual(x.t, uint64(math.MaxUint64), word, "%#v: the word that is the store's", x.policy)
 	}
-	return next, a
+	return next, shown(a)
+}
+
+// shown is the answer without what only a line of waiting callers reads.
+func shown(a weir.Answer) weir.Answer {
+	return weir.Answer{
+		Result: a.Result, Delay: a.Delay, QueueFull: a.QueueFull, ServerTime: a.ServerTime, Granted: a.Granted, At: a.At,
+	}
 }
 
 // shortWay tells whether to take a short way.
@@ -127,5 +134,5 @@ func (x *trial) take(ask weir.Ask) weir.Answer {
 	require.Equal(x.t, r, a.Result)
 	require.Equal(x.t, x.now, a.At, "%#v asked for %+v", x.policy, ask)
 	a.At = 0 // which a policy does not tell
-	return a
+	return shown(a)
 }
