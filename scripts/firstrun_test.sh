@@ -43,8 +43,8 @@ for package in redisstore redisstore/rueidisstore redisstore/valkeystore pgstore
 done
 bare go vet ./... ./redisstore ./pgstore # and what they need, without cgo
 bare go run ./examples/httpserver -h
-bare go test -v ./examples/httpserver ./examples/shares ./redisstore/... ./redisstore/rueidisstore ./pgstore ./memcachedstore
+bare go test -v ./examples/httpserver ./examples/shares ./redisstore/... ./redisstore/rueidisstore ./memcachedstore
 grep -ohE 'needs .*: install [a-z-]+' "$work/output" | sort | uniq -c
-for missing in curl redis-server etcd-server postgresql memcached; do
+for missing in curl redis-server etcd-server memcached; do
 	grep -q "install $missing" "$work/output" || fail "no test said that it needs $missing"
 done
