@@ -52,11 +52,11 @@ func (f *fakeServer) Process(_ context.Context, cmd redis.Cmder) error {
 var unscripted = inGo{weir.FixedWindow{Limit: 1_000_000, Per: 1000 * time.Hour}}
 
 // flood asks for one key so often at once that not all can be served in time, and returns how many
-// were granted, and the errors.
+// were granted, and the errors. The first is with the server when the others come.
 func flood(l *weir.KeyedLimiter, callers int) (granted int, errs []error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	for range callers {
+	for i := range callers {
 		all.Go(func() {
 			r, err := l.Take(context.Background(), "k", 1)
 			mu.Lock()
@@ -67,6 +67,9 @@ func flood(l *weir.KeyedLimiter, callers int) (granted int, errs []error) {
 				granted++
 			}
 		})
+		if i == 0 {
+			synctest.Wait()
+		}
 	}
 	all.Wait()
 	return granted, errs
