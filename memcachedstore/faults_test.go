@@ -15,6 +15,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/memcachedstore"
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
 )
@@ -24,7 +25,7 @@ import (
 func TestFaults_RepliesLost(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, memcachedtest.Shared(t).Addr())
-	l := newLimiter(t, newStore(t, newClient(t, proxy.Addr())), spacious, newName())
+	l := newLimiter(t, newStore(t, newClient(t, proxy.Addr())), traffic.Spacious, newName())
 	for i, losses := range []int{1, 3, 10} {
 		key := fmt.Sprint("k", i)
 		for n, want := range []int{1, 10} { // an Add, and a CompareAndSwap
@@ -35,7 +36,7 @@ func TestFaults_RepliesLost(t *testing.T) {
 			require.ErrorContains(t, err, "weir: memcachedstore: cannot replace an item: ")
 			assert.Equal(t, weir.Result{}, r, "denied")
 			assert.Equal(t, 1, proxy.Lost()-had, "sent once")
-			assert.Equal(t, []int{1, 11}[n], counted(t, l, key), "counted once")
+			assert.Equal(t, []int{1, 11}[n], traffic.Counted(t, l, key), "counted once")
 		}
 	}
 }
@@ -48,8 +49,8 @@ func TestFaults_Hang(t *testing.T) {
 	patient, name := newStore(t, client), newName()
 	impatient, err := memcachedstore.New(client, memcachedstore.Options{Timeout: 200 * time.Millisecond})
 	require.NoError(t, err)
-	l, short := newLimiter(t, patient, spacious, name), newLimiter(t, impatient, spacious, name)
-	require.Zero(t, counted(t, l, "k"))
+	l, short := newLimiter(t, patient, traffic.Spacious, name), newLimiter(t, impatient, traffic.Spacious, name)
+	require.Zero(t, traffic.Counted(t, l, "k"))
 	proxy.Stall()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -58,7 +59,7 @@ func TestFaults_Hang(t *testing.T) {
 	_, err = short.Take(t.Context(), "k", 1)
 	require.ErrorIs(t, err, casstore.ErrNoReply)
 	proxy.Forward()
-	assert.LessOrEqual(t, counted(t, l, "k"), 2)
+	assert.LessOrEqual(t, traffic.Counted(t, l, "k"), 2)
 }
 
 // When a reply does not come within its timeout, a client gives the connection up. The reply is
@@ -99,7 +100,7 @@ func TestFaults_LateReplies(t *testing.T) {
 		client.Timeout = 20 * time.Millisecond
 		proxy.Delay(client.Timeout + 10*time.Millisecond)
 		require.Positive(t, getAll())
-		client.Timeout = patience
+		client.Timeout = traffic.Patience
 		proxy.Forward()
 	}
 	require.Zero(t, getAll())
@@ -108,25 +109,9 @@ func TestFaults_LateReplies(t *testing.T) {
 func TestFaults_InTraffic(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, memcachedtest.Shared(t).Addr())
-	tr := drive(t, newStore(t, newClient(t, proxy.Addr())))
-	for range runs.Long(10, 3) {
-		proxy.Refuse() // cuts all connections
-		tr.awaitFailed(t)
-		proxy.Forward()
-		tr.awaitServed(t)
-		had := proxy.Lost()
-		proxy.LoseReplies(3, isSwap)
-		eventually(t, "replies to be lost", func() bool { return proxy.Lost() == had+3 })
-		tr.awaitServed(t)
-	}
-	tr.stop()
-	for i := range tr.granted {
-		granted, failed := tr.granted[i].Load(), tr.failed[i].Load()
-		n := counted(t, tr.limiter, fmt.Sprint(i))
-		assert.GreaterOrEqual(t, int64(n), granted, "key %d: counted of those granted", i)
-		assert.LessOrEqual(t, int64(n), granted+failed, "key %d: counted of those granted or failed", i)
-	}
-	t.Logf("%d granted, %d failed", sum(&tr.granted), sum(&tr.failed))
+	tr := traffic.Drive(t, newLimiter(t, newStore(t, newClient(t, proxy.Addr())), traffic.Spacious, newName()), traffic.Patience)
+	tr.Break(t, proxy, runs.Long(10, 3), isSwap)
+	tr.Check(t)
 }
 
 // A server that is restarted has forgotten all counts, and decisions go on.
@@ -134,20 +119,16 @@ func TestFaults_KilledAndRestarted(t *testing.T) {
 	t.Parallel()
 	server := memcachedtest.Start(t)
 	store := newStore(t, newClient(t, server.Addr()))
-	tr, l := drive(t, store), newLimiter(t, store, once, newName())
+	tr, l := traffic.Drive(t, newLimiter(t, store, traffic.Spacious, newName()), traffic.Patience), newLimiter(t, store, once, newName())
 	for range runs.Long(5, 1) {
-		require.Zero(t, counted(t, l, "k"))
+		require.Zero(t, traffic.Counted(t, l, "k"))
 		require.True(t, l.Allow("k"))
-		require.Equal(t, 1, counted(t, l, "k"))
+		require.Equal(t, 1, traffic.Counted(t, l, "k"))
 		server.Kill()
-		tr.awaitFailed(t)
+		tr.AwaitFailed(t)
 		server.Restart(t)
-		tr.awaitServed(t)
+		tr.AwaitServed(t)
 	}
-	tr.stop()
-	assert.Zero(t, counted(t, l, "k"), "a fresh allowance")
-	for i := range tr.granted {
-		n := counted(t, tr.limiter, fmt.Sprint(i))
-		assert.LessOrEqual(t, int64(n), tr.granted[i].Load()+tr.failed[i].Load())
-	}
+	tr.CheckAtMost(t)
+	assert.Zero(t, traffic.Counted(t, l, "k"), "a fresh allowance")
 }

@@ -6,24 +6,15 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/memcachedstore"
 	"github.com/weir-go/weir/storetest/faultproxy"
 )
-
-// patience is how long to wait for what must happen soon: a machine under load is no fault.
-const patience = time.Minute
-
-const year = 365 * 24 * time.Hour
-
-// spacious is never used up in a test, and its window doesn't end in one. The server has counted
-// Limit - Remaining events.
-var spacious = weir.FixedWindow{Limit: 1_000_000, Per: year, FromFirst: true}
 
 // newClient returns a client of servers.
 func newClient(tb testing.TB, addrs ...string) *memcache.Client {
@@ -31,14 +22,14 @@ func newClient(tb testing.TB, addrs ...string) *memcache.Client {
 	var servers memcache.ServerList
 	require.NoError(tb, servers.SetServers(addrs...))
 	client := memcache.NewFromSelector(&servers)
-	client.Timeout, client.MaxIdleConns = patience, 100
+	client.Timeout, client.MaxIdleConns = traffic.Patience, 100
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
 func newStore(tb testing.TB, client memcachedstore.Client) *memcachedstore.Store {
 	tb.Helper()
-	s, err := memcachedstore.New(client, memcachedstore.Options{Timeout: patience})
+	s, err := memcachedstore.New(client, memcachedstore.Options{Timeout: traffic.Patience})
 	require.NoError(tb, err)
 	return s
 }
@@ -53,28 +44,6 @@ func newLimiter(tb testing.TB, s weir.Store, p weir.Policy, name string) *weir.K
 	l, err := weir.New(p, weir.WithStore(s), weir.WithName(name))
 	require.NoError(tb, err)
 	return l
-}
-
-// counted returns how many events the server has counted for the key. It asks until there is an
-// answer: connections of the client may be lost without it knowing.
-func counted(tb testing.TB, l *weir.KeyedLimiter, key string) int {
-	tb.Helper()
-	var r weir.Result
-	eventually(tb, "a look", func() bool {
-		var err error
-		r, err = l.Take(tb.Context(), key, 0)
-		return err == nil
-	})
-	return r.Limit - r.Remaining
-}
-
-func eventually(tb testing.TB, what string, done func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			tb.Fatalf("waited %v for %s", patience, what)
-		}
-	}
 }
 
 // newProxy returns a proxy that knows where a request ends.

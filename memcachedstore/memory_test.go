@@ -13,12 +13,13 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/memcachedstore"
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
 )
 
 // once grants one event, and then no other in a test.
-var once = weir.FixedWindow{Limit: 1, Per: year, FromFirst: true}
+var once = weir.FixedWindow{Limit: 1, Per: traffic.Year, FromFirst: true}
 
 // fill writes items like that of a key, until done says so or the server takes no more.
 func fill(t *testing.T, client *memcache.Client, key string, done func() bool) error {
@@ -69,8 +70,8 @@ func TestMemory_NoEvictions(t *testing.T) {
 	r, err := l.Take(t.Context(), "k", 1)
 	require.NoError(t, err)
 	assert.False(t, r.Allowed)
-	larger := newLimiter(t, store, weir.FixedWindow{Limit: 2, Per: year, FromFirst: true}, "n")
-	assert.Equal(t, 1, counted(t, larger, "k"))
+	larger := newLimiter(t, store, weir.FixedWindow{Limit: 2, Per: traffic.Year, FromFirst: true}, "n")
+	assert.Equal(t, 1, traffic.Counted(t, larger, "k"))
 	for l, key := range map[*weir.KeyedLimiter]string{l: "new", larger: "k"} {
 		_, err = l.Take(t.Context(), key, 1)
 		assert.ErrorContains(t, err, "weir: memcachedstore: cannot replace an item: ")
@@ -107,7 +108,7 @@ func TestTooLarge(t *testing.T) {
 // A server whose items have no CAS numbers would take every Swap.
 func TestWithoutCAS(t *testing.T) {
 	t.Parallel()
-	l := newLimiter(t, newStore(t, newClient(t, memcachedtest.Start(t, "-C").Addr())), spacious, "n")
+	l := newLimiter(t, newStore(t, newClient(t, memcachedtest.Start(t, "-C").Addr())), traffic.Spacious, "n")
 	require.True(t, l.Allow("k"), "there is nothing to compare with")
 	r, err := l.Take(t.Context(), "k", 1)
 	assert.ErrorContains(t, err, "the server has no CAS numbers, must run without the flag -C")
@@ -129,7 +130,7 @@ func TestDocsMemory(t *testing.T) {
 		{"`FixedWindow`", weir.FixedWindow{Limit: 100, Per: time.Minute}, 1},
 		{"`SlidingWindow`", weir.SlidingWindow{Limit: 100, Per: time.Minute}, 1},
 		{"`SlidingLog`, 5 events", weir.SlidingLog{Limit: 5, Per: time.Minute}, 5},
-		{"`SlidingLog`, 100 events", weir.SlidingLog{Limit: 100, Per: year}, 100},
+		{"`SlidingLog`, 100 events", weir.SlidingLog{Limit: 100, Per: traffic.Year}, 100},
 	} {
 		l := newLimiter(t, newStore(t, client), c.policy, "api")
 		for range c.events {

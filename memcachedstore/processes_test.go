@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
 )
 
@@ -22,7 +23,7 @@ import (
 const serverEnv = "WEIR_MEMCACHEDSTORE_SERVER"
 
 // hundred is the policy of the key that the processes share.
-var hundred = weir.FixedWindow{Limit: 100, Per: year, FromFirst: true}
+var hundred = weir.FixedWindow{Limit: 100, Per: traffic.Year, FromFirst: true}
 
 const shared = "processes" // the name of its limiter
 
@@ -62,7 +63,7 @@ func TestProcessesShareALimit(t *testing.T) {
 	}
 	assert.Equal(t, hundred.Limit, all)
 	l := newLimiter(t, newStore(t, newClient(t, server.Addr())), hundred, shared)
-	assert.Equal(t, hundred.Limit, counted(t, l, "k"))
+	assert.Equal(t, hundred.Limit, traffic.Counted(t, l, "k"))
 }
 
 // TestProcess is one of them: it says that it is ready, begins when its input ends, and says how it
@@ -73,7 +74,7 @@ func TestProcess(t *testing.T) {
 		t.Skip("TestProcessesShareALimit runs it")
 	}
 	l := newLimiter(t, newStore(t, newClient(t, addr)), hundred, shared)
-	require.Zero(t, counted(t, l, "k"))
+	require.Zero(t, traffic.Counted(t, l, "k"))
 	fmt.Println("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/memcachedstore"
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
 )
@@ -137,7 +138,7 @@ func TestExpiration_OnServer(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, newClient(t, memcachedtest.Shared(t).Addr()))
-	l := newLimiter(t, s, weir.FixedWindow{Limit: 1, Per: year, FromFirst: true}, newName()+strings.Repeat("\r\n", 100))
+	l := newLimiter(t, s, weir.FixedWindow{Limit: 1, Per: traffic.Year, FromFirst: true}, newName()+strings.Repeat("\r\n", 100))
 	keys := []string{"", " ", "a b", "k\r\nflush_all\r\n", strings.Repeat("k", 250), strings.Repeat("k", 251)}
 	for i := range 256 {
 		keys = append(keys, string([]byte{'b', byte(i)}))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
 )
 
@@ -73,7 +74,7 @@ func TestServers(t *testing.T) {
 // memcache.New has no server if a name does not resolve. The error says so.
 func TestNoServers(t *testing.T) {
 	t.Parallel()
-	l := newLimiter(t, newStore(t, memcache.New("127.0.0.1:1", "127.0.0.1:no")), spacious, "n")
+	l := newLimiter(t, newStore(t, memcache.New("127.0.0.1:1", "127.0.0.1:no")), traffic.Spacious, "n")
 	_, err := l.Take(t.Context(), "k", 1)
 	assert.ErrorContains(t, err, "memcache.New leaves out all if a name does not resolve")
 	assert.ErrorIs(t, err, memcache.ErrNoServers)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/memcachedstore"
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
 	"github.com/weir-go/weir/storetest"
@@ -21,7 +22,7 @@ type prefixedStore struct {
 }
 
 func newPrefixed(client memcachedstore.Client, prefix string, longer time.Duration) prefixedStore {
-	o := memcachedstore.Options{Timeout: patience}
+	o := memcachedstore.Options{Timeout: traffic.Patience}
 	return prefixedStore{memcachedstore.NewPrefixed(client, o, prefix, longer), prefix}
 }
 

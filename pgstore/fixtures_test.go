@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/pgstore"
 	"github.com/weir-go/weir/pgstore/internal/test/pgtest"
 	"github.com/weir-go/weir/storetest/faultproxy"
@@ -23,15 +23,6 @@ var (
 	_ pgstore.DB = (*pgxpool.Pool)(nil)
 	_ pgstore.DB = (*pgx.Conn)(nil)
 )
-
-// patience is how long to wait for what must happen soon: a machine under load is no fault.
-const patience = time.Minute
-
-const year = 365 * 24 * time.Hour
-
-// spacious is never used up in a test, and its window doesn't end in one. The table has counted
-// Limit - Remaining events.
-var spacious = weir.FixedWindow{Limit: 1_000_000, Per: year, FromFirst: true}
 
 func newPool(tb testing.TB, url string) *pgxpool.Pool {
 	tb.Helper()
@@ -45,7 +36,7 @@ var tables atomic.Int64
 
 // newTable returns options with a table of its own.
 func newTable() pgstore.Options {
-	return pgstore.Options{Table: pgx.Identifier{fmt.Sprint("table ", tables.Add(1))}, Timeout: patience}
+	return pgstore.Options{Table: pgx.Identifier{fmt.Sprint("table ", tables.Add(1))}, Timeout: traffic.Patience}
 }
 
 func newStore(tb testing.TB, db pgstore.DB, o pgstore.Options) *pgstore.Store {
@@ -87,28 +78,6 @@ func exec(tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) int64 {
 	tag, err := pool.Exec(tb.Context(), sql, args...)
 	require.NoError(tb, err)
 	return tag.RowsAffected()
-}
-
-// counted returns how many events the table has counted for the key. It asks until there is an
-// answer: connections of the pool may be lost without it knowing.
-func counted(tb testing.TB, l *weir.KeyedLimiter, key string) int {
-	tb.Helper()
-	var r weir.Result
-	eventually(tb, "a look", func() bool {
-		var err error
-		r, err = l.Take(tb.Context(), key, 0)
-		return err == nil
-	})
-	return r.Limit - r.Remaining
-}
-
-func eventually(tb testing.TB, what string, done func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			tb.Fatalf("waited %v for %s", patience, what)
-		}
-	}
 }
 
 // isSwap reports whether a request executes a Swap: it is the only one with four parameters or more.

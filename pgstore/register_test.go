@@ -15,6 +15,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/pgstore"
 	"github.com/weir-go/weir/pgstore/internal/test/pgtest"
 )
@@ -137,7 +138,7 @@ func TestModes(t *testing.T) {
 			for range 4 {
 				s := newStore(t, newPool(t, server.URL(server.Addr())+"&"+setting), o)
 				require.NoError(t, s.CreateTable(t.Context()))
-				all = append(all, newLimiter(t, s, spacious))
+				all = append(all, newLimiter(t, s, traffic.Spacious))
 			}
 			done := make(chan error)
 			const each = 25
@@ -155,9 +156,9 @@ func TestModes(t *testing.T) {
 			for range all {
 				require.NoError(t, <-done)
 			}
-			assert.Equal(t, each*len(all), counted(t, all[0], "k"))
+			assert.Equal(t, each*len(all), traffic.Counted(t, all[0], "k"))
 			require.NoError(t, all[0].Reset(t.Context(), "k"))
-			assert.Zero(t, counted(t, all[1], "k"))
+			assert.Zero(t, traffic.Counted(t, all[1], "k"))
 			n, err := newStore(t, newPool(t, server.URL(server.Addr())+"&"+setting), o).DeleteExpired(t.Context())
 			require.NoError(t, err)
 			assert.Zero(t, n)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/pgstore"
 	"github.com/weir-go/weir/pgstore/internal/test/pgtest"
 	"github.com/weir-go/weir/storetest"
@@ -89,7 +90,7 @@ func TestPoolsShareALimit(t *testing.T) {
 	done := make(chan error)
 	for range pools {
 		l := newLimiter(t, newStore(t, newPool(t, server.URL(server.Addr())), o),
-			weir.FixedWindow{Limit: limit, Per: year, FromFirst: true})
+			weir.FixedWindow{Limit: limit, Per: traffic.Year, FromFirst: true})
 		for range callers {
 			go func() {
 				for range runs.Long(50, 10) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/pgstore"
 	"github.com/weir-go/weir/pgstore/internal/test/pgtest"
 )
@@ -49,12 +50,12 @@ func TestTableNames(t *testing.T) {
 		{long + "a"},
 		{long + "b"},
 	} {
-		s := newStore(t, pool, pgstore.Options{Table: table, Timeout: patience})
+		s := newStore(t, pool, pgstore.Options{Table: table, Timeout: traffic.Patience})
 		if table == nil {
 			table = pgx.Identifier{"weir"}
 		}
 		exec(t, pool, "DROP TABLE IF EXISTS "+table.Sanitize())
-		l := newLimiter(t, s, spacious)
+		l := newLimiter(t, s, traffic.Spacious)
 		_, err := l.Take(t.Context(), "k", 1)
 		assert.ErrorContains(t, err, "there is no table "+table.Sanitize()+", make it by Store.CreateTable")
 		var of *pgconn.PgError
@@ -63,9 +64,9 @@ func TestTableNames(t *testing.T) {
 		for range 2 { // the second time it exists
 			require.NoError(t, s.CreateTable(t.Context()))
 		}
-		assert.Zero(t, counted(t, l, "k"), "%v", table)
+		assert.Zero(t, traffic.Counted(t, l, "k"), "%v", table)
 		assert.True(t, l.Allow("k"))
-		assert.Equal(t, 1, counted(t, l, "k"), "%v", table)
+		assert.Equal(t, 1, traffic.Counted(t, l, "k"), "%v", table)
 		_, err = s.DeleteExpired(t.Context())
 		assert.NoError(t, err)
 		assert.NoError(t, l.Reset(t.Context(), "k"))
@@ -107,12 +108,12 @@ func TestPrivileges(t *testing.T) {
 	exec(t, pool, "CREATE ROLE "+app+" LOGIN")
 	exec(t, pool, strings.NewReplacer("weir", o.Table.Sanitize(), "app", app).Replace(grant))
 	s := newStore(t, newPool(t, strings.Replace(server.URL(server.Addr()), "postgres@", app+"@", 1)), o)
-	l := newLimiter(t, s, spacious)
+	l := newLimiter(t, s, traffic.Spacious)
 	for range 2 {
 		_, err := l.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
 	}
-	assert.Equal(t, 2, counted(t, l, "k"))
+	assert.Equal(t, 2, traffic.Counted(t, l, "k"))
 	exec(t, pool, "UPDATE "+o.Table.Sanitize()+" SET expires = '2000-01-01'")
 	n, err := s.DeleteExpired(t.Context())
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/traffic"
 )
 
 // A bucket that could forget counts, or does not exist, is an error of Check and of each decision,
@@ -45,7 +46,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(bucket, func(t *testing.T) {
 			s := newStore(t, js, bucket)
-			l := newLimiter(t, s, spacious)
+			l := newLimiter(t, s, traffic.Spacious)
 			_, err := l.Take(t.Context(), "k", 1)
 			assert.ErrorContains(t, err, "weir: natsstore: there is no bucket "+bucket+": ")
 			assert.ErrorIs(t, err, jetstream.ErrStreamNotFound)
@@ -122,15 +123,15 @@ func TestPermissions(t *testing.T) {
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { refused.Add(1) }))
 	store := newStore(t, js, "") // the name by default
 	require.NoError(t, store.Check(t.Context()))
-	l := newLimiter(t, store, spacious)
+	l := newLimiter(t, store, traffic.Spacious)
 	for range 2 {
 		_, err := l.Take(t.Context(), "a.b", 1)
 		require.NoError(t, err)
 	}
-	assert.Equal(t, 2, counted(t, l, "a.b"))
+	assert.Equal(t, 2, traffic.Counted(t, l, "a.b"))
 	require.NoError(t, l.Reset(t.Context(), "a.b"))
-	assert.Zero(t, counted(t, l, "a.b"))
+	assert.Zero(t, traffic.Counted(t, l, "a.b"))
 	assert.Zero(t, refused.Load())
 	require.NoError(t, js.Conn().Publish("$KV.other.k", nil))
-	eventually(t, "others to be refused", func() bool { return refused.Load() > 0 })
+	traffic.Eventually(t, "others to be refused", func() bool { return refused.Load() > 0 })
 }

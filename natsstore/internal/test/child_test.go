@@ -15,6 +15,8 @@ import (
 
 	"github.com/weir-go/weir/internal/test/tied"
 	"github.com/weir-go/weir/internal/testport"
+
+	"github.com/weir-go/weir/internal/suite/traffic"
 )
 
 // A child is a server in a process of its own, which is this program again. It can be killed, as by
@@ -84,7 +86,7 @@ func (c *child) serve() error {
 		_ = c.cmd.Wait() // it is killed
 		close(c.ended)
 	}()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(traffic.Patience); ; {
 		conn, err := nats.Connect("nats://"+c.port.Addr(), nats.NoReconnect())
 		if err == nil {
 			conn.Close()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/internal/testport"
 	"github.com/weir-go/weir/natsstore"
 )
@@ -67,7 +68,7 @@ func (c *cluster) stop(name string) {
 // newBucket makes a bucket with three replicas, and returns its stream.
 func (c *cluster) newBucket(t *testing.T, js jetstream.JetStream, name string) jetstream.Stream {
 	t.Helper()
-	eventually(t, "the cluster to have a leader", func() bool {
+	traffic.Eventually(t, "the cluster to have a leader", func() bool {
 		_, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{
 			Bucket: name, LimitMarkerTTL: time.Second, Replicas: 3, Storage: jetstream.FileStorage,
 		})
@@ -93,7 +94,7 @@ func (c *cluster) newStores(t *testing.T, bucket string) (all []*natsstore.Store
 // date.
 func awaitLeader(t *testing.T, stream jetstream.Stream) (name string) {
 	t.Helper()
-	eventually(t, "a leader whom all follow", func() bool {
+	traffic.Eventually(t, "a leader whom all follow", func() bool {
 		info, err := stream.Info(t.Context())
 		if err != nil || info.Cluster == nil || len(info.Cluster.Replicas) != 2 {
 			return false
@@ -124,7 +125,7 @@ func TestCluster(t *testing.T) {
 func (c *cluster) reads(t *testing.T) {
 	var all []*weir.KeyedLimiter
 	for _, s := range c.newStores(t, "reads") {
-		all = append(all, newLimiter(t, s, spacious))
+		all = append(all, newLimiter(t, s, traffic.Spacious))
 	}
 	for i := range runs.Long(300, 50) {
 		key := fmt.Sprint(i)
@@ -138,7 +139,7 @@ func (c *cluster) reads(t *testing.T) {
 			}
 		}
 		require.NoError(t, all[0].Reset(t.Context(), key))
-		require.Zero(t, counted(t, all[1], key))
+		require.Zero(t, traffic.Counted(t, all[1], key))
 	}
 }
 
@@ -150,14 +151,14 @@ func (c *cluster) failover(t *testing.T) {
 	}
 	js := connect(t, strings.TrimPrefix(strings.Join(urls, ","), "nats://"))
 	stream := c.newBucket(t, js, "failover")
-	tr := drive(t, newStore(t, js, "failover"))
+	tr := traffic.Drive(t, newLimiter(t, newStore(t, js, "failover"), traffic.Spacious), within)
 	for range runs.Long(3, 1) {
 		name := awaitLeader(t, stream)
 		c.stop(name)
-		tr.awaitFailed(t)
-		tr.awaitServed(t)
+		tr.AwaitFailed(t)
+		tr.AwaitServed(t)
 		c.start(t, name)
-		tr.awaitServed(t)
+		tr.AwaitServed(t)
 	}
-	tr.check(t)
+	tr.Check(t)
 }

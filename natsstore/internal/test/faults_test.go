@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/natsstore"
 	"github.com/weir-go/weir/storetest/faultproxy"
 )
@@ -26,7 +26,7 @@ import (
 func TestFaults_RepliesLost(t *testing.T) {
 	t.Parallel()
 	s, proxy := newProxied(t)
-	l := newLimiter(t, s, spacious)
+	l := newLimiter(t, s, traffic.Spacious)
 	for i, losses := range []int{1, 3, 10} {
 		key := fmt.Sprint("k", i)
 		r, err := l.Take(t.Context(), key, 1)
@@ -40,7 +40,7 @@ func TestFaults_RepliesLost(t *testing.T) {
 		assert.NotErrorIs(t, err, casstore.ErrNoReply)
 		assert.Equal(t, weir.Result{}, r, "denied")
 		assert.Equal(t, 1, proxy.Lost()-had, "sent once")
-		assert.Equal(t, 11, counted(t, l, key), "counted once")
+		assert.Equal(t, 11, traffic.Counted(t, l, key), "counted once")
 	}
 }
 
@@ -57,10 +57,10 @@ func TestFaults_Disconnected(t *testing.T) {
 	s := newStore(t, js, bucket)
 	short, err := natsstore.New(js, natsstore.Options{Bucket: bucket, Timeout: 20 * time.Millisecond})
 	require.NoError(t, err)
-	l, impatient := newLimiter(t, s, spacious), newLimiter(t, short, spacious)
+	l, impatient := newLimiter(t, s, traffic.Spacious), newLimiter(t, short, traffic.Spacious)
 	require.NoError(t, short.Check(t.Context()))
 	require.NoError(t, l.Reset(t.Context(), "k"))
-	require.Zero(t, counted(t, l, "k"))
+	require.Zero(t, traffic.Counted(t, l, "k"))
 	proxy.Refuse()
 	<-disconnected
 	sent := js.Conn().Stats().OutMsgs
@@ -81,7 +81,7 @@ func TestFaults_Disconnected(t *testing.T) {
 	}()
 	proxy.Forward()
 	require.NoError(t, <-result)
-	assert.Equal(t, 1, counted(t, l, "k"))
+	assert.Equal(t, 1, traffic.Counted(t, l, "k"))
 
 	js.Conn().Close()
 	_, err = l.Take(t.Context(), "k", 1)
@@ -96,8 +96,8 @@ func TestFaults_Hang(t *testing.T) {
 	bucket := newBucket(t, js)
 	impatient, err := natsstore.New(js, natsstore.Options{Bucket: bucket, Timeout: 200 * time.Millisecond})
 	require.NoError(t, err)
-	l, short := newLimiter(t, newStore(t, js, bucket), spacious), newLimiter(t, impatient, spacious)
-	require.Zero(t, counted(t, l, "k"))
+	l, short := newLimiter(t, newStore(t, js, bucket), traffic.Spacious), newLimiter(t, impatient, traffic.Spacious)
+	require.Zero(t, traffic.Counted(t, l, "k"))
 	require.NoError(t, impatient.Check(t.Context()))
 	proxy.Stall()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -107,95 +107,18 @@ func TestFaults_Hang(t *testing.T) {
 	_, err = short.Take(t.Context(), "k", 1)
 	require.ErrorIs(t, err, casstore.ErrNoReply)
 	proxy.Forward()
-	assert.Zero(t, counted(t, l, "k"))
+	assert.Zero(t, traffic.Counted(t, l, "k"))
 }
 
-// traffic is callers that keep asking for one event, and their answers by key.
-type traffic struct {
-	limiter         *weir.KeyedLimiter
-	granted, failed [4]atomic.Int64
-	halt            context.CancelFunc
-	callers         sync.WaitGroup
-}
-
-func drive(t *testing.T, s *natsstore.Store) *traffic {
-	ctx, cancel := context.WithCancel(t.Context())
-	tr := &traffic{limiter: newLimiter(t, s, spacious), halt: cancel}
-	t.Cleanup(tr.stop)
-	for i := range 16 {
-		tr.callers.Go(func() {
-			for ; ctx.Err() == nil; i++ {
-				tr.call(t, i%len(tr.granted))
-				time.Sleep(time.Millisecond)
-			}
-		})
-	}
-	tr.awaitServed(t)
-	return tr
-}
-
-func (tr *traffic) call(t *testing.T, i int) {
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	r, err := tr.limiter.Take(ctx, fmt.Sprint(i), 1)
-	switch {
-	case err != nil:
-		tr.failed[i].Add(1)
-	case r.Allowed:
-		tr.granted[i].Add(1)
-	}
-}
-
-func (tr *traffic) stop() {
-	tr.halt()
-	tr.callers.Wait()
-}
-
-func sum(of *[4]atomic.Int64) (n int64) {
-	for i := range of {
-		n += of[i].Load()
-	}
-	return n
-}
-
-// awaitServed waits for some grants, all but the first few of which began after now.
-func (tr *traffic) awaitServed(t *testing.T) {
-	before := sum(&tr.granted)
-	eventually(t, "grants", func() bool { return sum(&tr.granted) > before+20 })
-}
-
-func (tr *traffic) awaitFailed(t *testing.T) {
-	before := sum(&tr.failed)
-	eventually(t, "failures", func() bool { return sum(&tr.failed) > before })
-}
-
-// check stops the traffic. The bucket has counted what was granted, and of the calls that failed
-// each once at most.
-func (tr *traffic) check(t *testing.T) {
-	tr.stop()
-	for i := range tr.granted {
-		n, granted, failed := counted(t, tr.limiter, fmt.Sprint(i)), tr.granted[i].Load(), tr.failed[i].Load()
-		assert.GreaterOrEqual(t, int64(n), granted, "key %d: counted of those granted", i)
-		assert.LessOrEqual(t, int64(n), granted+failed, "key %d: counted of those granted or failed", i)
-	}
-	t.Logf("%d granted, %d failed", sum(&tr.granted), sum(&tr.failed))
-}
+// within is the time of a call in traffic.
+const within = 200 * time.Millisecond
 
 func TestFaults_InTraffic(t *testing.T) {
 	t.Parallel()
 	s, proxy := newProxied(t)
-	tr := drive(t, s)
-	for range runs.Long(10, 3) {
-		proxy.Refuse() // cuts all connections
-		tr.awaitFailed(t)
-		proxy.Forward()
-		tr.awaitServed(t)
-		had := proxy.Lost()
-		proxy.LoseReplies(3, isSwap)
-		eventually(t, "replies to be lost", func() bool { return proxy.Lost() == had+3 })
-		tr.awaitServed(t)
-	}
-	tr.check(t)
+	tr := traffic.Drive(t, newLimiter(t, s, traffic.Spacious), within)
+	tr.Break(t, proxy, runs.Long(10, 3), isSwap)
+	tr.Check(t)
 }
 
 // A server with files that is killed, and started again, has lost nothing.
@@ -204,14 +127,14 @@ func TestFaults_Killed(t *testing.T) {
 	server := startChild(t)
 	js := connect(t, server.port.Addr())
 	s := newStore(t, js, newBucket(t, js, func(c *jetstream.KeyValueConfig) { c.Storage = jetstream.FileStorage }))
-	tr := drive(t, s)
+	tr := traffic.Drive(t, newLimiter(t, s, traffic.Spacious), within)
 	for range runs.Long(3, 1) {
 		server.kill()
-		tr.awaitFailed(t)
+		tr.AwaitFailed(t)
 		server.start(t)
-		tr.awaitServed(t)
+		tr.AwaitServed(t)
 	}
-	tr.check(t)
+	tr.Check(t)
 }
 
 // If the bucket was in memory, it is lost with its server, and decisions say so until it is there
@@ -221,12 +144,12 @@ func TestFaults_KilledWithBucketInMemory(t *testing.T) {
 	server := startChild(t)
 	js := connect(t, server.port.Addr())
 	bucket := newBucket(t, js)
-	l := newLimiter(t, newStore(t, js, bucket), spacious)
+	l := newLimiter(t, newStore(t, js, bucket), traffic.Spacious)
 	require.True(t, l.Allow("k"))
 	server.kill()
 	server.start(t)
 	var err error
-	eventually(t, "a reply", func() bool { // the connection may not yet know that it is broken
+	traffic.Eventually(t, "a reply", func() bool { // the connection may not yet know that it is broken
 		_, err = l.Take(t.Context(), "k", 1)
 		return !errors.Is(err, nats.ErrDisconnected)
 	})
@@ -235,6 +158,6 @@ func TestFaults_KilledWithBucketInMemory(t *testing.T) {
 		Bucket: bucket, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage,
 	})
 	require.NoError(t, err)
-	require.Zero(t, counted(t, l, "k"))
+	require.Zero(t, traffic.Counted(t, l, "k"))
 	require.True(t, l.Allow("k"))
 }

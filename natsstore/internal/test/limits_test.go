@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/traffic"
 )
 
 // A wide policy grants all events. Its state has a word for each.
@@ -40,7 +41,7 @@ func TestTooLarge(t *testing.T) {
 		assert.ErrorContains(t, err, fmt.Sprint("the value has ", 8*c.events/1000))
 		assert.Equal(t, weir.Result{}, r)
 		assert.True(t, l.Allow("k"), "one has room")
-		assert.Equal(t, 1, counted(t, l, "k"))
+		assert.Equal(t, 1, traffic.Counted(t, l, "k"))
 	}
 }
 
@@ -50,7 +51,7 @@ func TestFullBucket(t *testing.T) {
 	js := connect(t, addr(sharedServer(t)))
 	s := newStore(t, js, newBucket(t, js, func(c *jetstream.KeyValueConfig) { c.MaxBytes = 1000 }))
 	require.NoError(t, s.Check(t.Context()))
-	l := newLimiter(t, s, spacious)
+	l := newLimiter(t, s, traffic.Spacious)
 	n := 0
 	for ; ; n++ {
 		_, err := l.Take(t.Context(), fmt.Sprint(n), 1)
@@ -65,6 +66,6 @@ func TestFullBucket(t *testing.T) {
 	for i := range n {
 		_, err := l.Take(t.Context(), fmt.Sprint(i), 1)
 		require.NoError(t, err, "a known key")
-		assert.Equal(t, 2, counted(t, l, fmt.Sprint(i)))
+		assert.Equal(t, 2, traffic.Counted(t, l, fmt.Sprint(i)))
 	}
 }

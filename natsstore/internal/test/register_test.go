@@ -16,6 +16,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/natsstore/internal/bucket"
 )
 
@@ -101,8 +102,8 @@ func TestTimesToLive(t *testing.T) {
 		{time.Second, "1s"},
 		{1001 * time.Millisecond, "2s"},
 		{25 * time.Hour, "90000s"},
-		{100 * year, "3153600000s"},
-		{100*year + time.Millisecond, "never"},
+		{100 * traffic.Year, "3153600000s"},
+		{100*traffic.Year + time.Millisecond, "never"},
 		{weir.Never - weir.Never%time.Millisecond, "never"},
 		{weir.Never, "never"},
 	} {
@@ -117,7 +118,7 @@ func TestTimesToLive(t *testing.T) {
 	}
 	require.NoError(t, r.Delete(t.Context(), "k"))
 	assert.Equal(t, "1s", last().Header.Get(jetstream.MsgTTLHeader))
-	eventually(t, "the marker to expire", func() bool {
+	traffic.Eventually(t, "the marker to expire", func() bool {
 		_, err := stream.GetLastMsgForSubject(t.Context(), "$KV."+name+".k")
 		return err != nil
 	})
@@ -141,7 +142,7 @@ func TestExpired(t *testing.T) {
 	old, ok := swap(e)
 	require.True(t, ok)
 	for range 2 { // there is a marker, and then nothing
-		eventually(t, "the value to expire", func() bool {
+		traffic.Eventually(t, "the value to expire", func() bool {
 			e, err = r.Get(t.Context(), "k")
 			require.NoError(t, err)
 			return len(e.Value) == 0
@@ -150,7 +151,7 @@ func TestExpired(t *testing.T) {
 		assert.False(t, ok)
 		old, ok = swap(e)
 		assert.True(t, ok)
-		eventually(t, "the stream to be empty", func() bool {
+		traffic.Eventually(t, "the stream to be empty", func() bool {
 			info, err := stream.Info(t.Context())
 			require.NoError(t, err)
 			return info.State.Msgs == 0
@@ -168,7 +169,7 @@ func TestKeyValueTools(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, watcher.Stop()) }()
 	require.Nil(t, <-watcher.Updates(), "nothing there yet")
-	l := newLimiter(t, s, spacious)
+	l := newLimiter(t, s, traffic.Spacious)
 	require.True(t, l.Allow("a.b:c"))
 	const key = "weir/1/test/a.b=3Ac"
 	update := <-watcher.Updates()
@@ -178,12 +179,12 @@ func TestKeyValueTools(t *testing.T) {
 	assert.Equal(t, jetstream.KeyValuePurge, (<-watcher.Updates()).Operation())
 
 	require.True(t, l.Allow("a.b:c"))
-	require.Equal(t, 1, counted(t, l, "a.b:c"))
+	require.Equal(t, 1, traffic.Counted(t, l, "a.b:c"))
 	require.NoError(t, kv.Delete(t.Context(), key))
-	assert.Zero(t, counted(t, l, "a.b:c"), "deleted by a tool")
+	assert.Zero(t, traffic.Counted(t, l, "a.b:c"), "deleted by a tool")
 	require.True(t, l.Allow("a.b:c"))
 	require.NoError(t, kv.Purge(t.Context(), key))
-	assert.Zero(t, counted(t, l, "a.b:c"), "purged by a tool")
+	assert.Zero(t, traffic.Counted(t, l, "a.b:c"), "purged by a tool")
 	require.True(t, l.Allow("a.b:c"))
 }
 
@@ -208,7 +209,7 @@ func TestCorruptedValues(t *testing.T) {
 	}
 	_, err = kv.Put(t.Context(), "weir/1/test/k", nil)
 	require.NoError(t, err)
-	assert.Zero(t, counted(t, l, "k"), "as no value")
+	assert.Zero(t, traffic.Counted(t, l, "k"), "as no value")
 	assert.True(t, l.Allow("k"))
 }
 
@@ -228,14 +229,14 @@ func TestDomains(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			js, err := open()
 			require.NoError(t, err)
-			l := newLimiter(t, newStore(t, js, newBucket(t, js)), spacious)
+			l := newLimiter(t, newStore(t, js, newBucket(t, js)), traffic.Spacious)
 			for range 2 {
 				_, err := l.Take(t.Context(), "k", 1)
 				require.NoError(t, err)
 			}
-			assert.Equal(t, 2, counted(t, l, "k"))
+			assert.Equal(t, 2, traffic.Counted(t, l, "k"))
 			require.NoError(t, l.Reset(t.Context(), "k"))
-			assert.Zero(t, counted(t, l, "k"))
+			assert.Zero(t, traffic.Counted(t, l, "k"))
 		})
 	}
 }
@@ -244,7 +245,7 @@ func TestDomains(t *testing.T) {
 func TestOldRequestStyle(t *testing.T) {
 	t.Parallel()
 	js := connect(t, addr(sharedServer(t)), nats.UseOldRequestStyle())
-	l := newLimiter(t, newStore(t, js, newBucket(t, js)), spacious)
+	l := newLimiter(t, newStore(t, js, newBucket(t, js)), traffic.Spacious)
 	require.True(t, l.Allow("k"))
-	assert.Equal(t, 1, counted(t, l, "k"))
+	assert.Equal(t, 1, traffic.Counted(t, l, "k"))
 }

@@ -14,10 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/internal/suite/runs"
-)
 
-// patience is how long to wait for what must happen soon: a machine under load is no fault.
-const patience = time.Minute
+	"github.com/weir-go/weir/internal/suite/traffic"
+)
 
 func TestMain(m *testing.M) {
 	serveIfChild()
@@ -56,9 +55,9 @@ func start(tb testing.TB, o *server.Options) *server.Server {
 	s, err := server.NewServer(o)
 	require.NoError(tb, err)
 	s.Start()
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(traffic.Patience) {
 		s.Shutdown()
-		tb.Fatalf("the server is not ready after %v", patience)
+		tb.Fatalf("the server is not ready after %v", traffic.Patience)
 	}
 	return s
 }
@@ -68,7 +67,7 @@ func connect(tb testing.TB, addr string, options ...nats.Option) jetstream.JetSt
 	tb.Helper()
 	conn, err := nats.Connect("nats://"+addr, append([]nats.Option{
 		nats.MaxReconnects(-1), nats.ReconnectWait(5 * time.Millisecond), nats.ReconnectJitter(0, 0),
-		nats.Timeout(patience),
+		nats.Timeout(traffic.Patience),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // of connections that tests break
 	}, options...)...)
 	require.NoError(tb, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/natsstore"
 	"github.com/weir-go/weir/natsstore/internal/bucket"
 	"github.com/weir-go/weir/storetest"
@@ -29,7 +30,7 @@ type prefixed struct {
 
 func newPrefixed(r *bucket.Register, prefix string) prefixed {
 	key := func(name, key string) string { return prefix + casstore.Key(name, key) }
-	return prefixed{casstore.New(longer{r}, casstore.Options{Timeout: patience, Key: key}), prefix}
+	return prefixed{casstore.New(longer{r}, casstore.Options{Timeout: traffic.Patience, Key: key}), prefix}
 }
 
 type longer struct{ *bucket.Register }
@@ -91,7 +92,7 @@ func shareALimit(t *testing.T, all []*natsstore.Store) {
 	var granted, denied atomic.Int64
 	done := make(chan error)
 	for _, s := range all {
-		l := newLimiter(t, s, weir.FixedWindow{Limit: limit, Per: year, FromFirst: true})
+		l := newLimiter(t, s, weir.FixedWindow{Limit: limit, Per: traffic.Year, FromFirst: true})
 		for range callers {
 			go func() {
 				for range runs.Long(50, 10) {
