@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prints docs/architecture.md with its picture drawn anew, by "go list": the packages of all modules, and which
 # imports which. With --write it rewrites the page. scripts/lint.sh tells if what is committed is another one.
-# In the picture are the packages that others can import, and what they import. Those that only tests,
-# benchmarks and examples use are left out.
+# In the picture are the packages that others can import, and what they import. Programs, and what only they,
+# tests and benchmarks use, are left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C GOOS=linux GOARCH=amd64 # the same picture everywhere
@@ -26,7 +26,7 @@ picture=$(awk -v root="$root" '
 	}
 	END {
 		for (i = 1; i <= NR; i++)
-			if (label(paths[i]) "/" !~ "(^|/)internal/|^(benchmarks|examples)/") keep(paths[i])
+			if (label(paths[i]) "/" !~ "(^|/)internal/|^(benchmarks|cmd|examples)/") keep(paths[i])
 		print "flowchart TD"
 		for (i = 1; i <= NR; i++) {
 			if (!kept[paths[i]]) continue

@@ -43,6 +43,7 @@ for package in redisstore redisstore/rueidisstore redisstore/valkeystore pgstore
 done
 bare go vet ./... ./redisstore ./pgstore # and what they need, without cgo
 bare go run ./examples/httpserver -h
+bare go run ./cmd/weir explain 100/1m
 bare go test -v ./examples/httpserver ./examples/shares ./redisstore/... ./redisstore/rueidisstore ./memcachedstore
 grep -ohE 'needs .*: install [a-z-]+' "$work/output" | sort | uniq -c
 for missing in curl redis-server etcd-server memcached; do

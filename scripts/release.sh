@@ -7,6 +7,8 @@
 # The tree must be clean, and all that CI checks must pass. The modules then require each other by VERSION,
 # and each gets its tag on that one commit, the root first: v0.1.0, redisstore/v0.1.0, and so on. In the
 # repository "replace" holds the modules together; who imports them does not see it, and gets the versions.
+# "go install" refuses a program with a "replace". So the tag of a program is on a commit beside the branch, which
+# has none.
 # RELEASE_CHECK is run in place of .ci/run, for scripts/release_test.sh, which .ci/run calls.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -56,9 +58,18 @@ go list -m -f '{{.Dir}}' | while read -r dir; do
 done
 git add -A
 git diff --cached --quiet || git commit -qm "Release $version"
-for tag in "${tags[@]}"; do
-	git tag -a "$tag" -m "$tag"
-done
+while read -r module dir; do
+	tag=${module#"$root"}
+	tag=${tag:+${tag#/}/}$version
+	if [ "$(go list -f '{{.Name}}' "$module")" = main ]; then
+		sed -i '/^replace /d' "$dir/go.mod"
+		git commit -qam "Release $tag"
+		git tag -a "$tag" -m "$tag"
+		git reset -q --hard HEAD~
+	else
+		git tag -a "$tag" -m "$tag"
+	fi
+done <<<"$modules"
 
 if [ "$dry" ]; then
 	printf 'would commit:\n%s\nwould tag:\n' "$(git show --stat --format=%s HEAD)"

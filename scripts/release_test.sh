@@ -65,6 +65,12 @@ for tag in $(git tag); do
 	module=${module%/}
 	mkdir -p "$work/user/$tag"
 	cd "$work/user/$tag"
+	if [ "$module" = "$root/cmd/weir" ]; then # a program
+		GOFLAGS='' GOBIN=$work/bin go install "$module@$version"
+		"$work/bin/weir" explain 100/1m
+		printf '== %s %s can be installed and run\n' "$module" "$version"
+		continue
+	fi
 	printf 'module example.com/user\n\ngo %s\n' "$go_version" >go.mod
 	printf 'package main\n\nimport _ "%s"\n\nfunc main() {}\n' "$module" >main.go
 	go get "$module@$version"

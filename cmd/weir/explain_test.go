@@ -1,0 +1,46 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestExplain(t *testing.T) {
+	stdout, stderr, status := weirSays(t, "", "explain", "all(5/1s,", "sliding-log 60/1m)") // words of the shell are joined
+	assert.Empty(t, stderr)
+	assert.Zero(t, status)
+	assert.Equal(t, `all(5/1s, sliding-log 60/1m)
+
+In words
+  A request is granted if each of these grants it. A denial costs none of them:
+    A token bucket: 5 events a second on average, and up to 5 at once. A used event is back after 200ms.
+    A sliding log: at most 60 events in any 1m, exactly.
+
+Worst case: the most events that a client can get if it chooses the moments
+   at once, new key    5
+          in any 1s    9
+          in any 1m   60
+
+A client that takes all at once is then refused
+  Retry after 200ms.
+  All is back after 1m.
+
+  HTTP/1.1 429 Too Many Requests
+  RateLimit: "5/1s";r=0;t=1
+  RateLimit-Policy: "5/1s";q=5;w=1, "sliding-log 60/1m";q=60;w=60
+  Retry-After: 1
+
+Memory for a key
+  3 to 63 words of 8 bytes, by the events that count. In a MemStore it takes 526 to 670 bytes in all.
+
+Go
+  limiter := weir.Must(weir.New(weir.All(
+  	weir.TokenBucket{Limit: 5, Per: time.Second},
+  	weir.SlidingLog{Limit: 60, Per: time.Minute},
+  )))
+
+JSON, for a field of type weir.AnyPolicy
+  "all(5/1s, sliding-log 60/1m)"
+`, stdout)
+}

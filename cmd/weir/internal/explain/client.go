@@ -1,0 +1,117 @@
+package explain
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A Client is what a new key gets that takes all it can at one instant, one event at a time, and
+// then asks once more. Times depend on where in its windows that instant is: they are from the
+// least to the longest.
+type Client struct {
+	AtOnce     int // the events that it is granted, the most over all instants
+	RetryAfter [2]time.Duration
+	ResetAfter [2]time.Duration
+}
+
+// ClientOf returns the Client of p, which [weir.New] must not refuse.
+func ClientOf(p weir.Policy) (Client, error) {
+	d, err := p.Decider()
+	if err != nil {
+		return Client{}, err
+	}
+	c := Client{RetryAfter: [2]time.Duration{math.MaxInt64}, ResetAfter: [2]time.Duration{math.MaxInt64}}
+	for _, now := range instants(p) {
+		granted, denial := flood(d, now)
+		c.AtOnce = max(c.AtOnce, granted)
+		extend(&c.RetryAfter, denial.RetryAfter)
+		extend(&c.ResetAfter, denial.ResetAfter)
+	}
+	return c, nil
+}
+
+func extend(r *[2]time.Duration, d time.Duration) {
+	r[0], r[1] = min(r[0], d), max(r[1], d)
+}
+
+// flood takes all events there are at an instant. After a few single ones it takes many at once,
+// because a [weir.LeakyBucket] would grant them together, and not one by one.
+func flood(d weir.Decider, now int64) (granted int, denial weir.Result) {
+	state := make([]uint64, d.Words())
+	for i := 0; ; i++ {
+		ask := weir.Ask{N: 1}
+		if i > 2 {
+			ask = weir.Ask{N: math.MaxInt, Mode: weir.UpTo}
+		}
+		var a weir.Answer
+		if state, a = d.Decide(state, now, ask); !a.Allowed {
+			return granted, a.Result
+		}
+		granted = sum(granted, max(a.Granted, 1))
+	}
+}
+
+// instants are where windows of the policies in p start, end, and have parts of themselves behind
+// them.
+func instants(p weir.Policy) []int64 {
+	var at []int64
+	for _, leaf := range leaves(p) {
+		start, length := int64(0), period(leaf)
+		if c, ok := leaf.(weir.CalendarWindow); ok {
+			start, length = longestWindow(c)
+		} else if length > 0 {
+			now := calendarFrom.UnixNano()
+			start = now - now%int64(length)
+		}
+		for i := range time.Duration(8) {
+			at = append(at, start+int64(length/8*i))
+		}
+		at = append(at, start+int64(length)-1)
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+func longestWindow(p weir.CalendarWindow) (start int64, length time.Duration) {
+	if p.Unit == weir.Minute {
+		return calendarFrom.UnixNano(), time.Minute
+	}
+	at := starts(p)
+	for i := range at[1:] {
+		if l := time.Duration(at[i+1] - at[i]); l > length {
+			start, length = at[i], l
+		}
+	}
+	return start, length
+}
+
+// period is the Per of a policy, or the shortest length of its unit. It is 0 for a policy of a
+// package that this one does not know.
+func period(p weir.Policy) time.Duration {
+	switch p := p.(type) {
+	case weir.TokenBucket:
+		return p.Per
+	case weir.LeakyBucket:
+		return p.Per
+	case weir.FixedWindow:
+		return p.Per
+	case weir.SlidingWindow:
+		return p.Per
+	case weir.SlidingLog:
+		return p.Per
+	case weir.SingleRateMarker:
+		return p.Committed.Per
+	case weir.TwoRateMarker:
+		return p.Peak.Per
+	case weir.CalendarWindow:
+		const day = 24 * time.Hour
+		return map[weir.Unit]time.Duration{
+			weir.Minute: time.Minute, weir.Hour: time.Hour, weir.Day: day,
+			weir.Week: 7 * day, weir.Month: 31 * day, weir.Year: 366 * day,
+		}[p.Unit]
+	}
+	return 0
+}

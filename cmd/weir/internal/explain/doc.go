@@ -1,0 +1,3 @@
+// Package explain says what a policy does: in words, in the figures of its worst case, in what a
+// client sees, and as Go code. The command explain prints this, and the playground shows it.
+package explain

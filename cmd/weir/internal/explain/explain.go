@@ -1,0 +1,65 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// An Explanation is all that is said about a policy.
+type Explanation struct {
+	Text   string   // the shortest text form
+	Words  []string // as Words returns them
+	Worst  []Worst  // the shortest span first
+	Client Client
+	Memory Memory
+	Code   string // of Go
+	JSON   string
+}
+
+// Worst is the most events that one client can get in any span of a length: see [Most].
+type Worst struct {
+	Span time.Duration
+	Most int
+}
+
+// Of explains p. An error is that of [weir.New] for p. It is safe for concurrent use.
+func Of(p weir.Policy) (Explanation, error) {
+	client, err := ClientOf(p)
+	if err != nil {
+		return Explanation{}, err
+	}
+	memory, err := MemoryOf(p)
+	if err != nil {
+		return Explanation{}, err
+	}
+	text := fmt.Sprint(p)
+	e := Explanation{
+		Text: text, Words: Words(p), Client: client, Memory: memory,
+		Code: Code(p), JSON: strconv.Quote(text),
+	}
+	for _, span := range Spans(p) {
+		e.Worst = append(e.Worst, Worst{span, Most(p, span)})
+	}
+	return e, nil
+}
+
+// Spans returns the spans for which the worst case of p tells most: the periods of its policies,
+// and between the shortest and the longest of them a second, a minute, an hour and a day.
+func Spans(p weir.Policy) []time.Duration {
+	var spans []time.Duration
+	for _, leaf := range leaves(p) {
+		spans = append(spans, period(leaf))
+	}
+	shortest, longest := slices.Min(spans), slices.Max(spans)
+	for _, span := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
+		if shortest < span && span < longest {
+			spans = append(spans, span)
+		}
+	}
+	slices.Sort(spans)
+	return slices.Compact(spans)
+}

@@ -1,0 +1,76 @@
+package explain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Duration writes d for people: in at most two units from a minute on, and in one with at most three
+// decimals below, such as 1h30m, 1.5s or 200ms.
+func Duration(d time.Duration) string {
+	units := []struct {
+		name   string
+		length time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}, {"µs", time.Microsecond}}
+	for i, u := range units {
+		switch {
+		case d < u.length:
+		case d%u.length == 0:
+			return strconv.FormatInt(int64(d/u.length), 10) + u.name
+		case u.length > time.Second: // such as 1h30m
+			next := units[i+1]
+			rest := (d % u.length).Round(next.length)
+			if rest == u.length {
+				return strconv.FormatInt(int64(d/u.length)+1, 10) + u.name
+			}
+			s := strconv.FormatInt(int64(d/u.length), 10) + u.name
+			if rest > 0 {
+				s += strconv.FormatInt(int64(rest/next.length), 10) + next.name
+			}
+			return s
+		default:
+			s := strconv.FormatFloat(float64(d)/float64(u.length), 'f', 3, 64)
+			return strings.TrimRight(strings.TrimRight(s, "0"), ".") + u.name
+		}
+	}
+	return strconv.FormatInt(int64(d), 10) + "ns"
+}
+
+// Count writes n with commas, such as 6,000,000.
+func Count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Plural is "1 event" or "5,000 events".
+func Plural(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + more
+}
+
+func events(n int) string { return Plural(n, "event", "events") }
+
+var names = map[time.Duration]string{
+	time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day", 7 * 24 * time.Hour: "week",
+}
+
+// a is "a minute" or "each 90s".
+func a(d time.Duration) string {
+	switch name := names[d]; name {
+	case "":
+		return "each " + Duration(d)
+	case "hour":
+		return "an hour"
+	default:
+		return "a " + name
+	}
+}
+
+func window(d time.Duration) string { return fmt.Sprintf("a window of %s", Duration(d)) }

@@ -1,0 +1,27 @@
+package explain
+
+import "github.com/weir-go/weir"
+
+// Memory is what a key takes in memory.
+type Memory struct {
+	NewWords  int    // words of 8 bytes of the state of a new key
+	MostWords int    // of a key that has used all it can
+	MostBytes [2]int // of such a key in a weir.MemStore, with what it takes to find it: from, to
+}
+
+// MemoryOf returns the Memory of p, which [weir.New] must not refuse.
+func MemoryOf(p weir.Policy) (Memory, error) {
+	d, err := p.Decider()
+	if err != nil {
+		return Memory{}, err
+	}
+	m := Memory{NewWords: d.Words(), MostWords: d.Words()}
+	for _, leaf := range leaves(p) {
+		if log, ok := leaf.(weir.SlidingLog); ok {
+			m.MostWords = sum(m.MostWords, log.Limit)
+		}
+	}
+	more := m.MostWords - 1
+	m.MostBytes = [2]int{sum(30, product(8, more)), sum(50, product(10, more))}
+	return m, nil
+}

@@ -1,0 +1,101 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Words describes p in one sentence or more, a line each. The components of a policy are indented
+// by two spaces below it.
+func Words(p weir.Policy) []string {
+	switch p := p.(type) {
+	case weir.TokenBucket:
+		return []string{fmt.Sprintf("A token bucket: %s %s on average, and up to %s at once. A used event is back after %s.",
+			events(p.Limit), a(p.Per), Count(orLimit(p.Burst, p.Limit)), Duration(each(p.Per, p.Limit)))}
+	case weir.LeakyBucket:
+		return []string{fmt.Sprintf("A leaky bucket: one event each %s, evenly spaced. Up to %s of Wait queue.",
+			Duration(each(p.Per, p.Limit)), Plural(orLimit(p.Capacity, p.Limit), "call", "calls"))}
+	case weir.FixedWindow:
+		if p.FromFirst {
+			return []string{fmt.Sprintf("A fixed window: %s in %s that starts with the first event. All are back when it ends.",
+				events(p.Limit), window(p.Per))}
+		}
+		return []string{fmt.Sprintf("A fixed window: %s in each window of %s, in UTC. All are back when it ends.",
+			events(p.Limit), Duration(p.Per))}
+	case weir.SlidingWindow:
+		s := fmt.Sprintf("A sliding window: about %s in any %s, by an estimate", events(p.Limit), Duration(p.Per))
+		if p.Buckets > 1 {
+			return []string{s + fmt.Sprintf(" from %d sub-windows of %s.", p.Buckets, Duration(p.Per/time.Duration(p.Buckets)))}
+		}
+		return []string{s + " from this window and the one before it."}
+	case weir.SlidingLog:
+		return []string{fmt.Sprintf("A sliding log: at most %s in any %s, exactly.", events(p.Limit), Duration(p.Per))}
+	case weir.CalendarWindow:
+		return []string{calendarWords(p)}
+	case weir.SingleRateMarker:
+		return []string{
+			fmt.Sprintf("A marker: %s %s on average.", events(p.Committed.Limit), a(p.Committed.Per)),
+			fmt.Sprintf("Up to %s at once are green, and %s more are yellow.",
+				Count(orLimit(p.Committed.Burst, p.Committed.Limit)), Count(p.Excess)),
+		}
+	case weir.TwoRateMarker:
+		return []string{
+			"A marker of two buckets. What the second denies is denied.",
+			"Of the rest, what the first grants is green, and what it denies is yellow:",
+			"  " + Words(p.Committed)[0],
+			"  " + Words(p.Peak)[0],
+		}
+	}
+	lines := []string{"A request is granted if each of these grants it. A denial costs none of them:"}
+	if isTiers(p) {
+		lines = []string{"A request counts in the first of these that grants it:"}
+	}
+	for _, part := range weir.Components(p) {
+		for _, line := range Words(part) {
+			lines = append(lines, "  "+line)
+		}
+	}
+	return lines
+}
+
+func calendarWords(p weir.CalendarWindow) string {
+	zone := p.Location
+	if zone == "" {
+		zone = "UTC"
+	}
+	start := ""
+	switch {
+	case p.Unit == weir.Month && p.Start > 1:
+		start = fmt.Sprintf(", from day %d", p.Start)
+	case p.Unit == weir.Week:
+		start = ", from " + time.Weekday(p.Start).String()
+	case p.Unit == weir.Year && p.Start > 1:
+		start = ", from " + time.Month(p.Start).String()
+	}
+	return fmt.Sprintf("A calendar window: %s in each %s of the calendar in %s%s. All are back when it ends.",
+		events(p.Limit), p.Unit, zone, start)
+}
+
+// isTiers reports whether p is composed by [weir.Tiers], whose text is the only thing that tells.
+func isTiers(p weir.Policy) bool {
+	return weir.Components(p) != nil && strings.HasPrefix(fmt.Sprint(p), "tiers(")
+}
+
+func orLimit(n, limit int) int {
+	if n == 0 {
+		return limit
+	}
+	return n
+}
+
+// each is the time between two of n events in d, rounded up.
+func each(d time.Duration, n int) time.Duration {
+	e := d / time.Duration(n)
+	if d%time.Duration(n) != 0 {
+		e++
+	}
+	return e
+}

@@ -1,0 +1,106 @@
+package explain
+
+import (
+	"math"
+	"math/big"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Most returns the most events that one client can get in any span of that length, if it knows the
+// policy, chooses the moments, and asks for one event at a time. The span includes its start, not
+// its end. These are the figures of docs/choosing.md:
+//
+//   - For a single policy, some client does get as many.
+//   - For policies composed by [weir.All] it is the least of them, and for [weir.Tiers] it is their
+//     sum. No client gets more. Where the windows of the components lie may let none get as many.
+//
+// A number that an int cannot hold is math.MaxInt. So is the number for a policy of a package that
+// this one does not know.
+func Most(p weir.Policy, span time.Duration) int {
+	if span < 1 {
+		return 0
+	}
+	switch p := p.(type) {
+	case weir.TokenBucket:
+		return sum(orLimit(p.Burst, p.Limit)-1, parts(span, p.Limit, p.Per))
+	case weir.LeakyBucket:
+		return parts(span, 1, each(p.Per, p.Limit)) // the outlet saves nothing, not even a part of a nanosecond
+	case weir.FixedWindow:
+		if p.FromFirst { // all but one event at the end of a window that one event has opened
+			return max(product(p.Limit, parts(span, 1, p.Per)), sum(p.Limit-1, product(p.Limit, parts(span-1, 1, p.Per))))
+		}
+		return product(p.Limit, touched(span, p.Per))
+	case weir.SlidingWindow:
+		return sliding(p, span)
+	case weir.SlidingLog:
+		return product(p.Limit, parts(span, 1, p.Per))
+	case weir.CalendarWindow:
+		return product(p.Limit, calendarTouched(p, span))
+	case weir.SingleRateMarker:
+		full := sum(orLimit(p.Committed.Burst, p.Committed.Limit), p.Excess)
+		return sum(full-1, parts(span, p.Committed.Limit, p.Committed.Per))
+	case weir.TwoRateMarker:
+		return Most(p.Peak, span)
+	}
+	components := weir.Components(p)
+	if components == nil {
+		return math.MaxInt
+	}
+	least, all := math.MaxInt, 0
+	for _, c := range components {
+		n := Most(c, span)
+		least, all = min(least, n), sum(all, n)
+	}
+	if isTiers(p) {
+		return all
+	}
+	return least
+}
+
+// parts is span * limit / per, rounded up: how many instants fit in the span that are per/limit
+// apart.
+func parts(span time.Duration, limit int, per time.Duration) int {
+	n := new(big.Int).Mul(big.NewInt(int64(span)), big.NewInt(int64(limit)))
+	n.Add(n, big.NewInt(int64(per-1)))
+	return toInt(n.Div(n, big.NewInt(int64(per))))
+}
+
+// touched returns the largest number of windows of length per that a span has instants of.
+func touched(span, per time.Duration) int {
+	if span == 1 {
+		return 1
+	}
+	return sum(toInt(big.NewInt(int64((span-2)/per))), 2)
+}
+
+// sliding: the worst client takes Limit right before the end of a sub-window. While that counts in
+// full nothing is granted. In the sub-window Per later it counts less and less, which makes room
+// for Limit more, spread evenly. In those the same happens again.
+func sliding(p weir.SlidingWindow, span time.Duration) int {
+	buckets := int64(max(p.Buckets, 1))
+	whole, rest := span/p.Per, span%p.Per
+	sub := p.Per / time.Duration(buckets)
+	room := max(rest-2-(p.Per-sub), 0) // of the span, in that sub-window: at both ends an instant is lost
+	return sum(product(p.Limit, sum(toInt(big.NewInt(int64(whole))), 1)), parts(room, p.Limit, sub))
+}
+
+// sum and product are never above math.MaxInt. They require that no number is negative.
+func sum(a, b int) int {
+	if a > math.MaxInt-b {
+		return math.MaxInt
+	}
+	return a + b
+}
+
+func product(a, b int) int {
+	return toInt(new(big.Int).Mul(big.NewInt(int64(a)), big.NewInt(int64(b))))
+}
+
+func toInt(n *big.Int) int {
+	if !n.IsInt64() || n.Int64() > math.MaxInt {
+		return math.MaxInt
+	}
+	return int(n.Int64())
+}

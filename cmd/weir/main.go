@@ -1,0 +1,78 @@
+// Command weir explains policies, and tries them on the log of a server.
+//
+//	weir explain 'all(5/1s, 60/1m)'
+//	weir replay 100/1m access.log
+//
+// Flags may stand anywhere, with one dash or with two. The exit status is 0 if all went well, 1 for
+// a failure, and 2 for a mistake in the command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process
+	status := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// run runs the command line args, and returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := &cli.Command{
+		Name:            "weir",
+		Usage:           "explain rate limits, and try them before they refuse anything",
+		Commands:        commands(),
+		Action:          noCommand,
+		HideHelpCommand: true,
+		Reader:          stdin,
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		OnUsageError:    asUsageError,
+		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // run sets the status
+	}
+	for _, c := range root.Commands {
+		c.OnUsageError = asUsageError
+	}
+	err := root.Run(ctx, args)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "weir: "+strings.TrimPrefix(err.Error(), "weir: "))
+	if errors.As(err, new(usageError)) {
+		return 2
+	}
+	return 1
+}
+
+// A usageError is a mistake in the command line.
+type usageError struct{ error }
+
+// usage returns a usageError.
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func asUsageError(_ context.Context, c *cli.Command, err error, _ bool) error {
+	return usage("%w (see: %s -help)", err, c.FullName())
+}
+
+// noCommand is what the root command does itself.
+func noCommand(_ context.Context, c *cli.Command) error {
+	if !c.Args().Present() {
+		return cli.ShowRootCommandHelp(c)
+	}
+	var names []string
+	for _, sub := range c.Commands {
+		names = append(names, sub.Name)
+	}
+	return usage("command is %q, must be one of %s", c.Args().First(), strings.Join(names, ", "))
+}

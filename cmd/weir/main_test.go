@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// weirSays runs a command line, and returns what it prints and its exit status.
+func weirSays(t *testing.T, stdin string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(t.Context(), append([]string{"weir"}, args...), strings.NewReader(stdin), &out, &errs)
+	return out.String(), errs.String(), status
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"explian"}, `weir: command is "explian", must be one of explain`},
+		{[]string{"-x"}, "weir: flag provided but not defined: -x (see: weir -help)"},
+		{[]string{"explain", "-x"}, "weir: flag provided but not defined: -x (see: weir explain -help)"},
+		{[]string{"explain"}, "weir: explain needs a POLICY"},
+		{[]string{"explain", "5/1y"}, "weir: policy at byte 2: \"1y\": must be a duration such as 10ms, 1s, 1m, 1h30m, 1d or 1w\n\n  5/1y\n    ^\n"},
+	} {
+		stdout, stderr, status := weirSays(t, "", tt.args...)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, tt.says)
+		assert.Equal(t, 2, status)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"-help"}, {"--help"}, {"-h"}, {"explain", "-help"}} {
+		stdout, stderr, status := weirSays(t, "", args...)
+		assert.Contains(t, stdout, "explain")
+		assert.Empty(t, stderr)
+		assert.Zero(t, status)
+	}
+}
