@@ -1,6 +1,6 @@
 module github.com/weir-go/weir/redisstore/valkeystore
 
-go 1.26.0
+go 1.25.0
 
 replace (
 	github.com/weir-go/weir => ../..
@@ -19,6 +19,5 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/net v0.61.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 )
