@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -169,6 +170,10 @@ func concurrentKeys(e *env) {
 // time and then waits for its turn, its late step must not undo what others have counted since.
 func concurrentWhileTimeMoves(e *env) {
 	const limit, per, periods = 50, time.Second, 5
+	asks := 1 + e.few(100) // of each goroutine from one instant to the next
+	if e.isFar {
+		asks = 1 + e.few(10)
+	}
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		var granted atomic.Int64
@@ -179,13 +184,16 @@ func concurrentWhileTimeMoves(e *env) {
 				if e.allowed(l, "k", 1+g%2) {
 					granted.Add(int64(1 + g%2))
 				}
-				if g == 0 && i%(1+e.few(10)) == 0 {
+				if g == 0 && i%asks == 0 {
 					next := e.clock.Now().Add(per / 50)
 					if next.Sub(began) > periods*per {
 						over.Store(true)
 						return
 					}
 					e.set(next)
+				}
+				if !e.isFar {
+					runtime.Gosched() // else the one that moves the clock waits for its slice of 10 ms
 				}
 			}
 		})
