@@ -3,7 +3,8 @@ package httplimit
 import (
 	"errors"
 	"net/http"
-	"strconv"
+
+	"github.com/weir-go/weir/internal/edge"
 )
 
 // Join returns a KeyFunc whose key combines the keys of all the given KeyFuncs. Requests share an
@@ -13,28 +14,15 @@ func Join(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(r *http.Request) (string, error) {
 		var few [4]string
-		parts, size := few[:0], 0
+		parts := few[:0]
 		for _, key := range keys {
 			part, err := key(r)
 			if err != nil {
 				return "", err
 			}
 			parts = append(parts, part)
-			size += len(part) + len("1234:")
 		}
-		// The length of each part is written before it. No part can look like the start of the
-		// next.
-		var short [128]byte
-		b := short[:0]
-		if size > len(short) {
-			b = make([]byte, 0, size)
-		}
-		for _, part := range parts {
-			b = strconv.AppendInt(b, int64(len(part)), 10)
-			b = append(b, ':')
-			b = append(b, part...)
-		}
-		return string(b), nil
+		return edge.Join(parts), nil
 	}
 }
 
@@ -54,7 +42,7 @@ func Or(keys ...KeyFunc) KeyFunc {
 			case e == nil && key == "":
 				err = errEmptyKey
 			case e == nil:
-				return alternative(i, key), nil
+				return edge.Alternative(i, key), nil
 			case errors.Is(e, ErrNoKey):
 				err = e
 			default:
@@ -66,13 +54,3 @@ func Or(keys ...KeyFunc) KeyFunc {
 }
 
 var errNoAlternative = errors.New("weir: Or of no KeyFunc")
-
-// alternative marks key as the key of the i-th alternative, by a zero byte and the number. The
-// first alternative needs no mark, unless its key starts with a zero byte. The usual case costs
-// nothing.
-func alternative(i int, key string) string {
-	if i == 0 && key[0] != 0 {
-		return key
-	}
-	return "\x00" + strconv.Itoa(i) + ":" + key
-}

@@ -1,14 +1,13 @@
 package httplimit
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/edge"
 )
 
 // Transport is an [http.RoundTripper] that limits the requests it sends, and obeys the Retry-After
@@ -52,8 +51,7 @@ type Transport struct {
 	// back at the same instant. 0 means none. If Jitter is negative, every RoundTrip fails.
 	Jitter time.Duration
 
-	held  holds
-	lines lines
+	gate edge.Gate
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -63,7 +61,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.base().RoundTrip(req)
 	}
 	if err == nil {
-		err = t.turn(req, key)
+		err = t.gate.Pass(req.Context(), t.Limiter, key)
 	}
 	if err != nil {
 		if req.Body != nil {
@@ -84,27 +82,16 @@ func (t *Transport) learn(key string, resp *http.Response) {
 	if find == nil {
 		find = RetryAfter
 	}
-	after := find(resp)
-	if after <= 0 {
-		return
-	}
-	after = min(after, cmp.Or(t.MaxHold, time.Hour))
-	if t.Jitter > 0 {
-		after += min(rand.N(t.Jitter), weir.Never-after)
-	}
-	t.held.hold(key, time.Now(), after)
+	t.gate.Hold(key, find(resp), t.MaxHold, t.Jitter)
 }
 
 // HeldUntil returns until when a server has asked to send no requests for key. It returns the zero
 // Time if the key is not held back.
-func (t *Transport) HeldUntil(key string) time.Time {
-	until, _ := t.held.find(key)
-	return until
-}
+func (t *Transport) HeldUntil(key string) time.Time { return t.gate.HeldUntil(key) }
 
 // Release ends the hold of key. The requests that were held back are sent, as the Limiter allows.
 // It is for operators who know that the server is ready again.
-func (t *Transport) Release(key string) { t.held.release(key) }
+func (t *Transport) Release(key string) { t.gate.Release(key) }
 
 // CloseIdleConnections closes the idle connections of Base. [http.Client.CloseIdleConnections]
 // calls it.
@@ -148,35 +135,4 @@ func (t *Transport) faults() error {
 		errs = append(errs, fmt.Errorf("weir: Transport.Jitter is %v, must be at least 0", t.Jitter))
 	}
 	return errors.Join(errs...)
-}
-
-// turn returns when req may be sent. A turn that comes while the key is held back is given up. If
-// such requests kept their turns, they would all be sent at once when the hold ends.
-func (t *Transport) turn(req *http.Request, key string) error {
-	ctx, place, inLine := req.Context(), t.lines.arrive(), false
-	for {
-		if !inLine && (t.held.left(key) > 0 || !t.lines.isEmpty(key)) {
-			if err := t.held.inTime(ctx, key); err != nil {
-				return heldBack(err)
-			}
-			if err := t.lines.join(ctx, key, place); err != nil {
-				return heldBack(err)
-			}
-			inLine = true
-			defer t.lines.leave(key, place)
-		}
-		if err := t.held.wait(ctx, key); err != nil {
-			return heldBack(err)
-		}
-		if err := t.Limiter.Wait(ctx, key, 1); err != nil {
-			return err
-		}
-		if t.held.left(key) == 0 {
-			return nil
-		}
-	}
-}
-
-func heldBack(err error) error {
-	return fmt.Errorf("weir: Transport held back by the server: %w", err)
 }

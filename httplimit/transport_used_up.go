@@ -68,6 +68,24 @@ var resets = [...]struct{ remaining, reset string }{
 	{"Anthropic-Ratelimit-Output-Tokens-Remaining", "Anthropic-Ratelimit-Output-Tokens-Reset"},
 }
 
+// retryAfter returns how long after now the Retry-After of an answer is, or 0 if it has none. The
+// field contains seconds or a date. A date is by the server's clock, and is compared with the Date
+// of the answer, if it has one.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.Trim(h.Get("Retry-After"), " \t")
+	if after := inUnits(value, time.Second); after > 0 {
+		return after
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return max(at.Sub(now), 0)
+}
+
 // inUnits returns a number of units, or 0 if value is not digits alone.
 func inUnits(value string, unit time.Duration) time.Duration {
 	value = strings.Trim(value, " \t")

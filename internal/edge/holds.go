@@ -1,8 +1,7 @@
-package httplimit
+package edge
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -139,22 +138,4 @@ func inTime(ctx context.Context, left time.Duration) error {
 		return weir.ErrTooLate
 	}
 	return nil
-}
-
-// retryAfter returns how long after now the Retry-After of an answer is, or 0 if it has none. The
-// field contains seconds or a date. A date is by the server's clock, and is compared with the Date
-// of the answer, if it has one.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := strings.Trim(h.Get("Retry-After"), " \t")
-	if after := inUnits(value, time.Second); after > 0 {
-		return after
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
-	}
-	return max(at.Sub(now), 0)
 }

@@ -1,8 +1,6 @@
-package httplimit
+package edge
 
 import (
-	"math"
-	"net/http"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -52,18 +50,4 @@ func TestHolds_HoldsAtTheEndOfTime(t *testing.T) {
 		h.hold("a", time.Now(), time.Second)
 		assert.Greater(t, h.left("a"), 200*365*24*time.Hour)
 	})
-}
-
-// Numbers that do not fit mean for ever, and never wrap around to the past.
-func TestRetryAfter_LargeNumbers(t *testing.T) {
-	for value, want := range map[string]time.Duration{
-		"9223372036":                    9223372036 * time.Second,
-		"9223372037":                    math.MaxInt64, // seconds fit an int64, nanoseconds do not
-		"9223372036854775807":           math.MaxInt64,
-		"9223372036854775808":           math.MaxInt64,
-		"99999999999999999999999":       math.MaxInt64,
-		"Fri, 31 Dec 9999 23:59:59 GMT": math.MaxInt64,
-	} {
-		assert.Equal(t, want, retryAfter(http.Header{"Retry-After": {value}}, time.Unix(0, 0)), value)
-	}
 }
