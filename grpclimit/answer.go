@@ -1,0 +1,92 @@
+package grpclimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/weir-go/weir"
+)
+
+// The texts of the statuses contain nothing of the call, its key or an error.
+const (
+	tooMany     = "too many requests, try again after the time in RetryInfo"
+	tooLarge    = "the request counts for more than is ever granted at once"
+	noKey       = "the request does not tell whose it is"
+	unavailable = "the request could not be checked, try again later"
+)
+
+// quotaFailure names a policy by its text. It has no subject: that would be the key. It is nil if
+// there is no policy.
+func quotaFailure(p weir.Policy) (*anypb.Any, error) {
+	if p == nil {
+		return nil, nil
+	}
+	if _, err := p.Decider(); err != nil {
+		return nil, err
+	}
+	return detail(&errdetails.QuotaFailure{
+		Violations: []*errdetails.QuotaFailure_Violation{{Description: strings.ToValidUTF8(fmt.Sprint(p), "?")}},
+	}), nil
+}
+
+// detail packs a message that cannot fail to be packed: it has valid strings and numbers only.
+func detail(m proto.Message) *anypb.Any {
+	packed, _ := anypb.New(m)
+	return packed
+}
+
+// refusal returns the error of a call that was denied by res. quota may be nil.
+func refusal(res weir.Result, quota *anypb.Any) error {
+	s := &spb.Status{Code: int32(codes.ResourceExhausted), Message: tooMany}
+	switch {
+	case res.RetryAfter == weir.Never:
+		s.Message = tooLarge
+	case res.RetryAfter > 0:
+		s.Details = append(s.Details, detail(&errdetails.RetryInfo{RetryDelay: durationpb.New(res.RetryAfter)}))
+	}
+	if quota != nil {
+		s.Details = append(s.Details, quota)
+	}
+	return status.ErrorProto(s)
+}
+
+// pushBack tells the retries of the client how long to wait (gRFC A6), in milliseconds rounded up.
+// A negative number means that they must not try again.
+func pushBack(ctx context.Context, res weir.Result) {
+	ms := int64(-1)
+	switch {
+	case res.RetryAfter == weir.Never:
+	case res.RetryAfter > 0:
+		ms = int64((res.RetryAfter-1)/time.Millisecond) + 1
+	default: // not known
+		return
+	}
+	// It fails only outside of a server, as in a test of a handler.
+	_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", strconv.FormatInt(ms, 10)))
+}
+
+// failure returns the error of a call on which there is no decision.
+func failure(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return status.FromContextError(ended).Err()
+	}
+	if errors.Is(err, ErrNoKey) {
+		return status.Error(codes.InvalidArgument, noKey)
+	}
+	return status.Error(codes.Unavailable, unavailable)
+}

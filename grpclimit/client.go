@@ -1,0 +1,181 @@
+package grpclimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/edge"
+)
+
+// ClientInterceptor limits the calls that a client makes, and obeys the RetryInfo of servers. Each
+// call waits for its turn before it is sent. If a server answers RESOURCE_EXHAUSTED or UNAVAILABLE
+// with a RetryInfo, all calls for the same key are held back until that time. They are then sent in
+// the order in which they came, as the Limiter allows.
+//
+// A ClientInterceptor never makes a call a second time. A stream counts once. To limit its
+// messages, call Wait of the Limiter before each. A call fails with an error that wraps:
+//
+//   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the call. A call
+//     that was held back gets it when those before it have been sent.
+//   - The error of the context, if the call ends while it waits.
+//   - The other errors of [weir.Limiter]. For example, with a [weir.LeakyBucket] more calls at once
+//     than its Capacity get [weir.ErrQueueFull].
+//
+// The first and the last have the code RESOURCE_EXHAUSTED, or UNAVAILABLE if the Limiter's store
+// failed. The retries of gRPC do not see these errors: they happen below interceptors.
+//
+// Do not change the fields after the first call, and do not copy the ClientInterceptor. It is safe
+// for concurrent use.
+type ClientInterceptor struct {
+	// Limiter decides when calls are sent. It is required.
+	Limiter weir.Limiter
+
+	// Key returns the key that a call counts for. If nil, it is [Target]. If it returns ErrSkip,
+	// the call is sent at once. The call fails with its other errors.
+	Key KeyFunc
+
+	// Hold returns for how long the calls of a key are held back after an error, or 0. If nil, it
+	// is [RetryAfter].
+	Hold func(error) time.Duration
+
+	// MaxHold bounds how long an answer can hold calls back. 0 means an hour.
+	MaxHold time.Duration
+
+	// Jitter prolongs each hold by a random time up to Jitter, so that many processes do not come
+	// back at the same instant. 0 means none.
+	Jitter time.Duration
+
+	gate edge.Gate
+}
+
+// Unary returns the interceptor for unary calls. Unary panics with a message that lists the faults
+// of c: no Limiter, a negative MaxHold or a negative Jitter.
+func (c *ClientInterceptor) Unary() grpc.UnaryClientInterceptor {
+	c.check()
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		key, err := c.pass(ctx, Call{Method: method, Message: req, Target: cc.Target()})
+		if err != nil {
+			return err
+		}
+		err = invoke(ctx, method, req, reply, cc, opts...)
+		c.learn(key, err)
+		return err
+	}
+}
+
+// Stream returns the interceptor for streams. It panics as [ClientInterceptor.Unary] does.
+func (c *ClientInterceptor) Stream() grpc.StreamClientInterceptor {
+	c.check()
+	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		key, err := c.pass(ctx, Call{Method: method, Target: cc.Target()})
+		if err != nil {
+			return nil, err
+		}
+		stream, err := open(ctx, desc, cc, method, opts...)
+		if err != nil {
+			c.learn(key, err)
+			return nil, err
+		}
+		return &answers{stream, c, key}, nil
+	}
+}
+
+// answers is a stream from whose status the interceptor learns.
+type answers struct {
+	grpc.ClientStream
+	c   *ClientInterceptor
+	key string
+}
+
+// RecvMsg implements [grpc.ClientStream].
+func (a *answers) RecvMsg(msg any) error {
+	err := a.ClientStream.RecvMsg(msg)
+	a.c.learn(a.key, err)
+	return err
+}
+
+// HeldUntil returns until when a server has asked for no calls for key. It returns the zero Time if
+// the key is not held back.
+func (c *ClientInterceptor) HeldUntil(key string) time.Time { return c.gate.HeldUntil(key) }
+
+// Release ends the hold of key. The calls that were held back are sent, as the Limiter allows. It
+// is for operators who know that the server is ready again.
+func (c *ClientInterceptor) Release(key string) { c.gate.Release(key) }
+
+func (c *ClientInterceptor) check() {
+	var errs []error
+	if k, ok := c.Limiter.(*weir.KeyedLimiter); c.Limiter == nil || ok && k == nil {
+		errs = append(errs, errors.New("weir: ClientInterceptor.Limiter is nil, must be a Limiter"))
+	}
+	if c.MaxHold < 0 {
+		errs = append(errs, fmt.Errorf("weir: ClientInterceptor.MaxHold is %v, must be at least 0", c.MaxHold))
+	}
+	if c.Jitter < 0 {
+		errs = append(errs, fmt.Errorf("weir: ClientInterceptor.Jitter is %v, must be at least 0", c.Jitter))
+	}
+	if err := errors.Join(errs...); err != nil {
+		panic(err)
+	}
+}
+
+// pass returns when the call may be sent. key is empty if it is not limited.
+func (c *ClientInterceptor) pass(ctx context.Context, call Call) (key string, err error) {
+	find := c.Key
+	if find == nil {
+		find = Target
+	}
+	key, err = find(ctx, call)
+	switch {
+	case errors.Is(err, ErrSkip):
+		return "", nil
+	case err == nil && key == "":
+		err = errEmptyKey
+	}
+	if err == nil {
+		err = c.gate.Pass(ctx, c.Limiter, key)
+	}
+	if err != nil {
+		return "", notSent{err}
+	}
+	return key, nil
+}
+
+// learn holds the key back for as long as the answer says.
+func (c *ClientInterceptor) learn(key string, err error) {
+	if err == nil || key == "" {
+		return
+	}
+	find := c.Hold
+	if find == nil {
+		find = RetryAfter
+	}
+	c.gate.Hold(key, find(err), c.MaxHold, c.Jitter)
+}
+
+// notSent is the error of a call that was not sent.
+type notSent struct{ error }
+
+func (e notSent) Unwrap() error { return e.error }
+
+// GRPCStatus gives the error a code, for package status.
+func (e notSent) GRPCStatus() *status.Status {
+	code := codes.Unavailable
+	switch err := e.error; {
+	case errors.Is(err, weir.ErrTooLate), errors.Is(err, weir.ErrQueueFull), errors.Is(err, weir.ErrNeverFits):
+		code = codes.ResourceExhausted
+	case errors.Is(err, context.Canceled):
+		code = codes.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		code = codes.DeadlineExceeded
+	case errors.Is(err, ErrNoKey):
+		code = codes.InvalidArgument
+	}
+	return status.New(code, e.Error())
+}

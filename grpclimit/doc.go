@@ -1,0 +1,23 @@
+// Package grpclimit limits the calls to gRPC servers. It also makes a gRPC client respect the
+// limits of the servers that it calls.
+//
+//	limit := grpclimit.ServerInterceptor{
+//		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
+//		Key:     grpclimit.PeerIP,
+//	}
+//	server := grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(limit.Unary()),
+//		grpc.ChainStreamInterceptor(limit.Stream()),
+//	)
+//
+// [ServerInterceptor] counts each call for a key, which a [KeyFunc] finds in the call. Calls over
+// the limit get the status RESOURCE_EXHAUSTED. Its details contain a RetryInfo with the exact time
+// to wait.
+//
+// [ClientInterceptor] delays each call until the limit allows it, and obeys the RetryInfo of
+// servers.
+//
+// Calls with the same key share an allowance. Choose a key that a client cannot change to evade the
+// limit. It should also not be able to use another client's key, to use up that client's allowance.
+// A client can write anything into its metadata.
+package grpclimit

@@ -1,0 +1,133 @@
+package grpclimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/textproto"
+	"net/url"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/weir-go/weir/httplimit"
+)
+
+// A Call is a call of a method, as an interceptor sees it.
+type Call struct {
+	Method  string // such as /package.Service/Method
+	Message any    // the request of a unary call, or a message of a stream; nil for a stream as a whole
+	Target  string // in a ClientInterceptor, the target of the connection; else empty
+}
+
+// A KeyFunc returns the key of a call: the call uses the allowance of that key. It is called
+// concurrently, and must not change the message.
+//
+// Two kinds of error have a meaning:
+//
+//   - An error that wraps [ErrNoKey]: the call lacks what the function looks for. [Or] then tries
+//     another KeyFunc.
+//   - [ErrSkip]: the call is not limited.
+type KeyFunc func(context.Context, Call) (string, error)
+
+// The errors of a [KeyFunc]. They are those of package httplimit, for functions that call it.
+var (
+	ErrSkip  = httplimit.ErrSkip
+	ErrNoKey = httplimit.ErrNoKey
+)
+
+// PeerIP is a KeyFunc whose key is the address at the other end of the connection, as
+// [httplimit.RemoteIP] makes it. Clients cannot forge it. Behind a proxy or load balancer it is the
+// address of the proxy, the same for all clients. Use [FromHTTP] there.
+//
+// It fails if that is not an IP address, as over a Unix socket.
+func PeerIP(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, httplimit.ClientIP{}) }
+
+// PeerIPOf returns a KeyFunc like [PeerIP], with the options of clients. Proxies and Hops have no
+// effect on it. If a field of clients is not valid, it returns an error for every call.
+func PeerIPOf(clients httplimit.ClientIP) KeyFunc {
+	return func(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, clients) }
+}
+
+func peerIP(ctx context.Context, clients httplimit.ClientIP) (string, error) {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Addr == nil {
+		return "", errNoPeer
+	}
+	var at netip.AddrPort
+	if tcp, ok := p.Addr.(*net.TCPAddr); ok {
+		at = tcp.AddrPort()
+	} else {
+		at, _ = netip.ParseAddrPort(p.Addr.String())
+	}
+	if !at.IsValid() {
+		return "", fmt.Errorf("weir: the peer's address is %q, must be an IP address and a port", p.Addr)
+	}
+	return clients.Key(at.Addr())
+}
+
+// Metadata returns a KeyFunc for servers. Its key is the value of name in the metadata of the call.
+// It is for API keys. For addresses use [FromHTTP]. A call with no value, or with several, has no
+// key. With several, a client could show one value to the limiter and another to the code that
+// checks it.
+//
+// Clients can make up values, and each new value starts with a full allowance. Put the limiter
+// behind the check of the API key, or add a limit by address in front of it.
+func Metadata(name string) KeyFunc {
+	none := fmt.Errorf("weir: no value of %s in the metadata: %w", name, ErrNoKey)
+	several := fmt.Errorf("weir: several values of %s in the metadata: %w", name, ErrNoKey)
+	return func(ctx context.Context, _ Call) (string, error) {
+		switch values := metadata.ValueFromIncomingContext(ctx, name); {
+		case len(values) > 1:
+			return "", several
+		case len(values) == 0 || values[0] == "":
+			return "", none
+		default:
+			return values[0], nil
+		}
+	}
+}
+
+// Method is a KeyFunc whose key is the method of the call, such as /package.Service/Method. Clients
+// cannot make up methods, unless the server has a [google.golang.org/grpc.UnknownServiceHandler].
+func Method(_ context.Context, c Call) (string, error) { return c.Method, nil }
+
+// Target is a KeyFunc for a [ClientInterceptor]. Its key is the target of the connection.
+func Target(_ context.Context, c Call) (string, error) {
+	if c.Target == "" {
+		return "", errNoTarget
+	}
+	return c.Target, nil
+}
+
+// FromHTTP returns a KeyFunc for servers from one of package httplimit. It is for addresses that
+// proxies write into the metadata:
+//
+//	Key: grpclimit.FromHTTP(httplimit.ForwardedIP(proxies...))
+//
+// key gets a request with the peer's address, the metadata as header fields, the method as path,
+// and the context of the call. It has no body. Making it takes about a microsecond.
+func FromHTTP(key httplimit.KeyFunc) KeyFunc {
+	return func(ctx context.Context, c Call) (string, error) {
+		r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: c.Method}, Body: http.NoBody, Header: http.Header{}}
+		if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+			r.RemoteAddr = p.Addr.String()
+		}
+		md, _ := metadata.FromIncomingContext(ctx) // a copy
+		for name, values := range md {
+			if name == ":authority" && len(values) > 0 {
+				r.Host = values[0]
+			}
+			r.Header[textproto.CanonicalMIMEHeaderKey(name)] = values
+		}
+		return key(r.WithContext(ctx))
+	}
+}
+
+var (
+	errNoPeer   = errors.New("weir: the call's context has no peer with an address, a gRPC server must have made it")
+	errNoTarget = fmt.Errorf("weir: Target of a call without a target, must be in a ClientInterceptor: %w", ErrNoKey)
+)

@@ -1,0 +1,186 @@
+package grpclimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/edge"
+)
+
+// ServerInterceptor limits the calls that reach the methods of a gRPC server. Limiter and Key are
+// required. The zero value of every other field is a good default.
+//
+// A ServerInterceptor calls the Limiter once for each call, before the method runs. The call
+// counts, whatever the method then answers. gRPC has then read the request of a unary call: the
+// server's MaxRecvMsgSize bounds it.
+//
+// Two ServerInterceptors with the same Limiter share the allowance of each key. Unary and Stream of
+// one are meant to. If they have different Keys, give each its own Limiter.
+type ServerInterceptor struct {
+	// Limiter decides on each call.
+	Limiter weir.Limiter
+
+	// Key returns the key that the call counts for. If it returns [ErrSkip], the call is not
+	// limited. On any other error, and on an empty key, Failed answers.
+	Key KeyFunc
+
+	// Cost returns how many events a call or message counts as. If Cost is nil, each counts as one.
+	// What costs 0 is not limited. A negative cost is an error, and Failed answers.
+	Cost func(context.Context, Call) int
+
+	// Messages counts each message that the client sends on a stream, in place of the stream as a
+	// whole. The handler's RecvMsg then returns the status of a refused message. This status ends
+	// the stream, whatever the handler returns. The key is that of the stream. To limit both, chain
+	// a ServerInterceptor for each.
+	Messages bool
+
+	// MaxWait is the longest time for which a call or message is held back until it is granted,
+	// within the deadline of the call. If it is 0, a call over the limit is refused at once. A call
+	// whose turn would come after that is refused at once. If its turn depends on other waiting
+	// calls, it is refused later. A call that the client cancels leaves the queue.
+	//
+	// Every waiting call costs a goroutine and its request. Use a [weir.LeakyBucket], whose
+	// Capacity bounds their number, or a short MaxWait.
+	MaxWait time.Duration
+
+	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy
+	// is nil, there is no QuotaFailure. Leave it out if policies differ by key.
+	Policy weir.Policy
+
+	// Denied returns the error of a call that is over the limit. If it returns nil, the call goes
+	// ahead. If Denied is nil, the error is RESOURCE_EXHAUSTED with these details:
+	//
+	//   - RetryInfo: the time after which the same call is granted, if nothing else is counted
+	//     meanwhile. It is absent if the call counts as more events than are ever granted at once.
+	//   - QuotaFailure, if Policy is set.
+	//
+	// In either case, the trailer grpc-retry-pushback-ms has the same time. The retries of gRPC
+	// clients obey it.
+	Denied func(context.Context, Call, weir.Result) error
+
+	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
+	// nil, the call goes ahead. If Failed is nil, the error contains nothing of the cause. It is:
+	//
+	//   - CANCELLED or DEADLINE_EXCEEDED if the call has ended
+	//   - INVALID_ARGUMENT if the call lacks what Key looks for (the cause wraps [ErrNoKey])
+	//   - UNAVAILABLE otherwise
+	//
+	// To bridge outages of a store, use package [github.com/weir-go/weir/fleet]. It still limits.
+	Failed func(context.Context, Call, error) error
+
+	// Observe, if not nil, is called with every decision and every failure to decide, before the
+	// call is answered or passed on. It is for logs and metrics. It is called concurrently.
+	Observe func(context.Context, Call, Decision)
+}
+
+// A Decision is the decision of a [ServerInterceptor] on a call or message.
+type Decision = httplimit.Decision
+
+// Unary returns the interceptor for unary calls. Changes to s afterwards have no effect on it.
+// Unary panics with a message that lists the faults of s:
+//
+//   - no Limiter or no Key
+//   - a negative MaxWait
+//   - a Policy that is not valid
+func (s ServerInterceptor) Unary() grpc.UnaryServerInterceptor {
+	l := s.prepare()
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		if err := l.unary(ctx, Call{Method: info.FullMethod, Message: req}); err != nil {
+			return nil, err
+		}
+		return handler(ctx, req)
+	}
+}
+
+// limited is a prepared ServerInterceptor.
+type limited struct {
+	ServerInterceptor
+	quota *anypb.Any // the QuotaFailure of Policy, or nil
+}
+
+func (s ServerInterceptor) prepare() *limited {
+	l := &limited{ServerInterceptor: s}
+	var errs []error
+	if k, ok := s.Limiter.(*weir.KeyedLimiter); s.Limiter == nil || ok && k == nil {
+		errs = append(errs, errors.New("weir: ServerInterceptor.Limiter is nil, must be a Limiter"))
+	}
+	if s.Key == nil {
+		errs = append(errs, errors.New("weir: ServerInterceptor.Key is nil, must be a KeyFunc"))
+	}
+	if s.MaxWait < 0 {
+		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.MaxWait is %v, must be at least 0", s.MaxWait))
+	}
+	var err error
+	if l.quota, err = quotaFailure(s.Policy); err != nil {
+		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.Policy: %w", err))
+	}
+	if err := errors.Join(errs...); err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// unary decides on a call that counts as a whole. It returns the error of one that must not go
+// ahead.
+func (l *limited) unary(ctx context.Context, c Call) error {
+	cost := l.cost(ctx, c)
+	if cost == 0 {
+		return nil
+	}
+	key, err := l.key(ctx, c)
+	if errors.Is(err, ErrSkip) {
+		return nil
+	}
+	return l.decide(ctx, c, Decision{Key: key, Cost: cost, Err: err})
+}
+
+func (l *limited) cost(ctx context.Context, c Call) int {
+	if l.Cost == nil {
+		return 1
+	}
+	return l.Cost(ctx, c)
+}
+
+func (l *limited) key(ctx context.Context, c Call) (string, error) {
+	key, err := l.Key(ctx, c)
+	if err == nil && key == "" {
+		err = errEmptyKey
+	}
+	return key, err
+}
+
+// decide decides on d.Cost events of d.Key, unless the call has failed already.
+func (l *limited) decide(ctx context.Context, c Call, d Decision) error {
+	if d.Err == nil {
+		d.Result, d.Waited, d.Err = edge.Take(ctx, l.Limiter, d.Key, d.Cost, l.MaxWait, l.Observe != nil)
+	}
+	if l.Observe != nil {
+		l.Observe(ctx, c, d)
+	}
+	switch {
+	case d.Err != nil:
+		if l.Failed != nil {
+			return l.Failed(ctx, c, d.Err)
+		}
+		return failure(ctx, d.Err)
+	case d.Result.Allowed:
+		return nil
+	}
+	var err error
+	if l.Denied != nil {
+		err = l.Denied(ctx, c, d.Result)
+	} else {
+		err = refusal(d.Result, l.quota)
+	}
+	if err != nil {
+		pushBack(ctx, d.Result)
+	}
+	return err
+}
