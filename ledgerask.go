@@ -29,6 +29,9 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 			state, _ = e.Decider.Decide(e.state(), now, ask)
 		}
 		g.put(e, state, now, uint64(ask.N))
+		if c := ask.Charges; c != nil && len(*c) == 0 { // the policy keeps none, and ResetAfter is of others, too
+			*c = append(*c, Charge{N: ask.N, For: untilInstant(now, e.expiry())})
+		}
 		g.foldOldest(now)
 		if charged || g.rest.share > 0 { // on another bucket of a marker, perhaps, or for what is now a share
 			g.leave(by, now, &a, results)
