@@ -169,48 +169,61 @@ func (s *LeaseStore) look(ctx context.Context, k *leasedKey, r weir.Request) (we
 	return a, err
 }
 
-// takeUpTo takes what is held here, and the rest from the store.
+// takeUpTo takes what is held here, and the rest from the store. The held events are taken last,
+// because the answer of the store may come when they must not be used any more.
 func (s *LeaseStore) takeUpTo(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
-	held, result, now := s.takeHeld(k, r.N)
-	if held == r.N || held == 0 && result.RetryAfter > 0 {
-		return weir.Answer{Result: result, Granted: held, At: now}, nil
+	a, held := s.takeHeld(k, r.N, r.N)
+	if a.Allowed || a.RetryAfter > 0 {
+		return a, nil
 	}
+	n := r.N
 	r.N -= held
-	a, err := s.store.Do(ctx, r)
-	switch {
-	case held == 0:
-		return a, err
-	case err != nil: // what is held is granted all the same
-		return weir.Answer{Result: result, Granted: held, At: now}, nil
+	rest, err := s.store.Do(ctx, r)
+	if err == nil {
+		n -= rest.Granted
 	}
-	a.Allowed, a.RetryAfter, a.Granted = true, 0, a.Granted+held
-	a.Degraded = a.Degraded || result.Degraded
-	return a, nil
+	if held > 0 {
+		a, _ = s.takeHeld(k, 1, n)
+	}
+	switch {
+	case !a.Allowed:
+		return rest, err
+	case err != nil: // what is held is granted all the same
+		return a, nil
+	}
+	rest.Allowed, rest.RetryAfter, rest.Granted = true, 0, rest.Granted+a.Granted
+	rest.Degraded = rest.Degraded || a.Degraded
+	return rest, nil
 }
 
-// takeHeld takes as many of n events as are held. If there are none, and the store is not to be
-// asked yet, the result is a denial with a RetryAfter.
-func (s *LeaseStore) takeHeld(k *leasedKey, n int) (held int, r weir.Result, now int64) {
+// takeHeld takes up to most of the events that are held, if they are at least so many, and returns
+// how many they were. If there are none, and the store is not to be asked yet, the answer is a
+// denial with a RetryAfter.
+func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, held int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now = k.plan.Now()
+	now := k.plan.Now()
+	a.At = now
 	l := k.lease.Load()
 	if l == nil {
-		return 0, r, now
+		return a, 0
 	}
-	for held = min(n, l.valid(now)); held > 0; held = min(n, l.valid(now)) {
-		left, ok := s.renew(k, l, held, now)
-		if ok {
-			return held, l.granted(left, now), now
+	for held = l.valid(now); held >= least; held = l.valid(now) {
+		if left, ok := s.renew(k, l, min(held, most), now); ok {
+			a.Result, a.Granted = l.granted(left, now), min(held, most)
+			return a, held
 		}
 		l = k.lease.Load() // others have taken some meanwhile
 	}
-	r, _ = l.take(1, now)
-	return 0, r, now
+	if held == 0 {
+		a.Result, _ = l.take(1, now)
+	}
+	return a, held
 }
 
 // forget drops the events that are held of a key, for all policies, and lets the store forget the
-// key. No lease is taken meanwhile.
+// key. No lease is taken meanwhile, and no give-back is under way that could free events which are
+// counted after it.
 func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	for k := range s.keys.like(r.Plan, r.Key) {
 		f, err := k.alone(ctx)

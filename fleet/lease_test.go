@@ -184,6 +184,27 @@ func TestLease_TakeUpTo(t *testing.T) {
 	})
 }
 
+// TakeUpTo takes what is held when the store has answered. It must not be used any more then if the
+// window is over, or if a bucket has earned it again.
+func TestLease_TakeUpToOfASlowStore(t *testing.T) {
+	kit.EachInBubble(t, leasedPolicies, func(t *testing.T, p weir.Policy) {
+		store, takes := new(weir.MemStore), time.Duration(0)
+		l := newLeased(p, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			a, err := store.Do(ctx, r)
+			time.Sleep(takes)
+			return a, err
+		}), fleet.LeaseOptions{MaxAge: 10 * time.Hour})
+		l.busy(t)
+		held := l.lease.Held(l.plan, "k")
+		takes = kit.Take(t, l.KeyedLimiter, "k", 0).ResetAfter
+		n, _, err := l.TakeUpTo(context.Background(), "k", held+10)
+		require.NoError(t, err)
+		assert.Equal(t, 10, n, "%d were held", held)
+		takes = 0
+		require.NoError(t, l.lease.Release(context.Background()))
+	})
+}
+
 // A used-up key is denied from memory. A caller that waits as long as the denial says is granted,
 // as soon as there are events again.
 func TestLease_Denials(t *testing.T) {
