@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -94,7 +95,6 @@ type LeaseStore struct {
 	watch     leaseWatch
 
 	released atomic.Bool
-	backs    pending // give-backs that are under way
 }
 
 var _ weir.QuickStore = (*LeaseStore)(nil)
@@ -236,6 +236,9 @@ func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, e
 			l.end()
 		}
 		k.mu.Unlock()
+		if err := k.backs.wait(ctx); err != nil {
+			return weir.Answer{}, err
+		}
 	}
 	return s.store.Do(ctx, r)
 }
@@ -261,5 +264,7 @@ func (s *LeaseStore) Release(ctx context.Context) error {
 		}
 	})
 	s.watch.stop()
-	return s.backs.wait(ctx)
+	err := ctx.Err()
+	s.keys.all(func(k *leasedKey) { err = cmp.Or(k.backs.wait(ctx), err) })
+	return err
 }

@@ -84,3 +84,23 @@ func TestLease_ResetByAnotherLimiter(t *testing.T) {
 		assert.Equal(t, 1000, l.look(t).Remaining)
 	})
 }
+
+// R16: a give-back that is under way when its key is reset frees nothing that is counted after it.
+func TestR16_LeaseResetWhileItGivesBack(t *testing.T) {
+	kit.EachInBubble(t, windows, func(t *testing.T, p weir.Policy) {
+		store, backs := new(weir.MemStore), make(chan struct{}, 1)
+		l := newLeased(p, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if r.N < 0 {
+				backs <- struct{}{}
+				time.Sleep(100 * time.Millisecond)
+			}
+			return store.Do(ctx, r)
+		}), fleet.LeaseOptions{})
+		l.busy(t)
+		<-backs
+		require.NoError(t, l.Reset(context.Background(), "k"))
+		require.True(t, kit.Take(t, l.KeyedLimiter, "k", 1000).Allowed)
+		time.Sleep(150 * time.Millisecond)
+		assert.Zero(t, l.look(t).Remaining)
+	})
+}

@@ -28,7 +28,7 @@ func (k *leasedKey) returnable(l *lease, unused int) int {
 func (s *LeaseStore) backLater(k *leasedKey, l *lease, unused int) {
 	if n := k.returnable(l, unused); n > 0 {
 		k.save(-wholeCall)
-		s.backs.begin()
+		k.backs.begin()
 		go s.giveBack(k, l, n)
 	}
 }
@@ -44,9 +44,9 @@ func (s *LeaseStore) drop(k *leasedKey) {
 }
 
 // giveBack gives back n events of a lease. They go to where they were counted, and nowhere else. It
-// ends what s.backs has begun.
+// ends what k.backs has begun.
 func (s *LeaseStore) giveBack(k *leasedKey, l *lease, n int) {
-	defer s.backs.end()
+	defer k.backs.end()
 	err := errNoReply
 	defer func() {
 		if p := recover(); p != nil {
@@ -76,6 +76,12 @@ func (p *pending) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.n++
+}
+
+func (p *pending) any() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.n > 0
 }
 
 func (p *pending) end() {
@@ -230,7 +236,7 @@ func (s *LeaseStore) unused(k *leasedKey) (*lease, int) {
 	k.put(l.next(0, 0, now))
 	if n > 0 {
 		k.save(-wholeCall)
-		s.backs.begin()
+		k.backs.begin()
 	}
 	return l, n
 }

@@ -42,7 +42,7 @@ func (s *LeaseStore) take(ctx context.Context, k *leasedKey, r weir.Request) (we
 func (k *leasedKey) note(a weir.Answer, sent int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.remaining, k.degraded = a.Remaining, a.Degraded
+	k.remaining, k.other = a.Remaining, k.byAnother(a)
 	if !k.drains && sent >= k.over && a.ResetAfter > 0 {
 		h, _, _ := k.terms.hold(max(a.At, 1), sent, chargesOf(nil, 1, a))
 		k.endsAfter(sent, h.For)
@@ -185,6 +185,9 @@ func (c *call) close(a weir.Answer) {
 		if c.second = a.Degraded; a.Degraded {
 			c.charges = nil // the shared store knows nothing of them
 		}
+		if a.Limit != c.limit { // of a divided limit, where an event counts for more
+			c.hold = weir.Hold{}
+		}
 	}
 }
 
@@ -220,7 +223,7 @@ func (c *call) publish(a weir.Answer, left, used int) {
 	if c.short && !a.Degraded && !two {
 		l.retryAt = later(now, c.pause(!a.Allowed, a.RetryAfter))
 	}
-	c.degraded = a.Degraded
+	c.other = c.byAnother(a)
 	l.keep(left, unused-left, now)
 	c.put(l)
 	if c.returnable(l, int(l.size)+l.dead) > 0 {

@@ -16,14 +16,16 @@ type leasedKey struct {
 	key   string
 	lease atomic.Pointer[lease]
 
-	mu       sync.Mutex // guards what follows, and that a lease is replaced once
-	flight   *flight    // the call of the store that is under way, or nil
-	riding   int64      // events that others wait for meanwhile
-	failed   bool       // the last call did
-	degraded bool       // the last answer was
-	evicted  bool       // from the table: it is not leased any more
+	mu      sync.Mutex // guards what follows, and that a lease is replaced once
+	flight  *flight    // the call of the store that is under way, or nil
+	riding  int64      // events that others wait for meanwhile
+	failed  bool       // the last call did
+	other   bool       // the last answer was; see byAnother
+	evicted bool       // from the table: it is not leased any more
 	demand
 	watched
+
+	backs pending // give-backs that are under way
 }
 
 // A flight is a call of the store for a key. There is one at a time. Requests that come meanwhile
@@ -34,7 +36,7 @@ type flight struct {
 }
 
 // idleSince returns when the key was last asked for, and whether it may be dropped: nothing is held
-// that can still be used or given back. It requires that k.mu is held.
+// that can still be used or given back, and no call is under way. It requires that k.mu is held.
 func (k *leasedKey) idleSince() (seen int64, idle bool) {
 	if l := k.lease.Load(); l != nil {
 		now, unused := k.plan.Now(), int(max(l.left.Load(), 0))+l.dead
@@ -42,7 +44,7 @@ func (k *leasedKey) idleSince() (seen int64, idle bool) {
 			return 0, false
 		}
 	}
-	return k.demand.at, k.flight == nil
+	return k.demand.at, k.flight == nil && !k.backs.any()
 }
 
 // evict reports whether the key was idle, and will not be leased any more.
@@ -83,7 +85,7 @@ func (s *LeaseStore) board(k *leasedKey, n int, rode bool) (w way, f *flight, r 
 	case k.flight != nil:
 		k.riding += int64(n)
 		return ride, k.flight, r, now
-	case k.degraded || k.evicted || s.released.Load() || !k.busy(n, now):
+	case k.other || k.evicted || s.released.Load() || !k.busy(n, now):
 		return pass, nil, r, now
 	}
 	k.flight = &flight{landed: make(chan struct{})}
