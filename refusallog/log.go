@@ -1,0 +1,147 @@
+// Package refusallog writes refused requests to a [log/slog.Logger]. A flood of refusals does not
+// flood the log: the lines are limited by weir, and lines that are left out are counted.
+//
+//	refusals, err := refusallog.New(slog.Default(), "login", refusallog.Options{})
+//	…
+//	limit := httplimit.Middleware{
+//		Limiter: limiter,
+//		Key:     httplimit.RemoteIP,
+//		Observe: func(r *http.Request, d httplimit.Decision) {
+//			refusals.Refused(r.Context(), weir.Refusal{
+//				Key: d.Key, N: d.Cost, Result: d.Result, Err: d.Err, Enforced: true,
+//			})
+//		},
+//	}
+//
+// A [weir.Shadow] calls [Log.Refused] in the same way, and any caller of [weir.Limiter.Take] may.
+//
+// Keys are not logged, unless [Options.Key] is set. They may be addresses or names of people, or
+// secrets such as API keys.
+package refusallog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// Options determine what a [Log] writes. The zero value of every field is a good default.
+type Options struct {
+	// Lines is the limit of the log: how many lines it writes. There is one allowance for denials,
+	// and one for requests on which the limiter failed. If nil, it is a [weir.TokenBucket] of 10 a
+	// minute.
+	Lines weir.Policy
+
+	// Key returns what is logged of a key. It may shorten or hash it. If Key is nil, nothing is
+	// logged of any key. Key is called only for lines that are written, concurrently.
+	Key func(key string) string
+}
+
+// A Log writes the refusals of one limiter. [New] makes it. It is safe for concurrent use.
+type Log struct {
+	to      *slog.Logger
+	limiter string
+	key     func(string) string
+	lines   *weir.KeyedLimiter
+	denied  kind
+	failed  kind
+}
+
+// A kind is the lines that share an allowance.
+type kind struct {
+	name    string // the key of the allowance
+	level   slog.Level
+	summary string
+	leftOut atomic.Int64 // refusals without a line since the last line
+	pending atomic.Bool  // whether a timer is set that reports them
+}
+
+// New returns a log that writes to a logger. limiter is the name under which the limiter appears in
+// the lines. A nil logger and invalid Lines are errors.
+func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
+	var err error
+	if to == nil {
+		err = errors.New("weir: refusallog.New with a nil Logger, must be a Logger")
+	}
+	if opts.Lines == nil {
+		opts.Lines = weir.TokenBucket{Limit: 10, Per: time.Minute}
+	}
+	lines, fault := weir.New(opts.Lines)
+	if fault != nil {
+		fault = fmt.Errorf("weir: refusallog.Options.Lines: %w", fault)
+	}
+	if err = errors.Join(err, fault); err != nil {
+		return nil, err
+	}
+	l := &Log{to: to, limiter: limiter, key: opts.Key, lines: lines}
+	l.denied.name, l.denied.level, l.denied.summary = "denied", slog.LevelWarn, "requests refused"
+	l.failed.name, l.failed.level, l.failed.summary = "failed", slog.LevelError, "requests without a decision"
+	return l, nil
+}
+
+// Refused writes a line about r, or counts r if there are too many lines. ctx goes to the handler
+// of the logger.
+//
+// A denial is logged at the level Warn, and a request with an Err at the level Error. Nothing is
+// logged if r was granted, or if Err says that the caller has gone ([context.Canceled]).
+//
+// The line has the limiter's name, the number of events, and what the Result says. left_out is the
+// number of refusals of that kind since the last line. If no other line follows, a line with
+// left_out alone is written as soon as there may be one. A timer does that. There is none while
+// nothing is left out.
+func (l *Log) Refused(ctx context.Context, r weir.Refusal) {
+	k := &l.denied
+	switch {
+	case r.Err != nil && isDenial(r.Err):
+	case errors.Is(r.Err, context.Canceled):
+		return
+	case r.Err != nil:
+		k = &l.failed
+	case r.Result.Allowed:
+		return
+	}
+	if after := l.mayWrite(k); after > 0 {
+		k.leftOut.Add(1)
+		l.summarize(k, after)
+		return
+	}
+	l.to.LogAttrs(ctx, k.level, message(r), l.attrs(r, k.leftOut.Swap(0))...)
+}
+
+// isDenial reports whether an error of Wait is a denial.
+func isDenial(err error) bool {
+	return errors.Is(err, weir.ErrTooLate) || errors.Is(err, weir.ErrNeverFits) || errors.Is(err, weir.ErrQueueFull)
+}
+
+// mayWrite returns 0 if a line of a kind may be written now, and counts it. Otherwise it returns
+// the time after which to ask again. The limiter is in memory, and cannot fail.
+func (l *Log) mayWrite(k *kind) time.Duration {
+	r, _ := l.lines.Take(context.Background(), k.name, 1)
+	return r.RetryAfter
+}
+
+// summarize sets a timer that reports the refusals without a line, unless one is set. In a flood it
+// finds the allowance used up by a line that says more, because it comes a second later.
+func (l *Log) summarize(k *kind, after time.Duration) {
+	if k.pending.CompareAndSwap(false, true) {
+		time.AfterFunc(min(after, weir.Never-time.Second)+time.Second, func() { l.report(k) })
+	}
+}
+
+func (l *Log) report(k *kind) {
+	k.pending.Store(false) // a refusal that is left out from here on sets a timer of its own
+	if k.leftOut.Load() == 0 {
+		return
+	}
+	if after := l.mayWrite(k); after > 0 {
+		l.summarize(k, after)
+		return
+	}
+	l.to.LogAttrs(context.Background(), k.level, k.summary,
+		slog.String("limiter", l.limiter), slog.Int64("left_out", k.leftOut.Swap(0)))
+}
