@@ -1,0 +1,125 @@
+package otelweir
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/weir-go/weir"
+)
+
+// A Limiter is a [weir.KeyedLimiter] whose decisions are counted. [Metrics.Limiter] makes it. It
+// has all methods of the KeyedLimiter, with the same answers. It is safe for concurrent use.
+//
+// These count as one request each: Allow, Take, TakeUpTo, TakeByComponent, Wait and Reserve, for
+// any number of events above zero. A look (n = 0) does not count. The results are:
+//
+//   - granted: TakeUpTo has granted at least one event, the other methods all of them.
+//   - denied: also by [weir.ErrTooLate], [weir.ErrNeverFits] and [weir.ErrQueueFull], and if the
+//     deadline of a Wait has come before its turn.
+//   - canceled: the caller has canceled its context, before the call or during it.
+//   - error: there is no decision for another reason. For example, the store failed, or did not
+//     answer before the deadline of the caller.
+//
+// weir.degraded is true for decisions without the shared store, see [weir.Result.Degraded]. Wait
+// does not report it: its requests are not degraded here, whatever the store did.
+type Limiter struct {
+	*weir.KeyedLimiter
+	counters    *counters
+	timeInQueue metric.Float64Histogram
+}
+
+var _ weir.Limiter = (*Limiter)(nil)
+
+// Limiter returns l with its decisions counted under a name. Take the name that l has by
+// [weir.WithName]. Limiters with the same name are counted together. It panics if l is nil.
+//
+// Use what it returns in place of l, in [weir.Shadow], too. It adds some 40 ns to a decision of
+// Allow or Take, and no allocation.
+func (m *Metrics) Limiter(name string, l *weir.KeyedLimiter) *Limiter {
+	if l == nil {
+		panic("weir: Metrics.Limiter with a nil KeyedLimiter, must be a KeyedLimiter")
+	}
+	return &Limiter{l, m.of(name), m.timeInQueue}
+}
+
+// Allow implements [weir.Limiter]. It asks as Take does, which also reports errors.
+func (l *Limiter) Allow(key string) bool {
+	r, _ := l.Take(context.Background(), key, 1)
+	return r.Allowed
+}
+
+// Take implements [weir.Limiter].
+func (l *Limiter) Take(ctx context.Context, key string, n int) (weir.Result, error) {
+	r, err := l.KeyedLimiter.Take(ctx, key, n)
+	if n != 0 {
+		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
+	}
+	return r, err
+}
+
+// TakeUpTo is [weir.KeyedLimiter.TakeUpTo].
+func (l *Limiter) TakeUpTo(ctx context.Context, key string, n int) (int, weir.Result, error) {
+	took, r, err := l.KeyedLimiter.TakeUpTo(ctx, key, n)
+	if n != 0 {
+		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
+	}
+	return took, r, err
+}
+
+// TakeByComponent is [weir.KeyedLimiter.TakeByComponent].
+func (l *Limiter) TakeByComponent(
+	ctx context.Context, key string, n int, parts *[]weir.Result,
+) (weir.Result, error) {
+	r, err := l.KeyedLimiter.TakeByComponent(ctx, key, n, parts)
+	if n != 0 {
+		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
+	}
+	return r, err
+}
+
+// Reserve is [weir.KeyedLimiter.Reserve].
+func (l *Limiter) Reserve(ctx context.Context, key string, n int) (*weir.Reservation, error) {
+	r, err := l.KeyedLimiter.Reserve(ctx, key, n)
+	if n != 0 {
+		l.counters.add(resultOf(ctx, err == nil && r.Allowed, err, false), err == nil && r.Degraded)
+	}
+	return r, err
+}
+
+// Wait implements [weir.Limiter].
+func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
+	if n == 0 {
+		return l.KeyedLimiter.Wait(ctx, key, n)
+	}
+	l.counters.waiting.Add(1)
+	defer l.counters.waiting.Add(-1) // even if a clock panics
+	start := time.Now()
+	err := l.KeyedLimiter.Wait(ctx, key, n)
+	waited := time.Since(start)
+	r := resultOf(ctx, err == nil, err, true)
+	l.timeInQueue.Record(ctx, waited.Seconds(), l.counters.waits[r]...)
+	l.counters.add(r, false)
+	return err
+}
+
+// resultOf returns the result of a request, of Wait or of another method.
+func resultOf(ctx context.Context, allowed bool, err error, waited bool) result {
+	switch {
+	case err == nil && allowed:
+		return granted
+	case err == nil:
+		return denied
+	case errors.Is(err, weir.ErrTooLate), errors.Is(err, weir.ErrNeverFits), errors.Is(err, weir.ErrQueueFull):
+		return denied
+	}
+	switch ended := ctx.Err(); {
+	case errors.Is(ended, context.Canceled):
+		return canceled
+	case errors.Is(ended, context.DeadlineExceeded) && waited:
+		return denied
+	}
+	return failed
+}

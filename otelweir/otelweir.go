@@ -1,0 +1,136 @@
+// Package otelweir reports the decisions of limiters, and the latency of their stores, as
+// OpenTelemetry metrics.
+//
+//	metrics, err := otelweir.New(otel.GetMeterProvider())
+//	…
+//	store := metrics.Store("redis", redisStore)
+//	limiter := weir.Must(weir.New(policy, weir.WithName("login"), weir.WithStore(store)))
+//	login := metrics.Limiter("login", limiter) // use it in place of limiter
+//
+// The instruments are named after those of aspnetcore.rate_limiting, the conventions of
+// OpenTelemetry for rate limits:
+//
+//	weir.requests                  counter     decisions: weir.limiter.name, weir.result,
+//	                                           weir.degraded
+//	weir.request.time_in_queue     histogram   seconds in Wait: weir.limiter.name, weir.result
+//	weir.queued_requests           gauge       requests that are in Wait: weir.limiter.name
+//	weir.store.operation.duration  histogram   seconds: weir.store.name, weir.degraded, error.type
+//	weir.store.key.count           gauge       keys in a MemStore: weir.store.name
+//	weir.store.key.limit           gauge       its MaxKeys: weir.store.name
+//
+// No attribute contains a key. The names of limiters and stores are yours. Each name makes up to
+// eight time series of weir.requests, and each series of a histogram has some 15 buckets. Give a
+// name to each kind of limit, and not to each customer: the SDK drops attributes if there are too
+// many combinations.
+//
+// docs/operations.md tells what to watch, with queries and alerts.
+package otelweir
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/weir-go/weir"
+)
+
+// The buckets of the histograms, in seconds. A Wait that is granted at once takes less than a
+// millisecond, unless the store is slow.
+var (
+	queueBuckets = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+	storeBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
+)
+
+// Metrics are the instruments of weir on one MeterProvider. [New] makes them. Metrics are safe for
+// concurrent use.
+type Metrics struct {
+	timeInQueue metric.Float64Histogram
+	storeTime   metric.Float64Histogram
+
+	mu       sync.Mutex // guards what follows
+	limiters map[string]*counters
+	stores   []memStore
+}
+
+// A memStore is a store whose keys are counted.
+type memStore struct {
+	*weir.MemStore
+	name metric.ObserveOption
+}
+
+// New makes the instruments. One call is enough for a program: all limiters and stores can share
+// the Metrics. A nil provider and the errors of the provider are errors.
+func New(provider metric.MeterProvider) (*Metrics, error) {
+	if provider == nil {
+		return nil, errors.New("weir: otelweir.New(nil), must be a MeterProvider")
+	}
+	meter := provider.Meter("github.com/weir-go/weir/otelweir")
+	m := &Metrics{limiters: make(map[string]*counters)}
+	var errs [6]error
+	_, errs[0] = meter.Int64ObservableCounter("weir.requests", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that a limiter has decided on."),
+		metric.WithInt64Callback(m.observeLimiters((*counters).observe)))
+	_, errs[1] = meter.Int64ObservableUpDownCounter("weir.queued_requests", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that wait for their turn."),
+		metric.WithInt64Callback(m.observeLimiters(func(c *counters, o metric.Int64Observer) {
+			o.Observe(c.waiting.Load(), c.queued)
+		})))
+	m.timeInQueue, errs[2] = meter.Float64Histogram("weir.request.time_in_queue", metric.WithUnit("s"),
+		metric.WithDescription("Time that requests have waited for their turn."),
+		metric.WithExplicitBucketBoundaries(queueBuckets...))
+	m.storeTime, errs[3] = meter.Float64Histogram("weir.store.operation.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time that a store has taken to answer."),
+		metric.WithExplicitBucketBoundaries(storeBuckets...))
+	_, errs[4] = meter.Int64ObservableUpDownCounter("weir.store.key.count", metric.WithUnit("{key}"),
+		metric.WithDescription("Keys that a store in memory keeps."),
+		metric.WithInt64Callback(m.observeStores(func(s memStore) (int, bool) { return s.Len(), true })))
+	_, errs[5] = meter.Int64ObservableUpDownCounter("weir.store.key.limit", metric.WithUnit("{key}"),
+		metric.WithDescription("Keys that a store in memory has room for."),
+		metric.WithInt64Callback(m.observeStores(func(s memStore) (int, bool) { return s.MaxKeys, s.MaxKeys > 0 })))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Keys reports the number of keys in a [weir.MemStore], and its MaxKeys if it has such a bound. The
+// MeterProvider keeps s alive. Pass the MemStore to limiters as it is: [Metrics.Store] would take
+// more time than its decisions.
+func (m *Metrics) Keys(name string, s *weir.MemStore) {
+	if s == nil {
+		panic("weir: Metrics.Keys with a nil MemStore, must be a MemStore")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stores = append(m.stores, memStore{s, metric.WithAttributeSet(attribute.NewSet(storeName(name)))})
+}
+
+// observeStores returns a callback that observes a number of each store that has it.
+func (m *Metrics) observeStores(number func(memStore) (n int, ok bool)) metric.Int64Callback {
+	return func(_ context.Context, o metric.Int64Observer) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, s := range m.stores {
+			if n, ok := number(s); ok {
+				o.Observe(int64(n), s.name)
+			}
+		}
+		return nil
+	}
+}
+
+func limiterName(name string) attribute.KeyValue {
+	return attribute.String("weir.limiter.name", valid(name))
+}
+
+func storeName(name string) attribute.KeyValue {
+	return attribute.String("weir.store.name", valid(name))
+}
+
+// valid returns name without bytes that are no UTF-8. One of them would make an exporter drop all
+// metrics.
+func valid(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
