@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
 	"testing"
 	"time"
@@ -106,6 +107,7 @@ func TestKeys(t *testing.T) {
 		{grpclimit.FromHTTP(httplimit.Path), "/s/M"},
 		{grpclimit.FromHTTP(httplimit.Method), "POST"},
 		{grpclimit.FromHTTP(httplimit.TargetHost), ""},
+		{grpclimit.FromHTTP(func(r *http.Request) (string, error) { return r.Host, nil }), "shop.example"},
 		{grpclimit.FromHTTP(httplimit.ContextValue(contextKey{})), "alice"},
 		{grpclimit.Join(grpclimit.Method, grpclimit.Metadata("api-key")), "4:/s/M4:blue"},
 		{grpclimit.Or(grpclimit.Metadata("api-key"), grpclimit.PeerIP), "blue"},

@@ -1,0 +1,154 @@
+package connectlimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/edge"
+)
+
+// ClientInterceptor limits the calls that a client makes, and obeys the RetryInfo of servers, in
+// all protocols. Each call waits for its turn before it is sent. If a server answers
+// resource_exhausted or unavailable with a RetryInfo, all calls for the same key are held back
+// until that time. They are then sent in the order in which they came, as the Limiter allows.
+//
+// A ClientInterceptor never makes a call a second time. A stream counts once, before its first
+// message. To limit its messages, call Wait of the Limiter before each. A call fails with an error
+// that wraps:
+//
+//   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the call. A call
+//     that was held back gets it when those before it have been sent.
+//   - The error of the context, if the call ends while it waits.
+//   - The other errors of [weir.Limiter]. For example, with a [weir.LeakyBucket] more calls at once
+//     than its Capacity get [weir.ErrQueueFull].
+//
+// The first and the last have the code resource_exhausted, or unavailable if the Limiter's store
+// failed.
+//
+// Do not change the fields after the first call, and do not copy the ClientInterceptor. It is safe
+// for concurrent use.
+type ClientInterceptor struct {
+	// Limiter decides when calls are sent. It is required.
+	Limiter weir.Limiter
+
+	// Key returns the key that a call counts for. If nil, it is [httplimit.TargetHost]. If it
+	// returns ErrSkip, the call is sent at once. The call fails with its other errors.
+	Key httplimit.KeyFunc
+
+	// Hold returns for how long the calls of a key are held back after an error, or 0. If nil, it
+	// is [RetryAfter].
+	Hold func(error) time.Duration
+
+	// MaxHold bounds how long an answer can hold calls back. 0 means an hour.
+	MaxHold time.Duration
+
+	// Jitter prolongs each hold by a random time up to Jitter, so that many processes do not come
+	// back at the same instant. 0 means none.
+	Jitter time.Duration
+
+	gate edge.Gate
+}
+
+// Interceptor returns the interceptor. On handlers it does nothing. Interceptor panics with a
+// message that lists the faults of c: no Limiter, a negative MaxHold or a negative Jitter.
+func (c *ClientInterceptor) Interceptor() connect.Interceptor {
+	var errs []error
+	if k, ok := c.Limiter.(*weir.KeyedLimiter); c.Limiter == nil || ok && k == nil {
+		errs = append(errs, errors.New("weir: ClientInterceptor.Limiter is nil, must be a Limiter"))
+	}
+	if c.MaxHold < 0 {
+		errs = append(errs, fmt.Errorf("weir: ClientInterceptor.MaxHold is %v, must be at least 0", c.MaxHold))
+	}
+	if c.Jitter < 0 {
+		errs = append(errs, fmt.Errorf("weir: ClientInterceptor.Jitter is %v, must be at least 0", c.Jitter))
+	}
+	if err := errors.Join(errs...); err != nil {
+		panic(err)
+	}
+	return pacing{c}
+}
+
+// HeldUntil returns until when a server has asked for no calls for key. It returns the zero Time if
+// the key is not held back.
+func (c *ClientInterceptor) HeldUntil(key string) time.Time { return c.gate.HeldUntil(key) }
+
+// Release ends the hold of key. The calls that were held back are sent, as the Limiter allows. It
+// is for operators who know that the server is ready again.
+func (c *ClientInterceptor) Release(key string) { c.gate.Release(key) }
+
+// RetryAfter is the default of ClientInterceptor.Hold. It returns the longest time in a RetryInfo
+// of err, if its code is resource_exhausted or unavailable, and 0 otherwise. Details that are
+// malformed are ignored.
+func RetryAfter(err error) time.Duration {
+	var e *connect.Error
+	if !errors.As(err, &e) || e.Code() != connect.CodeResourceExhausted && e.Code() != connect.CodeUnavailable {
+		return 0
+	}
+	longest := time.Duration(0)
+	for _, d := range e.Details() {
+		if d.Type() != "google.rpc.RetryInfo" {
+			continue
+		}
+		value, err := d.Value()
+		if info, ok := value.(*errdetails.RetryInfo); err == nil && ok && info.GetRetryDelay().IsValid() {
+			longest = max(longest, info.GetRetryDelay().AsDuration())
+		}
+	}
+	return longest
+}
+
+// pass returns when the call may be sent. key is empty if it is not limited.
+func (c *ClientInterceptor) pass(ctx context.Context, call call) (key string, err error) {
+	find := c.Key
+	if find == nil {
+		find = httplimit.TargetHost
+	}
+	key, err = find(call.request(ctx))
+	switch {
+	case errors.Is(err, httplimit.ErrSkip):
+		return "", nil
+	case err == nil && key == "":
+		err = errEmptyKey
+	}
+	if err == nil {
+		err = c.gate.Pass(ctx, c.Limiter, key)
+	}
+	if err != nil {
+		return "", connect.NewError(codeOf(err), err)
+	}
+	return key, nil
+}
+
+// codeOf returns the code for a call that was not sent.
+func codeOf(err error) connect.Code {
+	switch {
+	case errors.Is(err, weir.ErrTooLate), errors.Is(err, weir.ErrQueueFull), errors.Is(err, weir.ErrNeverFits):
+		return connect.CodeResourceExhausted
+	case errors.Is(err, context.Canceled):
+		return connect.CodeCanceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return connect.CodeDeadlineExceeded
+	case errors.Is(err, httplimit.ErrNoKey):
+		return connect.CodeInvalidArgument
+	}
+	return connect.CodeUnavailable
+}
+
+// learn holds the key back for as long as the answer says.
+func (c *ClientInterceptor) learn(key string, err error) {
+	if err == nil || key == "" {
+		return
+	}
+	find := c.Hold
+	if find == nil {
+		find = RetryAfter
+	}
+	c.gate.Hold(key, find(err), c.MaxHold, c.Jitter)
+}

@@ -1,0 +1,88 @@
+package connectlimit
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+)
+
+// Middleware limits the requests that reach HTTP handlers of connect-go. Limit is required.
+type Middleware struct {
+	// Limit decides on each request, and adds its header fields to the answers. Its Denied and
+	// Failed answer requests that are no calls. Its Key can be any of package httplimit.
+	//
+	// Its MaxWait does not know the deadline of a call. A call whose client gives up leaves the
+	// queue.
+	Limit httplimit.Middleware
+
+	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy
+	// is nil, there is no QuotaFailure. Leave it out if policies differ by key.
+	Policy weir.Policy
+
+	// Options are those of the handlers. Only [connect.WithCodec] and
+	// [connect.WithRequireConnectProtocolHeader] matter. Without the latter, every GET and every
+	// POST of JSON or protobuf is taken for a call.
+	Options []connect.HandlerOption
+}
+
+// Wrap returns a handler that passes the requests within the limit to next. These are the errors of
+// the other calls:
+//
+//   - resource_exhausted if the call is over the limit. RetryInfo in its details is the time after
+//     which the same call is granted, if nothing else is counted meanwhile. It is absent if the
+//     call counts as more events than are ever granted at once. In the Connect protocol, the status
+//     of a unary call is 429, with Retry-After. In the other protocols, the trailer
+//     grpc-retry-pushback-ms has the same time.
+//   - invalid_argument if the request lacks what Key looks for (the cause wraps
+//     [httplimit.ErrNoKey])
+//   - unavailable if there is no decision, because Key, Cost or the Limiter failed
+//
+// They contain nothing of the request, its key or the cause. Wrap panics with a message that lists
+// the faults of m: those of [httplimit.Middleware.Wrap], and a Policy that is not valid.
+func (m Middleware) Wrap(next http.Handler) http.Handler {
+	quota, err := quotaFailure(m.Policy)
+	if err != nil {
+		panic(fmt.Errorf("weir: Middleware.Policy: %w", err))
+	}
+	a := &answers{connect.NewErrorWriter(m.Options...), quota}
+	calls := m.Limit
+	calls.Denied, calls.Failed = a.denied, a.failed
+	return &limited{a.writer, calls.Wrap(next), m.Limit.Wrap(next)}
+}
+
+// limited is a handler behind a Middleware.
+type limited struct {
+	writer       *connect.ErrorWriter
+	calls, other http.Handler // the same limit, with other answers
+}
+
+func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if l.writer.IsSupported(r) {
+		l.calls.ServeHTTP(w, r)
+	} else {
+		l.other.ServeHTTP(w, r)
+	}
+}
+
+// answers are the answers of a Middleware to calls.
+type answers struct {
+	writer *connect.ErrorWriter
+	quota  *connect.ErrorDetail
+}
+
+func (a *answers) denied(w http.ResponseWriter, r *http.Request, res weir.Result) {
+	err := refusal(res, a.quota)
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		pushBack(err, res)
+	}
+	_ = a.writer.Write(w, r, err) // an error means that the client has gone
+}
+
+func (a *answers) failed(w http.ResponseWriter, r *http.Request, err error) {
+	_ = a.writer.Write(w, r, failure(r.Context(), err))
+}

@@ -1,0 +1,105 @@
+package connectlimit_test
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/connectlimit"
+	"github.com/weir-go/weir/httplimit"
+)
+
+// Requests that are no calls get the answers of httplimit, and share the allowance.
+func TestMiddleware_OtherRequests(t *testing.T) {
+	l, _ := frozen(per(1, time.Minute))
+	m := connectlimit.Middleware{
+		Limit:   httplimit.Middleware{Limiter: l, Key: one},
+		Options: []connect.HandlerOption{connect.WithRequireConnectProtocolHeader()},
+	}
+	n := behind(m)().start()
+	defer n.stop()
+	page := func() (*http.Response, string) {
+		resp, err := n.client(false).Get("http://shop.example/page")
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp, string(body)
+	}
+	resp, _ := page()
+	assert.Equal(t, 200, resp.StatusCode)
+	resp, body := page()
+	assert.Equal(t, 429, resp.StatusCode)
+	assert.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
+	assert.Equal(t, "60", resp.Header.Get("Retry-After"))
+	assert.Contains(t, body, "Quota Exceeded")
+	assert.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(protocols[0].client(n).echo(1)))
+}
+
+// The header fields of httplimit are in the answers of calls, too.
+func TestMiddleware_Headers(t *testing.T) {
+	l, _ := frozen(per(1, time.Minute))
+	require.True(t, l.Allow("one"))
+	m := connectlimit.Middleware{Limit: httplimit.Middleware{Limiter: l, Key: one, Headers: httplimit.RateLimit{}}}
+	run(t, behind(m), func(t *testing.T, _ protocol, c rpc) {
+		assert.Equal(t, `"default";r=0;t=60`, meta(t, c.echo(1)).Get("RateLimit"))
+	})
+}
+
+// Changes to the Middleware after Wrap have no effect, and those that Wrap makes are its own.
+func TestMiddleware_KeepsDenied(t *testing.T) {
+	l, _ := frozen(per(1, time.Minute))
+	require.True(t, l.Allow("one"))
+	m := connectlimit.Middleware{Limit: httplimit.Middleware{
+		Limiter: l, Key: one,
+		Denied: func(w http.ResponseWriter, _ *http.Request, _ weir.Result) { w.WriteHeader(http.StatusTeapot) },
+	}}
+	n := behind(m)().start()
+	defer n.stop()
+	assert.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(protocols[0].client(n).echo(1)))
+	resp, err := n.client(false).Post("http://shop.example/page", "text/plain", nil)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, http.StatusTeapot, resp.StatusCode)
+}
+
+func TestMiddleware_MaxWait(t *testing.T) {
+	for _, p := range protocols {
+		synctest.Test(t, func(t *testing.T) {
+			l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1}))
+			m := connectlimit.Middleware{Limit: httplimit.Middleware{Limiter: l, Key: one, MaxWait: time.Second}}
+			n := behind(m)().start()
+			defer n.stop()
+			c, begin := p.client(n), time.Now()
+			require.NoError(t, c.echo(1))
+			require.NoError(t, c.echo(1))
+			assert.Equal(t, time.Second, time.Since(begin), p.name)
+		})
+	}
+}
+
+func TestMiddleware_Faults(t *testing.T) {
+	limit := httplimit.Middleware{Limiter: failing(nil), Key: one}
+	for _, c := range []struct {
+		m    connectlimit.Middleware
+		want string
+	}{
+		{connectlimit.Middleware{}, "Limiter is nil"},
+		{connectlimit.Middleware{Limit: limit, Policy: per(0, 1)}, "Middleware.Policy: "},
+	} {
+		assert.ErrorContains(t, panicOf(func() { c.m.Wrap(http.NotFoundHandler()) }), c.want)
+	}
+}
+
+func panicOf(f func()) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	f()
+	return nil
+}

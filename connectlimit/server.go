@@ -1,0 +1,179 @@
+package connectlimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/edge"
+)
+
+// ServerInterceptor limits the calls that reach the procedures of a handler. Limiter and Key are
+// required. The zero value of every other field is a good default. If [Middleware] can do the same,
+// prefer it: when an interceptor gets a unary call, its message has been read.
+//
+// A ServerInterceptor calls the Limiter once for each call, before the procedure runs. The call
+// counts, whatever the procedure then answers.
+type ServerInterceptor struct {
+	// Limiter decides on each call.
+	Limiter weir.Limiter
+
+	// Key returns the key that the call counts for. It gets a request without a body, whose path
+	// and pattern are the procedure, and whose context is that of the call. If it returns
+	// [httplimit.ErrSkip], the call is not limited. On any other error, and on an empty key, Failed
+	// answers.
+	Key httplimit.KeyFunc
+
+	// Cost returns how many events a call or message counts as. The message is nil for a stream as
+	// a whole. If Cost is nil, each counts as one. What costs 0 is not limited. A negative cost is
+	// an error, and Failed answers.
+	Cost func(ctx context.Context, spec connect.Spec, message any) int
+
+	// Messages counts each message that the client sends on a stream, in place of the stream as a
+	// whole. The handler's Receive then returns the error of a refused message. This error ends the
+	// stream, whatever the handler returns. The key is that of the stream.
+	Messages bool
+
+	// MaxWait is the longest time for which a call or message is held back until it is granted,
+	// within the deadline of the call. If it is 0, a call over the limit is refused at once. A call
+	// whose turn would come after that is refused at once. If its turn depends on other waiting
+	// calls, it is refused later.
+	//
+	// Every waiting call costs a goroutine and its request. Use a [weir.LeakyBucket], whose
+	// Capacity bounds their number, or a short MaxWait.
+	MaxWait time.Duration
+
+	// Policy is that of [Middleware].
+	Policy weir.Policy
+
+	// Denied returns the error of a call that is over the limit. If it returns nil, the call goes
+	// ahead. If Denied is nil, the error is that of [Middleware.Wrap].
+	Denied func(context.Context, connect.Spec, weir.Result) error
+
+	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
+	// nil, the call goes ahead. If Failed is nil, the errors are those of [Middleware.Wrap], and
+	// canceled or deadline_exceeded if the call has ended.
+	//
+	// To bridge outages of a store, use package [github.com/weir-go/weir/fleet]. It still limits.
+	Failed func(context.Context, connect.Spec, error) error
+
+	// Observe, if not nil, is called with every decision and every failure to decide, before the
+	// call is answered or passed on. It is for logs and metrics. It is called concurrently.
+	Observe func(context.Context, connect.Spec, httplimit.Decision)
+}
+
+// Interceptor returns the interceptor. Changes to s afterwards have no effect on it. On clients it
+// does nothing. Interceptor panics with a message that lists the faults of s:
+//
+//   - no Limiter or no Key
+//   - a negative MaxWait
+//   - a Policy that is not valid
+func (s ServerInterceptor) Interceptor() connect.Interceptor {
+	i := &interceptor{ServerInterceptor: s}
+	var errs []error
+	if k, ok := s.Limiter.(*weir.KeyedLimiter); s.Limiter == nil || ok && k == nil {
+		errs = append(errs, errors.New("weir: ServerInterceptor.Limiter is nil, must be a Limiter"))
+	}
+	if s.Key == nil {
+		errs = append(errs, errors.New("weir: ServerInterceptor.Key is nil, must be a KeyFunc"))
+	}
+	if s.MaxWait < 0 {
+		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.MaxWait is %v, must be at least 0", s.MaxWait))
+	}
+	var err error
+	if i.quota, err = quotaFailure(s.Policy); err != nil {
+		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.Policy: %w", err))
+	}
+	if err := errors.Join(errs...); err != nil {
+		panic(err)
+	}
+	return i
+}
+
+// interceptor is a prepared ServerInterceptor.
+type interceptor struct {
+	ServerInterceptor
+	quota *connect.ErrorDetail // the QuotaFailure of Policy, or nil
+}
+
+// WrapUnary implements [connect.Interceptor].
+func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		if req.Spec().IsClient {
+			return next(ctx, req)
+		}
+		c := call{req.Spec(), req.Peer(), req.HTTPMethod(), req.Header()}
+		if err := i.whole(ctx, c, req.Any()); err != nil {
+			return nil, err
+		}
+		return next(ctx, req)
+	}
+}
+
+// WrapStreamingClient implements [connect.Interceptor].
+func (i *interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// whole decides on a call that counts as a whole. It returns the error of one that must not go
+// ahead.
+func (i *interceptor) whole(ctx context.Context, c call, message any) error {
+	cost := i.cost(ctx, c.spec, message)
+	if cost == 0 {
+		return nil
+	}
+	key, err := i.key(ctx, c)
+	if errors.Is(err, httplimit.ErrSkip) {
+		return nil
+	}
+	return i.decide(ctx, c, httplimit.Decision{Key: key, Cost: cost, Err: err})
+}
+
+func (i *interceptor) cost(ctx context.Context, spec connect.Spec, message any) int {
+	if i.Cost == nil {
+		return 1
+	}
+	return i.Cost(ctx, spec, message)
+}
+
+func (i *interceptor) key(ctx context.Context, c call) (string, error) {
+	key, err := i.Key(c.request(ctx))
+	if err == nil && key == "" {
+		err = errEmptyKey
+	}
+	return key, err
+}
+
+var errEmptyKey = fmt.Errorf("weir: a KeyFunc returned an empty key: %w", httplimit.ErrNoKey)
+
+// decide decides on d.Cost events of d.Key, unless the call has failed already.
+func (i *interceptor) decide(ctx context.Context, c call, d httplimit.Decision) error {
+	if d.Err == nil {
+		d.Result, d.Waited, d.Err = edge.Take(ctx, i.Limiter, d.Key, d.Cost, i.MaxWait, i.Observe != nil)
+	}
+	if i.Observe != nil {
+		i.Observe(ctx, c.spec, d)
+	}
+	switch {
+	case d.Err != nil && i.Failed != nil:
+		return i.Failed(ctx, c.spec, d.Err)
+	case d.Err != nil:
+		return failure(ctx, d.Err)
+	case d.Result.Allowed:
+		return nil
+	case i.Denied != nil:
+		return i.Denied(ctx, c.spec, d.Result)
+	}
+	err := refusal(d.Result, i.quota)
+	if c.peer.Protocol == connect.ProtocolConnect {
+		retryAfter(err, d.Result)
+	} else {
+		pushBack(err, d.Result)
+	}
+	return err
+}
