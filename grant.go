@@ -27,39 +27,46 @@ type reply struct {
 
 // ask asks the store for events.
 func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask) (reply, error) {
-	var asked struct { // one allocation
-		charges []Charge
-		room    [1]Charge
-	}
+	asked := new(charged)
 	asked.charges = asked.room[:0]
 	ask.Charges = &asked.charges
 	a, err := k.store.Do(ctx, Request{Plan: s, Key: key, Ask: ask})
 	if err != nil {
 		return reply{}, err
 	}
-	now := a.At
-	if a.ServerTime || now <= 0 { // not of the limiter's clock, or not set: rather too late than too early
-		now = s.Now()
-	}
-	r := reply{Answer: a, now: now}
+	r := reply{Answer: a, now: s.decidedAt(&a)}
 	if a.Allowed && ask.N > 0 {
-		r.grant = newGrant(s, ask.N, a, asked.charges)
+		r.grant.set(s, ask.N, &a, asked.charges)
 	}
 	return r, nil
 }
 
-func newGrant(s *Plan, n int, a Answer, charges []Charge) grant {
+// charged are the charges of a grant, with room for those of a single policy: one allocation.
+type charged struct {
+	charges []Charge
+	room    [1]Charge
+}
+
+// decidedAt is the instant of an answer, by the clock of the limiter.
+func (p *Plan) decidedAt(a *Answer) int64 {
+	if a.ServerTime || a.At <= 0 { // not of the limiter's clock, or not set: rather too late than too early
+		return p.Now()
+	}
+	return a.At
+}
+
+// set sets g to a grant of n events.
+func (g *grant) set(s *Plan, n int, a *Answer, charges []Charge) {
 	if len(charges) == 0 { // the policy keeps no account of it
 		charges = []Charge{{N: n, For: a.ResetAfter}}
 	}
-	g := grant{plan: s, n: n, at: max(a.At, 1), charges: charges, degraded: a.Degraded}
+	g.plan, g.n, g.at, g.charges, g.degraded = s, n, max(a.At, 1), charges, a.Degraded
 	if g.at > a.At { // zero stands for no instant: the charges are told from one later
 		for i := range charges {
 			charges[i].Before -= time.Duration(g.at - a.At)
 			charges[i].For -= time.Duration(g.at - a.At)
 		}
 	}
-	return g
 }
 
 // booking is the grant as a line knows it. Only a single policy may book ahead.

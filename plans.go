@@ -92,6 +92,17 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	return nil
 }
 
+// PlanOf is for implementers of middleware. It returns the Plan by which key is decided: that of
+// the function of [WithPolicyFor], or that of the limiter. It asks no store. As long as the policy
+// is the same, the Plan mostly is, too. An invalid policy of WithPolicyFor is an error. PlanOf is
+// safe for concurrent use.
+func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
+	if k == nil || k.store == nil {
+		return nil, errNotMade
+	}
+	return k.plans.of(ctx, key)
+}
+
 // newPlan prepares a policy for use.
 func (p *plans) newPlan(policy Policy) (*Plan, error) {
 	if nilPolicy(policy) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -42,6 +43,25 @@ func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reserva
 	return r, callError("Reserve of", n, err)
 }
 
+// book asks the store for events. If there is a decision, it sets the fields of r, which are zero.
+func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
+	r.charges = r.room[:0]
+	ask.Charges = &r.charges
+	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: ask})
+	if err != nil {
+		return err
+	}
+	r.Result, r.limiter, r.key = a.Result, k, key
+	if a.Allowed && ask.N > 0 {
+		r.grant.set(plan, ask.N, &a, r.charges)
+	}
+	r.grant.plan = plan // of a denial, too
+	now := plan.decidedAt(&a)
+	r.at, r.ahead = exact.After(now, a.Delay), a.At-now
+	r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
+	return nil
+}
+
 // reserve takes its turn with the calls that join the line. No call then books ahead of waiters
 // that are given new turns.
 func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reservation, error) {
@@ -57,21 +77,15 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	if err != nil {
 		return nil, err
 	}
-	a, err := k.ask(ctx, plan, key, Ask{N: n, MaxWait: k.patience(ctx)})
-	if err != nil {
+	r := new(Reservation)
+	if err := k.book(ctx, plan, key, Ask{N: n, MaxWait: k.patience(ctx)}, r); err != nil {
 		return nil, err
 	}
-	a.grant.plan = plan // of a denial, too
-	ahead := a.At - a.now
-	return &Reservation{
-		Result: a.Result, limiter: k, key: key, settling: make(chan struct{}, 1),
-		grant: a.grant, at: exact.After(a.now, a.Delay), ahead: ahead,
-		reset: k.resets.reserved(a.grant.at-ahead, a.grant.charges),
-	}, nil
+	return r, nil
 }
 
-// A Reservation is the answer to [KeyedLimiter.Reserve]: events that are booked, or a denial. All
-// methods are safe for concurrent use.
+// A Reservation is the answer to [KeyedLimiter.Reserve] and [KeyedLimiter.ReserveNow]: events that
+// are booked, or a denial. All methods are safe for concurrent use. It must not be copied.
 //
 // Only the first call of Settle or Cancel has an effect. Other calls wait for the first as long as
 // their ctx allows, and return its result. It is good practice to defer a Cancel, and to settle
@@ -91,10 +105,12 @@ type Reservation struct {
 	limiter *KeyedLimiter
 	key     string
 	grant   grant  // of no events if it is denied
+	charged        // what the store has noted for the grant
 	at      int64  // when they may go ahead, by the limiter's clock
 	ahead   int64  // of which the store's is ahead
 	reset   uint64 // the last of the limiter before it was made
 
+	making   sync.Once     // of settling: most reservations are settled by one call, or by none
 	settling chan struct{} // held by the call that is under way, and guards the others
 	settled  bool
 	err      error // what the call that counted returned
@@ -173,6 +189,7 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 	}
 	ctx, cancel := unended(ctx)
 	defer cancel()
+	r.making.Do(func() { r.settling = make(chan struct{}, 1) })
 	select {
 	case r.settling <- struct{}{}:
 		defer func() { <-r.settling }()
