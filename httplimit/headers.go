@@ -1,11 +1,12 @@
 package httplimit
 
 import (
-	"fmt"
+	"errors"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/weir-go/weir"
 )
@@ -25,21 +26,29 @@ import (
 // stores of package fleet. The effective window of an allowed request is then the time until the
 // whole allowance is back. A client that waits for it may get less than the limit.
 type Headers interface {
-	fields() (fields, error)
+	addTo(*fields) error
 }
 
-// fields writes the fields of a Headers. Wrap prepares it.
-type fields interface {
-	// set writes the fields. parts are the results of the policy's parts, if partNames is not nil.
-	set(h http.Header, res weir.Result, parts []weir.Result)
-	name() string        // the policy's name, or "" if the fields have none
-	partNames() []string // the names of the parts, if the fields list them
+// fields are prepared Headers.
+type fields struct {
+	current *RateLimit
+	three   []*threeFields
+	latest  atomic.Pointer[policyList]
 }
 
-// whole is for fields that do not list the parts of a policy.
-type whole struct{}
+// any reports whether there are fields to write.
+func (f *fields) any() bool { return f.current != nil || len(f.three) > 0 }
 
-func (whole) partNames() []string { return nil }
+// set writes the fields. Those of RateLimit list all limits, the others are those of the decisive
+// one. With replace, a member that an earlier Check of the same limit has written is replaced.
+func (f *fields) set(h http.Header, all []asked, decisive int, replace bool) {
+	if f.current != nil {
+		f.setRateLimit(h, all, decisive, replace)
+	}
+	for _, three := range f.three {
+		three.set(h, &all[decisive].d.Result)
+	}
+}
 
 // RateLimit writes the fields of draft-ietf-httpapi-ratelimit-headers-11:
 //
@@ -58,19 +67,43 @@ func (whole) partNames() []string { return nil }
 // 31 days or a year of 366 days. A client that spreads q events over w is then never too fast. A
 // day counts as 24 hours, although a day on which clocks are put back is longer.
 //
-// If several limits apply to a request, one handler in another, each adds its own members to the
-// fields. In a denied answer, the field RateLimit has only the limit that denied the request.
+// If several limits apply to a request, each adds its own members to the fields: the Limits of one
+// [Middleware], and Middlewares one in another. In a denied answer, the field RateLimit has only the
+// limits that deny the request. The longest of their t is Retry-After.
 //
-// The components of a Policy composed by [weir.All] are listed in the same way. This requires a
-// Limiter that is a *[weir.KeyedLimiter] or has its TakeByComponent method. The name of a component
-// is its text, after Name if that is not empty. Tiers are one limit, because a client need not keep
-// to each of them.
+// The components of a Policy composed by [weir.All] are listed in the same way. The name of a
+// component is its text, after Name if that is not empty. Tiers are one limit, because a client need
+// not keep to each of them.
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
+//
+// For w and the components, RateLimit needs to know the policy. A *[weir.KeyedLimiter] tells it for
+// each key: also if policies differ by key, or change in use.
+//
+// The parameter pk of the draft, the partition key, is not written. Its value would have to be one
+// that the client can predict, and that tells nobody else whose request it is.
 type RateLimit struct {
-	Name   string      // printable ASCII; "" means "default"
-	Policy weir.Policy // the limiter's policy, for w and the components; leave nil if policies differ by key or change
+	// Name is printable ASCII; "" means "default". It must be empty with Middleware.Limits, which
+	// have names of their own. So must the other fields.
+	Name string
+
+	// Unit is the parameter qu of RateLimit-Policy: what the limit counts. If it is empty, the
+	// parameter is left out, and means requests. The draft knows "requests", "content-bytes" and
+	// "concurrent-requests". It must be printable ASCII.
+	Unit string
+
+	// Policy is the policy of a Limiter that does not tell it, such as one of another package. A
+	// *weir.KeyedLimiter, or a Limiter that has its PlanOf method, tells it.
+	Policy weir.Policy
+}
+
+func (f RateLimit) addTo(to *fields) error {
+	if to.current != nil {
+		return errors.New("weir: HeaderSet has more than one RateLimit, must have one at most")
+	}
+	to.current = &f
+	return nil
 }
 
 // sfMaxInteger is the largest Integer of Structured Fields (RFC 9651).
@@ -81,101 +114,105 @@ func appendInt(b []byte, n int64) []byte {
 	return strconv.AppendInt(b, min(max(n, 0), sfMaxInteger), 10)
 }
 
-// rateLimit is a prepared RateLimit.
-type rateLimit struct {
-	whole
-	plain  string // the name as the user gave it
-	quoted string // as an sf-string
-	window string // ";w=60" or ""
-	latest atomic.Pointer[policyField]
-}
-
-// A policyField is the value of RateLimit-Policy for one Limit.
-type policyField struct {
-	quota int
-	value string
-}
-
-func (f RateLimit) fields() (fields, error) {
-	name := f.Name
-	if name == "" {
-		name = "default"
-	}
-	if parts := together(f.Policy); len(parts) > 0 {
-		return f.composed(name, parts)
-	}
-	return newRateLimit(name, f.Policy)
-}
-
-// newRateLimit prepares the fields of one policy.
-func newRateLimit(name string, policy weir.Policy) (*rateLimit, error) {
-	quoted := []byte{'"'}
-	for i := range len(name) {
-		c := name[i]
-		if c < ' ' || c > '~' {
-			return nil, fmt.Errorf("weir: RateLimit.Name is %q, must be printable ASCII", name)
-		}
-		if c == '"' || c == '\\' {
-			quoted = append(quoted, '\\')
-		}
-		quoted = append(quoted, c)
-	}
-	p := &rateLimit{plain: name, quoted: string(append(quoted, '"'))}
-	quota := 0
-	if policy = pointedTo(policy); policy != nil {
-		var window time.Duration
-		var err error
-		if quota, window, err = fullQuota(policy); err != nil {
-			return nil, fmt.Errorf("weir: RateLimit.Policy: %w", err)
-		}
-		p.window = string(appendInt([]byte(";w="), max(seconds(window), 1)))
-	}
-	p.policy(quota)
-	return p, nil
-}
-
-func (f *rateLimit) name() string { return f.plain }
-
-// policy returns the value of RateLimit-Policy. It keeps the latest, because most requests have the
-// same quota.
-func (f *rateLimit) policy(quota int) string {
-	if latest := f.latest.Load(); latest != nil && latest.quota == quota {
-		return latest.value
-	}
-	p := &policyField{quota, string(appendInt([]byte(f.quoted+";q="), int64(quota))) + f.window}
-	f.latest.Store(p)
-	return p.value
-}
-
-// appendLimit appends the member of RateLimit for a result.
-func (f *rateLimit) appendLimit(b []byte, res weir.Result) []byte {
-	b = append(b, f.quoted...)
-	b = appendInt(append(b, ";r="...), int64(res.Remaining))
-	return appendInt(append(b, ";t="...), seconds(effectiveWindow(res)))
-}
-
 // The names of the fields, in the canonical form of http.Header.
 const (
 	rateLimitField       = "Ratelimit"
 	rateLimitPolicyField = "Ratelimit-Policy"
 )
 
-// set allocates twice: the value that changes, and the slots of both values.
-func (f *rateLimit) set(h http.Header, res weir.Result, _ []weir.Result) {
-	var buf [128]byte
-	values := []string{f.policy(res.Limit), string(f.appendLimit(buf[:0], res))}
+// setRateLimit writes the fields of RateLimit. It allocates twice: the value that changes, and the
+// slots of both values.
+func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace bool) {
+	a := &all[decisive]
+	var buf [384]byte
+	var policies string
+	limits := buf[:0]
+	if len(all) > 1 || a.listsParts() {
+		policies, limits = f.list(all, limits)
+	} else {
+		policies = a.about.whole.policy(a.d.Result.Limit)
+		limits = a.about.whole.appendLimit(limits, &a.d.Result)
+	}
+	values := []string{policies, string(limits)}
 	if len(h) == 0 { // the usual case: there is no list to add to
 		h[rateLimitPolicyField], h[rateLimitField] = values[0:1:1], values[1:2:2]
 		return
 	}
-	put(h, rateLimitPolicyField, values[0:1:1])
-	put(h, rateLimitField, values[1:2:2])
+	put(h, rateLimitPolicyField, values[0:1:1], replace)
+	put(h, rateLimitField, values[1:2:2], replace)
 }
 
-// put adds the value to the list that h may already have under name.
-func put(h http.Header, name string, value []string) {
-	if before := h[name]; len(before) > 0 {
-		value = append(before[:len(before):len(before)], value...)
+// list returns the policies of several limits or components, and appends the members of RateLimit.
+func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
+	granted := true
+	for i := range all {
+		granted = granted && all[i].d.Result.Allowed
 	}
-	h[name] = value
+	var few [8]string
+	list := few[:0]
+	for i := range all {
+		a := &all[i]
+		res := &a.d.Result
+		if res.Limit <= 0 { // not known: the limit was not asked, or failed
+			continue
+		}
+		if !a.listsParts() {
+			list = append(list, a.about.whole.policy(res.Limit))
+			if granted || !res.Allowed {
+				limits = a.about.whole.appendLimit(comma(limits), res)
+			}
+			continue
+		}
+		for j, p := range a.about.parts {
+			part := &a.parts[j]
+			list = append(list, p.policy(part.Limit))
+			switch {
+			case granted:
+				limits = p.appendLimit(comma(limits), part)
+			case !res.Allowed && j == res.DecidedBy: // the times of the others would differ from Retry-After
+				r := *res
+				r.Limit, r.Remaining = part.Limit, part.Remaining
+				limits = p.appendLimit(comma(limits), &r)
+			}
+		}
+	}
+	if latest := f.latest.Load(); latest != nil && slices.Equal(latest.list, list) {
+		return latest.joined, limits
+	}
+	latest := &policyList{slices.Clone(list), strings.Join(list, ", ")}
+	f.latest.Store(latest)
+	return latest.joined, limits
+}
+
+// A policyList is the latest value of RateLimit-Policy for several limits. Most requests have the
+// same one.
+type policyList struct {
+	list   []string
+	joined string
+}
+
+// comma appends a separator to a list that is not empty.
+func comma(list []byte) []byte {
+	if len(list) > 0 {
+		list = append(list, ", "...)
+	}
+	return list
+}
+
+// put adds the value to the list that h may already have under name. With replace, it replaces a
+// value that begins with the same name of a limit.
+func put(h http.Header, name string, value []string, replace bool) {
+	before := h[name]
+	if len(before) == 0 {
+		h[name] = value
+		return
+	}
+	all := make([]string, 0, len(before)+1)
+	limit, _, _ := strings.Cut(value[0], ";")
+	for _, old := range before {
+		if first, _, _ := strings.Cut(old, ";"); !replace || first != limit {
+			all = append(all, old)
+		}
+	}
+	h[name] = append(all, value[0])
 }

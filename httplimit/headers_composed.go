@@ -3,63 +3,190 @@ package httplimit
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/weir-go/weir"
 )
 
-// A detailedTaker is a [weir.Limiter] that also reports MoreAfter, and the result of each part of a
-// composed policy. *weir.KeyedLimiter is one.
-type detailedTaker interface {
-	TakeByComponent(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
+// A planner is a [weir.Limiter] that tells its policy for a key. *weir.KeyedLimiter is one.
+type planner interface {
+	PlanOf(ctx context.Context, key string) (*weir.Plan, error)
 }
 
-// take takes n events from the limiter. It returns the results of the policy's parts if the fields
-// list them.
-func (l *limited) take(ctx context.Context, key string, n int) (weir.Result, []weir.Result, error) {
-	switch {
-	case l.detailed == nil:
-		r, err := l.m.Limiter.Take(ctx, key, n)
-		return r, nil, err
-	case len(l.partPages) == 0:
-		r, err := l.detailed.TakeByComponent(ctx, key, n, nil)
-		return r, nil, err
-	}
-	var parts struct { // one allocation for both
-		list []weir.Result
-		room [4]weir.Result
-	}
-	parts.list = parts.room[:0]
-	r, err := l.detailed.TakeByComponent(ctx, key, n, &parts.list)
-	return r, parts.list, err
+// A description is what the fields and the answers say about a limit with one policy.
+type description struct {
+	plan  *weir.Plan // nil if it is not known
+	whole member
+	parts []*member // of a policy composed by weir.All
 }
 
-// composed is a prepared RateLimit for a composed policy. It lists each part.
-type composed struct {
-	*rateLimit // for the policy as a whole
-	parts      []*rateLimit
+// listsParts reports whether the fields list the parts of the policy. The limiter may have decided by
+// another policy, if it has just changed.
+func (a *asked) listsParts() bool {
+	return len(a.parts) > 0 && len(a.parts) == len(a.about.parts)
 }
 
-// composed prepares f for a policy that has parts.
-func (f RateLimit) composed(name string, parts []weir.Policy) (fields, error) {
-	all, err := newRateLimit(name, nil)
+// A member is what the fields and the answers say about one policy.
+type member struct {
+	denialPages
+	quoted string // the name as an sf-string
+	params string // ";qu=..." and ";w=60", or ""
+	latest atomic.Pointer[policyField]
+}
+
+// A policyField is the value of RateLimit-Policy for one Limit.
+type policyField struct {
+	quota int
+	value string
+}
+
+// setTo sets m to what is said about a policy, which may be nil. shown is the name in answers, which
+// may be empty.
+func (m *member) setTo(name, shown, unit string, policy weir.Policy) error {
+	m.denialPages = newDenialPages(shown)
+	quoted, err := quote("Name", name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &composed{rateLimit: all}
+	m.quoted = quoted
+	if unit != "" {
+		quoted, err := quote("Unit", unit)
+		if err != nil {
+			return err
+		}
+		m.params = ";qu=" + quoted
+	}
+	quota := 0
+	if policy = pointedTo(policy); policy != nil {
+		var window time.Duration
+		if quota, window, err = fullQuota(policy); err != nil {
+			return fmt.Errorf("weir: RateLimit.Policy: %w", err)
+		}
+		m.params = string(appendInt([]byte(m.params+";w="), max(seconds(window), 1)))
+	}
+	m.policy(quota)
+	return nil
+}
+
+// quote returns s as a String of Structured Fields.
+func quote(field, s string) (string, error) {
+	quoted := []byte{'"'}
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c > '~' {
+			return "", fmt.Errorf("weir: RateLimit.%s is %q, must be printable ASCII", field, s)
+		}
+		if c == '"' || c == '\\' {
+			quoted = append(quoted, '\\')
+		}
+		quoted = append(quoted, c)
+	}
+	return string(append(quoted, '"')), nil
+}
+
+// policy returns the value of RateLimit-Policy. It keeps the latest, because most requests have the
+// same quota.
+func (m *member) policy(quota int) string {
+	if latest := m.latest.Load(); latest != nil && latest.quota == quota {
+		return latest.value
+	}
+	p := &policyField{quota, string(appendInt([]byte(m.quoted+";q="), int64(quota))) + m.params}
+	m.latest.Store(p)
+	return p.value
+}
+
+// appendLimit appends the member of RateLimit for a result.
+func (m *member) appendLimit(b []byte, res *weir.Result) []byte {
+	b = append(b, m.quoted...)
+	b = appendInt(append(b, ";r="...), int64(res.Remaining))
+	return appendInt(append(b, ";t="...), seconds(effectiveWindow(res)))
+}
+
+// maxDescribed is the number of plans at which descriptions are dropped and made again.
+const maxDescribed = 1 << 10
+
+// descriptions are those of a limit, by the plan of the key.
+type descriptions struct {
+	planner planner      // the Limiter if it is one and the fields need it, else nil
+	unknown *description // of a key whose plan is not known
+
+	latest atomic.Pointer[description] // the last that was made: most limits have one plan
+	known  sync.Map                    // from *weir.Plan to *description
+	size   atomic.Int64                // of known
+}
+
+// describe prepares the descriptions of lm.
+func (l *limited) describe(lm *limit) error {
+	lm.unknown = new(description)
+	var policy weir.Policy
+	if c := l.fields.current; c != nil {
+		lm.planner, _ = lm.Limiter.(planner)
+		policy = c.Policy
+	}
+	if err := lm.unknown.setTo(lm.Name, lm.Unit, policy, l.fields.current != nil); err != nil {
+		return err
+	}
+	lm.latest.Store(lm.unknown)
+	return nil
+}
+
+// of returns the description for a key.
+func (lm *limit) of(ctx context.Context, key string) *description {
+	if lm.planner == nil {
+		return lm.unknown
+	}
+	plan, err := lm.planner.PlanOf(ctx, key)
+	if err != nil { // the limiter fails, too
+		return lm.unknown
+	}
+	if latest := lm.latest.Load(); latest.plan == plan {
+		return latest
+	}
+	if known, ok := lm.known.Load(plan); ok {
+		return known.(*description)
+	}
+	about := &description{plan: plan}
+	if err := about.setTo(lm.Name, lm.Unit, plan.Policy, true); err != nil { // the plan is valid: never
+		return lm.unknown
+	}
+	if lm.size.Add(1) > maxDescribed {
+		lm.known.Clear()
+		lm.size.Store(1)
+	}
+	lm.known.Store(plan, about)
+	lm.latest.Store(about)
+	return about
+}
+
+// setTo sets d to what is said about a limit with a policy, which may be nil.
+func (d *description) setTo(name, unit string, policy weir.Policy, listed bool) error {
+	shown := name
+	if listed && name == "" {
+		shown = "default"
+	}
+	field := shown
+	if field == "" {
+		field = "default"
+	}
+	parts := together(policy)
+	if len(parts) == 0 {
+		return d.whole.setTo(field, shown, unit, policy)
+	}
 	for _, p := range parts {
 		text := strings.TrimPrefix(strings.Map(printable, fmt.Sprint(p)), "token-bucket ")
-		if f.Name != "" {
-			text = f.Name + " " + text
+		if name != "" {
+			text = name + " " + text
 		}
-		one, err := newRateLimit(text, p)
-		if err != nil {
-			return nil, err
+		part := new(member)
+		if err := part.setTo(text, text, unit, p); err != nil {
+			return err
 		}
-		c.parts = append(c.parts, one)
+		d.parts = append(d.parts, part)
 	}
-	return c, nil
+	return d.whole.setTo(field, shown, unit, nil)
 }
 
 // printable returns r, or a question mark if a String of Structured Fields cannot contain r.
@@ -68,44 +195,4 @@ func printable(r rune) rune {
 		return '?'
 	}
 	return r
-}
-
-func (c *composed) partNames() []string {
-	names := make([]string, len(c.parts))
-	for i, p := range c.parts {
-		names[i] = p.plain
-	}
-	return names
-}
-
-func (c *composed) set(h http.Header, res weir.Result, parts []weir.Result) {
-	if len(parts) != len(c.parts) { // the limiter does not report parts, or has another policy for this key
-		c.rateLimit.set(h, res, nil)
-		return
-	}
-	var policyBuf, limitBuf [256]byte
-	policies, limits := policyBuf[:0], limitBuf[:0]
-	for i, p := range c.parts {
-		policies = append(comma(policies), p.policy(parts[i].Limit)...)
-		switch {
-		case res.Allowed:
-			limits = p.appendLimit(comma(limits), parts[i])
-		case i == res.DecidedBy: // the times of the other parts would differ from Retry-After
-			r := res
-			r.Limit, r.Remaining = parts[i].Limit, parts[i].Remaining
-			limits = p.appendLimit(limits, r)
-		}
-	}
-	both := string(append(policies, limits...)) // one allocation for both
-	values := []string{both[:len(policies)], both[len(policies):]}
-	put(h, rateLimitPolicyField, values[0:1:1])
-	put(h, rateLimitField, values[1:2:2])
-}
-
-// comma appends a separator to a list that is not empty.
-func comma(list []byte) []byte {
-	if len(list) > 0 {
-		list = append(list, ", "...)
-	}
-	return list
 }

@@ -18,8 +18,9 @@ import (
 //	RateLimit-Remaining: 50
 //	RateLimit-Reset: 1
 //
-// If several limits apply to a request, the fields are those of the innermost handler. In a denied
-// answer, they are those of the limit that denied the request, or absent if it writes others.
+// With [Middleware.Limits], the fields are those of the limit with the smallest Remaining. If several
+// Middlewares apply to a request, they are those of the innermost handler. In a denied answer, they
+// are those of the limit that denied the request, or absent if it writes others.
 type LegacyRateLimit struct{}
 
 // XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the
@@ -45,63 +46,33 @@ type OwnFields struct {
 // A HeaderSet writes the fields of all its Headers. The request is counted once.
 type HeaderSet []Headers
 
-func (s HeaderSet) fields() (fields, error) {
-	var set fieldSet
+func (s HeaderSet) addTo(to *fields) error {
 	var errs []error
 	for i, h := range s {
 		if h == nil {
 			errs = append(errs, fmt.Errorf("weir: HeaderSet[%d] is nil, must be Headers", i))
 			continue
 		}
-		f, err := h.fields()
-		set, errs = append(set, f), append(errs, err)
+		errs = append(errs, h.addTo(to))
 	}
-	return set, errors.Join(errs...)
-}
-
-// fieldSet is a prepared HeaderSet.
-type fieldSet []fields
-
-func (s fieldSet) set(h http.Header, res weir.Result, parts []weir.Result) {
-	for _, f := range s {
-		f.set(h, res, parts)
-	}
-}
-
-func (s fieldSet) name() string {
-	for _, f := range s {
-		if name := f.name(); name != "" {
-			return name
-		}
-	}
-	return ""
-}
-
-func (s fieldSet) partNames() []string {
-	for _, f := range s {
-		if names := f.partNames(); names != nil {
-			return names
-		}
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // threeFields writes one field each for the limit, what remains, and the reset.
 type threeFields struct {
-	whole
 	limit, remaining, reset string
 	reset64                 func(window time.Duration) int64
 }
 
-func (LegacyRateLimit) fields() (fields, error) {
-	return OwnFields{Limit: "RateLimit-Limit", Remaining: "RateLimit-Remaining", Reset: "RateLimit-Reset"}.fields()
+func (LegacyRateLimit) addTo(to *fields) error {
+	return OwnFields{Limit: "RateLimit-Limit", Remaining: "RateLimit-Remaining", Reset: "RateLimit-Reset"}.addTo(to)
 }
 
-func (XRateLimit) fields() (fields, error) {
-	return OwnFields{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", true}.fields()
+func (XRateLimit) addTo(to *fields) error {
+	return OwnFields{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", true}.addTo(to)
 }
 
-func (f OwnFields) fields() (fields, error) {
+func (f OwnFields) addTo(to *fields) error {
 	three := &threeFields{reset64: seconds}
 	if f.ResetIsUnixTime {
 		three.reset64 = unixAfter
@@ -118,7 +89,8 @@ func (f OwnFields) fields() (fields, error) {
 		}
 		*field.to = http.CanonicalHeaderKey(field.value)
 	}
-	return three, errors.Join(errs...)
+	to.three = append(to.three, three)
+	return errors.Join(errs...)
 }
 
 // isToken reports whether s is a token of HTTP, as the names of fields are.
@@ -139,10 +111,8 @@ func unixAfter(d time.Duration) int64 {
 	return seconds(time.Duration(now + min(int64(d), math.MaxInt64-now)))
 }
 
-func (f *threeFields) name() string { return "" }
-
 // set allocates twice: one string that holds all three values, and their slots.
-func (f *threeFields) set(h http.Header, res weir.Result, _ []weir.Result) {
+func (f *threeFields) set(h http.Header, res *weir.Result) {
 	var buf [64]byte
 	b := appendInt(buf[:0], int64(res.Limit))
 	i := len(b)

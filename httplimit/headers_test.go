@@ -92,8 +92,7 @@ func TestRateLimit_Window(t *testing.T) {
 		h := middleware(l, httplimit.RateLimit{Policy: c.policy}).Wrap(ok)
 		assert.Equal(t, c.want, serve(h, request()).Header.Get("RateLimit-Policy"), "%+v", c.policy)
 	}
-	l, _ := frozen(per(5, time.Hour))
-	h := middleware(l, httplimit.RateLimit{}).Wrap(ok)
+	h := middleware(answering(weir.Result{Allowed: true, Limit: 5}), httplimit.RateLimit{}).Wrap(ok)
 	assert.Equal(t, `"default";q=5`, serve(h, request()).Header.Get("RateLimit-Policy"), "no policy, no w")
 }
 
@@ -189,7 +188,7 @@ func TestRateLimit_SeveralLimits(t *testing.T) {
 		middleware(inner, httplimit.RateLimit{Name: "minute"}).Wrap(ok))
 
 	policy, limit := fieldsOf(t, serve(h, request()).Header)
-	assert.Equal(t, []item{{"hour", map[string]int64{"q": 10}}, {"minute", map[string]int64{"q": 1}}}, policy)
+	assert.Equal(t, []item{{"hour", map[string]int64{"q": 10, "w": 3600}}, {"minute", map[string]int64{"q": 1, "w": 60}}}, policy)
 	assert.Equal(t, []item{{"hour", map[string]int64{"r": 9, "t": 3600}}, {"minute", map[string]int64{"r": 0, "t": 60}}}, limit)
 
 	resp := serve(h, request())

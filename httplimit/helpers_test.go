@@ -36,6 +36,13 @@ func serve(h http.Handler, r *http.Request) *http.Response {
 	return rec.Result()
 }
 
+// served is serve with the body as text.
+func served(h http.Handler, r *http.Request) (*http.Response, string) {
+	resp := serve(h, r)
+	body, _ := io.ReadAll(resp.Body)
+	return resp, string(body)
+}
+
 // request is a GET with header fields, given as name, value, name, value.
 func request(fields ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)

@@ -168,10 +168,12 @@ func (c *clients) remote(r *http.Request) (string, error) {
 func peer(r *http.Request) (hop, error) {
 	at, ok := parseHop(r.RemoteAddr)
 	if !ok {
-		return at, fmt.Errorf("weir: Request.RemoteAddr is %q, must be an IP address, with or without a port", r.RemoteAddr)
+		return at, fmt.Errorf("weir: Request.RemoteAddr is %q, %w", r.RemoteAddr, errNoAddress)
 	}
 	return at, nil
 }
+
+var errNoAddress = errors.New("must be an IP address, with or without a port")
 
 // key returns the key of the client at h. For a whole IPv4 address it allocates nothing.
 func (c *clients) key(h hop) (string, error) {

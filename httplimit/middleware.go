@@ -9,11 +9,11 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Middleware limits the requests that reach a handler. Limiter and Key are required. The zero value
-// of every other field is a good default.
+// Middleware limits the requests that reach a handler. Limiter and Key are required, or Limits in
+// their place. The zero value of every other field is a good default.
 //
-// Middleware calls the Limiter once for each request, before the handler runs. The request counts,
-// whatever the handler then answers.
+// The limits are asked once for each request, before the handler runs. Without a Settle, the request
+// counts, whatever the handler then answers.
 //
 // Two Middlewares with the same Limiter share the allowance of each key. That is right if they have
 // the same Key. Otherwise, give each its own Limiter. If they share one, a client could make a key
@@ -31,8 +31,29 @@ type Middleware struct {
 	//
 	// Like Key, Cost runs before the decision and must not read the body, as r.FormValue does. For
 	// a parameter of the URL, use r.URL.Query().Get. If the cost is in the body, return 1, and let
-	// the handler take the rest from the Limiter.
+	// the handler take the rest by a [Checker].
 	Cost func(*http.Request) int
+
+	// Settle, if not nil, returns how many events the request counts as after all. It is called when
+	// the handler has returned. Until then the request counts as Cost, and other requests cannot
+	// have these events. It is for limits that depend on the answer, such as failed logins only, or
+	// the bytes of the body.
+	//
+	// r is the request that the handler got. status is that of the answer: 500 if the handler
+	// panicked before it sent one, and 101 after [http.Hijacker]. bytes is the length of the body
+	// that the handler wrote. If Settle returns more events than there are, the key is in debt: see
+	// [weir.Reservation.Settle]. A negative number is an error.
+	//
+	// The Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method. MaxWait must be 0.
+	Settle func(r *http.Request, status int, bytes int64) int
+
+	// Limits are several limits on each request, in place of Limiter, Key, Cost and Settle. A request
+	// must be within all of them. If one denies it, none counts it. MaxWait must be 0.
+	//
+	// The limits are asked in their order. Until a later one has decided, the events are booked in
+	// the earlier ones. Put the narrowest limit first, such as the one by address, and the one that
+	// all clients share last. A flood that one address sends then books nothing that others need.
+	Limits []Limit
 
 	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,
 	// a request over the limit is refused at once. A request whose turn would come after MaxWait is
@@ -50,7 +71,7 @@ type Middleware struct {
 	// Denied answers a request that is over the limit. The header already has Cache-Control:
 	// no-store and the fields of Headers. It also has Retry-After, unless the request can never be
 	// granted. If Denied is nil, the answer is 429 with a short body that contains nothing of the
-	// request.
+	// request. With several Limits, the Result is that of the limit with the longest RetryAfter.
 	Denied func(http.ResponseWriter, *http.Request, weir.Result)
 
 	// Failed answers a request on which Key, Cost or the Limiter failed. The header already has
@@ -62,14 +83,31 @@ type Middleware struct {
 	Failed func(http.ResponseWriter, *http.Request, error)
 
 	// Observe, if not nil, is called with every decision and every failure to decide, before the
-	// request is answered or passed on. It is for logs and metrics. It is called concurrently.
+	// request is answered or passed on. It is for logs and metrics. It is called concurrently. If
+	// events cannot be given back, or a Settle fails, it is called again, with the error.
 	Observe func(*http.Request, Decision)
+
+	// InContext puts the decisions into the context of the request that the handler gets: see
+	// [Decisions]. This costs three allocations for each request.
+	InContext bool
+
+	// Warn is called if the first 1,000 requests show that the Middleware is not wired as it should
+	// be, once for each [Check]. If nil, [log/slog.Warn] is called. It is called concurrently.
+	Warn func(check Check, message string)
+
+	// Unchecked are the checks that are left out.
+	Unchecked []Check
 }
 
 // A Decision is the decision of a [Middleware] on a request. Middleware passes it to Observe.
+//
+// With several Limits, it is that of one of them: the one that failed, or the one that denied. If
+// several denied, it is the one with the longest RetryAfter. If all granted, it is the one with the
+// smallest Remaining.
 type Decision struct {
+	Name   string        // the limit's name; that of RateLimit if there is one limit
 	Key    string        // may be a secret of the client, such as an API key
-	Cost   int           // how many events the request counts as
+	Cost   int           // how many events the request counts as, before Settle
 	Result weir.Result   // the limiter's answer; zero if Err is not nil
 	Waited time.Duration // how long the request was held back; zero unless MaxWait is set
 	Err    error         // the reason why there is no decision, or nil; context.Canceled if the client has gone
@@ -79,36 +117,18 @@ type Decision struct {
 // have no effect. Wrap panics with a message that lists the faults of m:
 //
 //   - no Limiter or no Key
-//   - a negative MaxWait
+//   - a negative MaxWait, or a MaxWait together with Limits or Settle
 //   - Headers whose name or policy is not valid
+//   - both Limits and one of the fields that they replace
+//   - Limits without a name, or with the same name
+//   - a Limiter that cannot give events back, where this is needed
+//   - a Check in Unchecked that there is not
 //   - no next
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	l := &limited{m: m, next: next}
-	var errs []error
-	if k, ok := m.Limiter.(*weir.KeyedLimiter); m.Limiter == nil || ok && k == nil {
-		errs = append(errs, errors.New("weir: Middleware.Limiter is nil, must be a Limiter"))
-	}
-	if m.Key == nil {
-		errs = append(errs, errors.New("weir: Middleware.Key is nil, must be a KeyFunc"))
-	}
-	if m.MaxWait < 0 {
-		errs = append(errs, fmt.Errorf("weir: Middleware.MaxWait is %v, must be at least 0", m.MaxWait))
-	}
+	errs := l.prepare()
 	if next == nil {
 		errs = append(errs, errors.New("weir: Middleware.Wrap(nil), must be a handler"))
-	}
-	l.pages = newPages("")
-	if m.Headers != nil {
-		f, err := m.Headers.fields()
-		if err != nil {
-			errs = append(errs, err)
-		} else {
-			l.fields, l.pages = f, newPages(f.name())
-			l.detailed, _ = m.Limiter.(detailedTaker)
-			for _, name := range f.partNames() {
-				l.partPages = append(l.partPages, newPages(name))
-			}
-		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		panic(err)
@@ -118,50 +138,97 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 
 // limited is a handler behind a Middleware.
 type limited struct {
-	m      Middleware
-	next   http.Handler
-	fields fields // nil for none
-	pages  pages  // the answers of Denied and Failed, where those are nil
+	m         Middleware
+	next      http.Handler
+	inHandler bool // for a Checker: the handler asks, and gives the key
+	limits    []limit
+	settles   bool // whether one of the limits has a Settle
+	books     bool // whether what one of the limits grants may have to be given back
+	fields    fields
+	wiring    wiring
+}
 
-	detailed  detailedTaker // the Limiter, or nil if it is none, or there are no fields
-	partPages []pages       // one for each part of a composed policy, if the fields list them
+// prepare prepares everything but next. It returns the faults of the Middleware.
+func (l *limited) prepare() (errs []error) {
+	m := &l.m
+	if m.Headers != nil {
+		if err := m.Headers.addTo(&l.fields); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	errs = append(errs, l.prepareLimits()...)
+	switch {
+	case m.MaxWait < 0:
+		errs = append(errs, fmt.Errorf("weir: Middleware.MaxWait is %v, must be at least 0", m.MaxWait))
+	case m.MaxWait > 0 && (len(m.Limits) > 0 || m.Settle != nil):
+		errs = append(errs, fmt.Errorf("weir: Middleware.MaxWait is %v, must be 0 with Limits or Settle", m.MaxWait))
+	}
+	return append(errs, l.wiring.prepare(l)...)
 }
 
 func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	d := Decision{Cost: 1}
-	var parts []weir.Result
-	if l.m.Cost != nil {
-		if d.Cost = l.m.Cost(r); d.Cost == 0 {
-			l.next.ServeHTTP(w, r)
+	if l.books {
+		rd := rounds.Get().(*round)
+		all := l.find(r, rd.asked[:0])
+		rd.lend(all)
+		l.serve(w, r, all, rd)
+		return
+	}
+	var room [1]asked
+	l.serve(w, r, l.find(r, room[:0]), nil)
+}
+
+// serve decides on a request by all limits that apply to it, and passes it on if it is granted. They
+// are in rd, unless rd is nil. If the handler panics, rd is garbage.
+func (l *limited) serve(w http.ResponseWriter, r *http.Request, all []asked, rd *round) {
+	if len(all) > 0 {
+		if !l.admit(w, r, all) {
+			if rd != nil {
+				rounds.Put(rd)
+			}
+			return
+		}
+		if l.m.InContext {
+			r = r.WithContext(withDecisions(r.Context(), all))
+		}
+		if l.wiring.looks() {
+			defer l.wiring.enter(r, all)()
+		}
+		if l.settles {
+			l.serveAndSettle(w, r, all)
+			rounds.Put(rd)
 			return
 		}
 	}
-	d.Key, d.Err = l.m.Key(r)
-	switch {
-	case d.Err == nil && d.Key == "":
-		d.Err = errEmptyKey
-	case d.Err == nil && l.m.MaxWait > 0:
-		parts = l.wait(r.Context(), &d)
-	case d.Err == nil:
-		d.Result, parts, d.Err = l.take(r.Context(), d.Key, d.Cost)
-	case errors.Is(d.Err, ErrSkip):
-		l.next.ServeHTTP(w, r)
-		return
+	if rd != nil {
+		rounds.Put(rd)
 	}
+	l.next.ServeHTTP(w, r)
+}
+
+// admit decides on a request, and reports whether it is granted. If it is not, admit has answered
+// it.
+func (l *limited) admit(w http.ResponseWriter, r *http.Request, all []asked) bool {
+	decisive := l.decide(r, all)
+	if l.wiring.looks() {
+		l.wiring.look(r, all, l.m.MaxWait)
+	}
+	d := &all[decisive].d
 	if l.m.Observe != nil {
-		l.m.Observe(r, d)
+		l.m.Observe(r, *d)
 	}
 	switch {
 	case d.Err != nil:
 		l.failed(w, r, d.Err)
 	case !d.Result.Allowed:
-		l.denied(w, r, d.Result, parts)
+		l.denied(w, r, all, decisive)
 	default:
-		if l.fields != nil && d.Result.Limit > 0 { // 0 if the query after a wait failed
-			l.fields.set(w.Header(), d.Result, parts)
+		if d.Result.Limit > 0 { // 0 if the query after a wait failed
+			l.fields.set(w.Header(), all, decisive, l.inHandler)
 		}
-		l.next.ServeHTTP(w, r)
+		return true
 	}
+	return false
 }
 
 var errEmptyKey = fmt.Errorf("weir: Middleware.Key returned an empty key: %w", ErrNoKey)

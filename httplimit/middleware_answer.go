@@ -24,7 +24,7 @@ func seconds(d time.Duration) int64 {
 // effectiveWindow returns the time that all fields of an answer report. For a denied request it is
 // the time until the request would be granted. For a granted one it is the time until more events
 // remain, or 0 if there are never more. If it is not known, it is the time until all are back.
-func effectiveWindow(res weir.Result) time.Duration {
+func effectiveWindow(res *weir.Result) time.Duration {
 	switch {
 	case !res.Allowed && res.RetryAfter != weir.Never:
 		return max(res.RetryAfter, 1)
@@ -44,8 +44,8 @@ var stateFields = [...]string{
 	"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
 }
 
-func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result, parts []weir.Result) {
-	h := w.Header()
+func (l *limited) denied(w http.ResponseWriter, r *http.Request, all []asked, decisive int) {
+	h, res := w.Header(), &all[decisive].d.Result
 	values := []string{"no-store", ""} // one allocation for both values
 	h["Cache-Control"] = values[0:1:1]
 	if res.RetryAfter != weir.Never {
@@ -55,21 +55,39 @@ func (l *limited) denied(w http.ResponseWriter, r *http.Request, res weir.Result
 	for _, name := range stateFields {
 		delete(h, name)
 	}
-	if l.fields != nil {
-		l.fields.set(h, res, parts)
+	l.fields.set(h, all, decisive, l.inHandler)
+	if l.m.Denied != nil {
+		l.m.Denied(w, r, *res)
+		return
 	}
-	pages := &l.pages
-	if len(parts) > 0 && len(parts) == len(l.partPages) {
-		pages = &l.partPages[res.DecidedBy]
+	pages := all[decisive].pages()
+	if several := deniedBy(all); len(several) > 1 {
+		p := newDenialPages(several...)
+		pages = &p
 	}
-	switch {
-	case l.m.Denied != nil:
-		l.m.Denied(w, r, res)
-	case res.RetryAfter == weir.Never:
+	if res.RetryAfter == weir.Never {
 		pages.tooLarge.write(w, r)
-	default:
-		pages.tooMany.write(w, r)
+		return
 	}
+	pages.tooMany.write(w, r)
+}
+
+// pages returns the answers for a denial by this limit alone.
+func (a *asked) pages() *denialPages {
+	if a.listsParts() {
+		return &a.about.parts[a.d.Result.DecidedBy].denialPages
+	}
+	return &a.about.whole.denialPages
+}
+
+// deniedBy returns the names of the limits that deny the request, if there are several.
+func deniedBy(all []asked) (names []string) {
+	for i := range all {
+		if len(all) > 1 && !all[i].d.Result.Allowed {
+			names = append(names, all[i].pages().shown)
+		}
+	}
+	return names
 }
 
 func (l *limited) failed(w http.ResponseWriter, r *http.Request, err error) {
@@ -78,9 +96,9 @@ func (l *limited) failed(w http.ResponseWriter, r *http.Request, err error) {
 	case l.m.Failed != nil:
 		l.m.Failed(w, r, err)
 	case errors.Is(err, ErrNoKey):
-		l.pages.noKey.write(w, r)
+		noKey.write(w, r)
 	default:
-		l.pages.unavailable.write(w, r)
+		unavailable.write(w, r)
 	}
 }
 
@@ -91,39 +109,47 @@ type page struct {
 	json, text []byte
 }
 
-// pages are the answers to requests that do not reach the handler.
-type pages struct{ tooMany, tooLarge, noKey, unavailable page }
-
 // quotaExceeded is the problem type of draft-ietf-httpapi-ratelimit-headers-11, section 5.1.
 const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 
-func newPages(policy string) pages {
-	var violated []string
-	if policy != "" {
-		violated = []string{policy}
+func newPage(status int, problemType, title, detail string, violated []string) page {
+	body, _ := json.Marshal(struct {
+		Type     string   `json:"type,omitempty"`
+		Title    string   `json:"title"`
+		Status   int      `json:"status"`
+		Detail   string   `json:"detail"`
+		Violated []string `json:"violated-policies,omitempty"`
+	}{problemType, title, status, detail, violated}) // cannot fail: strings and ints only
+	return page{status, append(body, '\n'), []byte(title + ": " + detail + "\n")}
+}
+
+var (
+	noKey = newPage(http.StatusBadRequest, "", "Bad Request",
+		"the request does not tell whose it is", nil)
+	unavailable = newPage(http.StatusServiceUnavailable, "", "Service Unavailable",
+		"the request could not be checked, try again later", nil)
+)
+
+// denialPages are the answers to requests that are denied.
+type denialPages struct {
+	shown             string // the name of the limit, or ""
+	tooMany, tooLarge page
+}
+
+// newDenialPages returns the answers for a denial by the limits of the names. An empty name is left
+// out.
+func newDenialPages(names ...string) denialPages {
+	shown := names[0]
+	if shown == "" {
+		names = nil
 	}
-	page := func(status int, problemType, title, detail string) page {
-		body, _ := json.Marshal(struct {
-			Type     string   `json:"type,omitempty"`
-			Title    string   `json:"title"`
-			Status   int      `json:"status"`
-			Detail   string   `json:"detail"`
-			Violated []string `json:"violated-policies,omitempty"`
-		}{problemType, title, status, detail, violated}) // cannot fail: strings and ints only
-		return page{status, append(body, '\n'), []byte(title + ": " + detail + "\n")}
+	return denialPages{
+		shown: shown,
+		tooMany: newPage(http.StatusTooManyRequests, quotaExceeded, "Quota Exceeded",
+			"too many requests, try again after the time in Retry-After", names),
+		tooLarge: newPage(http.StatusTooManyRequests, quotaExceeded, "Quota Exceeded",
+			"the request counts for more than is ever granted at once", names),
 	}
-	p := pages{
-		tooMany: page(http.StatusTooManyRequests, quotaExceeded, "Quota Exceeded",
-			"too many requests, try again after the time in Retry-After"),
-		tooLarge: page(http.StatusTooManyRequests, quotaExceeded, "Quota Exceeded",
-			"the request counts for more than is ever granted at once"),
-	}
-	violated = nil
-	p.noKey = page(http.StatusBadRequest, "", "Bad Request",
-		"the request does not tell whose it is")
-	p.unavailable = page(http.StatusServiceUnavailable, "", "Service Unavailable",
-		"the request could not be checked, try again later")
-	return p
 }
 
 func (p *page) write(w http.ResponseWriter, r *http.Request) {

@@ -8,39 +8,39 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// wait decides on a request that may be held back for MaxWait.
+// wait decides on a request that may be held back for maxWait.
 //
-// The decision is that of Wait, which returns no Result. For the fields of the answer, wait asks
-// for one afterwards.
-func (l *limited) wait(ctx context.Context, d *Decision) (parts []weir.Result) {
+// The decision is that of Wait, which returns no Result. If tell is set, wait asks for one
+// afterwards.
+func (a *asked) wait(ctx context.Context, maxWait time.Duration, tell bool) {
+	d := &a.d
 	start := time.Now()
-	patient, cancel := context.WithTimeout(ctx, l.m.MaxWait)
+	patient, cancel := context.WithTimeout(ctx, maxWait)
 	deadline, _ := patient.Deadline()
-	err := l.m.Limiter.Wait(patient, d.Key, d.Cost)
+	err := a.Limiter.Wait(patient, d.Key, d.Cost)
 	cancel()
 	d.Waited = time.Since(start)
 
 	switch {
 	case err == nil:
-		d.Result = weir.Result{Allowed: true}
-		if l.fields != nil || l.m.Observe != nil {
-			if look, ofParts, err := l.take(ctx, d.Key, 0); err == nil {
-				d.Result, parts = look, ofParts
-			}
+		if tell {
+			a.ask(ctx, 0, false)
+		}
+		if !tell || d.Err != nil {
+			d.Result, d.Err, a.parts = weir.Result{Allowed: true}, nil, nil
 		}
 	case deniesWait(err, ctx):
-		d.Result, parts, d.Err = l.refused(ctx, d.Key, d.Cost)
+		a.refused(ctx)
 		if !errors.Is(err, weir.ErrQueueFull) {
 			d.Result.RetryAfter = sooner(d.Result.RetryAfter, deadline.Sub(start))
 		}
 	default:
 		d.Err = err
 	}
-	return parts
 }
 
-// refused returns the result for a request that Wait denied. It takes no events, because other
-// requests may be waiting for the remaining ones:
+// refused sets the result for a request that Wait denied. It takes no events, because other requests
+// may be waiting for the remaining ones:
 //
 //   - If fewer remain than the request costs, an ask for its cost is denied, and reports how long
 //     to wait.
@@ -49,15 +49,16 @@ func (l *limited) wait(ctx context.Context, d *Decision) (parts []weir.Result) {
 //
 // If the ask is granted after all, because events came back just before it, refused gives them
 // back.
-func (l *limited) refused(ctx context.Context, key string, cost int) (r weir.Result, parts []weir.Result, err error) {
-	look, parts, err := l.take(ctx, key, 0)
-	if err != nil {
-		return weir.Result{}, nil, err
+func (a *asked) refused(ctx context.Context) {
+	a.ask(ctx, 0, false)
+	if a.d.Err != nil {
+		return
 	}
-	if look.Remaining < cost {
-		r, denials, err := l.take(ctx, key, cost)
-		if err != nil || !r.Allowed || !l.giveBack(ctx, key, cost) {
-			return r, denials, err
+	look, parts := a.d.Result, a.parts
+	if look.Remaining < a.d.Cost {
+		a.ask(ctx, a.d.Cost, false)
+		if a.d.Err != nil || !a.d.Result.Allowed || !a.giveBack(ctx) {
+			return
 		}
 	}
 	look.Allowed, look.Remaining = false, 0
@@ -65,16 +66,16 @@ func (l *limited) refused(ctx context.Context, key string, cost int) (r weir.Res
 	for i := range parts {
 		parts[i].Remaining = 0
 	}
-	return look, parts, nil
+	a.d.Result, a.parts = look, parts
 }
 
-// giveBack returns events to a limiter that accepts them, as *weir.KeyedLimiter does. It reports
+// giveBack returns the events to a limiter that accepts them, as *weir.KeyedLimiter does. It reports
 // whether that succeeded.
-func (l *limited) giveBack(ctx context.Context, key string, n int) bool {
-	k, ok := l.m.Limiter.(interface {
+func (a *asked) giveBack(ctx context.Context) bool {
+	k, ok := a.Limiter.(interface {
 		Return(ctx context.Context, key string, n int) error
 	})
-	return ok && k.Return(ctx, key, n) == nil
+	return ok && k.Return(ctx, a.d.Key, a.d.Cost) == nil
 }
 
 // deniesWait reports whether err is a denial. It is not one if the store failed, or if ctx, the

@@ -150,7 +150,7 @@ func TestMaxWait_TellsHeadersAndWaitedTime(t *testing.T) {
 		defer stop()
 		_, _, headers := send(t, rt, 2)
 		assert.Equal(t, `"default";r=0;t=1`, headers[1].Get("RateLimit"))
-		assert.Equal(t, `"default";q=5`, headers[1].Get("RateLimit-Policy"))
+		assert.Equal(t, `"default";q=5;w=5`, headers[1].Get("RateLimit-Policy"))
 		require.Len(t, got, 2)
 		assert.Zero(t, got[0].Waited)
 		assert.Equal(t, time.Second, got[1].Waited)

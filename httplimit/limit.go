@@ -1,0 +1,158 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/weir-go/weir"
+)
+
+// A Limit is one of several limits on a request: see [Middleware.Limits]. Its fields are those of
+// the same name in [Middleware].
+type Limit struct {
+	// Name tells the limit from the others in [RateLimit], in answers and in [Decision]. It is
+	// required, and must be printable ASCII.
+	Name string
+
+	// Unit is what the limit counts, as for [RateLimit].Unit.
+	Unit string
+
+	// Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method, because what it grants
+	// is given back if another limit denies the request. Only the last of the Limits may be another
+	// Limiter, if it has no Settle.
+	Limiter weir.Limiter
+
+	Key    KeyFunc
+	Cost   func(*http.Request) int
+	Settle func(r *http.Request, status int, bytes int64) int
+}
+
+// limit is a prepared Limit.
+type limit struct {
+	Limit
+	booker   booker        // the Limiter if it is one, else nil
+	books    bool          // whether what it grants may have to be given back
+	detailed detailedTaker // the Limiter if it is one and there are fields, else nil
+	descriptions
+	keys seenKeys
+}
+
+// A booker is a [weir.Limiter] whose grants can be given back exactly. *weir.KeyedLimiter is one.
+type booker interface {
+	ReserveNow(ctx context.Context, key string, n int, r *weir.Reservation, parts *[]weir.Result) error
+}
+
+// A detailedTaker is a [weir.Limiter] that also reports MoreAfter, and the result of each part of a
+// composed policy. *weir.KeyedLimiter is one.
+type detailedTaker interface {
+	TakeByComponent(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
+}
+
+// prepareLimits sets l.limits. It returns the faults of the limits.
+func (l *limited) prepareLimits() (errs []error) {
+	m := &l.m
+	given, where := m.Limits, func(i int) string { return "Limits[" + strconv.Itoa(i) + "]." }
+	if len(m.Limits) == 0 {
+		given = []Limit{{Limiter: m.Limiter, Key: m.Key, Cost: m.Cost, Settle: m.Settle}}
+		if c := l.fields.current; c != nil {
+			given[0].Name, given[0].Unit = c.Name, c.Unit
+		}
+		where = func(int) string { return "" }
+	} else if m.Limiter != nil || m.Key != nil || m.Cost != nil || m.Settle != nil {
+		errs = append(errs, errors.New("weir: Middleware has Limits, its Limiter, Key, Cost and Settle must be nil"))
+	}
+	if c := l.fields.current; c != nil && len(m.Limits) > 0 && (c.Name != "" || c.Unit != "" || c.Policy != nil) {
+		errs = append(errs, errors.New("weir: Middleware has Limits, RateLimit must be the zero value: each Limit has a Name and a Unit"))
+	}
+	names := make(map[string]bool)
+	l.limits = make([]limit, len(given))
+	for i := range given {
+		lm := &l.limits[i]
+		lm.Limit = given[i]
+		lm.booker, _ = lm.Limiter.(booker)
+		lm.books = i < len(given)-1 || lm.Settle != nil // after the last, no other denies the request
+		if l.fields.any() {
+			lm.detailed, _ = lm.Limiter.(detailedTaker)
+		}
+		fault := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("weir: Middleware."+where(i)+format, args...))
+		}
+		if k, ok := lm.Limiter.(*weir.KeyedLimiter); lm.Limiter == nil || ok && k == nil {
+			fault("Limiter is nil, must be a Limiter")
+		} else if lm.booker == nil && lm.books {
+			fault("Limiter is a %T, must be a *weir.KeyedLimiter: what it grants may be given back", lm.Limiter)
+		}
+		if lm.Key == nil && !l.inHandler {
+			fault("Key is nil, must be a KeyFunc")
+		}
+		if len(m.Limits) > 0 && (lm.Name == "" || names[lm.Name]) {
+			fault("Name is %q, must be a name that no other Limit has", lm.Name)
+		}
+		names[lm.Name] = true
+		l.settles, l.books = l.settles || lm.Settle != nil, l.books || lm.books
+		if err := l.describe(lm); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// An asked is a limit that applies to a request, and what it answers.
+type asked struct {
+	*limit
+	d      Decision
+	about  *description
+	parts  []weir.Result     // of the components, if the fields list them
+	booked *weir.Reservation // nil if there is one limit without Settle
+}
+
+// A round is memory for a request whose limits may have to give back what they grant. It is used
+// again, because Reservations are large. It is not cleared, which would take as long as a decision.
+type round struct {
+	asked  [4]asked
+	booked [4]weir.Reservation
+}
+
+var rounds = sync.Pool{New: func() any { return new(round) }}
+
+// lend gives each limit the memory for a Reservation.
+func (rd *round) lend(all []asked) {
+	for i := range all {
+		if i < len(rd.booked) {
+			all[i].booked = &rd.booked[i]
+		} else {
+			all[i].booked = new(weir.Reservation)
+		}
+	}
+}
+
+// ask asks the limit for n events. With n = 0 it only looks. The events can be given back if book is
+// set.
+func (a *asked) ask(ctx context.Context, n int, book bool) {
+	if a.detailed == nil && !book {
+		a.d.Result, a.d.Err = a.Limiter.Take(ctx, a.d.Key, n)
+		return
+	}
+	var parts *[]weir.Result
+	if len(a.about.parts) > 0 {
+		both := new(struct { // one allocation for both
+			list []weir.Result
+			room [4]weir.Result
+		})
+		both.list = both.room[:0]
+		parts = &both.list
+	}
+	if book {
+		a.d.Err = a.booker.ReserveNow(ctx, a.d.Key, n, a.booked, parts)
+		a.d.Result = a.booked.Result
+	} else {
+		a.d.Result, a.d.Err = a.detailed.TakeByComponent(ctx, a.d.Key, n, parts)
+	}
+	if parts != nil {
+		a.parts = *parts
+	}
+}

@@ -1,0 +1,129 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/weir-go/weir"
+)
+
+// find appends the limits that apply to the request, with their keys and costs. If one of them
+// fails, it returns that one alone. No limit is asked before all keys are known.
+func (l *limited) find(r *http.Request, all []asked) []asked {
+	for i := range l.limits {
+		lm := &l.limits[i]
+		cost := 1
+		if lm.Cost != nil {
+			if cost = lm.Cost(r); cost == 0 {
+				continue
+			}
+		}
+		key, err := lm.Key(r)
+		switch {
+		case err == nil && key == "":
+			err = errEmptyKey
+		case errors.Is(err, ErrSkip):
+			continue
+		}
+		n := len(all)
+		if n == cap(all) {
+			all = append(all, asked{})
+		}
+		all = all[:n+1]
+		a := &all[n]
+		a.limit, a.about, a.parts = lm, lm.unknown, nil
+		a.d = Decision{Name: lm.Name, Key: key, Cost: cost, Err: err}
+		if err != nil {
+			all[0] = *a
+			return all[:1]
+		}
+		if lm.planner != nil {
+			a.about = lm.of(r.Context(), key)
+		}
+	}
+	return all
+}
+
+// decide asks the limits, one after the other, and returns the index of the one that decides for
+// all: the one that failed; or of those that denied the one with the longest RetryAfter; or the one
+// with the smallest Remaining. If the request is not granted, no limit has counted anything.
+func (l *limited) decide(r *http.Request, all []asked) (decisive int) {
+	ctx := r.Context()
+	for i := range all {
+		a := &all[i]
+		switch {
+		case a.d.Err != nil: // no key
+		case l.m.MaxWait > 0:
+			a.wait(ctx, l.m.MaxWait, l.m.Observe != nil || l.fields.any())
+		default:
+			a.ask(ctx, a.d.Cost, a.books)
+		}
+		switch {
+		case a.d.Err != nil:
+			l.giveBack(r, all[:i])
+			return i
+		case !a.d.Result.Allowed:
+			if len(all) == 1 {
+				return 0
+			}
+			l.giveBack(r, all[:i])
+			return l.denial(r, all, i)
+		case a.d.Result.Remaining < all[decisive].d.Result.Remaining:
+			decisive = i
+		}
+	}
+	return decisive
+}
+
+// giveBack gives back what the limits have granted.
+func (l *limited) giveBack(r *http.Request, granted []asked) {
+	for i := range granted {
+		l.settled(r, &granted[i], granted[i].booked.Cancel(r.Context()))
+	}
+}
+
+// settled reports an error of settling. The answer to the request does not depend on it.
+func (l *limited) settled(r *http.Request, a *asked, err error) {
+	if err != nil && l.m.Observe != nil {
+		l.m.Observe(r, Decision{Name: a.Name, Key: a.d.Key, Cost: a.d.Cost, Err: err})
+	}
+}
+
+// denial finds out which of the limits after the first that denied would deny the request, too. It
+// returns the index of the one with the longest RetryAfter: after that time all would grant the
+// request, if no other requests come.
+func (l *limited) denial(r *http.Request, all []asked, first int) (longest int) {
+	longest = first
+	for i := first + 1; i < len(all); i++ {
+		a := &all[i]
+		a.foretell(r.Context())
+		if a.d.Err != nil { // the request is denied in any case
+			a.d.Result, a.d.Err = weir.Result{Allowed: true}, nil
+		}
+		if res := &a.d.Result; !res.Allowed && res.RetryAfter > all[longest].d.Result.RetryAfter {
+			longest = i
+		}
+	}
+	return longest
+}
+
+// foretell asks whether the limit would grant the request. It counts nothing. If there are enough
+// events, a look tells it. If not, an ask for the cost is denied, and reports the RetryAfter. If
+// events came back just before that ask, it is granted, and foretell gives them back.
+func (a *asked) foretell(ctx context.Context) {
+	a.ask(ctx, 0, false)
+	res := &a.d.Result
+	switch {
+	case a.d.Err != nil || res.Remaining >= a.d.Cost:
+	case a.booker != nil:
+		a.ask(ctx, a.d.Cost, true)
+		if a.d.Err == nil && res.Allowed {
+			a.d.Err = a.booked.Cancel(ctx)
+		}
+	case a.d.Cost > res.Limit:
+		res.Allowed, res.RetryAfter = false, weir.Never
+	default: // what it granted could not be given back
+		res.Allowed, res.RetryAfter = false, min(max(res.ResetAfter, 1), weir.Never-1)
+	}
+}

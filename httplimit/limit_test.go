@@ -1,0 +1,283 @@
+package httplimit_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+// threeLimits are limits by a field each, and their limiters, which have one clock.
+func threeLimits(policies ...weir.Policy) ([]httplimit.Limit, []*weir.KeyedLimiter, *clock.Mock) {
+	mock := clock.NewMock()
+	limits := make([]httplimit.Limit, len(policies))
+	limiters := make([]*weir.KeyedLimiter, len(policies))
+	for i, p := range policies {
+		name := []string{"address", "user", "service"}[i]
+		limiters[i] = weir.Must(weir.New(p, weir.WithClock(mock)))
+		limits[i] = httplimit.Limit{Name: name, Limiter: limiters[i], Key: httplimit.Or(httplimit.Header("X-"+name), httplimit.Everyone)}
+	}
+	return limits, limiters, mock
+}
+
+func remaining(t *testing.T, l *weir.KeyedLimiter, key string) int {
+	return kit.Take(t, l, key, 0).Remaining
+}
+
+// Whichever limit denies, none counts the request, and Retry-After is when all would grant it.
+func TestLimits_AllOrNone(t *testing.T) {
+	policies := []weir.Policy{per(2, time.Minute), per(3, time.Hour), weir.TokenBucket{Limit: 5, Per: 5 * time.Hour}}
+	const all = `"address";q=2;w=60, "user";q=3;w=3600, "service";q=5;w=18000`
+	limits, limiters, mock := threeLimits(policies...)
+	h := httplimit.Middleware{Limits: limits, Headers: httplimit.RateLimit{}}.Wrap(ok)
+	for _, step := range []struct {
+		after         time.Duration
+		address, user string
+		status        int
+		limit, retry  string
+		violated      []any
+		left          [3]int
+	}{
+		{0, "a", "u", 200, `"address";r=1;t=60, "user";r=2;t=3600, "service";r=4;t=3600`, "", nil, [3]int{1, 2, 4}},
+		{0, "a", "u", 200, `"address";r=0;t=60, "user";r=1;t=3600, "service";r=3;t=3600`, "", nil, [3]int{0, 1, 3}},
+		{0, "a", "u", 429, `"address";r=0;t=60`, "60", []any{"address"}, [3]int{0, 1, 3}},
+		{0, "b", "u", 200, `"address";r=1;t=60, "user";r=0;t=3600, "service";r=2;t=3600`, "", nil, [3]int{1, 0, 2}},
+		{0, "b", "u", 429, `"user";r=0;t=3600`, "3600", []any{"user"}, [3]int{1, 0, 2}},
+		{0, "a", "u", 429, `"address";r=0;t=60, "user";r=0;t=3600`, "3600", []any{"address", "user"}, [3]int{0, 0, 2}},
+		{time.Minute, "a", "v", 200, `"address";r=1;t=60, "user";r=2;t=3600, "service";r=1;t=3540`, "", nil, [3]int{1, 2, 1}},
+		{0, "a", "v", 200, `"address";r=0;t=60, "user";r=1;t=3600, "service";r=0;t=3540`, "", nil, [3]int{0, 1, 0}},
+		{0, "c", "w", 429, `"service";r=0;t=3540`, "3540", []any{"service"}, [3]int{2, 3, 0}},
+		{0, "a", "u", 429, `"address";r=0;t=60, "user";r=0;t=3540, "service";r=0;t=3540`, "3540", []any{"address", "user", "service"}, [3]int{0, 0, 0}},
+	} {
+		mock.Add(step.after)
+		resp, body := served(h, request("X-Address", step.address, "X-User", step.user))
+		require.Equal(t, step.status, resp.StatusCode, "%+v", step)
+		assert.Equal(t, all, resp.Header.Get("RateLimit-Policy"))
+		assert.Equal(t, step.limit, resp.Header.Get("RateLimit"))
+		assert.Equal(t, step.retry, resp.Header.Get("Retry-After"))
+		if step.status == 429 {
+			var problem map[string]any
+			require.NoError(t, json.Unmarshal([]byte(body), &problem))
+			assert.Equal(t, step.violated, problem["violated-policies"])
+		}
+		assert.Equal(t, step.left, [3]int{
+			remaining(t, limiters[0], step.address), remaining(t, limiters[1], step.user), remaining(t, limiters[2], "\x001:everyone"),
+		}, "%+v", step)
+	}
+}
+
+// After Retry-After the same request is granted, and a second before it is not, whichever limits
+// deny.
+func TestP24_RetryAfterOfSeveralLimits(t *testing.T) {
+	policies := []weir.Policy{per(2, time.Minute), weir.TokenBucket{Limit: 1, Per: 40 * time.Second}, weir.FixedWindow{Limit: 3, Per: time.Hour}}
+	for used := range 1 << len(policies) {
+		for less, want := range map[time.Duration]int{0: 200, time.Second: 429} {
+			limits, limiters, mock := threeLimits(policies...)
+			mock.Add(17 * time.Minute)
+			for i, l := range limiters {
+				if used&(1<<i) != 0 {
+					key := "\x001:everyone"
+					kit.Take(t, l, key, remaining(t, l, key))
+				}
+			}
+			h := httplimit.Middleware{Limits: limits}.Wrap(ok)
+			mock.Add(7 * time.Second)
+			resp := serve(h, request())
+			if used == 0 {
+				require.Equal(t, 200, resp.StatusCode)
+				continue
+			}
+			require.Equal(t, 429, resp.StatusCode)
+			after, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s")
+			require.NoError(t, err)
+			mock.Add(after - less)
+			assert.Equal(t, want, serve(h, request()).StatusCode, "limits %b, %v less", used, less)
+		}
+	}
+}
+
+// Each limit has a cost of its own. A limit that costs nothing, or skips the request, is not asked.
+func TestLimits_CostsDiffer(t *testing.T) {
+	limits, limiters, _ := threeLimits(per(2, time.Minute), weir.TokenBucket{Limit: 100, Per: time.Minute})
+	limits[1].Cost = func(r *http.Request) int { return int(r.ContentLength) }
+	var got []httplimit.Decision
+	h := httplimit.Middleware{
+		Limits: limits, Headers: httplimit.XRateLimit{},
+		Observe: func(_ *http.Request, d httplimit.Decision) { got = append(got, d) },
+	}.Wrap(ok)
+	send := func(tokens int64, fields ...string) *http.Response {
+		r := request(fields...)
+		r.ContentLength = tokens
+		return serve(h, r)
+	}
+	key := "\x001:everyone"
+	assert.Equal(t, "1", send(60).Header.Get("X-RateLimit-Remaining"), "of the requests, of which fewest remain")
+	assert.Equal(t, 429, send(60).StatusCode)
+	assert.Equal(t, "user", got[1].Name)
+	assert.Equal(t, 60, got[1].Cost)
+	assert.Equal(t, 1, remaining(t, limiters[0], key), "the request is given back")
+	assert.Equal(t, 200, send(0).StatusCode)
+	assert.Equal(t, 40, remaining(t, limiters[1], key))
+	resp := send(101, "X-Address", "other")
+	assert.Equal(t, 429, resp.StatusCode)
+	assert.NotContains(t, resp.Header, "Retry-After", "more than is ever granted")
+	assert.Equal(t, 2, remaining(t, limiters[0], "other"))
+
+	limits[0].Key = func(*http.Request) (string, error) { return "", httplimit.ErrSkip }
+	limits[1].Key = limits[0].Key
+	h = httplimit.Middleware{Limits: limits}.Wrap(ok)
+	for range 3 {
+		assert.Equal(t, 200, send(200).StatusCode)
+	}
+}
+
+// If a key is missing or a store fails, no limit counts the request.
+func TestLimits_FailuresCountNothing(t *testing.T) {
+	limits, limiters, _ := threeLimits(per(9, time.Minute), per(9, time.Minute), per(9, time.Minute))
+	limits[2].Key = httplimit.Header("X-Service")
+	limits[1].Limiter = weir.Must(weir.New(per(1, time.Minute), weir.WithStore(kit.StoreFunc(
+		func(context.Context, weir.Request) (weir.Answer, error) { return weir.Answer{}, kit.ErrStore }))))
+	var got []httplimit.Decision
+	h := httplimit.Middleware{Limits: limits, Observe: func(_ *http.Request, d httplimit.Decision) { got = append(got, d) }}.Wrap(ok)
+	assert.Equal(t, 400, serve(h, request()).StatusCode)
+	assert.Equal(t, 503, serve(h, request("X-Service", "s")).StatusCode)
+	require.Len(t, got, 2)
+	assert.Equal(t, "service", got[0].Name)
+	assert.ErrorIs(t, got[0].Err, httplimit.ErrNoKey)
+	assert.Equal(t, "user", got[1].Name)
+	assert.ErrorIs(t, got[1].Err, kit.ErrStore)
+	assert.Equal(t, 9, remaining(t, limiters[0], "\x001:everyone"))
+	assert.Equal(t, 9, remaining(t, limiters[2], "s"))
+}
+
+// If the store of an earlier limit fails when its events are given back, Observe gets the error, and
+// the request is denied as it would be without.
+func TestLimits_GiveBackThatFails(t *testing.T) {
+	limits, _, _ := threeLimits(per(9, time.Minute), per(1, time.Minute))
+	mem := new(weir.MemStore)
+	limits[0].Limiter = weir.Must(weir.New(per(9, time.Minute), weir.WithStore(kit.StoreFunc(
+		func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if r.N < 0 {
+				return weir.Answer{}, kit.ErrStore
+			}
+			return mem.Do(ctx, r)
+		}))))
+	var got []httplimit.Decision
+	h := httplimit.Middleware{Limits: limits, Observe: func(_ *http.Request, d httplimit.Decision) { got = append(got, d) }}.Wrap(ok)
+	assert.Equal(t, 200, serve(h, request()).StatusCode)
+	assert.Equal(t, 429, serve(h, request()).StatusCode)
+	require.Len(t, got, 3)
+	assert.Equal(t, "address", got[1].Name)
+	assert.ErrorIs(t, got[1].Err, kit.ErrStore)
+	assert.Equal(t, "user", got[2].Name)
+	assert.False(t, got[2].Result.Allowed)
+	assert.NoError(t, got[2].Err)
+}
+
+// The last limit may be of any kind, because nothing of it is given back. If it would deny the
+// request after another one, it is only looked at.
+func TestLimits_LastOfAnotherKind(t *testing.T) {
+	limits, _, mock := threeLimits(per(1, time.Minute), per(1, time.Hour), per(1, 30*time.Minute))
+	limits[2].Limiter = weir.Shadow(limits[2].Limiter, nil)
+	require.NoError(t, limits[2].Limiter.(*weir.Shadowed).Enforce(1))
+	limits = []httplimit.Limit{limits[0], limits[2]}
+	h := httplimit.Middleware{Limits: limits, Headers: httplimit.RateLimit{}}.Wrap(ok)
+	assert.Equal(t, 200, serve(h, request()).StatusCode)
+	resp := serve(h, request())
+	assert.Equal(t, 429, resp.StatusCode)
+	assert.Equal(t, "1800", resp.Header.Get("Retry-After"))
+	mock.Add(time.Minute)
+	assert.Equal(t, "1740", serve(h, request()).Header.Get("Retry-After"))
+
+	limits[1].Cost = func(*http.Request) int { return 2 }
+	h = httplimit.Middleware{Limits: limits}.Wrap(ok)
+	kit.Take(t, limits[0].Limiter, "\x001:everyone", 1)
+	assert.NotContains(t, serve(h, request()).Header, "Retry-After", "2 are never granted")
+}
+
+func TestLimits_SayWhatIsWrong(t *testing.T) {
+	l, _ := frozen(per(1, time.Second))
+	good := httplimit.Limit{Name: "a", Limiter: l, Key: one}
+	b := good
+	b.Name = "b"
+	settle := func(*http.Request, int, int64) int { return 0 }
+	for says, m := range map[string]httplimit.Middleware{
+		"Middleware.Limits[0].Limiter is nil":                              {Limits: []httplimit.Limit{{Name: "a", Key: one}}},
+		"Middleware.Limits[1].Key is nil":                                  {Limits: []httplimit.Limit{b, {Name: "a", Limiter: l}}},
+		`Middleware.Limits[0].Name is "", must be a name`:                  {Limits: []httplimit.Limit{{Limiter: l, Key: one}}},
+		`Middleware.Limits[1].Name is "a", must be a name that no other`:   {Limits: []httplimit.Limit{good, good}},
+		"its Limiter, Key, Cost and Settle must be nil":                    {Limits: []httplimit.Limit{good}, Key: one},
+		"RateLimit must be the zero value":                                 {Limits: []httplimit.Limit{good}, Headers: httplimit.RateLimit{Name: "x"}},
+		"Limits[0].Limiter is a httplimit_test.limiterFunc, must be a *we": {Limits: []httplimit.Limit{{Name: "x", Limiter: broken(nil), Key: one}, b}},
+		"Middleware.Limiter is a httplimit_test.limiterFunc, must be a *w": {Limiter: broken(nil), Key: one, Settle: settle},
+		"Middleware.MaxWait is 1s, must be 0 with Limits or Settle":        {Limiter: l, Key: one, Settle: settle, MaxWait: time.Second},
+		"Middleware.MaxWait is 2s, must be 0 with Limits or Settle":        {Limits: []httplimit.Limit{good}, MaxWait: 2 * time.Second},
+		`Name is "ü", must be printable ASCII`:                             {Limits: []httplimit.Limit{{Name: "ü", Limiter: l, Key: one}}},
+		`Unit is "\n", must be printable ASCII`:                            {Limits: []httplimit.Limit{{Name: "x", Unit: "\n", Limiter: l, Key: one}}},
+		`Middleware.Unchecked has "one", must be one of`:                   {Limits: []httplimit.Limit{good}, Unchecked: []httplimit.Check{"one"}},
+	} {
+		assert.Contains(t, panicOf(func() { m.Wrap(ok) }), says)
+	}
+	assert.Contains(t, panicOf(func() { httplimit.Middleware{Limiter: l, Settle: settle}.Checker() }), "Checker with Limits or Settle")
+}
+
+// Each plan's policy is described as it is, also after a change, and components are listed.
+func TestLimits_PlansByKey(t *testing.T) {
+	free, paid := per(1, time.Minute), weir.All(weir.TokenBucket{Limit: 5, Per: time.Minute}, per(9, time.Hour))
+	l := weir.Must(weir.New(free, weir.WithClock(clock.NewMock()), weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy {
+		if key == "paid" {
+			return paid
+		}
+		return nil
+	})))
+	h := httplimit.Middleware{Limiter: l, Key: httplimit.Header("X-Key"), Headers: httplimit.RateLimit{Name: "api", Unit: "requests"}}.Wrap(ok)
+	for range 2 {
+		resp := serve(h, request("X-Key", "free"))
+		assert.Equal(t, `"api";q=1;qu="requests";w=60`, resp.Header.Get("RateLimit-Policy"))
+		resp = serve(h, request("X-Key", "paid"))
+		assert.Equal(t, `"api 5/1m";q=5;qu="requests";w=60, "api sliding-log 9/1h";q=9;qu="requests";w=3600`, resp.Header.Get("RateLimit-Policy"))
+	}
+	require.NoError(t, l.SetPolicy(context.Background(), per(7, time.Hour)))
+	assert.Equal(t, `"api";q=7;qu="requests";w=3600`, serve(h, request("X-Key", "free")).Header.Get("RateLimit-Policy"))
+
+	many := weir.Must(weir.New(free, weir.WithClock(clock.NewMock()), weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy {
+		return weir.TokenBucket{Limit: len(key), Per: time.Minute}
+	})))
+	h = httplimit.Middleware{Limiter: many, Key: httplimit.Header("X-Key"), Headers: httplimit.RateLimit{}}.Wrap(ok)
+	key := ""
+	for range 2500 { // more than are kept
+		key += "k"
+		serve(h, request("X-Key", key))
+	}
+	assert.Equal(t, `"default";q=2500;w=60`, serve(h, request("X-Key", key)).Header.Get("RateLimit-Policy"))
+}
+
+// A Middleware around others with Limits adds to their fields.
+func TestLimits_MoreThanFour(t *testing.T) {
+	var limits []httplimit.Limit
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		l, _ := frozen(per(3, time.Minute))
+		limits = append(limits, httplimit.Limit{Name: name, Limiter: l, Key: one})
+	}
+	last, _ := frozen(per(2, time.Minute))
+	limits[5].Limiter = last
+	h := httplimit.Middleware{Limits: limits, Headers: httplimit.RateLimit{}}.Wrap(ok)
+	for _, want := range []int{200, 200, 429} {
+		resp := serve(h, request())
+		assert.Equal(t, want, resp.StatusCode)
+		policies, _ := fieldsOf(t, resp.Header)
+		assert.Len(t, policies, 6)
+	}
+	for _, lm := range limits[:5] {
+		assert.Equal(t, 1, remaining(t, lm.Limiter.(*weir.KeyedLimiter), "one"))
+	}
+}

@@ -1,0 +1,24 @@
+package httplimit
+
+import "context"
+
+// Decisions returns the decisions that let a request pass, from the context that the handler gets. It
+// returns those of all Middlewares with InContext that the request came through, the outermost
+// first. For each of the Limits of a Middleware there is one, unless the limit did not apply. The
+// caller must not change the slice.
+func Decisions(ctx context.Context) []Decision {
+	all, _ := ctx.Value(decisionsKey{}).([]Decision)
+	return all
+}
+
+type decisionsKey struct{}
+
+func withDecisions(ctx context.Context, all []asked) context.Context {
+	outer := Decisions(ctx)
+	list := make([]Decision, len(outer), len(outer)+len(all))
+	copy(list, outer)
+	for i := range all {
+		list = append(list, all[i].d)
+	}
+	return context.WithValue(ctx, decisionsKey{}, list)
+}

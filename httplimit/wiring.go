@@ -1,0 +1,110 @@
+package httplimit
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// A Check is the name of a check of how a [Middleware] is wired. See Middleware.Warn.
+type Check string
+
+// The checks of how a [Middleware] is wired.
+const (
+	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies, come
+	// from a private address. The key is that address, the proxy's, in place of the client's.
+	CheckForwarded Check = "forwarded"
+
+	// CheckProxyKey: the first 100 requests have one key. It is a private address, but the requests
+	// look as if they come from several clients. A proxy is not trusted, or another field is read
+	// than the proxy writes.
+	CheckProxyKey Check = "proxy-key"
+
+	// CheckOneKey: the first 1,000 requests have one key, and look as if they come from many clients.
+	// Use [Everyone] as the Key of a limit that all clients share: it is not checked.
+	CheckOneKey Check = "one-key"
+
+	// CheckPattern: the Key is [Pattern], and the Middleware wraps the mux, where requests have no
+	// pattern. It must wrap the handlers in the mux.
+	CheckPattern Check = "pattern"
+
+	// CheckAddress: the Key is an address, and the requests have none, as over a Unix socket.
+	CheckAddress Check = "address"
+
+	// CheckLimiterPerRequest: most Middlewares or Checkers of the process are used for one request
+	// only. Their Limiters never see a second one. Make them once, when the program starts.
+	CheckLimiterPerRequest Check = "limiter-per-request"
+
+	// CheckChargedTwice: two Middlewares, one in the other, charge the same Limiter for a request.
+	CheckChargedTwice Check = "charged-twice"
+
+	// CheckMaxWait: MaxWait is not below the WriteTimeout of the [http.Server]. A request that is
+	// held back for that long gets no answer.
+	CheckMaxWait Check = "max-wait"
+)
+
+var checks = []Check{
+	CheckForwarded, CheckProxyKey, CheckOneKey, CheckPattern, CheckAddress,
+	CheckLimiterPerRequest, CheckChargedTwice, CheckMaxWait,
+}
+
+// looksAt is the number of requests that the checks look at. Later requests only cost a look at the
+// number of those that there were.
+const looksAt = 1000
+
+// wiring looks at the first requests of a Middleware.
+type wiring struct {
+	warn func(Check, string)
+	seen *atomic.Int32 // requests; not part of the Middleware, because it outlives it
+	told []atomic.Bool // by the index of the check; of those that are left out, too
+}
+
+// prepare returns the faults of Unchecked.
+func (w *wiring) prepare(l *limited) (errs []error) {
+	w.warn, w.seen, w.told = l.m.Warn, new(atomic.Int32), make([]atomic.Bool, len(checks))
+	if w.warn == nil {
+		w.warn = func(c Check, message string) { slog.Warn("weir: httplimit: "+message, "check", string(c)) }
+	}
+	for _, c := range l.m.Unchecked {
+		i := slices.Index(checks, c)
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("weir: Middleware.Unchecked has %q, must be one of %q", c, checks))
+			continue
+		}
+		w.told[i].Store(true)
+	}
+	w.countUses(l)
+	return errs
+}
+
+// looks reports whether the checks look at the next request.
+func (w *wiring) looks() bool { return w.seen.Load() < looksAt }
+
+// tell warns, once.
+func (w *wiring) tell(c Check, format string, args ...any) {
+	if !w.told[slices.Index(checks, c)].Swap(true) {
+		w.warn(c, fmt.Sprintf(format, args...))
+	}
+}
+
+// look looks at a request that the limits have decided on.
+func (w *wiring) look(r *http.Request, all []asked, maxWait time.Duration) {
+	w.seen.Add(1)
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 && maxWait >= s.WriteTimeout {
+		w.tell(CheckMaxWait, "MaxWait is %v, must be below the WriteTimeout of the http.Server, which is %v", maxWait, s.WriteTimeout)
+	}
+	for i := range all {
+		switch err := all[i].d.Err; {
+		case errors.Is(err, errNoPattern):
+			w.tell(CheckPattern, "the key is Pattern, and the request has none: wrap the handlers in the http.ServeMux, not the mux")
+		case errors.Is(err, errNoAddress):
+			w.tell(CheckAddress, "%v: over a Unix socket, set it in an outer handler", err)
+		case all[i].d.Key != "":
+			w.lookAtKey(r, &all[i])
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package httplimit
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"net/http"
+	"net/netip"
+	"reflect"
+	"strings"
+	"sync/atomic"
+)
+
+// seenKeys is what the checks know of the keys of a limit.
+type seenKeys struct {
+	requests  atomic.Int32
+	forwarded atomic.Int32           // requests with a field of proxies
+	atProxy   atomic.Int32           // those of them whose key is the address of the proxy
+	first     atomic.Pointer[string] // the key of the first request
+	differ    atomic.Bool            // whether another key was seen
+	clients   atomic.Uint64          // a bit for each of the clients, by their hash
+}
+
+// forwardingFields are the fields in which proxies name their client.
+var forwardingFields = [...]string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip"}
+
+// clientSeed is of the hashes of clients.
+var clientSeed = maphash.MakeSeed()
+
+// lookAtKey looks at the key of a request.
+//
+// A server that clients reach without a proxy must not be warned, whatever fields they send. The
+// address at the other end is therefore taken for a proxy only if it is private.
+func (w *wiring) lookAtKey(r *http.Request, a *asked) {
+	s, key := &a.keys, a.d.Key
+	n := s.requests.Add(1)
+	forwarded := false
+	var client maphash.Hash
+	client.SetSeed(clientSeed)
+	for _, name := range forwardingFields {
+		for _, value := range r.Header[name] {
+			forwarded = true
+			_, _ = client.WriteString(value)
+		}
+		_ = client.WriteByte(0)
+	}
+	_, _ = client.WriteString(r.Header.Get("User-Agent"))
+	if peer, ok := parseHop(r.RemoteAddr); ok {
+		_, _ = client.WriteString(peer.addr.String())
+		if forwarded && isPrivate(peer.addr) && s.forwarded.Add(1) <= 10 {
+			if own, err := anyClient.key(peer); err == nil && address(key) == own && s.atProxy.Add(1) == 10 {
+				w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
+					"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", own)
+			}
+		}
+	}
+	s.clients.Or(1 << (client.Sum64() % 64))
+	if first := s.first.Load(); first == nil {
+		s.first.CompareAndSwap(nil, &key)
+	} else if *first != key {
+		s.differ.Store(true)
+	}
+	if s.differ.Load() || s.atProxy.Load() >= 10 || isEveryone(a.Key) {
+		return
+	}
+	switch clients := bits.OnesCount64(s.clients.Load()); {
+	case n == 100 && clients >= 8 && isPrivateKey(key):
+		w.tell(CheckProxyKey, "the first 100 requests seem to come from several clients, and all have the key %s, a private address: "+
+			"trust all proxies on the way, and read the field that they write", address(key))
+	case n == looksAt && clients >= 16:
+		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
+			"use Everyone as the Key of a limit that all clients share", n)
+	}
+}
+
+// isEveryone reports whether key is the function Everyone.
+func isEveryone(key KeyFunc) bool {
+	return key != nil && reflect.ValueOf(key).Pointer() == reflect.ValueOf(Everyone).Pointer()
+}
+
+// address returns a key without the mark of [Or].
+func address(key string) string {
+	if rest, ok := strings.CutPrefix(key, "\x00"); ok {
+		_, key, _ = strings.Cut(rest, ":")
+	}
+	return key
+}
+
+// isPrivateKey reports whether a key is a private address, or the prefix of private addresses.
+func isPrivateKey(key string) bool {
+	addr, err := netip.ParseAddr(address(key))
+	if err != nil {
+		p, err := netip.ParsePrefix(address(key))
+		if err != nil {
+			return false
+		}
+		addr = p.Addr()
+	}
+	return isPrivate(addr)
+}
+
+// shared are the addresses of RFC 6598, which some providers give their load balancers.
+var shared = netip.MustParsePrefix("100.64.0.0/10")
+
+// isPrivate reports whether an address is one that clients on the Internet do not have.
+func isPrivate(addr netip.Addr) bool {
+	return addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() || shared.Contains(addr)
+}

@@ -1,0 +1,234 @@
+package httplimit_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+// warnings collects what a Middleware warns of.
+type warnings struct {
+	mu   sync.Mutex
+	told []httplimit.Check
+}
+
+func (w *warnings) warn(c httplimit.Check, message string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, c)
+}
+
+// noWarning fails the test if a Middleware warns.
+func noWarning(t *testing.T) func(httplimit.Check, string) {
+	return func(c httplimit.Check, message string) { t.Errorf("%s: %s", c, message) }
+}
+
+// traffic sends requests of ever new clients through a Middleware.
+func traffic(m httplimit.Middleware, n int, r func(i int) *http.Request) []httplimit.Check {
+	var w warnings
+	m.Limiter, m.Warn = weir.Must(weir.New(roomy)), w.warn
+	h := m.Wrap(ok)
+	for i := range n {
+		h.ServeHTTP(&recorder{header: http.Header{}}, r(i))
+	}
+	return w.told
+}
+
+func visitor(i int) string { return fmt.Sprintf("203.0.%d.%d", i/250, i%250+1) }
+
+// behind is a request of the i-th client through proxies that append to X-Forwarded-For.
+func behind(proxies ...string) func(int) *http.Request {
+	return func(i int) *http.Request {
+		list := visitor(i)
+		for _, p := range proxies[1:] {
+			list += ", " + p
+		}
+		return from(proxies[0]+":1234", "X-Forwarded-For", list)
+	}
+}
+
+func direct(i int) *http.Request { return from(visitor(i) + ":1234") }
+
+func TestWiring_Warns(t *testing.T) {
+	trusting := func(proxies ...string) httplimit.KeyFunc {
+		var list []netip.Prefix
+		for _, p := range proxies {
+			list = append(list, netip.MustParsePrefix(p))
+		}
+		return httplimit.ForwardedIP(list...)
+	}
+	agents := func(remote string) func(int) *http.Request {
+		return func(i int) *http.Request { return from(remote, "User-Agent", fmt.Sprint("browser ", i)) }
+	}
+	anonymous := func(*http.Request) (string, error) { return "anonymous", nil }
+	for _, c := range []struct {
+		name    string
+		key     httplimit.KeyFunc
+		n       int
+		request func(int) *http.Request
+		want    []httplimit.Check
+	}{
+		{"proxy, nobody trusted", httplimit.RemoteIP, 10, behind("10.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
+		{"once", httplimit.RemoteIP, 3000, behind("10.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
+		{"proxy over IPv6", httplimit.RemoteIP, 10, behind("[fd00::1]"), []httplimit.Check{httplimit.CheckForwarded}},
+		{"second of two", httplimit.Or(httplimit.BasicUser, httplimit.RemoteIP), 10, behind("127.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
+		{"not yet", httplimit.RemoteIP, 9, behind("10.0.0.1"), nil},
+		{"proxy, trusted", trusting("10.0.0.1/32"), 3000, behind("10.0.0.1"), nil},
+		{"no proxy, lies", httplimit.RemoteIP, 3000, func(i int) *http.Request {
+			return from(visitor(i)+":1", "X-Forwarded-For", "10.0.0.1")
+		}, nil},
+		{"inner proxy not trusted", trusting("10.0.0.1/32"), 100, behind("10.0.0.1", "10.0.0.2"), []httplimit.Check{httplimit.CheckProxyKey}},
+		{"both trusted", trusting("10.0.0.0/24"), 3000, behind("10.0.0.1", "10.0.0.2"), nil},
+		{"proxy that says nothing", httplimit.RemoteIP, 100, agents("10.0.0.1:1"), []httplimit.Check{httplimit.CheckProxyKey}},
+		{"one client of one's own", httplimit.RemoteIP, 3000, func(int) *http.Request { return from("10.0.0.1:1", "User-Agent", "job") }, nil},
+		{"one client behind a proxy", trusting("10.0.0.1/32"), 3000, func(int) *http.Request {
+			return from("10.0.0.1:1", "X-Forwarded-For", "10.0.7.7")
+		}, nil},
+		{"one key", anonymous, 1000, direct, []httplimit.Check{httplimit.CheckOneKey}},
+		{"one key, not yet", anonymous, 999, direct, nil},
+		{"one key, meant so", httplimit.Everyone, 3000, direct, nil},
+		{"one key, one client", anonymous, 3000, func(int) *http.Request { return from("192.0.2.1:1") }, nil},
+		{"right", httplimit.RemoteIP, 3000, direct, nil},
+		{"pattern outside", httplimit.Pattern, 3, direct, []httplimit.Check{httplimit.CheckPattern}},
+		{"no address", httplimit.RemoteIP, 3, func(int) *http.Request { return from("@") }, []httplimit.Check{httplimit.CheckAddress}},
+	} {
+		assert.Equal(t, c.want, traffic(httplimit.Middleware{Key: c.key}, c.n, c.request), c.name)
+		if c.want != nil {
+			m := httplimit.Middleware{Key: c.key, Unchecked: c.want}
+			for _, told := range traffic(m, c.n, c.request) {
+				assert.NotContains(t, c.want, told, c.name)
+			}
+		}
+	}
+}
+
+// Each of the Limits is looked at.
+func TestWiring_WarnsOfEachLimit(t *testing.T) {
+	var w warnings
+	limits := severalLimits(3)
+	h := httplimit.Middleware{Limits: limits, Warn: w.warn}.Wrap(ok)
+	for i := range 1000 {
+		r := behind("10.0.0.1")(i)
+		serve(h, r.WithContext(context.WithValue(r.Context(), userKey{}, "anonymous")))
+	}
+	assert.Equal(t, []httplimit.Check{httplimit.CheckForwarded, httplimit.CheckOneKey}, w.told)
+}
+
+func TestWiring_ChargedTwice(t *testing.T) {
+	var w warnings
+	l := weir.Must(weir.New(roomy))
+	m := httplimit.Middleware{Limiter: l, Key: one, Warn: w.warn}
+	type user struct{}
+	addUser := func(next http.Handler) http.Handler { // makes another request, with the same header
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(rw, r.WithContext(context.WithValue(r.Context(), user{}, "alice")))
+		})
+	}
+	h := m.Wrap(addUser(m.Wrap(ok)))
+	for range 3 {
+		serve(h, request())
+	}
+	assert.Equal(t, []httplimit.Check{httplimit.CheckChargedTwice}, w.told)
+
+	m.Warn = noWarning(t)
+	other := m
+	other.Limiter = weir.Must(weir.New(roomy))
+	mux := http.NewServeMux()
+	mux.Handle("/a", m.Wrap(other.Wrap(ok)))
+	mux.Handle("/b", m.Wrap(ok))
+	for i := range 100 {
+		serve(mux, httptest.NewRequest("GET", []string{"/a", "/b"}[i%2], nil))
+	}
+	twoKeys := []httplimit.Limit{{Name: "from", Limiter: l, Key: one}, {Name: "to", Limiter: l, Key: httplimit.RemoteIP}}
+	h = httplimit.Middleware{Limits: twoKeys, Warn: noWarning(t)}.Wrap(ok)
+	serve(h, request())
+}
+
+func TestWiring_MaxWait(t *testing.T) {
+	for _, c := range []struct {
+		maxWait, writeTimeout time.Duration
+		want                  []httplimit.Check
+	}{
+		{time.Minute, time.Minute, []httplimit.Check{httplimit.CheckMaxWait}},
+		{time.Minute, time.Hour, nil},
+		{time.Minute, 0, nil},
+		{0, time.Minute, nil},
+	} {
+		var w warnings
+		h := httplimit.Middleware{Limiter: weir.Must(weir.New(roomy)), Key: one, MaxWait: c.maxWait, Warn: w.warn}.Wrap(ok)
+		s := httptest.NewUnstartedServer(h)
+		s.Config.WriteTimeout = c.writeTimeout
+		s.Start()
+		resp, err := s.Client().Get(s.URL)
+		require.NoError(t, err)
+		_ = resp.Body.Close()
+		s.Close()
+		assert.Equal(t, c.want, w.told, "%+v", c)
+	}
+}
+
+// Middlewares that are made for one request each are noticed when most of them are garbage. Those
+// that are used again are not.
+func TestWiring_LimiterPerRequest(t *testing.T) {
+	var w warnings
+	use := func(times int) {
+		h := httplimit.Middleware{Limiter: weir.Must(weir.New(roomy)), Key: one, Warn: w.warn}.Wrap(ok)
+		for range times {
+			serve(h, request())
+		}
+	}
+	for range 3 * 1100 {
+		use(2)
+	}
+	for deadline := time.Now().Add(time.Minute); !slices.Contains(w.told, httplimit.CheckLimiterPerRequest); {
+		require.True(t, time.Now().Before(deadline), "no warning")
+		for range 1100 {
+			use(1)
+		}
+		runtime.GC() // after which the counts are made, some time
+	}
+	for range 100 {
+		use(1)
+	}
+	assert.Len(t, w.told, 1)
+}
+
+// Once the first requests were looked at, a check costs no allocation, and hardly any time.
+func TestWiring_CostsNothingLater(t *testing.T) {
+	h := httplimit.Middleware{Limiter: weir.Must(weir.New(roomy)), Key: one}.Wrap(http.HandlerFunc(
+		func(http.ResponseWriter, *http.Request) {}))
+	w, r := &recorder{header: http.Header{}}, request()
+	for range 1001 {
+		h.ServeHTTP(w, r)
+	}
+	assert.Zero(t, kit.AllocsPerRun(1000, func() { h.ServeHTTP(w, r) }))
+}
+
+// Without a Warn, warnings go to the default logger of log/slog.
+func ExampleMiddleware_warn() {
+	limit := httplimit.Middleware{
+		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
+		Key:     httplimit.Pattern,
+		Warn:    func(check httplimit.Check, message string) { fmt.Printf("%s: %s\n", check, message) },
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /items/{id}", hello)
+	show(limit.Wrap(mux), httptest.NewRequest("GET", "/items/1", nil)) // it should be limit.Wrap(hello) in the mux
+	// Output:
+	// pattern: the key is Pattern, and the request has none: wrap the handlers in the http.ServeMux, not the mux
+	// 503
+}

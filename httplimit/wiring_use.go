@@ -1,0 +1,77 @@
+package httplimit
+
+import (
+	"net/http"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/weir-go/weir"
+)
+
+// charging are the requests that are being served, with the Limiters that have counted them, as far
+// as the checks look at them. It is one for the process, because an outer Middleware does not know
+// the inner one. A context would tell, but a new one would be a new request, and what handlers
+// further in note in the request would be lost to those further out.
+var charging sync.Map // from charge to nil
+
+// A charge identifies a request by its header, which copies of the request share.
+type charge struct {
+	header  unsafe.Pointer
+	limiter *weir.KeyedLimiter
+}
+
+// enter notes that the limits have counted a request, and warns if one of the Limiters has counted
+// it before. It returns a function that forgets the request.
+func (w *wiring) enter(r *http.Request, all []asked) (leave func()) {
+	header := reflect.ValueOf(r.Header).UnsafePointer()
+	var entered []charge
+	for i := range all {
+		k, ok := all[i].Limiter.(*weir.KeyedLimiter)
+		if !ok || header == nil {
+			continue
+		}
+		c := charge{header, k}
+		if _, before := charging.LoadOrStore(c, nil); !before {
+			entered = append(entered, c)
+		} else if !slices.Contains(entered, c) { // two Limits of one Middleware may have one Limiter
+			w.tell(CheckChargedTwice, "two Middlewares charge one Limiter for a request: give each its own Limiter, or remove one")
+		}
+	}
+	return func() {
+		for _, c := range entered {
+			charging.Delete(c)
+		}
+	}
+}
+
+// uses counts the Middlewares that are garbage, by the requests that each has seen. One that is made
+// in a handler sees one request.
+var uses struct{ once, more atomic.Int32 }
+
+// manyUses is the number of Middlewares after which the counts begin anew.
+const manyUses = 1000
+
+// countUses counts the uses of l when it is garbage. It warns if nine in ten of those before had one
+// use.
+func (w *wiring) countUses(l *limited) {
+	if once, more := uses.once.Load(), uses.more.Load(); once+more >= manyUses {
+		uses.once.Store(0)
+		uses.more.Store(0)
+		if more < once/9 {
+			w.tell(CheckLimiterPerRequest, "%d of %d Middlewares were used for one request and then dropped: "+
+				"make each once, when the program starts", once, once+more)
+		}
+	}
+	runtime.AddCleanup(l, func(seen *atomic.Int32) {
+		switch n := seen.Load(); {
+		case n == 1:
+			uses.once.Add(1)
+		case n > 1:
+			uses.more.Add(1)
+		}
+	}, w.seen)
+}
