@@ -6,5 +6,6 @@ import "github.com/urfave/cli/v3"
 func commands() []*cli.Command {
 	return []*cli.Command{
 		explainCommand(),
+		playCommand(),
 	}
 }

@@ -26,6 +26,11 @@ func (e *TextError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of [weir.ParsePolicy].
 func (e *TextError) Unwrap() error { return e.Err }
 
+// Default returns a Scenario without lanes: what a text describes that leaves all else out.
+func Default() Scenario {
+	return Scenario{Span: 20 * time.Second, Rates: []int64{20_000}, Measure: time.Second}
+}
+
 // TextErrors returns the faults of policies that err wraps.
 func TextErrors(err error) (faults []*TextError) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -56,7 +61,7 @@ func TextErrors(err error) (faults []*TextError) {
 //
 // An error of a policy is a [*TextError].
 func Parse(query string) (Scenario, error) {
-	s := Scenario{Span: 20 * time.Second, Rates: []int64{20_000}, Measure: time.Second}
+	s := Default()
 	fields, err := parseQuery(query)
 	if err != nil {
 		return s, err

@@ -24,13 +24,17 @@ type page struct {
 	scenario sim.Scenario
 	run      *sim.Run
 	sent     []int // the records of each lane that the page has
+	loads    int   // how often a scenario was loaded
 }
 
 func main() {
 	p := new(page)
 	var experiments []any
 	for _, e := range sim.Experiments {
-		experiments = append(experiments, map[string]any{"id": e.ID, "title": e.Title, "text": e.Text, "query": e.Query})
+		s, _ := sim.Parse(e.Query) // a test parses them all
+		experiments = append(experiments, map[string]any{
+			"id": e.ID, "title": e.Title, "text": e.Text, "query": e.Query, "canonical": s.Query(),
+		})
 	}
 	js.Global().Set("weirPlay", map[string]any{
 		"experiments": experiments,
@@ -79,14 +83,18 @@ func (p *page) load(args []js.Value) (any, error) {
 		return map[string]any{"error": err.Error(), "faults": faults}, nil
 	}
 	p.scenario, p.run, p.sent = s, run, make([]int, len(s.Lanes))
-	return scenario(&s), nil
+	p.loads++
+	shown := scenario(&s)
+	shown["load"] = p.loads
+	return shown, nil
 }
 
 // advance simulates until an instant, and returns for each lane what is new until the end of what
-// is simulated, and the figures at that instant.
+// is simulated, and the figures at that instant. The page says which scenario it means, by its load.
+// It gets null if another has been loaded since.
 func (p *page) advance(args []js.Value) (any, error) {
-	if p.run == nil {
-		return nil, fmt.Errorf("no scenario is loaded")
+	if p.run == nil || args[1].Int() != p.loads {
+		return nil, nil
 	}
 	at := time.Duration(args[0].Float())
 	if err := p.run.Advance(at); err != nil {

@@ -32,7 +32,7 @@ func scenario(s *sim.Scenario) map[string]any {
 		outages = append(outages, map[string]any{"from": float64(o.From), "to": float64(o.To)})
 	}
 	return map[string]any{
-		"query": s.Query(), "span": float64(s.Span), "measure": float64(s.Measure), "measureText": sim.FormatDuration(s.Measure),
+		"query": s.Query(), "span": float64(s.Span), "spanText": sim.FormatDuration(s.Span), "measure": float64(s.Measure), "measureText": sim.FormatDuration(s.Measure),
 		"clients": s.Clients.String(), "poisson": s.Poisson,
 		"lanes": lanes, "rates": rates, "bursts": bursts, "outages": outages,
 	}

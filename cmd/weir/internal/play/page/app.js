@@ -1,0 +1,265 @@
+// The page: what is typed and drawn makes a scenario; the library simulates it; the views show it.
+
+import { theme } from "./chart.js";
+import { LaneView, element } from "./lane.js";
+import { PRESETS, duration, fromModel, seconds, toQuery } from "./scenario.js";
+import { TrafficView } from "./traffic.js";
+
+const $ = (id) => document.getElementById(id);
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+export class App {
+  constructor(weir) {
+    this.weir = weir;
+    this.colors = theme();
+    this.head = 0; // the time that is shown, in nanoseconds
+    this.span = 1;
+    this.playing = false;
+    this.lanes = [];
+    this.dirty = false; // the scenario has changed since it was loaded
+    this.traffic = new TrafficView(this);
+    this.buttons();
+    this.keys();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.colors = theme();
+      this.draw();
+    });
+    new ResizeObserver(() => this.draw()).observe($("stage"));
+    addEventListener("hashchange", () => { if (location.hash.slice(1) !== this.query) this.open(location.hash.slice(1), false); });
+  }
+
+  buttons() {
+    for (const e of this.weir.experiments) {
+      const b = element("button", { type: "button", textContent: e.title, onclick: () => this.open(e.query, !calm.matches) });
+      b.dataset.id = e.id;
+      $("experiments").append(b);
+    }
+    for (const [name, text] of PRESETS) {
+      $("presets").append(element("button", { type: "button", textContent: name, title: text, onclick: () => this.addLane(text) }));
+    }
+    $("play").onclick = () => this.play(!this.playing);
+    $("step").onclick = () => this.step();
+    $("burst").onclick = () => this.burst();
+    $("scrub").oninput = () => { this.play(false); this.show(($("scrub").value / 1000) * this.span); };
+    $("outage").onclick = () => this.edit((s) => {
+      const at = this.place(), from = Math.min(at, this.span * 0.95);
+      s.outages.push({ from: round(from, this.span), to: round(from + this.span / 20, this.span) });
+    });
+    $("rate").oninput = () => this.edit((s) => { const r = $("rate").valueAsNumber; if (r >= 0) s.rates = [r]; });
+    $("poisson").onchange = () => this.edit((s) => (s.poisson = $("poisson").value !== ""));
+    $("clients").onchange = () => this.edit((s) => (s.clients = $("clients").value));
+    $("span").oninput = () => this.edit((s) => (s.span = $("span").value));
+    $("measure").oninput = () => this.edit((s) => (s.measure = $("measure").value));
+    $("link").onclick = (e) => this.copy(location.href, e.target);
+    $("closeDetail").onclick = () => $("detail").classList.remove("open");
+  }
+
+  keys() {
+    addEventListener("keydown", (e) => {
+      if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, button, a")) return;
+      if (e.key === " ") this.play(!this.playing);
+      else if (e.key === ".") this.step();
+      else if (e.key === "b") this.burst();
+      else if (e.key === "Home") this.show(0);
+      else if (e.key === "End") this.show(this.span);
+      else if (e.key === "Escape") $("detail").classList.remove("open");
+      else return;
+      e.preventDefault();
+    });
+  }
+
+  /** Opens a scenario, and plays it from the start, or shows it as a whole. */
+  async open(query, play) {
+    const model = await this.weir.load(query);
+    if (model.error) {
+      $("fault").textContent = "This link cannot be shown: " + model.error;
+      if (!this.state) await this.open(this.weir.experiments[0].query, false);
+      $("fault").textContent = "This link cannot be shown: " + model.error;
+      return;
+    }
+    this.state = fromModel(model);
+    await this.accept(model);
+    await this.show(play ? 0 : this.span);
+    this.play(play);
+  }
+
+  /** Changes the state, and simulates it anew. Several changes in a row are simulated once. */
+  edit(change) {
+    change(this.state);
+    if (this.dirty) return;
+    this.dirty = true;
+    requestAnimationFrame(async () => {
+      this.dirty = false;
+      const model = await this.weir.load(toQuery(this.state));
+      if (this.dirty) return;
+      if (!model.error) {
+        const share = this.head >= this.span ? 1 : 0;
+        await this.accept(model);
+        await this.show(share ? this.span : Math.min(this.head, this.span));
+        return;
+      }
+      for (const lane of this.lanes) lane.showFaults(model.faults);
+      $("fault").textContent = model.faults.length ? "" : model.error;
+    });
+  }
+
+  /** Shows a scenario that the library has loaded. */
+  async accept(model) {
+    this.model = model;
+    this.span = model.span;
+    this.query = model.query;
+    history.replaceState(null, "", "#" + model.query);
+    $("fault").textContent = "";
+    const { lanes } = this.state;
+    if (this.lanes.length !== lanes.length) {
+      this.lanes = lanes.map((_, i) => new LaneView(this, i));
+      $("lanes").replaceChildren(...this.lanes.map((l) => l.node));
+    }
+    this.lanes.forEach((l, i) => {
+      l.show(lanes[i], model.lanes[i], model.span);
+      l.remove.disabled = lanes.length === 1;
+    });
+    for (const b of $("presets").children) b.disabled = lanes.length === 6;
+    const put = (input, text) => { if (document.activeElement !== input) input.value = text; };
+    put($("span"), this.state.span);
+    put($("measure"), this.state.measure);
+    put($("rate"), new Set(this.state.rates).size === 1 ? this.state.rates[0] : "");
+    $("poisson").value = this.state.poisson ? "poisson" : "";
+    $("clients").value = this.state.clients;
+    this.chips();
+    const experiment = this.weir.experiments.find((e) => e.canonical === model.query);
+    for (const b of $("experiments").children) b.setAttribute("aria-pressed", String(b.dataset.id === experiment?.id));
+    if (experiment) $("lesson").textContent = experiment.text;
+  }
+
+  /** The bursts and outages, each with a button that removes it. */
+  chips() {
+    const chip = (text, list, i) =>
+      element("button", { type: "button", textContent: text + " ×", ariaLabel: "Remove " + text, onclick: () => this.edit((s) => s[list].splice(i, 1)) });
+    $("chips").replaceChildren(
+      ...this.state.bursts.map((b, i) => chip(`+${b.n} at ${seconds(b.at)}`, "bursts", i)),
+      ...this.state.outages.map((o, i) => chip(`outage ${seconds(o.from)} to ${seconds(o.to)}`, "outages", i)),
+    );
+  }
+
+  /** Shows an instant. */
+  async show(time) {
+    this.head = time;
+    const lanes = this.lanes, figures = await this.weir.advance(Math.round(time), this.model.load);
+    if (!figures) return; // another scenario was loaded meanwhile
+    figures.forEach((f, i) => {
+      lanes[i].records.append(f.records);
+      lanes[i].showFigures(f, this.state.measure, this.state.clients);
+    });
+    $("scrub").value = String((time / this.span) * 1000);
+    $("scrub").setAttribute("aria-valuetext", seconds(time));
+    $("clock").textContent = `${seconds(time)} / ${seconds(this.span)}`;
+    this.draw();
+    document.body.dataset.shown = String(Math.round(time)); // for tests: all of this is on the page
+  }
+
+  draw() {
+    if (!this.state) return;
+    this.traffic.draw(this.head, this.colors);
+    const scales = this.lanes.map((l) => l.plot.prepare(this.head)); // all lanes have one scale
+    const up = Math.min(...scales.map((s) => s[0])), down = Math.min(...scales.map((s) => s[1]));
+    this.lanes.forEach((l) => l.plot.draw(this.head, up, down, l.model.limit, l.changeAt(), this.colors));
+  }
+
+  play(on) {
+    this.playing = on;
+    $("play").textContent = on ? "Pause" : "Play";
+    if (!on) return;
+    if (this.head >= this.span) this.head = 0;
+    const real = Math.min(Math.max(this.span / 1e6, 6000), 20000); // milliseconds for the whole span
+    const run = (this.running = {});
+    let before = performance.now(), pause = 0;
+    const frame = async (now) => {
+      if (!this.playing || this.running !== run) return;
+      if (!calm.matches || now - pause >= 500) { // without motion, a picture each half second
+        pause = now;
+        const to = Math.min(this.head + (Math.min(now - before, calm.matches ? 1000 : 100) / real) * this.span, this.span);
+        before = now;
+        await this.show(to);
+        if (to >= this.span) return this.play(false);
+      }
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  }
+
+  /** Goes on to the next answer of any lane. */
+  async step() {
+    this.play(false);
+    const from = this.head >= this.span ? -1 : this.head;
+    await this.show(this.span);
+    const next = this.lanes.map((l) => {
+      const i = l.plot.next(l.records.until(from) - 1, 1);
+      return i < 0 ? this.span : l.records.at(i);
+    });
+    await this.show(Math.min(...next));
+  }
+
+  /** Where a burst or an outage goes: at the time that is shown, or in the middle if that is the end. */
+  place() { return this.head < this.span ? this.head : this.span / 2; }
+
+  burst() {
+    const n = Math.min(Math.max(Math.round($("burstSize").valueAsNumber || 20), 1), 5000);
+    this.edit((s) => s.bursts.push({ at: round(this.place(), this.span), n }));
+  }
+
+  addLane(text) {
+    this.edit((s) => s.lanes.push({ text, then: null, at: "" }));
+  }
+
+  removeLane(i) {
+    this.edit((s) => s.lanes.splice(i, 1));
+  }
+
+  /** Lets a policy change at the time that is shown, at first to one of half the limit. */
+  addChange(i) {
+    this.edit((s) => {
+      const l = s.lanes[i];
+      l.at = duration(round(this.place(), this.span));
+      l.then = l.text.replace(/\d+(?=\/)/, (n) => String(Math.max(Math.floor(n / 2), 1)));
+    });
+  }
+
+  async describe(view, i) {
+    for (const l of this.lanes) if (l !== view) l.plot.selected = -1;
+    this.draw();
+    const d = await this.weir.describe(view.index, i);
+    $("what").textContent = `Policy ${view.index + 1}. ${d.what}`;
+    $("fields").replaceChildren(...d.fields.map(([name, value, words]) =>
+      element("tr", {}, element("th", { scope: "row", textContent: name }),
+        element("td", { className: "value" }, value, element("span", { className: "meaning", textContent: words })))));
+    $("headers").textContent = d.headers;
+    $("headers").hidden = !d.headers;
+    $("detail").classList.add("open");
+    view.announce(d.what);
+  }
+
+  async copy(text, button) {
+    await navigator.clipboard.writeText(text);
+    const label = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = label), 1200);
+  }
+}
+
+/** Rounds an instant, so that links stay short. */
+const round = (t, span) => Math.round(t / (span / 1000)) * (span / 1000);
+
+document.addEventListener("weir", async () => {
+  const app = new App(globalThis.weirPlay);
+  $("loading").hidden = true;
+  $("main").hidden = false;
+  const linked = location.hash.slice(1);
+  await app.open(linked || app.weir.experiments[0].query, false);
+}, { once: true });
+
+const go = new Go();
+WebAssembly.instantiateStreaming(fetch("weir.wasm"), go.importObject).then(
+  ({ instance }) => go.run(instance),
+  (error) => ($("loading").textContent = "weir could not be loaded: " + error),
+);

@@ -1,0 +1,148 @@
+package play
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/cmd/weir/internal/explain"
+	"github.com/weir-go/weir/cmd/weir/internal/sim"
+)
+
+// The Tab key reaches everything that can be used, and keys alone do what a mouse does.
+func testKeyboard(t *testing.T, b *browser) {
+	b.follow("p=10/1s&p=fixed-window+10/1s~5s~5/1s&r=15&t=10s")
+	b.showsAt(10 * time.Second)
+	var all int
+	b.js(&all, `(() => {
+		window.reached = new Set();
+		document.addEventListener("focusin", (e) => reached.add(e.target));
+		window.usable = [...document.querySelectorAll("a, button, input, select, canvas")].filter((e) => !e.disabled && e.checkVisibility());
+		return usable.length;
+	})()`)
+	for range all + 2 {
+		b.press("Tab", 0)
+	}
+	var missed, unnamed []string
+	b.js(&missed, `usable.filter((e) => !reached.has(e)).map((e) => e.outerHTML.slice(0, 80))`)
+	assert.Empty(t, missed)
+	b.js(&unnamed, `usable.filter((e) => !(e.ariaLabel || e.textContent || (e.labels && e.labels.length))).map((e) => e.outerHTML.slice(0, 80))`)
+	assert.Empty(t, unnamed, "elements that a screen reader cannot name")
+
+	b.js(nil, `document.querySelector(".lane canvas").focus()`)
+	b.press("ArrowRight", 0)
+	b.until(`document.querySelector(".lane canvas").getAttribute("aria-valuetext") === "Granted at 0s."`)
+	b.press("ArrowRight", 0)
+	b.until(`document.getElementById("what").textContent.startsWith("Policy 1. Granted at 66.666667ms.")`)
+	b.js(nil, `document.getElementById("flow").focus()`)
+	b.press("ArrowUp", 0)
+	b.until(`location.hash.includes("r=16,15x59")`)
+	b.press("Home", 0)
+	b.showsAt(0)
+	b.press("End", 0)
+	b.showsAt(10 * time.Second)
+	b.press(" ", 0)
+	b.until(`document.getElementById("play").textContent === "Pause"`)
+	b.press(" ", 0)
+	b.until(`document.getElementById("play").textContent === "Play"`)
+	b.js(nil, `document.querySelector("#presets button").focus()`)
+	b.press("Enter", 0)
+	b.until(`document.querySelectorAll(".lane").length === 3`)
+}
+
+// Pointing at an answer tells all of it: what the library says of the same record.
+func testEveryAnswer(t *testing.T, b *browser) {
+	query := "p=all(10/1s,+sliding-log+20/5s)&p=leaky-bucket+10/1s&r=15&b=3s:30&c=obey&t=10s"
+	b.follow(query)
+	s, err := sim.Parse(query)
+	require.NoError(t, err)
+	r, err := sim.New(s)
+	require.NoError(t, err)
+	require.NoError(t, r.Advance(s.Span))
+	b.js(nil, `document.querySelector(".lane canvas").focus()`)
+	seen := map[sim.Kind]bool{}
+	for i := range r.Records(0) {
+		rec := &r.Records(0)[i]
+		if rec.Kind == sim.Look {
+			continue
+		}
+		if len(seen) == 2 {
+			break
+		}
+		seen[rec.Kind] = true
+		b.press("ArrowRight", 0)
+		what, lines := sim.Describe(s.Lanes[0].Policy, rec)
+		b.until(`document.getElementById("what").textContent === %s`, quoted("Policy 1. "+what))
+		var rows [][]string
+		b.js(&rows, `[...document.querySelectorAll("#fields tr")].map((r) => [r.cells[0].textContent, r.cells[1].firstChild.textContent, r.cells[1].lastChild.textContent])`)
+		var want [][]string
+		for _, l := range lines {
+			want = append(want, []string{l.Field, l.Value, l.Words})
+		}
+		assert.Equal(t, want, rows)
+		var headers string
+		b.js(&headers, `document.getElementById("headers").textContent`)
+		assert.Equal(t, sim.Headers(s.Lanes[0].Policy, rec.Result), headers)
+	}
+	assert.Len(t, seen, 2, "grants and denials")
+	b.mouse("mouseMoved", ".lane:nth-child(2) canvas", 0.5, 0.25)
+	b.until(`document.getElementById("what").textContent.startsWith("Policy 2. Granted at ")`)
+}
+
+// The buttons copy the policy as Go, as text and as JSON, and the link.
+func testCopies(t *testing.T, b *browser) {
+	b.follow("p=token-bucket+10/1m+burst=3&r=1")
+	b.js(nil, `(() => { window.copied = []; navigator.clipboard.writeText = async (s) => { copied.push(s); }; })()`)
+	b.js(nil, `document.querySelectorAll(".lane .tools button").forEach((e) => { if (e.title.startsWith("Copy")) e.click(); })`)
+	b.js(nil, `document.getElementById("link").click()`)
+	var copied []string
+	b.js(&copied, `copied`)
+	s, err := sim.Parse("p=token-bucket+10/1m+burst=3")
+	require.NoError(t, err)
+	var href string
+	b.js(&href, `location.href`)
+	assert.Equal(t, []string{
+		"limiter := weir.Must(weir.New(" + explain.Code(s.Lanes[0].Policy) + "))",
+		"token-bucket 10/1m burst=3",
+		`{"limit":"token-bucket 10/1m burst=3"}`,
+		href,
+	}, copied)
+	b.js(nil, `(() => { const e = [...document.querySelectorAll(".lane .tools button")]; e.find((x) => x.textContent === "Change in use").click(); })()`)
+	b.until(`location.hash.includes("~10s~token-bucket+5/1m+burst=3")`)
+	b.js(nil, `(() => { const e = [...document.querySelectorAll(".then button")]; e.find((x) => x.textContent === "No change").click(); })()`)
+	b.until(`!location.hash.includes("~")`)
+}
+
+// On a phone nothing is wider than the screen.
+func testSmallScreen(t *testing.T, b *browser) {
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": true}, nil)
+	defer b.call("Emulation.clearDeviceMetricsOverride", nil, nil)
+	for _, e := range sim.Experiments {
+		b.follow(e.Query)
+		var width int
+		b.js(&width, `document.documentElement.scrollWidth`)
+		assert.LessOrEqual(t, width, 390, e.ID)
+	}
+}
+
+// The frame rate with four lanes at 2,000 requests a second each, in a browser that draws in
+// software.
+func BenchmarkFrames(bench *testing.B) {
+	b := open(bench)
+	lanes := strings.Repeat("p=1000/1s&p=sliding-window+1000/1s&", 2)
+	for bench.Loop() {
+		b.visit(lanes + "r=2000&t=6s")
+		var perSecond float64
+		b.js(&perSecond, `new Promise((ok) => {
+			let n = 0;
+			const start = performance.now();
+			document.getElementById("play").click();
+			const count = (now) => { n++; now - start < 5000 ? requestAnimationFrame(count) : ok(n * 1000 / (now - start)); };
+			requestAnimationFrame(count);
+		})`)
+		bench.ReportMetric(perSecond, "frames/s")
+	}
+}

@@ -1,0 +1,118 @@
+// Package play is the playground: one page, which runs weir itself in the browser as WebAssembly. It
+// builds the page, and serves it or writes it as static files.
+package play
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+)
+
+//go:embed page
+var page embed.FS
+
+// A Site is the files of the page, by name. It is immutable, and safe for concurrent use.
+type Site struct{ files map[string][]byte }
+
+// NewSite builds the page. It needs the go command, and the source of weir. The first time takes a
+// minute, because the standard library is compiled for the browser. Later it takes a second.
+func NewSite(ctx context.Context) (*Site, error) {
+	s := &Site{files: make(map[string][]byte)}
+	entries, err := page.ReadDir("page")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if s.files[e.Name()], err = fs.ReadFile(page, "page/"+e.Name()); err != nil {
+			return nil, err
+		}
+	}
+	s.files["weir.wasm"], s.files["wasm_exec.js"], err = program(ctx)
+	return s, err
+}
+
+// Write writes the page into a directory, which it makes if it is not there. Any web server can
+// serve the files. The server should compress weir.wasm.
+func (s *Site) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, content := range s.files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policy is the Content-Security-Policy: the page loads its own files and nothing else. The page
+// says the same of itself, for servers that do not.
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; " +
+	"img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".wasm": "application/wasm",
+}
+
+// Handler serves the page to requests for the given host, and for names of this machine. It refuses
+// other hosts: a foreign page could otherwise read this one through a name that it points here.
+func (s *Site) Handler(host string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !allowedHost(r.Host, host) {
+			http.Error(w, fmt.Sprintf("the host is %q, must be %s or localhost", r.Host, host), http.StatusMisdirectedRequest)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "the method must be GET", http.StatusMethodNotAllowed)
+			return
+		}
+		name := r.URL.Path[1:]
+		if name == "" {
+			name = "index.html"
+		}
+		content, ok := s.files[name]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Type", contentTypes[filepath.Ext(name)])
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-cache")
+		if r.Method == http.MethodGet {
+			_, _ = w.Write(content) // an error means that the browser has gone
+		}
+	})
+}
+
+// allowedHost reports whether the Host of a request is that of the listener, or of this machine.
+func allowedHost(got, listens string) bool {
+	name, _, err := net.SplitHostPort(got)
+	if err != nil {
+		name = got
+	}
+	if name == "localhost" || name == listens {
+		return true
+	}
+	ip := net.ParseIP(trimBrackets(name))
+	return ip != nil && ip.IsLoopback()
+}
+
+func trimBrackets(host string) string {
+	if len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']' {
+		return host[1 : len(host)-1]
+	}
+	return host
+}

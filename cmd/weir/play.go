@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/weir-go/weir/cmd/weir/internal/explain"
+	"github.com/weir-go/weir/cmd/weir/internal/play"
+	"github.com/weir-go/weir/cmd/weir/internal/sim"
+)
+
+func playCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "play",
+		Usage:     "try policies side by side, in the browser",
+		ArgsUsage: "[POLICY …]",
+		Description: "It serves one page, which runs weir itself as WebAssembly. Each POLICY is a lane, such as\n" +
+			"10/1s or 'fixed-window 10/1s'. It needs the go command, and runs in a clone of weir.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8429", Usage: "serve at this `ADDRESS`; port 0 is any free one"},
+			&cli.StringFlag{Name: "build", Usage: "write the page as static files into `DIR`, and serve nothing"},
+		},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			query, err := playQuery(c.Args().Slice())
+			if err != nil {
+				return usageError{err}
+			}
+			site, err := play.NewSite(ctx)
+			if err != nil {
+				return err
+			}
+			if dir := c.String("build"); dir != "" {
+				if err := site.Write(dir); err != nil {
+					return err
+				}
+				fmt.Fprintf(c.Root().Writer, "The page is in %s. Serve it as static files, with compression.\n", dir)
+				return nil
+			}
+			return site.Serve(ctx, c.String("addr"), query, c.Root().Writer)
+		},
+	}
+}
+
+// playQuery returns the link of a scenario with a lane for each policy, or "" if there is none.
+func playQuery(policies []string) (string, error) {
+	if len(policies) == 0 {
+		return "", nil
+	}
+	s := sim.Default()
+	for _, text := range policies {
+		p, err := explain.Parse(text)
+		if err != nil {
+			return "", err
+		}
+		s.Lanes = append(s.Lanes, sim.Lane{Policy: p})
+	}
+	if _, err := sim.New(s); err != nil {
+		return "", err
+	}
+	return s.Query(), nil
+}
