@@ -1,7 +1,9 @@
-// Command weir explains policies, and tries them on the log of a server.
+// Command weir explains policies, tries them on the log of a server, and shows them side by side in
+// the browser.
 //
 //	weir explain 'all(5/1s, 60/1m)'
 //	weir replay 100/1m access.log
+//	weir play 10/1s 'fixed-window 10/1s'
 //
 // Flags may stand anywhere, with one dash or with two. The exit status is 0 if all went well, 1 for
 // a failure, and 2 for a mistake in the command line.
