@@ -2,7 +2,7 @@ package explain
 
 import (
 	"math"
-	"math/big"
+	"math/bits"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -62,9 +62,13 @@ func Most(p weir.Policy, span time.Duration) int {
 // parts is span * limit / per, rounded up: how many instants fit in the span that are per/limit
 // apart.
 func parts(span time.Duration, limit int, per time.Duration) int {
-	n := new(big.Int).Mul(big.NewInt(int64(span)), big.NewInt(int64(limit)))
-	n.Add(n, big.NewInt(int64(per-1)))
-	return toInt(n.Div(n, big.NewInt(int64(per))))
+	hi, lo := bits.Mul64(uint64(span), uint64(limit))
+	lo, carry := bits.Add64(lo, uint64(per-1), 0)
+	if hi += carry; hi >= uint64(per) {
+		return math.MaxInt
+	}
+	n, _ := bits.Div64(hi, lo, uint64(per))
+	return toInt(n)
 }
 
 // touched returns the largest number of windows of length per that a span has instants of.
@@ -72,7 +76,7 @@ func touched(span, per time.Duration) int {
 	if span == 1 {
 		return 1
 	}
-	return sum(toInt(big.NewInt(int64((span-2)/per))), 2)
+	return sum(toInt(uint64((span-2)/per)), 2)
 }
 
 // sliding: the worst client takes Limit right before the end of a sub-window. While that counts in
@@ -83,7 +87,7 @@ func sliding(p weir.SlidingWindow, span time.Duration) int {
 	whole, rest := span/p.Per, span%p.Per
 	sub := p.Per / time.Duration(buckets)
 	room := max(rest-2-(p.Per-sub), 0) // of the span, in that sub-window: at both ends an instant is lost
-	return sum(product(p.Limit, sum(toInt(big.NewInt(int64(whole))), 1)), parts(room, p.Limit, sub))
+	return sum(product(p.Limit, sum(toInt(uint64(whole)), 1)), parts(room, p.Limit, sub))
 }
 
 // sum and product are never above math.MaxInt. They require that no number is negative.
@@ -95,12 +99,11 @@ func sum(a, b int) int {
 }
 
 func product(a, b int) int {
-	return toInt(new(big.Int).Mul(big.NewInt(int64(a)), big.NewInt(int64(b))))
-}
-
-func toInt(n *big.Int) int {
-	if !n.IsInt64() || n.Int64() > math.MaxInt {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi > 0 {
 		return math.MaxInt
 	}
-	return int(n.Int64())
+	return toInt(lo)
 }
+
+func toInt(n uint64) int { return int(min(n, math.MaxInt)) }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A browser loads at most 1.3 MB, compressed as web servers do.
+// A browser loads at most 1.3 MiB, compressed as web servers do.
 func TestWeight(t *testing.T) {
 	site, err := NewSite(t.Context())
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestWeight(t *testing.T) {
 		t.Logf("%s: %d bytes", name, b.Len())
 		total += b.Len()
 	}
-	assert.Less(t, total, 1_300_000)
+	assert.Less(t, total, 13<<20/10)
 }
 
 // Static files are those that the server serves.
