@@ -6,6 +6,7 @@ import "github.com/urfave/cli/v3"
 func commands() []*cli.Command {
 	return []*cli.Command{
 		explainCommand(),
+		replayCommand(),
 		playCommand(),
 	}
 }

@@ -17,7 +17,7 @@ func Code(p weir.Policy) string {
 		return literal(reflect.ValueOf(p))
 	}
 	name := "All"
-	if isTiers(p) {
+	if IsTiers(p) {
 		name = "Tiers"
 	}
 	var b strings.Builder

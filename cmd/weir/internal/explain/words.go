@@ -50,7 +50,7 @@ func Words(p weir.Policy) []string {
 		}
 	}
 	lines := []string{"A request is granted if each of these grants it. A denial costs none of them:"}
-	if isTiers(p) {
+	if IsTiers(p) {
 		lines = []string{"A request counts in the first of these that grants it:"}
 	}
 	for _, part := range weir.Components(p) {
@@ -79,8 +79,8 @@ func calendarWords(p weir.CalendarWindow) string {
 		events(p.Limit), p.Unit, zone, start)
 }
 
-// isTiers reports whether p is composed by [weir.Tiers], whose text is the only thing that tells.
-func isTiers(p weir.Policy) bool {
+// IsTiers reports whether p is composed by [weir.Tiers], whose text is the only thing that tells.
+func IsTiers(p weir.Policy) bool {
 	return weir.Components(p) != nil && strings.HasPrefix(fmt.Sprint(p), "tiers(")
 }
 

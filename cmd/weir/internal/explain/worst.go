@@ -53,7 +53,7 @@ func Most(p weir.Policy, span time.Duration) int {
 		n := Most(c, span)
 		least, all = min(least, n), sum(all, n)
 	}
-	if isTiers(p) {
+	if IsTiers(p) {
 		return all
 	}
 	return least

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxLine is the longest line that is read as one.
+const maxLine = 64 << 10
+
+var errLong = fmt.Errorf("longer than %d bytes", maxLine)
+
+// lines reads the lines of a log, which may be compressed by gzip.
+type lines struct {
+	r *bufio.Reader
+	n int // of the line that was read last, from 1
+}
+
+func newLines(r io.Reader) (*lines, error) {
+	b := bufio.NewReaderSize(r, maxLine)
+	if magic, _ := b.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return &lines{r: b}, nil
+	}
+	unzipped, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	return &lines{r: bufio.NewReaderSize(unzipped, maxLine)}, nil
+}
+
+// next returns the next line that is not empty, without its end. The line is valid until the next
+// call. errLong is for one line: its start is returned, and the next call goes on after it. Other
+// errors are io.EOF and those of reading, after which there are no more lines.
+func (l *lines) next() ([]byte, error) {
+	for {
+		l.n++
+		line, err := l.r.ReadSlice('\n')
+		switch {
+		case err == nil || errors.Is(err, io.EOF) && len(line) > 0:
+		case errors.Is(err, bufio.ErrBufferFull):
+			start := bytes.Clone(line[:256])
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = l.r.ReadSlice('\n')
+			}
+			if err != nil && !errors.Is(err, io.EOF) {
+				return nil, l.broken(err)
+			}
+			return start, errLong
+		case errors.Is(err, io.EOF):
+			l.n--
+			return nil, io.EOF
+		default:
+			return nil, l.broken(err)
+		}
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+// broken is the error of reading in the middle of a line.
+func (l *lines) broken(err error) error {
+	l.n--
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("after line %d: the file is cut off: %w", l.n, err)
+	}
+	return fmt.Errorf("after line %d: %w", l.n, err)
+}
+
+// head returns the lines that lie in the buffer, at most n of them. They are read again by next.
+func (l *lines) head(n int) [][]byte {
+	buffered, err := l.r.Peek(maxLine)
+	if err == nil { // the last line may go on after the buffer
+		buffered = buffered[:bytes.LastIndexByte(buffered, '\n')+1]
+	}
+	var head [][]byte
+	for line := range bytes.Lines(bytes.Clone(buffered)) {
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 && len(head) < n {
+			head = append(head, line)
+		}
+	}
+	return head
+}

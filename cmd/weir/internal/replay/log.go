@@ -1,0 +1,169 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/weir-go/weir/cmd/weir/internal/accesslog"
+)
+
+// A Log is a log to read, or a part of one: logs are merged by time.
+type Log struct {
+	Name string
+	Open func() (io.ReadCloser, error) // may be called again after Close; the bytes may be gzip
+}
+
+// A File says what was found in a log.
+type File struct {
+	Name   string `json:"name"`
+	Format string `json:"format"`
+	Lines  int    `json:"lines"` // that are not empty
+	Bad    int    `json:"bad"`   // of them, those that were not understood
+
+	FirstBad string `json:"first_bad,omitempty"` // the first of them, and what is wrong with it
+	Error    string `json:"error,omitempty"`     // that ended the log early
+}
+
+// headLines is how many lines are looked at to find the format of a log.
+const headLines = 100
+
+// reader is the stream of the events of a log, in the order of its lines.
+type reader struct {
+	File
+	run    *run
+	lines  *lines
+	parser accesslog.Parser
+	start  int64 // the earliest time of the first lines
+	err    error // of reading the log
+}
+
+// newReader reads the head of a log. Its error says that the log cannot be read at all.
+func newReader(name string, r io.Reader, run *run) (*reader, error) {
+	l, err := newLines(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	f := &reader{File: File{Name: name}, run: run, lines: l, start: math.MaxInt64}
+	head := l.head(headLines)
+	skip := 0
+	if run.Format == "" {
+		f.parser, skip, err = accesslog.Guess(head, accesslog.Options{Time: run.Time})
+	} else {
+		f.parser, skip, err = accesslog.New(run.Format, head, accesslog.Options{Time: run.Time})
+	}
+	switch {
+	case len(head) == 0: // nothing, or a line that is too long
+		if _, err := l.next(); errors.Is(err, io.EOF) {
+			return f, nil
+		}
+		return nil, fmt.Errorf("%s: line 1: %w", name, errLong)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w; its first line is %.200q", name, err, head[0])
+	}
+	for _, field := range append([]string{run.Key}, run.costField()...) {
+		if err := f.parser.Check(field); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := run.Where.check(f.parser); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	f.Format = f.parser.Format()
+	for _, line := range head[skip:] {
+		if stamp, err := f.parser.Parse(line); err == nil {
+			f.start = min(f.start, stamp.Nanos)
+		}
+	}
+	for range skip {
+		_, f.err = l.next()
+	}
+	return f, nil
+}
+
+// next implements stream. Lines that are not understood, or not selected, are counted and left out.
+func (f *reader) next() (event, bool) {
+	for f.parser != nil && f.err == nil && !f.run.stopped() {
+		line, err := f.lines.next()
+		switch {
+		case err == nil:
+			f.Lines++
+			e, selected, err := f.event(line)
+			if err != nil {
+				f.bad(line, err)
+			} else if selected {
+				return e, true
+			}
+		case errors.Is(err, errLong):
+			f.Lines++
+			f.bad(line, err)
+		default:
+			f.err = err
+		}
+	}
+	return event{}, false
+}
+
+// fault returns the error that ended the log early, or nil.
+func (f *reader) fault() error {
+	if f.err == nil || errors.Is(f.err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", f.Name, f.err)
+}
+
+func (f *reader) bad(line []byte, err error) {
+	if f.Bad++; f.Bad == 1 {
+		f.FirstBad = fmt.Sprintf("line %d: %v", f.lines.n, err)
+	}
+	if f.run.Bad != nil {
+		f.run.Bad(f.Name, f.lines.n, line, err)
+	}
+}
+
+// event reads a line. It reports whether the line is selected by Where.
+func (f *reader) event(line []byte) (e event, selected bool, err error) {
+	stamp, err := f.parser.Parse(line)
+	if err != nil {
+		return event{}, false, err
+	}
+	if !f.run.Where.holds(f.parser) {
+		f.run.report.Unselected++
+		return event{}, false, nil
+	}
+	e = event{at: stamp.Nanos, whole: stamp.Whole, cost: 1}
+	key := f.parser.Field(f.run.Key)
+	if key == nil {
+		return event{}, false, fmt.Errorf("no field %s for the key", f.run.Key)
+	}
+	if f.run.Key == "ip" {
+		key = address(key)
+	}
+	if f.run.Cost != "" {
+		if e.cost, err = cost(f.parser.Field(f.run.Cost)); err != nil {
+			return event{}, false, fmt.Errorf("field %s for the cost: %w", f.run.Cost, err)
+		}
+	}
+	if len(f.run.clients.keys) > math.MaxInt32 {
+		return event{}, false, errors.New("more than 2,147,483,647 clients")
+	}
+	e.client = f.run.clients.number(key)
+	return e, true, nil
+}
+
+// cost reads a number of events. A fraction counts as a whole. In a log, none is 0.
+func cost(field []byte) (int, error) {
+	if len(field) == 0 {
+		return 0, nil
+	}
+	if n, err := strconv.Atoi(string(field)); err == nil && n >= 0 {
+		return n, nil
+	}
+	x, err := strconv.ParseFloat(string(field), 64)
+	if err != nil || !(x >= 0 && x <= 1<<53) {
+		return 0, fmt.Errorf("is %.80q, must be a number of at least 0", field)
+	}
+	return int(math.Ceil(x)), nil
+}

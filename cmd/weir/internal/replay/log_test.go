@@ -1,0 +1,139 @@
+package replay
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
+)
+
+func TestFieldsThatAreNotThere(t *testing.T) {
+	log := textLog("a", `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 x`+"\n", `192.0.2.1 - ann [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 5`+"\n")
+	_, err := Run(t.Context(), Config{Key: "account"}, nil, []Log{log})
+	assert.ErrorContains(t, err, `a: field is "account", must be one of those of combined: extra1, request, ip, user,`)
+	_, err = Run(t.Context(), Config{Cost: "price"}, nil, []Log{log})
+	assert.ErrorContains(t, err, `field is "price"`)
+	w, err := ParseWhere("price=1")
+	require.NoError(t, err)
+	_, err = Run(t.Context(), Config{Where: w}, nil, []Log{log})
+	assert.ErrorContains(t, err, `field is "price"`)
+
+	var bad []string
+	note := func(file string, number int, _ []byte, err error) {
+		bad = append(bad, fmt.Sprintf("%s:%d: %v", file, number, err))
+	}
+	r := runOne(t, Config{Key: "user", Bad: note}, "1/1s", log)
+	assert.Equal(t, 1, r.Requests)
+	r = runOne(t, Config{Cost: "bytes", Bad: note}, "9/1s", log)
+	assert.Equal(t, 1, r.Requests)
+	assert.Equal(t, []string{"a:1: no field user for the key", `a:1: field bytes for the cost: is "x", must be a number of at least 0`}, bad)
+	assert.Equal(t, `line 1: field bytes for the cost: is "x", must be a number of at least 0`, r.Files[0].FirstBad)
+}
+
+func TestCost(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "0": 0, "7": 7, "0.5": 1, "1e3": 1000} {
+		n, err := cost([]byte(text))
+		require.NoError(t, err)
+		assert.Equal(t, want, n, text)
+	}
+	for _, text := range []string{"-1", "x", "NaN", "Inf", "1e30", "-0.5"} {
+		_, err := cost([]byte(text))
+		assert.Error(t, err, text)
+	}
+}
+
+func zipped(b []byte) []byte {
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	_, _ = w.Write(b)
+	_ = w.Close()
+	return z.Bytes()
+}
+
+// A gzip that was cut off, as of a log that is being rotated: all before the cut counts, and the
+// other logs do.
+func TestCutOffGzip(t *testing.T) {
+	log := madeLog(20_000, 100)
+	whole := zipped(log)
+	r := runOne(t, Config{}, "1/1s", logOf("a.gz", whole))
+	require.Equal(t, 20_000, r.Requests)
+
+	r, err := Run(t.Context(), Config{}, policies(t, "1/1s"), []Log{logOf("a.gz", whole[:len(whole)/2]), textLog("b", lineAt(1, "x"))})
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	got := r.Files[0].Lines
+	assert.ErrorContains(t, err, fmt.Sprintf("a.gz: after line %d: the file is cut off: unexpected EOF", got))
+	assert.Equal(t, err.Error(), r.Files[0].Error)
+	assert.Greater(t, got, 5000)
+	assert.Equal(t, got+1, r.Requests)
+	lines := bytes.SplitAfter(log, []byte("\n"))
+	assert.Equal(t, got, runOne(t, Config{}, "1/1s", logOf("a", bytes.Join(lines[:got], nil))).Requests)
+
+	_, err = Run(t.Context(), Config{}, nil, []Log{logOf("a.gz", whole[:5])})
+	assert.ErrorContains(t, err, "a.gz: gzip: unexpected EOF")
+	broken := slices.Clone(whole)
+	broken[len(broken)-6] ^= 1 // of the checksum
+	_, err = Run(t.Context(), Config{}, nil, []Log{logOf("a.gz", broken)})
+	assert.ErrorContains(t, err, "a.gz: after line 20000: gzip: invalid checksum")
+}
+
+// longLine is a reader of a line that never seems to end.
+type longLine struct{ left int64 }
+
+func (l *longLine) Read(b []byte) (int, error) {
+	if l.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(int64(len(b)), l.left)
+	for i := range b[:n] {
+		b[i] = 'x'
+	}
+	l.left -= n
+	return int(n), nil
+}
+
+// A line of gigabytes is one bad line, and takes no memory.
+func TestLongLine(t *testing.T) {
+	size := runs.Long(int64(10<<30), int64(100<<20))
+	log := Log{"a", func() (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(strings.NewReader(lineAt(1, "x")), &longLine{size}, strings.NewReader("\n"+lineAt(2, "x")+"garbage"))), nil
+	}}
+	var bad []string
+	var r *Report
+	allocated := testing.AllocsPerRun(1, func() {
+		bad = nil
+		r = runOne(t, Config{Bad: func(file string, number int, line []byte, err error) {
+			bad = append(bad, fmt.Sprintf("%s:%d: %v: %.3s", file, number, err, line))
+		}}, "1/1s", log)
+	})
+	assert.Less(t, allocated, 10_000.)
+	assert.Equal(t, []string{"a:2: longer than 65536 bytes: xxx", "a:4: not an object of JSON: gar"}, bad)
+	assert.Equal(t, 2, r.Requests)
+	assert.Equal(t, File{Name: "a", Format: "json", Lines: 4, Bad: 2, FirstBad: "line 2: longer than 65536 bytes"}, r.Files[0])
+
+	_, err := Run(t.Context(), Config{}, nil, []Log{{"a", func() (io.ReadCloser, error) { return io.NopCloser(&longLine{1 << 20}), nil }}})
+	assert.EqualError(t, err, "a: line 1: longer than 65536 bytes")
+}
+
+func TestLogsThatCannotBeRead(t *testing.T) {
+	_, err := Run(t.Context(), Config{}, nil, []Log{textLog("a", "garbage\n")})
+	assert.EqualError(t, err, `a: the format is not recognized, must be one of combined, alb, caddy, traefik, envoy, json, csv; its first line is "garbage"`)
+	_, err = Run(t.Context(), Config{Format: "xml"}, nil, []Log{textLog("a", "garbage\n")})
+	assert.ErrorContains(t, err, `a: format is "xml", must be one of`)
+	_, err = Run(t.Context(), Config{}, []weir.Policy{weir.TokenBucket{}}, nil)
+	assert.ErrorContains(t, err, "weir.TokenBucket.Limit is 0, must be at least 1")
+	gone := errors.New("gone")
+	_, err = Run(t.Context(), Config{}, nil, []Log{textLog("a"), {"b", func() (io.ReadCloser, error) { return nil, gone }}})
+	assert.ErrorIs(t, err, gone)
+	r := runOne(t, Config{}, "1/1s", textLog("empty"), textLog("a", lineAt(1, "x")))
+	assert.Equal(t, 1, r.Requests)
+}

@@ -1,0 +1,198 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/weir-go/weir"
+)
+
+// A Config says how to read logs.
+type Config struct {
+	Format string // one of [accesslog.Formats]; "" to find it out
+	Time   string // the field with the time, in JSON and CSV; "" for the usual names
+	Key    string // the field with the key; "ip" is the client's address
+	Cost   string // the field with the number of events of a request; "" counts each as one
+	Where  Where  // which requests count
+	Spread bool   // spread the requests of a second over it, if the log has whole seconds
+
+	// Bad, if not nil, is called for each line that is not understood. line is the start of one
+	// that is too long, and is valid during the call.
+	Bad func(file string, number int, line []byte, err error)
+
+	// Progress, if not nil, is called each few thousand requests.
+	Progress func(requests int)
+}
+
+// A run reads logs once.
+type run struct {
+	Config
+	ctx     context.Context
+	clients clients
+	report  Report
+	files   []*reader
+	closers []io.Closer
+}
+
+func (r *run) stopped() bool { return r.ctx.Err() != nil }
+
+func (r *run) costField() []string {
+	if r.Cost == "" {
+		return nil
+	}
+	return []string{r.Cost}
+}
+
+// Run asks each of the policies for each request of the logs, in the order of time.
+//
+// If ctx ends, Run returns the report of what it has read until then, with Stopped set. An error is
+// of a policy, or of a log. If a log ends with an error in the middle, such as a gzip that was cut
+// off, all before it and all other logs are in the report that Run returns with the error.
+func Run(ctx context.Context, c Config, policies []weir.Policy, logs []Log) (*Report, error) {
+	clock := &logClock{}
+	var limiters []*weir.KeyedLimiter
+	for _, p := range policies {
+		l, err := weir.New(p, weir.WithClock(clock))
+		if err != nil {
+			return nil, err
+		}
+		limiters = append(limiters, l)
+	}
+	r, err := newRun(ctx, c, logs)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+
+	tallies := make([]tally, len(policies))
+	over := newBars(1 + len(policies))
+	err = r.each(func(e event, now int64) error {
+		clock.set(now)
+		bar := over.at(now)
+		over.rows[0][bar]++
+		key := r.clients.keys[e.client]
+		for i, l := range limiters {
+			result, err := l.Take(context.Background(), key, e.cost)
+			if err != nil {
+				return err
+			}
+			if !result.Allowed {
+				over.rows[1+i][bar]++
+			}
+			tallies[i].count(e, now, result)
+		}
+		return nil
+	})
+	report := r.finish()
+	report.Over, report.Width = over.rows[0], over.width
+	report.Start = time.Unix(0, over.first*int64(over.width)).UTC()
+	for i, p := range policies {
+		v := tallies[i].verdict(fmt.Sprint(p), &r.clients)
+		v.Over = over.rows[1+i]
+		report.Policies = append(report.Policies, v)
+	}
+	return report, errors.Join(err, r.fault())
+}
+
+// newRun opens the logs.
+func newRun(ctx context.Context, c Config, logs []Log) (*run, error) {
+	r := &run{Config: c, ctx: ctx}
+	r.clients.numbers = map[string]uint32{}
+	if r.Key == "" {
+		r.Key = "ip"
+	}
+	for _, log := range logs {
+		opened, err := log.Open()
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+		r.closers = append(r.closers, opened)
+		file, err := newReader(log.Name, opened, r)
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+		r.files = append(r.files, file)
+	}
+	return r, nil
+}
+
+func (r *run) close() {
+	for _, c := range r.closers {
+		_ = c.Close() // was read only
+	}
+}
+
+// each calls do with the events of all logs in the order of time. now is the instant of the event,
+// or that of the one before, if that was later.
+func (r *run) each(do func(e event, now int64) error) error {
+	m := &merged{}
+	for _, f := range r.files {
+		m.from = append(m.from, head{stream: &ordered{from: f}, event: event{at: f.start}})
+	}
+	var events stream = m
+	if r.Spread {
+		events = &spread{from: m}
+	}
+	rep := &r.report
+	now := int64(0)
+	for {
+		e, ok := events.next()
+		if !ok || r.stopped() {
+			return nil
+		}
+		if e.at < now {
+			rep.Late++
+		}
+		now = max(now, e.at)
+		if rep.Requests == 0 {
+			rep.From = time.Unix(0, now).UTC()
+		}
+		rep.To = time.Unix(0, now).UTC()
+		rep.Requests++
+		r.clients.counts[e.client]++
+		if e.whole {
+			rep.Whole++
+		}
+		if err := do(e, now); err != nil {
+			return err
+		}
+		if r.Progress != nil && rep.Requests%4096 == 0 {
+			r.Progress(rep.Requests)
+		}
+	}
+}
+
+// finish returns the report without what policies did.
+func (r *run) finish() *Report {
+	rep := &r.report
+	rep.Key, rep.Spread, rep.Stopped = r.Key, r.Spread && rep.Whole > 0, r.stopped()
+	rep.Clients = len(r.clients.keys)
+	for _, f := range r.files {
+		if err := f.fault(); err != nil {
+			f.Error = err.Error()
+		}
+		rep.Files = append(rep.Files, f.File)
+	}
+	return rep
+}
+
+// fault returns what ended logs early.
+func (r *run) fault() error {
+	var errs []error
+	for _, f := range r.files {
+		errs = append(errs, f.fault())
+	}
+	return errors.Join(errs...)
+}
+
+// A logClock shows the time of the request that is decided.
+type logClock struct{ now time.Time }
+
+func (c *logClock) set(now int64)                        { c.now = time.Unix(0, now) }
+func (c *logClock) Now() time.Time                       { return c.now }
+func (c *logClock) After(time.Duration) <-chan time.Time { return nil } // nobody waits

@@ -1,0 +1,92 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/cmd/weir/internal/explain"
+)
+
+// Scaled returns p with another limit. The first number of p's text becomes limit. All others are
+// multiplied by as much and rounded, to at least 1: bursts and capacities, and the limits of other
+// components.
+func Scaled(p weir.Policy, limit int) (weir.Policy, error) {
+	first, err := firstLimit(p)
+	if err != nil {
+		return nil, err
+	}
+	return scale(p, func(n int) int {
+		if n == 0 {
+			return 0 // for the default
+		}
+		x := new(big.Int).Mul(big.NewInt(int64(n)), big.NewInt(int64(limit)))
+		x.Add(x, big.NewInt(int64(first/2)))
+		if x.Div(x, big.NewInt(int64(first))); !x.IsInt64() || x.Int64() > math.MaxInt {
+			return math.MaxInt
+		}
+		return max(int(x.Int64()), 1)
+	})
+}
+
+func firstLimit(p weir.Policy) (n int, err error) {
+	_, err = scale(p, func(limit int) int {
+		if n == 0 {
+			n = limit
+		}
+		return limit
+	})
+	if err == nil && n < 1 {
+		err = fmt.Errorf("policy %v has the limit %d, must be at least 1", p, n)
+	}
+	return n, err
+}
+
+// scale returns p with each number replaced, the limit first.
+func scale(p weir.Policy, by func(int) int) (weir.Policy, error) {
+	switch p := p.(type) {
+	case weir.TokenBucket:
+		return weir.TokenBucket{Limit: by(p.Limit), Per: p.Per, Burst: by(p.Burst)}, nil
+	case weir.LeakyBucket:
+		return weir.LeakyBucket{Limit: by(p.Limit), Per: p.Per, Capacity: by(p.Capacity)}, nil
+	case weir.FixedWindow:
+		p.Limit = by(p.Limit)
+		return p, nil
+	case weir.SlidingWindow:
+		p.Limit = by(p.Limit)
+		return p, nil
+	case weir.SlidingLog:
+		p.Limit = by(p.Limit)
+		return p, nil
+	case weir.CalendarWindow:
+		p.Limit = by(p.Limit)
+		return p, nil
+	case weir.SingleRateMarker:
+		c := p.Committed
+		p.Committed = weir.TokenBucket{Limit: by(c.Limit), Per: c.Per, Burst: by(c.Burst)}
+		p.Excess = by(p.Excess)
+		return p, nil
+	case weir.TwoRateMarker:
+		for _, b := range []*weir.TokenBucket{&p.Committed, &p.Peak} {
+			*b = weir.TokenBucket{Limit: by(b.Limit), Per: b.Per, Burst: by(b.Burst)}
+		}
+		return p, nil
+	}
+	components := weir.Components(p)
+	if components == nil {
+		return nil, fmt.Errorf("policy %v is of another package: its limit cannot be changed", p)
+	}
+	var parts []weir.Policy
+	for _, c := range components {
+		part, err := scale(c, by)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	if explain.IsTiers(p) {
+		return weir.Tiers(parts...), nil
+	}
+	return weir.All(parts...), nil
+}

@@ -1,0 +1,43 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestKeyCostAndWhere(t *testing.T) {
+	log := textLog("a", lineAt(1, "a"), lineAt(1, "b"), lineAt(2, "a"), lineAt(3, "c"))
+	r := runOne(t, Config{Key: "cost"}, "sliding-log 3/1h", log)
+	assert.Equal(t, 1, r.Clients)
+	assert.Equal(t, 1, r.Policies[0].Refused)
+	r = runOne(t, Config{Cost: "cost"}, "sliding-log 3/1h", log)
+	assert.Equal(t, 1, r.Policies[0].Refused, "2 and 2 are more than 3")
+
+	for where, left := range map[string]int{
+		"": 4, "ip=a": 2, "ip!=a": 2, "ip~^[ab]$": 3, "ip!~[ab]": 1, "ip=a and path~^/a": 2, "ip=a and path=/b": 0,
+		`ip="a"`: 2, "path='/a'  and ip~a": 2, "none=": 4, "none!=": 0,
+	} {
+		w, err := ParseWhere(where)
+		require.NoError(t, err)
+		r := runOne(t, Config{Where: w}, "1/1s", log)
+		assert.Equal(t, left, r.Requests, where)
+		assert.Equal(t, 4-left, r.Unselected, where)
+	}
+	for where, says := range map[string]string{
+		"ip":            `where is "ip", at "ip" must be field=value, field!=value, field~regexp or field!~regexp`,
+		"=a":            "must be field=value",
+		"ip a=b":        "must be field=value",
+		"ip!a":          "must be != or !~",
+		"ip!":           "must be != or !~",
+		"ip=a or ip=b":  `at "or ip=b" must be: and`,
+		"ip=a and ":     `at "and" must be: and`,
+		`ip="a`:         "is not closed",
+		"ip~(":          "missing closing )",
+		"ip=a and and ": "must be field=value",
+	} {
+		_, err := ParseWhere(where)
+		assert.ErrorContains(t, err, says, where)
+	}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/cmd/weir/internal/accesslog"
+	"github.com/weir-go/weir/cmd/weir/internal/explain"
+	"github.com/weir-go/weir/cmd/weir/internal/replay"
+)
+
+func replayCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "replay",
+		Usage:     "say what policies would have refused of the requests in a log",
+		ArgsUsage: "POLICY… [FILE…]",
+		Description: "Each POLICY has the text form that weir.ParsePolicy reads, such as 300/1m or\n" +
+			"'all(5/1s, 60/1m)'. Each FILE is the log of a web server, also compressed by gzip.\n" +
+			"Logs are merged by time. Without a FILE, or for -, it is the standard input.",
+		DisableSliceFlagSeparator: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "key", Value: "ip", Usage: "`FIELD` that tells clients apart; ip is the address"},
+			&cli.StringFlag{Name: "cost", Usage: "`FIELD` with the number of events that a request counts as"},
+			&cli.StringFlag{Name: "where", Usage: "count only requests for which `EXPR` holds, such as 'method=POST and path~^/login'"},
+			&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the log: " + strings.Join(accesslog.Formats(), ", ") + "; found out if not set"},
+			&cli.StringFlag{Name: "time", Usage: "`FIELD` with the time, of JSON or CSV"},
+			&cli.BoolFlag{Name: "spread", Value: true, Usage: "if the log has whole seconds, spread the requests of a second over it"},
+			&cli.StringFlag{Name: "sweep", Usage: "also find the smallest limits that hit fewer than these `SHARES` of the clients, in percent: 0.01,0.1,1"},
+			&cli.StringFlag{Name: "max-clients", Usage: "exit with status 1 if a policy hits more than this `SHARE` of the clients: 0.1%"},
+			&cli.BoolFlag{Name: "json", Usage: "write JSON, with all that was found"},
+			&cli.BoolFlag{Name: "csv", Usage: "write CSV, a line for each policy"},
+			&cli.BoolFlag{Name: "svg", Usage: "write a picture, of requests over time"},
+			&cli.BoolFlag{Name: "bad", Usage: "write the lines that are not understood to the standard error"},
+		},
+		Action: replayAction,
+	}
+}
+
+func replayAction(ctx context.Context, c *cli.Command) error {
+	root := c.Root()
+	where, err := replay.ParseWhere(c.String("where"))
+	if err != nil {
+		return usageError{err}
+	}
+	write, err := output(c)
+	if err != nil {
+		return err
+	}
+	shares, err := percents("sweep", c.String("sweep"))
+	if err != nil {
+		return err
+	}
+	most, err := percents("max-clients", c.String("max-clients"))
+	if err != nil {
+		return err
+	}
+	if f := c.String("format"); f != "" && !slices.Contains(accesslog.Formats(), f) {
+		return usage("-format is %q, must be one of %s", f, strings.Join(accesslog.Formats(), ", "))
+	}
+	policies, files, err := policiesAndFiles(c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	progress := newProgress(root.ErrWriter, files)
+	logs, err := openable(files, root.Reader, progress)
+	if err != nil {
+		return err
+	}
+	config := replay.Config{
+		Format: c.String("format"), Time: c.String("time"), Key: c.String("key"), Cost: c.String("cost"),
+		Where: where, Spread: c.Bool("spread"), Progress: progress.show,
+	}
+	if len(shares) > 0 && slices.Contains(files, "-") {
+		return usage("-sweep reads the log several times, which needs a FILE in place of the standard input")
+	}
+	first := config
+	if c.Bool("bad") {
+		first.Bad = func(file string, number int, line []byte, err error) {
+			progress.clear()
+			fmt.Fprintf(root.ErrWriter, "%s:%d: %v: %.200q\n", file, number, err, line)
+		}
+	}
+	report, err := replay.Run(ctx, first, policies, logs)
+	switch {
+	case errors.Is(err, accesslog.ErrField):
+		return usageError{err}
+	case report == nil:
+		return err
+	}
+	result := replayed{Report: report}
+	if len(shares) > 0 && err == nil && !report.Stopped {
+		if err = result.sweep(ctx, config, policies, shares, logs); ctx.Err() != nil {
+			err, report.Stopped = nil, true // with the limits that were found until then
+		}
+	}
+	progress.clear()
+	if err := errors.Join(write(root.Writer, result), err); err != nil {
+		return err
+	}
+	return verdict(report, most)
+}
+
+// replayed is all that is written.
+type replayed struct {
+	*replay.Report
+	Fits [][]replay.Fit `json:"fits,omitempty"` // for each policy
+}
+
+func (r *replayed) sweep(ctx context.Context, c replay.Config, policies []weir.Policy, shares []float64, logs []replay.Log) error {
+	for _, p := range policies {
+		fits, err := replay.Sweep(ctx, c, p, shares, logs)
+		if err != nil {
+			return err
+		}
+		r.Fits = append(r.Fits, fits)
+	}
+	return nil
+}
+
+// verdict is the error that gives the exit status of a run whose report was written.
+func verdict(r *replay.Report, most []float64) error {
+	switch {
+	case r.Stopped:
+		return errors.New("stopped before the end of the log")
+	case r.Requests == 0:
+		return fmt.Errorf("no request was counted, of %s", explain.Plural(lines(r), "line", "lines"))
+	case len(most) == 0:
+		return nil
+	}
+	var errs []error
+	for _, p := range r.Policies {
+		if share := float64(p.Hit) / float64(r.Clients); share > most[0] {
+			errs = append(errs, fmt.Errorf("%s hits %s of the clients, more than %s", p.Policy, percent(share), percent(most[0])))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// output returns what writes the result.
+func output(c *cli.Command) (func(io.Writer, replayed) error, error) {
+	write, name := writeText, ""
+	for _, format := range []struct {
+		name  string
+		write func(io.Writer, replayed) error
+	}{{"json", writeJSON}, {"csv", writeCSV}, {"svg", writeSVG}} {
+		if !c.Bool(format.name) {
+			continue
+		}
+		if name != "" {
+			return nil, usage("-%s and -%s cannot be used together", name, format.name)
+		}
+		write, name = format.write, format.name
+	}
+	return write, nil
+}
+
+// percents reads shares in percent, such as 0.01,0.1,1 or 0.1%.
+func percents(flag, list string) (shares []float64, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for text := range strings.SplitSeq(list, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), "%"), 64)
+		if err != nil || !(x >= 0 && x <= 100) || flag == "sweep" && x == 0 {
+			return nil, usage("-%s is %q, must be a percentage such as 0.1, above 0 for -sweep and at most 100", flag, text)
+		}
+		shares = append(shares, x/100)
+	}
+	if flag != "sweep" && len(shares) > 1 {
+		return nil, usage("-%s is %q, must be one percentage", flag, list)
+	}
+	return shares, nil
+}
+
+// policiesAndFiles divides the arguments: what is a policy comes first.
+func policiesAndFiles(args []string) (policies []weir.Policy, files []string, err error) {
+	for i, arg := range args {
+		p, err := explain.Parse(arg)
+		switch {
+		case err == nil && files == nil:
+			policies = append(policies, p)
+		case files != nil || arg == "-" || exists(arg):
+			files = append(files, arg)
+		case i == 0 || !utf8.ValidString(arg) || strings.ContainsAny(arg, "( "):
+			return nil, nil, usageError{err}
+		default:
+			return nil, nil, usage("%q is neither a policy nor a file", arg)
+		}
+	}
+	if policies == nil {
+		return nil, nil, usage("replay needs a POLICY before the FILE, such as 300/1m or 'all(5/1s, 60/1m)'")
+	}
+	if files == nil {
+		files = []string{"-"}
+	}
+	return policies, files, nil
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/cmd/weir/internal/explain"
+	"github.com/weir-go/weir/cmd/weir/internal/replay"
+)
+
+// openable returns the logs of the files. "-" is stdin.
+func openable(files []string, stdin io.Reader, p *progress) ([]replay.Log, error) {
+	var logs []replay.Log
+	stdins := 0
+	for _, name := range files {
+		log := replay.Log{Name: name, Open: func() (io.ReadCloser, error) {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, err
+			}
+			return counted{f, p}, nil
+		}}
+		if name == "-" {
+			if stdins++; stdins > 1 {
+				return nil, usage("- is given twice, must be at most once")
+			}
+			log.Name = "standard input"
+			log.Open = func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }
+		}
+		logs = append(logs, log)
+	}
+	return logs, nil
+}
+
+// counted counts the bytes that are read from a file, as they lie there.
+type counted struct {
+	*os.File
+	progress *progress
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.File.Read(b)
+	c.progress.read.Add(int64(n))
+	return n, err
+}
+
+// progress shows on a terminal how much is read. It does nothing elsewhere.
+type progress struct {
+	to    io.Writer // nil if it is no terminal
+	total int64     // bytes of all files; 0 if not known
+	read  atomic.Int64
+	next  time.Time // when it is shown again
+	shown bool
+}
+
+func newProgress(to io.Writer, files []string) *progress {
+	p := &progress{}
+	if f, ok := to.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			p.to = to
+		}
+	}
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() {
+			p.total = 0
+			break
+		}
+		p.total += info.Size()
+	}
+	return p
+}
+
+// show is called each few thousand requests.
+func (p *progress) show(requests int) {
+	now := time.Now()
+	if p.to == nil || now.Before(p.next) {
+		return
+	}
+	p.next, p.shown = now.Add(time.Second/5), true
+	fmt.Fprint(p.to, "\r", p.line(requests), "\x1b[K")
+}
+
+const progressWidth = 30
+
+func (p *progress) line(requests int) string {
+	line := explain.Plural(requests, "request", "requests")
+	if p.total == 0 {
+		return line
+	}
+	done := p.read.Load() % (p.total + 1) // a sweep reads the files again
+	bar := make([]rune, progressWidth)
+	for i := range bar {
+		if bar[i] = '░'; int64(i)*p.total < done*progressWidth {
+			bar[i] = '█'
+		}
+	}
+	return fmt.Sprintf("%s %3d%%  %s", string(bar), done*100/p.total, line)
+}
+
+// clear removes the line from the terminal.
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.to, "\r\x1b[K")
+		p.shown = false
+	}
+}

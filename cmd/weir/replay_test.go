@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const shop = "testdata/shop.log.gz"
+
+// A log of three requests in one second, and of one that is not understood.
+const threeLines = `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1
+192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1
+garbage
+192.0.2.2 - - [10/Oct/2026:13:55:36 +0000] "POST / HTTP/1.1" 200 1
+`
+
+func TestReplayText(t *testing.T) {
+	stdout, stderr, status := weirSays(t, threeLines, "replay", "1/1m", "5/1m", "-bad")
+	assert.Zero(t, status)
+	assert.Equal(t, `standard input:3: no time in brackets: "garbage"`+"\n", stderr)
+	assert.Equal(t, `standard input: combined, 4 lines, 1 of them not understood (-bad shows them), the first is line 3: no time in brackets
+3 requests of 2 clients (by ip) in 667ms, from 2026-10-10 13:55:36 to 2026-10-10 13:55:36 UTC.
+The log has whole seconds. The requests of a second are spread over it (-spread=false: all at its start).
+
+   refused    share   clients hit   share   longest shut out   early  policy
+         1   33.33%             1     50%                 1m      0%  1/1m
+         0       0%             0      0%                  -       -  5/1m
+
+early: refused requests that came before the Retry-After of the one before had passed.
+A client that waits would not have sent them. The log cannot tell what it would have sent instead.
+
+Over time, a bar for 1s:
+  █   most 3   requests
+  █   most 1   refused by 1/1m
+  ·   most 0   refused by 5/1m
+
+Refused by 1/1m:
+   refused   of requests   shut out  client
+         1             2         1m  192.0.2.1
+   refused   clients hit   share  network
+         1             1    100%  192.0.2.0/24
+`, stdout)
+}
+
+func TestReplayFlags(t *testing.T) {
+	stdout, _, status := weirSays(t, threeLines, "replay", "--spread=false", "1/1m", "-")
+	assert.Zero(t, status)
+	assert.Contains(t, stdout, "all count at its start, which refuses too many")
+
+	stdout, _, status = weirSays(t, threeLines, "replay", "-where", "method=POST", "1/1m")
+	assert.Zero(t, status)
+	assert.Contains(t, stdout, "\n2 requests were left out by -where.\n1 request of 1 client (by ip)")
+
+	stdout, _, status = weirSays(t, threeLines, "replay", "-key", "method", "1/1m")
+	assert.Zero(t, status)
+	assert.Contains(t, stdout, "3 requests of 2 clients (by method)")
+	assert.NotContains(t, stdout, "network")
+
+	stdout, _, status = weirSays(t, "at,who,n\n1791640536,a,3\n", "replay", "2/1m", "-time", "at", "-key", "who", "-cost", "n", "-format", "csv")
+	assert.Zero(t, status)
+	assert.Regexp(t, "1 +100% +1 +100% +0s +0% +2/1m\n", stdout)
+}
+
+func TestReplayMaxClients(t *testing.T) {
+	_, stderr, status := weirSays(t, threeLines, "replay", "1/1m", "9/1m", "-max-clients", "49.9%")
+	assert.Equal(t, 1, status)
+	assert.Equal(t, "weir: 1/1m hits 50% of the clients, more than 49.9%\n", stderr)
+	_, stderr, status = weirSays(t, threeLines, "replay", "1/1m", "-max-clients=50")
+	assert.Zero(t, status)
+	assert.Empty(t, stderr)
+}
+
+func TestReplaySweep(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "a.log")
+	require.NoError(t, os.WriteFile(log, []byte(threeLines), 0o600))
+	stdout, stderr, status := weirSays(t, "", "replay", "1/1m", "leaky-bucket 1/1m", log, "-spread=false", "-sweep", "1,100%")
+	assert.Zero(t, status)
+	assert.Empty(t, stderr)
+	_, fits, _ := strings.Cut(stdout, "\nThe smallest limits")
+	assert.Equal(t, ` like 1/1m:
+   to hit fewer than   clients hit  policy
+                  1%             0  2/1m
+                100%             1  1/1m
+
+The smallest limits like leaky-bucket 1/1m:
+   to hit fewer than   clients hit  policy
+                  1%             -  none: requests of one instant are too many for any limit
+                100%             1  leaky-bucket 1/1m
+`, fits)
+}
+
+func TestReplayData(t *testing.T) {
+	stdout, _, status := weirSays(t, "", "replay", "60/1m", "all(20/1s, 120/1m)", shop, "-json", "-sweep", "1")
+	assert.Zero(t, status)
+	var got struct {
+		Requests, Clients int
+		Over              []int `json:"requests_over_time"`
+		Policies          []struct {
+			Policy       string
+			Refused, Hit int
+			Worst        []struct{ Key string }
+		}
+		Fits [][]struct{ Policy string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	assert.Equal(t, 19_536, got.Requests)
+	assert.Equal(t, 927, got.Clients)
+	sum := 0
+	for _, n := range got.Over {
+		sum += n
+	}
+	assert.Equal(t, got.Requests, sum)
+	assert.Equal(t, "203.0.113.254", got.Policies[0].Worst[0].Key)
+	assert.Equal(t, "12/1m", got.Fits[0][0].Policy)
+	assert.Len(t, got.Fits, 2)
+
+	stdout, _, status = weirSays(t, "", "replay", "60/1m", "all(20/1s, 120/1m)", shop, "-csv")
+	assert.Zero(t, status)
+	rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 3)
+	assert.Equal(t, "all(20/1s, 120/1m)", rows[2][0])
+
+	stdout, _, status = weirSays(t, "", "replay", "60/1m", shop, "-svg")
+	assert.Zero(t, status)
+	bars := strings.Count(stdout, `fill="#dc2626"`)
+	assert.Positive(t, bars)
+	d := xml.NewDecoder(strings.NewReader(stdout))
+	for err = nil; err == nil; _, err = d.Token() {
+	}
+	assert.ErrorIs(t, err, io.EOF, "it is well-formed")
+}
+
+func TestReplayErrors(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		says   string
+		args   []string
+	}{
+		{2, "weir: replay needs a POLICY before the FILE", []string{}},
+		{2, "weir: replay needs a POLICY before the FILE", []string{shop}},
+		{2, "policy at byte 2: \"1y\": must be a duration", []string{"1/1y", shop}},
+		{2, "policy at byte 6: \"1y\": must be", []string{"1/1s", "all(2/1y)"}},
+		{2, `"gone.log" is neither a policy nor a file`, []string{"1/1s", "gone.log"}},
+		{1, "open gone.log: no such file", []string{"1/1s", shop, "gone.log"}},
+		{2, "- is given twice", []string{"1/1s", "-", "-"}},
+		{2, `-max-clients is "x", must be a percentage such as 0.1`, []string{"1/1s", "-max-clients", "x"}},
+		{2, `-max-clients is "1,2", must be one percentage`, []string{"1/1s", "-max-clients", "1,2"}},
+		{2, `-sweep is "0", must be a percentage`, []string{"1/1s", "-sweep", "1,0"}},
+		{2, `-sweep is "101%", must be a percentage`, []string{"1/1s", "-sweep", "101%"}},
+		{2, "-sweep reads the log several times", []string{"1/1s", "-sweep", "1"}},
+		{2, `-format is "xml", must be one of combined,`, []string{"1/1s", "-format", "xml"}},
+		{2, `where is "x", at "x" must be field=value`, []string{"1/1s", "-where", "x"}},
+		{2, "-json and -svg cannot be used together", []string{"1/1s", "-svg", "-json"}},
+		{2, "flag needs an argument: -key", []string{"1/1s", "-key"}},
+		{2, "field is \"account\", must be one of those of combined", []string{"1/1s", shop, "-key", "account"}},
+		{1, "the format is not recognized", []string{"1/1s", "main.go"}},
+		{1, "no request was counted, of 19,537 lines", []string{"1/1s", shop, "-where", "method=PUT"}},
+	} {
+		_, stderr, status := weirSays(t, "", append([]string{"replay"}, tt.args...)...)
+		assert.Equal(t, tt.status, status, "%q", tt.args)
+		assert.Contains(t, stderr, tt.says, "%q", tt.args)
+	}
+}
+
+// What was read before a log ends with an error is printed.
+func TestReplayCutOff(t *testing.T) {
+	zipped, err := os.ReadFile(shop)
+	require.NoError(t, err)
+	stdout, stderr, status := weirSays(t, string(zipped[:60_000]), "replay", "60/1m")
+	assert.Equal(t, 1, status)
+	assert.Regexp(t, `^weir: standard input: after line 9\d\d\d: the file is cut off: unexpected EOF\n$`, stderr)
+	assert.Regexp(t, `9,\d\d\d requests of \d\d\d clients`, stdout)
+}
+
+type brokenWriter struct{ error }
+
+func (w brokenWriter) Write([]byte) (int, error) { return 0, w.error }
+
+func TestReplayToABrokenPipe(t *testing.T) {
+	for _, format := range []string{"-json", "-csv", "-svg", "-bad"} {
+		var stderr bytes.Buffer
+		status := run(t.Context(), []string{"weir", "replay", "1/1m", "testdata/shop.log.gz", format}, nil, brokenWriter{errors.New("broken pipe")}, &stderr)
+		assert.Equal(t, 1, status, format)
+		assert.Contains(t, stderr.String(), "weir: broken pipe\n", format)
+	}
+}
+
+// The keys of a log may have bytes that a terminal would obey.
+func TestReplayCleansKeys(t *testing.T) {
+	line := `{"time":1791640536,"ip":"\u001b[31mred\u0007\u009b\ud800"}` + "\n"
+	stdout, _, status := weirSays(t, line+line, "replay", "1/1m")
+	assert.Zero(t, status)
+	assert.Contains(t, stdout, "  .[31mred..\ufffd\n")
+}
+
+func TestProgress(t *testing.T) {
+	info, err := os.Stat(shop)
+	require.NoError(t, err)
+	p := newProgress(io.Discard, []string{shop})
+	p.show(1)
+	p.clear()
+	assert.Equal(t, info.Size(), p.total)
+
+	var b bytes.Buffer
+	p.to = &b
+	p.read.Store(p.total / 2)
+	p.show(1000)
+	p.show(2000) // too soon
+	assert.Equal(t, "\r███████████████░░░░░░░░░░░░░░░  50%  1,000 requests\x1b[K", b.String())
+	p.clear()
+	p.clear()
+	assert.True(t, strings.HasSuffix(b.String(), "requests\x1b[K\r\x1b[K"))
+	assert.Equal(t, "5 requests", newProgress(io.Discard, []string{"-"}).line(5))
+}
+
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{
+		0: "0%", 1: "100%", 0.5: "50%", 1. / 3: "33.33%", 0.001: "0.1%", 0.0001: "0.01%", 0.00009: "0.009%", 0.0000123: "0.0012%", 1e-9: "0%",
+	} {
+		assert.Equal(t, want, percent(share))
+	}
+}
