@@ -90,9 +90,9 @@ type LeaseStore struct {
 	report func(error)
 	fault  error // of the options
 
-	keys      leaseTable
-	lastTerms atomic.Pointer[terms]
-	watch     leaseWatch
+	keys  leaseTable
+	plans planMap[terms]
+	watch leaseWatch
 
 	released atomic.Bool
 }
@@ -145,7 +145,7 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 	}
 	k := s.keys.find(r.Plan, r.Key)
 	if k == nil && r.N > 0 && r.Mode == weir.AllOrNone && len(r.Key) <= longestKey {
-		if t := s.termsOf(r.Plan); t.span > 0 {
+		if t := s.plans.of(r.Plan, s.newTerms); t.span > 0 {
 			k = s.keys.add(t, r.Key)
 		}
 	}
