@@ -28,7 +28,11 @@ const (
 	partOfBucket, partOfWindow = 16, 32
 )
 
-func (s *LeaseStore) newTerms(p *weir.Plan) *terms {
+// termsOf returns the terms of a plan. Most stores serve one plan, or few.
+func (s *LeaseStore) termsOf(p *weir.Plan) *terms {
+	if t := s.lastTerms.Load(); t != nil && t.plan == p {
+		return t
+	}
 	t := &terms{plan: p}
 	t.holder, _ = p.Decider.(weir.Holder)
 	if t.holder != nil {
@@ -47,6 +51,7 @@ func (s *LeaseStore) newTerms(p *weir.Plan) *terms {
 			t.span = h.Span
 		}
 	}
+	s.lastTerms.Store(t)
 	return t
 }
 

@@ -36,7 +36,7 @@ func testKeyboard(t *testing.T, b *browser) {
 	b.press("ArrowRight", 0)
 	b.until(`document.querySelector(".lane canvas").getAttribute("aria-valuetext") === "Granted at 0s."`)
 	b.press("ArrowRight", 0)
-	b.until(`document.getElementById("what").textContent.startsWith("Policy 1. Granted at 66.666667ms.")`)
+	b.until(`document.getElementById("what").textContent.startsWith("Policy 1. Granted at 66.667ms.")`)
 	b.js(nil, `document.getElementById("flow").focus()`)
 	b.press("ArrowUp", 0)
 	b.until(`location.hash.includes("r=16,15x59")`)

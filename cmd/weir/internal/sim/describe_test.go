@@ -14,11 +14,11 @@ func TestDescribe(t *testing.T) {
 	}{
 		{"p=fixed-window+1/1s&r=0&b=100ms:2&c=obey", []string{
 			"Granted at 100ms.", "Denied at 100ms.",
-			"Granted at 1s, after 1 denials, 900ms after the first request. This client obeys Retry-After.",
+			"Granted at 1s, after 1 denial, 900ms after the first request. This client obeys Retry-After.",
 		}},
 		{"p=fixed-window+1/1s&r=0&b=950ms:2&c=hammer&t=10s", []string{
 			"Granted at 950ms. This client hammers.", "Denied at 950ms. This client hammers.",
-			"Granted at 1s, after 1 denials, 50ms after the first request. This client hammers.",
+			"Granted at 1s, after 1 denial, 50ms after the first request. This client hammers.",
 		}},
 		{"p=leaky-bucket+1/1s+capacity%3D1&r=0&b=0s:3&c=wait", []string{
 			"Granted at 0s.", "Waits from 0s on. Its turn is 1s later.", "Denied at 0s: the queue is full.",

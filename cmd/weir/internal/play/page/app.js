@@ -116,9 +116,10 @@ export class App {
       $("lanes").replaceChildren(...this.lanes.map((l) => l.node));
     }
     this.lanes.forEach((l, i) => {
-      l.show(lanes[i], model.lanes[i], model.span);
+      l.show(lanes[i], model.lanes[i], model.span, model.clients === "wait");
       l.remove.disabled = lanes.length === 1;
     });
+    this.forget();
     for (const b of $("presets").children) b.disabled = lanes.length === 6;
     const put = (input, text) => { if (document.activeElement !== input) input.value = text; };
     put($("span"), this.state.span);
@@ -228,7 +229,8 @@ export class App {
   async describe(view, i) {
     for (const l of this.lanes) if (l !== view) l.plot.selected = -1;
     this.draw();
-    const d = await this.weir.describe(view.index, i);
+    const load = this.model.load, d = await this.weir.describe(view.index, i);
+    if (load !== this.model.load) return;
     $("what").textContent = `Policy ${view.index + 1}. ${d.what}`;
     $("fields").replaceChildren(...d.fields.map(([name, value, words]) =>
       element("tr", {}, element("th", { scope: "row", textContent: name }),
@@ -237,6 +239,14 @@ export class App {
     $("headers").hidden = !d.headers;
     $("detail").classList.add("open");
     view.announce(d.what);
+  }
+
+  /** Clears the answer that was described: it is of another scenario. */
+  forget() {
+    $("what").textContent = "Point at a request, or choose a lane and press the arrow keys.";
+    $("fields").replaceChildren();
+    $("headers").hidden = true;
+    $("detail").classList.remove("open");
   }
 
   async copy(text, button) {

@@ -90,7 +90,7 @@ export class LaneView {
   }
 
   /** Shows what the page knows of the lane. */
-  show(lane, model, span) {
+  show(lane, model, span, line) {
     this.model = model;
     const put = (input, text) => { if (document.activeElement !== input) input.value = text; };
     put(this.text, lane.text);
@@ -100,7 +100,7 @@ export class LaneView {
     this.changeButton.hidden = lane.then !== null;
     this.words.textContent = model ? model.words.concat(model.then ? ["Then: " + model.then.words.join("\n")] : []).join("\n") : "";
     this.records = new Records();
-    this.plot.reset(this.records, span);
+    this.plot.reset(this.records, span, line);
     this.showFaults([]);
   }
 

@@ -15,8 +15,9 @@ export class LanePlot {
   }
 
   /** Forgets what was drawn: other records come. */
-  reset(records, span) {
+  reset(records, span, line) {
     this.records = records;
+    this.line = line; // whether clients wait in line
     this.span = span;
     this.columns = null;
     this.selected = -1;
@@ -86,44 +87,46 @@ export class LanePlot {
     }
   }
 
+  /** What remains, and how many wait: both on one axis. */
   drawCurve(g, colors, plot, top, bottom, limit) {
     const r = this.records, height = bottom - top;
-    let most = limit, waiting = 0, mostWaiting = 0;
+    let most = Math.max(limit, 1), waiting = 0, mostWaiting = 0, peak = 0;
     for (let i = 0; i < this.end; i++) {
-      const kind = r.kind(i);
-      if (kind === LOOK || kind === GRANTED) most = Math.max(most, r.remaining(i));
-      if (kind === WAITS) mostWaiting = Math.max(mostWaiting, ++waiting);
-      else if (kind === HELD || (kind === DENIED && mostWaiting && r.came(i) < r.at(i))) waiting--;
+      if (r.kind(i) === LOOK || r.kind(i) === GRANTED) most = Math.max(most, r.remaining(i));
+      waiting += this.joins(i);
+      if (waiting > mostWaiting) [mostWaiting, peak] = [waiting, i];
     }
-    const x = (i) => LEFT + (plot * r.at(i)) / this.span;
+    most = Math.max(most, mostWaiting);
+    const x = (i) => LEFT + (plot * r.at(i)) / this.span, y = (n) => bottom - (height * Math.max(n, 0)) / most;
     if (mostWaiting) {
       g.fillStyle = colors.held;
       g.globalAlpha = 0.28;
+      g.beginPath();
+      g.moveTo(LEFT, bottom);
       waiting = 0;
-      let from = LEFT;
       for (let i = 0; i < this.end; i++) {
-        const kind = r.kind(i);
-        const step = kind === WAITS ? 1 : kind === HELD || (kind === DENIED && r.came(i) < r.at(i)) ? -1 : 0;
-        if (!step && i < this.end - 1) continue;
-        const h = (height * waiting) / mostWaiting;
-        if (h > 0) g.fillRect(from, bottom - h, x(i) - from, h);
-        from = x(i);
-        waiting += step;
+        const step = this.joins(i);
+        if (!step) continue;
+        g.lineTo(x(i), y(waiting));
+        g.lineTo(x(i), y((waiting += step)));
       }
+      g.lineTo(x(this.end - 1), y(waiting));
+      g.lineTo(x(this.end - 1), bottom);
+      g.fill();
       g.globalAlpha = 1;
     }
     g.beginPath();
-    let last = -1, y = bottom;
+    let last = -1;
     for (let i = 0; i < this.end; i++) {
       const kind = r.kind(i);
       if (kind === HELD || kind === WAITS) continue; // they were answered earlier
-      y = bottom - (height * Math.max(r.remaining(i), 0)) / Math.max(most, 1);
-      if (last < 0) g.moveTo(x(i), y);
+      const now = y(r.remaining(i));
+      if (last < 0) g.moveTo(x(i), now);
       else {
         g.lineTo(x(i), last);
-        g.lineTo(x(i), y);
+        g.lineTo(x(i), now);
       }
-      last = y;
+      last = now;
     }
     g.strokeStyle = colors.curve;
     g.lineWidth = 1.5;
@@ -138,11 +141,18 @@ export class LanePlot {
     g.fillStyle = colors.soft;
     g.fillText(String(most), LEFT - 5, top + 8);
     g.fillText("0", LEFT - 5, bottom);
-    if (mostWaiting) {
-      g.textAlign = "left";
+    if (mostWaiting > 1) {
+      g.textAlign = "center";
       g.fillStyle = colors.held;
-      g.fillText(mostWaiting + " wait", LEFT + 4, top + 8);
+      g.fillText(mostWaiting + " wait", Math.min(Math.max(x(peak), LEFT + 24), LEFT + plot - 24), y(mostWaiting) - 3);
     }
+  }
+
+  /** By how many a record changes the number of those who wait. */
+  joins(i) {
+    const r = this.records, kind = r.kind(i);
+    if (kind === WAITS) return 1;
+    return kind === HELD || (kind === DENIED && this.line && r.came(i) < r.at(i)) ? -1 : 0;
   }
 
   drawSelected(g, colors, plot) {

@@ -65,7 +65,7 @@ export class TrafficView {
     const { state, span } = this.app;
     const { g, width, height, plot } = begin(this.canvas);
     const bottom = height - BOTTOM, rates = state.rates;
-    const highest = Math.max(...rates, 1e-3);
+    const highest = Math.max(...rates) || 8; // an axis for traffic of bursts alone
     if (this.dragging === null && (highest > this.most * 0.95 || highest < this.most * 0.3)) this.most = nice(highest * 1.3);
     const x = (t) => LEFT + (plot * t) / span, y = (r) => bottom - (bottom - 6) * Math.min(r / this.most, 1);
     timeAxis(g, colors, span, plot, 0, bottom, true);

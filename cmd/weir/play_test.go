@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestPlayQuery(t *testing.T) {
+	for _, tt := range []struct {
+		policies []string
+		want     string
+	}{
+		{nil, ""},
+		{[]string{"10/s"}, "p=10/1s&r=20&t=20s"},
+		{[]string{"fixed-window 10/1s", "all(5/1s, 60/1m)"}, "p=fixed-window+10/1s&p=all(5/1s,+60/1m)&r=20&t=20s"},
+	} {
+		got, err := playQuery(tt.policies)
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, got)
+	}
+}
+
+func TestPlayErrors(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"play", "10/1y"}, "weir: policy at byte 3: \"1y\": must be"},
+		{strings.Fields("play 1/s 1/s 1/s 1/s 1/s 1/s 1/s"), "weir: the number of policies is 7, must be 1 to 6"},
+	} {
+		stdout, stderr, status := weirSays(t, "", tt.args...)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, tt.says)
+		assert.Equal(t, 2, status)
+	}
+}
+
+// With -build the page is written as static files.
+func TestPlayBuild(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "site")
+	stdout, stderr, status := weirSays(t, "", "play", "-build", dir)
+	assert.Empty(t, stderr)
+	assert.Contains(t, stdout, "The page is in "+dir)
+	assert.Zero(t, status)
+	for _, name := range []string{"index.html", "app.js", "wasm_exec.js", "weir.wasm"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Positive(t, info.Size())
+	}
+	_, stderr, status = weirSays(t, "", "play", "-build", filepath.Join(dir, "weir.wasm"))
+	assert.Contains(t, stderr, "weir.wasm")
+	assert.Equal(t, 1, status)
+}
+
+var (
+	playCommands = regexp.MustCompile("(?m)go run \\./cmd/weir play((?: (?:'[^']*'|[\\w/]+))+)")
+	shellWord    = regexp.MustCompile(`'[^']*'|\S+`)
+)
+
+// The commands of the documents open the playground.
+func TestDocsPlay(t *testing.T) {
+	n := 0
+	for _, doc := range []string{"docs/choosing.md", "docs/playground.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(doc)))
+		require.NoError(t, err)
+		for _, command := range playCommands.FindAllStringSubmatch(string(text), -1) {
+			var policies []string
+			for _, word := range shellWord.FindAllString(command[1], -1) {
+				policies = append(policies, strings.Trim(word, "'"))
+			}
+			_, err := playQuery(policies)
+			assert.NoError(t, err, command[0])
+			n++
+		}
+	}
+	assert.GreaterOrEqual(t, n, 8)
+}
