@@ -24,8 +24,11 @@
 //
 //	store := fleet.DenyCache(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
-//		fleet.DenyCacheOptions{})
+//		fleet.DenyCacheOptions{MaxAge: time.Second})
 //	leased := fleet.Lease(store, fleet.LeaseOptions{})
+//
+// With leases, events come back all the time, because processes give back what they do not use. The
+// MaxAge limits for how long a DenyCache misses that.
 //
 // The package uses only what package weir exports. It knows no database, and no policy by name. If
 // you write a store that stands in front of another, take this package as an example. The rules for

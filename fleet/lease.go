@@ -24,7 +24,8 @@ type LeaseOptions struct {
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
-	// stay charged until their window ends. Nobody else sees that error. Calls can overlap.
+	// stay charged until their window ends. Nobody else sees that error. Calls can overlap. They come
+	// from goroutines in which nobody recovers: if Report panics, the program ends.
 	Report func(error)
 }
 
@@ -36,7 +37,7 @@ type LeaseOptions struct {
 // [weir.All] of these, if the limit is at least 100. A bucket must also earn 22 events within MaxAge.
 // A key is leased after 20 decisions at the earliest.
 // All else goes to s as it is: requests for other policies, for keys that are asked rarely, and the
-// requests of Wait, Reserve, Return and TakeByComponent.
+// requests of Wait, Reserve, Return and TakeByComponent. These do not use the events that are held.
 //
 // Call [LeaseStore.Release] when the process ends. Without it, the events that the process holds
 // are lost for a while. docs/fleet.md tells what is promised, with figures, and in which order to
@@ -48,7 +49,7 @@ type LeaseOptions struct {
 //	defer store.Release(ctx)
 //
 // A lease bridges no outage. The events of a Degraded answer are granted, but none are taken ahead
-// of need.
+// of need. Neither are any of [Shares].
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //
@@ -90,9 +91,9 @@ type LeaseStore struct {
 	report func(error)
 	fault  error // of the options
 
-	keys      leaseTable
-	lastTerms atomic.Pointer[terms]
-	watch     leaseWatch
+	keys  leaseTable
+	plans planMap[terms]
+	watch leaseWatch
 
 	released atomic.Bool
 }
@@ -145,7 +146,7 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 	}
 	k := s.keys.find(r.Plan, r.Key)
 	if k == nil && r.N > 0 && r.Mode == weir.AllOrNone && len(r.Key) <= longestKey {
-		if t := s.termsOf(r.Plan); t.span > 0 {
+		if t := s.plans.of(r.Plan, s.newTerms); t.span > 0 {
 			k = s.keys.add(t, r.Key)
 		}
 	}

@@ -56,3 +56,26 @@ func TestLease_HotKeyAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", allocs)
 	}
 }
+
+// Neither do requests that are passed on, whatever the number of policies.
+func TestLease_PoliciesInTurnAllocateNothing(t *testing.T) {
+	policies := []weir.Policy{
+		weir.TokenBucket{Limit: 50, Per: century},
+		weir.FixedWindow{Limit: 60, Per: century},
+		weir.All(weir.TokenBucket{Limit: 50, Per: century}, weir.FixedWindow{Limit: 60, Per: century}),
+	}
+	turn := 0
+	l := weir.Must(weir.New(policies[0], weir.WithStore(hot[1].store()),
+		weir.WithPolicyFor(func(context.Context, string) weir.Policy { return policies[turn] })))
+	keys := []string{"a", "b", "c"}
+	ask := func() {
+		turn = (turn + 1) % len(policies)
+		l.Allow(keys[turn])
+	}
+	for range 10 {
+		ask()
+	}
+	if allocs := kit.AllocsPerRun(10_000, ask); allocs > 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}

@@ -252,3 +252,16 @@ func TestLease_CallsOfKeysInBursts(t *testing.T) {
 		}
 	}
 }
+
+// A key that is busy from its first request costs 20 calls, and then at most one in 20 decisions.
+func TestLease_CallsOfANewKey(t *testing.T) {
+	kit.EachInBubble(t, leasedPolicies, func(t *testing.T, p weir.Policy) {
+		l := newLeased(p, new(weir.MemStore), fleet.LeaseOptions{})
+		for n := 1; n <= 900; n++ {
+			l.Allow("k")
+			require.LessOrEqual(t, l.behind.asked.Load(), int64(20+3+n/20), "after %d decisions", n)
+			time.Sleep(time.Millisecond)
+		}
+		require.NoError(t, l.lease.Release(context.Background()))
+	})
+}

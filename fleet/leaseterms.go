@@ -28,11 +28,7 @@ const (
 	partOfBucket, partOfWindow = 16, 32
 )
 
-// termsOf returns the terms of a plan. Most stores serve one plan, or few.
-func (s *LeaseStore) termsOf(p *weir.Plan) *terms {
-	if t := s.lastTerms.Load(); t != nil && t.plan == p {
-		return t
-	}
+func (s *LeaseStore) newTerms(p *weir.Plan) *terms {
 	t := &terms{plan: p}
 	t.holder, _ = p.Decider.(weir.Holder)
 	if t.holder != nil {
@@ -51,7 +47,6 @@ func (s *LeaseStore) termsOf(p *weir.Plan) *terms {
 			t.span = h.Span
 		}
 	}
-	s.lastTerms.Store(t)
 	return t
 }
 

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -75,8 +74,7 @@ import (
 // the MemStore alone, and with an Until half as long again. It allocates nothing.
 type Shares struct {
 	store weir.Store
-	plans sync.Map // of *weir.Plan: its *divided
-	known atomic.Int64
+	plans planMap[divided]
 
 	// mu is held for reading during each decision. Set therefore returns after all decisions by the
 	// earlier share.

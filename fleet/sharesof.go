@@ -8,9 +8,6 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// maxDivided bounds how many plans are remembered. A plan that is new takes a microsecond.
-const maxDivided = 1 << 14
-
 // A divided is what Shares knows of a plan.
 type divided struct {
 	limit int // the most events that it grants at once
@@ -38,7 +35,7 @@ type share struct {
 
 // share returns the share of a plan now. It requires that s.mu is held for reading.
 func (s *Shares) share(p *weir.Plan) share {
-	d := s.divided(p)
+	d := s.plans.of(p, newDivided)
 	known := d.now.Load()
 	if known != nil && known.turn == s.turn && known.until == math.MaxInt64 && s.until == math.MaxInt64 {
 		return *known // and the time, which takes as long as the rest, need not be read
@@ -112,19 +109,6 @@ func least(v, w int) int {
 // willFit reports whether the share will grow so that n events fit.
 func (sh share) willFit(n int) bool {
 	return sh.full > 0 && (sh.weight == 0 || sh.full < sh.weight) && n <= sh.limit/sh.full
-}
-
-// divided returns what is known of a plan.
-func (s *Shares) divided(p *weir.Plan) *divided {
-	if d, ok := s.plans.Load(p); ok {
-		return d.(*divided)
-	}
-	if s.known.Add(1) > maxDivided {
-		s.plans.Clear()
-		s.known.Store(1)
-	}
-	d, _ := s.plans.LoadOrStore(p, newDivided(p))
-	return d.(*divided)
 }
 
 func newDivided(p *weir.Plan) *divided {

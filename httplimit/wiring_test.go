@@ -48,12 +48,12 @@ func traffic(m httplimit.Middleware, n int, r func(i int) *http.Request) []httpl
 	return w.told
 }
 
-func visitor(i int) string { return fmt.Sprintf("203.0.%d.%d", i/250, i%250+1) }
+func visitorAddr(i int) string { return fmt.Sprintf("203.0.%d.%d", i/250, i%250+1) }
 
 // behind is a request of the i-th client through proxies that append to X-Forwarded-For.
 func behind(proxies ...string) func(int) *http.Request {
 	return func(i int) *http.Request {
-		list := visitor(i)
+		list := visitorAddr(i)
 		for _, p := range proxies[1:] {
 			list += ", " + p
 		}
@@ -61,7 +61,7 @@ func behind(proxies ...string) func(int) *http.Request {
 	}
 }
 
-func direct(i int) *http.Request { return from(visitor(i) + ":1234") }
+func direct(i int) *http.Request { return from(visitorAddr(i) + ":1234") }
 
 func TestWiring_Warns(t *testing.T) {
 	trusting := func(proxies ...string) httplimit.KeyFunc {
@@ -89,7 +89,7 @@ func TestWiring_Warns(t *testing.T) {
 		{"not yet", httplimit.RemoteIP, 9, behind("10.0.0.1"), nil},
 		{"proxy, trusted", trusting("10.0.0.1/32"), 3000, behind("10.0.0.1"), nil},
 		{"no proxy, lies", httplimit.RemoteIP, 3000, func(i int) *http.Request {
-			return from(visitor(i)+":1", "X-Forwarded-For", "10.0.0.1")
+			return from(visitorAddr(i)+":1", "X-Forwarded-For", "10.0.0.1")
 		}, nil},
 		{"inner proxy not trusted", trusting("10.0.0.1/32"), 100, behind("10.0.0.1", "10.0.0.2"), []httplimit.Check{httplimit.CheckProxyKey}},
 		{"both trusted", trusting("10.0.0.0/24"), 3000, behind("10.0.0.1", "10.0.0.2"), nil},

@@ -13,8 +13,10 @@ import (
 // A Limiter is a [weir.KeyedLimiter] whose decisions are counted. [Metrics.Limiter] makes it. It
 // has all methods of the KeyedLimiter, with the same answers. It is safe for concurrent use.
 //
-// These count as one request each: Allow, Take, TakeUpTo, TakeByComponent, Wait and Reserve, for
-// any number of events above zero. A look (n = 0) does not count. The results are:
+// These count as one request each: Allow, Take, TakeUpTo, TakeByComponent, Wait, Reserve and
+// ReserveNow, for any number of events above zero. A look (n = 0) does not count. A request that an
+// edge such as httplimit refuses after a wait may count twice as denied, because it also asks when
+// to come back. The results are:
 //
 //   - granted: TakeUpTo has granted at least one event, the other methods all of them.
 //   - denied: also by [weir.ErrTooLate], [weir.ErrNeverFits] and [weir.ErrQueueFull], and if the
@@ -87,6 +89,17 @@ func (l *Limiter) Reserve(ctx context.Context, key string, n int) (*weir.Reserva
 		l.counters.add(resultOf(ctx, err == nil && r.Allowed, err, false), err == nil && r.Degraded)
 	}
 	return r, err
+}
+
+// ReserveNow is [weir.KeyedLimiter.ReserveNow].
+func (l *Limiter) ReserveNow(
+	ctx context.Context, key string, n int, r *weir.Reservation, parts *[]weir.Result,
+) error {
+	err := l.KeyedLimiter.ReserveNow(ctx, key, n, r, parts)
+	if n != 0 {
+		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
+	}
+	return err
 }
 
 // Wait implements [weir.Limiter].

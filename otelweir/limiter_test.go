@@ -3,6 +3,9 @@ package otelweir_test
 import (
 	"context"
 	"errors"
+	"os"
+	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -36,6 +39,11 @@ func TestLimiter_Methods(t *testing.T) {
 		"Reserve": func(l *otelweir.Limiter, n int) (bool, error) {
 			r, err := l.Reserve(ctx, "ada", n)
 			return err == nil && r.Allowed, err
+		},
+		"ReserveNow": func(l *otelweir.Limiter, n int) (bool, error) {
+			var r weir.Reservation
+			err := l.ReserveNow(ctx, "ada", n, &r, nil)
+			return r.Allowed, err
 		},
 		"Wait": func(l *otelweir.Limiter, n int) (bool, error) {
 			soon, cancel := context.WithTimeout(ctx, time.Minute)
@@ -74,6 +82,20 @@ func TestLimiter_Methods(t *testing.T) {
 				"degraded=false limiter.name=login result=error":   1,
 			}, requests(t, reader))
 		})
+	}
+}
+
+// A method that weir adds is not forgotten: each decides and is counted, or is listed here.
+func TestLimiter_AllMethods(t *testing.T) {
+	source, err := os.ReadFile("limiter.go")
+	require.NoError(t, err)
+	keyed := reflect.TypeFor[*weir.KeyedLimiter]()
+	for i := range keyed.NumMethod() {
+		name := keyed.Method(i).Name
+		if slices.Contains([]string{"PlanOf", "Reset", "Return", "SetPolicy"}, name) {
+			continue
+		}
+		assert.Contains(t, string(source), "func (l *Limiter) "+name+"(")
 	}
 }
 
@@ -173,6 +195,28 @@ func TestLimiter_Queue(t *testing.T) {
 			"limiter.name=mail result=canceled": 2,
 		}, read(t, reader, "weir.request.time_in_queue"))
 	})
+}
+
+// Whatever processors count at the same time, and while counts are read, none is lost.
+func TestLimiter_Concurrent(t *testing.T) {
+	m, reader := newMetrics(t)
+	l := m.Limiter("api", weir.Must(weir.New(weir.SlidingLog{Limit: 100, Per: time.Hour})))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 1000 {
+				l.Allow("ada")
+			}
+		})
+	}
+	for range 10 {
+		requests(t, reader)
+	}
+	wg.Wait()
+	assert.Equal(t, map[string]int{
+		"degraded=false limiter.name=api result=granted": 100,
+		"degraded=false limiter.name=api result=denied":  7900,
+	}, requests(t, reader))
 }
 
 func TestLimiter_Nil(t *testing.T) {

@@ -1,0 +1,119 @@
+// Package ginlimit limits the requests to handlers of gin. It is package httplimit in gin's manner:
+// the same options, keys, answers and header fields.
+//
+//	limit := ginlimit.New(httplimit.Middleware{
+//		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
+//		Key:     httplimit.RemoteIP,
+//	})
+//	router := gin.Default()
+//	router.GET("/items/:id", limit, showItem)
+//
+// All key functions of httplimit work. [Route] and [Value] find what only gin knows. For the address
+// of a client behind proxies, take [httplimit.ForwardedIP]. It trusts the proxies that you name.
+// gin's own ClientIP trusts all of them, unless it is told not to.
+package ginlimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/weir-go/weir/httplimit"
+)
+
+// New returns a handler of gin that passes on the requests within the limit. It answers the others
+// as m would, and aborts: no later handler of the chain runs. It panics in the same cases as
+// [httplimit.Middleware.Wrap]. The handler is safe for concurrent use.
+//
+// Use one New for several routes that share the allowance of a key.
+func New(m httplimit.Middleware) gin.HandlerFunc {
+	limited := m.Wrap(http.HandlerFunc(pass))
+	return func(c *gin.Context) {
+		p := &passage{c: c}
+		r := c.Request.WithContext(context.WithValue(c.Request.Context(), passageKey{}, p))
+		limited.ServeHTTP(c.Writer, r)
+		if !p.granted {
+			c.Abort()
+		}
+	}
+}
+
+// A passage is a request on its way through a limit.
+type passage struct {
+	c       *gin.Context
+	granted bool
+}
+
+type passageKey struct{}
+
+// pass is the handler behind the limit. It goes on with gin's chain.
+func pass(w http.ResponseWriter, r *http.Request) {
+	p := r.Context().Value(passageKey{}).(*passage)
+	p.granted = true
+	c := p.c
+	c.Request = r
+	if w == http.ResponseWriter(c.Writer) {
+		c.Next()
+		return
+	}
+	outer := c.Writer
+	inner := &writer{outer, w}
+	c.Writer = inner
+	defer func() { c.Writer = outer }()
+	c.Next()
+	inner.begin()
+}
+
+// Context returns gin's context of a request, for a key, a cost or a Settle of your own:
+//
+//	Key: func(r *http.Request) (string, error) { return ginlimit.Context(r).Param("tenant"), nil },
+//
+// It returns nil if no [New] has passed the request on. The context must not be used when the
+// request has been answered.
+func Context(r *http.Request) *gin.Context {
+	if p, ok := r.Context().Value(passageKey{}).(*passage); ok {
+		return p.c
+	}
+	return nil
+}
+
+var errNoGin = errors.New("weir: no context of gin, the Middleware must be used by ginlimit.New")
+
+// Route is a [httplimit.KeyFunc] whose key is the route that matched the request, such as
+// "GET /items/:id". A client cannot evade the limit by varying the path. Requests that match no
+// route share a key for each method.
+func Route(r *http.Request) (string, error) {
+	c := Context(r)
+	if c == nil {
+		return "", errNoGin
+	}
+	method, err := httplimit.Method(r)
+	return method + " " + c.FullPath(), err
+}
+
+// Value returns a [httplimit.KeyFunc] whose key is a string that an earlier handler has put into
+// gin's context by Set, such as the user that it has authenticated. A request without the value, or
+// with an empty one, has no key. A value that is not a string is an error.
+func Value(key any) httplimit.KeyFunc {
+	none := fmt.Errorf("weir: no value of key %v in gin's context: %w", key, httplimit.ErrNoKey)
+	return func(r *http.Request) (string, error) {
+		c := Context(r)
+		if c == nil {
+			return "", errNoGin
+		}
+		switch value, _ := c.Get(key); value := value.(type) {
+		case string:
+			if value == "" {
+				return "", none
+			}
+			return value, nil
+		case nil:
+			return "", none
+		default:
+			return "", fmt.Errorf("weir: the value of key %v in gin's context is a %T, must be a string", key, value)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package ginlimit
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/assert"
+)
+
+// seen is what a Middleware that looks at the answer sees.
+type seen struct {
+	http.ResponseWriter
+	status, bytes int
+}
+
+func (s *seen) WriteHeader(status int) {
+	if s.status == 0 {
+		s.status = status
+	}
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *seen) Write(b []byte) (int, error) {
+	s.bytes += len(b)
+	return s.ResponseWriter.Write(b)
+}
+
+func (s *seen) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// Whatever a handler does with gin's writer, the Middleware sees the status and the body that the
+// client gets.
+func TestWriter(t *testing.T) {
+	gin.SetMode(gin.TestMode)
+	for name, test := range map[string]struct {
+		handler gin.HandlerFunc
+		status  int
+		body    string
+	}{
+		"nothing":     {func(*gin.Context) {}, 200, ""},
+		"status":      {func(c *gin.Context) { c.Status(401) }, 401, ""},
+		"JSON":        {func(c *gin.Context) { c.JSON(401, gin.H{"a": 1}) }, 401, `{"a":1}`},
+		"changed":     {func(c *gin.Context) { c.Status(500); c.String(401, "no") }, 401, "no"},
+		"WriteString": {func(c *gin.Context) { _, _ = io.WriteString(c.Writer, "hello") }, 200, "hello"},
+		"at once":     {func(c *gin.Context) { c.Status(403); c.Writer.WriteHeaderNow() }, 403, ""},
+		"flushed":     {func(c *gin.Context) { c.Status(206); c.Writer.Flush(); c.String(206, "part") }, 206, "part"},
+		"aborted":     {func(c *gin.Context) { c.AbortWithStatusJSON(409, 1) }, 409, "1"},
+		"deadline": {func(c *gin.Context) {
+			err := http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(time.Minute))
+			c.String(200, "%v", err)
+		}, 200, "<nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s *seen
+			router := gin.New()
+			router.Use(func(c *gin.Context) {
+				own := c.Writer
+				s = &seen{ResponseWriter: own}
+				p := &passage{c: c}
+				pass(s, c.Request.WithContext(context.WithValue(c.Request.Context(), passageKey{}, p)))
+				assert.True(t, p.granted)
+				assert.Equal(t, own, c.Writer)
+				assert.Equal(t, test.status, c.Writer.Status())
+			})
+			router.GET("/", test.handler)
+			server := httptest.NewServer(router)
+			defer server.Close()
+			answer, err := server.Client().Get(server.URL)
+			if !assert.NoError(t, err) {
+				return
+			}
+			defer answer.Body.Close()
+			body, err := io.ReadAll(answer.Body)
+			assert.NoError(t, err)
+			assert.Equal(t, test.body, string(body))
+			assert.Equal(t, test.status, answer.StatusCode)
+			assert.Equal(t, test.status, s.status)
+			assert.Equal(t, len(test.body), s.bytes)
+		})
+	}
+}
