@@ -11,6 +11,16 @@ import (
 	"github.com/weir-go/weir/cmd/weir/internal/replay"
 )
 
+// isTerminal reports whether a file is a terminal, or a device that is like one.
+func isTerminal(file any) bool {
+	f, ok := file.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
 // openable returns the logs of the files. "-" is stdin.
 func openable(files []string, stdin io.Reader, p *progress) ([]replay.Log, error) {
 	var logs []replay.Log
@@ -26,6 +36,9 @@ func openable(files []string, stdin io.Reader, p *progress) ([]replay.Log, error
 		if name == "-" {
 			if stdins++; stdins > 1 {
 				return nil, usage("- is given twice, must be at most once")
+			}
+			if isTerminal(stdin) {
+				return nil, usage("replay needs a FILE, or a log at its standard input, which is a terminal")
 			}
 			log.Name = "standard input"
 			log.Open = func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }
@@ -58,10 +71,8 @@ type progress struct {
 
 func newProgress(to io.Writer, files []string) *progress {
 	p := &progress{}
-	if f, ok := to.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			p.to = to
-		}
+	if isTerminal(to) {
+		p.to = to
 	}
 	for _, name := range files {
 		info, err := os.Stat(name)

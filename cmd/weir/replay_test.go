@@ -174,6 +174,15 @@ func TestReplayErrors(t *testing.T) {
 	}
 }
 
+func TestReplayNeedsALog(t *testing.T) {
+	device, err := os.Open(os.DevNull) // is like a terminal
+	require.NoError(t, err)
+	defer device.Close()
+	var stderr bytes.Buffer
+	assert.Equal(t, 2, run(t.Context(), []string{"weir", "replay", "1/1m"}, device, io.Discard, &stderr))
+	assert.Contains(t, stderr.String(), "weir: replay needs a FILE, or a log at its standard input")
+}
+
 // What was read before a log ends with an error is printed.
 func TestReplayCutOff(t *testing.T) {
 	zipped, err := os.ReadFile(shop)

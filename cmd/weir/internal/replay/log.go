@@ -55,11 +55,15 @@ func newReader(name string, r io.Reader, run *run) (*reader, error) {
 		f.parser, skip, err = accesslog.New(run.Format, head, accesslog.Options{Time: run.Time})
 	}
 	switch {
-	case len(head) == 0: // nothing, or a line that is too long
-		if _, err := l.next(); errors.Is(err, io.EOF) {
+	case len(head) == 0: // nothing, an error, or a line that is too long
+		switch _, err := l.next(); {
+		case errors.Is(err, io.EOF):
 			return f, nil
+		case errors.Is(err, errLong):
+			return nil, fmt.Errorf("%s: line 1: %w", name, err)
+		default:
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		return nil, fmt.Errorf("%s: line 1: %w", name, errLong)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w; its first line is %.200q", name, err, head[0])
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,8 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 	gone := errors.New("gone")
 	_, err = Run(t.Context(), Config{}, nil, []Log{textLog("a"), {"b", func() (io.ReadCloser, error) { return nil, gone }}})
 	assert.ErrorIs(t, err, gone)
+	_, err = Run(t.Context(), Config{}, nil, []Log{{"folder", func() (io.ReadCloser, error) { return os.Open(".") }}})
+	assert.ErrorContains(t, err, "folder: after line 0: read .: is a directory")
 	r := runOne(t, Config{}, "1/1s", textLog("empty"), textLog("a", lineAt(1, "x")))
 	assert.Equal(t, 1, r.Requests)
 }

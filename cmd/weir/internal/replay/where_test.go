@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,4 +41,22 @@ func TestKeyCostAndWhere(t *testing.T) {
 		_, err := ParseWhere(where)
 		assert.ErrorContains(t, err, says, where)
 	}
+}
+
+// FuzzParseWhere reads any text. Each condition that is read has a field.
+func FuzzParseWhere(f *testing.F) {
+	for _, s := range []string{"ip=a and path~^/x", `a!="b c"  and d!~'e'`, "=", "a!", "a~("} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		w, err := ParseWhere(s)
+		if err != nil {
+			require.ErrorContains(t, err, "where is ")
+			return
+		}
+		require.Equal(t, strings.TrimSpace(s) == "", len(w.conditions) == 0)
+		for _, c := range w.conditions {
+			require.NotEmpty(t, c.field)
+		}
+	})
 }
