@@ -59,7 +59,7 @@ func TestPlayBuild(t *testing.T) {
 }
 
 var (
-	playCommands = regexp.MustCompile("(?m)go run \\./cmd/weir play((?: (?:'[^']*'|[\\w/]+))+)")
+	playCommands = regexp.MustCompile(`(?m)go run \./cmd/weir play((?: (?:'[^']*'|[\w/]+))+)`)
 	shellWord    = regexp.MustCompile(`'[^']*'|\S+`)
 )
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 //go:embed page
@@ -62,12 +63,12 @@ var contentTypes = map[string]string{
 	".wasm": "application/wasm",
 }
 
-// Handler serves the page to requests for the given host, and for names of this machine. It refuses
-// other hosts: a foreign page could otherwise read this one through a name that it points here.
+// Handler serves the page to requests for the given host, for localhost, and for addresses. It refuses
+// other names. A foreign page could otherwise read this one, through a name that it points here.
 func (s *Site) Handler(host string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !allowedHost(r.Host, host) {
-			http.Error(w, fmt.Sprintf("the host is %q, must be %s or localhost", r.Host, host), http.StatusMisdirectedRequest)
+			http.Error(w, fmt.Sprintf("the host is %q, must be localhost, an address, or the name of -addr", r.Host), http.StatusMisdirectedRequest)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -97,22 +98,12 @@ func (s *Site) Handler(host string) http.Handler {
 	})
 }
 
-// allowedHost reports whether the Host of a request is that of the listener, or of this machine.
+// allowedHost reports whether the Host of a request is an address, this machine, or the name that the
+// server listens at. Other names can be made to point here by anybody.
 func allowedHost(got, listens string) bool {
 	name, _, err := net.SplitHostPort(got)
 	if err != nil {
-		name = got
+		name = strings.Trim(got, "[]")
 	}
-	if name == "localhost" || name == listens {
-		return true
-	}
-	ip := net.ParseIP(trimBrackets(name))
-	return ip != nil && ip.IsLoopback()
-}
-
-func trimBrackets(host string) string {
-	if len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']' {
-		return host[1 : len(host)-1]
-	}
-	return host
+	return name != "" && (name == "localhost" || name == listens || net.ParseIP(name) != nil)
 }

@@ -48,7 +48,7 @@ func TestWrite(t *testing.T) {
 
 func TestHandler(t *testing.T) {
 	site := &Site{files: map[string][]byte{"index.html": []byte("<p>"), "weir.wasm": {0, 1}}}
-	h := site.Handler("192.0.2.1")
+	h := site.Handler("play.example")
 	get := func(method, host, path string) *http.Response {
 		r := httptest.NewRequest(method, path, nil)
 		r.Host = host
@@ -58,7 +58,7 @@ func TestHandler(t *testing.T) {
 	}
 	for host, status := range map[string]int{
 		"127.0.0.1:8429": 200, "localhost:8429": 200, "localhost": 200, "[::1]:8429": 200, "[::1]": 200, "127.9.9.9": 200,
-		"192.0.2.1:8429": 200, "192.0.2.2": 421, "evil.example": 421, "localhost.evil.example:8429": 421, "": 421, "127.0.0.1.evil.example": 421,
+		"192.0.2.1:8429": 200, "play.example:8429": 200, "evil.example": 421, "localhost.evil.example:8429": 421, "": 421, "127.0.0.1.evil.example": 421,
 	} {
 		assert.Equal(t, status, get("GET", host, "/").StatusCode, host)
 	}
