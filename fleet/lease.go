@@ -258,14 +258,20 @@ func (s *LeaseStore) Release(ctx context.Context) error {
 		return s.fault
 	}
 	s.released.Store(true)
-	s.keys.all(func(k *leasedKey) {
-		if f, err := k.alone(ctx); err == nil {
-			s.drop(k)
+	s.giveBackAll(ctx, s.keys.all(), func(k *leasedKey) (l *lease, n int) {
+		f, err := k.alone(ctx)
+		if err == nil {
+			l, n = s.drop(k)
 			k.land(f, false, nil)
 		}
+		return l, n
 	})
-	s.watch.stop()
 	err := ctx.Err()
-	s.keys.all(func(k *leasedKey) { err = cmp.Or(k.backs.wait(ctx), err) })
+	if err == nil {
+		s.watch.stop()
+	}
+	for k := range s.keys.all() {
+		err = cmp.Or(k.backs.wait(ctx), err)
+	}
 	return err
 }

@@ -144,6 +144,36 @@ func TestLease_ReleaseOfASlowStore(t *testing.T) {
 	})
 }
 
+// Many keys do not crowd the store: each give-back has its time.
+func TestLease_ReleaseOfManyKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 1000
+		store, connections, takes := new(weir.MemStore), make(chan struct{}, 4), time.Duration(0)
+		l := newLeased(windows[0], kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			select {
+			case connections <- struct{}{}:
+				defer func() { <-connections }()
+			case <-ctx.Done():
+				return weir.Answer{}, ctx.Err()
+			}
+			time.Sleep(takes)
+			return store.Do(ctx, r)
+		}), fleet.LeaseOptions{MaxAge: time.Minute, Report: func(err error) { t.Error(err) }})
+		for range 30 {
+			for i := range keys {
+				require.True(t, l.Allow(kit.KeyName(i)))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		takes = 10 * time.Millisecond
+		require.NoError(t, l.lease.Release(context.Background()))
+		takes = 0
+		for i := range keys {
+			require.Equal(t, 970, kit.Take(t, l.KeyedLimiter, kit.KeyName(i), 0).Remaining)
+		}
+	})
+}
+
 // Events that cannot be given back are reported, and stay charged.
 func TestLease_ReportsGiveBacksThatFail(t *testing.T) {
 	for _, panics := range []bool{false, true} {

@@ -22,6 +22,8 @@ func (s *LeaseStore) Watched() (keys int, timer bool) {
 
 // Keys is how many keys there are.
 func (s *LeaseStore) Keys() (n int) {
-	s.keys.all(func(*leasedKey) { n++ })
+	for range s.keys.all() {
+		n++
+	}
 	return n
 }

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"iter"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -33,13 +34,43 @@ func (s *LeaseStore) backLater(k *leasedKey, l *lease, unused int) {
 	}
 }
 
-// drop ends the lease of a key, and gives back what is left of it.
-func (s *LeaseStore) drop(k *leasedKey) {
+// drop ends the lease of a key, and takes what can be given back of it. No call may be under way.
+func (s *LeaseStore) drop(k *leasedKey) (l *lease, n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if l := k.lease.Swap(nil); l != nil {
-		left, dead := l.end()
-		s.backLater(k, l, left+dead)
+	if l = k.lease.Swap(nil); l == nil {
+		return nil, 0
+	}
+	left, dead := l.end()
+	if n = k.returnable(l, left+dead); n > 0 {
+		k.backs.begin()
+	}
+	return l, n
+}
+
+// backsAtOnce is the largest number of give-backs at a time where many keys give back. Each has
+// giveBackWithin, and must not wait for a connection for as long.
+const backsAtOnce = 64
+
+// giveBackAll gives back what take takes of the keys. It ends when all give-backs have begun, or
+// when ctx ends.
+func (s *LeaseStore) giveBackAll(ctx context.Context, keys iter.Seq[*leasedKey], take func(*leasedKey) (*lease, int)) {
+	places := make(chan struct{}, backsAtOnce)
+	for k := range keys {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		l, n := take(k)
+		if n == 0 {
+			<-places
+			continue
+		}
+		go func() {
+			defer func() { <-places }()
+			s.giveBack(k, l, n)
+		}()
 	}
 }
 
@@ -112,9 +143,6 @@ func (p *pending) wait(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
-
-// backsAtOnce is the largest number of give-backs at a time.
-const backsAtOnce = 16
 
 // A leaseWatch looks for leases that nobody uses, with one timer. It looks at each lease from time
 // to time. If none of its events has been used since, they are given back.
@@ -196,18 +224,7 @@ func (w *leaseWatch) look(s *LeaseStore) {
 	w.set(s)
 	w.mu.Unlock()
 
-	var all sync.WaitGroup
-	places := make(chan struct{}, backsAtOnce)
-	for _, k := range due {
-		if l, n := s.unused(k); n > 0 {
-			places <- struct{}{}
-			all.Go(func() {
-				s.giveBack(k, l, n)
-				<-places
-			})
-		}
-	}
-	all.Wait()
+	s.giveBackAll(context.Background(), slices.Values(due), s.unused)
 }
 
 // unused takes the events of a lease that nobody has used for a while. If there are others, it goes

@@ -131,16 +131,18 @@ func (t *leaseTable) like(p *weir.Plan, key string) iter.Seq[*leasedKey] {
 	}
 }
 
-// all calls do with each key.
-func (t *leaseTable) all(do func(*leasedKey)) {
-	for i := range t.sets {
-		s := t.sets[i].Load()
-		if s == nil {
-			continue
-		}
-		for j := range s.keys {
-			if k := s.keys[j].Load(); k != nil {
-				do(k)
+// all returns all keys.
+func (t *leaseTable) all() iter.Seq[*leasedKey] {
+	return func(yield func(*leasedKey) bool) {
+		for i := range t.sets {
+			s := t.sets[i].Load()
+			if s == nil {
+				continue
+			}
+			for j := range s.keys {
+				if k := s.keys[j].Load(); k != nil && !yield(k) {
+					return
+				}
 			}
 		}
 	}
