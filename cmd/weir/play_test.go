@@ -48,7 +48,7 @@ func TestPlayBuild(t *testing.T) {
 	assert.Empty(t, stderr)
 	assert.Contains(t, stdout, "The page is in "+dir)
 	assert.Zero(t, status)
-	for _, name := range []string{"index.html", "app.js", "wasm_exec.js", "weir.wasm"} {
+	for _, name := range []string{"index.html", "app.js", "wasm_exec.js", "weir.wasm", "log.wasm", "worker.js"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
 		assert.Positive(t, info.Size())

@@ -14,44 +14,49 @@ import (
 
 var errNoSource = errors.New(`play builds its page from the source of weir: run "go run ./cmd/weir play" in a clone`)
 
-// program builds the WebAssembly program, and returns it with the script of the same Go release that
-// starts it. The program stays in the user's cache. The go command builds it anew only if the source,
-// its dependencies or the release of Go have changed.
-func program(ctx context.Context) (wasm, start []byte, err error) {
+// programs are the files of the page that the go command builds, and their folders in the source.
+var programs = map[string]string{"weir.wasm": "wasm", "log.wasm": "wasm/log"}
+
+// build builds the programs, and adds them to files, with the script of the same Go release that
+// starts them. They stay in the user's cache. The go command builds them anew only if the source, its
+// dependencies or the release of Go have changed.
+func build(ctx context.Context, files map[string][]byte) error {
 	source, err := sourceDir()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	clone := sha256.Sum256([]byte(source)) // each clone has its own
-	file := filepath.Join(cache, "weir", fmt.Sprintf("play-%x", clone[:8]), "weir.wasm")
-	// Without inlining the program is 100 kB smaller as it is sent.
-	if _, err := goCommand(ctx, source, "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", file, "."); err != nil {
-		return nil, nil, err
-	}
-	if wasm, err = os.ReadFile(file); err != nil {
-		return nil, nil, err
+	cache = filepath.Join(cache, "weir", fmt.Sprintf("play-%x", clone[:8]))
+	for name, folder := range programs {
+		file := filepath.Join(cache, name)
+		// Without inlining the first program is 100 kB smaller as it is sent.
+		if _, err := goCommand(ctx, source, "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", file, "./"+folder); err != nil {
+			return err
+		}
+		if files[name], err = os.ReadFile(file); err != nil {
+			return err
+		}
 	}
 	root, err := goCommand(ctx, source, "env", "GOROOT")
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	start, err = os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
-	return wasm, start, err
+	files["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+	return err
 }
 
-// sourceDir is where the source of the WebAssembly program is, in the clone that this program was
-// built in.
+// sourceDir is the folder around the programs' folders, in the clone that this program was built in.
 func sourceDir() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	internal := filepath.Dir(filepath.Dir(file))
 	if _, err := os.Stat(filepath.Join(internal, "..", "..", "..", "go.work")); err != nil {
 		return "", errNoSource // a copy in the module cache lacks what is around it
 	}
-	return filepath.Join(internal, "wasm"), nil
+	return internal, nil
 }
 
 // goCommand runs the go command for the browser, and returns what it prints.

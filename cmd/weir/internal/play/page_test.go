@@ -85,6 +85,7 @@ func TestPage(t *testing.T) {
 		{"drawing", testDrawing},
 		{"playing", testPlaying},
 		{"copies", testCopies},
+		{"log", testLog},
 		{"small screen", testSmallScreen},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -33,8 +33,10 @@ func NewSite(ctx context.Context) (*Site, error) {
 			return nil, err
 		}
 	}
-	s.files["weir.wasm"], s.files["wasm_exec.js"], err = program(ctx)
-	return s, err
+	if err := build(ctx, s.files); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Write writes the page into a directory, which it makes if it is not there. Any web server can

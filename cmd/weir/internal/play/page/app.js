@@ -2,6 +2,7 @@
 
 import { theme } from "./chart.js";
 import { LaneView, element } from "./lane.js";
+import { LogView } from "./log.js";
 import { PRESETS, duration, fromModel, seconds, toQuery } from "./scenario.js";
 import { TrafficView } from "./traffic.js";
 
@@ -18,6 +19,7 @@ export class App {
     this.lanes = [];
     this.dirty = false; // the scenario has changed since it was loaded
     this.traffic = new TrafficView(this);
+    this.log = new LogView(this);
     this.buttons();
     this.keys();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {

@@ -1,0 +1,67 @@
+package play
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/cmd/weir/internal/explain"
+	"github.com/weir-go/weir/cmd/weir/internal/replay"
+)
+
+// A log that is dropped on the page gives the figures of weir replay.
+func testLog(t *testing.T, b *browser) {
+	var log strings.Builder
+	at := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for i := range 900 {
+		fmt.Fprintf(&log, "192.0.2.%d - - [%s] \"GET /%d HTTP/1.1\" 200 12 \"-\" \"x\"\n", i*i%7, at.Format("02/Jan/2006:15:04:05 -0700"), i)
+		at = at.Add(time.Duration(i%3) * time.Second)
+	}
+	policies := []weir.Policy{weir.TokenBucket{Limit: 5, Per: time.Minute}, weir.SlidingLog{Limit: 10, Per: time.Minute}}
+	report, err := replay.Run(context.Background(), replay.Config{Key: "ip", Spread: true}, policies, []replay.Log{{
+		Name: "access.log",
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(log.String())), nil },
+	}})
+	require.NoError(t, err)
+
+	b.follow("p=5/1m&p=sliding-log+10/1m&r=1")
+	drop := func(text string) {
+		b.js(nil, `(() => {
+			document.getElementById("logSays").textContent = "";
+			const data = new DataTransfer();
+			data.items.add(new File([%s], "access.log"));
+			document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+		})()`, quoted(text))
+	}
+	drop(log.String())
+	b.until(`!document.getElementById("logTable").hidden`)
+	var said string
+	b.js(&said, `document.getElementById("logSays").textContent`)
+	assert.True(t, strings.HasPrefix(said, "access.log: combined, 900 lines. 900 requests of "+explain.Count(report.Clients)+" clients"), said)
+	var rows [][]string
+	b.js(&rows, `[...document.querySelectorAll("#logRows tr")].map((r) => [...r.cells].map((c) => c.textContent))`)
+	require.Len(t, rows, 2)
+	for i, p := range report.Policies {
+		assert.Positive(t, p.Refused)
+		assert.Equal(t, p.Policy, rows[i][0])
+		assert.True(t, strings.HasPrefix(rows[i][1], explain.Count(p.Refused)+" ("), rows[i][1])
+		assert.True(t, strings.HasPrefix(rows[i][2], explain.Count(p.Hit)+" ("), rows[i][2])
+		assert.Equal(t, explain.Count(p.Early), rows[i][3])
+		assert.Equal(t, fmt.Sprintf("%s: %s of %s", p.Worst[0].Key, explain.Count(p.Worst[0].Refused), explain.Count(p.Worst[0].Requests)), rows[i][5])
+	}
+
+	drop("no log at all\n")
+	b.until(`document.getElementById("logSays").textContent.length > 0 && !document.getElementById("logSays").textContent.startsWith("Reading")`)
+	b.js(&said, `document.getElementById("logSays").textContent`)
+	assert.NotContains(t, said, "900")
+	var hidden bool
+	b.js(&hidden, `document.getElementById("logTable").hidden`)
+	assert.True(t, hidden)
+}

@@ -1,0 +1,66 @@
+// A log that is dropped on the page: what would the policies of the lanes have refused?
+
+import { element } from "./lane.js";
+import { seconds } from "./scenario.js";
+
+const LARGEST = 512 * 1024 * 1024;
+const $ = (id) => document.getElementById(id);
+
+export class LogView {
+  /** @param {import("./app.js").App} app */
+  constructor(app) {
+    this.app = app;
+    this.worker = null;
+    $("file").onchange = () => { if ($("file").files.length) this.run($("file").files[0]); };
+    addEventListener("dragover", (e) => e.preventDefault());
+    addEventListener("drop", (e) => {
+      e.preventDefault();
+      if (e.dataTransfer.files.length) this.run(e.dataTransfer.files[0]);
+    });
+  }
+
+  /** @param {File} file */
+  async run(file) {
+    this.say("Reading " + file.name + " …");
+    $("logTable").hidden = true;
+    if (file.size > LARGEST) return this.say("The log is too large for a browser: over 512 MB. Use weir replay.");
+    try {
+      const log = new Uint8Array(await file.arrayBuffer());
+      const policies = this.app.state.lanes.map((l) => l.text);
+      this.show(JSON.parse(await this.ask({ name: file.name, log, policies })));
+    } catch (error) {
+      this.say(error.message);
+    }
+  }
+
+  /** Asks the worker, which is started for the first log. @returns {Promise<string>} the report */
+  ask(message) {
+    this.worker?.terminate(); // it may be at work on another log
+    const worker = (this.worker = new Worker("worker.js"));
+    return new Promise((ok, fail) => {
+      worker.onmessage = ({ data }) => {
+        if (data.ready) worker.postMessage(message, [message.log.buffer]);
+        else if (data.error) fail(new Error(data.error));
+        else ok(data.report);
+      };
+      worker.onerror = (e) => fail(new Error("the log could not be replayed: " + e.message));
+    });
+  }
+
+  say(text) { $("logSays").textContent = text; }
+
+  show(report) {
+    const [file] = report.files, count = (n) => n.toLocaleString("en");
+    const bad = file.bad ? `, ${count(file.bad)} of them not understood, the first is ${file.first_bad}` : "";
+    if (!report.requests) return this.say(`${file.name}: no request was found in ${count(file.lines)} lines${bad}.`);
+    this.say(`${file.name}: ${file.format}, ${count(file.lines)} lines${bad}. ${count(report.requests)} requests of ${count(report.clients)} clients, ` +
+      `by address, in ${seconds((new Date(report.to) - new Date(report.from)) * 1e6)}.`);
+    const percent = (n, all) => `${count(n)} (${+((100 * n) / all).toPrecision(3)} %)`;
+    $("logRows").replaceChildren(...report.policies.map((p) =>
+      element("tr", {}, element("th", { scope: "row", textContent: p.policy }),
+        ...[percent(p.refused, report.requests), percent(p.hit, report.clients), count(p.early), seconds(p.longest_shut_out_ns),
+          p.worst?.length ? `${p.worst[0].key}: ${count(p.worst[0].refused)} of ${count(p.worst[0].requests)}` : "nobody"]
+          .map((text) => element("td", { textContent: text })))));
+    $("logTable").hidden = false;
+  }
+}

@@ -1,0 +1,57 @@
+//go:build js && wasm
+
+// Command log is the part of the playground that replays a log. The page loads it only when somebody
+// drops one, because the readers of logs weigh as much again. It runs in a worker, so that the page
+// stays alive. A message has the log and the policies; the answer has the report as JSON.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"syscall/js"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/cmd/weir/internal/replay"
+)
+
+func main() {
+	js.Global().Set("onmessage", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		data := args[0].Get("data")
+		go func() { // which may read files, and so must not block the caller
+			report, err := run(data)
+			if err != nil {
+				js.Global().Call("postMessage", map[string]any{"error": err.Error()})
+				return
+			}
+			js.Global().Call("postMessage", map[string]any{"report": report})
+		}()
+		return nil
+	}))
+	js.Global().Call("postMessage", map[string]any{"ready": true})
+	select {}
+}
+
+// run replays a log by the policies of the page.
+func run(data js.Value) (report string, err error) {
+	log := make([]byte, data.Get("log").Get("byteLength").Int())
+	js.CopyBytesToGo(log, data.Get("log"))
+	var policies []weir.Policy
+	for i := range data.Get("policies").Length() {
+		p, err := weir.ParsePolicy(data.Get("policies").Index(i).String())
+		if err != nil {
+			return "", err
+		}
+		policies = append(policies, p)
+	}
+	r, err := replay.Run(context.Background(), replay.Config{Key: "ip", Spread: true}, policies, []replay.Log{{
+		Name: data.Get("name").String(),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(log)), nil },
+	}})
+	if err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(r)
+	return string(b), err
+}
