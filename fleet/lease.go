@@ -37,7 +37,8 @@ type LeaseOptions struct {
 // [weir.All] of these, if the limit is at least 100. A bucket must also earn 22 events within MaxAge.
 // A key is leased after 20 decisions at the earliest.
 // All else goes to s as it is: requests for other policies, for keys that are asked rarely, and the
-// requests of Wait, Reserve, Return and TakeByComponent. These do not use the events that are held.
+// requests of Wait, Reserve, ReserveNow and Return, and of TakeByComponent with results. These do not
+// use the events that are held.
 //
 // Call [LeaseStore.Release] when the process ends. Without it, the events that the process holds
 // are lost for a while. docs/fleet.md tells what is promised, with figures, and in which order to
