@@ -61,8 +61,8 @@ func printExplanation(w io.Writer, p weir.Policy) error {
 	table.Flush()
 
 	section("A client that takes all at once is then refused", append([]string{
-		"Retry after " + fromTo(e.Client.RetryAfter) + ".",
-		"All is back after " + fromTo(e.Client.ResetAfter) + ".", "",
+		"Retry after: " + fromTo(e.Client.RetryAfter),
+		"All is back after: " + fromTo(e.Client.ResetAfter), "",
 	}, answer...)...)
 	section("Memory for a key", memoryWords(e.Memory))
 	code := "limiter := weir.Must(weir.New(" + e.Code + "))"
@@ -71,11 +71,15 @@ func printExplanation(w io.Writer, p weir.Policy) error {
 	return nil
 }
 
-// fromTo is one duration, or two of which the answer is between.
+// fromTo is one duration, or two of which the answer is between, or the longest if there is no
+// least.
 func fromTo(d [2]time.Duration) string {
 	from, to := explain.Duration(d[0]), explain.Duration(d[1])
-	if from == to {
+	switch {
+	case from == to:
 		return to
+	case d[0] == 1:
+		return "at most " + to
 	}
 	return from + " to " + to
 }

@@ -23,8 +23,8 @@ Worst case: the most events that a client can get if it chooses the moments
           in any 1m   60
 
 A client that takes all at once is then refused
-  Retry after 200ms.
-  All is back after 1m.
+  Retry after: 200ms
+  All is back after: 1m
 
   HTTP/1.1 429 Too Many Requests
   RateLimit: "5/1s";r=0;t=1
@@ -43,4 +43,18 @@ Go
 JSON, for a field of type weir.AnyPolicy
   "all(5/1s, sliding-log 60/1m)"
 `, stdout)
+}
+
+// Where windows end may be near, a wait has no least.
+func TestExplainWaits(t *testing.T) {
+	for policy, wait := range map[string]string{
+		"fixed-window 9/1h": "Retry after: at most 1h",
+		"calendar-window 9/month location=Europe/Berlin": "Retry after: at most 31d1h",
+		"sliding-window 100/1s buckets=10":               "All is back after: 999ms to 1.099s",
+		"fixed-window 9/1h from-first":                   "Retry after: 1h\n",
+	} {
+		stdout, _, status := weirSays(t, "", "explain", policy)
+		assert.Zero(t, status)
+		assert.Contains(t, stdout, wait)
+	}
 }

@@ -110,7 +110,7 @@ func period(p weir.Policy) time.Duration {
 		const day = 24 * time.Hour
 		return map[weir.Unit]time.Duration{
 			weir.Minute: time.Minute, weir.Hour: time.Hour, weir.Day: day,
-			weir.Week: 7 * day, weir.Month: 31 * day, weir.Year: 366 * day,
+			weir.Week: 7 * day, weir.Month: 28 * day, weir.Year: 365 * day,
 		}[p.Unit]
 	}
 	return 0

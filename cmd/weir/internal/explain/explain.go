@@ -47,16 +47,16 @@ func Of(p weir.Policy) (Explanation, error) {
 	return e, nil
 }
 
-// Spans returns the spans for which the worst case of p tells most: the periods of its policies,
-// and between the shortest and the longest of them a second, a minute, an hour and a day.
+// Spans returns the spans for which the worst case of p tells most: the periods of its policies, and
+// a second, a minute, an hour and a day, if they are shorter than the longest of these.
 func Spans(p weir.Policy) []time.Duration {
 	var spans []time.Duration
 	for _, leaf := range leaves(p) {
 		spans = append(spans, period(leaf))
 	}
-	shortest, longest := slices.Min(spans), slices.Max(spans)
+	longest := slices.Max(spans)
 	for _, span := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
-		if shortest < span && span < longest {
+		if span < longest {
 			spans = append(spans, span)
 		}
 	}

@@ -171,7 +171,11 @@ func (r *run) each(do func(e event, now int64) error) error {
 func (r *run) finish() *Report {
 	rep := &r.report
 	rep.Key, rep.Spread, rep.Stopped = r.Key, r.Spread && rep.Whole > 0, r.stopped()
-	rep.Clients = len(r.clients.keys)
+	for _, n := range r.clients.counts {
+		if n > 0 { // else Stopped came before the client's request
+			rep.Clients++
+		}
+	}
 	for _, f := range r.files {
 		if err := f.fault(); err != nil {
 			f.Error = err.Error()
