@@ -17,11 +17,12 @@ type Middleware struct {
 	// Failed answer requests that are no calls. Its Key can be any of package httplimit.
 	//
 	// Its MaxWait does not know the deadline of a call. A call whose client gives up leaves the
-	// queue.
+	// queue. Its Settle gets the status of HTTP, which is 200 for all calls of gRPC and gRPC-Web.
 	Limit httplimit.Middleware
 
 	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy
-	// is nil, there is no QuotaFailure. Leave it out if policies differ by key.
+	// is nil, there is no QuotaFailure. Leave it out if policies differ by key, or if there are
+	// several Limits.
 	Policy weir.Policy
 
 	// Options are those of the handlers. Only [connect.WithCodec] and
@@ -30,8 +31,8 @@ type Middleware struct {
 	Options []connect.HandlerOption
 }
 
-// Wrap returns a handler that passes the requests within the limit to next. These are the errors of
-// the other calls:
+// Wrap returns a handler that passes the requests within the limit to next. It is safe for
+// concurrent use. Changes to m after Wrap have no effect. These are the errors of the other calls:
 //
 //   - resource_exhausted if the call is over the limit. RetryInfo in its details is the time after
 //     which the same call is granted, if nothing else is counted meanwhile. It is absent if the

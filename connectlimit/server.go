@@ -67,8 +67,9 @@ type ServerInterceptor struct {
 	Observe func(context.Context, connect.Spec, httplimit.Decision)
 }
 
-// Interceptor returns the interceptor. Changes to s afterwards have no effect on it. On clients it
-// does nothing. Interceptor panics with a message that lists the faults of s:
+// Interceptor returns the interceptor, which is safe for concurrent use. Changes to s afterwards
+// have no effect on it. On clients it does nothing. Interceptor panics with a message that lists
+// the faults of s:
 //
 //   - no Limiter or no Key
 //   - a negative MaxWait

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/httplimit"
 )
 
-// A Call is a call of a method, as an interceptor sees it.
+// A Call is a call of a method, as an interceptor sees it. It is valid during the call.
 type Call struct {
 	Method  string // such as /package.Service/Method
 	Message any    // the request of a unary call, or a message of a stream; nil for a stream as a whole

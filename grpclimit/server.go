@@ -83,8 +83,8 @@ type ServerInterceptor struct {
 // A Decision is the decision of a [ServerInterceptor] on a call or message.
 type Decision = httplimit.Decision
 
-// Unary returns the interceptor for unary calls. Changes to s afterwards have no effect on it.
-// Unary panics with a message that lists the faults of s:
+// Unary returns the interceptor for unary calls, which is safe for concurrent use. Changes to s
+// afterwards have no effect on it. Unary panics with a message that lists the faults of s:
 //
 //   - no Limiter or no Key
 //   - a negative MaxWait

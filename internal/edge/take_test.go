@@ -98,7 +98,7 @@ func TestTake_RetryAfterCountsOnTheWait(t *testing.T) {
 	}
 }
 
-// Events that others wait for are not taken by a call that was refused, and it leaves no trace.
+// Events that others wait for are not taken by a call that was refused.
 func TestTake_OthersWaitForMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter(weir.SlidingLog{Limit: 2, Per: time.Second})
@@ -106,13 +106,44 @@ func TestTake_OthersWaitForMore(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- l.Wait(forever, "k", 2) }()
 		synctest.Wait()
-		r, _, err := edge.Take(forever, l, "k", 1, time.Second/2, true)
+		// Without a Return: what it took would be lost.
+		r, _, err := edge.Take(forever, struct{ weir.Limiter }{l}, "k", 1, time.Second/2, true)
 		require.NoError(t, err)
 		assert.False(t, r.Allowed)
 		assert.Zero(t, r.Remaining)
-		assert.Positive(t, r.RetryAfter)
+		assert.Equal(t, time.Second/2, r.RetryAfter, "when the others are served at the latest")
 		assert.NoError(t, <-done)
 	})
+}
+
+// A wait that ends with MaxWait is a denial, and one that ends with the call is none.
+func TestTake_WaitsInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, waited, err := edge.Take(forever, endless{}, "k", 1, time.Second, true)
+		require.NoError(t, err)
+		assert.Equal(t, weir.Result{Limit: 1, RetryAfter: time.Minute - time.Second}, r)
+		assert.Equal(t, time.Second, waited)
+
+		ctx, cancel := context.WithTimeout(forever, time.Second/2)
+		defer cancel()
+		_, waited, err = edge.Take(ctx, endless{}, "k", 1, time.Second, true)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, time.Second/2, waited)
+	})
+}
+
+// endless is a limiter whose waits never end.
+type endless struct{}
+
+func (endless) Allow(string) bool { return false }
+
+func (endless) Take(context.Context, string, int) (weir.Result, error) {
+	return weir.Result{Limit: 1, RetryAfter: time.Minute}, nil
+}
+
+func (endless) Wait(ctx context.Context, _ string, _ int) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func TestTake_NoDecision(t *testing.T) {
