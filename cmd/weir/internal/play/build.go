@@ -1,10 +1,12 @@
 package play
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,13 +33,11 @@ func build(ctx context.Context, files map[string][]byte) error {
 	}
 	clone := sha256.Sum256([]byte(source)) // each clone has its own
 	cache = filepath.Join(cache, "weir", fmt.Sprintf("play-%x", clone[:8]))
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return err
+	}
 	for name, folder := range programs {
-		file := filepath.Join(cache, name)
-		// Without inlining the first program is 100 kB smaller as it is sent.
-		if _, err := goCommand(ctx, source, "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", file, "./"+folder); err != nil {
-			return err
-		}
-		if files[name], err = os.ReadFile(file); err != nil {
+		if files[name], err = buildOne(ctx, filepath.Join(source, filepath.FromSlash(folder)), filepath.Join(cache, name)); err != nil {
 			return err
 		}
 	}
@@ -47,6 +47,33 @@ func build(ctx context.Context, files map[string][]byte) error {
 	}
 	files["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
 	return err
+}
+
+// buildOne builds the program of a folder. It works on a copy of the file in the cache, which the go
+// command leaves alone if nothing has changed, because another process may do the same.
+func buildOne(ctx context.Context, folder, file string) ([]byte, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(file), "new-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	own := filepath.Join(dir, filepath.Base(file))
+	before, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(own, before, 0o755)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	// Without inlining the page is 100 kB smaller as it is sent.
+	if _, err := goCommand(ctx, folder, "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", own, "."); err != nil {
+		return nil, err
+	}
+	after, err := os.ReadFile(own)
+	if err == nil && !bytes.Equal(before, after) {
+		err = os.Rename(own, file)
+	}
+	return after, err
 }
 
 // sourceDir is the folder around the programs' folders, in the clone that this program was built in.

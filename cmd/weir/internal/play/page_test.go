@@ -87,6 +87,7 @@ func TestPage(t *testing.T) {
 		{"copies", testCopies},
 		{"log", testLog},
 		{"small screen", testSmallScreen},
+		{"reduced motion", testReducedMotion},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b.t = t

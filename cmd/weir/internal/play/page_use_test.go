@@ -128,12 +128,47 @@ func testSmallScreen(t *testing.T, b *browser) {
 	}
 }
 
+// For people who want no motion, nothing plays by itself, and a playing page moves in steps.
+func testReducedMotion(t *testing.T, b *browser) {
+	motion := func(value string) {
+		b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-reduced-motion", "value": value}}}, nil)
+	}
+	motion("reduce")
+	defer motion("")
+	b.follow("p=1/s&t=1s")
+	b.js(nil, `document.querySelector("[data-id=queue]").click()`)
+	b.showsAt(20 * time.Second)
+	var label string
+	b.js(&label, `document.getElementById("play").textContent`)
+	assert.Equal(t, "Play", label)
+	b.js(nil, `(() => {
+		window.instants = [];
+		new MutationObserver(() => instants.push(+document.body.dataset.shown)).observe(document.body, { attributes: true });
+		document.getElementById("play").click();
+	})()`)
+	b.until(`+document.body.dataset.shown > 1e9 && +document.body.dataset.shown < 2e10`)
+	b.js(nil, `document.getElementById("play").click()`)
+	var instants []float64
+	b.js(&instants, `instants`)
+	for i := 1; i < len(instants); i++ {
+		assert.GreaterOrEqual(t, instants[i]-instants[i-1], 0.4e9)
+	}
+}
+
 // The frame rate with four lanes at 2,000 requests a second each, in a browser that draws in
 // software.
 func BenchmarkFrames(bench *testing.B) {
 	b := open(bench)
 	lanes := strings.Repeat("p=1000/1s&p=sliding-window+1000/1s&", 2)
 	for bench.Loop() {
+		b.visit(lanes + "r=2000&t=6s")
+		var decisions float64
+		b.js(&decisions, `(async () => {
+			const start = performance.now(), { load } = await weirPlay.load(%s);
+			await weirPlay.advance(20e9, load);
+			return 4 * 40000 / (performance.now() - start) * 1000;
+		})()`, quoted(lanes+"r=2000&t=20s"))
+		bench.ReportMetric(decisions, "decisions/s")
 		b.visit(lanes + "r=2000&t=6s")
 		var perSecond float64
 		b.js(&perSecond, `new Promise((ok) => {

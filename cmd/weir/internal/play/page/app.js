@@ -80,6 +80,7 @@ export class App {
       return;
     }
     this.state = fromModel(model);
+    $("lesson").textContent = "";
     await this.accept(model);
     await this.show(play ? 0 : this.span);
     this.play(play);
@@ -176,7 +177,7 @@ export class App {
     if (this.head >= this.span) this.head = 0;
     const real = Math.min(Math.max(this.span / 1e6, 6000), 20000); // milliseconds for the whole span
     const run = (this.running = {});
-    let before = performance.now(), pause = 0;
+    let before = performance.now(), pause = before;
     const frame = async (now) => {
       if (!this.playing || this.running !== run) return;
       if (!calm.matches || now - pause >= 500) { // without motion, a picture each half second

@@ -102,6 +102,7 @@ export class LaneView {
     this.records = new Records();
     this.plot.reset(this.records, span, line);
     this.showFaults([]);
+    this.announce("no answer is chosen");
   }
 
   showFaults(faults) {
