@@ -8,17 +8,34 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Take decides on n events of key. If maxWait is 0, it decides at once. Otherwise the call waits
-// for its turn, at most for maxWait and until the deadline of ctx. waited is how long it has
-// waited.
-//
-// After a wait that was granted, the Result is only Allowed, unless look is set: Take then asks the
-// limiter once more, for what remains.
-func Take(ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, look bool) (r weir.Result, waited time.Duration, err error) {
+// Take decides on n events of key. If maxWait is 0, it decides at once. Otherwise it is [Wait].
+func Take(
+	ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, look bool,
+) (r weir.Result, waited time.Duration, err error) {
 	if maxWait <= 0 {
 		r, err = l.Take(ctx, key, n)
 		return r, 0, err
 	}
+	ask := func(ctx context.Context, n int) (weir.Result, []weir.Result, error) {
+		r, err := l.Take(ctx, key, n)
+		return r, nil, err
+	}
+	r, _, waited, err = Wait(ctx, l, key, n, maxWait, ask, look)
+	return r, waited, err
+}
+
+// An Ask decides on n events of a key at once, as Take of the limiter does. It may also return the
+// results of the components of the policy.
+type Ask func(ctx context.Context, n int) (r weir.Result, parts []weir.Result, err error)
+
+// Wait decides on n events of key. The call waits for its turn, at most for maxWait and until the
+// deadline of ctx. waited is how long it has waited.
+//
+// The decision is that of the limiter's Wait, which returns no Result. After a denial, Wait asks for
+// one. After a grant, it does so only if look is set. Else the Result is only Allowed.
+func Wait(
+	ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, ask Ask, look bool,
+) (r weir.Result, parts []weir.Result, waited time.Duration, err error) {
 	start := time.Now()
 	patient, cancel := context.WithTimeout(ctx, maxWait)
 	deadline, _ := patient.Deadline()
@@ -28,21 +45,20 @@ func Take(ctx context.Context, l weir.Limiter, key string, n int, maxWait time.D
 
 	switch {
 	case err == nil:
-		r.Allowed = true
 		if look {
-			if now, err := l.Take(ctx, key, 0); err == nil {
-				r = now
+			if r, parts, err = ask(ctx, 0); err == nil {
+				return r, parts, waited, nil
 			}
 		}
-		return r, waited, nil
+		return weir.Result{Allowed: true}, nil, waited, nil
 	case !denies(err, ctx):
-		return r, waited, err
+		return weir.Result{}, nil, waited, err
 	}
-	r, e := refused(ctx, l, key, n)
+	r, parts, e := refused(ctx, l, key, n, ask)
 	if e == nil && !errors.Is(err, weir.ErrQueueFull) { // a longer wait would not have helped there
 		r.RetryAfter = sooner(r.RetryAfter, deadline.Sub(start))
 	}
-	return r, waited, e
+	return r, parts, waited, e
 }
 
 // denies reports whether the error of Wait is a denial. It is not one if the store failed, or if
@@ -62,20 +78,23 @@ func denies(err error, ctx context.Context) bool {
 //
 // If the ask is granted after all, because events came back just before it, refused gives them
 // back. If it cannot, the call is granted.
-func refused(ctx context.Context, l weir.Limiter, key string, n int) (weir.Result, error) {
-	look, err := l.Take(ctx, key, 0)
+func refused(ctx context.Context, l weir.Limiter, key string, n int, ask Ask) (weir.Result, []weir.Result, error) {
+	look, parts, err := ask(ctx, 0)
 	if err != nil {
-		return weir.Result{}, err
+		return weir.Result{}, nil, err
 	}
 	if look.Remaining < n {
-		r, err := l.Take(ctx, key, n)
+		r, ofParts, err := ask(ctx, n)
 		if err != nil || !r.Allowed || !giveBack(ctx, l, key, n) {
-			return r, err
+			return r, ofParts, err
 		}
 	}
 	look.Allowed, look.Remaining = false, 0
 	look.RetryAfter = min(max(look.ResetAfter, 1), weir.Never-1)
-	return look, nil
+	for i := range parts {
+		parts[i].Remaining = 0
+	}
+	return look, parts, nil
 }
 
 // giveBack returns events to a limiter that accepts them, as *weir.KeyedLimiter does. It reports
