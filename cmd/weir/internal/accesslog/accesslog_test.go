@@ -175,7 +175,7 @@ func TestBadLines(t *testing.T) {
 		{"alb", "http 2026-10-10T13:55:36Z x", "3 fields, must be at least 14"},
 		{"alb", `http "`, `a quote " is not closed`},
 		{"json", "[1]", "not an object of JSON"},
-		{"json", `{"time":`, "unexpected end of JSON input"},
+		{"json", `{"time":`, "not an object of JSON"},
 		{"json", `{"a":1}`, "no field with the time, which must be time or timestamp or"},
 		{"caddy", `{"ts":"x"}`, `time is "x", must be like`},
 	} {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -15,20 +14,18 @@ type jsonLines struct {
 	names  names
 	format string
 	stamps stamps
-	object map[string]json.RawMessage
+	object []byte // the line, which is valid JSON
 }
 
 func (j *jsonLines) Format() string { return j.format }
 
 func (j *jsonLines) Parse(line []byte) (Stamp, error) {
-	clear(j.object)
+	j.object = nil
 	line = bytes.TrimSpace(line)
-	if len(line) == 0 || line[0] != '{' {
+	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
 		return Stamp{}, errors.New("not an object of JSON")
 	}
-	if err := json.Unmarshal(line, &j.object); err != nil {
-		return Stamp{}, err
-	}
+	j.object = line
 	for _, name := range j.names["time"] {
 		if b := j.get(name); b != nil {
 			return j.stamps.parse(b)
@@ -42,50 +39,38 @@ func (j *jsonLines) Field(name string) []byte { return j.names.find(name, j.get)
 // Check implements [Parser]. A line may have any member.
 func (j *jsonLines) Check(string) error { return nil }
 
-// get returns the text of a scalar, or of the first in an array, which is nil for null.
+// get returns the text of a scalar, or of the first in an array. It returns nil for null, for an
+// object, and if there is none.
 func (j *jsonLines) get(name string) []byte {
-	value, ok := j.object[name]
-	for object, rest := j.object, name; !ok; {
+	value := member(j.object, name)
+	for object, rest, more := j.object, name, true; value == nil && more; {
 		var first string
-		var more bool
-		if first, rest, more = strings.Cut(rest, "."); !more {
-			if value, ok = object[first]; !ok {
+		if first, rest, more = strings.Cut(rest, "."); more {
+			if object = member(object, first); object == nil {
 				return nil
 			}
-			break
-		}
-		if object = members(object[first]); object == nil {
-			return nil
+		} else {
+			value = member(object, first)
 		}
 	}
 	if len(value) > 0 && value[0] == '[' {
-		value = members(value)["0"]
+		value = member(value, "0")
 	}
 	switch {
 	case len(value) == 0, value[0] == '{', value[0] == '[', string(value) == "null":
 		return nil
-	case value[0] != '"':
-		return value
-	case bytes.IndexByte(value, '\\') < 0:
-		return value[1 : len(value)-1]
+	case value[0] == '"':
+		return unquote(value)
 	}
-	var s string
-	_ = json.Unmarshal(value, &s) // the line was parsed
-	return []byte(s)
+	return value
 }
 
-// members returns the members of an object, or the items of an array by their numbers.
-func members(value json.RawMessage) map[string]json.RawMessage {
-	var object map[string]json.RawMessage
-	if len(value) == 0 || value[0] != '[' {
-		_ = json.Unmarshal(value, &object) // leaves nil for a scalar
-		return object
+// unquote returns the text of a valid string.
+func unquote(s []byte) []byte {
+	if bytes.IndexByte(s, '\\') < 0 {
+		return s[1 : len(s)-1]
 	}
-	var items []json.RawMessage
-	_ = json.Unmarshal(value, &items)
-	object = make(map[string]json.RawMessage, len(items))
-	for i, item := range items {
-		object[strconv.Itoa(i)] = item
-	}
-	return object
+	var text string
+	_ = json.Unmarshal(s, &text) // is valid
+	return []byte(text)
 }

@@ -29,7 +29,7 @@ var servers = []struct {
 	}},
 	{"json", names{
 		"time": {
-			"time", "timestamp", "@timestamp", "ts", "time_iso8601", "msec", "time_local", "datetime", "date",
+			"time", "timestamp", "@timestamp", "ts", "msec", "time_iso8601", "time_local", "datetime", "date",
 			"start_time", "requestTime",
 		},
 		"ip": {

@@ -21,14 +21,22 @@ func (c *clients) number(key []byte) uint32 {
 	return n
 }
 
-// address returns the key of an address, as httplimit.ClientIP makes it: an IPv6 client is known by
-// the first 64 bits. What is no address is the key itself.
+// translated has the IPv4 clients of a translator to IPv6 (RFC 6052).
+var translated = netip.MustParsePrefix("64:ff9b::/96")
+
+// address returns the key of an address, as the zero httplimit.ClientIP makes it: an IPv6 client is
+// known by the first 64 bits. What is no address is the key itself.
 func address(field []byte) []byte {
 	addr, err := netip.ParseAddr(string(field))
 	if err != nil || addr.Is4() {
 		return field
 	}
-	if addr = addr.Unmap().WithZone(""); addr.Is4() {
+	addr = addr.Unmap().WithZone("")
+	if translated.Contains(addr) {
+		all := addr.As16()
+		addr = netip.AddrFrom4([4]byte(all[12:]))
+	}
+	if addr.Is4() {
 		return addr.AppendTo(nil)
 	}
 	return netip.PrefixFrom(addr, 64).Masked().AppendTo(nil)

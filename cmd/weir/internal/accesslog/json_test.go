@@ -1,0 +1,53 @@
+package accesslog
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// reference is member by package json. Of members of the same name it takes the first, too.
+func reference(t *testing.T, value json.RawMessage, name string) []byte {
+	var items []json.RawMessage
+	if json.Unmarshal(value, &items) == nil {
+		for i, item := range items {
+			if strconv.Itoa(i) == name {
+				return item
+			}
+		}
+		return nil
+	}
+	d := json.NewDecoder(strings.NewReader(string(value)))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		key, err := d.Token()
+		require.NoError(t, err)
+		var member json.RawMessage
+		require.NoError(t, d.Decode(&member))
+		if key == name {
+			return member
+		}
+	}
+	return nil
+}
+
+// FuzzMember finds what package json finds, in any JSON.
+func FuzzMember(f *testing.F) {
+	f.Add(`{"a":{"b":[1,"x\\"]",null]} , "c" : -1e5,"\u0061":true,"a":2}`, "a")
+	f.Add(`[ ]`, "0")
+	f.Add(`[[],{},"",0 ]`, "2")
+	f.Add(`{"":{}}`, "")
+	f.Fuzz(func(t *testing.T, text, name string) {
+		text = strings.TrimSpace(text)
+		if !json.Valid([]byte(text)) || text == "null" {
+			return
+		}
+		want := reference(t, json.RawMessage(text), name)
+		require.Equal(t, string(want), string(member([]byte(text), name)), "%q of %q", name, text)
+	})
+}
