@@ -20,8 +20,8 @@ var errNoSource = errors.New(`play builds its page from the source of weir: run 
 var programs = map[string]string{"weir.wasm": "wasm", "log.wasm": "wasm/log"}
 
 // build builds the programs, and adds them to files, with the script of the same Go release that
-// starts them. They stay in the user's cache. The go command builds them anew only if the source, its
-// dependencies or the release of Go have changed.
+// starts them. They stay in the user's cache. The go command builds them anew only if the source,
+// its dependencies or the release of Go have changed.
 func build(ctx context.Context, files map[string][]byte) error {
 	source, err := sourceDir()
 	if err != nil {
@@ -49,8 +49,8 @@ func build(ctx context.Context, files map[string][]byte) error {
 	return err
 }
 
-// buildOne builds the program of a folder. It works on a copy of the file in the cache, which the go
-// command leaves alone if nothing has changed, because another process may do the same.
+// buildOne builds the program of a folder. It works on a copy of the file in the cache, which the
+// go command leaves alone if nothing has changed, because another process may do the same.
 func buildOne(ctx context.Context, folder, file string) ([]byte, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(file), "new-")
 	if err != nil {
@@ -76,7 +76,8 @@ func buildOne(ctx context.Context, folder, file string) ([]byte, error) {
 	return after, err
 }
 
-// sourceDir is the folder around the programs' folders, in the clone that this program was built in.
+// sourceDir is the folder around the programs' folders, in the clone that this program was built
+// in.
 func sourceDir() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	internal := filepath.Dir(filepath.Dir(file))

@@ -161,9 +161,11 @@ func testFaults(t *testing.T, b *browser) {
 		require.True(t, ok)
 		b.js(nil, `(() => { const e = document.querySelectorAll(".lane .text")[%d]; e.value = %s; e.oninput(); })()`, input, quoted(text))
 		b.until(`document.querySelectorAll('.lane [aria-invalid=true]').length > 0`)
-		var before, said string
+		var before, marked, said string
 		b.js(&before, `document.querySelector(".lane .fault code").firstChild.textContent`)
 		b.js(&said, `[...document.querySelectorAll(".lane .fault")].map((e) => e.textContent).join("")`)
+		b.js(&marked, `document.querySelector(".lane .fault mark").textContent`)
+		assert.Equal(t, map[int]string{0: "⌃", 2: "über=3", 3: "x"}[input], marked)
 		assert.Equal(t, fault.Byte, len(before), text)
 		assert.Equal(t, text[:fault.Byte], before)
 		assert.Contains(t, said, fault.Reason)

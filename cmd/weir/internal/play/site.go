@@ -1,5 +1,5 @@
-// Package play is the playground: one page, which runs weir itself in the browser as WebAssembly. It
-// builds the page, and serves it or writes it as static files.
+// Package play is the playground: one page, which runs weir itself in the browser as WebAssembly.
+// It builds the page, and serves it or writes it as static files.
 package play
 
 import (
@@ -65,8 +65,9 @@ var contentTypes = map[string]string{
 	".wasm": "application/wasm",
 }
 
-// Handler serves the page to requests for the given host, for localhost, and for addresses. It refuses
-// other names. A foreign page could otherwise read this one, through a name that it points here.
+// Handler serves the page to requests for the given host, for localhost, and for addresses. It
+// refuses other names. A foreign page could otherwise read this one, through a name that it points
+// here.
 func (s *Site) Handler(host string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !allowedHost(r.Host, host) {
@@ -100,8 +101,8 @@ func (s *Site) Handler(host string) http.Handler {
 	})
 }
 
-// allowedHost reports whether the Host of a request is an address, this machine, or the name that the
-// server listens at. Other names can be made to point here by anybody.
+// allowedHost reports whether the Host of a request is an address, this machine, or the name that
+// the server listens at. Other names can be made to point here by anybody.
 func allowedHost(got, listens string) bool {
 	name, _, err := net.SplitHostPort(got)
 	if err != nil {

@@ -52,8 +52,9 @@ func waited(t *testing.T, s Scenario) (went []time.Duration, full int) {
 	return went, full
 }
 
-// A simulation of clients that wait lets them go at the instants at which Wait does. The changes are
-// at instants at which nothing else happens: Go does not say which timer of an instant comes first.
+// A simulation of clients that wait lets them go at the instants at which Wait does. The changes
+// are at instants at which nothing else happens: Go does not say which timer of an instant comes
+// first.
 func TestWaitIsWait(t *testing.T) {
 	for _, query := range []string{
 		"p=10/1s&r=8&b=3s:30",

@@ -90,8 +90,8 @@ func (p *page) load(args []js.Value) (any, error) {
 }
 
 // advance simulates until an instant, and returns for each lane what is new until the end of what
-// is simulated, and the figures at that instant. The page says which scenario it means, by its load.
-// It gets null if another has been loaded since.
+// is simulated, and the figures at that instant. The page says which scenario it means, by its
+// load. It gets null if another has been loaded since.
 func (p *page) advance(args []js.Value) (any, error) {
 	if p.run == nil || args[1].Int() != p.loads {
 		return nil, nil

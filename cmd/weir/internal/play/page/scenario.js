@@ -73,6 +73,6 @@ export function around(text, at) {
   const bytes = new TextEncoder().encode(text);
   const before = new TextDecoder().decode(bytes.slice(0, at));
   const rest = new TextDecoder().decode(bytes.slice(at));
-  const end = Math.max(rest.search(/[\s,()]/), 1);
-  return [before, rest.slice(0, end) || "⌃", rest.slice(end)];
+  const marked = rest.match(/^.[^\s,()]*/)?.[0] ?? "";
+  return [before, marked || "⌃", rest.slice(marked.length)];
 }

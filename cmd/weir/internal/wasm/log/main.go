@@ -1,8 +1,8 @@
 //go:build js && wasm
 
-// Command log is the part of the playground that replays a log. The page loads it only when somebody
-// drops one, because the readers of logs weigh as much again. It runs in a worker, so that the page
-// stays alive. A message has the log and the policies; the answer has the report as JSON.
+// Command log is the part of the playground that replays a log. The page loads it only when
+// somebody drops one, because the readers of logs weigh as much again. It runs in a worker, so that
+// the page stays alive. A message has the log and the policies; the answer has the report as JSON.
 package main
 
 import (
