@@ -67,10 +67,8 @@ func ExampleServerInterceptor() {
 		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
 		Key:     httplimit.RemoteIP,
 		Cost: func(_ context.Context, _ connect.Spec, message any) int {
-			if n, ok := message.(*wrapperspb.Int64Value); ok {
-				return int(n.GetValue())
-			}
-			return 1
+			n, _ := message.(*wrapperspb.Int64Value)
+			return int(max(n.GetValue(), 1)) // a cost of 0 would be free
 		},
 	}
 	http.Handle("/math.v1.Math/Double", connect.NewUnaryHandler("/math.v1.Math/Double", double,

@@ -81,19 +81,16 @@ func ExampleFromHTTP() {
 	}
 }
 
-// Each message of a stream counts as the bytes of its payload. Messages over the limit are read up
-// to two seconds later. This slows the client down.
+// Each message of a stream counts as the bytes of its payload, and one more. Messages over the
+// limit are read up to two seconds later. This slows the client down.
 func ExampleServerInterceptor_messages() {
 	limit := grpclimit.ServerInterceptor{
 		Limiter:  weir.Must(weir.New(weir.TokenBucket{Limit: 1 << 20, Per: time.Second})),
 		Key:      grpclimit.PeerIP,
 		Messages: true,
 		Cost: func(_ context.Context, c grpclimit.Call) int {
-			m, ok := c.Message.(*pb.StreamingInputCallRequest)
-			if !ok {
-				return 1
-			}
-			return len(m.GetPayload().GetBody())
+			m, _ := c.Message.(*pb.StreamingInputCallRequest)
+			return 1 + len(m.GetPayload().GetBody()) // an empty message is not free
 		},
 		MaxWait: 2 * time.Second,
 	}
