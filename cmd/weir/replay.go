@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v3"
 
@@ -100,7 +99,7 @@ func replayAction(ctx context.Context, c *cli.Command) error {
 	result := replayed{Report: report}
 	if len(shares) > 0 && err == nil && !report.Stopped {
 		if err = result.sweep(ctx, config, policies, shares, logs); ctx.Err() != nil {
-			err, report.Stopped = nil, true // with the limits that were found until then
+			err = errors.New("stopped before -sweep had its limits")
 		}
 	}
 	progress.clear()
@@ -184,17 +183,15 @@ func percents(flag, list string) (shares []float64, err error) {
 
 // policiesAndFiles divides the arguments: what is a policy comes first.
 func policiesAndFiles(args []string) (policies []weir.Policy, files []string, err error) {
-	for i, arg := range args {
+	for _, arg := range args {
 		p, err := explain.Parse(arg)
 		switch {
 		case err == nil && files == nil:
 			policies = append(policies, p)
 		case files != nil || arg == "-" || exists(arg):
 			files = append(files, arg)
-		case i == 0 || !utf8.ValidString(arg) || strings.ContainsAny(arg, "( "):
-			return nil, nil, usageError{err}
 		default:
-			return nil, nil, usage("%q is neither a policy nor a file", arg)
+			return nil, nil, usage("%q is no file, and no policy either: %w", arg, err)
 		}
 	}
 	if policies == nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
@@ -56,7 +55,7 @@ type counted struct {
 
 func (c counted) Read(b []byte) (int, error) {
 	n, err := c.File.Read(b)
-	c.progress.read.Add(int64(n))
+	c.progress.read += int64(n)
 	return n, err
 }
 
@@ -64,7 +63,7 @@ func (c counted) Read(b []byte) (int, error) {
 type progress struct {
 	to    io.Writer // nil if it is no terminal
 	total int64     // bytes of all files; 0 if not known
-	read  atomic.Int64
+	read  int64
 	next  time.Time // when it is shown again
 	shown bool
 }
@@ -102,7 +101,7 @@ func (p *progress) line(requests int) string {
 	if p.total == 0 {
 		return line
 	}
-	done := p.read.Load() % (p.total + 1) // a sweep reads the files again
+	done := p.read % (p.total + 1) // a sweep reads the files again
 	bar := make([]rune, progressWidth)
 	for i := range bar {
 		if bar[i] = '░'; int64(i)*p.total < done*progressWidth {

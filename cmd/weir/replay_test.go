@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -152,7 +153,7 @@ func TestReplayErrors(t *testing.T) {
 		{2, "weir: replay needs a POLICY before the FILE", []string{shop}},
 		{2, "policy at byte 2: \"1y\": must be a duration", []string{"1/1y", shop}},
 		{2, "policy at byte 6: \"1y\": must be", []string{"1/1s", "all(2/1y)"}},
-		{2, `"gone.log" is neither a policy nor a file`, []string{"1/1s", "gone.log"}},
+		{2, `"gone.log" is no file, and no policy either: policy at byte 0: "gone.log": must be a rate such as`, []string{"1/1s", "gone.log"}},
 		{1, "open gone.log: no such file", []string{"1/1s", shop, "gone.log"}},
 		{2, "- is given twice", []string{"1/1s", "-", "-"}},
 		{2, `-max-clients is "x", must be a percentage such as 0.1`, []string{"1/1s", "-max-clients", "x"}},
@@ -181,6 +182,15 @@ func TestReplayNeedsALog(t *testing.T) {
 	var stderr bytes.Buffer
 	assert.Equal(t, 2, run(t.Context(), []string{"weir", "replay", "1/1m"}, device, io.Discard, &stderr))
 	assert.Contains(t, stderr.String(), "weir: replay needs a FILE, or a log at its standard input")
+}
+
+func TestReplayStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, 1, run(ctx, []string{"weir", "replay", "1/1m", shop, "-sweep", "1"}, nil, &stdout, &stderr))
+	assert.Equal(t, shop+": combined, 0 lines\n", stdout.String())
+	assert.Equal(t, "weir: stopped before the end of the log\n", stderr.String())
 }
 
 // What was read before a log ends with an error is printed.
@@ -224,7 +234,7 @@ func TestProgress(t *testing.T) {
 
 	var b bytes.Buffer
 	p.to = &b
-	p.read.Store(p.total / 2)
+	p.read = p.total / 2
 	p.show(1000)
 	p.show(2000) // too soon
 	assert.Equal(t, "\r███████████████░░░░░░░░░░░░░░░  50%  1,000 requests\x1b[K", b.String())

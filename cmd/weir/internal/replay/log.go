@@ -166,7 +166,7 @@ func cost(field []byte) (int, error) {
 		return n, nil
 	}
 	x, err := strconv.ParseFloat(string(field), 64)
-	if err != nil || !(x >= 0 && x <= 1<<53) {
+	if err != nil || !(x >= 0 && x <= math.MaxInt/2) {
 		return 0, fmt.Errorf("is %.80q, must be a number of at least 0", field)
 	}
 	return int(math.Ceil(x)), nil
