@@ -84,7 +84,10 @@ func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 // charged sets what a grant is charged, if the ask wants it.
 func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 	if ask.Charges != nil {
-		*ask.Charges = append((*ask.Charges)[:0], Charge{ask.N, b.rate.Ceil(before), b.rate.Ceil(after)})
+		c := Charge{N: ask.N}
+		c.Before, c.BeforeRest = b.rate.CeilRest(before)
+		c.For, c.ForRest = b.rate.CeilRest(after)
+		*ask.Charges = append((*ask.Charges)[:0], c)
 	}
 }
 
@@ -92,22 +95,28 @@ func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 // it lies ahead or not. Waiters behind it with no other grant between them move up by Delay.
 // Nothing else is freed while a later grant lies ahead. Its instant is promised, and the next
 // caller would get the same one.
+//
+// The last grant is the one that ends where the state does. A grant may do so by chance, if others
+// before it were given back since. It has gone ahead then. With the numbers of one policy, no grant
+// behind it can lie ahead.
 func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint128, Answer) {
 	at := b.rate.Units(now)
 	owed := paidAt.Sub(at)
 	back, until := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed), ask.until()
-	last := until < math.MaxInt64 && until == int64(b.rate.Ceil(paidAt)) && paidAt.Less(b.most)
+	end := b.rate.At(until)
+	ahead := b.ahead().Less(owed) || now < ask.promised
+	last := until.NS < math.MaxInt64 && end == paidAt && paidAt.Less(b.most) && !(ahead && ask.gone)
 	switch {
 	case last:
-	case !paidAt.Less(b.most), b.ahead().Less(owed), now < ask.promised:
+	case !paidAt.Less(b.most), ahead:
 		back = exact.Uint128{}
 	default:
-		back = back.Min(b.rate.Units(max(until-now, 0)))
+		back = back.Min(end.Sub(at))
 	}
 	owed = owed.Sub(back)
 	a := b.answer(owed, ask.More)
 	if last {
-		a.Delay, a.rest = b.rate.Floor(back), b.rate.Units(int64(a.ResetAfter)).Sub(owed).Lo
+		a.Delay, a.up = b.rate.Floor(back), back
 	}
 	return at.Add(owed), a
 }
@@ -124,6 +133,12 @@ func (b *bucket) Hold(_ int64, charges []Charge) Hold {
 	left := charges[0].For
 	charges[0].N = 0
 	return Hold{For: left, Most: b.rate.Events(b.rate.Units(int64(left))), Over: left, Span: b.rate.Ceil(b.full)}
+}
+
+// goesAhead is the instant at which a grant goes ahead that is paid for at paidAt, or which ends a
+// debt.
+func (b *bucket) goesAhead(paidAt exact.Uint128) int64 {
+	return int64(b.rate.Ceil(paidAt.Sub(b.ahead())))
 }
 
 // ahead is how much a key may owe without a debt or a booking for a later instant.

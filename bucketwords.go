@@ -95,11 +95,6 @@ type bucketPair struct {
 	bucket
 }
 
-// promised is the instant until which a booking, or a debt, lies ahead.
-func (d *bucketPair) promised(state []uint64) int64 {
-	return int64(d.rate.Ceil(exact.Load(state).Sub(d.ahead())))
-}
-
 func (b bucket) pair() *bucketPair {
 	d := &bucketPair{bucket: b}
 	d.core = &d.bucket

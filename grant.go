@@ -62,7 +62,7 @@ func (g *grant) set(s *Plan, n int, a *Answer, charges []Charge) {
 	}
 	g.plan, g.n, g.at, g.charges, g.degraded = s, n, max(a.At, 1), charges, a.Degraded
 	if g.at > a.At { // zero stands for no instant: the charges are told from one later
-		for i := range charges {
+		for i := range charges { // whose rests stay as they are
 			charges[i].Before -= time.Duration(g.at - a.At)
 			charges[i].For -= time.Duration(g.at - a.At)
 		}
@@ -89,22 +89,19 @@ func (b by) Follows(other line.Policy) bool {
 }
 
 // start and end are the instants of the store between which a bucket pays for the events.
-func (g *grant) start() int64 { return exact.After(g.at, g.charges[0].Before) }
-func (g *grant) end() int64   { return exact.After(g.at, g.charges[0].For) }
+func (g *grant) start() exact.Instant { return g.charges[0].from(g.at) }
+func (g *grant) end() exact.Instant   { return g.charges[0].until(g.at) }
 
 // back gives back n of the events.
 func (g *grant) back(n int) Ask { return Ask{N: -n, GrantedAt: g.at, Charges: &g.charges} }
 
 // counting is how many of n events still count at the instant now of the store.
 func (g *grant) counting(n int, now int64) int {
-	left, cost := g.end()-now, g.end()-g.start()
-	switch {
-	case left <= 0:
-		return 0
-	case left >= cost:
-		return n
+	rate := paceOf(g.plan.Decider, g.n).Rate
+	if rate.Den == 0 { // of another package: its events are paid for one after the other, too
+		rate = exact.NewRate(g.n, time.Duration(max(g.end().NS-g.start().NS, 1)))
 	}
-	return min(n, int(exact.Portion(uint64(left), uint64(g.n), uint64(cost))))
+	return min(n, rate.Events(rate.At(g.end()).Sub(rate.Units(now))))
 }
 
 // Return gives back n events of key that were granted before. Use it to count failures only: take
@@ -188,7 +185,7 @@ func (k *KeyedLimiter) giveBack(
 	}
 	a, err := k.store.Do(ctx, Request{Plan: g.plan, Key: key, Ask: g.ask})
 	if err == nil {
-		ln.GivenBack(g.line, line.Freed{Up: a.Delay, End: exact.After(a.At, a.ResetAfter), Rest: a.rest})
+		ln.GivenBack(g.line, line.Freed{Up: a.Delay, Units: a.up})
 	}
 	return true, err
 }
@@ -206,6 +203,6 @@ func ofGrant(ln *line.Line, g *grant, n int, now int64) giveBack {
 
 // ofLine gives back what a line says.
 func ofLine(b line.Back) giveBack {
-	charges := []Charge{{N: b.N, For: time.Duration(b.End - b.At)}}
+	charges := []Charge{{N: b.N, For: time.Duration(b.End.NS - b.At), ForRest: b.End.Rest}}
 	return giveBack{b.By.(by).Plan, Ask{N: -b.N, GrantedAt: b.At, Charges: &charges}, b}
 }

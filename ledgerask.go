@@ -98,10 +98,10 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 			one.GrantedAt, one.Charges = max(now, 1), &own
 			n = min(n, e.counting(now))
 		}
-		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.until() <= now) {
+		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.until().NS <= now) {
 			continue
 		}
-		one.N, one.ByComponent, one.promised = -int(n), nil, e.promised()
+		one.N, one.ByComponent, one.promised, one.gone = -int(n), nil, e.promised(), goesAhead(by, ask) <= now
 		var state []uint64
 		state, back = e.Decider.Decide(e.state(), now, one) // by the numbers that it has now
 		e.freed(state, now)
@@ -110,7 +110,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		changed = true
 	}
 	a, _ = g.ask(by, now, Ask{ByComponent: ask.ByComponent})
-	if a.Delay = back.Delay; ask.GrantedAt != 0 {
+	if a.Delay, a.up = back.Delay, back.up; ask.GrantedAt != 0 {
 		a.DecidedBy = back.DecidedBy
 	}
 	return a, changed

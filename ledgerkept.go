@@ -38,9 +38,18 @@ type account struct {
 // promise is the instant until which a booking lies ahead, by the numbers of a leaf.
 func promise(leaf Decider, words []uint64) int64 {
 	if b, ok := leaf.(*bucketPair); ok {
-		return b.promised(words)
+		return b.goesAhead(exact.Load(words))
 	}
 	return 0
+}
+
+// goesAhead is the instant at which the events of a give-back go ahead, by the numbers of the policy
+// that granted them.
+func goesAhead(by Rule, ask Ask) int64 {
+	if b, ok := wideOf(by.Decider).(*bucketPair); ok {
+		return b.goesAhead(b.rate.At(ask.until()))
+	}
+	return ask.GrantedAt
 }
 
 // state is what the accounts of an entry have counted, as a state of its policy.

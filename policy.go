@@ -127,6 +127,10 @@ type Ask struct {
 	// promised is for an N below zero. Until this instant a booking may lie ahead that the numbers
 	// of the policy do not show.
 	promised int64
+
+	// gone is for an N below zero. By the numbers of the policy that granted the events, their
+	// instant has come. They may be other numbers than those of the policy that is asked.
+	gone bool
 }
 
 // A Charge is for implementers of stores and policies. It is the cost of a grant by one policy. A
@@ -135,16 +139,27 @@ type Charge struct {
 	N      int           // events; zero for a tier that did not pay
 	Before time.Duration // ResetAfter before the grant
 	For    time.Duration // ResetAfter after the grant: the events count for at most that long
+
+	// BeforeRest and ForRest are by how much Before and For are rounded up, in parts of a
+	// nanosecond of the policy's own. They are zero if the policy counts in nanoseconds.
+	BeforeRest, ForRest uint64
+}
+
+// from is the instant at which a bucket begins to pay for a charge that was made at the instant at.
+func (c Charge) from(at int64) exact.Instant {
+	return exact.Instant{NS: exact.After(at, c.Before), Rest: c.BeforeRest}
 }
 
 // until is the instant until which the events of a charge count that was made at the instant at.
-func (c Charge) until(at int64) int64 { return exact.After(at, c.For) }
+func (c Charge) until(at int64) exact.Instant {
+	return exact.Instant{NS: exact.After(at, c.For), Rest: c.ForRest}
+}
 
 // until is the instant until which the given-back events count, or math.MaxInt64 if it is not
 // known.
-func (a Ask) until() int64 {
+func (a Ask) until() exact.Instant {
 	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) != 1 {
-		return math.MaxInt64
+		return exact.Instant{NS: math.MaxInt64}
 	}
 	return (*a.Charges)[0].until(a.GrantedAt)
 }
@@ -192,8 +207,8 @@ type Answer struct {
 	// At is the instant of the decision, by the clock that decided. The Store sets it.
 	At int64
 
-	// rest is how much ResetAfter is rounded up, in units of a bucket's rate, after a give-back.
-	rest uint64
+	// up is Delay after a give-back, not rounded down, in units of a bucket's rate.
+	up exact.Uint128
 }
 
 // never returns the denial of a request that can never fit. a is the answer to a look at the state.

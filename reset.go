@@ -126,7 +126,7 @@ func (rs *resets) reserved(at int64, charges []Charge) uint64 {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for _, c := range charges {
-		rs.open = max(rs.open, c.until(at))
+		rs.open = max(rs.open, c.until(at).NS)
 	}
 	return rs.number
 }

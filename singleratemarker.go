@@ -112,7 +112,7 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	case ask.N == 0:
 		return state, look
 	case ask.N < 0:
-		back := d.green.rate.Cost(exact.Magnitude(ask.N)).Min(d.green.rate.Units(max(ask.until()-now, 0)))
+		back := d.green.rate.Cost(exact.Magnitude(ask.N)).Min(d.green.rate.At(ask.until()).Sub(at))
 		if !fullAt.Less(d.yellow.most) {
 			back = exact.Uint128{}
 		}
@@ -140,10 +140,10 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	default:
 		return state, d.deny(look, green.Add(cost), both.Add(cost), ask.N)
 	}
-	a := d.look(green, d.put(state, at, green, both.Add(cost)), ask.More)
-	if ask.Charges != nil {
-		*ask.Charges = append((*ask.Charges)[:0], Charge{N: ask.N, For: a.ResetAfter})
-	}
+	before := both
+	both = d.put(state, at, green, both.Add(cost))
+	d.green.charged(ask, before, both)
+	a := d.look(green, both, ask.More)
 	a.DecidedBy, a.Granted = part, granted
 	return state, a
 }

@@ -98,13 +98,10 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 
 	would := lacks.Add(c.rate.Cost(uint64(ask.N)))
 	early := would.Sub(c.full)
-	next, a := d.yellow.decideAt(p, now, Ask{N: ask.N, More: ask.More})
+	next, a := d.yellow.decideAt(p, now, Ask{N: ask.N, More: ask.More, Charges: ask.Charges})
 	isGreen := early.IsZero()
 	switch {
 	case a.Allowed:
-		if ask.Charges != nil {
-			*ask.Charges = append((*ask.Charges)[:0], Charge{N: ask.N, For: a.ResetAfter})
-		}
 		if isGreen {
 			lacks, would = would, at.Add(would)
 			would.Store(state)
@@ -128,7 +125,7 @@ func (d *twoRate) marked(a Answer, lacks exact.Uint128, isGreen bool) Answer {
 	if !isGreen {
 		a.DecidedBy = 1
 	}
-	a.Delay, a.rest, a.ResetAfter = 0, 0, max(a.ResetAfter, d.green.rate.Ceil(lacks))
+	a.Delay, a.up, a.ResetAfter = 0, exact.Uint128{}, max(a.ResetAfter, d.green.rate.Ceil(lacks))
 	return a
 }
 

@@ -55,6 +55,12 @@ func (r Rate) Ceil(u Uint128) time.Duration {
 	return time.Duration(ns)
 }
 
+// CeilRest is Ceil, and how many units it has added. There is no rest at the end of 292 years.
+func (r Rate) CeilRest(u Uint128) (d time.Duration, rest uint64) {
+	d = r.Ceil(u)
+	return d, r.Units(int64(d)).Sub(u).Lo
+}
+
 // Floor returns u units of 1/Den ns as a duration, rounded down: at most 292 years.
 func (r Rate) Floor(u Uint128) time.Duration {
 	ns, _, ok := u.Div(r.Den)
@@ -62,4 +68,21 @@ func (r Rate) Floor(u Uint128) time.Duration {
 		return math.MaxInt64
 	}
 	return Duration(ns)
+}
+
+// An Instant is NS nanoseconds since the Unix epoch, less Rest units of a rate, which are less than
+// a nanosecond. Events may follow each other faster than one a nanosecond. Two of them are at the
+// same instant only if their Instants are equal.
+type Instant struct {
+	NS   int64
+	Rest uint64
+}
+
+// At returns an instant in units of 1/Den ns.
+func (r Rate) At(i Instant) Uint128 { return r.Units(i.NS).Sub(Uint128{Lo: i.Rest}) }
+
+// Instant returns the instant of u units of 1/Den ns.
+func (r Rate) Instant(u Uint128) Instant {
+	d, rest := r.CeilRest(u)
+	return Instant{int64(d), rest}
 }

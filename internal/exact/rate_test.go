@@ -91,4 +91,12 @@ func checkUnits(t *testing.T, r Rate, u Uint128) {
 	if want := atMost(over(plus(x, minus(den, one)), den), mostInt64).Int64(); int64(r.Ceil(u)) != want {
 		require.Equal(t, want, int64(r.Ceil(u)), "ns of %+v in %v, rounded up", r, u)
 	}
+	at, want := r.Instant(u), Instant{NS: int64(r.Ceil(u))}
+	if rest := minus(times(big.NewInt(want.NS), den), x); rest.Sign() > 0 { // none at the end of 292 years
+		want.Rest = rest.Uint64()
+	}
+	if at != want || at.NS < mostInt64.Int64() && r.At(at) != u {
+		require.Equal(t, want, at, "the instant of %+v in %v, and back: %v", r, u, r.At(at))
+		require.Equal(t, u, r.At(at), "the instant of %+v in %v", r, u)
+	}
 }

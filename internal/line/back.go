@@ -12,9 +12,9 @@ import (
 // waiters that are about to leave, and perhaps of a booking before them.
 type Back struct {
 	Booking
-	run   *run    // the last of the line, whose bookings are to move up
-	first *Waiter // of those
-	start int64   // where the run starts then
+	run   *run          // the last of the line, whose bookings are to move up
+	first *Waiter       // of those
+	start exact.Instant // where the run starts then
 }
 
 // Alone waits until no other call that has called Alone gives back, and excludes others until done.
@@ -45,8 +45,8 @@ func (ln *Line) BackBefore(b Booking, n, counting int) (back Back, ok bool) {
 		return back, false
 	}
 	back = ln.backOfRun(counting)
-	if back.start = 0; n == b.N { // else the run follows what b keeps
-		back.start = b.Start
+	if back.start = b.Start; n < b.N { // the run follows what b keeps
+		back.start = exact.Instant{}
 	}
 	return back, true
 }
@@ -87,9 +87,8 @@ func (ln *Line) backOfRun(n int) Back {
 
 // A Freed is what a give-back has freed.
 type Freed struct {
-	Up   time.Duration // the time that the events took, rounded down
-	End  int64         // when the last of the line is paid for, by the clock of the store, rounded up
-	Rest uint64        // how much End is rounded up, in units of the rate
+	Up    time.Duration // the time that the events took, rounded down
+	Units exact.Uint128 // the same, exactly, in units of the rate if that is known
 }
 
 // GivenBack moves up the waiters of the last run after a give-back. Each moves by the time of the
@@ -99,21 +98,18 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	at := ln.watcher.at
-	// Even where nobody moves up by a whole nanosecond, the run may end sooner. If it ends within the
-	// same nanosecond as before, End is rounded up by more, and so by Rest.
-	if r := b.run; r != nil && (f.Up > 0 || f.End < r.End || f.Rest > 0) {
-		r.Start, r.End = b.start, min(f.End, r.End-int64(f.Up))
+	// Even where nobody moves up by a whole nanosecond, the run ends sooner.
+	if r := b.run; r != nil && (f.Up > 0 || !f.Units.IsZero()) {
+		if f.Units.IsZero() {
+			f.Units = r.Pace.Rate.Units(int64(f.Up))
+		}
+		r.Start, r.End = b.start, r.sooner(f)
 		first := b.first
 		for first.gone { // meanwhile
 			first = first.next
 		}
-		after := 0 // events
 		for w := first; w.run == r; w = w.next {
-			after += w.N
-		}
-		for w := first; w.run == r; w = w.next {
-			after -= w.N
-			w.at = max(w.at-int64(f.up(b, w, after)), w.prev.at)
+			w.at = max(w.at-int64(f.moveUp(b, w)), w.prev.at)
 		}
 		first.merge()
 	}
@@ -123,14 +119,26 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 	ln.askNow()
 }
 
-// up is how far w moves up, when as many events are booked after its own. Instants are rounded up to
-// nanoseconds, each by itself. A slot of a third of a nanosecond too many would be too late for w,
-// and so too close to the next that books. Each instant is therefore rounded anew.
-func (f Freed) up(b Back, w *Waiter, after int) time.Duration {
-	before, rate := uint64(b.N-w.behind), w.pace.Rate
-	if rate.Den == 0 || rate.Floor(rate.Cost(uint64(b.N))) != f.Up {
-		return time.Duration(exact.Portion(uint64(f.Up), before, uint64(b.N)))
+// sooner returns when a run ends of which something was freed.
+func (r *run) sooner(f Freed) exact.Instant {
+	if rate := r.Pace.Rate; rate.Den > 0 {
+		return rate.Instant(rate.At(r.End).Sub(f.Units))
 	}
-	goes := rate.Units(f.End).Sub(exact.Uint128{Lo: f.Rest}).Sub(rate.Cost(uint64(after))).Sub(rate.Cost(uint64(w.pace.Ahead)))
-	return rate.Ceil(goes.Add(rate.Cost(before))) - rate.Ceil(goes)
+	return exact.Instant{NS: max(r.End.NS-int64(f.Up), 0)}
+}
+
+// moveUp moves up the booking of w by the time of the events before it, and returns by how much its
+// instant is earlier. Instants are rounded up to nanoseconds, each by itself: the old one and the new
+// one. A difference that is rounded by itself would add up to slots that are too late, or too early.
+func (f Freed) moveUp(b Back, w *Waiter) time.Duration {
+	before, rate := uint64(b.N-w.behind), w.pace.Rate
+	if rate.Den == 0 || rate.Cost(uint64(b.N)) != f.Units {
+		up := exact.Portion(uint64(f.Up), before, uint64(b.N))
+		w.end.NS = max(w.end.NS-int64(up), 0)
+		return time.Duration(up)
+	}
+	end, ahead := rate.At(w.end), rate.Cost(uint64(w.pace.Ahead))
+	sooner := end.Sub(rate.Cost(before))
+	w.end = rate.Instant(sooner)
+	return rate.Ceil(end.Sub(ahead)) - rate.Ceil(sooner.Sub(ahead))
 }

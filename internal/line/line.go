@@ -13,6 +13,8 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // never is an instant that does not come.
@@ -58,6 +60,7 @@ type Waiter struct {
 	prev, next *Waiter
 	run        *run          // the bookings that it belongs to, if it has booked
 	at         int64         // and when
+	end        exact.Instant // when its booking is paid for
 	pace       Pace          // of its booking
 	behind     int           // of the events that are being given back, those behind its own
 	in         uint64        // its ticket: when it came

@@ -35,7 +35,7 @@ func (alike) Follows(Policy) bool { return true }
 func booked(granted, start, end, now, at int64) *Reply {
 	return &Reply{
 		Granted: true, Delay: time.Duration(at - now), Now: now,
-		Booking: Booking{By: alike{}, N: 1, At: granted, Start: start, End: end},
+		Booking: Booking{By: alike{}, N: 1, At: granted, Start: exact.Instant{NS: start}, End: exact.Instant{NS: end}},
 	}
 }
 
@@ -225,7 +225,7 @@ func TestLine_GivenBackKeepsTheSlots(t *testing.T) {
 		ws     []*Waiter
 		booked int64 // events
 	)
-	paid := func(events int64) int64 { return 1000 + (events*10+2)/3 } // rounded up
+	paid := func(events int64) exact.Instant { return rate.Instant(exact.Uint128{Lo: uint64(3*1000 + 10*events)}) }
 	under(&ls, Joining, func(ln *Line) {
 		for i := range 12 {
 			w := &Waiter{line: ln, N: 1 + i%3}
@@ -243,20 +243,20 @@ func TestLine_GivenBackKeepsTheSlots(t *testing.T) {
 			ws = slices.Delete(ws, leave, leave+1)
 			booked -= int64(back.N)
 			up := rate.Floor(rate.Cost(uint64(back.N)))
-			ln.GivenBack(back, Freed{Up: up, End: paid(booked), Rest: uint64(paid(booked)*3 - 3000 - booked*10)})
+			ln.GivenBack(back, Freed{Up: up, Units: rate.Cost(uint64(back.N))})
 		})
 		events := int64(0)
 		for i, w := range ws {
-			require.Equal(t, paid(events), w.at, "place %d", i)
+			require.Equal(t, paid(events).NS, w.at, "place %d", i)
 			events += int64(w.N)
 		}
 	}
 }
 
 // bookedSlots is the reply by which one books n slots of a queue.
-func bookedSlots(start, end int64, rate exact.Rate, n int) *Reply {
-	r := booked(999, start, end, 999, start)
-	r.N, r.Pace = n, Pace{rate, n}
+func bookedSlots(start, end exact.Instant, rate exact.Rate, n int) *Reply {
+	r := booked(999, start.NS, end.NS, 999, start.NS)
+	r.N, r.Start, r.End, r.Pace = n, start, end, Pace{rate, n}
 	return r
 }
 

@@ -16,8 +16,8 @@ type Policy interface {
 type Booking struct {
 	By         Policy
 	N          int
-	At         int64 // when one of them was granted
-	Start, End int64 // between which they are paid for
+	At         int64         // when one of them was granted
+	Start, End exact.Instant // between which they are paid for
 	Pace       Pace
 	Apart      bool // no other follows them: the store does not know them, or not as one booking
 }
@@ -56,7 +56,7 @@ func (ln *Line) book(w *Waiter, b Booking, at int64) {
 	if r := w.prev.run; r != nil && r == w.next.run { // the store had forgotten them
 		r.Apart = true
 	}
-	w.at, w.pace = max(at, w.prev.at), b.Pace
+	w.at, w.end, w.pace = max(at, w.prev.at), b.End, b.Pace
 	w.run = &run{b}
 	w.merge()
 	w.next.merge()
