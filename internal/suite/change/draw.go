@@ -21,7 +21,7 @@ func newDraw(r *rand.Rand, grain time.Duration) *draw {
 		Rand:  r,
 		grain: grain,
 		limit: pick(r, 1, 1, 2, 3, 7, 10, 10, 100, 1000),
-		per:   pick(r, time.Second, time.Minute, time.Hour, time.Hour, 12*grain),
+		per:   pick(r, time.Second, time.Minute, time.Hour, time.Hour, 12*grain, grain, 3*grain),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 func drawBubble(seed uint64, policies []tree) *Trial {
 	r := rand.New(rand.NewPCG(seed, 18))
 	d := newDraw(r, 1)
-	d.limit, d.per = pick(r, 1, 1, 2, 3, 3, 10), pick(r, time.Second, time.Minute)
+	d.limit, d.per = pick(r, 1, 1, 2, 3, 3, 10), pick(r, time.Second, time.Minute, time.Minute, 1, 3)
 	t := &Trial{Seed: seed, Bubble: true, Policies: policies}
 	if policies == nil {
 		t.Policies = d.queues()
@@ -32,7 +32,7 @@ func (d *bubbleDraw) steadily() {
 	d.wait(1, -1)
 	d.at = d.by()
 	d.add(Step{Op: opTake, By: d.at})
-	pause := d.per / time.Duration(d.limit) / 2
+	pause := max(d.per/time.Duration(d.limit)/2, 1)
 	for range 40 {
 		d.wait(1, -1)
 		d.add(Step{Op: opAdvance, By: d.at, D: pause})

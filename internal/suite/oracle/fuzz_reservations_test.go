@@ -54,9 +54,9 @@ type open struct {
 type booked struct {
 	*weir.Reservation
 	n       int
-	at      int64 // when it was granted
-	until   int64 // when it counts no more
-	ready   int64 // when it may go ahead
+	at      int64    // when it was granted
+	until   *big.Rat // when it counts no more
+	ready   int64    // when it may go ahead
 	settled bool
 	forgot  bool // by a reset
 }
@@ -104,7 +104,7 @@ func (x *open) step() {
 		}
 	case 5:
 		require.NoError(x.t, x.limiter.Return(context.Background(), "key", n))
-		x.giveBack(n, weir.Ask{N: -n}, math.MaxInt64)
+		x.giveBack(n, weir.Ask{N: -n}, rat(math.MaxInt64))
 	case 6:
 		if x.byte() < 32 {
 			require.NoError(x.t, x.limiter.Reset(context.Background(), "key"))
@@ -146,7 +146,7 @@ func (x *open) reserve(n int) {
 		x.equal(weir.Never, r.Delay(), "Delay of a denial")
 		return
 	}
-	x.made = append(x.made, &booked{r, n, x.now, x.now + int64(want.ResetAfter), x.now + int64(want.Delay), false, false})
+	x.made = append(x.made, &booked{Reservation: r, n: n, at: x.now, until: x.paid(), ready: x.now + int64(want.Delay)})
 }
 
 func (x *open) settle(b *booked, actual int) {
@@ -168,20 +168,31 @@ func (x *open) settle(b *booked, actual int) {
 	b.settled = true
 }
 
+// paid is when a bucket will have paid for all that it has granted.
+func (x *open) paid() *big.Rat {
+	switch m := x.model.(type) {
+	case tokenModel:
+		return m.full()
+	case queueModel:
+		return m.slot
+	}
+	return nil
+}
+
 // giveBack gives n events back to the model. A bucket undoes the last grant, and else frees nothing
 // while later ones lie ahead (R17), and no more than what counts until the given instant (R16).
-func (x *open) giveBack(n int, ask weir.Ask, until int64) {
+func (x *open) giveBack(n int, ask weir.Ask, until *big.Rat) {
 	free := func(paid, perEvent, full *big.Rat) *big.Rat {
 		owed := minus(paid, rat(x.now))
 		back := smaller(times(rat(int64(n)), perEvent), owed)
 		switch {
 		case owed.Sign() <= 0:
 			return paid
-		case until == ceil(paid):
+		case until.Cmp(paid) == 0:
 		case full.Cmp(owed) < 0:
 			return paid
 		default:
-			back = smaller(back, atLeastZero(minus(rat(until), rat(x.now))))
+			back = smaller(back, atLeastZero(minus(until, rat(x.now))))
 		}
 		return minus(paid, back)
 	}

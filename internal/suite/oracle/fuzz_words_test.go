@@ -134,7 +134,7 @@ func (tp *tape) anyAsk() weir.Ask {
 	if tp.byte()%2 == 0 {
 		charges := make([]weir.Charge, pick(tp, 0, 1, 1, int(tp.byte()%8)))
 		for i := range charges {
-			charges[i] = weir.Charge{N: int(tp.byte()), For: time.Duration(tp.any(math.MaxInt64))}
+			charges[i] = weir.Charge{N: int(tp.byte()), For: time.Duration(tp.any(math.MaxInt64)), ForRest: pick(tp, 0, 1, tp.word())}
 		}
 		ask.Charges = &charges
 	}

@@ -31,7 +31,7 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	case ask.N < 0 && m.full().Cmp(m.end) == 0:
 		return m.look(), m
 	case ask.N < 0:
-		back, up := freed(ask, m.seen, m.owed(), times(n, m.perToken), times(rat(int64(m.size)), m.perToken))
+		back, up := freed(ask, m.seen, m.owed(), m.perToken, m.size)
 		m.tokens = plus(m.tokens, over(back, m.perToken))
 		a := m.look()
 		a.Delay = up
@@ -42,7 +42,7 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		if late := minus(m.full(), m.end); late.Sign() > 0 {
 			m.tokens = plus(m.tokens, over(late, m.perToken))
 		}
-		charged(ask, before, m.owed())
+		charged(ask, before, m.owed(), m.perToken)
 		return m.look(), m
 	case ask.Mode == weir.UpTo:
 		return upTo(m, m.seen, m.look().Remaining, ask)
@@ -58,7 +58,7 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	if granted {
 		before := m.owed()
 		m.tokens = minus(m.tokens, n)
-		charged(ask, before, m.owed())
+		charged(ask, before, m.owed(), m.perToken)
 	}
 	a := m.look()
 	a.Allowed = granted
@@ -86,33 +86,45 @@ func (m tokenModel) look() weir.Answer {
 	}}
 }
 
-// freed is how much a bucket that owes a time frees of what is given back, which took the time
-// -given, and by how much those behind move up. A later grant lies ahead where it owes more than
-// ahead.
-func freed(ask weir.Ask, now int64, owed, given, ahead *big.Rat) (back *big.Rat, up time.Duration) {
-	back = smaller(minus(new(big.Rat), given), owed)
-	until := countsUntil(ask)
-	switch {
-	case until < math.MaxInt64 && until == ceil(plus(rat(now), owed)): // the last grant
+// freed is how much a bucket that owes a time frees of what is given back, and by how much those
+// behind move up. An event takes the time event. A later grant lies ahead where the bucket owes more
+// than ahead events.
+func freed(ask weir.Ask, now int64, owed, event *big.Rat, ahead int) (back *big.Rat, up time.Duration) {
+	back = smaller(times(new(big.Rat).Neg(rat(int64(ask.N))), event), owed)
+	until, known := countsUntil(ask, event)
+	switch left := minus(until, rat(now)); {
+	case known && left.Cmp(owed) == 0: // the last grant
 		return back, time.Duration(floor(back))
-	case !atMost(owed, ahead):
+	case !atMost(owed, times(rat(int64(ahead)), event)):
 		return new(big.Rat), 0
+	default:
+		return smaller(back, atLeastZero(left)), 0
 	}
-	return smaller(back, rat(max(until-now, 0))), 0
 }
 
-// countsUntil is how long what is given back counts at most.
-func countsUntil(ask weir.Ask) int64 {
+// countsUntil is how long what is given back counts at most, if that is known.
+func countsUntil(ask weir.Ask, event *big.Rat) (until *big.Rat, known bool) {
 	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 {
-		return math.MaxInt64
+		return rat(math.MaxInt64), false
 	}
-	return saturated(ask.GrantedAt, int64((*ask.Charges)[0].For))
+	c := (*ask.Charges)[0]
+	end := saturated(ask.GrantedAt, int64(c.For))
+	rest := new(big.Rat).SetInt(new(big.Int).SetUint64(c.ForRest))
+	return minus(rat(end), over(rest, new(big.Rat).SetInt(event.Denom()))), end < math.MaxInt64
 }
 
-// charged tells what a grant is charged by a bucket that owed a time before it, and after it.
-func charged(ask weir.Ask, before, after *big.Rat) {
+// charged tells what a grant is charged by a bucket that owed a time before it, and after it. Times
+// are rounded up, and the rests are in the largest parts of a nanosecond in which events are whole.
+func charged(ask weir.Ask, before, after, event *big.Rat) {
+	rest := func(t *big.Rat) uint64 {
+		return atLeastZero(times(minus(rat(ceil(t)), t), new(big.Rat).SetInt(event.Denom()))).Num().Uint64()
+	}
 	if ask.Charges != nil {
-		*ask.Charges = []weir.Charge{{N: ask.N, Before: time.Duration(ceil(before)), For: time.Duration(ceil(after))}}
+		*ask.Charges = []weir.Charge{{
+			N:      ask.N,
+			Before: time.Duration(ceil(before)), BeforeRest: rest(before),
+			For: time.Duration(ceil(after)), ForRest: rest(after),
+		}}
 	}
 }
 
@@ -147,7 +159,7 @@ func (m queueModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	case ask.N < 0 && m.slot.Cmp(m.end) == 0:
 		return m.look(), m
 	case ask.N < 0:
-		back, up := freed(ask, m.seen, minus(m.slot, rat(m.seen)), takes, m.perEvent)
+		back, up := freed(ask, m.seen, minus(m.slot, rat(m.seen)), m.perEvent, 1)
 		m.slot = minus(m.slot, back)
 		a := m.look()
 		a.Delay = up
@@ -155,7 +167,7 @@ func (m queueModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	case ask.Mode == weir.Regardless:
 		before := minus(m.slot, rat(m.seen))
 		m.slot = smaller(plus(m.slot, takes), m.end)
-		charged(ask, before, minus(m.slot, rat(m.seen)))
+		charged(ask, before, minus(m.slot, rat(m.seen)), m.perEvent)
 		return m.look(), m
 	case ask.Mode == weir.UpTo:
 		return upTo(m, m.seen, m.look().Remaining, ask)
@@ -171,7 +183,7 @@ func (m queueModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	}
 	if granted {
 		m.slot = plus(m.slot, takes)
-		charged(ask, delay, plus(delay, takes))
+		charged(ask, delay, plus(delay, takes), m.perEvent)
 	}
 	a := m.look()
 	a.Allowed = granted

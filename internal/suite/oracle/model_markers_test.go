@@ -37,7 +37,8 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		return look, m
 	case ask.N < 0:
 		n.Neg(n)
-		n = smaller(n, over(rat(max(countsUntil(ask)-now, 0)), m.perToken))
+		until, _ := countsUntil(ask, m.perToken)
+		n = smaller(n, over(atLeastZero(minus(until, rat(now))), m.perToken))
 		if m.full().Cmp(m.end) == 0 {
 			n = new(big.Rat)
 		}
@@ -53,7 +54,7 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	case ask.Mode == weir.UpTo:
 		return upTo(m, now, look.Remaining, ask)
 	}
-	part := 0
+	part, before := 0, minus(m.full(), rat(now))
 	switch {
 	case atMost(n, m.tc) && (atMost(n, m.both()) || ask.Mode == weir.Regardless):
 		m.tc = minus(m.tc, n)
@@ -78,9 +79,7 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	}
 	a := m.look()
 	a.DecidedBy = part
-	if ask.Charges != nil {
-		*ask.Charges = []weir.Charge{{N: ask.N, For: a.ResetAfter}}
-	}
+	charged(ask, before, minus(m.full(), rat(now)), m.perToken)
 	return a, m
 }
 
@@ -135,10 +134,7 @@ func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		p, _ := m.p.ask(now, weir.Ask{})
 		return upTo(m, now, p.Remaining, ask)
 	}
-	p, left := m.p.ask(now, weir.Ask{N: ask.N})
-	if p.Allowed && ask.Charges != nil {
-		*ask.Charges = []weir.Charge{{N: ask.N, For: p.ResetAfter}}
-	}
+	p, left := m.p.ask(now, weir.Ask{N: ask.N, Charges: ask.Charges})
 	taken, paid := m.c.ask(now, weir.Ask{N: ask.N})
 	switch {
 	case p.Allowed && taken.Allowed:

@@ -97,7 +97,6 @@ func TestWait_IsTheModel(t *testing.T) {
 			t.Run(fmt.Sprintf("%T%+v seed %d", test.policy, test.policy, seed), func(t *testing.T) {
 				bubble(t, test.policy, func(c *crowd) {
 					m, random := test.model, rand.New(rand.NewPCG(seed, 5))
-					slot := max(m.per/time.Duration(m.limit), 2)
 					for i := range 150 {
 						now := time.Since(c.start)
 						m.play(now)
@@ -108,7 +107,7 @@ func TestWait_IsTheModel(t *testing.T) {
 						} else {
 							m.come(c, random, fmt.Sprint(i))
 						}
-						c.until(now + pause(random, slot))
+						c.until(now + m.pause(random))
 					}
 					m.play(1 << 62)
 					c.end()
@@ -121,13 +120,14 @@ func TestWait_IsTheModel(t *testing.T) {
 	}
 }
 
-// pause is mostly short, so that a line forms; now and then it is so long that the line empties.
-func pause(random *rand.Rand, perEvent time.Duration) time.Duration {
-	d := random.Int64N(int64(4 * perEvent))
+// pause is mostly short, so that a line forms; now and then it is so long that the line empties. At
+// several events a nanosecond it is mostly none.
+func (m *lineModel) pause(random *rand.Rand) time.Duration {
+	parts := random.Int64N(4 * int64(m.per))
 	if random.IntN(25) == 0 {
-		d *= 50
+		parts *= 50
 	}
-	return time.Duration(d)
+	return time.Duration((parts + random.Int64N(m.limit)) / m.limit)
 }
 
 // come lets a caller come, and finds out whether it should have been refused.

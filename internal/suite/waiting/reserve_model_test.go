@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // Callers come to wait, and others reserve, at random; they give up, cancel and settle for less.
 // Each waiting caller must be granted at the instant of the model: as if the others had asked only
-// for what they needed in the first place. There are two exceptions: a reservation was made behind
-// the others, or a reservation of a TokenBucket is settled for less. The events that are not needed
-// then stay booked (R17).
+// for what they needed in the first place. They use two limiters of one name. There are two
+// exceptions (R17), in which the events that are not needed stay booked. Behind them is a reservation,
+// or a caller that waits at the other limiter. Or a reservation of a TokenBucket is settled for less.
 func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 	for _, test := range []struct {
 		policy weir.Policy
@@ -24,13 +25,24 @@ func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 	}{
 		{weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 90}, lineModel{limit: 10, per: time.Second}},
 		{weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 90}, lineModel{limit: 7, per: time.Second}},
+		{weir.LeakyBucket{Limit: 9, Per: 4, Capacity: 90}, lineModel{limit: 9, per: 4}},
+		{weir.LeakyBucket{Limit: 50, Per: 1, Capacity: 900}, lineModel{limit: 50, per: 1}},
 		{weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 6}, lineModel{limit: 10, per: time.Second, burst: 6}},
 		{weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 9}, lineModel{limit: 7, per: time.Second, burst: 9}},
+		{weir.TokenBucket{Limit: 7, Per: 3, Burst: 5}, lineModel{limit: 7, per: 3, burst: 5}},
+		{weir.TokenBucket{Limit: 50, Per: 1, Burst: 60}, lineModel{limit: 50, per: 1, burst: 60}},
 	} {
-		for seed := range uint64(20) {
+		for seed := range uint64(runs.Long(200, 20)) {
 			t.Run(fmt.Sprintf("%T%+v seed %d", test.policy, test.policy, seed), func(t *testing.T) {
+				store := new(weir.MemStore)
 				bubble(t, test.policy, func(c *crowd) {
-					m := mixedLine{test.model, rand.New(rand.NewPCG(seed, 11)), map[*queuedAsk]*weir.Reservation{}, map[*queuedAsk]bool{}}
+					m := mixedLine{
+						test.model, rand.New(rand.NewPCG(seed, 11)),
+						[]*weir.KeyedLimiter{c.l, weir.Must(weir.New(test.policy, weir.WithStore(store)))},
+						map[*queuedAsk]*weir.KeyedLimiter{},
+						map[*queuedAsk]*weir.Reservation{},
+						map[*queuedAsk]bool{},
+					}
 					m.play150(c)
 					m.lineModel.play(1 << 62)
 					c.end()
@@ -40,7 +52,7 @@ func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 							require.Equal(c.t, ask.gone, ask.at, ask.name)
 						}
 					}
-				})
+				}, weir.WithStore(store))
 			})
 		}
 	}
@@ -50,8 +62,10 @@ func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 type mixedLine struct {
 	lineModel
 	*rand.Rand
-	made map[*queuedAsk]*weir.Reservation
-	left map[*queuedAsk]bool // those whose places stay booked
+	limiters []*weir.KeyedLimiter
+	at       map[*queuedAsk]*weir.KeyedLimiter
+	made     map[*queuedAsk]*weir.Reservation
+	left     map[*queuedAsk]bool // those whose places stay booked
 }
 
 var settled = new(weir.Reservation) // in made, one that has been
@@ -61,7 +75,10 @@ func (m *mixedLine) play150(c *crowd) {
 	for i := range 150 {
 		now := time.Since(c.start)
 		m.play(now)
-		waiting := m.waiting()
+		waiting, asked := m.waiting(), len(m.asks)
+		if m.IntN(8) == 0 {
+			c.l = m.limiters[m.IntN(2)]
+		}
 		switch {
 		case len(waiting) > 0 && m.IntN(3) == 0:
 			m.shrink(c, waiting[m.IntN(len(waiting))], now)
@@ -70,7 +87,10 @@ func (m *mixedLine) play150(c *crowd) {
 		default:
 			m.come(c, m.Rand, fmt.Sprint(i))
 		}
-		c.until(now + pause(m.Rand, m.per/time.Duration(m.limit)))
+		if len(m.asks) > asked {
+			m.at[m.asks[asked]] = c.l
+		}
+		c.until(now + m.pause(m.Rand))
 	}
 }
 
@@ -95,7 +115,12 @@ func (m *mixedLine) shrink(c *crowd, i int, now time.Duration) {
 	if r == settled || m.left[ask] {
 		return
 	}
-	promised := slices.ContainsFunc(m.asks[i+1:], func(ask *queuedAsk) bool { return m.made[ask] != nil })
+	promised := slices.ContainsFunc(m.asks[i+1:], func(behind *queuedAsk) bool {
+		return m.made[behind] != nil || m.at[behind] != m.at[ask]
+	})
+	if r != nil && slices.ContainsFunc(m.asks[i+1:], func(behind *queuedAsk) bool { return m.left[behind] }) {
+		return // a place that nobody has any more may move up, or not
+	}
 	actual := int64(0)
 	switch {
 	case r == nil:
