@@ -185,7 +185,7 @@ func (k *KeyedLimiter) giveBack(
 	}
 	a, err := k.store.Do(ctx, Request{Plan: g.plan, Key: key, Ask: g.ask})
 	if err == nil {
-		ln.GivenBack(g.line, line.Freed{Up: a.Delay, Units: a.up})
+		ln.GivenBack(g.line, line.Freed{Up: a.Delay, Rest: a.rest})
 	}
 	return true, err
 }

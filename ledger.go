@@ -192,7 +192,6 @@ func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
 	for i, leaf := range by.leaves() {
 		a := e.accounts[i]
 		a.words = widen(leaf.Decider, words[i])
-		a.promised = promise(a.Decider, a.words)
 	}
 	e.last, e.until, e.net = now, by.Decider.Expiry(state), math.MaxUint64
 	for i, a := range e.accounts {

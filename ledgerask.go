@@ -101,7 +101,10 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.until().NS <= now) {
 			continue
 		}
-		one.N, one.ByComponent, one.promised, one.gone = -int(n), nil, e.promised(), goesAhead(by, ask) <= now
+		one.N, one.ByComponent, one.promised = -int(n), nil, e.promised()
+		if ask.GrantedAt != 0 {
+			one.promised = e.promisedBut(by, now, ask)
+		}
 		var state []uint64
 		state, back = e.Decider.Decide(e.state(), now, one) // by the numbers that it has now
 		e.freed(state, now)
@@ -110,7 +113,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		changed = true
 	}
 	a, _ = g.ask(by, now, Ask{ByComponent: ask.ByComponent})
-	if a.Delay, a.up = back.Delay, back.up; ask.GrantedAt != 0 {
+	if a.Delay, a.rest = back.Delay, back.rest; ask.GrantedAt != 0 {
 		a.DecidedBy = back.DecidedBy
 	}
 	return a, changed

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -32,7 +33,7 @@ type tally struct {
 type account struct {
 	Rule     // of the leaf
 	words    []uint64
-	promised int64 // until then a booking may lie ahead, by the numbers that the leaf had then
+	promised int64 // until then a booking may lie ahead, by other numbers than the leaf's
 }
 
 // promise is the instant until which a booking lies ahead, by the numbers of a leaf.
@@ -41,15 +42,6 @@ func promise(leaf Decider, words []uint64) int64 {
 		return b.goesAhead(exact.Load(words))
 	}
 	return 0
-}
-
-// goesAhead is the instant at which the events of a give-back go ahead, by the numbers of the policy
-// that granted them.
-func goesAhead(by Rule, ask Ask) int64 {
-	if b, ok := wideOf(by.Decider).(*bucketPair); ok {
-		return b.goesAhead(b.rate.At(ask.until()))
-	}
-	return ask.GrantedAt
 }
 
 // state is what the accounts of an entry have counted, as a state of its policy.
@@ -66,9 +58,9 @@ func (e tally) keep(state []uint64) {
 	words := split(e.Decider, state)
 	for i, l := range e.leaves() {
 		a := e.accounts[i]
-		promised := promise(l.Decider, words[i])
-		if a.promised > promise(a.Decider, a.words) || !l.same(a.Rule) { // else the words tell, also that one was undone
-			promised = max(promised, a.promised)
+		promised := a.promised
+		if !l.same(a.Rule) {
+			promised = max(promised, promise(a.Decider, a.words))
 		}
 		*a = account{l, words[i], promised}
 	}
@@ -78,11 +70,29 @@ func (e tally) keep(state []uint64) {
 // show.
 func (e tally) promised() (last int64) {
 	for i, l := range e.leaves() {
-		if a := e.accounts[i]; a.promised > promise(l.Decider, a.words) {
-			last = max(last, a.promised)
+		a := e.accounts[i]
+		if last = max(last, a.promised); !l.same(a.Rule) {
+			last = max(last, promise(a.Decider, a.words))
 		}
 	}
 	return last
+}
+
+// promisedBut is what a give-back of a grant of the entry must know of bookings: Ask.promised. While
+// the grant lies ahead, by the numbers of the policy that made it, it is the last if the state ends
+// with it. Once it has gone ahead, the bookings that lie ahead are others.
+func (e tally) promisedBut(by Rule, now int64, ask Ask) int64 {
+	if b, ok := wideOf(by.Decider).(*bucketPair); ok {
+		end := b.rate.At(ask.until())
+		switch at := b.goesAhead(end); {
+		case at <= now:
+		case end == exact.Load(e.accounts[0].words):
+			return 0
+		default:
+			return at
+		}
+	}
+	return cmp.Or(e.promised(), -1)
 }
 
 // freed is keep, after some of the entry's own events were given back.

@@ -125,12 +125,9 @@ type Ask struct {
 	More bool
 
 	// promised is for an N below zero. Until this instant a booking may lie ahead that the numbers
-	// of the policy do not show.
+	// of the policy do not show. If it is not zero, the events themselves do not lie ahead, or they
+	// are not of the last booking.
 	promised int64
-
-	// gone is for an N below zero. By the numbers of the policy that granted the events, their
-	// instant has come. They may be other numbers than those of the policy that is asked.
-	gone bool
 }
 
 // A Charge is for implementers of stores and policies. It is the cost of a grant by one policy. A
@@ -207,8 +204,8 @@ type Answer struct {
 	// At is the instant of the decision, by the clock that decided. The Store sets it.
 	At int64
 
-	// up is Delay after a give-back, not rounded down, in units of a bucket's rate.
-	up exact.Uint128
+	// rest is by how much Delay after a give-back is rounded down, in units of a bucket's rate.
+	rest uint64
 }
 
 // never returns the denial of a request that can never fit. a is the answer to a look at the state.

@@ -142,7 +142,9 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	}
 	before := both
 	both = d.put(state, at, green, both.Add(cost))
-	d.green.charged(ask, before, both)
+	if ask.Charges != nil {
+		d.green.charged(ask, before, both)
+	}
 	a := d.look(green, both, ask.More)
 	a.DecidedBy, a.Granted = part, granted
 	return state, a

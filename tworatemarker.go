@@ -125,7 +125,7 @@ func (d *twoRate) marked(a Answer, lacks exact.Uint128, isGreen bool) Answer {
 	if !isGreen {
 		a.DecidedBy = 1
 	}
-	a.Delay, a.up, a.ResetAfter = 0, exact.Uint128{}, max(a.ResetAfter, d.green.rate.Ceil(lacks))
+	a.Delay, a.rest, a.ResetAfter = 0, 0, max(a.ResetAfter, d.green.rate.Ceil(lacks))
 	return a
 }
 

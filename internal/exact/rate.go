@@ -57,8 +57,10 @@ func (r Rate) Ceil(u Uint128) time.Duration {
 
 // CeilRest is Ceil, and how many units it has added. There is no rest at the end of 292 years.
 func (r Rate) CeilRest(u Uint128) (d time.Duration, rest uint64) {
-	d = r.Ceil(u)
-	return d, r.Units(int64(d)).Sub(u).Lo
+	if d = r.Ceil(u); r.Den > 1 {
+		rest = r.Units(int64(d)).Sub(u).Lo
+	}
+	return d, rest
 }
 
 // Floor returns u units of 1/Den ns as a duration, rounded down: at most 292 years.

@@ -87,8 +87,13 @@ func (ln *Line) backOfRun(n int) Back {
 
 // A Freed is what a give-back has freed.
 type Freed struct {
-	Up    time.Duration // the time that the events took, rounded down
-	Units exact.Uint128 // the same, exactly, in units of the rate if that is known
+	Up   time.Duration // the time that the events took, rounded down
+	Rest uint64        // by how much, in units of the rate
+}
+
+// units is the time that the events took, exactly.
+func (f Freed) units(r exact.Rate) exact.Uint128 {
+	return r.Units(int64(f.Up)).Add(exact.Uint128{Lo: f.Rest})
 }
 
 // GivenBack moves up the waiters of the last run after a give-back. Each moves by the time of the
@@ -99,10 +104,7 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 	defer ln.mu.Unlock()
 	at := ln.watcher.at
 	// Even where nobody moves up by a whole nanosecond, the run ends sooner.
-	if r := b.run; r != nil && (f.Up > 0 || !f.Units.IsZero()) {
-		if f.Units.IsZero() {
-			f.Units = r.Pace.Rate.Units(int64(f.Up))
-		}
+	if r := b.run; r != nil && f != (Freed{}) {
 		r.Start, r.End = b.start, r.sooner(f)
 		first := b.first
 		for first.gone { // meanwhile
@@ -122,7 +124,7 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 // sooner returns when a run ends of which something was freed.
 func (r *run) sooner(f Freed) exact.Instant {
 	if rate := r.Pace.Rate; rate.Den > 0 {
-		return rate.Instant(rate.At(r.End).Sub(f.Units))
+		return rate.Instant(rate.At(r.End).Sub(f.units(rate)))
 	}
 	return exact.Instant{NS: max(r.End.NS-int64(f.Up), 0)}
 }
@@ -131,14 +133,13 @@ func (r *run) sooner(f Freed) exact.Instant {
 // instant is earlier. Instants are rounded up to nanoseconds, each by itself: the old one and the new
 // one. A difference that is rounded by itself would add up to slots that are too late, or too early.
 func (f Freed) moveUp(b Back, w *Waiter) time.Duration {
-	before, rate := uint64(b.N-w.behind), w.pace.Rate
-	if rate.Den == 0 || rate.Cost(uint64(b.N)) != f.Units {
+	before, rate := uint64(b.N-w.behind), w.run.Pace.Rate
+	if rate.Den == 0 || rate.Cost(uint64(b.N)) != f.units(rate) {
 		up := exact.Portion(uint64(f.Up), before, uint64(b.N))
-		w.end.NS = max(w.end.NS-int64(up), 0)
+		w.goes = w.goes.Sub(rate.Units(int64(up)))
 		return time.Duration(up)
 	}
-	end, ahead := rate.At(w.end), rate.Cost(uint64(w.pace.Ahead))
-	sooner := end.Sub(rate.Cost(before))
-	w.end = rate.Instant(sooner)
-	return rate.Ceil(end.Sub(ahead)) - rate.Ceil(sooner.Sub(ahead))
+	was := w.goes
+	w.goes = was.Sub(rate.Cost(before))
+	return rate.Ceil(was) - rate.Ceil(w.goes)
 }

@@ -60,8 +60,7 @@ type Waiter struct {
 	prev, next *Waiter
 	run        *run          // the bookings that it belongs to, if it has booked
 	at         int64         // and when
-	end        exact.Instant // when its booking is paid for
-	pace       Pace          // of its booking
+	goes       exact.Uint128 // and when exactly, by the clock of the store, in units of the rate
 	behind     int           // of the events that are being given back, those behind its own
 	in         uint64        // its ticket: when it came
 	joined     uint64        // and when it joined the line

@@ -243,7 +243,7 @@ func TestLine_GivenBackKeepsTheSlots(t *testing.T) {
 			ws = slices.Delete(ws, leave, leave+1)
 			booked -= int64(back.N)
 			up := rate.Floor(rate.Cost(uint64(back.N)))
-			ln.GivenBack(back, Freed{Up: up, Units: rate.Cost(uint64(back.N))})
+			ln.GivenBack(back, Freed{Up: up, Rest: rate.Cost(uint64(back.N)).Sub(rate.Units(int64(up))).Lo})
 		})
 		events := int64(0)
 		for i, w := range ws {

@@ -56,7 +56,7 @@ func (ln *Line) book(w *Waiter, b Booking, at int64) {
 	if r := w.prev.run; r != nil && r == w.next.run { // the store had forgotten them
 		r.Apart = true
 	}
-	w.at, w.end, w.pace = max(at, w.prev.at), b.End, b.Pace
+	w.at, w.goes = max(at, w.prev.at), b.Pace.Rate.At(b.End).Sub(b.Pace.Rate.Cost(uint64(b.Pace.Ahead)))
 	w.run = &run{b}
 	w.merge()
 	w.next.merge()
