@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -102,4 +103,40 @@ func panicOf(f func()) (err error) {
 	defer func() { err, _ = recover().(error) }()
 	f()
 	return nil
+}
+
+// With several limits, RetryInfo is the time after which all of them grant the call.
+func TestMiddleware_SeveralLimits(t *testing.T) {
+	clock := clock.NewMock()
+	limit := func(p weir.Policy) weir.Limiter { return weir.Must(weir.New(p, weir.WithClock(clock))) }
+	m := connectlimit.Middleware{Limit: httplimit.Middleware{Limits: []httplimit.Limit{
+		{Name: "address", Limiter: limit(per(1, time.Second)), Key: httplimit.RemoteIP},
+		{Name: "all", Limiter: limit(per(1, time.Minute)), Key: httplimit.Everyone},
+	}}}
+	run(t, behind(m), func(t *testing.T, _ protocol, c rpc) {
+		clock.Add(time.Minute)
+		require.NoError(t, c.echo(1))
+		retry, _ := details(t, c.echo(1))
+		assert.Equal(t, time.Minute, retry.GetRetryDelay().AsDuration())
+		clock.Add(time.Minute - time.Millisecond)
+		require.Error(t, c.echo(1))
+		clock.Add(time.Millisecond)
+		require.NoError(t, c.echo(1))
+	})
+}
+
+// A cache keeps no refused GET.
+func TestP27_NoStore(t *testing.T) {
+	l, _ := frozen(per(1, time.Minute))
+	require.True(t, l.Allow("one"))
+	for way, s := range both(l, one, nil) {
+		n := s().start()
+		defer n.stop()
+		resp, err := n.client(false).Get("http://shop.example" + echoProcedure + "?connect=v1&encoding=json&message=1")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, 429, resp.StatusCode, way)
+		assert.Equal(t, []string{"no-store"}, resp.Header["Cache-Control"], way)
+		assert.Equal(t, []string{"60"}, resp.Header["Retry-After"], way)
+	}
 }

@@ -3,6 +3,8 @@ package grpclimit_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -350,4 +352,37 @@ func TestServer_RetriesOfClientsObey(t *testing.T) {
 		require.NoError(t, empty(c))
 		assert.Equal(t, time.Minute, time.Since(begin))
 	})
+}
+
+// Concurrent calls, and the messages of concurrent streams, get exactly what the limit allows.
+func TestR10_ConcurrentCalls(t *testing.T) {
+	l, clock := frozen(per(100, time.Minute))
+	limit := limitTo(l)
+	limit.Messages = true
+	c := dial(t, limit)
+	for name, call := range map[string]func() int{
+		"unary": func() int {
+			if empty(c) == nil {
+				return 1
+			}
+			return 0
+		},
+		"messages": func() int {
+			n, _ := send(t, c, 1, 0)
+			return n
+		},
+	} {
+		clock.Add(time.Minute)
+		var granted atomic.Int64
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				for range 20 {
+					granted.Add(int64(call()))
+				}
+			})
+		}
+		wg.Wait()
+		assert.EqualValues(t, 100, granted.Load(), name)
+	}
 }
