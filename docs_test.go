@@ -23,13 +23,13 @@ import (
 
 var codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
 
-// A link to a file of tests.
-var testFile = regexp.MustCompile(`\]\(\.\./([\w/.-]+_test\.go)\)`)
+// A link to a file of Go.
+var goFile = regexp.MustCompile(`\]\(\.\./([\w/.-]+\.go)\)`)
 
 // Go code in the documents is either whole files or whole functions. A file that is a program runs,
 // and prints what the text block after it says; a file of tests passes. A function stands word for
-// word in a test file that the document links. This way, code that needs other modules runs in the
-// module that links them.
+// word in a file that the document links: a test, or a part of an example that has tests. This way,
+// code that needs other modules runs in the module that links them.
 func TestDocsCode(t *testing.T) {
 	docs, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestDocsCode(t *testing.T) {
 			case block[1] != "go":
 			case !strings.HasPrefix(code, "package "):
 				excerpts++
-				assert.True(t, inTests(t, string(text), code), "%s links no test with this:\n%s", doc, code)
+				assert.True(t, isLinked(t, string(text), code), "%s links no file with this:\n%s", doc, code)
 			case strings.Contains(code, "\nfunc Test"):
 				tests.add("doc_test.go", code)
 			default:
@@ -67,12 +67,12 @@ func TestDocsCode(t *testing.T) {
 	}
 }
 
-// inTests reports whether one of the tests that a document links has the code.
-func inTests(t *testing.T, doc, code string) bool {
-	for _, link := range testFile.FindAllStringSubmatch(doc, -1) {
+// isLinked reports whether one of the files that a document links has the code.
+func isLinked(t *testing.T, doc, code string) bool {
+	for _, link := range goFile.FindAllStringSubmatch(doc, -1) {
 		file, err := os.ReadFile(link[1])
 		require.NoError(t, err)
-		if strings.Contains(string(file), "\n\n"+code+"\n") {
+		if strings.Contains(string(file)+"\n", "\n\n"+code+"\n") {
 			return true
 		}
 	}

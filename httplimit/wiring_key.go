@@ -55,7 +55,8 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	}
 	s.clients.Or(1 << (client.Sum64() % 64))
 	if first := s.first.Load(); first == nil {
-		s.first.CompareAndSwap(nil, &key)
+		kept := strings.Clone(key) // fasthttp uses the memory of a request again
+		s.first.CompareAndSwap(nil, &kept)
 	} else if *first != key {
 		s.differ.Store(true)
 	}

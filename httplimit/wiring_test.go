@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -63,6 +64,16 @@ func behind(proxies ...string) func(int) *http.Request {
 
 func direct(i int) *http.Request { return from(visitorAddr(i) + ":1234") }
 
+// reused returns a KeyFunc whose keys are in the memory of the request before, as with fasthttp.
+func reused(key httplimit.KeyFunc) httplimit.KeyFunc {
+	var memory [32]byte
+	return func(r *http.Request) (string, error) {
+		k, err := key(r)
+		copy(memory[:], k+"                ")
+		return unsafe.String(&memory[0], 16), err
+	}
+}
+
 func TestWiring_Warns(t *testing.T) {
 	trusting := func(proxies ...string) httplimit.KeyFunc {
 		var list []netip.Prefix
@@ -102,6 +113,7 @@ func TestWiring_Warns(t *testing.T) {
 		{"one key, not yet", anonymous, 999, direct, nil},
 		{"one key, meant so", httplimit.Everyone, 3000, direct, nil},
 		{"one key, one client", anonymous, 3000, func(int) *http.Request { return from("192.0.2.1:1") }, nil},
+		{"keys in memory that is used again", reused(httplimit.RemoteIP), 3000, direct, nil},
 		{"right", httplimit.RemoteIP, 3000, direct, nil},
 		{"pattern outside", httplimit.Pattern, 3, direct, []httplimit.Check{httplimit.CheckPattern}},
 		{"no address", httplimit.RemoteIP, 3, func(int) *http.Request { return from("@") }, []httplimit.Check{httplimit.CheckAddress}},

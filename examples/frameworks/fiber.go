@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/adaptor"
+
+	"github.com/weir-go/weir/httplimit"
+)
+
+type routeKey struct{}
+
+// newFiber limits each route and client. Fiber's Locals are values in the context of the request.
+func newFiber(limit httplimit.Middleware) *fiber.App {
+	limit.Key = httplimit.Join(httplimit.ContextValue(routeKey{}), httplimit.RemoteIP)
+	limited := limitFiber(limit)
+	app := fiber.New()
+	app.Get("/items/:id", noteRoute, limited, func(c fiber.Ctx) error { return c.SendString("item " + c.Params("id")) })
+	app.Get("/users/:id", noteRoute, limited, func(c fiber.Ctx) error { return c.SendString("user " + c.Params("id")) })
+	return app
+}
+
+// noteRoute tells the limit the route, such as "/items/:id".
+func noteRoute(c fiber.Ctx) error {
+	c.Locals(routeKey{}, c.Route().Path)
+	return c.Next()
+}
+
+// limitFiber returns m as a handler of Fiber. It wraps m once. adaptor.HTTPMiddleware would call
+// Wrap again for each request.
+func limitFiber(m httplimit.Middleware) fiber.Handler {
+	type passedKey struct{}
+	limited := adaptor.HTTPHandler(m.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		*r.Context().Value(passedKey{}).(*bool) = true
+	})))
+	return func(c fiber.Ctx) error {
+		passed := false
+		c.Locals(passedKey{}, &passed)
+		if err := limited(c); err != nil || !passed {
+			return err
+		}
+		return c.Next()
+	}
+}
+
+// A fiberServer is an App with the methods of an http.Server.
+type fiberServer struct{ app *fiber.App }
+
+func (s fiberServer) Serve(ln net.Listener) error {
+	return s.app.Listener(ln, fiber.ListenConfig{DisableStartupMessage: true})
+}
+
+func (s fiberServer) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
