@@ -146,10 +146,10 @@ func (w *world) note(list *[]use, at int64, n int) {
 }
 
 // ask asks for n events, as a limiter does.
-func (n *node) ask(events int) {
+func (n *node) ask(events int, mode weir.GrantMode) {
 	w := n.world
 	w.note(&w.asked, time.Now().UnixNano(), events)
-	if r, ok := n.lease.TakeQuickly(n.plan, "k", events); ok {
+	if r, ok := n.quickly(events, mode); ok {
 		if r.Allowed {
 			w.note(&w.granted, time.Now().UnixNano(), events)
 		} else if r.RetryAfter <= 0 {
@@ -157,7 +157,8 @@ func (n *node) ask(events int) {
 		}
 		return
 	}
-	a, err := n.lease.Do(context.Background(), weir.Request{Plan: n.plan, Key: "k", Ask: weir.Ask{N: events}})
+	ask := weir.Ask{N: events, Mode: mode}
+	a, err := n.lease.Do(context.Background(), weir.Request{Plan: n.plan, Key: "k", Ask: ask})
 	if err != nil {
 		require.ErrorIs(w, err, errLost)
 		return
@@ -166,6 +167,9 @@ func (n *node) ask(events int) {
 	if a.ServerTime {
 		at = a.At
 	}
+	if mode == weir.UpTo {
+		events = a.Granted
+	}
 	if a.Allowed {
 		w.note(&w.granted, at, events)
 	} else if a.RetryAfter <= 0 {
@@ -173,8 +177,16 @@ func (n *node) ask(events int) {
 	}
 }
 
+// quickly asks the lease alone, as a limiter does for all or none.
+func (n *node) quickly(events int, mode weir.GrantMode) (r weir.Result, ok bool) {
+	if mode == weir.AllOrNone {
+		return n.lease.TakeQuickly(n.plan, "k", events)
+	}
+	return r, false
+}
+
 // run lets each node ask at random instants, at its share of a rate, which may change. Each request
-// is for up to several events.
+// is for up to several events. If that is more than one, some take as many as there are.
 func (w *world) run(lasts time.Duration, several int, rate func(node int, passed time.Duration) float64) {
 	var all sync.WaitGroup
 	start := time.Now()
@@ -197,7 +209,11 @@ func (w *world) run(lasts time.Duration, several int, rate func(node int, passed
 				if several > 1 {
 					events += n.rng.IntN(several)
 				}
-				all.Go(func() { n.ask(events) })
+				mode := weir.AllOrNone
+				if several > 1 && n.rng.IntN(5) == 0 {
+					mode = weir.UpTo
+				}
+				all.Go(func() { n.ask(events, mode) })
 			}
 		})
 	}
