@@ -88,6 +88,7 @@ func TestPage(t *testing.T) {
 		{"log", testLog},
 		{"small screen", testSmallScreen},
 		{"reduced motion", testReducedMotion},
+		{"static files", testStaticFiles},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b.t = t

@@ -1,6 +1,8 @@
 package play
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +128,24 @@ func testSmallScreen(t *testing.T, b *browser) {
 		b.js(&width, `document.documentElement.scrollWidth`)
 		assert.LessOrEqual(t, width, 390, e.ID)
 	}
+}
+
+// The page that -build writes works on any server of files.
+func testStaticFiles(t *testing.T, b *browser) {
+	site, err := NewSite(t.Context())
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, site.Write(dir))
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	origin := b.origin
+	defer func() { b.origin = origin }()
+	b.origin = server.URL
+	query := sim.Experiments[1].Query
+	b.visit(query)
+	b.showsAt(10 * time.Second)
+	assert.Equal(t, simulated(t, query, 10*time.Second), b.shown())
+	testLog(t, b)
 }
 
 // For people who want no motion, nothing plays by itself, and a playing page moves in steps.

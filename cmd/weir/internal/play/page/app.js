@@ -146,15 +146,19 @@ export class App {
     );
   }
 
+  /** Simulates until an instant. @returns the figures of each lane, or null if another scenario came */
+  async simulate(time) {
+    const { lanes } = this, figures = await this.weir.advance(Math.round(time), this.model.load);
+    figures?.forEach((f, i) => lanes[i].records.append(f.records));
+    return figures;
+  }
+
   /** Shows an instant. */
   async show(time) {
     this.head = time;
-    const lanes = this.lanes, figures = await this.weir.advance(Math.round(time), this.model.load);
-    if (!figures) return; // another scenario was loaded meanwhile
-    figures.forEach((f, i) => {
-      lanes[i].records.append(f.records);
-      lanes[i].showFigures(f, this.state.measure, this.state.clients);
-    });
+    const { lanes } = this, figures = await this.simulate(time);
+    if (!figures) return;
+    figures.forEach((f, i) => lanes[i].showFigures(f, this.state.measure, this.state.clients));
     $("scrub").value = String((time / this.span) * 1000);
     $("scrub").setAttribute("aria-valuetext", seconds(time));
     $("clock").textContent = `${seconds(time)} / ${seconds(this.span)}`;
@@ -196,10 +200,11 @@ export class App {
   async step() {
     this.play(false);
     const from = this.head >= this.span ? -1 : this.head;
-    await this.show(this.span);
-    const next = this.lanes.map((l) => {
-      const i = l.plot.next(l.records.until(from) - 1, 1);
-      return i < 0 ? this.span : l.records.at(i);
+    if (!(await this.simulate(this.span))) return;
+    const next = this.lanes.map(({ records }) => {
+      let i = records.until(from);
+      while (i < records.length && !records.marked(i)) i++;
+      return i < records.length ? records.at(i) : this.span;
     });
     await this.show(Math.min(...next));
   }
@@ -273,6 +278,9 @@ document.addEventListener("weir", async () => {
 
 const go = new Go();
 WebAssembly.instantiateStreaming(fetch("weir.wasm"), go.importObject).then(
-  ({ instance }) => go.run(instance),
+  ({ instance }) => go.run(instance).then(() => {
+    $("loading").hidden = false;
+    $("loading").textContent = "weir has stopped. Load the page again.";
+  }),
   (error) => ($("loading").textContent = "weir could not be loaded: " + error),
 );
