@@ -126,6 +126,27 @@ func printed(t *testing.T, program string) string {
 	return string(out)
 }
 
+// Sessions of a console in the documents stand word for word in a file of the command weir. A test
+// of that module runs them.
+func TestDocsConsole(t *testing.T) {
+	docs, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	file, err := os.ReadFile("cmd/weir/testdata/tuning.txt")
+	require.NoError(t, err)
+	sessions := 0
+	for _, doc := range docs {
+		text, err := os.ReadFile(doc)
+		require.NoError(t, err)
+		for _, block := range codeBlock.FindAllStringSubmatch(string(text), -1) {
+			if block[1] == "console" {
+				sessions++
+				assert.Contains(t, "\n"+string(file), "\n"+block[2], doc)
+			}
+		}
+	}
+	assert.Positive(t, sessions)
+}
+
 var (
 	docLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	docHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)

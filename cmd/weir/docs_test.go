@@ -11,18 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A command line, and what it prints.
-var consoleBlock = regexp.MustCompile("(?ms)^```console\n\\$ (weir [^\n]*)\n(.*?)^```$")
-
-// The commands of docs/tuning.md print what the page says.
+// The file has command lines, each with what it prints. A test of package weir checks that what
+// docs/tuning.md shows is in it.
 func TestDocsTuning(t *testing.T) {
-	page, err := os.ReadFile("../../docs/tuning.md")
-	require.NoError(t, err)
 	t.Chdir("testdata")
-	blocks := consoleBlock.FindAllStringSubmatch(string(page), -1)
-	assert.Greater(t, len(blocks), 3)
-	for _, block := range blocks {
-		assert.Equal(t, printed(t, block[1]), block[2], block[1])
+	file, err := os.ReadFile("tuning.txt")
+	require.NoError(t, err)
+	sessions := strings.Split("\n"+string(file), "\n$ ")[1:]
+	assert.Greater(t, len(sessions), 3)
+	for _, session := range sessions {
+		line, says, _ := strings.Cut(session, "\n")
+		assert.Equal(t, printed(t, line), strings.TrimSuffix(says, "\n")+"\n", line)
 	}
 }
 
