@@ -43,7 +43,8 @@ func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reserva
 	return r, callError("Reserve of", n, err)
 }
 
-// book asks the store for events. If there is a decision, it sets the fields of r, which are zero.
+// book asks the store for events. If there is a decision, it sets all fields of r. To clear r first
+// would take a tenth of the time.
 func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
 	r.charges = r.room[:0]
 	ask.Charges = &r.charges
@@ -54,8 +55,10 @@ func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask
 	r.Result, r.limiter, r.key = a.Result, k, key
 	if a.Allowed && ask.N > 0 {
 		r.grant.set(plan, ask.N, &a, r.charges)
+	} else {
+		r.grant = grant{plan: plan}
 	}
-	r.grant.plan = plan // of a denial, too
+	r.making, r.settling, r.settled, r.err = sync.Once{}, nil, false, nil
 	now := plan.decidedAt(&a)
 	r.at, r.ahead = exact.After(now, a.Delay), a.At-now
 	r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)

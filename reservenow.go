@@ -14,13 +14,16 @@ import "context"
 // are then errors, too. ReserveNow is safe for concurrent use, if each call has a Reservation and a
 // slice of its own.
 func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Reservation, results *[]Result) error {
-	*r = Reservation{}
 	if results != nil {
 		*results = (*results)[:0]
 	}
+	r.limiter = nil // if the store panics
 	err := k.reserveNow(ctx, key, n, r, results)
-	if err != nil && results != nil {
-		*results = (*results)[:0]
+	if err != nil {
+		*r = Reservation{}
+		if results != nil {
+			*results = (*results)[:0]
+		}
 	}
 	return callError("Reserve of", n, err)
 }

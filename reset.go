@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weir-go/weir/internal/line"
 )
@@ -109,10 +110,11 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults 
 //
 // A key is kept only while a reservation from before its reset may still count.
 type resets struct {
-	mu     sync.Mutex
-	number uint64           // of those there were
-	open   int64            // when nothing reserved counts any more, by the limiter's clock
-	keys   map[string]reset // the last of each key
+	number atomic.Uint64 // of those there were
+	open   atomic.Int64  // when nothing reserved counts any more, by the limiter's clock
+
+	mu   sync.Mutex       // guards writes to number, and keys
+	keys map[string]reset // the last of each key
 }
 
 type reset struct {
@@ -123,12 +125,13 @@ type reset struct {
 // reserved records what was reserved at an instant, if anything. It returns the number of the last
 // reset before it.
 func (rs *resets) reserved(at int64, charges []Charge) uint64 {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
 	for _, c := range charges {
-		rs.open = max(rs.open, c.until(at).NS)
+		until, open := c.until(at).NS, rs.open.Load()
+		for open < until && !rs.open.CompareAndSwap(open, until) {
+			open = rs.open.Load()
+		}
 	}
-	return rs.number
+	return rs.number.Load()
 }
 
 // reset records that a key is reset at the instant now. It is called before the store is asked,
@@ -142,14 +145,14 @@ func (rs *resets) reset(key string, now int64) {
 		}
 		delete(rs.keys, old)
 	}
-	if rs.open <= now {
+	open := rs.open.Load()
+	if open <= now {
 		return
 	}
 	if rs.keys == nil {
 		rs.keys = make(map[string]reset)
 	}
-	rs.number++
-	rs.keys[strings.Clone(key)] = reset{rs.number, rs.open}
+	rs.keys[strings.Clone(key)] = reset{rs.number.Add(1), open}
 }
 
 // forgot reports whether the key was reset since the reset of that number.

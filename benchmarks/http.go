@@ -33,6 +33,10 @@ var middlewares = []Contender{
 		Wrap: wrapWeir(httplimit.XRateLimit{}),
 	},
 	{
+		Name: "weir/httplimit, three limits", Module: weirModule, How: "three TokenBuckets, all or none: by address, by method and for all",
+		Wrap: wrapThreeLimits,
+	},
+	{
 		Name: "ulule, stdlib", Module: "github.com/ulule/limiter/v3", How: "its middleware for net/http, with its defaults",
 		Wrap: func(q Quota, next http.Handler) http.Handler {
 			l := ulule.New(memory.NewStore(), ulule.Rate{Period: q.Per, Limit: int64(q.Limit)})
@@ -70,6 +74,21 @@ func wrapWeir(fields httplimit.Headers) func(Quota, http.Handler) http.Handler {
 			Headers: fields,
 		}.Wrap(next)
 	}
+}
+
+// wrapThreeLimits has a limit by address, and two wider ones.
+func wrapThreeLimits(q Quota, next http.Handler) http.Handler {
+	limiter := func(limit int) *weir.KeyedLimiter {
+		return must(weir.New(weir.TokenBucket{Limit: limit, Per: q.Per}))
+	}
+	return httplimit.Middleware{
+		Limits: []httplimit.Limit{
+			{Name: "address", Limiter: limiter(q.Limit), Key: httplimit.RemoteIP},
+			{Name: "method", Limiter: limiter(10 * q.Limit), Key: httplimit.Method},
+			{Name: "service", Limiter: limiter(10 * q.Limit), Key: httplimit.Everyone},
+		},
+		Headers: httplimit.RateLimit{},
+	}.Wrap(next)
 }
 
 // remoteIP is the client's address, as httprate's KeyByIP, which is deprecated, finds it.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/weir-go/weir"
 )
@@ -120,8 +121,7 @@ const (
 	rateLimitPolicyField = "Ratelimit-Policy"
 )
 
-// setRateLimit writes the fields of RateLimit. It allocates twice: the value that changes, and the
-// slots of both values.
+// setRateLimit writes the fields of RateLimit.
 func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace bool) {
 	a := &all[decisive]
 	var buf [384]byte
@@ -133,13 +133,29 @@ func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace 
 		policies = a.about.whole.policy(a.d.Result.Limit)
 		limits = a.about.whole.appendLimit(limits, &a.d.Result)
 	}
-	values := []string{policies, string(limits)}
+	values := slots(policies, limits)
 	if len(h) == 0 { // the usual case: there is no list to add to
 		h[rateLimitPolicyField], h[rateLimitField] = values[0:1:1], values[1:2:2]
 		return
 	}
 	put(h, rateLimitPolicyField, values[0:1:1], replace)
 	put(h, rateLimitField, values[1:2:2], replace)
+}
+
+// slots returns the slots of two values. A short text of the second one stands behind them, in the
+// same allocation: two would take 5 % longer for a request. Nothing writes to that text any more.
+func slots(first string, second []byte) []string {
+	n := len(second)
+	if n == 0 || n > 32 {
+		return []string{first, string(second)}
+	}
+	v := new(struct {
+		slots [2]string
+		text  [32]byte
+	})
+	copy(v.text[:], second)
+	v.slots = [2]string{first, unsafe.String(&v.text[0], n)}
+	return v.slots[:]
 }
 
 // list returns the policies of several limits or components, and appends the members of RateLimit.

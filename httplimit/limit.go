@@ -110,20 +110,17 @@ type asked struct {
 	booked *weir.Reservation // nil if there is one limit without Settle
 }
 
-// A round is memory for a request whose limits may have to give back what they grant. It is used
-// again, because Reservations are large. It is not cleared, which would take as long as a decision.
-type round struct {
-	asked  [4]asked
-	booked [4]weir.Reservation
-}
+// bookings is memory for what limits may have to give back. It is used again, because Reservations
+// are large. It is not cleared, which would take as long as a decision.
+type bookings [4]weir.Reservation
 
-var rounds = sync.Pool{New: func() any { return new(round) }}
+var bookingsPool = sync.Pool{New: func() any { return new(bookings) }}
 
 // lend gives each limit the memory for a Reservation.
-func (rd *round) lend(all []asked) {
+func (b *bookings) lend(all []asked) {
 	for i := range all {
-		if i < len(rd.booked) {
-			all[i].booked = &rd.booked[i]
+		if i < len(b) {
+			all[i].booked = &b[i]
 		} else {
 			all[i].booked = new(weir.Reservation)
 		}

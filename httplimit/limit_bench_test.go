@@ -36,7 +36,7 @@ func serveLimits(n int) func() {
 	}
 }
 
-// Further limits cost no further allocations.
+// Several limits cost no allocation more than one, whose fields are short.
 func TestLimits_Allocations(t *testing.T) {
 	for n, most := range []float64{1: 2, 2: 2, 3: 2} {
 		if n > 0 {

@@ -33,8 +33,10 @@ func (l *limited) find(r *http.Request, all []asked) []asked {
 		all = all[:n+1]
 		a := &all[n]
 		a.limit, a.about, a.parts = lm, lm.unknown, nil
-		a.d = Decision{Name: lm.Name, Key: key, Cost: cost, Err: err}
+		// The Result is set with the decision. To clear it first would take time.
+		a.d.Name, a.d.Key, a.d.Cost, a.d.Waited, a.d.Err = lm.Name, key, cost, 0, err
 		if err != nil {
+			a.d.Result = weir.Result{}
 			all[0] = *a
 			return all[:1]
 		}

@@ -168,26 +168,36 @@ func (l *limited) prepare() (errs []error) {
 
 func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.books {
-		rd := rounds.Get().(*round)
-		all := l.find(r, rd.asked[:0])
-		rd.lend(all)
-		l.serve(w, r, all, rd)
+		l.serveBooked(w, r)
 		return
 	}
 	var room [1]asked
-	l.serve(w, r, l.find(r, room[:0]), nil)
+	all := l.find(r, room[:0])
+	if len(all) == 0 || l.admit(w, r, all) {
+		l.pass(w, r, all)
+	}
 }
 
-// serve decides on a request by all limits that apply to it, and passes it on if it is granted. They
-// are in rd, unless rd is nil. If the handler panics, rd is garbage.
-func (l *limited) serve(w http.ResponseWriter, r *http.Request, all []asked, rd *round) {
+// serveBooked is ServeHTTP if what limits grant may have to be given back. If the handler panics
+// before it is settled, the bookings are garbage.
+func (l *limited) serveBooked(w http.ResponseWriter, r *http.Request) {
+	var room [4]asked
+	all := l.find(r, room[:0])
+	b := bookingsPool.Get().(*bookings)
+	b.lend(all)
+	granted := len(all) == 0 || l.admit(w, r, all)
+	if granted && l.settles {
+		l.pass(w, r, all)
+	}
+	bookingsPool.Put(b)
+	if granted && !l.settles {
+		l.pass(w, r, all)
+	}
+}
+
+// pass passes on a request that the limits have granted.
+func (l *limited) pass(w http.ResponseWriter, r *http.Request, all []asked) {
 	if len(all) > 0 {
-		if !l.admit(w, r, all) {
-			if rd != nil {
-				rounds.Put(rd)
-			}
-			return
-		}
 		if l.m.InContext {
 			r = r.WithContext(withDecisions(r.Context(), all))
 		}
@@ -196,12 +206,8 @@ func (l *limited) serve(w http.ResponseWriter, r *http.Request, all []asked, rd 
 		}
 		if l.settles {
 			l.serveAndSettle(w, r, all)
-			rounds.Put(rd)
 			return
 		}
-	}
-	if rd != nil {
-		rounds.Put(rd)
 	}
 	l.next.ServeHTTP(w, r)
 }

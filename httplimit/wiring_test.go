@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -191,32 +189,6 @@ func TestWiring_MaxWait(t *testing.T) {
 		s.Close()
 		assert.Equal(t, c.want, w.told, "%+v", c)
 	}
-}
-
-// Middlewares that are made for one request each are noticed when most of them are garbage. Those
-// that are used again are not.
-func TestWiring_LimiterPerRequest(t *testing.T) {
-	var w warnings
-	use := func(times int) {
-		h := httplimit.Middleware{Limiter: weir.Must(weir.New(roomy)), Key: one, Warn: w.warn}.Wrap(ok)
-		for range times {
-			serve(h, request())
-		}
-	}
-	for range 3 * 1100 {
-		use(2)
-	}
-	for deadline := time.Now().Add(time.Minute); !slices.Contains(w.told, httplimit.CheckLimiterPerRequest); {
-		require.True(t, time.Now().Before(deadline), "no warning")
-		for range 1100 {
-			use(1)
-		}
-		runtime.GC() // after which the counts are made, some time
-	}
-	for range 100 {
-		use(1)
-	}
-	assert.Len(t, w.told, 1)
 }
 
 // Once the first requests were looked at, a check costs no allocation, and hardly any time.

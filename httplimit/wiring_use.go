@@ -50,7 +50,10 @@ func (w *wiring) enter(r *http.Request, all []asked) (leave func()) {
 
 // uses counts the Middlewares that are garbage, by the requests that each has seen. One that is made
 // in a handler sees one request.
-var uses struct{ once, more atomic.Int32 }
+var uses struct {
+	once, more atomic.Int32
+	told       atomic.Bool
+}
 
 // manyUses is the number of Middlewares after which the counts begin anew.
 const manyUses = 1000
@@ -61,7 +64,7 @@ func (w *wiring) countUses(l *limited) {
 	if once, more := uses.once.Load(), uses.more.Load(); once+more >= manyUses {
 		uses.once.Store(0)
 		uses.more.Store(0)
-		if more < once/9 {
+		if more < once/9 && !uses.told.Swap(true) {
 			w.tell(CheckLimiterPerRequest, "%d of %d Middlewares were used for one request and then dropped: "+
 				"make each once, when the program starts", once, once+more)
 		}

@@ -28,7 +28,7 @@ func newService(store weir.Store, clientIP httplimit.KeyFunc, log *slog.Logger) 
 		return httplimit.Middleware{
 			Limiter: weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(name))),
 			Key:     key,
-			Headers: httplimit.RateLimit{Name: name, Policy: p},
+			Headers: httplimit.RateLimit{Name: name},
 			Observe: logDecisions(log, name, clientIP),
 		}
 	}
@@ -44,7 +44,7 @@ func newService(store weir.Store, clientIP httplimit.KeyFunc, log *slog.Logger) 
 		return n
 	}
 
-	report := limit("report", reportPolicy, everyone)
+	report := limit("report", reportPolicy, httplimit.Everyone)
 	report.MaxWait = reportWait
 
 	mux := http.NewServeMux()
@@ -54,9 +54,6 @@ func newService(store weir.Store, clientIP httplimit.KeyFunc, log *slog.Logger) 
 	mux.HandleFunc("GET /health", serveHealth)
 	return mux
 }
-
-// everyone is a KeyFunc with one allowance for all, to protect what is behind the service.
-func everyone(*http.Request) (string, error) { return "everyone", nil }
 
 // logDecisions returns an Observe that logs. It leaves out the key, which in other services may be a
 // secret.

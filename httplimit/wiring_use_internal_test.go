@@ -1,0 +1,51 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// Middlewares that are made for one request each are noticed when most of them are garbage, once.
+// Those that are used again are not.
+func TestWiring_LimiterPerRequest(t *testing.T) {
+	uses.told.Store(false)
+	told := 0
+	use := func(times int) {
+		h := Middleware{
+			Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 1 << 30, Per: time.Second})), Key: Everyone,
+			Warn: func(c Check, _ string) {
+				assert.Equal(t, CheckLimiterPerRequest, c)
+				told++
+			},
+		}.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		for range times {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		}
+	}
+	for range 3 * manyUses {
+		use(2)
+	}
+	require.Zero(t, told)
+	for deadline := time.Now().Add(time.Minute); told == 0; {
+		require.True(t, time.Now().Before(deadline), "no warning")
+		for range manyUses {
+			use(1)
+		}
+		runtime.GC() // after which the uses are counted, some time
+	}
+	for range 3 {
+		for range manyUses {
+			use(1)
+		}
+		runtime.GC()
+	}
+	assert.Equal(t, 1, told)
+}
