@@ -36,7 +36,8 @@ type Limiter struct {
 var _ weir.Limiter = (*Limiter)(nil)
 
 // Limiter returns l with its decisions counted under a name. Take the name that l has by
-// [weir.WithName]. Limiters with the same name are counted together. It panics if l is nil.
+// [weir.WithName]. Limiters with the same name are counted together. The counts of a name take some
+// 4 kB, and are kept until the process ends. Limiter panics if l is nil.
 //
 // Use what it returns in place of l, in [weir.Shadow], too. It adds some 40 ns to a decision of
 // Allow or Take, and no allocation.

@@ -85,7 +85,8 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 }
 
 // Refused writes a line about r, or counts r if there are too many lines. ctx goes to the handler
-// of the logger.
+// of the logger. If the request was really refused, r.Enforced must be set, as [weir.Shadow] does.
+// Otherwise the line says that it would be refused.
 //
 // A denial is logged at the level Warn, and a request with an Err at the level Error. Nothing is
 // logged if r was granted, or if Err says that the caller has gone ([context.Canceled]).
