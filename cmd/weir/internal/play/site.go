@@ -20,8 +20,8 @@ var page embed.FS
 // A Site is the files of the page, by name. It is immutable, and safe for concurrent use.
 type Site struct{ files map[string][]byte }
 
-// NewSite builds the page. It needs the go command, and the source of weir. The first time takes a
-// minute, because the standard library is compiled for the browser. Later it takes a second.
+// NewSite builds the page. It needs the go command, and the source of weir. The first time takes
+// half a minute, because the standard library is compiled for the browser. Later it takes a second.
 func NewSite(ctx context.Context) (*Site, error) {
 	s := &Site{files: make(map[string][]byte)}
 	entries, err := page.ReadDir("page")

@@ -24,16 +24,17 @@ func waited(t *testing.T, s Scenario) (went []time.Duration, full int) {
 		if lane.Then != nil {
 			time.AfterFunc(lane.At, func() { assert.NoError(t, l.SetPolicy(ctx, lane.Then)) })
 		}
-		done := make(chan error, maxArrivals)
+		type result struct {
+			at  time.Duration
+			err error
+		}
+		results := make(chan result, maxArrivals)
 		for _, at := range s.arrivals() {
 			time.Sleep(time.Until(Start.Add(time.Duration(at))))
 			synctest.Wait()
 			go func() {
 				err := l.Wait(ctx, key, 1)
-				if err == nil {
-					went = append(went, time.Since(Start))
-				}
-				done <- err
+				results <- result{time.Since(Start), err}
 			}()
 			synctest.Wait()
 		}
@@ -41,10 +42,13 @@ func waited(t *testing.T, s Scenario) (went []time.Duration, full int) {
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		close(done)
-		for err := range done {
-			if err != nil && !errors.Is(err, context.Canceled) {
-				assert.ErrorIs(t, err, weir.ErrQueueFull)
+		close(results)
+		for r := range results {
+			switch {
+			case r.err == nil:
+				went = append(went, r.at)
+			case !errors.Is(r.err, context.Canceled):
+				assert.ErrorIs(t, r.err, weir.ErrQueueFull)
 				full++
 			}
 		}
