@@ -26,14 +26,13 @@ func replayCommand() *cli.Command {
 		Description: "Each POLICY has the text form that weir.ParsePolicy reads, such as 300/1m or\n" +
 			"'all(5/1s, 60/1m)'. Each FILE is the log of a web server, also compressed by gzip.\n" +
 			"Logs are merged by time. Without a FILE, or for -, it is the standard input.",
-		DisableSliceFlagSeparator: true,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "key", Value: "ip", Usage: "`FIELD` that tells clients apart; ip is the address"},
 			&cli.StringFlag{Name: "cost", Usage: "`FIELD` with the number of events that a request counts as"},
 			&cli.StringFlag{Name: "where", Usage: "count only requests for which `EXPR` holds, such as 'method=POST and path~^/login'"},
 			&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the log: " + strings.Join(accesslog.Formats(), ", ") + "; found out if not set"},
 			&cli.StringFlag{Name: "time", Usage: "`FIELD` with the time, of JSON or CSV"},
-			&cli.BoolFlag{Name: "spread", Value: true, Usage: "if the log has whole seconds, spread the requests of a second over it"},
+			&cli.BoolFlag{Name: "spread", Value: true, Usage: "if the log has whole seconds, spread the requests of a second over it; =false counts all at its start", DefaultText: "true"},
 			&cli.StringFlag{Name: "sweep", Usage: "also find the smallest limits that hit fewer than these `SHARES` of the clients, in percent: 0.01,0.1,1"},
 			&cli.StringFlag{Name: "max-clients", Usage: "exit with status 1 if a policy hits more than this `SHARE` of the clients: 0.1%"},
 			&cli.BoolFlag{Name: "json", Usage: "write JSON, with all that was found"},
