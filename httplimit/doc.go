@@ -10,6 +10,11 @@
 // [Middleware] is for servers. It counts each request for a key, which a [KeyFunc] finds in the
 // request. Requests over the limit get the answer 429 with Retry-After.
 //
+//   - Several [Limit] of a Middleware are all or none: what one denies is given back to the others.
+//   - With a Settle, a request counts as what its answer tells: failed logins only, or bytes.
+//   - A [Checker] asks inside of a handler, for keys and costs that are in the body.
+//   - A Middleware that is not wired as it should be warns: see [Check].
+//
 // [Transport] is for clients. It delays each request until the limit allows it, and obeys the
 // Retry-After of servers.
 //
