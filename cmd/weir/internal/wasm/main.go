@@ -133,9 +133,12 @@ func (p *page) fresh(lane int) js.Value {
 	return array
 }
 
-// describe tells all about a record of a lane.
+// describe tells all about a record of a lane. As with advance, the page says which scenario it means.
 func (p *page) describe(args []js.Value) (any, error) {
 	lane, index := args[0].Int(), args[1].Int()
+	if args[2].Int() != p.loads {
+		return nil, nil
+	}
 	if p.run == nil || lane < 0 || lane >= len(p.sent) || index < 0 || index >= p.sent[lane] {
 		return nil, fmt.Errorf("there is no record %d in lane %d", index, lane)
 	}

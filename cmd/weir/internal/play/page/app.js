@@ -237,8 +237,8 @@ export class App {
   async describe(view, i) {
     for (const l of this.lanes) if (l !== view) l.plot.selected = -1;
     this.draw();
-    const load = this.model.load, d = await this.weir.describe(view.index, i);
-    if (load !== this.model.load) return;
+    const { load } = this.model, d = await this.weir.describe(view.index, i, load);
+    if (!d || load !== this.model.load) return;
     $("what").textContent = `Policy ${view.index + 1}. ${d.what}`;
     $("fields").replaceChildren(...d.fields.map(([name, value, words]) =>
       element("tr", {}, element("th", { scope: "row", textContent: name }),

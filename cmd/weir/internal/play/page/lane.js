@@ -51,7 +51,8 @@ export class LaneView {
     this.figures = element("dl", { className: "figures" });
     this.node = element("article", { className: "lane", ariaLabel: `Policy ${n}` },
       element("div", { className: "row" }, this.text,
-        element("span", { className: "tools" }, this.changeButton, element("span", { className: "label", textContent: "Copy" }), copy("go", "Go"), copy("text", "Text"), copy("json", "JSON"), this.remove)),
+        element("span", { className: "tools" }, this.changeButton, element("span", { className: "label", textContent: "Copy" }),
+          copy("go", "Go"), copy("text", "Text"), copy("json", "JSON"), this.remove)),
       this.fault, this.thenRow, this.thenFault, this.words, this.canvas, this.figures);
     this.plot = new LanePlot(this.canvas);
     this.listen();
@@ -116,11 +117,13 @@ export class LaneView {
     const m = this.model, rows = [["granted", f.granted, "granted"]];
     if (clients === "mixed") rows.push(["", f.hammered, "of them to clients that hammer"]);
     if (clients === "wait") rows.push(["held", f.held, "held back"], ["held", f.waiting, "waiting"]);
-    rows.push(["denied", f.denied, "denied"], ["", f.busiest, `most in any ${measure}, at worst ${m.then ? `${m.most}, then ${m.then.most}` : m.most}`]);
+    const worst = m.then ? `${m.most}, then ${m.then.most}` : m.most;
+    rows.push(["denied", f.denied, "denied"], ["", f.busiest, `most in any ${measure}, at worst ${worst}`]);
     if (f.longest > 0) rows.push(["", seconds(f.longest), "longest wait"]);
     if (f.full) rows.push(["denied", "stopped", "too many answers to show: lower the rate"]);
     const cells = rows.map(([kind, value, name]) => {
-      const cell = element("div", { className: kind }, element("dt", { textContent: name }), element("dd", { textContent: typeof value === "number" ? value.toLocaleString("en") : value }));
+      const text = typeof value === "number" ? value.toLocaleString("en") : value;
+      const cell = element("div", { className: kind }, element("dt", { textContent: name }), element("dd", { textContent: text }));
       cell.dataset.name = name;
       return cell;
     });
