@@ -20,8 +20,9 @@
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for bulk work. [KeyedLimiter.Reserve] is for costs that are known only
-// afterwards. Policies can be read from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), and
-// changed in use ([KeyedLimiter.SetPolicy]).
+// afterwards, and [KeyedLimiter.ReserveNow] for several limiters, all or none. Policies can be read
+// from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), and changed in use
+// ([KeyedLimiter.SetPolicy]).
 //
 // A limiter follows its policy exactly, to the event and to the nanosecond. In Redis it is to the
 // microsecond. A denial consumes nothing. A limiter has no goroutine and needs no closing.
