@@ -152,13 +152,18 @@ func (c Charge) until(at int64) exact.Instant {
 	return exact.Instant{NS: exact.After(at, c.For), Rest: c.ForRest}
 }
 
-// until is the instant until which the given-back events count, or math.MaxInt64 if it is not
-// known.
-func (a Ask) until() exact.Instant {
-	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) != 1 {
+// until is the instant until which the given-back events count, by any of their charges, or
+// math.MaxInt64 if it is not known.
+func (a Ask) until() (last exact.Instant) {
+	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) == 0 {
 		return exact.Instant{NS: math.MaxInt64}
 	}
-	return (*a.Charges)[0].until(a.GrantedAt)
+	for _, c := range *a.Charges {
+		if u := c.until(a.GrantedAt); u.NS >= last.NS {
+			last = u
+		}
+	}
+	return last
 }
 
 // A GrantMode is for implementers of stores and policies. It says what to do if not all the events

@@ -62,6 +62,33 @@ func TestR16_ACancelOfWhatCountsNoMore(t *testing.T) {
 	assert.Equal(t, 2, k.Remaining(short, now))
 }
 
+// The same of composed policies.
+func TestR16_ACancelOfWhatCountsNoMoreInAnyComponent(t *testing.T) {
+	window := weir.FixedWindow{Limit: 10, Per: time.Second}
+	for _, test := range []struct {
+		policy weir.Policy
+		most   int
+	}{
+		{weir.All(window, weir.SlidingLog{Limit: 20, Per: time.Second}), 10},
+		{weir.Tiers(window, weir.TokenBucket{Limit: 10, Per: time.Second}), 20},
+	} {
+		k, now := kit.LedgerKey{T: t}, int64(kit.T0)
+		long := weir.SlidingLog{Limit: 1000, Per: time.Hour}
+		require.True(t, k.Ask(long, now, weir.Ask{N: 1}).Allowed)
+		book := func() weir.Ask {
+			var charges []weir.Charge
+			require.True(t, k.Ask(test.policy, now, weir.Ask{N: 5, Charges: &charges}).Allowed)
+			return weir.Ask{N: -5, GrantedAt: now, Charges: &charges}
+		}
+		first := book()
+		now += 2 * int64(time.Second)
+		second := book()
+		k.Ask(test.policy, now, first)
+		k.Ask(test.policy, now, second)
+		assert.Equal(t, test.most, k.Fill(test.policy, now), "%v", test.policy)
+	}
+}
+
 // R13: a clock that stands at the last instant, or beyond it, ends nothing, and no change of policy
 // is a fresh allowance.
 func TestR13_AtTheLastInstant(t *testing.T) {
