@@ -13,8 +13,9 @@ import (
 // tests deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
 //
 // Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
-// range counts as the nearest one within. If a Clock steps back, a limiter keeps the latest instant that it saw, until
-// the Clock has caught up.
+// range counts as the nearest one within, and the last second of the range counts as its end. A
+// booking for a later instant is told for that end, too. If a Clock steps back, a limiter keeps the
+// latest instant that it saw, until the Clock has caught up.
 type Clock interface {
 	// Now returns the time, as time.Now does.
 	Now() time.Time

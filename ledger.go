@@ -231,10 +231,11 @@ func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
 	for _, e := range g.entries {
 		l.By = append(l.By, e.by)
 		w = append(w, uint64(e.last), uint64(e.until), e.net)
-		for i, a := range e.accounts {
+		for i, leaf := range e.leaves() {
+			a := e.accounts[i]
 			at, words := slices.Index(known, a), []uint64(nil)
-			if at < 0 {
-				at, words = len(known), append([]uint64{uint64(a.promised)}, a.words...)
+			if at < 0 { // it is opened as an account of this leaf
+				at, words = len(known), append([]uint64{uint64(a.promisedBeside(leaf))}, a.words...)
 				known = append(known, a)
 			}
 			w = append(w, uint64(at), e.most[i], uint64(len(words)))

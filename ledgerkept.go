@@ -36,6 +36,15 @@ type account struct {
 	promised int64 // until then a booking may lie ahead, by other numbers than the leaf's
 }
 
+// promisedBeside is the instant until which a booking may lie ahead, by other numbers than those of
+// a leaf.
+func (a *account) promisedBeside(l Rule) int64 {
+	if l.same(a.Rule) {
+		return a.promised
+	}
+	return max(a.promised, promise(a.Decider, a.words))
+}
+
 // promise is the instant until which a booking lies ahead, by the numbers of a leaf.
 func promise(leaf Decider, words []uint64) int64 {
 	if b, ok := leaf.(*bucketPair); ok {
@@ -58,11 +67,7 @@ func (e tally) keep(state []uint64) {
 	words := split(e.Decider, state)
 	for i, l := range e.leaves() {
 		a := e.accounts[i]
-		promised := a.promised
-		if !l.same(a.Rule) {
-			promised = max(promised, promise(a.Decider, a.words))
-		}
-		*a = account{l, words[i], promised}
+		*a = account{l, words[i], a.promisedBeside(l)}
 	}
 }
 
@@ -70,10 +75,7 @@ func (e tally) keep(state []uint64) {
 // show.
 func (e tally) promised() (last int64) {
 	for i, l := range e.leaves() {
-		a := e.accounts[i]
-		if last = max(last, a.promised); !l.same(a.Rule) {
-			last = max(last, promise(a.Decider, a.words))
-		}
+		last = max(last, e.accounts[i].promisedBeside(l))
 	}
 	return last
 }

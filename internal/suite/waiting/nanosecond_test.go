@@ -60,35 +60,6 @@ func TestR17_ThoseWhoMoveUpKeepTheirSlots(t *testing.T) {
 	})
 }
 
-// An early grant may end where a later booking does, after others between them were given back. It
-// is not taken for the last: the booking stands.
-func TestR17_AGrantThatEndsWhereTheLastDoesIsNotTheLast(t *testing.T) {
-	l, _ := kit.Frozen(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3})
-	var grants []*weir.Reservation
-	for range 3 {
-		grants = append(grants, kit.Reserve(t, l, 1))
-	}
-	require.NoError(t, grants[1].Cancel(background))
-	require.NoError(t, grants[0].Cancel(background))
-	kit.SetPolicy(t, l, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 2})
-	booked := kit.Reserve(t, l, 2) // both end in 3 s
-	require.Equal(t, time.Second, booked.Delay())
-	require.NoError(t, grants[2].Cancel(background))
-	assert.Equal(t, 2*time.Second, kit.Reserve(t, l, 1).Delay())
-}
-
-// A booking by one size of a bucket is still seen after a booking by another size came and went.
-func TestR17_ABookingIsSeenAfterAnotherSizeHasBooked(t *testing.T) {
-	small, large := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 2}, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 5}
-	l, _ := kit.Frozen(small)
-	first, stays := kit.Reserve(t, l, 2), kit.Reserve(t, l, 2)
-	require.Equal(t, 2*time.Second, stays.Delay())
-	kit.SetPolicy(t, l, large)
-	require.NoError(t, kit.Reserve(t, l, 4).Cancel(background))
-	require.NoError(t, first.Cancel(background))
-	assert.Equal(t, 4*time.Second, kit.Reserve(t, l, 5).Delay(), "all 5 that the bucket holds, and 2 before, went after 2 s")
-}
-
 // Whatever is booked and cancelled at one instant, by two limiters of one name or by two policies of
 // one rate: between any two instants that were told, no more events go than the larger bucket holds
 // and earns. Once, 6 went at one instant where 4 may go.
