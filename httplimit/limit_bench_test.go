@@ -49,6 +49,7 @@ func BenchmarkLimits(b *testing.B) {
 	for n := 1; n <= 3; n++ {
 		b.Run([]string{1: "1", 2: "2", 3: "3"}[n], func(b *testing.B) {
 			serve := serveLimits(n)
+			warmUp(serve)
 			b.ReportAllocs()
 			for b.Loop() {
 				serve()
