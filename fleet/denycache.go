@@ -19,7 +19,8 @@ type DenyCacheOptions struct {
 	MaxKeys int
 
 	// MaxAge is the longest time for which a denial is kept; 0 means until its RetryAfter. Resets
-	// and give-backs by other processes go unnoticed for at most that time. With one second, a
+	// and give-backs by other processes go unnoticed for at most that time. Set it next to a
+	// [Lease], because other processes then give events back all the time. With one second, a
 	// denied key costs the store one call a second from each process. When a denial expires,
 	// several calls may come at the same instant.
 	MaxAge time.Duration
