@@ -172,6 +172,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //   - The key is in debt: nothing is free while the debt lasts.
 //   - The instants of all later grants have passed: events of the reservation that still count are
 //     free.
+//   - The size of the bucket was changed, and a booking since was given back: nothing is free until
+//     the instant of that booking.
 //
 // A [TokenBucket] frees nothing if a reservation is settled for fewer events before Delay has
 // passed. The actual events keep the instant that Delay reported. Settle after Delay has passed, or
