@@ -48,11 +48,12 @@ func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reserva
 func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
 	r.charges = r.room[:0]
 	ask.Charges = &r.charges
+	reset := k.resets.number.Load() // one that comes while the store is asked may forget the events
 	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: ask})
 	if err != nil {
 		return err
 	}
-	r.Result, r.limiter, r.key = a.Result, k, key
+	r.Result, r.limiter, r.key, r.reset = a.Result, k, key, reset
 	if a.Allowed && ask.N > 0 {
 		r.grant.set(plan, ask.N, &a, r.charges)
 	} else {
@@ -61,7 +62,7 @@ func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask
 	r.making, r.settling, r.settled, r.err = sync.Once{}, nil, false, nil
 	now := plan.decidedAt(&a)
 	r.at, r.ahead = exact.After(now, a.Delay), a.At-now
-	r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
+	k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
 	return nil
 }
 
@@ -111,7 +112,7 @@ type Reservation struct {
 	charged        // what the store has noted for the grant
 	at      int64  // when they may go ahead, by the limiter's clock
 	ahead   int64  // of which the store's is ahead
-	reset   uint64 // the last of the limiter before it was made
+	reset   uint64 // the last of the limiter before the store was asked
 
 	making   sync.Once     // of settling: most reservations are settled by one call, or by none
 	settling chan struct{} // held by the call that is under way, and guards the others

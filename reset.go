@@ -122,16 +122,14 @@ type reset struct {
 	until  int64 // when nothing reserved before counts any more
 }
 
-// reserved records what was reserved at an instant, if anything. It returns the number of the last
-// reset before it.
-func (rs *resets) reserved(at int64, charges []Charge) uint64 {
+// reserved records what was reserved at an instant, if anything.
+func (rs *resets) reserved(at int64, charges []Charge) {
 	for _, c := range charges {
 		until, open := c.until(at).NS, rs.open.Load()
 		for open < until && !rs.open.CompareAndSwap(open, until) {
 			open = rs.open.Load()
 		}
 	}
-	return rs.number.Load()
 }
 
 // reset records that a key is reset at the instant now. It is called before the store is asked,

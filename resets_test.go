@@ -72,6 +72,50 @@ func TestR16_AResetOfTheEpochForgetsReservations(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
+// slow is a store that has answered when arrived is called, and returns the answer then.
+type slow struct {
+	MemStore
+	arrived func()
+}
+
+func (s *slow) Do(ctx context.Context, r Request) (Answer, error) {
+	a, err := s.MemStore.Do(ctx, r)
+	if arrived := s.arrived; arrived != nil && r.N > 0 {
+		s.arrived = nil
+		arrived()
+	}
+	return a, err
+}
+
+// R16: a reset also forgets what ReserveNow was granted, but has not returned yet.
+func TestR16_AResetForgetsWhatIsBeingReserved(t *testing.T) {
+	ctx := context.Background()
+	store := new(slow)
+	l := Must(New(FixedWindow{Limit: 10, Per: time.Minute}, WithStore(store), WithClock(&stopped{time.Unix(1_800_000_000, 0)})))
+	var other, r Reservation
+	require.NoError(t, l.ReserveNow(ctx, "other", 1, &other, nil))
+	store.arrived = func() {
+		require.NoError(t, l.Reset(ctx, "k"))
+		require.True(t, take(t, l, 10).Allowed)
+	}
+	require.NoError(t, l.ReserveNow(ctx, "k", 3, &r, nil))
+	require.True(t, r.Allowed)
+	require.NoError(t, r.Cancel(ctx))
+	assert.Zero(t, take(t, l, 0).Remaining, "all were granted since the reset")
+
+	require.NoError(t, other.Cancel(ctx))
+	left, err := l.Take(ctx, "other", 0)
+	require.NoError(t, err)
+	assert.Equal(t, 10, left.Remaining, "another key was reset")
+}
+
+func take(t *testing.T, l *KeyedLimiter, n int) Result {
+	t.Helper()
+	r, err := l.Take(context.Background(), "k", n)
+	require.NoError(t, err)
+	return r
+}
+
 // If more is settled than was reserved, the difference is charged, also after a reset. Other keys
 // are not concerned.
 func TestR16_AResetForgetsNothingElse(t *testing.T) {
