@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-go/weir"
@@ -59,6 +60,31 @@ func Example() {
 	// ResourceExhausted
 	//   try again in 1m0s
 	//   the limit is sliding-log 2/1m
+}
+
+// Two limits: one by API key, and one by address in front of it.
+func ExampleServerInterceptor_Unary() {
+	address := grpclimit.ServerInterceptor{
+		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
+		Key:     grpclimit.PeerIP,
+	}
+	key := grpclimit.ServerInterceptor{
+		Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: time.Minute})),
+		Key:     grpclimit.Metadata("api-key"),
+	}
+	client, stop := serve(grpc.ChainUnaryInterceptor(address.Unary(), key.Unary()))
+	defer stop()
+
+	for _, apiKey := range []string{"a", "a", "a", "b"} {
+		ctx := metadata.AppendToOutgoingContext(context.Background(), "api-key", apiKey)
+		_, err := client.EmptyCall(ctx, &pb.Empty{})
+		fmt.Println(apiKey, status.Code(err))
+	}
+	// Output:
+	// a OK
+	// a OK
+	// a ResourceExhausted
+	// b OK
 }
 
 // Calls are limited by API key and method, or by address if they have no key. If clients can make

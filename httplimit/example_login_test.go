@@ -21,30 +21,36 @@ import (
 
 // newLogin returns the handler of POST /login. It limits failed logins:
 //
+//   - 5 an hour to a user, from an address or from a device of the user; a success clears them
 //   - 20 an hour from an address, to all users
-//   - 5 an hour from an address to a user; a success clears them
-//   - 50 a day to a user from devices on which the user has never logged in
+//   - 50 a day to a user
+//
+// The last two do not concern devices on which the user has logged in before.
 func newLogin(checkPassword func(user, password string) bool, secret []byte) http.Handler {
 	pairs := weir.Must(weir.New(weir.SlidingLog{Limit: 5, Per: time.Hour}))
 	user := func(r *http.Request) (string, error) { return r.PostForm.Get("user"), nil }
-	stranger := func(r *http.Request) (string, error) {
-		if isKnownDevice(r, secret) {
-			return "", httplimit.ErrSkip
+	device := func(r *http.Request) (string, error) { return knownDevice(r, secret) }
+	stranger := func(key httplimit.KeyFunc) httplimit.KeyFunc {
+		return func(r *http.Request) (string, error) {
+			if _, err := device(r); err == nil {
+				return "", httplimit.ErrSkip
+			}
+			return key(r)
 		}
-		return user(r)
 	}
 	limit := httplimit.Middleware{
 		Limits: []httplimit.Limit{
 			{
-				Name: "pair", Limiter: pairs, Key: httplimit.Join(user, httplimit.RemoteIP), Settle: failedLogins,
+				Name: "pair", Limiter: pairs, Settle: failedLogins,
+				Key: httplimit.Join(user, httplimit.Or(device, httplimit.RemoteIP)),
 			},
 			{
 				Name: "address", Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 20, Per: time.Hour})),
-				Key: httplimit.RemoteIP, Settle: failedLogins,
+				Key: stranger(httplimit.RemoteIP), Settle: failedLogins,
 			},
 			{
 				Name: "user", Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 50, Per: 24 * time.Hour})),
-				Key: stranger, Settle: failedLogins,
+				Key: stranger(user), Settle: failedLogins,
 			},
 		},
 		InContext: true,
@@ -78,27 +84,37 @@ func failedLogins(_ *http.Request, status int, _ int64) int {
 	return 0
 }
 
-// deviceCookie proves later that the user has logged in on this device.
+// deviceCookie proves later that the user has logged in on this device. Each user of a browser has
+// one.
 func deviceCookie(user string, secret []byte) *http.Cookie {
 	id := rand.Text()
 	return &http.Cookie{
-		Name: "device", Value: id + "." + deviceMAC(id, user, secret), MaxAge: 365 * 24 * 3600,
+		Name: deviceCookieName(user, secret), Value: id + "." + deviceMAC(id, user, secret), MaxAge: 365 * 24 * 3600,
 		Path: "/login", HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
 	}
 }
 
-func isKnownDevice(r *http.Request, secret []byte) bool {
-	cookie, err := r.Cookie("device")
+// knownDevice returns the name of a device on which the user has logged in before.
+func knownDevice(r *http.Request, secret []byte) (string, error) {
+	user := r.PostForm.Get("user")
+	cookie, err := r.Cookie(deviceCookieName(user, secret))
 	if err != nil {
-		return false
+		return "", httplimit.ErrNoKey
 	}
 	id, mac, _ := strings.Cut(cookie.Value, ".")
-	return hmac.Equal([]byte(mac), []byte(deviceMAC(id, r.PostForm.Get("user"), secret)))
+	if !hmac.Equal([]byte(mac), []byte(deviceMAC(id, user, secret))) {
+		return "", httplimit.ErrNoKey
+	}
+	return id, nil
+}
+
+func deviceCookieName(user string, secret []byte) string {
+	return "device-" + deviceMAC("the name", user, secret)[:16]
 }
 
 func deviceMAC(id, user string, secret []byte) string {
 	mac := hmac.New(sha256.New, secret)
-	fmt.Fprintf(mac, "%s %s", id, user) // the id has no space
+	fmt.Fprintf(mac, "%q %s", id, user)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
@@ -106,7 +122,7 @@ func deviceMAC(id, user string, secret []byte) string {
 type visitor struct {
 	handler http.Handler
 	address string
-	device  *http.Cookie // or nil
+	device  []*http.Cookie // of users who have logged in
 }
 
 // login returns the status, and the cookie of a success.
@@ -115,8 +131,8 @@ func (v visitor) login(user, password string) (int, *http.Cookie) {
 	r := httptest.NewRequest("POST", "/login", strings.NewReader(form))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.RemoteAddr = v.address + ":1234"
-	if v.device != nil {
-		r.AddCookie(v.device)
+	for _, c := range v.device {
+		r.AddCookie(c)
 	}
 	resp := serve(v.handler, r)
 	for _, c := range resp.Cookies() {
@@ -172,12 +188,34 @@ func TestLoginRecipe_LocksNoVictimOut(t *testing.T) {
 	}
 	assert.Equal(t, 429, at("203.0.113.99").times(1, "ada", "wrong"), "50 guesses in all")
 	own := at("192.0.2.3")
-	own.device = cookie
+	own.device = []*http.Cookie{cookie}
 	assert.Equal(t, 200, own.times(1, "ada", "secret of ada"), "on a known device, at a new address")
 	assert.Equal(t, 401, own.times(1, "bob", "wrong"), "where bob is not known")
-	own.device = &http.Cookie{Name: "device", Value: "x.forged"}
+	own.device = []*http.Cookie{{Name: cookie.Name, Value: "x.forged"}}
 	assert.Equal(t, 429, own.times(1, "ada", "secret of ada"))
 	assert.Equal(t, 200, at("203.0.113.1").times(1, "bob", "secret of bob"))
+}
+
+// An address is shared by strangers, such as in an office. They lock out nobody who has logged in
+// before, on the device of which this is known.
+func TestLoginRecipe_SharedAddress(t *testing.T) {
+	office := newVisitors()("192.0.2.1")
+	ada := office
+	for _, user := range []string{"ada", "bob"} { // both use this browser
+		_, cookie := ada.login(user, "secret of "+user)
+		ada.device = append(ada.device, cookie)
+	}
+	assert.Equal(t, 429, office.times(6, "ada", "wrong"))
+	for i := range 15 {
+		assert.Equal(t, 401, office.times(1, fmt.Sprint("user", i), "wrong"))
+	}
+	assert.Equal(t, 429, office.times(1, "user99", "wrong"), "20 from this address")
+	assert.Equal(t, 200, ada.times(1, "ada", "secret of ada"))
+	assert.Equal(t, 200, ada.times(1, "bob", "secret of bob"))
+
+	assert.Equal(t, 401, ada.times(5, "ada", "wrong"))
+	assert.Equal(t, 429, ada.times(1, "ada", "secret of ada"), "a device has as many guesses as an address")
+	assert.Equal(t, 200, ada.times(1, "bob", "secret of bob"))
 }
 
 // Guesses at the same time are no more than those one after the other: they count while the password

@@ -31,8 +31,8 @@ func newModelClient() *http.Client {
 // ask charges the tokens that an answer took to a tenant's budget. Meanwhile it books the most that
 // the answer can take.
 func ask(ctx context.Context, client *http.Client, budget *weir.KeyedLimiter, tenant, prompt string, most int) (string, error) {
-	booked, err := budget.Reserve(ctx, tenant, most)
-	if err != nil {
+	var booked weir.Reservation
+	if err := budget.ReserveNow(ctx, tenant, most, &booked, nil); err != nil {
 		return "", err
 	}
 	if !booked.Allowed {
@@ -100,6 +100,12 @@ func TestModel(t *testing.T) {
 
 	_, err = ask(t.Context(), client, budget, "ada", model.URL, 971)
 	assert.ErrorIs(t, err, errBudget)
+
+	bucket := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Hour}))
+	_, err = bucket.Take(t.Context(), "ada", 700)
+	require.NoError(t, err)
+	_, err = ask(t.Context(), client, bucket, "ada", model.URL, 400)
+	assert.ErrorIs(t, err, errBudget, "a bucket books nothing ahead")
 
 	_, err = ask(t.Context(), client, budget, "ada", model.URL+"/busy", 400)
 	require.Error(t, err)
