@@ -89,8 +89,13 @@ func (w *world) reserve(k *weir.KeyedLimiter, a *answer) {
 	if a.Op == opOverrun {
 		a.asked = 1
 	}
-	r, err := k.Reserve(w.ctx(a.Step), key(a.Step), a.asked)
-	if a.err = err; err != nil {
+	r := new(weir.Reservation)
+	if a.Op == opReserve && a.D == forNow {
+		a.err = k.ReserveNow(w.ctx(a.Step), key(a.Step), a.asked, r, nil)
+	} else {
+		r, a.err = k.Reserve(w.ctx(a.Step), key(a.Step), a.asked)
+	}
+	if a.err != nil {
 		return
 	}
 	a.result = r.Result

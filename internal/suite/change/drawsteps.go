@@ -124,7 +124,7 @@ func (d *stepDraw) step() Step {
 	case 8, 9, 10, 11, 12:
 		s.Op, s.N = opUpTo, pick(d.Rand, 1<<30, 1<<30, d.number())
 	case 13, 14, 15, 16:
-		s.Op, s.N, s.D = opReserve, pick(d.Rand, 1, 1, 2, 5, d.number(), 0), pick(d.Rand, 0, -1, -1, 5*d.per)
+		s.Op, s.N, s.D = opReserve, pick(d.Rand, 1, 1, 2, 5, d.number(), 0), pick(d.Rand, 0, -1, -1, 5*d.per, forNow)
 	case 17, 18, 19, 20:
 		s.Op, s.N, s.Of = opSettle, pick(d.Rand, 0, 0, 0, 1, 2, d.number()), pick(d.Rand, 0, 0, 1, 2, d.IntN(20))
 	case 21, 22:

@@ -38,6 +38,9 @@ type Step struct {
 	Hurry bool          // in a bubble: the next step comes before those who wait have run
 }
 
+// forNow is the D of an opReserve that books nothing ahead.
+const forNow = -2
+
 // A mode says how a call comes by a policy.
 type mode int
 
@@ -92,6 +95,9 @@ func (s Step) String() string {
 	case opUpTo:
 		return fmt.Sprintf("%s: TakeUpTo %d", p, s.N)
 	case opReserve:
+		if s.D == forNow {
+			return fmt.Sprintf("%s: r%d = ReserveNow %d", p, s.ID, s.N)
+		}
 		return fmt.Sprintf("%s: r%d = Reserve %d%s", p, s.ID, s.N, ahead)
 	case opSettle:
 		if s.N == 0 {
