@@ -132,12 +132,11 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 		return weir.Answer{}, s.fault
 	}
 	plain := r.N >= 0 && r.MaxWait <= 0 && r.Mode != weir.Regardless && r.Charges == nil && r.ByComponent == nil
-	if !plain && r.N >= 0 && !r.Forget || s.released.Load() {
-		return s.store.Do(ctx, r)
-	}
 	switch {
-	case r.Forget:
+	case r.Forget: // also after Release, whose give-backs may be under way
 		return s.forget(ctx, r)
+	case !plain && r.N >= 0 || s.released.Load():
+		return s.store.Do(ctx, r)
 	case r.N < 0:
 		a, err := s.store.Do(ctx, r)
 		for k := range s.keys.like(r.Plan, r.Key) {

@@ -104,3 +104,32 @@ func TestR16_LeaseResetWhileItGivesBack(t *testing.T) {
 		assert.Zero(t, l.look(t).Remaining)
 	})
 }
+
+// R16: a reset waits for the give-backs of Release, too.
+func TestR16_LeaseResetDuringRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(weir.MemStore)
+		l := newLeased(weir.FixedWindow{Limit: 1000, Per: time.Hour}, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if r.N < 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+			return store.Do(ctx, r)
+		}), fleet.LeaseOptions{})
+		l.busy(t)
+		released := make(chan error)
+		go func() { released <- l.lease.Release(context.Background()) }()
+		synctest.Wait()
+		require.NoError(t, l.Reset(context.Background(), "k"))
+		granted := 0
+		for range 1100 {
+			if l.Allow("k") {
+				granted++
+			}
+		}
+		require.NoError(t, <-released)
+		for l.Allow("k") {
+			granted++
+		}
+		assert.Equal(t, 1000, granted)
+	})
+}
