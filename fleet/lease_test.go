@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,19 +189,19 @@ func TestLease_TakeUpTo(t *testing.T) {
 // window is over, or if a bucket has earned it again.
 func TestLease_TakeUpToOfASlowStore(t *testing.T) {
 	kit.EachInBubble(t, leasedPolicies, func(t *testing.T, p weir.Policy) {
-		store, takes := new(weir.MemStore), time.Duration(0)
+		store, takes := new(weir.MemStore), new(atomic.Int64)
 		l := newLeased(p, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			a, err := store.Do(ctx, r)
-			time.Sleep(takes)
+			time.Sleep(time.Duration(takes.Load()))
 			return a, err
 		}), fleet.LeaseOptions{MaxAge: 10 * time.Hour})
 		l.busy(t)
 		held := l.lease.Held(l.plan, "k")
-		takes = kit.Take(t, l.KeyedLimiter, "k", 0).ResetAfter
+		takes.Store(int64(kit.Take(t, l.KeyedLimiter, "k", 0).ResetAfter))
 		n, _, err := l.TakeUpTo(context.Background(), "k", held+10)
 		require.NoError(t, err)
 		assert.Equal(t, 10, n, "%d were held", held)
-		takes = 0
+		takes.Store(0)
 		require.NoError(t, l.lease.Release(context.Background()))
 	})
 }
