@@ -133,3 +133,26 @@ func TestR16_LeaseResetDuringRelease(t *testing.T) {
 		assert.Equal(t, 1000, granted)
 	})
 }
+
+// R16: a reset of a key that is not leased yet leaves no lease of events that it drops.
+func TestR16_LeaseThatBeginsDuringAReset(t *testing.T) {
+	kit.EachInBubble(t, windows, func(t *testing.T, p weir.Policy) {
+		store := new(weir.MemStore)
+		l := newLeased(p, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if r.Forget {
+				time.Sleep(100 * time.Millisecond)
+			}
+			return store.Do(ctx, r)
+		}), fleet.LeaseOptions{})
+		reset := make(chan error)
+		go func() { reset <- l.Reset(context.Background(), "k") }()
+		synctest.Wait()
+		for range 90 {
+			go l.Allow("k")
+			time.Sleep(time.Millisecond)
+		}
+		require.NoError(t, <-reset)
+		assert.LessOrEqual(t, l.look(t).Remaining+l.lease.Held(l.plan, "k"), 1000)
+		require.NoError(t, l.lease.Release(context.Background()))
+	})
+}
