@@ -79,7 +79,7 @@ func (s *Site) Handler(host string) http.Handler {
 			http.Error(w, "the method must be GET", http.StatusMethodNotAllowed)
 			return
 		}
-		name := r.URL.Path[1:]
+		name := strings.TrimPrefix(r.URL.Path, "/") // is empty after GET http://localhost
 		if name == "" {
 			name = "index.html"
 		}

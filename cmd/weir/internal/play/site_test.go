@@ -77,6 +77,7 @@ func TestHandler(t *testing.T) {
 		assert.Equal(t, 404, get("GET", "localhost", path).StatusCode, path)
 	}
 	assert.Equal(t, 405, get("POST", "localhost", "/").StatusCode)
+	assert.Equal(t, 200, get("GET", "localhost", "http://localhost").StatusCode, "a URL without a path")
 	resp := get("HEAD", "localhost", "/")
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
