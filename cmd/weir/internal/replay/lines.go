@@ -16,20 +16,43 @@ var errLong = fmt.Errorf("longer than %d bytes", maxLine)
 
 // lines reads the lines of a log, which may be compressed by gzip.
 type lines struct {
-	r *bufio.Reader
-	n int // of the line that was read last, from 1
+	r       *bufio.Reader
+	n       int         // of the line that was read last, from 1
+	stopped func() bool // ends a long line early: it may have no end
 }
 
-func newLines(r io.Reader) (*lines, error) {
+func newLines(r io.Reader, stopped func() bool) (*lines, error) {
 	b := bufio.NewReaderSize(r, maxLine)
-	if magic, _ := b.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return &lines{r: b}, nil
+	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		unzipped, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("gzip: %w", err)
+		}
+		b = bufio.NewReaderSize(unzipped, maxLine)
 	}
-	unzipped, err := gzip.NewReader(b)
-	if err != nil {
-		return nil, fmt.Errorf("gzip: %w", err)
+	if mark, _ := b.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = b.Discard(len(mark)) // is in the buffer
 	}
-	return &lines{r: bufio.NewReaderSize(unzipped, maxLine)}, nil
+	l := &lines{r: b, stopped: stopped}
+	l.skipEmpty()
+	return l, nil
+}
+
+// byteOrderMark stands before the text in files of Windows programs.
+const byteOrderMark = "\ufeff"
+
+// skipEmpty goes to the first line that is not empty.
+func (l *lines) skipEmpty() {
+	for {
+		buffered, _ := l.r.Peek(maxLine)
+		ends := len(buffered) - len(bytes.TrimLeft(buffered, "\r\n"))
+		n := bytes.LastIndexByte(buffered[:ends], '\n') + 1
+		if n == 0 {
+			return
+		}
+		l.n += bytes.Count(buffered[:n], []byte("\n"))
+		_, _ = l.r.Discard(n) // is in the buffer
+	}
 }
 
 // next returns the next line that is not empty, without its end. The line is valid until the next
@@ -43,10 +66,10 @@ func (l *lines) next() ([]byte, error) {
 		case err == nil || errors.Is(err, io.EOF) && len(line) > 0:
 		case errors.Is(err, bufio.ErrBufferFull):
 			start := bytes.Clone(line[:256])
-			for errors.Is(err, bufio.ErrBufferFull) {
+			for errors.Is(err, bufio.ErrBufferFull) && !l.stopped() {
 				_, err = l.r.ReadSlice('\n')
 			}
-			if err != nil && !errors.Is(err, io.EOF) {
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 				return nil, l.broken(err)
 			}
 			return start, errLong
@@ -72,10 +95,13 @@ func (l *lines) broken(err error) error {
 }
 
 // head returns the lines that lie in the buffer, at most n of them. They are read again by next.
-func (l *lines) head(n int) [][]byte {
+// The error is errLong if not even the first line fits.
+func (l *lines) head(n int) ([][]byte, error) {
 	buffered, err := l.r.Peek(maxLine)
 	if err == nil { // the last line may go on after the buffer
-		buffered = buffered[:bytes.LastIndexByte(buffered, '\n')+1]
+		if buffered = buffered[:bytes.LastIndexByte(buffered, '\n')+1]; len(buffered) == 0 {
+			return nil, errLong
+		}
 	}
 	var head [][]byte
 	for line := range bytes.Lines(bytes.Clone(buffered)) {
@@ -83,5 +109,5 @@ func (l *lines) head(n int) [][]byte {
 			head = append(head, line)
 		}
 	}
-	return head
+	return head, nil
 }

@@ -16,20 +16,26 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nb\r\n\n\nc"), 2)
 	f.Add(append(bytes.Repeat([]byte("x"), maxLine), "\nb\n"...), 0)
 	f.Add([]byte("\x1f\x8b"), 1)
+	f.Add([]byte("\r\n\n"), 3*maxLine)
+	f.Add([]byte("\ufeff\n\r\na"), 0)
 	f.Fuzz(func(t *testing.T, text []byte, repeat int) {
 		if repeat > 0 && len(text) > 0 { // long lines and long texts
 			text = bytes.Repeat(text, 1+repeat%100_000/len(text))
 		}
 		if bytes.HasPrefix(text, []byte("\x1f\x8b")) {
-			l, err := newLines(bytes.NewReader(text)) // most are no gzip
+			l, err := newLines(bytes.NewReader(text), func() bool { return false }) // most are no gzip
 			for err == nil {
 				_, err = l.next()
 			}
 			return
 		}
-		l, err := newLines(iotest.HalfReader(bytes.NewReader(text)))
+		l, err := newLines(iotest.HalfReader(bytes.NewReader(text)), func() bool { return false })
 		require.NoError(t, err)
-		head := l.head(5)
+		head, err := l.head(5)
+		if err != nil {
+			require.ErrorIs(t, err, errLong)
+		}
+		text = bytes.TrimPrefix(text, []byte("\ufeff"))
 		n := 0
 		for i, want := range bytes.Split(text, []byte("\n")) {
 			whole := len(want)

@@ -42,12 +42,15 @@ type reader struct {
 
 // newReader reads the head of a log. Its error says that the log cannot be read at all.
 func newReader(name string, r io.Reader, run *run) (*reader, error) {
-	l, err := newLines(r)
+	l, err := newLines(r, run.stopped)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	f := &reader{File: File{Name: name}, run: run, lines: l, start: math.MaxInt64}
-	head := l.head(headLines)
+	head, err := l.head(headLines)
+	if err != nil {
+		return nil, fmt.Errorf("%s: line %d: %w", name, l.n+1, err)
+	}
 	skip := 0
 	if run.Format == "" {
 		f.parser, skip, err = accesslog.Guess(head, accesslog.Options{Time: run.Time})
@@ -55,15 +58,11 @@ func newReader(name string, r io.Reader, run *run) (*reader, error) {
 		f.parser, skip, err = accesslog.New(run.Format, head, accesslog.Options{Time: run.Time})
 	}
 	switch {
-	case len(head) == 0: // nothing, an error, or a line that is too long
-		switch _, err := l.next(); {
-		case errors.Is(err, io.EOF):
-			return f, nil
-		case errors.Is(err, errLong):
-			return nil, fmt.Errorf("%s: line 1: %w", name, err)
-		default:
+	case len(head) == 0: // nothing, or an error
+		if _, err := l.next(); !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		return f, nil
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w; its first line is %.200q", name, err, head[0])
 	}

@@ -3,9 +3,11 @@ package replay
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -123,6 +125,48 @@ func TestLongLine(t *testing.T) {
 
 	_, err := Run(t.Context(), Config{}, nil, []Log{{"a", func() (io.ReadCloser, error) { return io.NopCloser(&longLine{1 << 20}), nil }}})
 	assert.EqualError(t, err, "a: line 1: longer than 65536 bytes")
+}
+
+// A line without an end, such as that of /dev/zero, does not outlast the context.
+func TestEndlessLine(t *testing.T) {
+	_, err := Run(t.Context(), Config{}, nil, []Log{{"zero", func() (io.ReadCloser, error) { return io.NopCloser(&longLine{math.MaxInt64}), nil }}})
+	assert.EqualError(t, err, "zero: line 1: longer than 65536 bytes")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	endless := &cancelling{longLine{math.MaxInt64}, cancel}
+	r, err := Run(ctx, Config{}, nil, []Log{{"a", func() (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(strings.NewReader(lineAt(1, "x")), endless)), nil
+	}}})
+	require.NoError(t, err)
+	assert.True(t, r.Stopped)
+}
+
+// cancelling ends a context after a megabyte.
+type cancelling struct {
+	longLine
+	cancel func()
+}
+
+func (c *cancelling) Read(b []byte) (int, error) {
+	if math.MaxInt64-c.left > 1<<20 {
+		c.cancel()
+	}
+	return c.longLine.Read(b)
+}
+
+// What stands before the first line is no part of it: a byte order mark, and empty lines, however
+// many.
+func TestBeforeTheFirstLine(t *testing.T) {
+	const line = `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1` + "\n"
+	for before, n := range map[string]int{"": 2, "\ufeff": 2, "\n\r\n": 4, strings.Repeat("\r\n", maxLine): maxLine + 2, "\ufeff\n": 3} {
+		for _, text := range [][]byte{[]byte(before + line + line + "x"), zipped([]byte(before + line + line + "x"))} {
+			r := runOne(t, Config{}, "1/1h", logOf("a", text))
+			assert.Equal(t, "combined", r.Files[0].Format)
+			assert.Equal(t, 1, r.Clients)
+			assert.Equal(t, 1, r.Policies[0].Refused)
+			assert.Equal(t, fmt.Sprintf("line %d: no time in brackets", n+1), r.Files[0].FirstBad)
+		}
+	}
 }
 
 func TestLogsThatCannotBeRead(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"time"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
@@ -11,7 +12,7 @@ import (
 
 // Scaled returns p with another limit. The first number of p's text becomes limit. All others are
 // multiplied by as much and rounded, to at least 1: bursts and capacities, and the limits of other
-// components.
+// components. The Peak of a [weir.TwoRateMarker] is at least as fast as its Committed.
 func Scaled(p weir.Policy, limit int) (weir.Policy, error) {
 	first, err := firstLimit(p)
 	if err != nil {
@@ -43,6 +44,16 @@ func firstLimit(p weir.Policy) (n int, err error) {
 	return n, err
 }
 
+// asFast returns the smallest limit of a bucket with this Per that is as fast as b.
+func asFast(b weir.TokenBucket, per time.Duration) int {
+	x := new(big.Int).Mul(big.NewInt(int64(b.Limit)), big.NewInt(int64(per)))
+	x.Add(x, big.NewInt(int64(b.Per)-1))
+	if x.Div(x, big.NewInt(int64(b.Per))); !x.IsInt64() || x.Int64() > math.MaxInt {
+		return math.MaxInt
+	}
+	return int(x.Int64())
+}
+
 // scale returns p with each number replaced, the limit first.
 func scale(p weir.Policy, by func(int) int) (weir.Policy, error) {
 	switch p := p.(type) {
@@ -71,6 +82,8 @@ func scale(p weir.Policy, by func(int) int) (weir.Policy, error) {
 		for _, b := range []*weir.TokenBucket{&p.Committed, &p.Peak} {
 			*b = weir.TokenBucket{Limit: by(b.Limit), Per: b.Per, Burst: by(b.Burst)}
 		}
+		// Rounded, Peak may be slower than Committed, which no TwoRateMarker may be.
+		p.Peak.Limit = max(p.Peak.Limit, asFast(p.Committed, p.Peak.Per))
 		return p, nil
 	}
 	components := weir.Components(p)

@@ -23,8 +23,10 @@ const maxLimit = 1 << 30
 const candidates = 15
 
 // Sweep finds for each share the smallest limit of a policy, as [Scaled] makes it, that hits fewer
-// clients than this share of all. It is exact for these logs: each lower limit hits as many clients
-// or more. Sweep reads the logs several times, often four times.
+// clients than this share of all. It is exact for these logs, because each lower limit hits as many
+// clients or more. [weir.Tiers] with costs is an exception: with a larger first tier, a request may
+// take what a later one needs. The limit that Sweep then finds hits fewer than the share, but a lower
+// one may do so, too. Sweep reads the logs several times, often four times.
 //
 // If ctx ends, Sweep returns its error.
 func Sweep(ctx context.Context, c Config, p weir.Policy, shares []float64, logs []Log) ([]Fit, error) {
@@ -65,7 +67,7 @@ type sweep struct {
 func (s *sweep) bounds(share float64) (tooLow, enough int) {
 	tooLow, enough = 0, maxLimit+1
 	for limit, hits := range s.hits {
-		if float64(hits) < share*float64(s.clients) {
+		if float64(hits)/float64(s.clients) < share { // a product may round up
 			enough = min(enough, limit)
 		} else {
 			tooLow = max(tooLow, limit)

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,6 +29,8 @@ func TestScaled(t *testing.T) {
 		{"all(5/1s, 60/1m)", 1, "all(1/1s, 12/1m)"},
 		{"single-rate-marker 10/1s burst=20 excess=40", 5, "single-rate-marker 5/1s burst=10 excess=20"},
 		{"two-rate-marker(10/1s, 20/1s burst=30)", 5, "two-rate-marker(5/1s, token-bucket 10/1s burst=15)"},
+		{"two-rate-marker(3/10s, 1/3s)", 4, "two-rate-marker(4/10s, 2/3s)"}, // 1/3s would be slower than 4/10s
+		{"two-rate-marker(1/1ns, 9223372036854775807/1h)", 2, "two-rate-marker(2/1ns, 9223372036854775807/1h)"},
 	} {
 		p, err := Scaled(policies(t, tt.text)[0], tt.limit)
 		require.NoError(t, err)
@@ -56,6 +60,40 @@ func TestSweepIsExact(t *testing.T) {
 				assert.Equal(t, Fit{shares[share], report.Policies[0].Policy, limit, hit}, fits[share])
 			}
 		}
+	}
+}
+
+// A hundred clients: client i makes i requests in an instant. 7 of them are not fewer than 7%, though
+// 0.07*100 is more than 7 in floating point.
+func TestSweepIsExactAtTheShare(t *testing.T) {
+	var lines []string
+	for client := range 100 {
+		for range client {
+			lines = append(lines, lineAt(1, fmt.Sprint("client", client)))
+		}
+		lines = append(lines, lineAt(1e9, fmt.Sprint("client", client)))
+	}
+	fits, err := Sweep(t.Context(), Config{}, policies(t, "1/1h")[0], []float64{0.07}, []Log{textLog("a", lines...)})
+	require.NoError(t, err)
+	assert.Equal(t, []Fit{{0.07, "93/1h", 93, 6}}, fits)
+}
+
+// With a larger first tier, a request may take what a later one needs. What Sweep finds is then a
+// limit that hits fewer than the share, and perhaps not the smallest.
+func TestSweepOfTiersWithCosts(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	p := policies(t, "tiers(fixed-window 2/10s from-first, fixed-window 1/2s from-first)")[0]
+	for range 50 {
+		var lines []string
+		for at := range 60 {
+			lines = append(lines, fmt.Sprintf(`{"time":%d,"ip":"%d","cost":%d}`+"\n", at, rnd.IntN(4), rnd.IntN(4)))
+		}
+		c, logs := Config{Cost: "cost"}, []Log{textLog("a", lines...)}
+		fits, err := Sweep(t.Context(), c, p, []float64{0.3}, logs)
+		require.NoError(t, err)
+		report, err := Run(t.Context(), c, policies(t, fits[0].Policy), logs)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, report.Policies[0].Hit, 1)
 	}
 }
 

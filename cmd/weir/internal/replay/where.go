@@ -22,8 +22,8 @@ type condition struct {
 //
 //	field=value   field!=value   field~regexp   field!~regexp
 //
-// A value with spaces stands between quotes, double or single. A field that a request does not have
-// is the empty string.
+// A value with white space stands between quotes, double or single. A field that a request does not
+// have is the empty string.
 func ParseWhere(s string) (Where, error) {
 	var w Where
 	for rest := strings.TrimSpace(s); rest != ""; {
@@ -35,8 +35,8 @@ func ParseWhere(s string) (Where, error) {
 		if after = strings.TrimSpace(after); after == "" {
 			break
 		}
-		next, ok := strings.CutPrefix(after, "and ")
-		if !ok {
+		next, ok := strings.CutPrefix(after, "and")
+		if !ok || strings.IndexAny(next, spaces) != 0 {
 			return Where{}, fmt.Errorf("where is %q, at %q must be: and", s, after)
 		}
 		rest = strings.TrimSpace(next)
@@ -47,9 +47,11 @@ func ParseWhere(s string) (Where, error) {
 	return w, nil
 }
 
+const spaces = " \t\r\n"
+
 func parseCondition(s string) (c condition, rest string, err error) {
-	i := strings.IndexAny(s, "=!~ ")
-	if i < 1 || s[i] == ' ' {
+	i := strings.IndexAny(s, "=!~"+spaces)
+	if i < 1 || strings.Contains(spaces, s[i:i+1]) {
 		return c, "", fmt.Errorf("at %q must be field=value, field!=value, field~regexp or field!~regexp", s)
 	}
 	c.field = s[:i]
@@ -73,8 +75,10 @@ func parseValue(s string) (value, rest string, err error) {
 		}
 		return value, rest, nil
 	}
-	value, _, _ = strings.Cut(s, " ")
-	return value, s[len(value):], nil
+	if i := strings.IndexAny(s, spaces); i >= 0 {
+		return s[:i], s[i:], nil
+	}
+	return s, "", nil
 }
 
 // check returns an error for a field that p's lines cannot have.
