@@ -23,6 +23,9 @@ func playCommand() *cli.Command {
 			&cli.StringFlag{Name: "build", Usage: "write the page as static files into `DIR`, and serve nothing"},
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
+			if c.IsSet("build") && c.String("build") == "" {
+				return usage("-build is \"\", must be a directory")
+			}
 			query, err := playQuery(c.Args().Slice())
 			if err != nil {
 				return usageError{err}

@@ -32,6 +32,7 @@ func TestPlayErrors(t *testing.T) {
 		says string
 	}{
 		{[]string{"play", "10/1y"}, "weir: policy at byte 3: \"1y\": must be"},
+		{[]string{"play", "-build", ""}, `weir: -build is "", must be a directory`}, // of an empty variable
 		{strings.Fields("play 1/s 1/s 1/s 1/s 1/s 1/s 1/s"), "weir: the number of policies is 7, must be 1 to 6"},
 	} {
 		stdout, stderr, status := weirSays(t, "", tt.args...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"os"
 	"slices"
 	"strconv"
@@ -54,11 +55,11 @@ func replayAction(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	shares, err := percents("sweep", c.String("sweep"))
+	shares, err := percents(c, "sweep")
 	if err != nil {
 		return err
 	}
-	most, err := percents("max-clients", c.String("max-clients"))
+	most, err := percents(c, "max-clients")
 	if err != nil {
 		return err
 	}
@@ -77,6 +78,9 @@ func replayAction(ctx context.Context, c *cli.Command) error {
 	config := replay.Config{
 		Format: c.String("format"), Time: c.String("time"), Key: c.String("key"), Cost: c.String("cost"),
 		Where: where, Spread: c.Bool("spread"), Progress: progress.show,
+	}
+	if len(shares) > 0 && (c.Bool("csv") || c.Bool("svg")) {
+		return usage("-sweep cannot be used with -csv or -svg, which have no place for its limits")
 	}
 	if len(shares) > 0 && slices.Contains(files, "-") {
 		return usage("-sweep reads the log several times, which needs a FILE in place of the standard input")
@@ -163,16 +167,19 @@ func output(c *cli.Command) (func(io.Writer, replayed) error, error) {
 }
 
 // percents reads shares in percent, such as 0.01,0.1,1 or 0.1%.
-func percents(flag, list string) (shares []float64, err error) {
-	if list == "" {
+func percents(c *cli.Command, flag string) (shares []float64, err error) {
+	if !c.IsSet(flag) {
 		return nil, nil
 	}
+	list := c.String(flag)
 	for text := range strings.SplitSeq(list, ",") {
 		x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), "%"), 64)
 		if err != nil || !(x >= 0 && x <= 100) || flag == "sweep" && x == 0 {
 			return nil, usage("-%s is %q, must be a percentage such as 0.1, above 0 for -sweep and at most 100", flag, text)
 		}
-		shares = append(shares, x/100)
+		exact, _ := new(big.Rat).SetString(strconv.FormatFloat(x, 'f', -1, 64))
+		share, _ := exact.Quo(exact, big.NewRat(100, 1)).Float64() // x/100 may be a little less: 0.7/100
+		shares = append(shares, share)
 	}
 	if flag != "sweep" && len(shares) > 1 {
 		return nil, usage("-%s is %q, must be one percentage", flag, list)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -77,6 +78,14 @@ func TestReplayMaxClients(t *testing.T) {
 	_, stderr, status := weirSays(t, threeLines, "replay", "1/1m", "9/1m", "-max-clients", "49.9%")
 	assert.Equal(t, 1, status)
 	assert.Equal(t, "weir: 1/1m hits 50% of the clients, more than 49.9%\n", stderr)
+	var seven strings.Builder // of a thousand clients make a second request
+	for i := range 1007 {
+		fmt.Fprintf(&seven, `{"time":%d,"ip":"c%d"}`+"\n", 1e9+i, i%1000)
+	}
+	_, stderr, status = weirSays(t, seven.String(), "replay", "1/1h", "-max-clients=0.7")
+	assert.Zero(t, status, stderr)
+	_, _, status = weirSays(t, seven.String(), "replay", "1/1h", "-max-clients=0.6999")
+	assert.Equal(t, 1, status)
 	_, stderr, status = weirSays(t, threeLines, "replay", "1/1m", "-max-clients=50")
 	assert.Zero(t, status)
 	assert.Empty(t, stderr)
@@ -157,6 +166,9 @@ func TestReplayErrors(t *testing.T) {
 		{1, "open gone.log: no such file", []string{"1/1s", shop, "gone.log"}},
 		{2, "- is given twice", []string{"1/1s", "-", "-"}},
 		{2, `-max-clients is "x", must be a percentage such as 0.1`, []string{"1/1s", "-max-clients", "x"}},
+		{2, `-max-clients is "", must be a percentage`, []string{"1/1s", shop, "-max-clients", ""}}, // of an empty variable
+		{2, `-sweep is "", must be a percentage`, []string{"1/1s", shop, "-sweep="}},
+		{2, "-sweep cannot be used with -csv or -svg", []string{"1/1s", shop, "-sweep=1", "-csv"}},
 		{2, `-max-clients is "1,2", must be one percentage`, []string{"1/1s", "-max-clients", "1,2"}},
 		{2, `-sweep is "0", must be a percentage`, []string{"1/1s", "-sweep", "1,0"}},
 		{2, `-sweep is "101%", must be a percentage`, []string{"1/1s", "-sweep", "101%"}},
@@ -182,6 +194,13 @@ func TestReplayNeedsALog(t *testing.T) {
 	var stderr bytes.Buffer
 	assert.Equal(t, 2, run(t.Context(), []string{"weir", "replay", "1/1m"}, device, io.Discard, &stderr))
 	assert.Contains(t, stderr.String(), "weir: replay needs a FILE, or a log at its standard input")
+}
+
+func TestReplayOfNothing(t *testing.T) {
+	stdout, stderr, status := weirSays(t, "\n", "replay", "1/1m")
+	assert.Equal(t, 1, status)
+	assert.Equal(t, "standard input: 0 lines\n", stdout)
+	assert.Equal(t, "weir: no request was counted, of 0 lines\n", stderr)
 }
 
 func TestReplayStopped(t *testing.T) {
@@ -218,10 +237,10 @@ func TestReplayToABrokenPipe(t *testing.T) {
 
 // The keys of a log may have bytes that a terminal would obey.
 func TestReplayCleansKeys(t *testing.T) {
-	line := `{"time":1791640536,"ip":"\u001b[31mred\u0007\u009b\ud800"}` + "\n"
+	line := `{"time":1791640536,"ip":"\u001b[31mred\u0007\u009b\ud800\u202egnp.\u200b\n"}` + "\n"
 	stdout, _, status := weirSays(t, line+line, "replay", "1/1m")
 	assert.Zero(t, status)
-	assert.Contains(t, stdout, "  .[31mred..\ufffd\n")
+	assert.Contains(t, stdout, "  .[31mred..\ufffd.gnp...\n")
 }
 
 func TestProgress(t *testing.T) {

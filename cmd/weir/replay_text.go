@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
 	"github.com/weir-go/weir/cmd/weir/internal/replay"
@@ -47,7 +48,11 @@ func (t *text) columns(flags uint) *tabwriter.Writer {
 // log says what was read, and what is uncertain about it.
 func (t *text) log(r *replay.Report) {
 	for _, f := range r.Files {
-		fmt.Fprintf(t, "%s: %s, %s", f.Name, f.Format, explain.Plural(f.Lines, "line", "lines"))
+		format := f.Format + ", "
+		if f.Format == "" { // of an empty log
+			format = ""
+		}
+		fmt.Fprintf(t, "%s: %s%s", f.Name, format, explain.Plural(f.Lines, "line", "lines"))
 		if f.Bad > 0 {
 			fmt.Fprintf(t, ", %s of them not understood (-bad shows them), the first is %s", explain.Count(f.Bad), f.FirstBad)
 		}
@@ -180,13 +185,13 @@ func roughly(d time.Duration) string {
 	return "0s"
 }
 
-// clean replaces the bytes of a key that a terminal would obey.
+// clean replaces what a terminal would obey in a key, and what would not be seen.
 func clean(key string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || 0x7f <= r && r < 0xa0 {
-			return '.'
+		if unicode.IsPrint(r) {
+			return r
 		}
-		return r
+		return '.'
 	}, strings.ToValidUTF8(key, "."))
 }
 
