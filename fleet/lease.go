@@ -145,8 +145,10 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 		return a, err
 	}
 	k := s.keys.find(r.Plan, r.Key)
-	if k == nil && r.N > 0 && r.Mode == weir.AllOrNone {
-		k = s.add(r)
+	if k == nil && r.N > 0 && r.Mode == weir.AllOrNone && len(r.Key) <= longestKey {
+		if t := s.plans.of(r.Plan, s.newTerms); t.span > 0 {
+			k = s.keys.add(t, r.Key)
+		}
 	}
 	switch {
 	case k == nil || r.N > k.limit && r.Mode == weir.AllOrNone:
@@ -157,18 +159,6 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 		return s.takeUpTo(ctx, k, r)
 	}
 	return s.take(ctx, k, r)
-}
-
-// add watches the key of a request, if it can be leased and there is room.
-func (s *LeaseStore) add(r weir.Request) *leasedKey {
-	if len(r.Key) > longestKey {
-		return nil
-	}
-	t := s.plans.of(r.Plan, s.newTerms)
-	if t.span == 0 {
-		return nil
-	}
-	return s.keys.add(t, r.Key)
 }
 
 // look adds the events that are held here to those that the store has.
@@ -233,10 +223,12 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 }
 
 // forget drops the events that are held of a key, for all policies, and lets the store forget the
-// key. Meanwhile no lease is taken of a key that is watched, and no give-back is under way that could
-// free events which are counted after it.
+// key. No lease is taken meanwhile, and no give-back is under way that could free events which are
+// counted after it.
 func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, error) {
-	s.add(r) // so that it is watched: it could become busy meanwhile
+	set := s.keys.madeSet(s.keys.hash(r.Plan, r.Key))
+	set.resets.Add(1) // also for policies that ask for the key from now on
+	defer set.resets.Add(-1)
 	for k := range s.keys.like(r.Plan, r.Key) {
 		f, err := k.alone(ctx)
 		if err != nil {

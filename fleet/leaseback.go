@@ -75,8 +75,8 @@ func (s *LeaseStore) giveBackAll(ctx context.Context, keys iter.Seq[*leasedKey],
 }
 
 // giveBack gives back n events of a lease. Its charges name where they were counted, so that nothing
-// else is freed. In an outage, a Fallback passes them to its second store, which then frees as many of
-// its own: the two together free each event once. It ends what k.backs has begun.
+// else is freed. In an outage, a Fallback passes them to its second store, which then frees as many
+// of its own: the two together free each event once. It ends what k.backs has begun.
 func (s *LeaseStore) giveBack(k *leasedKey, l *lease, n int) {
 	defer k.backs.end()
 	err := errNoReply

@@ -13,6 +13,7 @@ import (
 // A leasedKey is a key that is watched, and leased while it is busy.
 type leasedKey struct {
 	*terms
+	set   *leaseSet
 	key   string
 	lease atomic.Pointer[lease]
 
@@ -85,7 +86,7 @@ func (s *LeaseStore) board(k *leasedKey, n int, rode bool) (w way, f *flight, r 
 	case k.flight != nil:
 		k.riding += int64(n)
 		return ride, k.flight, r, now
-	case k.other || k.evicted || s.released.Load() || !k.busy(n, now):
+	case k.other || k.evicted || k.set.resets.Load() > 0 || s.released.Load() || !k.busy(n, now):
 		return pass, nil, r, now
 	}
 	k.flight = &flight{landed: make(chan struct{})}

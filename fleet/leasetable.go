@@ -29,7 +29,8 @@ type leaseTable struct {
 type leaseSet struct {
 	hashes [leaseWays]atomic.Uint64 // of the keys: those of others need not be fetched
 	keys   [leaseWays]atomic.Pointer[leasedKey]
-	mu     sync.Mutex // guards writes
+	mu     sync.Mutex   // guards writes
+	resets atomic.Int64 // under way, of its keys: meanwhile no call for a lease begins
 }
 
 func newLeaseTable(maxKeys int) leaseTable {
@@ -51,6 +52,16 @@ func (t *leaseTable) hash(p *weir.Plan, key string) uint64 {
 func (t *leaseTable) set(hash uint64) *atomic.Pointer[leaseSet] {
 	i, _ := bits.Mul64(hash, uint64(len(t.sets)))
 	return &t.sets[i]
+}
+
+// madeSet returns the set of a hash, which it makes if there is none.
+func (t *leaseTable) madeSet(hash uint64) *leaseSet {
+	at := t.set(hash)
+	if s := at.Load(); s != nil {
+		return s
+	}
+	at.CompareAndSwap(nil, new(leaseSet))
+	return at.Load()
 }
 
 // find returns a key, or nil if it is not watched.
@@ -79,12 +90,7 @@ func (s *leaseSet) find(hash uint64, p *weir.Plan, key string) *leasedKey {
 // add returns a key, which is new if it was not watched, or nil if there is no room.
 func (t *leaseTable) add(terms *terms, key string) *leasedKey {
 	hash := t.hash(terms.plan, key)
-	at := t.set(hash)
-	s := at.Load()
-	if s == nil {
-		at.CompareAndSwap(nil, new(leaseSet))
-		s = at.Load()
-	}
+	s := t.madeSet(hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.find(hash, terms.plan, key); k != nil {
@@ -110,7 +116,7 @@ func (t *leaseTable) add(terms *terms, key string) *leasedKey {
 	if old := s.keys[place].Load(); old != nil && !old.evict() {
 		return nil
 	}
-	k := &leasedKey{terms: terms, key: strings.Clone(key)}
+	k := &leasedKey{terms: terms, set: s, key: strings.Clone(key)}
 	s.hashes[place].Store(hash)
 	s.keys[place].Store(k)
 	return k
