@@ -13,10 +13,12 @@ cd "$(dirname "$0")/.."
 time=${1:-1m}
 regexp=${2:-.}
 
-# "go test -list" prints a package's targets, and then a line "ok package".
-targets=$(go test -list '^Fuzz' work | awk '
-	/^Fuzz/   { names = names " " $1 }
-	/^ok/     { n = split(names, f); for (i = 1; i <= n; i++) print $2, f[i]; names = "" }')
+# Found in the source: "go test -list" would build the tests of all packages.
+targets=$(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
+{{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
+{{end}}' work | while read -r package file; do
+	[ -z "$package" ] || sed -nE "s|^func (Fuzz[A-Za-z0-9_]*)\(.*|$package \1|p" "$file"
+done)
 
 found=0
 while read -r package target; do
