@@ -118,7 +118,7 @@ func testCopies(t *testing.T, b *browser) {
 	b.until(`!location.hash.includes("~")`)
 }
 
-// On a phone nothing is wider than the screen.
+// On a phone nothing is wider than the screen, and the chosen experiment is in sight.
 func testSmallScreen(t *testing.T, b *browser) {
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": true}, nil)
 	defer b.call("Emulation.clearDeviceMetricsOverride", nil, nil)
@@ -127,6 +127,10 @@ func testSmallScreen(t *testing.T, b *browser) {
 		var width int
 		b.js(&width, `document.documentElement.scrollWidth`)
 		assert.LessOrEqual(t, width, 390, e.ID)
+		var chosen struct{ Left, Right float64 }
+		b.js(&chosen, `document.querySelector("#experiments [aria-pressed=true]").getBoundingClientRect().toJSON()`)
+		assert.GreaterOrEqual(t, chosen.Left, 0.0, e.ID)
+		assert.LessOrEqual(t, chosen.Right, 390.0, e.ID)
 	}
 }
 

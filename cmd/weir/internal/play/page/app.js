@@ -132,7 +132,11 @@ export class App {
     $("clients").value = this.state.clients;
     this.chips();
     const experiment = this.weir.experiments.find((e) => e.canonical === model.query);
-    for (const b of $("experiments").children) b.setAttribute("aria-pressed", String(b.dataset.id === experiment?.id));
+    for (const b of $("experiments").children) {
+      b.setAttribute("aria-pressed", String(b.dataset.id === experiment?.id));
+      const { left, right } = b.getBoundingClientRect(); // on a small screen, the row scrolls
+      if (b.dataset.id === experiment?.id && (left < 0 || right > innerWidth)) $("experiments").scrollLeft += left - 12;
+    }
     if (experiment) $("lesson").textContent = experiment.text;
   }
 
