@@ -12,7 +12,8 @@ import (
 // policy, chooses the moments, and asks for one event at a time. The span includes its start, not
 // its end. These are the figures of docs/choosing.md:
 //
-//   - For a single policy, some client does get as many.
+//   - For a single policy, some client does get as many. If events are only a few nanoseconds apart,
+//     it may get less, because there is no instant between two nanoseconds.
 //   - For policies composed by [weir.All] it is the least of them, and for [weir.Tiers] it is their
 //     sum. No client gets more. Where the windows of the components lie may let none get as many.
 //
