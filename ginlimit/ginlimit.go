@@ -29,6 +29,9 @@ import (
 // [httplimit.Middleware.Wrap]. The handler is safe for concurrent use.
 //
 // Use one New for several routes that share the allowance of a key.
+//
+// A Settle gets the status and the bytes of the answer, however handlers write it. If HandleContext
+// of gin has answered, the bytes are 0, because gin then writes past the limit.
 func New(m httplimit.Middleware) gin.HandlerFunc {
 	limited := m.Wrap(http.HandlerFunc(pass))
 	return func(c *gin.Context) {
@@ -60,11 +63,10 @@ func pass(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	outer := c.Writer
-	inner := &writer{outer, w}
-	c.Writer = inner
+	c.Writer = &writer{outer, w}
 	defer func() { c.Writer = outer }()
 	c.Next()
-	inner.begin()
+	w.WriteHeader(outer.Status()) // the Middleware has not seen it if gin's HandleContext has answered
 }
 
 // Context returns gin's context of a request, for a key, a cost or a Settle of your own:

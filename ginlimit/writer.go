@@ -1,7 +1,9 @@
 package ginlimit
 
 import (
+	"bufio"
 	"io"
+	"net"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -45,6 +47,11 @@ func (w *writer) WriteHeaderNow() {
 func (w *writer) Flush() {
 	w.begin()
 	w.ResponseWriter.Flush()
+}
+
+// Hijack implements [http.Hijacker].
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.to).Hijack()
 }
 
 // Unwrap is for [http.ResponseController].

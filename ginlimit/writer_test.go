@@ -10,6 +10,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
 )
 
 // seen is what a Middleware that looks at the answer sees.
@@ -80,6 +83,56 @@ func TestWriter(t *testing.T) {
 			assert.Equal(t, test.status, answer.StatusCode)
 			assert.Equal(t, test.status, s.status)
 			assert.Equal(t, len(test.body), s.bytes)
+		})
+	}
+}
+
+// A Settle gets the status of answers that do not go through the writer of the Middleware.
+func TestWriter_PastTheMiddleware(t *testing.T) {
+	gin.SetMode(gin.TestMode)
+	for name, test := range map[string]struct {
+		handler func(*gin.Engine, *gin.Context)
+		status  int
+	}{
+		"hijacked": {func(_ *gin.Engine, c *gin.Context) {
+			conn, _, err := c.Writer.Hijack()
+			if assert.NoError(t, err) {
+				_ = conn.Close()
+			}
+		}, 101},
+		"hijacked by a controller": {func(_ *gin.Engine, c *gin.Context) {
+			conn, _, err := http.NewResponseController(c.Writer).Hijack()
+			if assert.NoError(t, err) {
+				_ = conn.Close()
+			}
+		}, 101},
+		"handled again": {func(router *gin.Engine, c *gin.Context) {
+			c.Request.URL.Path = "/again"
+			router.HandleContext(c)
+		}, 401},
+		"no route": {func(router *gin.Engine, c *gin.Context) {
+			c.Request.URL.Path = "/none"
+			router.HandleContext(c)
+		}, 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settled := make(chan int, 1)
+			router := gin.New()
+			limit := New(httplimit.Middleware{
+				Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Minute})),
+				Key:     httplimit.RemoteIP,
+				Settle:  func(_ *http.Request, status int, _ int64) int { settled <- status; return 1 },
+			})
+			router.GET("/", limit, func(c *gin.Context) { test.handler(router, c) })
+			router.GET("/again", func(c *gin.Context) { c.String(401, "no") })
+			server := httptest.NewServer(router)
+			defer server.Close()
+			answer, err := server.Client().Get(server.URL)
+			if err == nil { // a hijacked connection gives none
+				_ = answer.Body.Close()
+				assert.Equal(t, test.status, answer.StatusCode)
+			}
+			assert.Equal(t, test.status, <-settled)
 		})
 	}
 }

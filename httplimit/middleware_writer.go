@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -47,16 +48,37 @@ func (w *answerWriter) begin() {
 	}
 }
 
+// FlushError is for [http.ResponseController]. It is an error if nothing below can flush.
+func (w *answerWriter) FlushError() error {
+	err := http.NewResponseController(w.ResponseWriter).Flush()
+	if !errors.Is(err, http.ErrNotSupported) {
+		w.begin()
+	}
+	return err
+}
+
+func (w *answerWriter) hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && w.status == 0 {
+		w.status = http.StatusSwitchingProtocols
+	}
+	return conn, buf, err
+}
+
 // as returns a ResponseWriter that also implements the interfaces that handlers look for, if the one
-// below does: those of HTTP/1, those of HTTP/2, or Flusher alone.
+// below does. It may be that of net/http, of HTTP/1 or HTTP/2, or a wrapper of it.
 func (w *answerWriter) as() http.ResponseWriter {
 	_, flushes := w.ResponseWriter.(http.Flusher)
-	_, hijacks := w.ResponseWriter.(http.Hijacker)
 	_, readsFrom := w.ResponseWriter.(io.ReaderFrom)
 	_, pushes := w.ResponseWriter.(http.Pusher)
+	hijacks := canHijack(w.ResponseWriter)
 	switch {
 	case flushes && hijacks && readsFrom:
-		return http1Writer{flushWriter{w}}
+		return http1Writer{flushHijackWriter{flushWriter{w}}}
+	case flushes && hijacks:
+		return flushHijackWriter{flushWriter{w}}
+	case hijacks:
+		return hijackWriter{w}
 	case flushes && pushes:
 		return http2Writer{flushWriter{w}}
 	case flushes:
@@ -65,15 +87,37 @@ func (w *answerWriter) as() http.ResponseWriter {
 	return w
 }
 
+// canHijack reports whether w, or a writer that it wraps, is a Hijacker. An [http.ResponseController]
+// would find that one, and the answerWriter would not notice.
+func canHijack(w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(http.Hijacker); ok {
+			return true
+		}
+		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = wrapper.Unwrap()
+	}
+}
+
 type flushWriter struct{ *answerWriter }
 
 // Flush implements [http.Flusher].
-func (w flushWriter) Flush() {
-	w.begin()
-	w.ResponseWriter.(http.Flusher).Flush()
-}
+func (w flushWriter) Flush() { _ = w.FlushError() }
 
-type http1Writer struct{ flushWriter }
+type hijackWriter struct{ *answerWriter }
+
+// Hijack implements [http.Hijacker].
+func (w hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+
+type flushHijackWriter struct{ flushWriter }
+
+// Hijack implements [http.Hijacker].
+func (w flushHijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+
+type http1Writer struct{ flushHijackWriter }
 
 // ReadFrom implements [io.ReaderFrom]. net/http sends files by it without copying them.
 func (w http1Writer) ReadFrom(src io.Reader) (int64, error) {
@@ -81,15 +125,6 @@ func (w http1Writer) ReadFrom(src io.Reader) (int64, error) {
 	n, err := w.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
 	w.bytes += n
 	return n, err
-}
-
-// Hijack implements [http.Hijacker].
-func (w http1Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buf, err := w.ResponseWriter.(http.Hijacker).Hijack()
-	if err == nil && w.status == 0 {
-		w.status = http.StatusSwitchingProtocols
-	}
-	return conn, buf, err
 }
 
 type http2Writer struct{ flushWriter }

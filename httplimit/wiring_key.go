@@ -36,15 +36,17 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	forwarded := false
 	var client maphash.Hash
 	client.SetSeed(clientSeed)
+	peer, hasPeer := parseHop(r.RemoteAddr)
 	for _, name := range forwardingFields {
 		for _, value := range r.Header[name] {
-			forwarded = true
+			// A proxy and a client on one host may both have the address of the loopback.
+			forwarded = forwarded || !hasPeer || value != peer.addr.String()
 			_, _ = client.WriteString(value)
 		}
 		_ = client.WriteByte(0)
 	}
 	_, _ = client.WriteString(r.Header.Get("User-Agent"))
-	if peer, ok := parseHop(r.RemoteAddr); ok {
+	if hasPeer {
 		_, _ = client.WriteString(peer.addr.String())
 		if forwarded && isPrivate(peer.addr) && s.forwarded.Add(1) <= 10 {
 			if own, err := anyClient.key(peer); err == nil && address(key) == own && s.atProxy.Add(1) == 10 {

@@ -107,6 +107,15 @@ func TestWiring_Warns(t *testing.T) {
 		{"one client behind a proxy", trusting("10.0.0.1/32"), 3000, func(int) *http.Request {
 			return from("10.0.0.1:1", "X-Forwarded-For", "10.0.7.7")
 		}, nil},
+		{"proxy and client on one host", trusting("127.0.0.1/32"), 3000, func(int) *http.Request {
+			return from("127.0.0.1:1", "X-Forwarded-For", "127.0.0.1", "X-Real-Ip", "127.0.0.1")
+		}, nil},
+		{"first such a client, then others", httplimit.RemoteIP, 30, func(i int) *http.Request {
+			if i < 20 {
+				return from("127.0.0.1:1", "X-Forwarded-For", "127.0.0.1")
+			}
+			return behind("127.0.0.1")(i)
+		}, []httplimit.Check{httplimit.CheckForwarded}},
 		{"one key", anonymous, 1000, direct, []httplimit.Check{httplimit.CheckOneKey}},
 		{"one key, not yet", anonymous, 999, direct, nil},
 		{"one key, meant so", httplimit.Everyone, 3000, direct, nil},

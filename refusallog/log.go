@@ -89,7 +89,8 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // Otherwise the line says that it would be refused.
 //
 // A denial is logged at the level Warn, and a request with an Err at the level Error. Nothing is
-// logged if r was granted, or if Err says that the caller has gone ([context.Canceled]).
+// logged or counted if r was granted, if Err says that the caller has gone ([context.Canceled]), or
+// if the logger is not enabled for the level.
 //
 // The line has the limiter's name, the number of events, and what the Result says. left_out is the
 // number of refusals of that kind since the last line. If no other line follows, a line with
@@ -104,6 +105,9 @@ func (l *Log) Refused(ctx context.Context, r weir.Refusal) {
 	case r.Err != nil:
 		k = &l.failed
 	case r.Result.Allowed:
+		return
+	}
+	if !l.to.Enabled(ctx, k.level) {
 		return
 	}
 	if after := l.mayWrite(k); after > 0 {

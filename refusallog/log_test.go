@@ -258,3 +258,27 @@ func TestNew_Faults(t *testing.T) {
 		"weir: refusallog.Options.Lines: weir: weir.TokenBucket.Limit is 0, must be at least 1\n"+
 		"weir: weir.TokenBucket.Per is 0s, must be at least 1ns")
 }
+
+// A logger that is not enabled for a level gets no lines of it. They use up no allowance, and no
+// timer is left behind.
+func TestRefused_LevelNotEnabled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, level := new(written), new(slog.LevelVar)
+		level.Set(slog.LevelError)
+		keys := 0
+		l, err := refusallog.New(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})), "login",
+			refusallog.Options{Key: func(key string) string { keys++; return key }})
+		require.NoError(t, err)
+		denied := weir.Refusal{Key: "ada", N: 1, Result: weir.Result{Limit: 5}, Enforced: true}
+		for range 100 {
+			l.Refused(ctx, denied)
+		}
+		assert.Zero(t, keys)
+		assert.Empty(t, w.text())
+		level.Set(slog.LevelWarn)
+		l.Refused(ctx, denied)
+		assert.Contains(t, w.text(), "left_out=0")
+		time.Sleep(time.Hour)
+		assert.Equal(t, 1, strings.Count(w.text(), "\n"))
+	})
+}

@@ -1,0 +1,139 @@
+package httplimit_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/httplimit"
+)
+
+// Wrappers of a ResponseWriter, as other middlewares put them around a Middleware.
+type (
+	unwraps  struct{ http.ResponseWriter }
+	upgrades struct{ http.ResponseWriter } // it has no ReadFrom
+	flushing struct {
+		http.ResponseWriter
+		err error
+	}
+)
+
+func (w unwraps) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w upgrades) Flush()                     { w.ResponseWriter.(http.Flusher).Flush() }
+func (w upgrades) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return w.ResponseWriter.(http.Hijacker).Hijack()
+}
+func (w flushing) FlushError() error { return w.err }
+
+func hijack(t *testing.T, h http.Hijacker) {
+	conn, _, err := h.Hijack()
+	if assert.NoError(t, err) {
+		_ = conn.Close()
+	}
+}
+
+// Behind another middleware's writer, handlers can do what they could do without the limit, and
+// Settle gets the status of the answer.
+func TestSettle_WrappedResponseWriters(t *testing.T) {
+	errFlush := errors.New("flush")
+	for name, c := range map[string]struct {
+		wrap    func(http.ResponseWriter) http.ResponseWriter
+		handler http.HandlerFunc
+		want    int
+	}{
+		"hijack by assertion": {func(w http.ResponseWriter) http.ResponseWriter { return upgrades{w} }, func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush() // sends 200 first
+			hijack(t, w.(http.Hijacker))
+		}, 200},
+		"hijack by assertion at once": {func(w http.ResponseWriter) http.ResponseWriter { return upgrades{w} }, func(w http.ResponseWriter, _ *http.Request) {
+			hijack(t, w.(http.Hijacker))
+		}, 101},
+		"hijack by a controller": {func(w http.ResponseWriter) http.ResponseWriter { return unwraps{w} }, func(w http.ResponseWriter, _ *http.Request) {
+			hijack(t, http.NewResponseController(w))
+		}, 101},
+		"flush by a controller": {func(w http.ResponseWriter) http.ResponseWriter { return unwraps{w} }, func(w http.ResponseWriter, _ *http.Request) {
+			assert.NoError(t, http.NewResponseController(w).Flush())
+			w.WriteHeader(401) // too late
+		}, 200},
+		"flush that fails": {func(w http.ResponseWriter) http.ResponseWriter { return flushing{w, errFlush} }, func(w http.ResponseWriter, _ *http.Request) {
+			assert.ErrorIs(t, http.NewResponseController(w).Flush(), errFlush)
+		}, 200},
+		"no flush": {func(w http.ResponseWriter) http.ResponseWriter { return struct{ http.ResponseWriter }{w} }, func(w http.ResponseWriter, _ *http.Request) {
+			assert.ErrorIs(t, http.NewResponseController(w).Flush(), http.ErrNotSupported)
+			w.WriteHeader(401)
+		}, 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := frozen(per(2, time.Minute))
+			settled := make(chan int, 1)
+			h := httplimit.Middleware{Limiter: l, Key: one, Settle: func(_ *http.Request, status int, _ int64) int {
+				settled <- status
+				return 1
+			}}.Wrap(c.handler)
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(c.wrap(w), r) }))
+			defer s.Close()
+			if resp, err := s.Client().Get(s.URL); err == nil { // a hijacked connection gives none
+				_ = resp.Body.Close()
+			}
+			assert.Equal(t, c.want, <-settled)
+		})
+	}
+}
+
+// A proxy behind the limit passes on trailers, answers without a body, and answers that break off.
+func TestSettle_ReverseProxy(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/trailer":
+			w.Header().Set("Trailer", "X-Sum")
+			_, _ = io.WriteString(w, "hello")
+			w.Header().Set("X-Sum", "5")
+		case "/304":
+			w.Header().Set("Etag", "x")
+			w.WriteHeader(304)
+		case "/abort":
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer backend.Close()
+	to, err := url.Parse(backend.URL)
+	require.NoError(t, err)
+	l, _ := frozen(per(9, time.Minute))
+	type told struct {
+		status int
+		bytes  int64
+	}
+	settled := make(chan told, 1)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.FlushInterval = -1
+	s := httptest.NewServer(httplimit.Middleware{Limiter: l, Key: one, Settle: func(_ *http.Request, status int, bytes int64) int {
+		settled <- told{status, bytes}
+		return 0
+	}}.Wrap(proxy))
+	defer s.Close()
+
+	for path, want := range map[string]told{"/trailer": {200, 5}, "/304": {304, 0}, "/abort": {200, 4}} {
+		resp, err := s.Client().Get(s.URL + path)
+		require.NoError(t, err, path)
+		_, err = io.ReadAll(resp.Body)
+		assert.Equal(t, path == "/abort", err != nil, path)
+		_ = resp.Body.Close()
+		if path == "/trailer" {
+			assert.Equal(t, "5", resp.Trailer.Get("X-Sum"))
+		}
+		assert.Equal(t, want, <-settled, path)
+	}
+	assert.Equal(t, 9, remaining(t, l, "one"))
+}
