@@ -43,6 +43,9 @@ type use struct {
 	n  int
 }
 
+// fromServer is the key of a context for a *use: what the server has granted to an UpTo.
+type fromServer struct{}
+
 // A node is a process.
 type node struct {
 	*world
@@ -118,6 +121,9 @@ func (n *node) call(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	if lost {
 		return weir.Answer{}, errLost
 	}
+	if p, ok := ctx.Value(fromServer{}).(*use); ok {
+		*p = use{a.At, a.Granted}
+	}
 	return a, err
 }
 
@@ -138,8 +144,11 @@ func (w *world) travel() (lost bool) {
 	return lost
 }
 
-// note adds events to those of a list, at an instant.
+// note adds events, if any, to those of a list, at an instant.
 func (w *world) note(list *[]use, at int64, n int) {
+	if n == 0 {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	*list = append(*list, use{at, n})
@@ -158,22 +167,26 @@ func (n *node) ask(events int, mode weir.GrantMode) {
 		return
 	}
 	ask := weir.Ask{N: events, Mode: mode}
-	a, err := n.lease.Do(context.Background(), weir.Request{Plan: n.plan, Key: "k", Ask: ask})
+	var server use
+	ctx := context.WithValue(context.Background(), fromServer{}, &server)
+	a, err := n.lease.Do(ctx, weir.Request{Plan: n.plan, Key: "k", Ask: ask})
 	if err != nil {
 		require.ErrorIs(w, err, errLost)
 		return
 	}
 	at := time.Now().UnixNano()
-	if a.ServerTime {
-		at = a.At
-	}
-	if mode == weir.UpTo {
-		events = a.Granted
-	}
-	if a.Allowed {
+	switch {
+	case !a.Allowed:
+		if a.RetryAfter <= 0 {
+			w.Errorf("%+v", a)
+		}
+	case mode == weir.UpTo: // what was held is taken when the server has answered
+		w.note(&w.granted, server.at, server.n)
+		w.note(&w.granted, at, a.Granted-server.n)
+	case a.ServerTime:
+		w.note(&w.granted, a.At, events)
+	default:
 		w.note(&w.granted, at, events)
-	} else if a.RetryAfter <= 0 {
-		w.Errorf("%+v", a)
 	}
 }
 
