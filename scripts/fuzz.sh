@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of every module for a while, one after the other:
 #
-#   scripts/fuzz.sh [TIME] [REGEXP]
+#   scripts/fuzz.sh [TIME] [REGEXP] [PACKAGE ...]
 #
 # TIME is that of go test -fuzztime, 1m by default. A number of runs (10000x) ends on time even
 # where the machine is busy; a duration can then fail with "context deadline exceeded" although
 # nothing was found (go.dev/issue/75804). REGEXP selects targets by name. Inputs are not minimized
 # beyond one try: the seeds of the hashes make coverage differ from run to run, and minimizing in vain
-# would take most of the time.
+# would take most of the time. Without PACKAGEs, all are searched.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-1m}
 regexp=${2:-.}
+packages=("${@:3}")
+[ ${#packages[@]} != 0 ] || packages=(work)
 
 # Found in the source: "go test -list" would build the tests of all packages.
 targets=$(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
 {{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
-{{end}}' work | while read -r package file; do
+{{end}}' "${packages[@]}" | while read -r package file; do
 	[ -z "$package" ] || sed -nE "s|^func (Fuzz[A-Za-z0-9_]*)\(.*|$package \1|p" "$file"
 done)
 
