@@ -3,7 +3,6 @@ package connectlimit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"connectrpc.com/connect"
@@ -59,17 +58,7 @@ type ClientInterceptor struct {
 // Interceptor returns the interceptor. On handlers it does nothing. Interceptor panics with a
 // message that lists the faults of c: no Limiter, a negative MaxHold or a negative Jitter.
 func (c *ClientInterceptor) Interceptor() connect.Interceptor {
-	var errs []error
-	if k, ok := c.Limiter.(*weir.KeyedLimiter); c.Limiter == nil || ok && k == nil {
-		errs = append(errs, errors.New("weir: ClientInterceptor.Limiter is nil, must be a Limiter"))
-	}
-	if c.MaxHold < 0 {
-		errs = append(errs, fmt.Errorf("weir: ClientInterceptor.MaxHold is %v, must be at least 0", c.MaxHold))
-	}
-	if c.Jitter < 0 {
-		errs = append(errs, fmt.Errorf("weir: ClientInterceptor.Jitter is %v, must be at least 0", c.Jitter))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := edge.CheckClient(c.Limiter, c.MaxHold, c.Jitter); err != nil {
 		panic(err)
 	}
 	return pacing{c}

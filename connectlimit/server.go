@@ -76,21 +76,9 @@ type ServerInterceptor struct {
 //   - a Policy that is not valid
 func (s ServerInterceptor) Interceptor() connect.Interceptor {
 	i := &interceptor{ServerInterceptor: s}
-	var errs []error
-	if k, ok := s.Limiter.(*weir.KeyedLimiter); s.Limiter == nil || ok && k == nil {
-		errs = append(errs, errors.New("weir: ServerInterceptor.Limiter is nil, must be a Limiter"))
-	}
-	if s.Key == nil {
-		errs = append(errs, errors.New("weir: ServerInterceptor.Key is nil, must be a KeyFunc"))
-	}
-	if s.MaxWait < 0 {
-		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.MaxWait is %v, must be at least 0", s.MaxWait))
-	}
 	var err error
-	if i.quota, err = quotaFailure(s.Policy); err != nil {
-		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.Policy: %w", err))
-	}
-	if err := errors.Join(errs...); err != nil {
+	i.quota, err = quotaFailure(s.Policy)
+	if err := edge.CheckServer(s.Limiter, s.Key != nil, s.MaxWait, err); err != nil {
 		panic(err)
 	}
 	return i

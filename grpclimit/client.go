@@ -3,7 +3,6 @@ package grpclimit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -110,17 +109,7 @@ func (c *ClientInterceptor) HeldUntil(key string) time.Time { return c.gate.Held
 func (c *ClientInterceptor) Release(key string) { c.gate.Release(key) }
 
 func (c *ClientInterceptor) check() {
-	var errs []error
-	if k, ok := c.Limiter.(*weir.KeyedLimiter); c.Limiter == nil || ok && k == nil {
-		errs = append(errs, errors.New("weir: ClientInterceptor.Limiter is nil, must be a Limiter"))
-	}
-	if c.MaxHold < 0 {
-		errs = append(errs, fmt.Errorf("weir: ClientInterceptor.MaxHold is %v, must be at least 0", c.MaxHold))
-	}
-	if c.Jitter < 0 {
-		errs = append(errs, fmt.Errorf("weir: ClientInterceptor.Jitter is %v, must be at least 0", c.Jitter))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := edge.CheckClient(c.Limiter, c.MaxHold, c.Jitter); err != nil {
 		panic(err)
 	}
 }

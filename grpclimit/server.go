@@ -3,7 +3,6 @@ package grpclimit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -107,21 +106,9 @@ type limited struct {
 
 func (s ServerInterceptor) prepare() *limited {
 	l := &limited{ServerInterceptor: s}
-	var errs []error
-	if k, ok := s.Limiter.(*weir.KeyedLimiter); s.Limiter == nil || ok && k == nil {
-		errs = append(errs, errors.New("weir: ServerInterceptor.Limiter is nil, must be a Limiter"))
-	}
-	if s.Key == nil {
-		errs = append(errs, errors.New("weir: ServerInterceptor.Key is nil, must be a KeyFunc"))
-	}
-	if s.MaxWait < 0 {
-		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.MaxWait is %v, must be at least 0", s.MaxWait))
-	}
 	var err error
-	if l.quota, err = quotaFailure(s.Policy); err != nil {
-		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.Policy: %w", err))
-	}
-	if err := errors.Join(errs...); err != nil {
+	l.quota, err = quotaFailure(s.Policy)
+	if err := edge.CheckServer(s.Limiter, s.Key != nil, s.MaxWait, err); err != nil {
 		panic(err)
 	}
 	return l

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/edge"
 )
 
 // A Limit is one of several limits on a request: see [Middleware.Limits]. Its fields are those of
@@ -81,7 +82,7 @@ func (l *limited) prepareLimits() (errs []error) {
 		fault := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("weir: Middleware."+where(i)+format, args...))
 		}
-		if k, ok := lm.Limiter.(*weir.KeyedLimiter); lm.Limiter == nil || ok && k == nil {
+		if edge.NoLimiter(lm.Limiter) {
 			fault("Limiter is nil, must be a Limiter")
 		} else if lm.booker == nil && lm.books {
 			fault("Limiter is a %T, must be a *weir.KeyedLimiter: what it grants may be given back", lm.Limiter)

@@ -3,6 +3,7 @@
 //   - A [Gate] holds the calls of a client back, as its limiter and the server say.
 //   - [Take] decides on a call that a server has received, at once or after a wait.
 //   - [Join] and [Alternative] combine keys.
+//   - [CheckServer] and [CheckClient] check the fields that interceptors have.
 //
 // grpclimit and connectlimit are modules of their own. A user can have an older release of one of
 // them beside a newer one of this package: do not change what is here, but add to it.
