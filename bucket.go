@@ -107,8 +107,12 @@ func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 	owed := paidAt.Sub(at)
 	back, until := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed), ask.until()
 	end := b.rate.At(until)
-	ahead := b.ahead().Less(owed) || now < ask.promised
-	last := until.NS < math.MaxInt64 && end == paidAt && paidAt.Less(b.most) && (ask.promised == 0 || !ahead)
+	promised := int64(0)
+	if ask.promised != nil {
+		promised = (*ask.promised)[0]
+	}
+	ahead := b.ahead().Less(owed) || now < promised
+	last := until.NS < math.MaxInt64 && end == paidAt && paidAt.Less(b.most) && (promised == 0 || !ahead)
 	switch {
 	case last:
 	case !paidAt.Less(b.most), ahead:

@@ -193,8 +193,9 @@ func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
 		a := e.accounts[i]
 		a.words = widen(leaf.Decider, words[i])
 	}
-	e.last, e.until, e.net = now, by.Decider.Expiry(state), math.MaxUint64
+	e.last, e.net = now, math.MaxUint64
 	for i, a := range e.accounts {
+		e.until = max(e.until, a.gone())
 		e.most[i] = usedOf(a.Decider, a.words, now)
 	}
 	g.entries = []tally{e}

@@ -70,7 +70,7 @@ func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
 		if isQueue(a.Decider) || countsOf(a.Decider) == nil { // one event of a queue uses all
 			e.most[i] = max(e.most[i], allowanceOf(a.Decider))
 		}
-		e.until = max(e.until, a.Decider.Expiry(a.words))
+		e.until = max(e.until, a.gone())
 	}
 	e.last, e.net = max(e.last, now), exact.Sum(e.net, n)
 	if i := g.find(e.by); i >= 0 {
@@ -101,10 +101,8 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.until().NS <= now) {
 			continue
 		}
-		one.N, one.ByComponent, one.promised = -int(n), nil, e.promised()
-		if ask.GrantedAt != 0 {
-			one.promised = e.promisedBut(by, now, ask)
-		}
+		promised := e.promisedBut(by, now, ask)
+		one.N, one.ByComponent, one.promised = -int(n), nil, &promised
 		var state []uint64
 		state, back = e.Decider.Decide(e.state(), now, one) // by the numbers that it has now
 		e.freed(state, now)

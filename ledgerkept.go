@@ -36,6 +36,15 @@ type account struct {
 	promised int64 // until then a booking may lie ahead, by other numbers than the leaf's
 }
 
+// gone is the instant from which on no event counts that the account has, whatever is counted
+// beside it.
+func (a *account) gone() int64 {
+	if s, ok := a.Decider.(sliding); ok {
+		return s.gone(a.words)
+	}
+	return a.Decider.Expiry(a.words)
+}
+
 // promisedBeside is the instant until which a booking may lie ahead, by other numbers than those of
 // a leaf.
 func (a *account) promisedBeside(l Rule) int64 {
@@ -80,21 +89,33 @@ func (e tally) promised() (last int64) {
 	return last
 }
 
-// promisedBut is what a give-back of a grant of the entry must know of bookings: Ask.promised. While
-// the grant lies ahead, by the numbers of the policy that made it, it is the last if the state ends
-// with it. Once it has gone ahead, the bookings that lie ahead are others.
-func (e tally) promisedBut(by Rule, now int64, ask Ask) int64 {
-	if b, ok := wideOf(by.Decider).(*bucketPair); ok {
-		end := b.rate.At(ask.until())
+// promisedBut is what a give-back to the entry must know of bookings: Ask.promised. While the grant
+// lies ahead, by the numbers of the policy that made it, it is the last if the state ends with it.
+// Once it has gone ahead, the bookings that lie ahead are others.
+func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {
+	promised := make([]int64, len(e.accounts))
+	own := newTally(by).leaves()
+	for i, l := range e.leaves() {
+		a := e.accounts[i]
+		promised[i] = a.promisedBeside(l)
+		if ask.GrantedAt == 0 {
+			continue
+		}
+		promised[i] = cmp.Or(promised[i], -1)
+		b, ok := own[i].Decider.(*bucketPair)
+		if !ok || ask.Charges == nil || len(*ask.Charges) != len(own) {
+			continue
+		}
+		end := b.rate.At((*ask.Charges)[i].until(ask.GrantedAt))
 		switch at := b.goesAhead(end); {
 		case at <= now:
-		case end == exact.Load(e.accounts[0].words):
-			return 0
+		case end == exact.Load(a.words):
+			promised[i] = 0
 		default:
-			return at
+			promised[i] = at
 		}
 	}
-	return cmp.Or(e.promised(), -1)
+	return promised
 }
 
 // freed is keep, after some of the entry's own events were given back.

@@ -124,10 +124,10 @@ type Ask struct {
 	// ByComponent. A policy that does not know it leaves it zero.
 	More bool
 
-	// promised is for an N below zero. Until this instant a booking may lie ahead that the numbers
-	// of the policy do not show. If it is not zero, the events themselves do not lie ahead, or they
-	// are not of the last booking.
-	promised int64
+	// promised is for an N below zero. It has an instant for each single policy, in their order.
+	// Until then a booking may lie ahead that the numbers of the policy do not show. If it is not
+	// zero, the events themselves do not lie ahead, or they are not of the last booking.
+	promised *[]int64
 }
 
 // A Charge is for implementers of stores and policies. It is the cost of a grant by one policy. A
@@ -135,7 +135,7 @@ type Ask struct {
 type Charge struct {
 	N      int           // events; zero for a tier that did not pay
 	Before time.Duration // ResetAfter before the grant
-	For    time.Duration // ResetAfter after the grant: the events count for at most that long
+	For    time.Duration // the events count for at most that long: mostly ResetAfter after the grant
 
 	// BeforeRest and ForRest are by how much Before and For are rounded up, in parts of a
 	// nanosecond of the policy's own. They are zero if the policy counts in nanoseconds.

@@ -108,6 +108,9 @@ func (s sliding) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	n := a.count(ask, s.limit, v.room())
 	if a.Allowed {
 		v.take(n)
+		if ask.Charges != nil && n > 0 {
+			*ask.Charges = append((*ask.Charges)[:0], Charge{N: int(n), For: untilInstant(now, s.gone(state))})
+		}
 	} else if n <= s.limit {
 		a.RetryAfter = v.until(s.limit - n)
 	}
@@ -148,6 +151,13 @@ func (s sliding) Expiry(state []uint64) int64 {
 		return 0
 	}
 	return int64(exact.Duration(start + uint64(v.until(0))))
+}
+
+// gone is the instant at which no event counts, whatever was counted beside it. The estimate may
+// be zero before: of a sub-window that is leaving it is rounded down, and with more events less is
+// lost.
+func (s sliding) gone(state []uint64) int64 {
+	return exact.After(int64(state[0]*s.width), exact.Duration((s.buckets+1)*s.width))
 }
 
 func (s sliding) sound(state []uint64) bool {

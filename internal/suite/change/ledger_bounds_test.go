@@ -141,3 +141,40 @@ func TestR14_ADeniedAskBeforeABookingIsUndone(t *testing.T) {
 		})
 	}
 }
+
+// The same of a queue in a composed policy, whose slots go ahead at once and count for longer.
+func TestR14_ADeniedAskBeforeAGrantOfAQueueIsUndone(t *testing.T) {
+	queue := weir.LeakyBucket{Limit: 10, Per: time.Hour}
+	for _, policy := range []weir.Policy{
+		weir.All(queue, weir.FixedWindow{Limit: 10, Per: time.Hour, FromFirst: true}),
+		weir.Tiers(weir.TokenBucket{Limit: 3, Per: time.Minute}, queue),
+	} {
+		k := kit.LedgerKey{T: t}
+		fresh := k.Remaining(policy, kit.T0)
+		var charges []weir.Charge
+		require.True(t, k.Ask(policy, kit.T0, weir.Ask{N: 4, Charges: &charges}).Allowed)
+		require.False(t, k.Ask(weir.SlidingWindow{Limit: 100, Per: time.Hour}, kit.T0, weir.Ask{N: 101}).Allowed)
+		k.Ask(policy, kit.T0, weir.Ask{N: -4, GrantedAt: kit.T0, Charges: &charges})
+		assert.Equal(t, fresh, k.Remaining(policy, kit.T0), "%v", policy)
+		assert.True(t, k.Ask(policy, kit.T0, weir.Ask{N: 4}).Allowed, "%v", policy)
+	}
+}
+
+// R16: the estimate of a SlidingWindow is rounded down. It counts nothing of an event that it would
+// count in part if there were others beside it. The event is given back all the same.
+func TestR16_ACancelOfAnEventThatCountsBesideOthersOnly(t *testing.T) {
+	for name, others := range map[string]weir.Policy{
+		"other number": weir.SlidingWindow{Limit: 200, Per: 24},
+		"component":    weir.All(weir.SlidingWindow{Limit: 200, Per: 24}, weir.FixedWindow{Limit: 1000, Per: time.Hour}),
+	} {
+		k, policy := kit.LedgerKey{T: t}, weir.SlidingWindow{Limit: 100, Per: 24}
+		const start = int64(24_000)
+		var charges []weir.Charge
+		require.True(t, k.Ask(policy, start, weir.Ask{N: 1, Charges: &charges}).Allowed)
+		require.True(t, k.Ask(others, start, weir.Ask{N: 1}).Allowed)
+		now := start + 25
+		require.Equal(t, 99, k.Remaining(policy, now), name)
+		k.Ask(policy, now, weir.Ask{N: -1, GrantedAt: start, Charges: &charges})
+		assert.Equal(t, 100, k.Remaining(policy, now), name)
+	}
+}

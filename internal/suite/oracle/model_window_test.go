@@ -68,9 +68,23 @@ type slidingModel struct {
 	seen    int64
 }
 
+// A grant is charged until the window has left its sub-window, however little of it counts at last.
 func (m slidingModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	m.seen = max(now, m.seen)
-	return askCounting(m, ask)
+	a, next := askCounting(m, ask)
+	if ask.Mode == weir.UpTo {
+		ask.N = a.Granted
+	}
+	if ask.Charges != nil && ask.N > 0 && a.Allowed {
+		last := new(big.Int).Add(big.NewInt(m.seen/m.width), big.NewInt(m.buckets+1))
+		last.Mul(last, big.NewInt(m.width))
+		charge := weir.Charge{N: ask.N, For: weir.Never}
+		if last.IsInt64() && last.Int64() < math.MaxInt64 {
+			charge.For = time.Duration(last.Int64() - m.seen)
+		}
+		*ask.Charges = []weir.Charge{charge}
+	}
+	return a, next
 }
 
 // counted is the estimate. A count that is not told apart from larger ones leaves as a whole.
