@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -176,7 +177,10 @@ func limitWithWarnings(warned func(check string), next http.Handler) http.Handle
 	}.Wrap(next)
 }
 
-func TestChoices(t *testing.T) {
+// Time stands still in it: what comes back while it runs would be told.
+func TestChoices(t *testing.T) { synctest.Test(t, testChoices) }
+
+func testChoices(t *testing.T) {
 	service := newService(ok, ok)
 	get := func(path string) int { return serve(service, httptest.NewRequest("GET", path, nil)).StatusCode }
 	for range 10 {
