@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,8 @@ type Log struct {
 	lines   *weir.KeyedLimiter
 	denied  kind
 	failed  kind
+
+	panicked atomic.Pointer[error] // what the timer caught, for the next caller
 }
 
 // A kind is the lines that share an allowance.
@@ -96,6 +99,10 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // number of refusals of that kind since the last line. If no other line follows, a line with
 // left_out alone is written as soon as there may be one. A timer does that. There is none while
 // nothing is left out.
+//
+// If the handler of the logger panics, so does Refused. If it panics on the line of the timer, the
+// next call of Refused that has something to log panics with an error that says so. What could not
+// be logged stays counted in left_out.
 func (l *Log) Refused(ctx context.Context, r weir.Refusal) {
 	k := &l.denied
 	switch {
@@ -110,12 +117,25 @@ func (l *Log) Refused(ctx context.Context, r weir.Refusal) {
 	if !l.to.Enabled(ctx, k.level) {
 		return
 	}
-	if after := l.mayWrite(k); after > 0 {
+	after := l.mayWrite(k)
+	panicked := l.panicked.Swap(nil)
+	if after > 0 || panicked != nil {
 		k.leftOut.Add(1)
 		l.summarize(k, after)
+		if panicked != nil {
+			panic(*panicked)
+		}
 		return
 	}
-	l.to.LogAttrs(ctx, k.level, message(r), l.attrs(r, k.leftOut.Swap(0))...)
+	leftOut, written := k.leftOut.Swap(0), false
+	defer func() {
+		if !written {
+			k.leftOut.Add(leftOut + 1)
+			l.summarize(k, 0)
+		}
+	}()
+	l.to.LogAttrs(ctx, k.level, message(r), l.attrs(r, leftOut)...)
+	written = true
 }
 
 // isDenial reports whether an error of Wait is a denial.
@@ -138,7 +158,16 @@ func (l *Log) summarize(k *kind, after time.Duration) {
 	}
 }
 
+// report writes the line of the timer. A panic in the goroutine of a timer would end the process.
 func (l *Log) report(k *kind) {
+	leftOut := int64(0)
+	defer func() {
+		k.leftOut.Add(leftOut)
+		if v := recover(); v != nil {
+			err := fmt.Errorf("weir: refusallog: a panic in the line %q: %v\n\n%s", k.summary, v, debug.Stack())
+			l.panicked.Store(&err)
+		}
+	}()
 	k.pending.Store(false) // a refusal that is left out from here on sets a timer of its own
 	if k.leftOut.Load() == 0 {
 		return
@@ -147,6 +176,8 @@ func (l *Log) report(k *kind) {
 		l.summarize(k, after)
 		return
 	}
+	leftOut = k.leftOut.Swap(0)
 	l.to.LogAttrs(context.Background(), k.level, k.summary,
-		slog.String("limiter", l.limiter), slog.Int64("left_out", k.leftOut.Swap(0)))
+		slog.String("limiter", l.limiter), slog.Int64("left_out", leftOut))
+	leftOut = 0
 }
