@@ -40,6 +40,7 @@ func Wait(
 	patient, cancel := context.WithTimeout(ctx, maxWait)
 	deadline, _ := patient.Deadline()
 	err = l.Wait(patient, key, n)
+	tooLong := patient.Err() != nil && ctx.Err() == nil
 	cancel()
 	waited = time.Since(start)
 
@@ -51,7 +52,7 @@ func Wait(
 			}
 		}
 		return weir.Result{Allowed: true}, nil, waited, nil
-	case !denies(err, ctx):
+	case !denies(err) && !(tooLong && errors.Is(err, context.DeadlineExceeded)):
 		return weir.Result{}, nil, waited, err
 	}
 	r, parts, e := refused(ctx, l, key, n, ask)
@@ -61,11 +62,10 @@ func Wait(
 	return r, parts, waited, e
 }
 
-// denies reports whether the error of Wait is a denial. It is not one if the store failed, or if
-// ctx, the call's own context, has ended.
-func denies(err error, ctx context.Context) bool {
-	return errors.Is(err, weir.ErrTooLate) || errors.Is(err, weir.ErrQueueFull) || errors.Is(err, weir.ErrNeverFits) ||
-		errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+// denies reports whether the error of Wait is a denial in any case. That the time is up is one only
+// if it is the time of the wait: a store may have a time limit of its own, and the call a deadline.
+func denies(err error) bool {
+	return errors.Is(err, weir.ErrTooLate) || errors.Is(err, weir.ErrQueueFull) || errors.Is(err, weir.ErrNeverFits)
 }
 
 // refused returns the result for a call that Wait denied. It takes no events, because other calls

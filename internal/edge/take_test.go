@@ -3,6 +3,7 @@ package edge_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,6 +168,20 @@ func TestTake_NoDecision(t *testing.T) {
 		_, _, err = edge.Take(forever, broken{down}, "k", 1, time.Second, true)
 		assert.ErrorIs(t, err, down)
 	})
+}
+
+// A store that takes longer than it allows itself has not denied the call.
+func TestTake_TimeLimitOfTheStore(t *testing.T) {
+	slow := fmt.Errorf("no reply: %w", context.DeadlineExceeded)
+	_, _, err := edge.Take(forever, recovers{broken{slow}}, "k", 1, time.Minute, true)
+	assert.ErrorIs(t, err, slow)
+}
+
+// recovers is a limiter whose store has failed in Wait, and answers afterwards.
+type recovers struct{ broken }
+
+func (recovers) Take(context.Context, string, int) (weir.Result, error) {
+	return weir.Result{Allowed: true, Limit: 9, Remaining: 9}, nil
 }
 
 // A denial whose Result the limiter cannot report is no decision.
