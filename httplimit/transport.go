@@ -109,7 +109,7 @@ func (t *Transport) base() http.RoundTripper {
 }
 
 func (t *Transport) key(req *http.Request) (string, error) {
-	if t.Limiter == nil || t.MaxHold < 0 || t.Jitter < 0 {
+	if edge.NoLimiter(t.Limiter) || t.MaxHold < 0 || t.Jitter < 0 {
 		return "", t.faults()
 	}
 	find := t.Key
@@ -125,7 +125,7 @@ func (t *Transport) key(req *http.Request) (string, error) {
 
 func (t *Transport) faults() error {
 	var errs []error
-	if t.Limiter == nil {
+	if edge.NoLimiter(t.Limiter) {
 		errs = append(errs, errors.New("weir: Transport.Limiter is nil, must be a Limiter"))
 	}
 	if t.MaxHold < 0 {

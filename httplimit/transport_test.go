@@ -198,6 +198,8 @@ func TestTransport_RoundTripperContract(t *testing.T) {
 	}
 	_, err := (&httplimit.Transport{}).RoundTrip(httptest.NewRequest("GET", "http://a.example/", nil))
 	assert.EqualError(t, err, "weir: Transport.Limiter is nil, must be a Limiter")
+	_, err = (&httplimit.Transport{Limiter: (*weir.KeyedLimiter)(nil)}).RoundTrip(httptest.NewRequest("GET", "http://a.example/", nil))
+	assert.EqualError(t, err, "weir: Transport.Limiter is nil, must be a Limiter")
 	_, err = (&httplimit.Transport{MaxHold: -time.Second, Jitter: -1}).RoundTrip(httptest.NewRequest("GET", "http://a.example/", nil))
 	assert.EqualError(t, err, "weir: Transport.Limiter is nil, must be a Limiter\nweir: Transport.MaxHold is -1s, must be at least 0\n"+
 		"weir: Transport.Jitter is -1ns, must be at least 0")

@@ -163,6 +163,12 @@ func TestWiring_ChargedTwice(t *testing.T) {
 	}
 	assert.Equal(t, []httplimit.Check{httplimit.CheckChargedTwice}, w.told)
 
+	w.told = nil
+	counted := m
+	counted.Limiter = &struct{ *weir.KeyedLimiter }{l} // as one with metrics
+	serve(counted.Wrap(counted.Wrap(ok)), request())
+	assert.Equal(t, []httplimit.Check{httplimit.CheckChargedTwice}, w.told)
+
 	m.Warn = noWarning(t)
 	other := m
 	other.Limiter = weir.Must(weir.New(roomy))

@@ -21,7 +21,7 @@ var charging sync.Map // from charge to nil
 // A charge identifies a request by its header, which copies of the request share.
 type charge struct {
 	header  unsafe.Pointer
-	limiter *weir.KeyedLimiter
+	limiter weir.Limiter // a pointer, such as a *weir.KeyedLimiter or one that counts its decisions
 }
 
 // enter notes that the limits have counted a request, and warns if one of the Limiters has counted
@@ -30,11 +30,11 @@ func (w *wiring) enter(r *http.Request, all []asked) (leave func()) {
 	header := reflect.ValueOf(r.Header).UnsafePointer()
 	var entered []charge
 	for i := range all {
-		k, ok := all[i].Limiter.(*weir.KeyedLimiter)
-		if !ok || header == nil {
-			continue
+		l := all[i].Limiter
+		if t := reflect.TypeOf(l); header == nil || t.Kind() != reflect.Pointer || t.Elem().Size() == 0 {
+			continue // without a state, or one that is not known to be the same
 		}
-		c := charge{header, k}
+		c := charge{header, l}
 		if _, before := charging.LoadOrStore(c, nil); !before {
 			entered = append(entered, c)
 		} else if !slices.Contains(entered, c) { // two Limits of one Middleware may have one Limiter
