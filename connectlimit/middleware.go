@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/edge"
 )
 
 // Middleware limits the requests that reach HTTP handlers of connect-go. Limit is required.
@@ -51,9 +52,8 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 		panic(fmt.Errorf("weir: Middleware.Policy: %w", err))
 	}
 	a := &answers{connect.NewErrorWriter(m.Options...), quota}
-	calls := m.Limit
-	calls.Denied, calls.Failed = a.denied, a.failed
-	return &limited{a.writer, calls.Wrap(next), m.Limit.Wrap(next)}
+	other := m.Limit.Wrap(next).(edge.Answering)
+	return &limited{a.writer, other.AnsweringBy(a.denied, a.failed), other}
 }
 
 // limited is a handler behind a Middleware.

@@ -71,6 +71,28 @@ func TestMiddleware_KeepsDenied(t *testing.T) {
 	assert.Equal(t, http.StatusTeapot, resp.StatusCode)
 }
 
+// A mistake in the wiring is told once, although calls have answers of their own.
+func TestMiddleware_WarnsOnce(t *testing.T) {
+	l, _ := frozen(per(9, time.Minute))
+	told := make(chan httplimit.Check, 9)
+	m := connectlimit.Middleware{
+		Limit: httplimit.Middleware{
+			Limiter: l, Key: httplimit.Pattern, // outside of the mux there is none
+			Warn: func(check httplimit.Check, _ string) { told <- check },
+		},
+		Options: []connect.HandlerOption{connect.WithRequireConnectProtocolHeader()},
+	}
+	n := behind(m)().start()
+	defer n.stop()
+	require.Error(t, protocols[0].client(n).echo(1))
+	resp, err := n.client(false).Get("http://shop.example/page")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	assert.Equal(t, httplimit.CheckPattern, <-told)
+	assert.Empty(t, told)
+}
+
 func TestMiddleware_MaxWait(t *testing.T) {
 	for _, p := range protocols {
 		synctest.Test(t, func(t *testing.T) {

@@ -144,6 +144,7 @@ type limited struct {
 	limits    []limit
 	settles   bool // whether one of the limits has a Settle
 	books     bool // whether what one of the limits grants may have to be given back
+	answers   answers
 	fields    fields
 	wiring    wiring
 }
@@ -151,6 +152,7 @@ type limited struct {
 // prepare prepares everything but next. It returns the faults of the Middleware.
 func (l *limited) prepare() (errs []error) {
 	m := &l.m
+	l.answers = answers{m.Denied, m.Failed}
 	if m.Headers != nil {
 		if err := m.Headers.addTo(&l.fields); err != nil {
 			errs = append(errs, err)
@@ -166,26 +168,28 @@ func (l *limited) prepare() (errs []error) {
 	return append(errs, l.wiring.prepare(l)...)
 }
 
-func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.serve(w, r, &l.answers) }
+
+func (l *limited) serve(w http.ResponseWriter, r *http.Request, by *answers) {
 	if l.books {
-		l.serveBooked(w, r)
+		l.serveBooked(w, r, by)
 		return
 	}
 	var room [1]asked
 	all := l.find(r, room[:0])
-	if len(all) == 0 || l.admit(w, r, all) {
+	if len(all) == 0 || l.admit(w, r, all, by) {
 		l.pass(w, r, all)
 	}
 }
 
-// serveBooked is ServeHTTP if what limits grant may have to be given back. If the handler panics
+// serveBooked is serve if what limits grant may have to be given back. If the handler panics
 // before it is settled, the bookings are garbage.
-func (l *limited) serveBooked(w http.ResponseWriter, r *http.Request) {
+func (l *limited) serveBooked(w http.ResponseWriter, r *http.Request, by *answers) {
 	var room [4]asked
 	all := l.find(r, room[:0])
 	b := bookingsPool.Get().(*bookings)
 	b.lend(all)
-	granted := len(all) == 0 || l.admit(w, r, all)
+	granted := len(all) == 0 || l.admit(w, r, all, by)
 	if granted && l.settles {
 		l.pass(w, r, all)
 	}
@@ -214,7 +218,7 @@ func (l *limited) pass(w http.ResponseWriter, r *http.Request, all []asked) {
 
 // admit decides on a request, and reports whether it is granted. If it is not, admit has answered
 // it.
-func (l *limited) admit(w http.ResponseWriter, r *http.Request, all []asked) bool {
+func (l *limited) admit(w http.ResponseWriter, r *http.Request, all []asked, by *answers) bool {
 	decisive := l.decide(r, all)
 	if l.wiring.looks() {
 		l.wiring.look(r, all, l.m.MaxWait)
@@ -225,9 +229,9 @@ func (l *limited) admit(w http.ResponseWriter, r *http.Request, all []asked) boo
 	}
 	switch {
 	case d.Err != nil:
-		l.failed(w, r, d.Err)
+		by.fail(w, r, d.Err)
 	case !d.Result.Allowed:
-		l.denied(w, r, all, decisive)
+		l.deny(w, r, all, decisive, by)
 	default:
 		if d.Result.Limit > 0 { // 0 if the query after a wait failed
 			l.fields.set(w.Header(), all, decisive, l.inHandler)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/edge"
 )
 
 // seconds returns d in whole seconds, rounded up. A client that waits for that long has waited for
@@ -44,7 +45,24 @@ var stateFields = [...]string{
 	"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
 }
 
-func (l *limited) denied(w http.ResponseWriter, r *http.Request, all []asked, decisive int) {
+// answers are the functions that answer the requests that do not pass. One that is nil stands for
+// the default answer.
+type answers struct {
+	denied func(http.ResponseWriter, *http.Request, weir.Result)
+	failed func(http.ResponseWriter, *http.Request, error)
+}
+
+var _ edge.Answering = (*limited)(nil)
+
+// AnsweringBy implements [edge.Answering].
+func (l *limited) AnsweringBy(
+	denied func(http.ResponseWriter, *http.Request, weir.Result), failed func(http.ResponseWriter, *http.Request, error),
+) http.Handler {
+	by := &answers{denied, failed}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(w, r, by) })
+}
+
+func (l *limited) deny(w http.ResponseWriter, r *http.Request, all []asked, decisive int, by *answers) {
 	h, res := w.Header(), &all[decisive].d.Result
 	values := []string{"no-store", ""} // one allocation for both values
 	h["Cache-Control"] = values[0:1:1]
@@ -56,8 +74,8 @@ func (l *limited) denied(w http.ResponseWriter, r *http.Request, all []asked, de
 		delete(h, name)
 	}
 	l.fields.set(h, all, decisive, l.inHandler)
-	if l.m.Denied != nil {
-		l.m.Denied(w, r, *res)
+	if by.denied != nil {
+		by.denied(w, r, *res)
 		return
 	}
 	pages := all[decisive].pages()
@@ -90,11 +108,11 @@ func deniedBy(all []asked) (names []string) {
 	return names
 }
 
-func (l *limited) failed(w http.ResponseWriter, r *http.Request, err error) {
+func (by *answers) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Cache-Control", "no-store")
 	switch {
-	case l.m.Failed != nil:
-		l.m.Failed(w, r, err)
+	case by.failed != nil:
+		by.failed(w, r, err)
 	case errors.Is(err, ErrNoKey):
 		noKey.write(w, r)
 	default:

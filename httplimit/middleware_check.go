@@ -49,5 +49,5 @@ func (c *Checker) Check(w http.ResponseWriter, r *http.Request, key string, n in
 		a.about = lm.of(r.Context(), key)
 	}
 	all := [1]asked{a}
-	return c.l.admit(w, r, all[:])
+	return c.l.admit(w, r, all[:], &c.l.answers)
 }

@@ -4,6 +4,7 @@
 //   - [Take] decides on a call that a server has received, at once or after a wait.
 //   - [Join] and [Alternative] combine keys.
 //   - [CheckServer] and [CheckClient] check the fields that interceptors have.
+//   - [Answering] lets connectlimit answer for httplimit.
 //
 // grpclimit and connectlimit are modules of their own. A user can have an older release of one of
 // them beside a newer one of this package: do not change what is here, but add to it.
