@@ -37,6 +37,27 @@ func TestLease_IdleIsGivenBack(t *testing.T) {
 	})
 }
 
+// They come back before MaxAge is over, also if the lease was to last for long: while there is
+// plenty in a window, or while a full bucket earns again what is held of it.
+func TestLease_IdleIsGivenBackWithinMaxAge(t *testing.T) {
+	all := weir.All(weir.TokenBucket{Limit: 100_000, Per: time.Second}, weir.FixedWindow{Limit: 100_000, Per: time.Hour})
+	kit.EachInBubble(t, append([]weir.Policy{all}, windows...), func(t *testing.T, p weir.Policy) {
+		l := newLeased(p, new(weir.MemStore), fleet.LeaseOptions{})
+		granted := 0
+		for range 500 {
+			if l.Allow("k") {
+				granted++
+			}
+			time.Sleep(200 * time.Microsecond)
+		}
+		granted += l.busy(t)
+		time.Sleep(time.Second)
+		parts := l.parts(t)
+		window := parts[len(parts)-1]
+		assert.Equal(t, window.Limit-granted, window.Remaining)
+	})
+}
+
 // A bucket earns again what is held of it, whether the process lives or not.
 func TestLease_BucketsEarnAgainWhatIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -74,9 +95,7 @@ func TestLease_PartsOfAll(t *testing.T) {
 			granted += l.busy(t)
 			time.Sleep(20 * time.Second)
 		}
-		var parts []weir.Result
-		_, err := l.TakeByComponent(context.Background(), "k", 0, &parts)
-		require.NoError(t, err)
+		parts := l.parts(t)
 		assert.Equal(t, 1000, parts[0].Remaining)
 		assert.Equal(t, 5000-granted, parts[1].Remaining)
 	})

@@ -58,18 +58,35 @@ func TestLease_ReleaseGivesBackTwoGrants(t *testing.T) {
 		take.Store(0)
 		require.False(t, r.Allowed, "%+v", r)
 		require.NoError(t, l.lease.Release(ctx))
-		var parts []weir.Result
-		_, err := l.TakeByComponent(ctx, "k", 0, &parts)
-		require.NoError(t, err)
-		if len(parts) == 0 {
-			parts = append(parts, l.look(t))
-		}
+		parts := l.parts(t)
 		window := parts[len(parts)-1]
 		if len(parts) == 1 {
 			assert.Equal(t, 5+held, window.Remaining)
 		} else {
 			assert.Equal(t, window.Limit-1000+5+held, window.Remaining)
 		}
+	})
+}
+
+// Events that were granted for a request, but came too late for it, are given back where they count
+// for longer.
+func TestLease_EventsThatComeTooLateAreGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		soon, quota := weir.SlidingWindow{Limit: 1000, Per: time.Second, Buckets: 40}, weir.FixedWindow{Limit: 5000, Per: time.Hour}
+		store, takes := new(weir.MemStore), time.Duration(0)
+		l := newLeased(weir.All(soon, quota), kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			a, err := store.Do(ctx, r)
+			time.Sleep(takes)
+			return a, err
+		}), fleet.LeaseOptions{})
+		granted, held := l.busy(t), l.lease.Held(l.plan, "k")
+		takes = 30 * time.Millisecond // longer than an event may be held
+		require.True(t, kit.Take(t, l.KeyedLimiter, "k", held+20).Allowed)
+		granted += held + 20
+		takes = 0
+		require.NoError(t, l.lease.Release(context.Background()))
+		parts := l.parts(t)
+		assert.Equal(t, 5000-granted, parts[1].Remaining)
 	})
 }
 

@@ -82,6 +82,17 @@ func (l *leased) look(t *testing.T) weir.Result {
 	return a.Result
 }
 
+// parts returns the same for each component. A policy that is not composed has itself as its only one.
+func (l *leased) parts(t *testing.T) (parts []weir.Result) {
+	t.Helper()
+	whole, err := l.TakeByComponent(context.Background(), "k", 0, &parts)
+	require.NoError(t, err)
+	if len(parts) == 0 {
+		parts = append(parts, whole)
+	}
+	return parts
+}
+
 var leasedPolicies = []weir.Policy{
 	weir.TokenBucket{Limit: 1000, Per: 10 * time.Second},
 	weir.FixedWindow{Limit: 1000, Per: 10 * time.Second},

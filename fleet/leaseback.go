@@ -167,15 +167,15 @@ type watched struct {
 // k.mu is held.
 func (k *leasedKey) idle() time.Duration { return time.Duration(float64(k.time) * k.longer() / 2) }
 
-// add watches a key. It requires that k.mu is held.
-func (w *leaseWatch) add(s *LeaseStore, k *leasedKey) {
+// add watches the lease l of a key. It requires that k.mu is held.
+func (w *leaseWatch) add(s *LeaseStore, k *leasedKey, l *lease) {
 	if k.watching {
 		return
 	}
 	k.watching = true
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k.looks = realTime() + int64(k.idle())
+	k.looks = realTime() + min(int64(k.idle()), max(l.age-k.plan.Now(), int64(leastHold)))
 	heap.Push(&w.keys, k)
 	w.set(s)
 }
@@ -245,7 +245,7 @@ func (s *LeaseStore) unused(k *leasedKey) (*lease, int) {
 		return nil, 0
 	case now < l.age && (k.saw != l || k.sawLeft != left):
 		k.saw, k.sawLeft = l, left
-		s.watch.add(s, k)
+		s.watch.add(s, k, l)
 		return nil, 0
 	}
 	k.saw = nil

@@ -70,13 +70,10 @@ type call struct {
 	r      weir.Request
 
 	sent    int64
+	charges []weir.Charge
 	asked   int // of the store
 	granted int // by the store
-	at      int64
-	hold    weir.Hold // of what was granted
-	charges []weir.Charge
-	back    int64 // until when they can be given back
-	second  bool  // they are of a degraded answer
+	got     grant
 
 	old  *lease // which is closed; nil if there was none
 	held int    // that it had left
@@ -120,8 +117,10 @@ func (c *call) run(ctx context.Context) (a weir.Answer, err error) {
 
 // rest asks for the events that are missing after the answer a.
 func (c *call) rest(ctx context.Context, a weir.Answer, missing int) (weir.Answer, error) {
-	rest, err := c.do(ctx, weir.Ask{N: missing})
-	left := c.unused() + min(c.granted, c.hold.Left(time.Duration(c.plan.Now()-c.sent)))
+	var charges []weir.Charge
+	sent := c.plan.Now()
+	rest, err := c.do(ctx, weir.Ask{N: missing, Charges: &charges})
+	left := c.unused() + min(c.granted, c.got.hold.Left(time.Duration(c.plan.Now()-c.sent)))
 	used := left
 	switch {
 	case err != nil:
@@ -132,15 +131,16 @@ func (c *call) rest(ctx context.Context, a weir.Answer, missing int) (weir.Answe
 		rest.Remaining = min(rest.Remaining+left, rest.Limit)
 		return rest, nil
 	case left+missing < c.r.N:
-		// The others were counted in a window that is over now. These are lost.
+		// The others were counted in a window that is over now. Those that were missing are too few.
 		used = 0
+		c.unneeded(c.grantOf(rest, missing, charges, sent), missing)
 		if rest, err = c.do(ctx, weir.Ask{N: c.r.N}); err != nil {
 			c.publish(a, 0, used)
 			return weir.Answer{}, err
 		}
 	}
 	c.publish(rest, 0, used)
-	rest.Degraded = rest.Degraded || c.second
+	rest.Degraded = rest.Degraded || c.got.degraded
 	return rest, nil
 }
 
@@ -180,15 +180,30 @@ func (c *call) close(a weir.Answer) {
 		}
 		c.backLater(c.leasedKey, c.old, left-c.held+dead)
 	}
-	if c.at = max(a.At, 1); c.granted > 0 {
-		c.hold, c.charges, c.back = c.terms.hold(c.at, c.sent, chargesOf(c.charges, c.granted, a))
-		if c.second = a.Degraded; a.Degraded {
-			c.charges = nil // the shared store knows nothing of them
-		}
-		if a.Limit != c.limit { // of a divided limit, where an event counts for more
-			c.hold = weir.Hold{}
-		}
+	if c.granted > 0 {
+		c.got = c.grantOf(a, c.granted, c.charges, c.sent)
 	}
+}
+
+// grantOf returns what may be done with n events that the answer a grants, for a request that was
+// sent at the instant sent.
+func (c *call) grantOf(a weir.Answer, n int, charges []weir.Charge, sent int64) grant {
+	g := grant{sent: sent, age: later(sent, c.maxAge), at: max(a.At, 1), degraded: a.Degraded}
+	g.hold, g.charges, g.back = c.terms.hold(g.at, sent, chargesOf(charges, n, a))
+	if a.Degraded {
+		g.charges = nil // the shared store knows nothing of them
+	}
+	if a.Limit != c.limit { // of a divided limit, where an event counts for more
+		g.hold = weir.Hold{}
+	}
+	return g
+}
+
+// unneeded gives back n events of a grant.
+func (c *call) unneeded(g grant, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.backLater(c.leasedKey, &lease{grant: g}, n)
 }
 
 // unused is how many events of the lease before may be used now.
@@ -206,9 +221,8 @@ func (c *call) publish(a weir.Answer, left, used int) {
 	defer c.mu.Unlock()
 	now := c.plan.Now()
 	l := &lease{
-		hold: c.hold, sent: c.sent, age: later(c.sent, c.maxAge), at: c.at, charges: c.charges, back: c.back,
-		limit: a.Limit, remaining: a.Remaining, resetAt: later(now, a.ResetAfter),
-		decidedBy: a.DecidedBy, degraded: c.second,
+		grant: c.got, limit: a.Limit, remaining: a.Remaining, resetAt: later(now, a.ResetAfter),
+		decidedBy: a.DecidedBy,
 	}
 	unused, two := c.held+c.granted-used, false
 	switch old := c.old; {
@@ -216,8 +230,7 @@ func (c *call) publish(a weir.Answer, left, used int) {
 		c.backLater(c.leasedKey, old, unused-c.granted)
 		unused, left, two = c.granted, min(left, c.granted), true
 	case unused > 0 && c.granted == 0:
-		l.hold, l.sent, l.age, l.at, l.charges, l.back = old.hold, old.sent, old.age, old.at, old.charges, old.back
-		l.degraded = old.degraded
+		l.grant = old.grant
 	}
 	c.learn(l, a)
 	if c.short && !a.Degraded && !two {
@@ -227,7 +240,7 @@ func (c *call) publish(a weir.Answer, left, used int) {
 	l.keep(left, unused-left, now)
 	c.put(l)
 	if c.returnable(l, int(l.size)+l.dead) > 0 {
-		c.watch.add(c.LeaseStore, c.leasedKey)
+		c.watch.add(c.LeaseStore, c.leasedKey, l)
 	}
 }
 

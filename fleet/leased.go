@@ -10,25 +10,30 @@ import (
 // A lease has the events of a key that the store has granted and that are not used yet, and what
 // the store said of the key then. Only left and denied change.
 type lease struct {
-	hold    weir.Hold
-	sent    int64         // just before the store was asked: all times of hold count from it
-	age     int64         // the events are given back then
-	until   int64         // as many as are left may be unused before; then there may be fewer
-	at      int64         // the instant of the grant, by the store
-	charges []weir.Charge // with which unused events are given back; nil if they are not
-	back    int64         // until then
-	size    int64         // how many were left at first
-	dead    int           // unused events that must not be used any more
+	grant
+	until int64 // as many as are left may be unused before; then there may be fewer
+	size  int64 // how many were left at first
+	dead  int   // unused events that must not be used any more
 
 	retryAt   int64 // requests are denied before, if there is not enough left
 	limit     int
 	remaining int   // in the store
 	resetAt   int64 // by its answer
 	decidedBy int
-	degraded  bool
 
 	left   atomic.Int64 // below zero if the lease is closed
 	denied atomic.Int64 // events that were asked for in vain
+}
+
+// A grant says what may be done with events that the store has granted.
+type grant struct {
+	hold     weir.Hold
+	sent     int64         // just before the store was asked: all times of hold count from it
+	age      int64         // the events are given back then
+	at       int64         // the instant of the grant, by the store
+	charges  []weir.Charge // with which unused events are given back; nil if they are not
+	back     int64         // until then
+	degraded bool
 }
 
 // take decides on n events, at least one, if that is possible without the store. An event that was
@@ -113,9 +118,8 @@ func (l *lease) keep(n, dead int, now int64) {
 // next is a lease of n events that were left of l, which is closed, and of the same terms.
 func (l *lease) next(n, dead int, now int64) *lease {
 	m := &lease{
-		hold: l.hold, sent: l.sent, age: l.age, at: l.at, charges: l.charges, back: l.back,
-		retryAt: l.retryAt, limit: l.limit, remaining: l.remaining, resetAt: l.resetAt,
-		decidedBy: l.decidedBy, degraded: l.degraded,
+		grant: l.grant, retryAt: l.retryAt, limit: l.limit, remaining: l.remaining,
+		resetAt: l.resetAt, decidedBy: l.decidedBy,
 	}
 	m.keep(n, dead, now)
 	return m
