@@ -50,7 +50,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "weir: "+strings.TrimPrefix(err.Error(), "weir: "))
+	fmt.Fprint(stderr, "weir: ")
+	for line := range strings.SplitSeq(strings.TrimPrefix(err.Error(), "weir: "), "\n") {
+		fmt.Fprintln(stderr, clean(line)) // may have names of files, and of the columns of a log
+	}
 	if errors.As(err, new(usageError)) {
 		return 2
 	}

@@ -89,7 +89,7 @@ func replayAction(ctx context.Context, c *cli.Command) error {
 	if c.Bool("bad") {
 		first.Bad = func(file string, number int, line []byte, err error) {
 			progress.clear()
-			fmt.Fprintf(root.ErrWriter, "%s:%d: %v: %.200q\n", file, number, err, line)
+			fmt.Fprintf(root.ErrWriter, "%s:%d: %v: %.200q\n", clean(file), number, err, line)
 		}
 	}
 	report, err := replay.Run(ctx, first, policies, logs)

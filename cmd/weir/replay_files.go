@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
@@ -37,7 +38,7 @@ func openable(files []string, stdin io.Reader, p *progress) ([]replay.Log, error
 				return nil, usage("- is given twice, must be at most once")
 			}
 			if isTerminal(stdin) {
-				return nil, usage("replay needs a FILE, or a log at its standard input, which is a terminal")
+				return nil, usage("replay needs a FILE, or a log at its standard input")
 			}
 			log.Name = "standard input"
 			log.Open = func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }
@@ -55,7 +56,7 @@ type counted struct {
 
 func (c counted) Read(b []byte) (int, error) {
 	n, err := c.File.Read(b)
-	c.progress.read += int64(n)
+	c.progress.read.Add(int64(n))
 	return n, err
 }
 
@@ -63,7 +64,7 @@ func (c counted) Read(b []byte) (int, error) {
 type progress struct {
 	to    io.Writer // nil if it is no terminal
 	total int64     // bytes of all files; 0 if not known
-	read  int64
+	read  atomic.Int64
 	next  time.Time // when it is shown again
 	shown bool
 }
@@ -101,7 +102,7 @@ func (p *progress) line(requests int) string {
 	if p.total == 0 {
 		return line
 	}
-	done := p.read % (p.total + 1) // a sweep reads the files again
+	done := p.read.Load() % (p.total + 1) // a sweep reads the files again
 	bar := make([]rune, progressWidth)
 	for i := range bar {
 		if bar[i] = '░'; int64(i)*p.total < done*progressWidth {

@@ -208,7 +208,7 @@ func TestReplayStopped(t *testing.T) {
 	cancel()
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, 1, run(ctx, []string{"weir", "replay", "1/1m", shop, "-sweep", "1"}, nil, &stdout, &stderr))
-	assert.Equal(t, shop+": combined, 0 lines\n", stdout.String())
+	assert.Equal(t, shop+": 0 lines\n", stdout.String())
 	assert.Equal(t, "weir: stopped before the end of the log\n", stderr.String())
 }
 
@@ -243,6 +243,17 @@ func TestReplayCleansKeys(t *testing.T) {
 	assert.Contains(t, stdout, "  .[31mred..\ufffd.gnp...\n")
 }
 
+// So may the names of its columns, and of its file.
+func TestReplayCleansNames(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "\x1b[31mred.csv")
+	require.NoError(t, os.WriteFile(name, []byte("time,ip,\x1b[32mgreen\n1791640536,x,y\nbad\n"), 0o600))
+	for _, args := range [][]string{{"-key", "nope"}, {"-time", "nope", "-format=csv"}, {"-bad"}, {"-cost", "\x1b[33m"}} {
+		stdout, stderr, _ := weirSays(t, "", append([]string{"replay", "1/1m", name}, args...)...)
+		assert.NotContains(t, stdout+stderr, "\x1b", args)
+		assert.Contains(t, stderr, ".[31mred.csv", args)
+	}
+}
+
 func TestProgress(t *testing.T) {
 	info, err := os.Stat(shop)
 	require.NoError(t, err)
@@ -253,7 +264,7 @@ func TestProgress(t *testing.T) {
 
 	var b bytes.Buffer
 	p.to = &b
-	p.read = p.total / 2
+	p.read.Store(p.total / 2)
 	p.show(1000)
 	p.show(2000) // too soon
 	assert.Equal(t, "\r███████████████░░░░░░░░░░░░░░░  50%  1,000 requests\x1b[K", b.String())

@@ -52,7 +52,7 @@ func (t *text) log(r *replay.Report) {
 		if f.Format == "" { // of an empty log
 			format = ""
 		}
-		fmt.Fprintf(t, "%s: %s%s", f.Name, format, explain.Plural(f.Lines, "line", "lines"))
+		fmt.Fprintf(t, "%s: %s%s", clean(f.Name), format, explain.Plural(f.Lines, "line", "lines"))
 		if f.Bad > 0 {
 			fmt.Fprintf(t, ", %s of them not understood (-bad shows them), the first is %s", explain.Count(f.Bad), f.FirstBad)
 		}
@@ -185,7 +185,7 @@ func roughly(d time.Duration) string {
 	return "0s"
 }
 
-// clean replaces what a terminal would obey in a key, and what would not be seen.
+// clean replaces what a terminal would obey in a text of others, and what would not be seen.
 func clean(key string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

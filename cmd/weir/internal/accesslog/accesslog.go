@@ -111,5 +111,5 @@ func oneOf(field, format string, names []string) error {
 	if slices.Contains(names, field) {
 		return nil
 	}
-	return fmt.Errorf("field is %q, must be one of those of %s: %s (%w)", field, format, strings.Join(names, ", "), ErrField)
+	return fmt.Errorf("field is %q, must be one of those of %s: %s (%w)", field, format, shorten(strings.Join(names, ", "), 1000), ErrField)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,8 @@ func TestFormats(t *testing.T) {
 func TestStamps(t *testing.T) {
 	want := time.Date(2026, 10, 10, 13, 55, 36, 0, time.UTC).UnixNano()
 	var s stamps
+	_, err := s.parse(nil) // before any other
+	require.ErrorContains(t, err, `time is "", must be`)
 	for text, stamp := range map[string]Stamp{
 		"10/Oct/2026:13:55:36 +0000":    {want, true},
 		"10/Oct/2026:15:25:36 +0130":    {want, true},
@@ -204,7 +207,15 @@ func TestNew(t *testing.T) {
 	_, _, err = Guess([][]byte{[]byte("garbage")}, Options{})
 	require.ErrorContains(t, err, "the format is not recognized, must be one of combined,")
 
-	p, _, err := Guess([][]byte{[]byte(`{"when":1791640536,"ts":"x"}`)}, Options{Time: "when"})
+	wide := []byte("time" + strings.Repeat(",column", 8000))
+	_, _, err = New("csv", [][]byte{wide}, Options{Time: "c"})
+	require.ErrorContains(t, err, `…, one must be the time: ["c"]`)
+	assert.Less(t, len(err.Error()), 1200)
+	p, _, err := New("csv", [][]byte{wide}, Options{})
+	require.NoError(t, err)
+	assert.Less(t, len(p.Check("x").Error()), 1200)
+
+	p, _, err = Guess([][]byte{[]byte(`{"when":1791640536,"ts":"x"}`)}, Options{Time: "when"})
 	require.NoError(t, err)
 	assert.Equal(t, "json", p.Format())
 	p, skip, err := Guess([][]byte{[]byte("\ufeffwhen;who"), []byte("1791640536;ann")}, Options{Time: "when"})

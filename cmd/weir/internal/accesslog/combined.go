@@ -60,7 +60,7 @@ func (c *combined) Parse(line []byte) (Stamp, error) {
 		return Stamp{}, errors.New("no request, status and bytes after the time")
 	}
 	if !digits(c.fields[4]) {
-		return Stamp{}, fmt.Errorf("status is %q, must be a number", shorten(string(c.fields[4])))
+		return Stamp{}, fmt.Errorf("status is %q, must be a number", shorten(string(c.fields[4]), 80))
 	}
 	_, c.uri, _ = request(c.fields[3])
 	return c.stamps.parse(time)

@@ -38,7 +38,7 @@ func newCSV(first []byte, o Options) (*csvLines, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("the columns of the CSV are %q, one must be the time: %q", c.columns, c.names["time"])
+	return nil, fmt.Errorf("the columns of the CSV are %s, one must be the time: %q", shorten(fmt.Sprintf("%q", c.columns), 1000), c.names["time"])
 }
 
 // split cuts a line into fields.

@@ -39,7 +39,7 @@ type stamps struct {
 }
 
 func (s *stamps) parse(b []byte) (Stamp, error) {
-	if string(b) == s.text {
+	if len(b) > 0 && string(b) == s.text {
 		return s.stamp, nil
 	}
 	text := string(b)
@@ -49,7 +49,7 @@ func (s *stamps) parse(b []byte) (Stamp, error) {
 	}
 	stamp, err := parse(text)
 	if err != nil {
-		return Stamp{}, fmt.Errorf("time is %q, %w", shorten(text), err)
+		return Stamp{}, fmt.Errorf("time is %q, %w", shorten(text, 80), err)
 	}
 	s.text, s.stamp = text, stamp
 	return stamp, nil
@@ -97,9 +97,8 @@ func unix(text string) (Stamp, error) {
 	return Stamp{nanos, unit == int64(time.Second) && !hasFraction}, nil
 }
 
-// shorten is for errors.
-func shorten(s string) string {
-	const most = 80
+// shorten returns s, or the first bytes of it for an error.
+func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

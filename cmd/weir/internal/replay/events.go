@@ -120,6 +120,7 @@ const maxSecond = 1 << 18
 
 func (s *spread) next() (event, bool) {
 	if s.i == len(s.second) && !s.fill() {
+		s.second, s.i = nil, 0
 		return event{}, false
 	}
 	e := s.second[s.i]

@@ -81,9 +81,24 @@ func TestSpread(t *testing.T) {
 	}
 	assert.Equal(t, []int64{5000, 5250, 5500, 5750, 6000, 6000, 6000, 7000, 7500}, at)
 
+	// A log of milliseconds may leave out a fraction that is zero. It has no whole seconds.
+	zeros := textLog("a", lineAt(4.9, "x"), `{"time":5,"ip":"x"}`+"\n", `{"time":5,"ip":"x"}`+"\n", lineAt(5.1, "x"))
+	r := runOne(t, Config{Spread: true}, "leaky-bucket 10/1s", zeros)
+	assert.Equal(t, 1, r.Policies[0].Refused)
+	assert.Zero(t, r.Late)
+	assert.False(t, r.Spread)
+	assert.Zero(t, r.Whole)
+
+	// Each of several logs is spread by itself.
+	whole := textLog("b", strings.Repeat(`{"time":5,"ip":"y"}`+"\n", 4))
+	r = runOne(t, Config{Spread: true}, "leaky-bucket 10/1s", whole, zeros, whole)
+	assert.Equal(t, 1+4, r.Policies[0].Refused, "4 of y at the instants of the other 4")
+	assert.Zero(t, r.Late)
+	assert.Equal(t, 8, r.Whole)
+
 	line := `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1` + "\n"
 	log := textLog("a", strings.Repeat(line, 5))
-	r := runOne(t, Config{Spread: true}, "leaky-bucket 5/1s", log)
+	r = runOne(t, Config{Spread: true}, "leaky-bucket 5/1s", log)
 	assert.Zero(t, r.Policies[0].Refused)
 	assert.True(t, r.Spread)
 	r = runOne(t, Config{}, "leaky-bucket 5/1s", log)

@@ -16,12 +16,11 @@ var errLong = fmt.Errorf("longer than %d bytes", maxLine)
 
 // lines reads the lines of a log, which may be compressed by gzip.
 type lines struct {
-	r       *bufio.Reader
-	n       int         // of the line that was read last, from 1
-	stopped func() bool // ends a long line early: it may have no end
+	r *bufio.Reader
+	n int // of the line that was read last, from 1
 }
 
-func newLines(r io.Reader, stopped func() bool) (*lines, error) {
+func newLines(r io.Reader) (*lines, error) {
 	b := bufio.NewReaderSize(r, maxLine)
 	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		unzipped, err := gzip.NewReader(b)
@@ -33,7 +32,7 @@ func newLines(r io.Reader, stopped func() bool) (*lines, error) {
 	if mark, _ := b.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = b.Discard(len(mark)) // is in the buffer
 	}
-	l := &lines{r: b, stopped: stopped}
+	l := &lines{r: b}
 	l.skipEmpty()
 	return l, nil
 }
@@ -66,10 +65,10 @@ func (l *lines) next() ([]byte, error) {
 		case err == nil || errors.Is(err, io.EOF) && len(line) > 0:
 		case errors.Is(err, bufio.ErrBufferFull):
 			start := bytes.Clone(line[:256])
-			for errors.Is(err, bufio.ErrBufferFull) && !l.stopped() {
+			for errors.Is(err, bufio.ErrBufferFull) {
 				_, err = l.r.ReadSlice('\n')
 			}
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+			if err != nil && !errors.Is(err, io.EOF) {
 				return nil, l.broken(err)
 			}
 			return start, errLong

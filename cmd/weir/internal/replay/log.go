@@ -37,19 +37,30 @@ type reader struct {
 	lines  *lines
 	parser accesslog.Parser
 	start  int64 // the earliest time of the first lines
+	whole  bool  // whether the first lines have whole seconds
 	err    error // of reading the log
 }
 
 // newReader reads the head of a log. Its error says that the log cannot be read at all.
 func newReader(name string, r io.Reader, run *run) (*reader, error) {
-	l, err := newLines(r, run.stopped)
-	if err != nil {
+	f := &reader{File: File{Name: name}, run: run, start: math.MaxInt64, whole: true}
+	l, err := newLines(r)
+	switch {
+	case err != nil && run.stopped():
+		return f, nil
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	f := &reader{File: File{Name: name}, run: run, lines: l, start: math.MaxInt64}
+	f.lines = l
 	head, err := l.head(headLines)
-	if err != nil {
-		return nil, fmt.Errorf("%s: line %d: %w", name, l.n+1, err)
+	for ; err != nil; head, err = l.head(headLines) { // not even the first line fits
+		line, err := l.next()
+		if !errors.Is(err, errLong) {
+			break
+		}
+		f.Lines++
+		f.bad(line, err)
+		l.skipEmpty()
 	}
 	skip := 0
 	if run.Format == "" {
@@ -59,9 +70,11 @@ func newReader(name string, r io.Reader, run *run) (*reader, error) {
 	}
 	switch {
 	case len(head) == 0: // nothing, or an error
-		if _, err := l.next(); !errors.Is(err, io.EOF) {
+		if _, err := l.next(); !errors.Is(err, io.EOF) && !run.stopped() {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		return f, nil
+	case err != nil && run.stopped(): // before there was a whole line
 		return f, nil
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w; its first line is %.200q", name, err, head[0])
@@ -78,6 +91,7 @@ func newReader(name string, r io.Reader, run *run) (*reader, error) {
 	for _, line := range head[skip:] {
 		if stamp, err := f.parser.Parse(line); err == nil {
 			f.start = min(f.start, stamp.Nanos)
+			f.whole = f.whole && stamp.Whole
 		}
 	}
 	for range skip {
@@ -88,7 +102,7 @@ func newReader(name string, r io.Reader, run *run) (*reader, error) {
 
 // next implements stream. Lines that are not understood, or not selected, are counted and left out.
 func (f *reader) next() (event, bool) {
-	for f.parser != nil && f.err == nil && !f.run.stopped() {
+	for f.parser != nil && f.err == nil {
 		line, err := f.lines.next()
 		switch {
 		case err == nil:
@@ -102,6 +116,8 @@ func (f *reader) next() (event, bool) {
 		case errors.Is(err, errLong):
 			f.Lines++
 			f.bad(line, err)
+		case f.run.stopped():
+			f.err = io.EOF
 		default:
 			f.err = err
 		}
@@ -136,7 +152,7 @@ func (f *reader) event(line []byte) (e event, selected bool, err error) {
 		f.run.report.Unselected++
 		return event{}, false, nil
 	}
-	e = event{at: stamp.Nanos, whole: stamp.Whole, cost: 1}
+	e = event{at: stamp.Nanos, whole: stamp.Whole && f.whole, cost: 1}
 	key := f.parser.Field(f.run.Key)
 	if key == nil {
 		return event{}, false, fmt.Errorf("no field %s for the key", f.run.Key)

@@ -122,23 +122,52 @@ func TestLongLine(t *testing.T) {
 	assert.Equal(t, []string{"a:2: longer than 65536 bytes: xxx", "a:4: not an object of JSON: gar"}, bad)
 	assert.Equal(t, 2, r.Requests)
 	assert.Equal(t, File{Name: "a", Format: "json", Lines: 4, Bad: 2, FirstBad: "line 2: longer than 65536 bytes"}, r.Files[0])
+}
 
-	_, err := Run(t.Context(), Config{}, nil, []Log{{"a", func() (io.ReadCloser, error) { return io.NopCloser(&longLine{1 << 20}), nil }}})
-	assert.EqualError(t, err, "a: line 1: longer than 65536 bytes")
+// A long line before all others is one bad line, too.
+func TestLongFirstLine(t *testing.T) {
+	long := strings.Repeat("x", maxLine+1) + "\n"
+	log := lineAt(1, "x") + lineAt(2, "x")
+	for _, format := range []string{"", "json"} {
+		r := runOne(t, Config{Format: format}, "1/1h", textLog("a", long+"\n"+long+log))
+		assert.Equal(t, File{Name: "a", Format: "json", Lines: 4, Bad: 2, FirstBad: "line 1: longer than 65536 bytes"}, r.Files[0])
+		assert.Equal(t, 1, r.Policies[0].Refused)
+	}
+	r := runOne(t, Config{}, "1/1s", textLog("a", long))
+	assert.Equal(t, File{Name: "a", Lines: 1, Bad: 1, FirstBad: "line 1: longer than 65536 bytes"}, r.Files[0])
 }
 
 // A line without an end, such as that of /dev/zero, does not outlast the context.
 func TestEndlessLine(t *testing.T) {
-	_, err := Run(t.Context(), Config{}, nil, []Log{{"zero", func() (io.ReadCloser, error) { return io.NopCloser(&longLine{math.MaxInt64}), nil }}})
-	assert.EqualError(t, err, "zero: line 1: longer than 65536 bytes")
+	for _, before := range []string{"", lineAt(1, "x")} {
+		ctx, cancel := context.WithCancel(t.Context())
+		endless := &cancelling{longLine{math.MaxInt64}, cancel}
+		r, err := Run(ctx, Config{}, policies(t, "1/1s"), []Log{{"a", func() (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(strings.NewReader(before), endless)), nil
+		}}})
+		require.NoError(t, err)
+		assert.True(t, r.Stopped)
+		assert.Equal(t, strings.Count(before, "\n"), r.Requests)
+	}
+}
 
-	ctx, cancel := context.WithCancel(t.Context())
-	endless := &cancelling{longLine{math.MaxInt64}, cancel}
-	r, err := Run(ctx, Config{}, nil, []Log{{"a", func() (io.ReadCloser, error) {
-		return io.NopCloser(io.MultiReader(strings.NewReader(lineAt(1, "x")), endless)), nil
-	}}})
-	require.NoError(t, err)
-	assert.True(t, r.Stopped)
+// What was read of a pipe counts, although the pipe has no end, and nobody writes to it any more.
+func TestStoppedPipe(t *testing.T) {
+	for _, text := range []string{lineAt(1, "x") + lineAt(2, "x") + lineAt(3, "y"), ""} {
+		ctx, cancel := context.WithCancel(t.Context())
+		out, in := io.Pipe()
+		go func() {
+			for _, s := range []string{text, "{", `"`} { // a write returns when what was before is read
+				_, _ = io.WriteString(in, s)
+			}
+			cancel()
+		}()
+		r, err := Run(ctx, Config{}, policies(t, "1/1h"), []Log{{"a", func() (io.ReadCloser, error) { return out, nil }}})
+		require.NoError(t, err)
+		assert.True(t, r.Stopped)
+		assert.Equal(t, strings.Count(text, "\n"), r.Requests)
+		assert.Empty(t, r.Files[0].Error)
+	}
 }
 
 // cancelling ends a context after a megabyte.

@@ -48,7 +48,7 @@ func (r *run) costField() []string {
 
 // Run asks each of the policies for each request of the logs, in the order of time.
 //
-// If ctx ends, Run returns the report of what it has read until then, with Stopped set. An error is
+// If ctx ends, Run reads no more. It returns the report of what it has read, with Stopped set. An error is
 // of a policy, or of a log. If a log ends with an error in the middle, such as a gzip that was cut
 // off, all before it and all other logs are in the report that Run returns with the error.
 func Run(ctx context.Context, c Config, policies []weir.Policy, logs []Log) (*Report, error) {
@@ -110,8 +110,9 @@ func newRun(ctx context.Context, c Config, logs []Log) (*run, error) {
 			r.close()
 			return nil, err
 		}
-		r.closers = append(r.closers, opened)
-		file, err := newReader(log.Name, opened, r)
+		source := newSource(ctx, opened)
+		r.closers = append(r.closers, source)
+		file, err := newReader(log.Name, source, r)
 		if err != nil {
 			r.close()
 			return nil, err
@@ -132,17 +133,17 @@ func (r *run) close() {
 func (r *run) each(do func(e event, now int64) error) error {
 	m := &merged{}
 	for _, f := range r.files {
-		m.from = append(m.from, head{stream: &ordered{from: f}, event: event{at: f.start}})
-	}
-	var events stream = m
-	if r.Spread {
-		events = &spread{from: m}
+		var events stream = &ordered{from: f}
+		if r.Spread {
+			events = &spread{from: events}
+		}
+		m.from = append(m.from, head{stream: events, event: event{at: f.start}})
 	}
 	rep := &r.report
 	now := int64(0)
 	for {
-		e, ok := events.next()
-		if !ok || r.stopped() {
+		e, ok := m.next()
+		if !ok {
 			return nil
 		}
 		if e.at < now {

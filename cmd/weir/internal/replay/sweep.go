@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/weir-go/weir"
@@ -24,9 +25,9 @@ const candidates = 15
 
 // Sweep finds for each share the smallest limit of a policy, as [Scaled] makes it, that hits fewer
 // clients than this share of all. It is exact for these logs, because each lower limit hits as many
-// clients or more. [weir.Tiers] with costs is an exception: with a larger first tier, a request may
-// take what a later one needs. The limit that Sweep then finds hits fewer than the share, but a lower
-// one may do so, too. Sweep reads the logs several times, often four times.
+// clients or more. [weir.Tiers] is an exception: with a larger first tier, a request may take what a
+// later one needs. The limit that Sweep then finds hits fewer than the share, and at most as many as
+// its Fit says, but a lower one may do so, too. Sweep reads the logs several times, often four times.
 //
 // If ctx ends, Sweep returns its error.
 func Sweep(ctx context.Context, c Config, p weir.Policy, shares []float64, logs []Log) ([]Fit, error) {
@@ -93,7 +94,8 @@ func (s *sweep) between(shares []float64) []int {
 		}
 	}
 	slices.Sort(limits)
-	return slices.Compact(limits)
+	limits = slices.Compact(limits)
+	return limits[:min(len(limits), math.MaxUint8)] // pass counts so far
 }
 
 // pass reads the logs once, and counts the clients that each of the limits hits. A client that a

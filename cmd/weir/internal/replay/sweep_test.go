@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -95,6 +96,36 @@ func TestSweepOfTiersWithCosts(t *testing.T) {
 		require.NoError(t, err)
 		assert.LessOrEqual(t, report.Policies[0].Hit, 1)
 	}
+}
+
+// Also without costs: at 8 a minute, the leaky bucket takes the second request, and then lacks room
+// for one of the last two.
+func TestSweepOfTiers(t *testing.T) {
+	log := textLog("a", lineAt(1000, "x"), lineAt(1008, "x"), lineAt(1010, "x"), lineAt(1012, "x"))
+	p := policies(t, "tiers(leaky-bucket 6/1m, fixed-window 1/10s)")[0]
+	for limit, hit := range map[int]int{4: 1, 5: 0, 6: 0, 7: 0, 8: 1, 9: 0} {
+		scaled, err := Scaled(p, limit)
+		require.NoError(t, err)
+		report, err := Run(t.Context(), Config{}, []weir.Policy{scaled}, []Log{log})
+		require.NoError(t, err)
+		assert.Equal(t, hit, report.Policies[0].Hit, limit)
+	}
+	fits, err := Sweep(t.Context(), Config{}, p, []float64{0.5}, []Log{log})
+	require.NoError(t, err)
+	assert.Equal(t, 9, fits[0].Limit)
+}
+
+// Many shares make many gaps between limits. A pass does not try them all.
+func TestSweepOfManyShares(t *testing.T) {
+	s := &sweep{hits: map[int]int{}, clients: 1000}
+	var shares []float64
+	for i := range 1000 {
+		s.hits[4*i] = 1000 - i
+		shares = append(shares, float64(i)/1000)
+	}
+	limits := s.between(shares)
+	assert.Len(t, limits, 255)
+	assert.True(t, slices.IsSorted(limits))
 }
 
 func TestSweepThatFindsNone(t *testing.T) {

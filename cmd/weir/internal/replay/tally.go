@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -56,7 +57,7 @@ func (t *tally) count(e event, now int64, r weir.Result) {
 	if shut := now - h.since; r.RetryAfter == weir.Never {
 		h.longest = max(h.longest, shut)
 	} else {
-		h.longest = max(h.longest, shut+h.retry)
+		h.longest = max(h.longest, int64(min(uint64(shut)+uint64(h.retry), math.MaxInt64)))
 	}
 }
 
