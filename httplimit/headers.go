@@ -112,7 +112,7 @@ const sfMaxInteger = 999_999_999_999_999
 
 // appendInt appends n, or the nearest number that is allowed in a field.
 func appendInt(b []byte, n int64) []byte {
-	return strconv.AppendInt(b, min(max(n, 0), sfMaxInteger), 10)
+	return strconv.AppendUint(b, uint64(min(max(n, 0), sfMaxInteger)), 10)
 }
 
 // The names of the fields, in the canonical form of http.Header.
@@ -124,39 +124,32 @@ const (
 // setRateLimit writes the fields of RateLimit.
 func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace bool) {
 	a := &all[decisive]
-	var buf [384]byte
-	var policies string
-	limits := buf[:0]
+	v := new(fieldValues)
+	policies, limits := "", v.text[:0]
 	if len(all) > 1 || a.listsParts() {
 		policies, limits = f.list(all, limits)
 	} else {
-		policies = a.about.whole.policy(a.d.Result.Limit)
+		policies = a.about.whole.policy(a.d.Result.Limit).value
 		limits = a.about.whole.appendLimit(limits, &a.d.Result)
 	}
-	values := slots(policies, limits)
+	v.slots[0], v.slots[1] = policies, textOf(limits)
 	if len(h) == 0 { // the usual case: there is no list to add to
-		h[rateLimitPolicyField], h[rateLimitField] = values[0:1:1], values[1:2:2]
+		h[rateLimitPolicyField], h[rateLimitField] = v.slots[0:1:1], v.slots[1:2:2]
 		return
 	}
-	put(h, rateLimitPolicyField, values[0:1:1], replace)
-	put(h, rateLimitField, values[1:2:2], replace)
+	put(h, rateLimitPolicyField, v.slots[0:1:1], replace)
+	put(h, rateLimitField, v.slots[1:2:2], replace)
 }
 
-// slots returns the slots of two values. A short text of the second one stands behind them, in the
-// same allocation: two would take 5 % longer for a request. Nothing writes to that text any more.
-func slots(first string, second []byte) []string {
-	n := len(second)
-	if n == 0 || n > 32 {
-		return []string{first, string(second)}
-	}
-	v := new(struct {
-		slots [2]string
-		text  [32]byte
-	})
-	copy(v.text[:], second)
-	v.slots = [2]string{first, unsafe.String(&v.text[0], n)}
-	return v.slots[:]
+// fieldValues are the values of a limit's fields, and the text of those that a request needs anew.
+// All is in one allocation, unless the text is long: two would take 5 to 10 % longer for a request.
+type fieldValues struct {
+	slots [3]string
+	text  [96]byte
 }
+
+// textOf returns b as a string. Nothing may write to b any more.
+func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // list returns the policies of several limits or components, and appends the members of RateLimit.
 func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
@@ -164,7 +157,7 @@ func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
 	for i := range all {
 		granted = granted && all[i].d.Result.Allowed
 	}
-	var few [8]string
+	var few [8]*policyField
 	list := few[:0]
 	for i := range all {
 		a := &all[i]
@@ -192,19 +185,27 @@ func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
 			}
 		}
 	}
-	if latest := f.latest.Load(); latest != nil && slices.Equal(latest.list, list) {
-		return latest.joined, limits
+	latest := f.latest.Load()
+	if latest == nil || !slices.Equal(latest.list, list) {
+		latest = newPolicyList(list)
+		f.latest.Store(latest)
 	}
-	latest := &policyList{slices.Clone(list), strings.Join(list, ", ")}
-	f.latest.Store(latest)
 	return latest.joined, limits
 }
 
 // A policyList is the latest value of RateLimit-Policy for several limits. Most requests have the
 // same one.
 type policyList struct {
-	list   []string
+	list   []*policyField
 	joined string
+}
+
+func newPolicyList(list []*policyField) *policyList {
+	values := make([]string, len(list))
+	for i, p := range list {
+		values[i] = p.value
+	}
+	return &policyList{slices.Clone(list), strings.Join(values, ", ")}
 }
 
 // comma appends a separator to a list that is not empty.

@@ -89,13 +89,13 @@ func quote(field, s string) (string, error) {
 
 // policy returns the value of RateLimit-Policy. It keeps the latest, because most requests have the
 // same quota.
-func (m *member) policy(quota int) string {
+func (m *member) policy(quota int) *policyField {
 	if latest := m.latest.Load(); latest != nil && latest.quota == quota {
-		return latest.value
+		return latest
 	}
 	p := &policyField{quota, string(appendInt([]byte(m.quoted+";q="), int64(quota))) + m.params}
 	m.latest.Store(p)
-	return p.value
+	return p
 }
 
 // appendLimit appends the member of RateLimit for a result.

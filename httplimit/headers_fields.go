@@ -111,17 +111,16 @@ func unixAfter(d time.Duration) int64 {
 	return seconds(time.Duration(now + min(int64(d), math.MaxInt64-now)))
 }
 
-// set allocates twice: one string that holds all three values, and their slots.
+// set writes the fields. One text holds all three values.
 func (f *threeFields) set(h http.Header, res *weir.Result) {
-	var buf [64]byte
-	b := appendInt(buf[:0], int64(res.Limit))
+	v := new(fieldValues)
+	b := appendInt(v.text[:0], int64(res.Limit))
 	i := len(b)
 	b = appendInt(b, int64(res.Remaining))
 	j := len(b)
-	b = appendInt(b, f.reset64(effectiveWindow(res)))
-	all := string(b)
-	values := []string{all[:i], all[i:j], all[j:]}
-	h[f.limit] = values[0:1:1]
-	h[f.remaining] = values[1:2:2]
-	h[f.reset] = values[2:3:3]
+	all := textOf(appendInt(b, f.reset64(effectiveWindow(res))))
+	v.slots = [3]string{all[:i], all[i:j], all[j:]}
+	h[f.limit] = v.slots[0:1:1]
+	h[f.remaining] = v.slots[1:2:2]
+	h[f.reset] = v.slots[2:3:3]
 }

@@ -20,10 +20,9 @@ func (l *limited) find(r *http.Request, all []asked) []asked {
 			}
 		}
 		key, err := lm.Key(r)
-		switch {
-		case err == nil && key == "":
+		if err == nil && key == "" {
 			err = errEmptyKey
-		case errors.Is(err, ErrSkip):
+		} else if err != nil && errors.Is(err, ErrSkip) {
 			continue
 		}
 		n := len(all)
