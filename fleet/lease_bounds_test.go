@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -81,5 +82,25 @@ func TestLease_LongKeys(t *testing.T) {
 		}
 		assert.Equal(t, int64(100), l.behind.asked.Load())
 		assert.Zero(t, l.lease.Keys())
+	})
+}
+
+// Of All, requests for several events that come one after another find as many as of its bucket alone:
+// between two of them, the lease is not given back.
+func TestLease_PartsOfAllAreKeptBetweenRequests(t *testing.T) {
+	bucket := weir.TokenBucket{Limit: 200, Per: 500 * time.Millisecond}
+	granted := func(p weir.Policy) (n int) {
+		l := weir.Must(weir.New(p, weir.WithStore(fleet.Lease(new(weir.MemStore), fleet.LeaseOptions{}))))
+		r := rand.New(rand.NewPCG(1, 1))
+		for begin := time.Now(); time.Since(begin) < 10*time.Second; {
+			time.Sleep(time.Duration(r.ExpFloat64() * float64(25*time.Millisecond)))
+			if events := 1 + r.IntN(20); kit.Take(t, l, "k", events).Allowed {
+				n += events
+			}
+		}
+		return n
+	}
+	synctest.Test(t, func(t *testing.T) {
+		assert.InEpsilon(t, granted(bucket), granted(weir.All(bucket, weir.FixedWindow{Limit: 10_000, Per: time.Hour})), 0.01)
 	})
 }

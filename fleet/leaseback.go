@@ -163,9 +163,15 @@ type watched struct {
 	looks    int64 // when to look next, in real time
 }
 
-// idle is for how long no event of a lease is used until the lease is given back. It requires that
-// k.mu is held.
-func (k *leasedKey) idle() time.Duration { return time.Duration(float64(k.time) * k.longer() / 2) }
+// idle is for how long no event of a lease is used until the lease is given back. What is given back
+// of a bucket is lost: a lease of one is kept for longer. It requires that k.mu is held.
+func (k *leasedKey) idle() time.Duration {
+	leases := 0.5
+	if k.drains {
+		leases = 2
+	}
+	return time.Duration(leases * float64(k.time) * k.longer())
+}
 
 // add watches the lease l of a key. It requires that k.mu is held.
 func (w *leaseWatch) add(s *LeaseStore, k *leasedKey, l *lease) {
