@@ -59,14 +59,14 @@ done
 
 # The modules' own dependencies are in the cache already: as a proxy it serves as well.
 export GOPROXY="file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
-export GOMODCACHE=$work/cache GOWORK=off GONOSUMDB=$root GOFLAGS=-mod=mod
+export GOMODCACHE=$work/cache GOWORK=off GONOSUMDB=$root GOFLAGS="${GOFLAGS-} -mod=mod"
 for tag in $(git tag); do
 	module=$root/${tag%"$version"}
 	module=${module%/}
 	mkdir -p "$work/user/$tag"
 	cd "$work/user/$tag"
 	if [ "$module" = "$root/cmd/weir" ]; then # a program
-		GOFLAGS='' GOBIN=$work/bin go install "$module@$version"
+		GOFLAGS=${GOFLAGS/-mod=mod/} GOBIN=$work/bin go install "$module@$version"
 		"$work/bin/weir" explain 100/1m
 		printf '== %s %s can be installed and run\n' "$module" "$version"
 		continue

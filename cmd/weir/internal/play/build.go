@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -23,7 +24,7 @@ var programs = map[string]string{"weir.wasm": "wasm", "log.wasm": "wasm/log"}
 // starts them. They stay in the user's cache. The go command builds them anew only if the source,
 // its dependencies or the release of Go have changed.
 func build(ctx context.Context, files map[string][]byte) error {
-	source, err := sourceDir()
+	source, err := sourceDir(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,9 +78,18 @@ func buildOne(ctx context.Context, folder, file string) ([]byte, error) {
 }
 
 // sourceDir is the folder around the programs' folders, in the clone that this program was built
-// in.
-func sourceDir() (string, error) {
+// in. With -trimpath a program does not know where that was: it is then the clone that it runs in.
+func sourceDir(ctx context.Context) (string, error) {
 	_, file, _, _ := runtime.Caller(0)
+	if !filepath.IsAbs(file) {
+		dir, err := goCommand(ctx, ".", "list", "-f", "{{.Dir}}", path.Dir(file))
+		if exit := new(exec.ExitError); errors.As(err, &exit) {
+			return "", errNoSource
+		} else if err != nil {
+			return "", err
+		}
+		file = filepath.Join(strings.TrimSpace(string(dir)), filepath.Base(file))
+	}
 	internal := filepath.Dir(filepath.Dir(file))
 	if _, err := os.Stat(filepath.Join(internal, "..", "..", "..", "go.work")); err != nil {
 		return "", errNoSource // a copy in the module cache lacks what is around it
