@@ -35,7 +35,8 @@ import (
 )
 
 // A Register holds values by key, and replaces a value if it is still the one that was read. You
-// write it for your database. It must be safe for concurrent use.
+// write it for your database, and check it with package registertest. It must be safe for
+// concurrent use.
 //
 // The rules:
 //

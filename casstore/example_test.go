@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/casstore/registertest"
 )
 
 // A Table is a Register: rows by key, each with a revision. A database would do in Swap:
@@ -52,8 +54,14 @@ func (t *Table) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-// A Register of three methods is enough for a Store that runs any policy. Check it with package
+// A Register is checked by one line, with the real server. Then check the Store with package
 // storetest.
+func TestTable(t *testing.T) {
+	table := &Table{rows: map[string]row{}}
+	registertest.Run(t, func(*testing.T) casstore.Register { return table })
+}
+
+// A Register of three methods is enough for a Store that runs any policy.
 func Example() {
 	store := casstore.New(&Table{rows: map[string]row{}}, casstore.Options{})
 	logins := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: time.Minute}, weir.WithStore(store), weir.WithName("logins")))

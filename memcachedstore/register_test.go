@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/casstore/registertest"
 	"github.com/weir-go/weir/internal/suite/runs"
-	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/memcachedstore"
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
 )
@@ -31,55 +30,11 @@ weir: memcachedstore.Options.Timeout is -1ns, must be at least 0`
 	}
 }
 
-// A Swap replaces a value if, and only if, the key has been neither swapped nor deleted since the
-// old Entry was read.
-func TestRegisterByModel(t *testing.T) {
+func TestRegister(t *testing.T) {
 	t.Parallel()
-	r := memcachedstore.Register(newStore(t, newClient(t, memcachedtest.Shared(t).Addr())))
-	type entry struct {
-		casstore.Entry
-		change int // of the key when it was read
-	}
-	var changes [2]int
-	var values [2][]byte
-	var known [2][]entry
-	swapped, lost := 0, 0
-	rnd := rand.New(rand.NewPCG(1, 2))
-	name := newName()
-	for range runs.Long(5000, 500) {
-		i := rnd.IntN(2)
-		key := casstore.Key(name, fmt.Sprint("key ", i))
-		switch n := rnd.IntN(10); {
-		case n == 0:
-			require.NoError(t, r.Delete(t.Context(), key))
-			if values[i] != nil {
-				values[i] = nil
-				changes[i]++
-			}
-		case n < 5 || len(known[i]) == 0:
-			e, err := r.Get(t.Context(), key)
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(values[i], e.Value))
-			require.Equal(t, values[i] == nil, e.Version == nil)
-			known[i] = append(known[i], entry{e, changes[i]})
-		default:
-			old := known[i][max(len(known[i])-1-rnd.IntN(3), 0)]
-			value := make([]byte, 1+rnd.IntN(100))
-			_, ok, err := r.Swap(t.Context(), key, old.Entry, value, time.Hour)
-			require.NoError(t, err)
-			// A key without an item is the same, however often it had one meanwhile.
-			require.Equal(t, old.change == changes[i] || old.Version == nil && values[i] == nil, ok)
-			if ok {
-				swapped++
-				values[i] = value
-				changes[i]++
-			} else {
-				lost++
-			}
-		}
-	}
-	assert.Greater(t, swapped, 20)
-	assert.Greater(t, lost, 20)
+	registertest.Run(t, func(t *testing.T) casstore.Register {
+		return memcachedstore.Register(newStore(t, newClient(t, memcachedtest.Shared(t).Addr())))
+	})
 }
 
 func TestExpiration(t *testing.T) {
@@ -131,28 +86,6 @@ func TestExpiration_OnServer(t *testing.T) {
 		assert.GreaterOrEqual(t, left, c.keep-passed, "%v", c.keep)
 		assert.LessOrEqual(t, left, c.most, "%v", c.keep)
 		require.NoError(t, r.Delete(t.Context(), "k"))
-	}
-}
-
-// Any key does, however long it is and whatever bytes it has.
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	s := newStore(t, newClient(t, memcachedtest.Shared(t).Addr()))
-	l := newLimiter(t, s, weir.FixedWindow{Limit: 1, Per: traffic.Year, FromFirst: true}, newName()+strings.Repeat("\r\n", 100))
-	keys := []string{"", " ", "a b", "k\r\nflush_all\r\n", strings.Repeat("k", 250), strings.Repeat("k", 251)}
-	for i := range 256 {
-		keys = append(keys, string([]byte{'b', byte(i)}))
-	}
-	for range 2 {
-		for _, key := range keys {
-			r, err := l.Take(t.Context(), key, 1)
-			require.NoError(t, err, "%q", key)
-			require.True(t, r.Allowed, "%q", key)
-		}
-		for _, key := range keys {
-			require.False(t, l.Allow(key), "%q", key)
-			require.NoError(t, l.Reset(t.Context(), key))
-		}
 	}
 }
 

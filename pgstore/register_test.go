@@ -14,63 +14,23 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/casstore/registertest"
 	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/pgstore"
 	"github.com/weir-go/weir/pgstore/internal/test/pgtest"
 )
 
-// A Swap replaces a value if, and only if, the key has been neither swapped nor deleted since the
-// old Entry was read. It tells what the key holds otherwise.
-func TestRegisterByModel(t *testing.T) {
+func TestRegister(t *testing.T) {
 	t.Parallel()
-	s, _, _ := newShared(t)
-	r := pgstore.Register(s)
-	type entry struct {
-		casstore.Entry
-		change int // of the key when it was read
-	}
-	var changes [2]int
-	var values [2][]byte
-	var known [2][]entry
-	swapped, lost := 0, 0
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for range runs.Long(5000, 500) {
-		i := rnd.IntN(2)
-		key := fmt.Sprint("key ", i)
-		switch n := rnd.IntN(10); {
-		case n == 0:
-			require.NoError(t, r.Delete(t.Context(), key))
-			if values[i] != nil {
-				values[i] = nil
-				changes[i]++
-			}
-		case n < 5 || len(known[i]) == 0:
-			e, err := r.Get(t.Context(), key)
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(values[i], e.Value))
-			require.False(t, e.Now.IsZero())
-			known[i] = append(known[i], entry{e, changes[i]})
-		default:
-			old := known[i][max(len(known[i])-1-rnd.IntN(3), 0)]
-			value := make([]byte, 1+rnd.IntN(100))
-			now, ok, err := r.Swap(t.Context(), key, old.Entry, value, time.Hour)
-			require.NoError(t, err)
-			// A key without a row is the same, however often it had one meanwhile.
-			require.Equal(t, old.change == changes[i] || old.Version == nil && values[i] == nil, ok)
-			if ok {
-				swapped++
-				values[i] = value
-				changes[i]++
-				continue
-			}
-			lost++
-			require.True(t, bytes.Equal(values[i], now.Value), "it tells what the key holds")
-			known[i] = append(known[i], entry{now, changes[i]})
-		}
-	}
-	assert.Greater(t, swapped, 20)
-	assert.Greater(t, lost, 20)
+	_, pool, o := newShared(t)
+	server := pgtest.Shared(t)
+	another := newPool(t, server.URL(server.Addr()))
+	n := 0
+	registertest.Run(t, func(t *testing.T) casstore.Register {
+		n++
+		return pgstore.Register(newStore(t, []pgstore.DB{pool, another}[n%2], o))
+	})
 }
 
 // A row is kept for as long as Swap was told, and at most a minute longer.

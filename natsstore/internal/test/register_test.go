@@ -3,7 +3,6 @@ package test
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -15,68 +14,18 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
-	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/casstore/registertest"
 	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/natsstore/internal/bucket"
 )
 
-func newRegister(tb testing.TB) (*bucket.Register, jetstream.KeyValue) {
-	tb.Helper()
-	_, js, name := newShared(tb)
-	kv, err := js.KeyValue(tb.Context(), name)
-	require.NoError(tb, err)
-	return bucket.New(js, name), kv
-}
-
-// A Swap replaces a value if, and only if, the key has been neither swapped nor deleted since the
-// old Entry was read. It tells what the key holds after it succeeded.
-func TestRegisterByModel(t *testing.T) {
+func TestRegister(t *testing.T) {
 	t.Parallel()
-	r, _ := newRegister(t)
-	type entry struct {
-		casstore.Entry
-		change int // of the key when it was read
-	}
-	var changes [2]int
-	var values [2][]byte
-	var known [2][]entry
-	swapped, lost := 0, 0
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for range runs.Long(5000, 500) {
-		i := rnd.IntN(2)
-		key := fmt.Sprint("key", i)
-		switch n := rnd.IntN(10); {
-		case n == 0:
-			require.NoError(t, r.Delete(t.Context(), key))
-			values[i] = nil
-			changes[i]++
-		case n < 5 || len(known[i]) == 0:
-			e, err := r.Get(t.Context(), key)
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(values[i], e.Value))
-			require.True(t, e.Now.IsZero())
-			require.NotNil(t, e.Version)
-			known[i] = append(known[i], entry{e, changes[i]})
-		default:
-			old := known[i][max(len(known[i])-1-rnd.IntN(3), 0)]
-			value := make([]byte, 1+rnd.IntN(100))
-			now, ok, err := r.Swap(t.Context(), key, old.Entry, value, time.Hour)
-			require.NoError(t, err)
-			require.Equal(t, old.change == changes[i], ok)
-			if !ok {
-				require.Equal(t, casstore.Entry{}, now, "it does not tell")
-				lost++
-				continue
-			}
-			swapped++
-			values[i] = value
-			changes[i]++
-			require.Equal(t, value, now.Value, "it tells")
-			known[i] = append(known[i], entry{now, changes[i]})
-		}
-	}
-	assert.Greater(t, swapped, 20)
-	assert.Greater(t, lost, 20)
+	server := sharedServer(t)
+	_, _, name := newShared(t)
+	registertest.Run(t, func(t *testing.T) casstore.Register {
+		return bucket.New(connect(t, addr(server)), name)
+	})
 }
 
 // The server is told to keep a value for as long as Swap was, in whole seconds and never less, and a
