@@ -59,6 +59,6 @@ linked=$(GOWORK=off go list -deps -f '{{with .Module}}{{.Path}}{{end}}' $package
 [ "$linked" = "$(go list -f '{{.Module.Path}}' .)" ] || fail "non-test code links other modules:"$'\n'"$linked"
 
 step "no package for users links what is for tests"
-packages=$(go list work | grep -Ev '/(benchmarks|examples|storetest|internal/(lincheck|suite|test))(/|$)')
+packages=$(go list work | grep -Ev '/(benchmarks|examples|storetest|registertest|internal/(lincheck|suite|test))(/|$)')
 linked=$(go list -deps $packages | grep -E '^testing(/|$)|/internal/test/' || true)
 [ -z "$linked" ] || fail "non-test code links:"$'\n'"$linked"
