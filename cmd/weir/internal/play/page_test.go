@@ -3,6 +3,7 @@ package play
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,13 @@ func TestPage(t *testing.T) {
 		{"playing", testPlaying},
 		{"copies", testCopies},
 		{"log", testLog},
+		{"skip link", testSkipLink},
+		{"focus stays", testFocusStays},
+		{"many edits", testManyEdits},
+		{"last one counts", testLastOneCounts},
+		{"half a character", testHalfCharacter},
+		{"clock is silent", testClockIsSilent},
+		{"last log", testLastLog},
 		{"small screen", testSmallScreen},
 		{"reduced motion", testReducedMotion},
 		{"static files", testStaticFiles},
@@ -128,9 +136,8 @@ func testSharedLink(t *testing.T, b *browser) {
 	require.NoError(t, err)
 	b.follow(query)
 	b.showsAt(s.Span)
-	var hash string
-	b.js(&hash, `location.hash`)
-	assert.Equal(t, "#"+s.Query(), hash)
+	hash := "#" + s.Query()
+	b.until(`location.hash === %s`, quoted(hash))
 	assert.Equal(t, simulated(t, query, s.Span), b.shown())
 	state := `[...document.querySelectorAll("#main :is(input, select)")].map((e) => e.value)`
 	var first, second []string
@@ -142,6 +149,8 @@ func testSharedLink(t *testing.T, b *browser) {
 	assert.Contains(t, first, "sliding-window 5/1s")
 	assert.Contains(t, first, "2.5s")
 
+	b.visit(strings.Repeat("p=nonsense&", 10_000))
+	b.until(`document.getElementById("fault").textContent.includes("the number of policies is 10000, must be 1 to 6")`)
 	b.visit("p=nonsense")
 	b.until(`document.getElementById("fault").textContent.includes("cannot be shown")`)
 	b.showsAt(15 * time.Second)

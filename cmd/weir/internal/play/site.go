@@ -108,5 +108,5 @@ func allowedHost(got, listens string) bool {
 	if err != nil {
 		name = strings.Trim(got, "[]")
 	}
-	return name != "" && (name == "localhost" || name == listens || net.ParseIP(name) != nil)
+	return name != "" && (strings.EqualFold(name, "localhost") || strings.EqualFold(name, listens) || net.ParseIP(name) != nil)
 }

@@ -86,7 +86,7 @@ func newLane(s *Scenario, l Lane, arrivals []int64) (*lane, error) {
 }
 
 // advance simulates all that happens until an instant. What happens at one instant happens in this
-// order: clients that have asked before, a change of policy, new clients, a look.
+// order: a change of policy, clients that have asked before, new clients, a look.
 func (l *lane) advance(to int64) error {
 	for len(l.records) < maxRecords {
 		change, again, arrival := int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64)
@@ -107,10 +107,10 @@ func (l *lane) advance(to int64) error {
 		l.clock.now = now
 		var err error
 		switch now {
-		case again:
-			err = l.resume(heap.Pop(&l.coming).(*client))
 		case change:
 			err = l.change()
+		case again:
+			err = l.resume(heap.Pop(&l.coming).(*client))
 		case arrival:
 			err = l.arrive()
 		default:

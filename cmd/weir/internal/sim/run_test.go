@@ -78,6 +78,29 @@ func TestClientsComeBack(t *testing.T) {
 	assert.Equal(t, 2+2*(198+1), f.Denied, "those who obey know that it is too late")
 }
 
+// An answer at the instant of a change is of the policy that is told then, also to a client that
+// comes back at that instant.
+func TestChangeComesFirst(t *testing.T) {
+	for _, clients := range []string{"hammer", "obey", "wait", "once"} {
+		r := ran(t, "p=fixed-window+4/1s~8s~fixed-window+2/1s&r=0&b=7s:30,8s:5&t=20s&c="+clients)
+		at := 0
+		for _, rec := range answers(r, 0) {
+			if rec.Kind == Waits {
+				continue
+			}
+			limit := 4
+			if rec.At >= 8*time.Second {
+				limit = 2
+			}
+			require.Equal(t, limit, rec.Result.Limit, "%s: %+v", clients, rec)
+			if rec.At == 8*time.Second {
+				at++
+			}
+		}
+		assert.Positive(t, at, clients)
+	}
+}
+
 func TestFullLane(t *testing.T) {
 	r := ran(t, "p=sliding-log+1/24h&r=0&b=0s:2000&t=10s&c=hammer")
 	assert.True(t, r.Full(0))

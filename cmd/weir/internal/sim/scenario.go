@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -135,7 +136,7 @@ func (s *Scenario) arrivals() []int64 {
 	}
 	slices.Sort(all)
 	outages := slices.Clone(s.Outages)
-	slices.SortFunc(outages, func(a, b Outage) int { return int(a.From - b.From) })
+	slices.SortFunc(outages, func(a, b Outage) int { return cmp.Compare(a.From, b.From) })
 	for _, o := range outages {
 		for i, at := range all {
 			if int64(o.From) <= at && at < int64(o.To) {

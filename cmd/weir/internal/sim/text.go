@@ -59,7 +59,7 @@ func TextErrors(err error) (faults []*TextError) {
 //	c=obey              the Clients: once, obey, hammer, mixed or wait
 //	m=1s                Measure
 //
-// An error of a policy is a [*TextError].
+// An error of a policy is a [*TextError]. Of a query with very many faults, only some are told.
 func Parse(query string) (Scenario, error) {
 	s := Default()
 	fields, err := parseQuery(query)
@@ -68,19 +68,21 @@ func Parse(query string) (Scenario, error) {
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		values := fields[name]
 		read, ok := readers[name]
-		if !ok {
+		switch values := fields[name]; {
+		case !ok:
 			errs = append(errs, fmt.Errorf("the link has %q, must be one of p, t, r, x, b, o, c and m", name))
-			continue
-		}
-		if len(values) > 1 && name != "p" {
+		case name == "p" && len(values) > maxLanes:
+			errs = append(errs, fmt.Errorf("the number of policies is %d, must be 1 to %d", len(values), maxLanes))
+		case name != "p" && len(values) > 1:
 			errs = append(errs, fmt.Errorf("the link has %s more than once", name))
-		}
-		for i, v := range values {
-			if err := read(&s, v); err != nil {
-				var fault *TextError
-				if errors.As(err, &fault) {
+		default:
+			for i, v := range values {
+				err := read(&s, v)
+				if err == nil {
+					continue
+				}
+				if fault := new(TextError); errors.As(err, &fault) {
 					fault.Lane = i
 				}
 				errs = append(errs, err)
@@ -90,8 +92,11 @@ func Parse(query string) (Scenario, error) {
 	if errs == nil {
 		errs = append(errs, s.check())
 	}
-	return s, errors.Join(errs...)
+	return s, errors.Join(errs[:min(len(errs), maxErrors)]...)
 }
+
+// maxErrors is how many faults of a query are told.
+const maxErrors = 20
 
 var readers = map[string]func(s *Scenario, value string) error{
 	"p": readLane,

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,34 +56,46 @@ func TestQuery(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for query, want := range map[string]string{
-		"":                          "the number of policies is 0, must be 1 to 6",
-		"p=1/s&q=1":                 `the link has "q", must be one of p, t, r, x, b, o, c and m`,
-		"p=1/s&t=1s&t=2s":           "the link has t more than once",
-		"p=%zz":                     `the link has "%zz", must have two hexadecimal digits after %`,
-		"p=1/s%2":                   `the link has "%2", must have two hexadecimal digits after %`,
-		"p=1/s&t=soon":              `"soon" is no duration, must be one such as 90s or 1h30m`,
-		"p=1/s&t=9000h":             "the span is 9000h0m0s, must be 1ms to 8784h0m0s",
-		"p=1/s&m=0s":                "the measured span is 0s, must be 1ns to 8784h0m0s",
-		"p=1/s&r=-1":                `"-1" is no rate, must be requests a second, at most 1000000`,
-		"p=1/s&r=NaN":               `"NaN" is no rate, must be requests a second, at most 1000000`,
-		"p=1/s&r=1x0":               `"1x0" repeats a rate, must do so 1 to 120 times`,
-		"p=1/s&r=1x100,2x21":        "the number of rates is 121, must be 1 to 120",
-		"p=1/s&r=1000000":           "the number of requests is 50001, must be 0 to 50000",
-		"p=1/s&r=0&b=1s:50001":      "a burst is 50001, must be 1 to 50000",
-		"p=1/s&b=1s":                `"1s" is no burst, must be an instant and a number, such as 8s:20`,
-		"p=1/s&b=21s:1":             "the instant of a burst is 21s, must be 0 to 20s",
-		"p=1/s&o=5s":                `"5s" is no outage, must be two instants, such as 4s-5s`,
-		"p=1/s&o=5s-4s":             "the end of an outage is 4s, must be 5s to 20s",
-		"p=1/s&o=-5s-4s":            `"-5s-4s" is no outage, must be two instants, such as 4s-5s`,
-		"p=1/s&c=never":             `c is "never", must be one of once, obey, hammer, mixed, wait`,
-		"p=1/s&x=even":              `x is "even", must be poisson`,
-		"p=1/s~30s~2/s":             "the instant of a change is 30s, must be 0 to 20s",
-		"p=1/s~x~2/s":               `"x" is no duration, must be one such as 90s or 1h30m`,
-		strings.Repeat("p=1/s&", 7): "the number of policies is 7, must be 1 to 6",
+		"":                                      "the number of policies is 0, must be 1 to 6",
+		"p=1/s&q=1":                             `the link has "q", must be one of p, t, r, x, b, o, c and m`,
+		"p=1/s&t=1s&t=2s":                       "the link has t more than once",
+		"p=%zz":                                 `the link has "%zz", must have two hexadecimal digits after %`,
+		"p=1/s%2":                               `the link has "%2", must have two hexadecimal digits after %`,
+		"p=1/s&t=soon":                          `"soon" is no duration, must be one such as 90s or 1h30m`,
+		"p=1/s&t=9000h":                         "the span is 9000h0m0s, must be 1ms to 8784h0m0s",
+		"p=1/s&m=0s":                            "the measured span is 0s, must be 1ns to 8784h0m0s",
+		"p=1/s&r=-1":                            `"-1" is no rate, must be requests a second, at most 1000000`,
+		"p=1/s&r=NaN":                           `"NaN" is no rate, must be requests a second, at most 1000000`,
+		"p=1/s&r=1x0":                           `"1x0" repeats a rate, must do so 1 to 120 times`,
+		"p=1/s&r=1x100,2x21":                    "the number of rates is 121, must be 1 to 120",
+		"p=1/s&r=1000000":                       "the number of requests is 50001, must be 0 to 50000",
+		"p=1/s&r=0&b=1s:50001":                  "a burst is 50001, must be 1 to 50000",
+		"p=1/s&b=1s":                            `"1s" is no burst, must be an instant and a number, such as 8s:20`,
+		"p=1/s&b=21s:1":                         "the instant of a burst is 21s, must be 0 to 20s",
+		"p=1/s&o=5s":                            `"5s" is no outage, must be two instants, such as 4s-5s`,
+		"p=1/s&o=5s-4s":                         "the end of an outage is 4s, must be 5s to 20s",
+		"p=1/s&o=-5s-4s":                        `"-5s-4s" is no outage, must be two instants, such as 4s-5s`,
+		"p=1/s&c=never":                         `c is "never", must be one of once, obey, hammer, mixed, wait`,
+		"p=1/s&x=even":                          `x is "even", must be poisson`,
+		"p=1/s~30s~2/s":                         "the instant of a change is 30s, must be 0 to 20s",
+		"p=1/s~x~2/s":                           `"x" is no duration, must be one such as 90s or 1h30m`,
+		strings.Repeat("p=1/s&", 7):             "the number of policies is 7, must be 1 to 6",
+		strings.Repeat("p=x&", 9999):            "the number of policies is 9999, must be 1 to 6",
+		"p=1/s&" + strings.Repeat("t=x&", 9999): "the link has t more than once",
 	} {
 		_, err := Parse(query)
 		assert.EqualError(t, err, want, query)
 	}
+}
+
+// Of very many faults, only some are told.
+func TestParseErrorsAreFew(t *testing.T) {
+	var query strings.Builder
+	for i := range 9999 {
+		fmt.Fprintf(&query, "p%d=1&", i)
+	}
+	_, err := Parse(query.String())
+	assert.Less(t, len(err.Error()), 2000)
 }
 
 // A fault of a policy has its lane, and its byte in the text of that policy.

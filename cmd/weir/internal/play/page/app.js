@@ -17,7 +17,9 @@ export class App {
     this.span = 1;
     this.playing = false;
     this.lanes = [];
-    this.dirty = false; // the scenario has changed since it was loaded
+    this.turn = null; // the last of what was opened and edited
+    this.linking = null; // the timer that writes the link
+    this.linked = -Infinity; // when that was
     this.traffic = new TrafficView(this);
     this.log = new LogView(this);
     this.buttons();
@@ -27,7 +29,8 @@ export class App {
       this.draw();
     });
     new ResizeObserver(() => this.draw()).observe($("stage"));
-    addEventListener("hashchange", () => { if (location.hash.slice(1) !== this.query) this.open(location.hash.slice(1), false); });
+    addEventListener("hashchange", (e) => this.open(new URL(e.newURL).hash.slice(1), false));
+    addEventListener("pagehide", () => this.writeLink());
   }
 
   buttons() {
@@ -52,19 +55,22 @@ export class App {
     $("clients").onchange = () => this.edit((s) => (s.clients = $("clients").value));
     $("span").oninput = () => this.edit((s) => (s.span = $("span").value));
     $("measure").oninput = () => this.edit((s) => (s.measure = $("measure").value));
-    $("link").onclick = (e) => this.copy(location.href, e.target);
-    $("closeDetail").onclick = () => $("detail").classList.remove("open");
+    $("link").onclick = (e) => {
+      this.writeLink();
+      this.copy(location.href, e.target);
+    };
+    $("closeDetail").onclick = () => this.closeDetail();
   }
 
   keys() {
     addEventListener("keydown", (e) => {
+      if (e.key === "Escape") this.closeDetail();
       if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, button, a")) return;
       if (e.key === " ") this.play(!this.playing);
       else if (e.key === ".") this.step();
       else if (e.key === "b") this.burst();
       else if (e.key === "Home") this.show(0);
       else if (e.key === "End") this.show(this.span);
-      else if (e.key === "Escape") $("detail").classList.remove("open");
       else return;
       e.preventDefault();
     });
@@ -72,7 +78,8 @@ export class App {
 
   /** Opens a scenario, and plays it from the start, or shows it as a whole. */
   async open(query, play) {
-    const model = await this.weir.load(query);
+    const turn = (this.turn = {}), model = await this.weir.load(query);
+    if (turn !== this.turn) return; // something else was opened or edited meanwhile
     if (model.error) {
       $("fault").textContent = "This link cannot be shown: " + model.error;
       if (!this.state) await this.open(this.weir.experiments[0].query, false);
@@ -81,24 +88,23 @@ export class App {
     }
     this.state = fromModel(model);
     $("lesson").textContent = "";
-    await this.accept(model);
+    this.accept(model);
     await this.show(play ? 0 : this.span);
-    this.play(play);
+    if (turn === this.turn) this.play(play);
   }
 
   /** Changes the state, and simulates it anew. Several changes in a row are simulated once. */
   edit(change) {
     change(this.state);
-    if (this.dirty) return;
-    this.dirty = true;
+    const turn = (this.turn = {});
     requestAnimationFrame(async () => {
-      this.dirty = false;
+      if (turn !== this.turn) return;
       const model = await this.weir.load(toQuery(this.state));
-      if (this.dirty) return;
+      if (turn !== this.turn) return;
       if (!model.error) {
-        const share = this.head >= this.span ? 1 : 0;
-        await this.accept(model);
-        await this.show(share ? this.span : Math.min(this.head, this.span));
+        const atEnd = this.head >= this.span;
+        this.accept(model);
+        await this.show(atEnd ? this.span : Math.min(this.head, this.span));
         return;
       }
       for (const lane of this.lanes) lane.showFaults(model.faults);
@@ -107,16 +113,18 @@ export class App {
   }
 
   /** Shows a scenario that the library has loaded. */
-  async accept(model) {
+  accept(model) {
     this.model = model;
     this.span = model.span;
     this.query = model.query;
-    history.replaceState(null, "", "#" + model.query);
+    this.linking ??= setTimeout(() => this.writeLink(), Math.max(this.linked + 500 - performance.now(), 0)); // browsers allow two changes a second
     $("fault").textContent = "";
     const { lanes } = this.state;
     if (this.lanes.length !== lanes.length) {
+      const focused = this.lanes.findIndex((l) => l.node.contains(document.activeElement));
       this.lanes = lanes.map((_, i) => new LaneView(this, i));
       $("lanes").replaceChildren(...this.lanes.map((l) => l.node));
+      if (focused >= 0) this.lanes[Math.min(focused, lanes.length - 1)].node.focus();
     }
     this.lanes.forEach((l, i) => {
       l.show(lanes[i], model.lanes[i], model.span, model.clients === "wait");
@@ -140,14 +148,24 @@ export class App {
     if (experiment) $("lesson").textContent = experiment.text;
   }
 
+  /** Puts the scenario into the address of the page. */
+  writeLink() {
+    clearTimeout(this.linking);
+    this.linking = null;
+    this.linked = performance.now();
+    if (this.query) history.replaceState(null, "", "#" + this.query);
+  }
+
   /** The bursts and outages, each with a button that removes it. */
   chips() {
     const chip = (text, list, i) =>
       element("button", { type: "button", textContent: text + " ×", ariaLabel: "Remove " + text, onclick: () => this.edit((s) => s[list].splice(i, 1)) });
+    const focused = [...$("chips").children].indexOf(document.activeElement);
     $("chips").replaceChildren(
       ...this.state.bursts.map((b, i) => chip(`+${b.n} at ${seconds(b.at)}`, "bursts", i)),
       ...this.state.outages.map((o, i) => chip(`outage ${seconds(o.from)} to ${seconds(o.to)}`, "outages", i)),
     );
+    if (focused >= 0) ($("chips").children[focused] ?? $("chips").lastChild ?? $("outage")).focus();
   }
 
   /** Simulates until an instant. @returns the figures of each lane, or null if another scenario came */
@@ -251,6 +269,13 @@ export class App {
     $("headers").hidden = !d.headers;
     $("detail").classList.add("open");
     view.announce(d.what);
+    this.described = view;
+  }
+
+  closeDetail() {
+    const focused = $("detail").contains(document.activeElement);
+    $("detail").classList.remove("open");
+    if (focused && !document.activeElement.checkVisibility()) this.described?.canvas.focus();
   }
 
   /** Clears the answer that was described: it is of another scenario. */
@@ -271,6 +296,11 @@ export class App {
 
 /** Rounds an instant, so that links stay short. */
 const round = (t, span) => Math.round(t / (span / 1000)) * (span / 1000);
+
+document.querySelector(".skip").onclick = (e) => {
+  e.preventDefault(); // the address holds the scenario
+  $("lanes").focus();
+};
 
 document.addEventListener("weir", async () => {
   const app = new App(globalThis.weirPlay);

@@ -49,7 +49,7 @@ export class LaneView {
     this.words = element("p", { className: "words", id: id + "Words" });
     this.canvas = element("canvas", { tabIndex: 0, role: "slider", ariaLabel: `Answers of policy ${n}. Left and right choose one.` });
     this.figures = element("dl", { className: "figures" });
-    this.node = element("article", { className: "lane", ariaLabel: `Policy ${n}` },
+    this.node = element("article", { className: "lane", tabIndex: -1, ariaLabel: `Policy ${n}` },
       element("div", { className: "row" }, this.text,
         element("span", { className: "tools" }, this.changeButton, element("span", { className: "label", textContent: "Copy" }),
           copy("go", "Go"), copy("text", "Text"), copy("json", "JSON"), this.remove)),
@@ -97,8 +97,11 @@ export class LaneView {
     put(this.text, lane.text);
     put(this.then, lane.then ?? "");
     put(this.at, lane.at);
+    const focused = document.activeElement;
     this.thenRow.hidden = lane.then === null;
     this.changeButton.hidden = lane.then !== null;
+    if (focused === this.changeButton && this.changeButton.hidden) this.at.focus();
+    if (this.thenRow.contains(focused) && this.thenRow.hidden) this.changeButton.focus();
     this.words.textContent = model ? model.words.concat(model.then ? ["Then: " + model.then.words.join("\n")] : []).join("\n") : "";
     this.records = new Records();
     this.plot.reset(this.records, span, line);

@@ -21,21 +21,23 @@ export class LogView {
 
   /** @param {File} file */
   async run(file) {
+    const turn = (this.turn = {});
+    this.worker?.terminate(); // it may be at work on another log
     this.say("Reading " + file.name + " …");
     $("logTable").hidden = true;
     if (file.size > LARGEST) return this.say("The log is too large for a browser: over 512 MB. Use weir replay.");
     try {
       const log = new Uint8Array(await file.arrayBuffer());
+      if (turn !== this.turn) return; // a later log takes its place
       const policies = this.app.state.lanes.map((l) => l.text);
       this.show(JSON.parse(await this.ask({ name: file.name, log, policies })));
     } catch (error) {
-      this.say(error.message);
+      if (turn === this.turn) this.say(error.message);
     }
   }
 
   /** Asks the worker, which is started for the first log. @returns {Promise<string>} the report */
   ask(message) {
-    this.worker?.terminate(); // it may be at work on another log
     const worker = (this.worker = new Worker("worker.js"));
     return new Promise((ok, fail) => {
       worker.onmessage = ({ data }) => {
@@ -50,10 +52,10 @@ export class LogView {
   say(text) { $("logSays").textContent = text; }
 
   show(report) {
-    const [file] = report.files, count = (n) => n.toLocaleString("en");
+    const [file] = report.files, count = (n) => n.toLocaleString("en"), many = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
     const bad = file.bad ? `, ${count(file.bad)} of them not understood, the first is ${file.first_bad}` : "";
-    if (!report.requests) return this.say(`${file.name}: no request was found in ${count(file.lines)} lines${bad}.`);
-    this.say(`${file.name}: ${file.format}, ${count(file.lines)} lines${bad}. ${count(report.requests)} requests of ${count(report.clients)} clients, ` +
+    if (!report.requests) return this.say(`${file.name}: no request was found in ${many(file.lines, "line")}${bad}.`);
+    this.say(`${file.name}: ${file.format}, ${many(file.lines, "line")}${bad}. ${many(report.requests, "request")} of ${many(report.clients, "client")}, ` +
       `by address, in ${seconds((new Date(report.to) - new Date(report.from)) * 1e6)}.`);
     const percent = (n, all) => `${count(n)} (${+((100 * n) / all).toPrecision(3)} %)`;
     $("logRows").replaceChildren(...report.policies.map((p) =>

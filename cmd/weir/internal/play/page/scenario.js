@@ -40,7 +40,7 @@ export function seconds(ns) {
 
 /** @param {string} value */
 const escape = (value) =>
-  encodeURIComponent(value).replace(/%20/g, "+").replace(/%(2F|2C|3A|3D)/g, decodeURIComponent);
+  encodeURIComponent(value.toWellFormed()).replace(/%20/g, "+").replace(/%(2F|2C|3A|3D)/g, decodeURIComponent);
 
 /** @param {State} s @returns {string} */
 export function toQuery(s) {

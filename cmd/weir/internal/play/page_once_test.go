@@ -1,0 +1,131 @@
+package play
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir/cmd/weir/internal/sim"
+)
+
+// The link to the policies goes there, and leaves the link of the scenario as it is.
+func testSkipLink(t *testing.T, b *browser) {
+	b.follow("p=10/1s&r=5&t=10s")
+	b.until(`location.hash === "#p=10/1s&r=5&t=10s"`)
+	b.js(nil, `document.querySelector(".skip").focus()`)
+	b.press("Enter", 0)
+	b.until(`document.activeElement.id === "lanes"`)
+	var hash, fault string
+	b.js(&hash, `location.hash`)
+	b.js(&fault, `document.getElementById("fault").textContent`)
+	assert.Equal(t, "#p=10/1s&r=5&t=10s", hash)
+	assert.Empty(t, fault)
+}
+
+// A key that removes the button that it is pressed on leaves the focus next to it.
+func testFocusStays(t *testing.T, b *browser) {
+	b.follow("p=10/1s&p=20/1s&r=15&t=10s&b=1s:5,2s:6")
+	b.showsAt(10 * time.Second)
+	for _, step := range []struct{ button, focused string }{
+		{`document.querySelector("#chips button")`, `document.activeElement.ariaLabel === "Remove +6 at 2.00 s"`},
+		{`document.querySelector("#chips button")`, `document.activeElement.id === "outage"`},
+		{`document.querySelector(".tools button")`, `document.activeElement.ariaLabel === "When policy 1 changes"`},
+		{`document.querySelector(".then button")`, `document.activeElement.textContent === "Change in use"`},
+		{`document.querySelector(".tools [aria-label='Remove policy 2']")`, `document.activeElement.ariaLabel === "Policy 1"`},
+	} {
+		b.js(nil, "%s.focus()", step.button)
+		b.press("Enter", 0)
+		b.until("%s", step.focused)
+	}
+}
+
+// Browsers allow few changes of the address in a time, and log or throw an error for more. The last
+// of many edits is in the link all the same.
+func testManyEdits(t *testing.T, b *browser) {
+	b.follow("p=10/1s&r=15&t=10s")
+	var changes int
+	b.js(&changes, `new Promise((ok) => {
+		let changes = 0, n = 0;
+		const replace = history.replaceState, rate = document.getElementById("rate");
+		history.replaceState = (...args) => { changes++; replace.apply(history, args); };
+		const start = performance.now();
+		const edit = () => {
+			if (n++ === 60) {
+				history.replaceState = replace;
+				return ok(changes / (1 + (performance.now() - start) / 500));
+			}
+			rate.value = n;
+			rate.oninput();
+			requestAnimationFrame(edit);
+		};
+		edit();
+	}).then((perHalf) => Math.ceil(perHalf))`)
+	assert.LessOrEqual(t, changes, 1, "in half a second")
+	b.until(`location.hash === "#p=10/1s&r=60&t=10s"`)
+	b.showsAt(10 * time.Second)
+	assert.Equal(t, simulated(t, "p=10/1s&r=60&t=10s", 10*time.Second), b.shown())
+}
+
+// What comes last is shown, however long the library takes for what came before.
+func testLastOneCounts(t *testing.T, b *browser) {
+	first, second := "p=10/1s&r=15&t=10s", "p=5/1s&p=fixed-window+5/1s&p=sliding-log+5/1s&r=15&t=20s"
+	edit := `(() => { const e = document.querySelector(".lane .text"); e.value = "7/1s"; e.oninput(); })()`
+	for _, test := range []struct{ early, late, want string }{
+		{edit, `location.hash = ` + quoted(second), second},
+		{`location.hash = ` + quoted(second), edit, strings.Replace(first, "10/1s", "7/1s", 1)},
+		{`location.hash = "p=4/1s"`, `location.hash = ` + quoted(second), second},
+	} {
+		b.follow(first)
+		b.showsAt(10 * time.Second)
+		b.js(nil, `(() => {
+			const load = weirPlay.load;
+			let slow = 2;
+			weirPlay.load = async (query) => {
+				const model = await load(query);
+				await new Promise((ok) => setTimeout(ok, 100 * slow--));
+				return model;
+			};
+			%s;
+			setTimeout(() => { %s; }, 50);
+			window.fast = () => { weirPlay.load = load; };
+		})()`, test.early, test.late)
+		s, err := sim.Parse(test.want)
+		assert.NoError(t, err)
+		b.until(`location.hash === %s`, quoted("#"+s.Query()))
+		b.showsAt(s.Span)
+		b.js(nil, `fast()`)
+		assert.Equal(t, simulated(t, test.want, s.Span), b.shown())
+	}
+}
+
+// Half of a surrogate pair is no text that a link can have. It is a fault like others.
+func testHalfCharacter(t *testing.T, b *browser) {
+	b.follow("p=10/1s&r=5")
+	b.js(nil, `(() => { const e = document.querySelector(".lane .text"); e.value = "10/1s \ud800"; e.oninput(); })()`)
+	b.until(`document.querySelector(".lane .fault").textContent.includes("At byte 6")`)
+}
+
+// The clock goes all the time. A screen reader must not read it out.
+func testClockIsSilent(t *testing.T, b *browser) {
+	var live string
+	b.js(&live, `document.getElementById("clock").ariaLive`)
+	assert.Equal(t, "off", live)
+}
+
+// Of two logs, the one that is dropped last is replayed.
+func testLastLog(t *testing.T, b *browser) {
+	b.follow("p=5/1m&r=1")
+	b.js(nil, `(() => {
+		const drop = (name, text) => {
+			const data = new DataTransfer();
+			data.items.add(new File([text], name));
+			document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+		};
+		const line = '{"time":1700000000,"ip":"x"}\n';
+		drop("first", line.repeat(300000));
+		drop("second", line);
+	})()`)
+	b.until(`document.getElementById("logSays").textContent.startsWith("second: json, 1 line. 1 request of 1 client")`)
+}
