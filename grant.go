@@ -124,9 +124,9 @@ func (g *grant) counting(n int, now int64) int {
 // not known whether the events were given back.
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
-// after they were cancelled. The store then gets one second. Return is safe for concurrent use.
+// when they are cancelled. The store gets one second at least. Return is safe for concurrent use.
 func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
-	ctx, cancel := unended(ctx)
+	ctx, cancel := k.unended(ctx)
 	defer cancel()
 	err := k.check(ctx, n)
 	if err == nil && n > 0 {
@@ -139,16 +139,46 @@ func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	return callError("Return of", n, err)
 }
 
-// returnWithin is how long a call whose ctx has ended waits for a slow store to take its place
-// back. After that the place stays booked.
+// returnWithin is how long a slow store has to take events back, however soon ctx ends. After that
+// they stay booked.
 const returnWithin = time.Second
 
-// unended returns ctx. If ctx has ended, it returns a context with its values that ends soon.
-func unended(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx.Err() == nil {
+// unended returns a context with the values of ctx for a call that gives back. It ends with ctx, but
+// not before returnWithin has passed: callers often give back when they are cancelled, at that very
+// moment. In memory nothing takes that long, and it never ends.
+func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Done() == nil {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
+	soon := context.WithoutCancel(ctx)
+	switch {
+	case k != nil && k.mem != nil:
+		return soon, func() {}
+	case ctx.Err() != nil:
+		return context.WithTimeout(soon, returnWithin)
+	}
+	var cancel context.CancelFunc
+	least := time.Now().Add(returnWithin)
+	deadline, has := ctx.Deadline()
+	if has {
+		if deadline.Before(least) {
+			deadline = least
+		}
+		soon, cancel = context.WithDeadline(soon, deadline)
+	} else {
+		soon, cancel = context.WithCancel(soon)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		if has && ctx.Err() == context.DeadlineExceeded {
+			return // soon has a deadline, too
+		}
+		select {
+		case <-time.After(time.Until(least)):
+			cancel()
+		case <-soon.Done():
+		}
+	})
+	return soon, func() { stop(); cancel() }
 }
 
 // A giveBack is events that are given back in one call: those of a grant, those of waiters that are

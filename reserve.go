@@ -181,7 +181,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // cancel.
 //
 // An actual below 0 is an error. A ctx that has ended is not an error, because callers often settle
-// after they were cancelled. The store then gets one second.
+// when they are cancelled. The store gets one second at least.
 func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	if r == nil || r.limiter == nil {
 		return errNotReserved
@@ -193,7 +193,7 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 	if actual < 0 {
 		return errNegative
 	}
-	ctx, cancel := unended(ctx)
+	ctx, cancel := r.limiter.unended(ctx)
 	defer cancel()
 	r.making.Do(func() { r.settling = make(chan struct{}, 1) })
 	select {

@@ -218,7 +218,7 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 	case line.Granted:
 		return nil
 	case line.Behind:
-		soon, cancel := unended(ctx)
+		soon, cancel := k.unended(ctx)
 		defer cancel()
 		_, _ = k.giveBack(soon, key, true, func(*line.Line) (g giveBack, err error) {
 			if back, ok := w.Back(); ok {

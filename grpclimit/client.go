@@ -28,7 +28,11 @@ import (
 //     than its Capacity get [weir.ErrQueueFull].
 //
 // The first and the last have the code RESOURCE_EXHAUSTED, or UNAVAILABLE if the Limiter's store
-// failed. The retries of gRPC do not see these errors: they happen below interceptors.
+// failed.
+//
+// The retries of gRPC, by the retryPolicy of a service config, happen below interceptors. They do not
+// see these errors. The Limiter does not count them, and an answer that is retried holds nothing
+// back. Leave RESOURCE_EXHAUSTED out of a retryPolicy.
 //
 // Do not change the fields after the first call, and do not copy the ClientInterceptor. It is safe
 // for concurrent use.

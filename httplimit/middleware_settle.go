@@ -21,9 +21,16 @@ func (l *limited) settle(r *http.Request, all []asked, answer *answerWriter, pan
 	default: // net/http sends it
 		status = http.StatusOK
 	}
-	for i := range all {
-		if a := &all[i]; a.Settle != nil {
-			l.settled(r, a, a.booked.Settle(r.Context(), a.Settle(r, status, answer.bytes)))
-		}
+	l.charge(r, all, status, answer.bytes)
+}
+
+// charge charges each limit what its Settle returns, also after one that panics.
+func (l *limited) charge(r *http.Request, all []asked, status int, bytes int64) {
+	if len(all) == 0 {
+		return
+	}
+	defer l.charge(r, all[1:], status, bytes)
+	if a := &all[0]; a.Settle != nil {
+		l.settled(r, a, a.booked.Settle(r.Context(), a.Settle(r, status, bytes)))
 	}
 }

@@ -245,3 +245,28 @@ func TestSettle_UnusedCostsNothing(t *testing.T) {
 	h.ServeHTTP(w, request())
 	assert.Same(t, w, got)
 }
+
+// A Settle that panics leaves the other limits with what they are to count.
+func TestSettle_PanicLeavesTheOthersSettled(t *testing.T) {
+	for at := range 3 {
+		var limits []httplimit.Limit
+		for i, name := range []string{"pair", "address", "user"} {
+			l, _ := frozen(per(9, time.Minute))
+			limits = append(limits, httplimit.Limit{Name: name, Limiter: l, Key: one, Settle: func(*http.Request, int, int64) int {
+				if i == at {
+					panic("settle " + name)
+				}
+				return 3
+			}})
+		}
+		h := httplimit.Middleware{Limits: limits}.Wrap(ok)
+		assert.PanicsWithValue(t, "settle "+limits[at].Name, func() { serve(h, request()) })
+		for i, limit := range limits {
+			want := 6
+			if i == at {
+				want = 8 // as booked
+			}
+			assert.Equal(t, want, remaining(t, limit.Limiter.(*weir.KeyedLimiter), "one"), limit.Name)
+		}
+	}
+}

@@ -150,6 +150,41 @@ func TestP22_SettlingReturnsWhenTheStoreHangs(t *testing.T) {
 	}
 }
 
+// P22: a caller whose context ends while it gives back loses nothing by that.
+func TestP22_ACallerThatGoesWhileItGivesBack(t *testing.T) {
+	for name, giveBack := range map[string]func(context.Context, *weir.KeyedLimiter, *weir.Reservation) error{
+		"Cancel": func(ctx context.Context, _ *weir.KeyedLimiter, r *weir.Reservation) error { return r.Cancel(ctx) },
+		"Settle": func(ctx context.Context, _ *weir.KeyedLimiter, r *weir.Reservation) error { return r.Settle(ctx, 0) },
+		"Return": func(ctx context.Context, l *weir.KeyedLimiter, _ *weir.Reservation) error {
+			return l.Return(ctx, "k", 5)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			mem, onTheWay := new(weir.MemStore), func() {}
+			store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				onTheWay()
+				if ctx.Err() != nil {
+					return weir.Answer{}, ctx.Err()
+				}
+				return mem.Do(ctx, r)
+			})
+			l, _ := kit.Frozen(weir.SlidingLog{Limit: 10, Per: time.Hour}, weir.WithStore(store))
+			for end, goes := range map[string]func(cancel func()){
+				"cancelled": func(cancel func()) { cancel(); synctest.Wait() },
+				"late":      func(func()) { time.Sleep(time.Second / 2) },
+			} {
+				r := kit.Reserve(t, l, 5)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second/4)
+				onTheWay = func() { goes(cancel) }
+				assert.NoError(t, giveBack(ctx, l, r), "%s, %s", name, end)
+				cancel()
+				onTheWay = func() {}
+				assert.Equal(t, 10, kit.Take(t, l, "k", 0).Remaining, "%s, %s", name, end)
+			}
+		})
+	}
+}
+
 // P3: what was granted while the shared store was down it has not booked. When it is back, nothing of
 // that is given back to it; more is charged.
 func TestP3_ADegradedReservationGivesNothingBack(t *testing.T) {
