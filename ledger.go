@@ -174,6 +174,7 @@ func (g *ledger) open(l Ledger, now int64) bool {
 			if !leaf.like(a.Rule) || slices.Contains(e.accounts, a) || !sound(a.Decider, a.words) {
 				return false
 			}
+			a.Rule = leaf // the latest entry that has it is the one that counted in it last
 			e.accounts, e.most = append(e.accounts, a), append(e.most, w[1])
 		}
 		g.entries = append(g.entries, e)
@@ -232,11 +233,10 @@ func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
 	for _, e := range g.entries {
 		l.By = append(l.By, e.by)
 		w = append(w, uint64(e.last), uint64(e.until), e.net)
-		for i, leaf := range e.leaves() {
-			a := e.accounts[i]
+		for i, a := range e.accounts {
 			at, words := slices.Index(known, a), []uint64(nil)
-			if at < 0 { // it is opened as an account of this leaf
-				at, words = len(known), append([]uint64{uint64(a.promisedBeside(leaf))}, a.words...)
+			if at < 0 {
+				at, words = len(known), append([]uint64{uint64(a.promisedBeside(g.latest(a)))}, a.words...)
 				known = append(known, a)
 			}
 			w = append(w, uint64(at), e.most[i], uint64(len(words)))

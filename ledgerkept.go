@@ -54,6 +54,16 @@ func (a *account) promisedBeside(l Rule) int64 {
 	return max(a.promised, promise(a.Decider, a.words))
 }
 
+// latest is the leaf of the latest entry that has an account. The account is opened as one of it.
+func (g *ledger) latest(a *account) (leaf Rule) {
+	for _, e := range g.entries {
+		if i := slices.Index(e.accounts, a); i >= 0 {
+			leaf = e.leaves()[i]
+		}
+	}
+	return leaf
+}
+
 // promise is the instant until which a booking lies ahead, by the numbers of a leaf.
 func promise(leaf Decider, words []uint64) int64 {
 	if b, ok := leaf.(*bucketPair); ok {
@@ -121,9 +131,9 @@ func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {
 // freed is keep, after some of the entry's own events were given back.
 func (e tally) freed(state []uint64, now int64) {
 	for i, words := range split(e.Decider, state) {
-		a := e.accounts[i]
-		used := usedOf(a.Decider, a.words, now)
-		e.most[i] -= min(e.most[i], used-min(used, usedOf(a.Decider, words, now)))
+		leaf := e.leaves()[i].Decider
+		used := usedOf(leaf, e.accounts[i].words, now)
+		e.most[i] -= min(e.most[i], used-min(used, usedOf(leaf, words, now)))
 	}
 	e.keep(state)
 }
@@ -213,8 +223,7 @@ func (e tally) used(leaf int, now int64) uint64 {
 	if over(e.until, now) {
 		return 0
 	}
-	a := e.accounts[leaf]
-	return min(usedOf(a.Decider, a.words, now), e.most[leaf])
+	return min(usedOf(e.leaves()[leaf].Decider, e.accounts[leaf].words, now), e.most[leaf])
 }
 
 // counting is how many events count still that an entry was granted, at most.

@@ -1,0 +1,39 @@
+package change_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+// R16: a plain bucket and a smaller one in a composed policy share what they have counted. What the
+// plain one grants at once is given back, although the smaller one would have to book it ahead.
+func TestR16_ACancelInALargerBucketBesideASmallerOne(t *testing.T) {
+	large := weir.TokenBucket{Limit: 10, Per: time.Minute, Burst: 20}
+	small := weir.All(weir.TokenBucket{Limit: 10, Per: time.Minute, Burst: 5})
+	k := kit.LedgerKey{T: t}
+	require.True(t, k.Ask(small, kit.T0, weir.Ask{N: 3}).Allowed)
+	var charges []weir.Charge
+	require.True(t, k.Ask(large, kit.T0, weir.Ask{N: 8, Charges: &charges}).Allowed)
+	now := kit.T0 + int64(6*time.Second) // one token is earned
+	k.Ask(large, now, weir.Ask{N: -8, GrantedAt: kit.T0, Charges: &charges})
+	assert.Equal(t, 18, k.Remaining(large, now))
+}
+
+// R13: one event of a queue uses all of it, and so all of the policies that are asked next. A smaller
+// queue in a composed policy that has counted in it before changes nothing.
+func TestR13_AQueueIsUsedUpByItsOwnNumbers(t *testing.T) {
+	queue := weir.LeakyBucket{Limit: 30, Per: 36 * time.Second}
+	smaller := weir.All(weir.SlidingWindow{Limit: 7, Per: time.Minute}, weir.LeakyBucket{Limit: 30, Per: 36 * time.Second, Capacity: 10})
+	tokens := weir.TokenBucket{Limit: 12, Per: 24 * time.Second}
+	k := kit.LedgerKey{T: t}
+	require.True(t, k.Ask(smaller, kit.T0, weir.Ask{N: 1}).Allowed)
+	now := kit.T0 + int64(2*time.Second)
+	require.True(t, k.Ask(queue, now, weir.Ask{N: 4}).Allowed)
+	assert.Zero(t, k.Remaining(tokens, now))
+}
