@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/cmd/weir/internal/explain"
 	"github.com/weir-go/weir/httplimit"
 )
 
@@ -21,13 +21,9 @@ func deniedAnswer(p weir.Policy) ([]string, error) {
 		return nil, err
 	}
 	ctx := context.Background()
-	for i := range math.MaxInt {
-		n := 1
-		if i > 2 { // at first one by one: a LeakyBucket would grant many together
-			n = math.MaxInt
-		}
-		if granted, _, err := limiter.TakeUpTo(ctx, "a client", n); err != nil || granted == 0 {
-			break
+	for _, n := range explain.Chunks(p) {
+		if _, err := limiter.Take(ctx, "a client", n); err != nil {
+			return nil, err
 		}
 	}
 	handler := httplimit.Middleware{

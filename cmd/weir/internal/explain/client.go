@@ -10,7 +10,8 @@ import (
 
 // A Client is what a new key gets that takes all it can at one instant, one event at a time, and
 // then asks once more. Times depend on where in its windows that instant is: they are from the
-// least to the longest.
+// least to the longest. Of policies composed of different windows, the first few dozen of each are
+// tried.
 type Client struct {
 	AtOnce     int // the events that it is granted, the most over all instants
 	RetryAfter [2]time.Duration
@@ -23,9 +24,10 @@ func ClientOf(p weir.Policy) (Client, error) {
 	if err != nil {
 		return Client{}, err
 	}
+	chunks := Chunks(p)
 	c := Client{RetryAfter: [2]time.Duration{math.MaxInt64}, ResetAfter: [2]time.Duration{math.MaxInt64}}
 	for _, now := range instants(p) {
-		granted, denial := flood(d, now)
+		granted, denial := flood(d, now, chunks)
 		c.AtOnce = max(c.AtOnce, granted)
 		extend(&c.RetryAfter, denial.RetryAfter)
 		extend(&c.ResetAfter, denial.ResetAfter)
@@ -37,39 +39,55 @@ func extend(r *[2]time.Duration, d time.Duration) {
 	r[0], r[1] = min(r[0], d), max(r[1], d)
 }
 
-// flood takes all events there are at an instant. After a few single ones it takes many at once,
-// because a [weir.LeakyBucket] would grant them together, and not one by one.
-func flood(d weir.Decider, now int64) (granted int, denial weir.Result) {
+// flood takes all events there are at an instant: the chunks of the policy.
+func flood(d weir.Decider, now int64, chunks []int) (granted int, denial weir.Result) {
 	state := make([]uint64, d.Words())
-	for i := 0; ; i++ {
-		ask := weir.Ask{N: 1}
-		if i > 2 {
-			ask = weir.Ask{N: math.MaxInt, Mode: weir.UpTo}
-		}
+	for _, n := range chunks {
+		state, _ = d.Decide(state, now, weir.Ask{N: n})
+		granted = sum(granted, n)
+	}
+	for { // a policy that is not known may have more
 		var a weir.Answer
-		if state, a = d.Decide(state, now, ask); !a.Allowed {
+		if state, a = d.Decide(state, now, weir.Ask{N: math.MaxInt, Mode: weir.UpTo}); !a.Allowed {
 			return granted, a.Result
 		}
-		granted = sum(granted, max(a.Granted, 1))
+		granted = sum(granted, a.Granted)
 	}
 }
 
 // instants are where windows of the policies in p start, end, and have parts of themselves behind
 // them.
 func instants(p weir.Policy) []int64 {
-	var at []int64
+	var aligned []weir.Policy // to the clock; all others start with a request
 	for _, leaf := range leaves(p) {
+		switch l := leaf.(type) {
+		case weir.FixedWindow:
+			if !l.FromFirst {
+				aligned = append(aligned, l)
+			}
+		case weir.SlidingWindow, weir.CalendarWindow:
+			aligned = append(aligned, l)
+		}
+	}
+	at := []int64{calendarFrom.UnixNano()}
+	windows := 1
+	if len(aligned) > 1 { // which may lie in any way to each other
+		windows = max(64/len(aligned), 1)
+	}
+	for _, leaf := range aligned {
 		start, length := int64(0), period(leaf)
 		if c, ok := leaf.(weir.CalendarWindow); ok {
 			start, length = longestWindow(c)
-		} else if length > 0 {
-			now := calendarFrom.UnixNano()
-			start = now - now%int64(length)
+		} else {
+			start = calendarFrom.UnixNano() - calendarFrom.UnixNano()%int64(length)
 		}
-		for i := range time.Duration(8) {
-			at = append(at, start+int64(length/8*i))
+		for i := 0; i < windows && start <= math.MaxInt64-int64(length); i++ {
+			for i := range time.Duration(8) {
+				at = append(at, start+int64(length/8*i))
+			}
+			at = append(at, start+int64(length)-1)
+			start += int64(length)
 		}
-		at = append(at, start+int64(length)-1)
 	}
 	slices.Sort(at)
 	return slices.Compact(at)
