@@ -138,11 +138,23 @@ func divisible(p weir.Policy, d weir.Decider, now int64) bool {
 // in real time, as now is.
 func recovered(p *weir.Plan, at, now int64) int64 {
 	of := p.Now()
-	expiry := p.Decider.Expiry(usedUp(p.Decider, max(of-(now-at), 0)))
+	expiry := recovery(p.Policy, p.Decider, max(of-(now-at), 0))
 	if expiry == math.MaxInt64 {
 		return math.MaxInt64
 	}
 	return later(now, time.Duration(expiry-of))
+}
+
+// recovery is the instant at which a key has fully recovered that is used up at the instant at. No
+// request uses up all components of a policy if one has a smaller limit. Several requests may do so.
+func recovery(p weir.Policy, d weir.Decider, at int64) int64 {
+	last := d.Expiry(usedUp(d, at))
+	for _, c := range weir.Components(p) {
+		if of, err := c.Decider(); err == nil {
+			last = max(last, recovery(c, of, at))
+		}
+	}
+	return last
 }
 
 // usedUp is the state of a key that is used up at the instant at.

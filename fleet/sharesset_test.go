@@ -17,12 +17,16 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// spanOf is how long a key that is used up now takes to recover.
+// spanOf is how long a key that is used up now takes to recover, in all components.
 func spanOf(t *testing.T, p weir.Policy) time.Duration {
 	k := kit.NewKey(t, p)
 	now := time.Now().UnixNano()
 	k.Fill(now)
-	return time.Duration(k.Expiry(k.State) - now)
+	longest := time.Duration(k.Expiry(k.State) - now)
+	for _, c := range weir.Components(p) {
+		longest = max(longest, spanOf(t, c))
+	}
+	return longest
 }
 
 // A larger share counts after a span, to the nanosecond, and a smaller one at once.
@@ -62,6 +66,24 @@ func TestShares_SpanOfAChange(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		set(t, shares, 1, 3) // as it was, before any of that counted
 		assert.Equal(t, whole/3, left())
+	})
+}
+
+// A component with a larger limit than another is used up by several requests. It then takes longer
+// to recover than after all that a single request is granted.
+func TestShares_SpanOfALargerComponent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		second, minute := weir.TokenBucket{Limit: 10, Per: time.Second}, weir.TokenBucket{Limit: 100, Per: time.Minute}
+		shares := sharesOf(t, new(weir.MemStore), 0, 2)
+		l := weir.Must(weir.New(weir.All(second, weir.Tiers(minute)), weir.WithStore(shares)))
+		limit := func() int { return kit.Take(t, l, "k", 0).Limit }
+		time.Sleep(time.Minute)
+		require.Equal(t, 5, limit())
+		set(t, shares, 0, 1)
+		time.Sleep(time.Minute - time.Nanosecond)
+		assert.Equal(t, 5, limit())
+		time.Sleep(time.Nanosecond)
+		assert.Equal(t, 10, limit())
 	})
 }
 
@@ -119,7 +141,7 @@ func TestShares_Until(t *testing.T) {
 		assert.Equal(t, weir.Result{RetryAfter: time.Minute, ResetAfter: time.Minute}, kit.Take(t, l, "k", 1))
 
 		lease(time.Hour)
-		time.Sleep(time.Minute - 1)
+		time.Sleep(time.Minute - time.Nanosecond)
 		assert.Zero(t, left())
 		assert.Equal(t, time.Duration(1), kit.Take(t, l, "k", 1).RetryAfter)
 		time.Sleep(time.Nanosecond)
