@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,11 +60,16 @@ func TestDocsCode(t *testing.T) {
 	assert.NotEmpty(t, tests.packages)
 	assert.Positive(t, excerpts)
 
-	for _, program := range tests.build("test", "-c", "-vet=off") {
-		printed(t, program+".test")
+	tests.build(tests.packages, "test", "-c", "-vet=off")
+	for _, pkg := range tests.packages {
+		printed(t, tests.built(pkg)+".test")
 	}
-	for i, program := range programs.build("build") {
-		assert.Equal(t, prints[i], printed(t, program))
+	// All programs are one: to link each takes longer than all the rest.
+	const all = "./docs/programs"
+	programs.put(all, "main.go", programs.oneMain())
+	programs.build([]string{all}, "build")
+	for i, want := range prints {
+		assert.Equal(t, want, printed(t, programs.built(all), strconv.Itoa(i)))
 	}
 }
 
@@ -94,34 +100,52 @@ func newGoFiles(t *testing.T, name string) *goFiles {
 	return f
 }
 
+// add adds a package. If it is a program, its main becomes Main.
 func (f *goFiles) add(name, code string) {
+	if program, ok := strings.CutPrefix(code, "package main\n"); ok {
+		code = "package program\n" + strings.Replace(program, "\nfunc main() {", "\nfunc Main() {", 1)
+	}
 	pkg := fmt.Sprintf("./docs/%s%d", f.name, len(f.packages))
 	f.packages = append(f.packages, pkg)
-	file := filepath.Join(f.dir, fmt.Sprintf("%d_%s", len(f.packages), name))
+	f.put(pkg, name, code)
+}
+
+// oneMain is a program that runs the one of the packages that its argument names by its place.
+func (f *goFiles) oneMain() string {
+	imports, calls := "", ""
+	for i, pkg := range f.packages {
+		imports += fmt.Sprintf("p%d %q\n", i, path.Join("github.com/weir-go/weir", pkg))
+		calls += fmt.Sprintf("case \"%d\": p%d.Main()\n", i, i)
+	}
+	return "package main\nimport (\n\"os\"\n" + imports + ")\nfunc main() {\nswitch os.Args[1] {\n" + calls + "}\n}\n"
+}
+
+// put puts a file into a package.
+func (f *goFiles) put(pkg, name, code string) {
+	file := filepath.Join(f.dir, fmt.Sprintf("%d_%s", len(f.overlay.Replace), name))
 	require.NoError(f.t, os.WriteFile(file, []byte(code), 0o600))
 	inModule, err := filepath.Abs(filepath.Join(pkg, name))
 	require.NoError(f.t, err)
 	f.overlay.Replace[inModule] = file
 }
 
-// build builds all packages by one go command, and returns the programs.
-func (f *goFiles) build(command ...string) (programs []string) {
+// build builds packages by one go command.
+func (f *goFiles) build(packages []string, command ...string) {
 	overlay, err := json.Marshal(f.overlay)
 	require.NoError(f.t, err)
 	file := filepath.Join(f.dir, "overlay.json")
 	require.NoError(f.t, os.WriteFile(file, overlay, 0o600))
-	args := slices.Concat(command, []string{"-overlay", file, "-o", f.dir + "/"}, f.packages)
+	args := slices.Concat(command, []string{"-overlay", file, "-o", f.dir + "/"}, packages)
 	out, err := exec.CommandContext(f.t.Context(), "go", args...).CombinedOutput()
 	require.NoError(f.t, err, "%s", out)
-	for _, pkg := range f.packages {
-		programs = append(programs, filepath.Join(f.dir, filepath.Base(pkg)))
-	}
-	return programs
 }
 
+// built is the program that was built of a package.
+func (f *goFiles) built(pkg string) string { return filepath.Join(f.dir, filepath.Base(pkg)) }
+
 // printed runs a program.
-func printed(t *testing.T, program string) string {
-	out, err := exec.CommandContext(t.Context(), program).CombinedOutput()
+func printed(t *testing.T, program string, args ...string) string {
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
 }
