@@ -100,6 +100,28 @@ func testLastOneCounts(t *testing.T, b *browser) {
 	}
 }
 
+// A simulation that takes long leaves the page alive: another scenario takes its place.
+func testLongSimulation(t *testing.T, b *browser) {
+	b.follow("p=10/1s&r=15&t=10s")
+	b.showsAt(10 * time.Second)
+	b.js(nil, `(() => {
+		const advance = weirPlay.advance;
+		window.fast = () => { weirPlay.advance = advance; };
+		window.slices = 0;
+		weirPlay.advance = async (at, load) => {
+			slices++;
+			for (const start = performance.now(); performance.now() - start < 100;);
+			return advance(at, load);
+		};
+		location.hash = "p=4/1s";
+	})()`)
+	b.until(`slices > 2 && document.getElementById("clock").textContent.endsWith(" …")`)
+	b.js(nil, `fast()`)
+	b.follow("p=5/1s&r=15&t=20s")
+	b.showsAt(20 * time.Second)
+	assert.Equal(t, simulated(t, "p=5/1s&r=15&t=20s", 20*time.Second), b.shown())
+}
+
 // Half of a surrogate pair is no text that a link can have. It is a fault like others.
 func testHalfCharacter(t *testing.T, b *browser) {
 	b.follow("p=10/1s&r=5")

@@ -91,6 +91,7 @@ func TestPage(t *testing.T) {
 		{"focus stays", testFocusStays},
 		{"many edits", testManyEdits},
 		{"last one counts", testLastOneCounts},
+		{"long simulation", testLongSimulation},
 		{"half a character", testHalfCharacter},
 		{"clock is silent", testClockIsSilent},
 		{"last log", testLastLog},

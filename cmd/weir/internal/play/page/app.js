@@ -116,6 +116,7 @@ export class App {
   accept(model) {
     this.model = model;
     this.span = model.span;
+    this.simulated = 0; // until this time
     this.query = model.query;
     this.linking ??= setTimeout(() => this.writeLink(), Math.max(this.linked + 500 - performance.now(), 0)); // browsers allow two changes a second
     $("fault").textContent = "";
@@ -168,10 +169,27 @@ export class App {
     if (focused >= 0) ($("chips").children[focused] ?? $("chips").lastChild ?? $("outage")).focus();
   }
 
-  /** Simulates until an instant. @returns the figures of each lane, or null if another scenario came */
+  /**
+   * Simulates until an instant. It does so in slices: the answers of some links take minutes.
+   * @returns the figures of each lane, or null if another scenario came
+   */
   async simulate(time) {
-    const { lanes } = this, figures = await this.weir.advance(Math.round(time), this.model.load);
-    figures?.forEach((f, i) => lanes[i].records.append(f.records));
+    const { lanes, span, model } = this;
+    let at = Math.min(this.simulated, time), slice = span / 64, figures;
+    do {
+      const before = performance.now();
+      at = Math.min(at + slice, time);
+      figures = await this.weir.advance(Math.round(at), model.load);
+      if (!figures) return null;
+      figures.forEach((f, i) => lanes[i].records.append(f.records));
+      this.simulated = Math.max(this.simulated, at);
+      if (performance.now() - before < 50) slice *= 2;
+      else if (at < time) {
+        slice = Math.max(slice / 2, span / 1024);
+        $("clock").textContent = seconds(at) + " …";
+        await new Promise((ok) => setTimeout(ok)); // the page does what is due
+      }
+    } while (at < time);
     return figures;
   }
 
