@@ -3,7 +3,6 @@ package play
 import (
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -176,32 +175,5 @@ func testReducedMotion(t *testing.T, b *browser) {
 	b.js(&instants, `instants`)
 	for i := 1; i < len(instants); i++ {
 		assert.GreaterOrEqual(t, instants[i]-instants[i-1], 0.4e9)
-	}
-}
-
-// The frame rate with four lanes at 2,000 requests a second each, in a browser that draws in
-// software.
-func BenchmarkFrames(bench *testing.B) {
-	b := open(bench)
-	lanes := strings.Repeat("p=1000/1s&p=sliding-window+1000/1s&", 2)
-	for bench.Loop() {
-		b.visit(lanes + "r=2000&t=6s")
-		var decisions float64
-		b.js(&decisions, `(async () => {
-			const start = performance.now(), { load } = await weirPlay.load(%s);
-			await weirPlay.advance(20e9, load);
-			return 4 * 40000 / (performance.now() - start) * 1000;
-		})()`, quoted(lanes+"r=2000&t=20s"))
-		bench.ReportMetric(decisions, "decisions/s")
-		b.visit(lanes + "r=2000&t=6s")
-		var perSecond float64
-		b.js(&perSecond, `new Promise((ok) => {
-			let n = 0;
-			const start = performance.now();
-			document.getElementById("play").click();
-			const count = (now) => { n++; now - start < 5000 ? requestAnimationFrame(count) : ok(n * 1000 / (now - start)); };
-			requestAnimationFrame(count);
-		})`)
-		bench.ReportMetric(perSecond, "frames/s")
 	}
 }
