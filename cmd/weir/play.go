@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 
 	"github.com/urfave/cli/v3"
 
@@ -26,24 +29,40 @@ func playCommand() *cli.Command {
 			if c.IsSet("build") && c.String("build") == "" {
 				return usage("-build is \"\", must be a directory")
 			}
+			host, _, err := net.SplitHostPort(c.String("addr"))
+			if err != nil {
+				return usage("-addr is %q, must be a host and a port, such as 127.0.0.1:0", c.String("addr"))
+			}
 			query, err := playQuery(c.Args().Slice())
 			if err != nil {
 				return usageError{err}
 			}
-			site, err := play.NewSite(ctx)
+			if dir := c.String("build"); dir != "" {
+				return writePage(ctx, dir, c.Root().Writer)
+			}
+			l, err := new(net.ListenConfig).Listen(ctx, "tcp", c.String("addr")) // before the page is built, which may take long
 			if err != nil {
 				return err
 			}
-			if dir := c.String("build"); dir != "" {
-				if err := site.Write(dir); err != nil {
-					return err
-				}
-				fmt.Fprintf(c.Root().Writer, "The page is in %s. Serve it as static files, with compression.\n", dir)
-				return nil
+			site, err := play.NewSite(ctx)
+			if err != nil {
+				return errors.Join(err, l.Close())
 			}
-			return site.Serve(ctx, c.String("addr"), query, c.Root().Writer)
+			return site.Serve(ctx, l, host, query, c.Root().Writer)
 		},
 	}
+}
+
+func writePage(ctx context.Context, dir string, out io.Writer) error {
+	site, err := play.NewSite(ctx)
+	if err != nil {
+		return err
+	}
+	if err := site.Write(dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "The page is in %s. Serve it as static files, with compression.\n", dir)
+	return nil
 }
 
 // playQuery returns the link of a scenario with a lane for each policy, or "" if there is none.

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,6 +37,8 @@ func TestPlayErrors(t *testing.T) {
 	}{
 		{[]string{"play", "10/1y"}, "weir: policy at byte 3: \"1y\": must be"},
 		{[]string{"play", "-build", ""}, `weir: -build is "", must be a directory`}, // of an empty variable
+		{[]string{"play", "-addr", "nowhere"}, `weir: -addr is "nowhere", must be a host and a port`},
+		{[]string{"play", "-addr", ""}, `weir: -addr is "", must be a host and a port`},
 		{strings.Fields("play 1/s 1/s 1/s 1/s 1/s 1/s 1/s"), "weir: the number of policies is 7, must be 1 to 6"},
 	} {
 		stdout, stderr, status := weirSays(t, "", tt.args...)
@@ -40,6 +46,39 @@ func TestPlayErrors(t *testing.T) {
 		assert.Contains(t, stderr, tt.says)
 		assert.Equal(t, 2, status)
 	}
+}
+
+// An address that cannot be had is told before the page is built, which may take long.
+func TestPlayAddressComesFirst(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	t.Setenv("PATH", "") // without the go command
+	_, stderr, status := weirSays(t, "", "play", "-addr", l.Addr().String())
+	assert.Contains(t, stderr, "weir: listen tcp "+l.Addr().String())
+	assert.Equal(t, 1, status)
+	_, stderr, status = weirSays(t, "", "play", "-addr", "127.0.0.1:0")
+	assert.Contains(t, stderr, "weir: play needs the go command in PATH")
+	assert.Equal(t, 1, status)
+}
+
+// The page is built in a clone that git refuses, such as one of another user.
+func TestPlayWithoutGit(t *testing.T) {
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nexit 128\n"), 0o755))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("GOFLAGS", "-buildvcs=true")
+	_, stderr, status := weirSays(t, "", "play", "-build", t.TempDir())
+	assert.Empty(t, stderr)
+	assert.Zero(t, status)
+}
+
+func TestPlayStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr bytes.Buffer
+	assert.Equal(t, 1, run(ctx, []string{"weir", "play", "-build", t.TempDir()}, nil, io.Discard, &stderr))
+	assert.Equal(t, "weir: stopped before the page was built\n", stderr.String())
 }
 
 // With -build the page is written as static files.

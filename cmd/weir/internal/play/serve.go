@@ -10,17 +10,10 @@ import (
 	"time"
 )
 
-// Serve serves the page at addr until ctx ends. It prints the address of the page, with the query
-// of a scenario if that is not empty.
-func (s *Site) Serve(ctx context.Context, addr, query string, out io.Writer) error {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
+// Serve serves the page at l until ctx ends, and closes l. Beside addresses, host is the name by which
+// browsers may ask for it. Serve prints the address of the page, with the query of a scenario if that
+// is not empty.
+func (s *Site) Serve(ctx context.Context, l net.Listener, host, query string, out io.Writer) error {
 	url := fmt.Sprintf("http://%s/", l.Addr())
 	if query != "" {
 		url += "#" + query
