@@ -25,7 +25,10 @@
 // connection before the limit of all of them: a chunk that waits for its own limit then holds back
 // nobody else.
 //
-//   - The last limit is exact. In no span of time does more pass than its policy allows.
+//   - The last limit is exact. In no span of time does more pass than its policy allows. There is one
+//     exception, in a window that several writers share. If an underlying Write takes a while, and
+//     then fails, what it gives back may be later bytes of another writer. A span can then have as
+//     many bytes more.
 //   - Each limit before it counts a chunk when it grants it, and the chunk may pass later. There, a
 //     span can have one chunk more for each reader or writer.
 //   - If a later limit fails, a reader keeps what the earlier limits have granted for its next
