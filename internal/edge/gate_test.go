@@ -1,0 +1,134 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
+)
+
+// A call through a Gate, as it came and as it went. The instants are told from the start of the
+// test.
+type call struct {
+	came, deadline, cancelled time.Duration // the latter two are zero if there is none
+	held                      bool          // whether the key was held back when it came
+	left                      time.Duration
+	err                       error
+}
+
+// Calls with deadlines and cancels, of a key that is held back and released, at random:
+//
+//   - No call passes while the key is held back.
+//   - Calls that were held back pass in the order in which they came.
+//   - What passes keeps to the policy.
+//   - The others end when their context does, or before, and the error says why.
+//   - Nothing is left of any of them.
+func TestGate_RandomCalls(t *testing.T) {
+	for seed := range runs.Long[uint64](5000, 500) {
+		synctest.Test(t, func(t *testing.T) { randomCalls(t, seed) })
+	}
+}
+
+func randomCalls(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	millis := func(most int) time.Duration { return time.Duration(1+r.IntN(most)) * time.Millisecond }
+	log := weir.SlidingLog{Limit: 3, Per: time.Second}
+	policy := []weir.Policy{
+		weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 1 + r.IntN(4)},
+		weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 1 + r.IntN(8)},
+		log,
+	}[r.IntN(3)]
+	l := weir.Must(weir.New(policy))
+	var g Gate
+	var calls []*call
+	var held time.Duration // until when
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for range 5 + r.IntN(40) {
+		now := time.Since(begin)
+		switch r.IntN(8) {
+		case 0, 1:
+			after, longest := millis(3000), millis(3000)
+			g.Hold("k", after, longest, 0)
+			held = max(held, now+min(after, longest))
+			require.Equal(t, held, g.HeldUntil("k").Sub(begin), "seed %d", seed)
+		case 2:
+			g.Release("k")
+			held = now
+		case 3:
+			time.Sleep(millis(900))
+		default:
+			c := &call{came: now, held: held > now}
+			calls = append(calls, c)
+			ctx, cancel := context.WithCancel(context.Background())
+			switch r.IntN(3) {
+			case 0:
+				c.deadline = now + millis(3000)
+				ctx, cancel = context.WithDeadline(ctx, begin.Add(c.deadline))
+			case 1:
+				c.cancelled = now + millis(3000)
+				time.AfterFunc(c.cancelled-now, cancel)
+			}
+			wg.Go(func() {
+				defer cancel()
+				c.err = g.Pass(ctx, l, "k")
+				c.left = time.Since(begin)
+				if c.err == nil && g.held.left("k") > 0 {
+					t.Errorf("seed %d: %+v has passed, %v before the end of the hold", seed, c, g.held.left("k"))
+				}
+			})
+		}
+		synctest.Wait()
+	}
+	wg.Wait()
+	require.Empty(t, g.lines.byKey, "seed %d", seed)
+	checkCalls(t, seed, calls)
+	if policy == weir.Policy(log) {
+		for i, c := range calls {
+			n := 0
+			for _, other := range calls {
+				if other.err == nil && c.left-log.Per < other.left && other.left <= c.left {
+					n++
+				}
+			}
+			require.LessOrEqual(t, n, log.Limit, "seed %d: until %d %v", seed, i, c.left)
+		}
+	}
+}
+
+// checkCalls checks how each call has ended, and the order of those that passed.
+func checkCalls(t *testing.T, seed uint64, calls []*call) {
+	var before *call // the last that was held back and has passed
+	for _, c := range calls {
+		if c.err == nil && c.held {
+			if before != nil && before.left > c.left {
+				t.Errorf("seed %d: %+v has passed before %+v", seed, c, before)
+			}
+			before = c
+		}
+		var ok bool
+		switch {
+		case c.err == nil:
+			ok = c.deadline == 0 || c.left <= c.deadline
+		case errors.Is(c.err, weir.ErrTooLate):
+			ok = c.left <= c.deadline
+		case errors.Is(c.err, context.DeadlineExceeded):
+			ok = c.left == c.deadline
+		case errors.Is(c.err, context.Canceled):
+			ok = c.left == c.cancelled
+		default:
+			ok = errors.Is(c.err, weir.ErrQueueFull)
+		}
+		if !ok {
+			t.Errorf("seed %d: %+v", seed, c)
+		}
+	}
+}
