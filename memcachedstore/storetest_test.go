@@ -26,21 +26,23 @@ func newPrefixed(client memcachedstore.Client, prefix string, longer time.Durati
 	return prefixedStore{memcachedstore.NewPrefixed(client, o, prefix, longer), prefix}
 }
 
+// newPrefix returns a prefix that no other store on the shared server has.
+func newPrefix() string { return fmt.Sprint(names.Add(1), "/") }
+
 func TestStore(t *testing.T) {
 	t.Parallel()
 	server := memcachedtest.Shared(t)
 	proxy := newProxy(t, server.Addr())
 	client, another, proxied := newClient(t, server.Addr()), newClient(t, server.Addr()), newClient(t, proxy.Addr())
 	const longer = time.Hour // the clock of the suite differs from that of the server
-	n, had := 0, 0           // stores, and replies lost before
+	had := 0                 // replies lost before
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
-			n++
 			c := client
 			if strings.Contains(t.Name(), "/Failures:_") {
 				c = proxied // which makes each round trip longer
 			}
-			return newPrefixed(c, fmt.Sprint(n, "/"), longer)
+			return newPrefixed(c, newPrefix(), longer)
 		},
 		storetest.Shared(func(_ *testing.T, s weir.Store) weir.Store {
 			return newPrefixed(another, s.(prefixedStore).prefix, longer)
@@ -55,8 +57,7 @@ func TestStore(t *testing.T) {
 			return proxy.Forward
 		}),
 		storetest.ServerExpiry(func(*testing.T) weir.Store {
-			n++
-			return newPrefixed(client, fmt.Sprint(n, "/"), 0)
+			return newPrefixed(client, newPrefix(), 0)
 		}),
 		storetest.RoundTrips())
 }
