@@ -115,6 +115,22 @@ func TestSweepOfTiers(t *testing.T) {
 	assert.Equal(t, 9, fits[0].Limit)
 }
 
+// With costs, a marker is like tiers: at 17 each 10 seconds, a request of 3 finds its green events
+// used by one that was yellow at 16.
+func TestSweepOfAMarker(t *testing.T) {
+	var lines []string
+	for _, e := range [][2]int64{
+		{418731563, 2}, {2698704393, 2}, {3668862180, 2}, {3922087902, 2}, {5179137124, 1}, {6059084688, 3}, {9686632002, 2}, {11048492507, 2},
+		{15016357978, 1}, {16054718022, 3}, {16519391243, 1}, {19705658411, 2}, {20472669528, 1}, {23837605294, 3}, {25561134797, 1},
+	} {
+		lines = append(lines, fmt.Sprintf(`{"time":1%018d,"ip":"x","cost":%d}`+"\n", e[0], e[1]))
+	}
+	for limit, hit := range map[int]int{16: 0, 17: 1} {
+		policy := fmt.Sprintf("single-rate-marker %d/10s burst=4 excess=2", limit)
+		assert.Equal(t, hit, runOne(t, Config{Cost: "cost"}, policy, textLog("a", lines...)).Policies[0].Hit, limit)
+	}
+}
+
 // Many shares make many gaps between limits. A pass does not try them all.
 func TestSweepOfManyShares(t *testing.T) {
 	s := &sweep{hits: map[int]int{}, clients: 1000}
