@@ -54,6 +54,7 @@ import (
 //
 //   - events that are charged although the limit is used up, as by [weir.Reservation.Settle]
 //   - a policy that changes within a span of a change of members
+//   - the colors of a [weir.TwoRateMarker] whose Committed holds more than its Peak
 //   - a process that stands still between reading the time and deciding
 //   - the difference between the clocks of the processes, for windows that are aligned to the clock
 //

@@ -111,7 +111,7 @@ func scale(a *weir.Answer, r weir.Request, weight int) {
 func (sh share) none(r weir.Request) weir.Answer {
 	now := r.Now()
 	r.Charges = nil
-	_, a := r.Decider.Decide(usedUp(r.Decider, now), now, r.Ask)
+	_, a := r.Decider.Decide(usedUp(r.Decider, now, 1), now, r.Ask)
 	if r.N > 0 {
 		if a.Allowed { // by a policy that has no limit
 			a.RetryAfter = weir.Never

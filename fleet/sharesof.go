@@ -148,7 +148,9 @@ func recovered(p *weir.Plan, at, now int64) int64 {
 // recovery is the instant at which a key has fully recovered that is used up at the instant at. No
 // request uses up all components of a policy if one has a smaller limit. Several requests may do so.
 func recovery(p weir.Policy, d weir.Decider, at int64) int64 {
-	last := d.Expiry(usedUp(d, at))
+	// A queue is used up most by one request. Those for halves of what is left use up each color of a
+	// marker.
+	last := max(d.Expiry(usedUp(d, at, 1)), d.Expiry(usedUp(d, at, 2)))
 	for _, c := range weir.Components(p) {
 		if of, err := c.Decider(); err == nil {
 			last = max(last, recovery(c, of, at))
@@ -157,15 +159,16 @@ func recovery(p weir.Policy, d weir.Decider, at int64) int64 {
 	return last
 }
 
-// usedUp is the state of a key that is used up at the instant at.
-func usedUp(d weir.Decider, at int64) []uint64 {
+// usedUp is the state of a key that is used up at the instant at, by requests each for such a part of
+// what is left.
+func usedUp(d weir.Decider, at int64, part int) []uint64 {
 	state := make([]uint64, d.Words())
-	for range 1000 { // as many as Tiers may have, which are used up one after the other
+	for range 64_000 { // Tiers may have a thousand, which are used up one after the other
 		_, look := d.Decide(state, at, weir.Ask{})
 		if look.Remaining < 1 {
 			break
 		}
-		state, _ = d.Decide(state, at, weir.Ask{N: look.Remaining})
+		state, _ = d.Decide(state, at, weir.Ask{N: max(look.Remaining/part, 1)})
 	}
 	return state
 }

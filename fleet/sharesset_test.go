@@ -87,6 +87,21 @@ func TestShares_SpanOfALargerComponent(t *testing.T) {
 	})
 }
 
+// Green events use up the bucket for them, which may take longer to recover than the bucket for all.
+func TestShares_SpanOfAMarker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, fast := weir.TokenBucket{Limit: 18, Per: time.Minute}, weir.TokenBucket{Limit: 36, Per: time.Minute, Burst: 20}
+		shares := sharesOf(t, new(weir.MemStore), 0, 2)
+		l := weir.Must(weir.New(weir.TwoRateMarker{Committed: slow, Peak: fast}, weir.WithStore(shares)))
+		time.Sleep(time.Minute)
+		set(t, shares, 0, 1)
+		time.Sleep(time.Minute - time.Nanosecond)
+		assert.Equal(t, 10, kit.Take(t, l, "k", 0).Limit)
+		time.Sleep(time.Nanosecond)
+		assert.Equal(t, 20, kit.Take(t, l, "k", 0).Limit)
+	})
+}
+
 // Shares that grow one after the other count one after the other.
 func TestShares_GrowsInSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
