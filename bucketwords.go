@@ -72,6 +72,23 @@ func (d *bucketWord) takeWord(state uint64, now int64, n int) (uint64, shortResu
 	return state, r
 }
 
+func (d *bucketWord) more(next uint64, now int64, r shortResult) time.Duration {
+	switch {
+	case r.remaining == d.limit:
+		return 0
+	case d.spaced:
+		return r.resetAfter
+	case r.resetAfter > 1<<62: // it may have saturated
+		_, look := d.DecideWord(next, now, Ask{More: true})
+		return look.MoreAfter
+	}
+	return r.resetAfter + time.Duration(uint64(r.remaining+1)*d.rate.Num) - time.Duration(d.full.Lo)
+}
+
+func (d *bucketWord) charge(_ uint64, _ int64, n int, r shortResult) Charge {
+	return Charge{N: n, Before: r.resetAfter - time.Duration(uint64(n)*d.rate.Num), For: r.resetAfter}
+}
+
 func (d *bucketWord) wide() Decider {
 	b := d.bucket
 	b.most = pairMost

@@ -16,13 +16,16 @@ func (c *composed) ask(state []uint64, i int, now int64, ask Ask, a *Answer) []u
 	switch {
 	case ask.Charges != nil:
 		return c.askCharged(state, i, now, ask, a)
-	case p.admitWord != nil && ask.N >= 0 && ask.Mode == AllOrNone && ask.MaxWait <= 0 && !ask.More:
+	case p.admitWord != nil && ask.N >= 0 && ask.Mode == AllOrNone && ask.MaxWait <= 0:
 		next, r := p.admitWord.takeWord(state[p.at], now, ask.N)
 		state[p.at] = next
 		*a = Answer{Result: Result{
 			Allowed: r.retryAfter == 0, Limit: p.limit,
 			Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
 		}}
+		if ask.More {
+			a.MoreAfter = p.admitWord.more(next, now, r)
+		}
 		return state
 	}
 	return c.askPart(state, i, now, ask, a)

@@ -211,6 +211,12 @@ func (d *windowWord) takeWord(state uint64, now int64, n int) (uint64, shortResu
 	return next, a.short()
 }
 
+func (d *windowWord) more(_ uint64, _ int64, r shortResult) time.Duration { return r.resetAfter }
+
+func (d *windowWord) charge(_ uint64, _ int64, n int, r shortResult) Charge {
+	return Charge{N: n, For: r.resetAfter}
+}
+
 // aligned are windows of a length, aligned to the epoch, and marked by their number.
 type aligned struct{ per uint64 }
 

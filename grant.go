@@ -36,7 +36,7 @@ func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask) (r
 	}
 	r := reply{Answer: a, now: s.decidedAt(&a)}
 	if a.Allowed && ask.N > 0 {
-		r.grant.set(s, ask.N, &a, asked.charges)
+		r.grant.set(s, ask.N, &a.Result, a.At, asked.charges)
 	}
 	return r, nil
 }
@@ -55,16 +55,16 @@ func (p *Plan) decidedAt(a *Answer) int64 {
 	return a.At
 }
 
-// set sets g to a grant of n events.
-func (g *grant) set(s *Plan, n int, a *Answer, charges []Charge) {
+// set sets g to a grant of n events at the instant at.
+func (g *grant) set(s *Plan, n int, r *Result, at int64, charges []Charge) {
 	if len(charges) == 0 { // the policy keeps no account of it
-		charges = []Charge{{N: n, For: a.ResetAfter}}
+		charges = []Charge{{N: n, For: r.ResetAfter}}
 	}
-	g.plan, g.n, g.at, g.charges, g.degraded = s, n, max(a.At, 1), charges, a.Degraded
-	if g.at > a.At { // zero stands for no instant: the charges are told from one later
+	g.plan, g.n, g.at, g.charges, g.degraded = s, n, max(at, 1), charges, r.Degraded
+	if g.at > at { // zero stands for no instant: the charges are told from one later
 		for i := range charges { // whose rests stay as they are
-			charges[i].Before -= time.Duration(g.at - a.At)
-			charges[i].For -= time.Duration(g.at - a.At)
+			charges[i].Before -= time.Duration(g.at - at)
+			charges[i].For -= time.Duration(g.at - at)
 		}
 	}
 }

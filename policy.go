@@ -62,7 +62,8 @@ type WordDecider interface {
 }
 
 // A wordAdmitter is a [WordDecider] with a short path for the most common asks, those of
-// [KeyedLimiter.Allow] and [KeyedLimiter.Take].
+// [KeyedLimiter.Allow], [KeyedLimiter.Take], [KeyedLimiter.TakeByComponent] and
+// [KeyedLimiter.ReserveNow].
 type wordAdmitter interface {
 	// admitWord asks for one event, and reports only whether it is granted. The whole answer would
 	// take as long again as everything else.
@@ -71,6 +72,12 @@ type wordAdmitter interface {
 	// takeWord asks for all or none of n events, at least zero. It returns the fields of the Result
 	// that can change.
 	takeWord(state uint64, now int64, n int) (next uint64, r shortResult)
+
+	// more returns the MoreAfter of a Result of takeWord. next is the state that takeWord returned.
+	more(next uint64, now int64, r shortResult) time.Duration
+
+	// charge returns the Charge of n events, at least one, that takeWord has granted.
+	charge(next uint64, now int64, n int, r shortResult) Charge
 
 	// limitAtOnce is the Limit of every Result.
 	limitAtOnce() int

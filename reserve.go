@@ -53,17 +53,22 @@ func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask
 	if err != nil {
 		return err
 	}
-	r.Result, r.limiter, r.key, r.reset = a.Result, k, key, reset
-	if a.Allowed && ask.N > 0 {
-		r.grant.set(plan, ask.N, &a, r.charges)
+	now := plan.decidedAt(&a)
+	r.Result, r.at, r.ahead, r.reset = a.Result, exact.After(now, a.Delay), a.At-now, reset
+	r.set(k, plan, key, ask.N, a.At)
+	return nil
+}
+
+// set sets the other fields of r. The Result, the charges, at, ahead and reset are set before.
+func (r *Reservation) set(k *KeyedLimiter, plan *Plan, key string, n int, at int64) {
+	r.limiter, r.key = k, key
+	if r.Allowed && n > 0 {
+		r.grant.set(plan, n, &r.Result, at, r.charges)
 	} else {
 		r.grant = grant{plan: plan}
 	}
 	r.making, r.settling, r.settled, r.err = sync.Once{}, nil, false, nil
-	now := plan.decidedAt(&a)
-	r.at, r.ahead = exact.After(now, a.Delay), a.At-now
 	k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
-	return nil
 }
 
 // reserve takes its turn with the calls that join the line. No call then books ahead of waiters

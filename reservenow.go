@@ -37,5 +37,25 @@ func (k *KeyedLimiter) reserveNow(ctx context.Context, key string, n int, r *Res
 	if err != nil {
 		return err
 	}
+	if k.mem != nil && k.bookQuickly(plan, key, n, r) {
+		return nil
+	}
 	return k.book(ctx, plan, key, Ask{N: n, ByComponent: results, More: true}, r)
+}
+
+// bookQuickly is book for a known key whose state is a word. It takes half the time.
+func (k *KeyedLimiter) bookQuickly(plan *Plan, key string, n int, r *Reservation) bool {
+	reset := k.resets.number.Load() // as in book
+	sc, next, now, taken, ok := k.mem.take(plan, key, n)
+	if !ok {
+		return false
+	}
+	r.Result = Result{
+		Allowed: taken.retryAfter == 0, Limit: sc.limit, Remaining: taken.remaining,
+		RetryAfter: taken.retryAfter, ResetAfter: taken.resetAfter, MoreAfter: sc.admitWord.more(next, now, taken),
+	}
+	r.charges = append(r.room[:0], sc.admitWord.charge(next, now, n, taken)) // of a grant
+	r.at, r.ahead, r.reset = now, 0, reset
+	r.set(k, plan, key, n, now)
+	return true
 }

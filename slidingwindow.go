@@ -246,3 +246,12 @@ func (d *slidingWord) takeWord(state uint64, now int64, n int) (uint64, shortRes
 	next, a := d.DecideWord(state, now, Ask{N: n})
 	return next, a.short()
 }
+
+func (d *slidingWord) more(next uint64, now int64, _ shortResult) time.Duration {
+	_, look := d.DecideWord(next, now, Ask{More: true})
+	return look.MoreAfter
+}
+
+func (d *slidingWord) charge(next uint64, now int64, n int, _ shortResult) Charge {
+	return Charge{N: n, For: untilInstant(now, d.windows.gone([]uint64{d.unpack(next).first}))}
+}

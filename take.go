@@ -49,9 +49,9 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 		return Result{}, callError("Take of", n, err)
 	}
 	if k.mem != nil {
-		if limit, r, ok := k.mem.take(plan, key, n); ok {
+		if sc, _, _, r, ok := k.mem.take(plan, key, n); ok {
 			return Result{
-				Allowed: r.retryAfter == 0, Limit: limit,
+				Allowed: r.retryAfter == 0, Limit: sc.limit,
 				Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
 			}, nil
 		}
@@ -106,7 +106,22 @@ func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, r
 	if results != nil {
 		*results = (*results)[:0]
 	}
-	a, err := k.answer(ctx, key, Ask{N: n, ByComponent: results, More: true})
+	if err := k.check(ctx, n); err != nil {
+		return Result{}, callError("Take of", n, err)
+	}
+	plan, err := k.plans.of(ctx, key)
+	if err != nil {
+		return Result{}, callError("Take of", n, err)
+	}
+	if k.mem != nil {
+		if sc, next, now, r, ok := k.mem.take(plan, key, n); ok {
+			return Result{
+				Allowed: r.retryAfter == 0, Limit: sc.limit, Remaining: r.remaining,
+				RetryAfter: r.retryAfter, ResetAfter: r.resetAfter, MoreAfter: sc.admitWord.more(next, now, r),
+			}, nil
+		}
+	}
+	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n, ByComponent: results, More: true}})
 	if err != nil {
 		if results != nil {
 			*results = (*results)[:0]

@@ -1,0 +1,61 @@
+package weir
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The short ways of Take, TakeByComponent and ReserveNow answer and charge as Decide does, on any
+// state and at any instant.
+func TestTake_ShortWaysAreDecide(t *testing.T) {
+	for _, p := range []Policy{
+		TokenBucket{Limit: 5, Per: 5 * time.Second},
+		TokenBucket{Limit: 1, Per: time.Millisecond, Burst: 7},
+		TokenBucket{Limit: 1, Per: 1 << 60, Burst: 3}, // its times saturate
+		LeakyBucket{Limit: 2, Per: time.Second, Capacity: 4},
+		FixedWindow{Limit: 4, Per: 3 * time.Second},
+		CalendarWindow{Limit: 4, Unit: Minute},
+		SlidingWindow{Limit: 6, Per: 4 * time.Second},
+	} {
+		decider, err := p.Decider()
+		require.NoError(t, err)
+		d, ok := decider.(interface {
+			WordDecider
+			wordAdmitter
+		})
+		require.True(t, ok, "%v", p)
+		random := rand.New(rand.NewPCG(1, 2))
+		state, now := uint64(0), time.Date(2026, 11, 21, 13, 15, 0, 0, time.UTC).UnixNano()
+		granted := 0
+		for range 3000 {
+			n := random.IntN(d.limitAtOnce() + 2)
+			var charges []Charge
+			want, a := d.DecideWord(state, now, Ask{N: n, More: true, Charges: &charges})
+			got, r := d.takeWord(state, now, n)
+			require.Equal(t, want, got, "%v", p)
+			require.Equal(t, a.short(), r, "%v", p)
+			require.Equal(t, a.MoreAfter, d.more(got, now, r), "%v: %d of %#x at %d", p, n, state, now)
+			if a.Allowed && n > 0 {
+				var g grant
+				g.set(nil, n, &a.Result, now, charges)
+				require.Equal(t, g.charges, []Charge{d.charge(got, now, n, r)}, "%v", p)
+				granted++
+			}
+			switch random.IntN(8) {
+			case 0: // a debt, now and then a large one
+				got, _ = d.DecideWord(state, now, Ask{N: random.IntN(40) << (random.IntN(2) * random.IntN(57)), Mode: Regardless})
+			case 1:
+				got, _ = d.DecideWord(state, now, Ask{N: 1, MaxWait: math.MaxInt64})
+			case 2:
+				got = 0
+			}
+			state, now = got, now+random.Int64N(int64(2*time.Second))-int64(time.Second)/2
+		}
+		assert.Greater(t, granted, 300, "%v", p)
+	}
+}
