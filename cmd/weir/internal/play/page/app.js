@@ -1,9 +1,11 @@
 // The page: what is typed and drawn makes a scenario; the library simulates it; the views show it.
 
 import { theme } from "./chart.js";
-import { LaneView, element } from "./lane.js";
+import { DetailView } from "./detail.js";
+import { LaneView, element, toClipboard } from "./lane.js";
+import { Link } from "./link.js";
 import { LogView } from "./log.js";
-import { PRESETS, duration, fromModel, seconds, toQuery } from "./scenario.js";
+import { PRESETS, duration, fromModel, round, seconds, toQuery } from "./scenario.js";
 import { TrafficView } from "./traffic.js";
 
 const $ = (id) => document.getElementById(id);
@@ -18,10 +20,10 @@ export class App {
     this.playing = false;
     this.lanes = [];
     this.turn = null; // the last of what was opened and edited
-    this.linking = null; // the timer that writes the link
-    this.linked = -Infinity; // when that was
     this.traffic = new TrafficView(this);
     this.log = new LogView(this);
+    this.detail = new DetailView();
+    this.link = new Link();
     this.buttons();
     this.keys();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -30,7 +32,6 @@ export class App {
     });
     new ResizeObserver(() => this.draw()).observe($("stage"));
     addEventListener("hashchange", (e) => this.open(new URL(e.newURL).hash.slice(1), false));
-    addEventListener("pagehide", () => this.writeLink());
   }
 
   buttons() {
@@ -56,15 +57,14 @@ export class App {
     $("span").oninput = () => this.edit((s) => (s.span = $("span").value));
     $("measure").oninput = () => this.edit((s) => (s.measure = $("measure").value));
     $("link").onclick = (e) => {
-      this.writeLink();
-      this.copy(location.href, e.target);
+      this.link.write();
+      toClipboard(location.href, e.target);
     };
-    $("closeDetail").onclick = () => this.closeDetail();
   }
 
   keys() {
     addEventListener("keydown", (e) => {
-      if (e.key === "Escape") this.closeDetail();
+      if (e.key === "Escape") this.detail.close();
       if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, button, a")) return;
       if (e.key === " ") this.play(!this.playing);
       else if (e.key === ".") this.step();
@@ -117,8 +117,7 @@ export class App {
     this.model = model;
     this.span = model.span;
     this.simulated = 0; // until this time
-    this.query = model.query;
-    this.linking ??= setTimeout(() => this.writeLink(), Math.max(this.linked + 500 - performance.now(), 0)); // browsers allow two changes a second
+    this.link.put(model.query);
     $("fault").textContent = "";
     const { lanes } = this.state;
     if (this.lanes.length !== lanes.length) {
@@ -131,7 +130,7 @@ export class App {
       l.show(lanes[i], model.lanes[i], model.span, model.clients === "wait");
       l.remove.disabled = lanes.length === 1;
     });
-    this.forget();
+    this.detail.clear();
     for (const b of $("presets").children) b.disabled = lanes.length === 6;
     const put = (input, text) => { if (document.activeElement !== input) input.value = text; };
     put($("span"), this.state.span);
@@ -147,14 +146,6 @@ export class App {
       if (b.dataset.id === experiment?.id && (left < 0 || right > innerWidth)) $("experiments").scrollLeft += left - 12;
     }
     if (experiment) $("lesson").textContent = experiment.text;
-  }
-
-  /** Puts the scenario into the address of the page. */
-  writeLink() {
-    clearTimeout(this.linking);
-    this.linking = null;
-    this.linked = performance.now();
-    if (this.query) history.replaceState(null, "", "#" + this.query);
   }
 
   /** The bursts and outages, each with a button that removes it. */
@@ -279,41 +270,9 @@ export class App {
     this.draw();
     const { load } = this.model, d = await this.weir.describe(view.index, i, load);
     if (!d || load !== this.model.load) return;
-    $("what").textContent = `Policy ${view.index + 1}. ${d.what}`;
-    $("fields").replaceChildren(...d.fields.map(([name, value, words]) =>
-      element("tr", {}, element("th", { scope: "row", textContent: name }),
-        element("td", { className: "value" }, value, element("span", { className: "meaning", textContent: words })))));
-    $("headers").textContent = d.headers;
-    $("headers").hidden = !d.headers;
-    $("detail").classList.add("open");
-    view.announce(d.what);
-    this.described = view;
-  }
-
-  closeDetail() {
-    const focused = $("detail").contains(document.activeElement);
-    $("detail").classList.remove("open");
-    if (focused && !document.activeElement.checkVisibility()) this.described?.canvas.focus();
-  }
-
-  /** Clears the answer that was described: it is of another scenario. */
-  forget() {
-    $("what").textContent = "Point at a request, or choose a lane and press the arrow keys.";
-    $("fields").replaceChildren();
-    $("headers").hidden = true;
-    $("detail").classList.remove("open");
-  }
-
-  async copy(text, button) {
-    await navigator.clipboard.writeText(text);
-    const label = button.textContent;
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = label), 1200);
+    this.detail.show(view, d);
   }
 }
-
-/** Rounds an instant, so that links stay short. */
-const round = (t, span) => Math.round(t / (span / 1000)) * (span / 1000);
 
 document.querySelector(".skip").onclick = (e) => {
   e.preventDefault(); // the address holds the scenario

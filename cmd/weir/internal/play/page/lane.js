@@ -11,6 +11,14 @@ export function element(name, properties = {}, ...children) {
   return e;
 }
 
+/** Copies a text, and says so on the button for a moment. */
+export async function toClipboard(text, button) {
+  await navigator.clipboard.writeText(text);
+  const label = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = label), 1200);
+}
+
 /**
  * Writes a fault below the text that has it.
  * @param {HTMLElement} place @param {string} text @param {{byte: number, reason: string}|undefined} fault
@@ -32,7 +40,7 @@ export class LaneView {
     this.records = new Records();
     const n = index + 1, id = "lane" + n;
     const copy = (what, label) =>
-      element("button", { type: "button", textContent: label, title: `Copy policy ${n} as ${label}`, onclick: (e) => app.copy(this.copyText(what), e.target) });
+      element("button", { type: "button", textContent: label, title: `Copy policy ${n} as ${label}`, onclick: (e) => toClipboard(this.copyText(what), e.target) });
     this.text = element("input", { className: "text", id, spellcheck: false, autocomplete: "off", ariaLabel: `Policy ${n}` });
     this.fault = element("p", { className: "fault", id: id + "Fault", role: "alert" });
     this.text.setAttribute("aria-describedby", id + "Fault " + id + "Words");

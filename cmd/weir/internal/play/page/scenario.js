@@ -76,3 +76,6 @@ export function around(text, at) {
   const marked = rest.match(/^.[^\s,()]*/)?.[0] ?? "";
   return [before, marked || "⌃", rest.slice(marked.length)];
 }
+
+/** Rounds an instant, so that links stay short. */
+export const round = (t, span) => Math.round(t / (span / 1000)) * (span / 1000);
