@@ -105,10 +105,12 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		one.N, one.ByComponent, one.promised = -int(n), nil, &promised
 		var state []uint64
 		state, back = e.Decider.Decide(e.state(), now, one) // by the numbers that it has now
-		e.freed(state, now)
-		e.net -= n
 		ask.N += int(n)
-		changed = true
+		if !slices.Equal(state, e.state()) { // else none of them counts any more, or none is free
+			e.freed(state, now)
+			e.net -= n
+			changed = true
+		}
 	}
 	a, _ = g.ask(by, now, Ask{ByComponent: ask.ByComponent})
 	if a.Delay, a.rest = back.Delay, back.rest; ask.GrantedAt != 0 {

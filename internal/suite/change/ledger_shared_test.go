@@ -37,3 +37,18 @@ func TestR13_AQueueIsUsedUpByItsOwnNumbers(t *testing.T) {
 	require.True(t, k.Ask(queue, now, weir.Ask{N: 4}).Allowed)
 	assert.Zero(t, k.Remaining(tokens, now))
 }
+
+// R16: a Cancel that frees nothing, because its events count no more, leaves later events to be
+// given back.
+func TestR16_ACancelOfEventsThatAreGoneFreesNoOthers(t *testing.T) {
+	log := weir.SlidingLog{Limit: 7, Per: 10}
+	both := weir.All(weir.SlidingWindow{Limit: 1000, Per: 100}, log)
+	k := kit.LedgerKey{T: t}
+	var gone, later []weir.Charge
+	require.True(t, k.Ask(both, 50, weir.Ask{N: 1, Charges: &gone}).Allowed)
+	require.True(t, k.Ask(log, 105, weir.Ask{N: 5}).Allowed)
+	require.True(t, k.Ask(both, 105, weir.Ask{N: 2, Charges: &later}).Allowed)
+	k.Ask(both, 105, weir.Ask{N: -1, GrantedAt: 50, Charges: &gone})
+	k.Ask(both, 106, weir.Ask{N: -2, GrantedAt: 105, Charges: &later})
+	assert.Equal(t, 2, k.Remaining(log, 106))
+}
