@@ -129,8 +129,8 @@ func (l Ledger) Expiry() int64 {
 
 // The words of a ledger are its rest; and for each entry the instants of its last grant and of its
 // end, its events, and for each leaf the number of its account and its most. Behind them, a new
-// account has a length, and then its promise and its words. For an account that an earlier entry
-// has, the length is zero.
+// account has a length, and then which of all leaves counted in it last, its promise and its words.
+// For an account that an earlier entry has, the length is zero.
 
 // open takes a Ledger apart. It reports false if a ledger never writes such words.
 func (g *ledger) open(l Ledger, now int64) bool {
@@ -153,6 +153,8 @@ func (g *ledger) open(l Ledger, now int64) bool {
 	}
 	g.rest = rest{w[0], int64(w[1]), int64(w[2])}
 	var known []*account
+	var counted []uint64 // which leaf did last, in each
+	var leaves []Rule
 	for _, by := range l.By {
 		if w = take(3); w == nil || w[0]|w[1] > maxInstant {
 			return false
@@ -165,19 +167,25 @@ func (g *ledger) open(l Ledger, now int64) bool {
 			}
 			if w[0] == uint64(len(known)) {
 				of := take(w[2])
-				if len(of) == 0 || of[0] > maxInstant {
+				if len(of) < 2 || of[1] > maxInstant {
 					return false
 				}
-				known = append(known, &account{leaf, of[1:], int64(of[0])})
+				counted = append(counted, of[0])
+				known = append(known, &account{leaf, of[2:], int64(of[1])})
 			}
 			a := known[w[0]]
 			if !leaf.like(a.Rule) || slices.Contains(e.accounts, a) || !sound(a.Decider, a.words) {
 				return false
 			}
-			a.Rule = leaf // the latest entry that has it is the one that counted in it last
 			e.accounts, e.most = append(e.accounts, a), append(e.most, w[1])
 		}
-		g.entries = append(g.entries, e)
+		g.entries, leaves = append(g.entries, e), append(leaves, e.leaves()...)
+	}
+	for i, a := range known {
+		if counted[i] >= uint64(len(leaves)) || !leaves[counted[i]].like(a.Rule) {
+			return false
+		}
+		a.Rule = leaves[counted[i]]
 	}
 	return len(words) == 0
 }
@@ -230,18 +238,29 @@ func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
 	}
 	w := []uint64{g.rest.share, uint64(g.rest.last), uint64(g.rest.until)}
 	var known []*account
+	var leaves []Rule
+	for _, e := range g.entries {
+		leaves = append(leaves, e.leaves()...)
+	}
+	opened := 0 // of leaves
 	for _, e := range g.entries {
 		l.By = append(l.By, e.by)
 		w = append(w, uint64(e.last), uint64(e.until), e.net)
 		for i, a := range e.accounts {
 			at, words := slices.Index(known, a), []uint64(nil)
 			if at < 0 {
-				at, words = len(known), append([]uint64{uint64(a.promisedBeside(g.latest(a)))}, a.words...)
+				counted := slices.IndexFunc(leaves, a.same)
+				if counted < 0 { // its entry is gone
+					counted = opened + i
+				}
+				promised := a.promisedBeside(leaves[counted])
+				at, words = len(known), append([]uint64{uint64(counted), uint64(promised)}, a.words...)
 				known = append(known, a)
 			}
 			w = append(w, uint64(at), e.most[i], uint64(len(words)))
 			w = append(w, words...)
 		}
+		opened += len(e.accounts)
 	}
 	l.Words = w
 	return l

@@ -31,7 +31,7 @@ type tally struct {
 
 // An account is what a leaf has counted, in the form of its state.
 type account struct {
-	Rule     // of the leaf
+	Rule     // of the leaf that counted in it last
 	words    []uint64
 	promised int64 // until then a booking may lie ahead, by other numbers than the leaf's
 }
@@ -52,16 +52,6 @@ func (a *account) promisedBeside(l Rule) int64 {
 		return a.promised
 	}
 	return max(a.promised, promise(a.Decider, a.words))
-}
-
-// latest is the leaf of the latest entry that has an account. The account is opened as one of it.
-func (g *ledger) latest(a *account) (leaf Rule) {
-	for _, e := range g.entries {
-		if i := slices.Index(e.accounts, a); i >= 0 {
-			leaf = e.leaves()[i]
-		}
-	}
-	return leaf
 }
 
 // promise is the instant until which a booking lies ahead, by the numbers of a leaf.
@@ -85,8 +75,9 @@ func (e tally) state() []uint64 {
 func (e tally) keep(state []uint64) {
 	words := split(e.Decider, state)
 	for i, l := range e.leaves() {
-		a := e.accounts[i]
-		*a = account{l, words[i], a.promisedBeside(l)}
+		if a := e.accounts[i]; !slices.Equal(a.words, words[i]) { // else it is a tier that did not pay
+			*a = account{l, words[i], a.promisedBeside(l)}
+		}
 	}
 }
 

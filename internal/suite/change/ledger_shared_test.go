@@ -52,3 +52,23 @@ func TestR16_ACancelOfEventsThatAreGoneFreesNoOthers(t *testing.T) {
 	k.Ask(both, 106, weir.Ask{N: -2, GrantedAt: 105, Charges: &later})
 	assert.Equal(t, 2, k.Remaining(log, 106))
 }
+
+// R16: a tier that does not pay has not counted. Its numbers say nothing of bookings in the bucket
+// that it shares.
+func TestR16_ACancelBesideATierThatDidNotPay(t *testing.T) {
+	large := weir.TokenBucket{Limit: 3, Per: 12, Burst: 20}
+	small := weir.TokenBucket{Limit: 3, Per: 12, Burst: 2}
+	for _, tiers := range []weir.Policy{
+		weir.Tiers(weir.FixedWindow{Limit: 100, Per: time.Hour}, small),
+		weir.Tiers(weir.Tiers(weir.SlidingLog{Limit: 100, Per: time.Hour}), small),
+	} {
+		k := kit.LedgerKey{T: t}
+		require.True(t, k.Ask(large, kit.T0, weir.Ask{N: 11}).Allowed)
+		require.True(t, k.Ask(tiers, kit.T0, weir.Ask{N: 10}).Allowed)
+		var charges []weir.Charge
+		require.True(t, k.Ask(large, kit.T0, weir.Ask{N: 5, Charges: &charges}).Allowed, "%v", tiers)
+		left := k.Remaining(large, kit.T0)
+		k.Ask(large, kit.T0, weir.Ask{N: -5, GrantedAt: kit.T0, Charges: &charges})
+		assert.Equal(t, left+5, k.Remaining(large, kit.T0), "%v", tiers)
+	}
+}
