@@ -73,17 +73,18 @@ func TestLease_ReleaseGivesBackTwoGrants(t *testing.T) {
 func TestLease_EventsThatComeTooLateAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		soon, quota := weir.SlidingWindow{Limit: 1000, Per: time.Second, Buckets: 40}, weir.FixedWindow{Limit: 5000, Per: time.Hour}
-		store, takes := new(weir.MemStore), time.Duration(0)
+		store := new(weir.MemStore)
+		var takes atomic.Int64 // a call of the store
 		l := newLeased(weir.All(soon, quota), kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 			a, err := store.Do(ctx, r)
-			time.Sleep(takes)
+			time.Sleep(time.Duration(takes.Load()))
 			return a, err
 		}), fleet.LeaseOptions{})
 		granted, held := l.busy(t), l.lease.Held(l.plan, "k")
-		takes = 30 * time.Millisecond // longer than an event may be held
+		takes.Store(int64(30 * time.Millisecond)) // longer than an event may be held
 		require.True(t, kit.Take(t, l.KeyedLimiter, "k", held+20).Allowed)
 		granted += held + 20
-		takes = 0
+		takes.Store(0)
 		require.NoError(t, l.lease.Release(context.Background()))
 		parts := l.parts(t)
 		assert.Equal(t, 5000-granted, parts[1].Remaining)
