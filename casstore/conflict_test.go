@@ -57,6 +57,7 @@ func TestConflicts(t *testing.T) {
 				r, err = l.Take(t.Context(), "k", 1)
 				require.NoError(t, err)
 				assert.Equal(t, wide.Limit-2, r.Remaining)
+				synctest.Wait() // the goroutine of the line is about to end
 				assert.Zero(t, s.Lines())
 			})
 		}

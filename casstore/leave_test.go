@@ -87,6 +87,7 @@ func TestLeaversMayUseTheirMemoryAgain(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		assert.True(t, <-stays)
+		synctest.Wait()
 		assert.Zero(t, s.Lines())
 		assert.Contains(t, m.values, "ada")
 		assert.NotContains(t, m.values, "bob")
