@@ -37,6 +37,25 @@ func TestRegister(t *testing.T) {
 	})
 }
 
+// An Entry has a Version if, and only if, there is an item.
+func TestRegisterTells(t *testing.T) {
+	t.Parallel()
+	r := memcachedstore.Register(newStore(t, newClient(t, memcachedtest.Shared(t).Addr())))
+	key := casstore.Key(newName(), "k")
+	for range 2 {
+		old, err := r.Get(t.Context(), key)
+		require.NoError(t, err)
+		require.Nil(t, old.Version)
+		_, ok, err := r.Swap(t.Context(), key, old, []byte("value"), time.Hour)
+		require.NoError(t, err)
+		require.True(t, ok)
+		held, err := r.Get(t.Context(), key)
+		require.NoError(t, err)
+		require.NotNil(t, held.Version)
+		require.NoError(t, r.Delete(t.Context(), key))
+	}
+}
+
 func TestExpiration(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour

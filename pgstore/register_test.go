@@ -33,6 +33,27 @@ func TestRegister(t *testing.T) {
 	})
 }
 
+// The server tells its time, and what the key holds if a Swap has lost to another.
+func TestRegisterTells(t *testing.T) {
+	t.Parallel()
+	s, _, _ := newShared(t)
+	r := pgstore.Register(s)
+	old, err := r.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.False(t, old.Now.IsZero())
+	_, ok, err := r.Swap(t.Context(), "k", old, []byte("first"), time.Hour)
+	require.NoError(t, err)
+	require.True(t, ok)
+	for range 2 {
+		now, ok, err := r.Swap(t.Context(), "k", old, []byte("lost"), time.Hour)
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.Equal(t, "first", string(now.Value), "it tells what the key holds")
+		require.False(t, now.Now.IsZero())
+		old.Version = int64(1) // of a row, which there never was
+	}
+}
+
 // A row is kept for as long as Swap was told, and at most a minute longer.
 func TestExpires(t *testing.T) {
 	t.Parallel()

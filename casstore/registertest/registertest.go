@@ -69,7 +69,7 @@ type env struct {
 }
 
 func newEnv(ctx context.Context, a, b casstore.Register) *env {
-	name := fmt.Sprintf("registertest-%x", rand.Uint64())
+	name := fmt.Sprintf("registertest\r\n%x", rand.Uint64())
 	return &env{ctx, [2]casstore.Register{a, b}, name, 30 * time.Second}
 }
 

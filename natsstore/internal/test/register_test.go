@@ -28,6 +28,30 @@ func TestRegister(t *testing.T) {
 	})
 }
 
+// Every Entry has a Version. A Swap tells what it wrote, and nothing if it has lost to another.
+func TestRegisterTells(t *testing.T) {
+	t.Parallel()
+	_, js, name := newShared(t)
+	r := bucket.New(js, name)
+	old, err := r.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.True(t, old.Now.IsZero())
+	require.NotNil(t, old.Version)
+	now, ok, err := r.Swap(t.Context(), "k", old, []byte("first"), time.Hour)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "first", string(now.Value), "it tells")
+	require.NotNil(t, now.Version)
+	now, ok, err = r.Swap(t.Context(), "k", old, []byte("lost"), time.Hour)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.Equal(t, casstore.Entry{}, now, "it does not tell")
+	require.NoError(t, r.Delete(t.Context(), "k"))
+	old, err = r.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.NotNil(t, old.Version)
+}
+
 // The server is told to keep a value for as long as Swap was, in whole seconds and never less, and a
 // marker for a second.
 func TestTimesToLive(t *testing.T) {
