@@ -82,8 +82,8 @@ func instants(p weir.Policy) []int64 {
 			start = calendarFrom.UnixNano() - calendarFrom.UnixNano()%int64(length)
 		}
 		for i := 0; i < windows && start <= math.MaxInt64-int64(length); i++ {
-			for i := range time.Duration(8) {
-				at = append(at, start+int64(length/8*i))
+			for eighth := range time.Duration(8) {
+				at = append(at, start+int64(length/8*eighth))
 			}
 			at = append(at, start+int64(length)-1)
 			start += int64(length)
