@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,17 +24,20 @@ func again(role string) *exec.Cmd {
 }
 
 // A process that is killed takes its child with it. The child holds an end of a pipe, which is
-// closed when it ends.
+// closed when it ends. Both sleep, since the runtime ends a program whose goroutines all wait for
+// nothing.
 func TestChildDiesWithItsParent(t *testing.T) {
 	switch os.Getenv(roleEnv) {
 	case "parent":
 		child := again("child")
 		child.Stdout = os.Stdout
 		require.NoError(t, tied.Start(child))
-		select {}
+		time.Sleep(time.Hour)
 	case "child":
 		fmt.Println("started")
-		select {}
+		time.Sleep(time.Minute)
+		fmt.Println("outlived its parent")
+		return
 	}
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -47,6 +51,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	assert.Equal(t, "started\n", line)
 	require.NoError(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
-	_, err = io.Copy(io.Discard, out)
+	rest, err := io.ReadAll(out)
 	require.NoError(t, err)
+	assert.Empty(t, rest)
 }
