@@ -19,11 +19,12 @@ func (b bucket) decider() Decider {
 	return d
 }
 
-// bucketWord keeps the low word. The high one is zero.
+// bucketWord keeps the low word. The high one is zero. What admitWord reads of it is in one cache
+// line.
 type bucketWord struct {
-	stored
-	bucket
 	room uint64 // what may be owed for one more event to be granted
+	bucket
+	stored
 }
 
 func (d *bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
