@@ -206,9 +206,25 @@ func (d *windowWord) admitWord(state uint64, now int64) (uint64, bool) {
 	return state + 1, true
 }
 
+// takeWord is the same for any number of events. A count that has saturated leaves no room, as it
+// is above the limit.
 func (d *windowWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
-	next, a := d.DecideWord(state, now, Ask{N: n})
-	return next, a.short()
+	in, left := d.at(words{first: state >> d.bits, second: state & d.most()}, now)
+	var r shortResult
+	switch room := d.room(in); {
+	case uint64(n) > d.limit:
+		r.retryAfter = Never
+	case uint64(n) > room:
+		r.retryAfter = time.Duration(left)
+	case n > 0:
+		in.second += uint64(n)
+		state = in.first<<d.bits | in.second
+	}
+	r.remaining = int(d.room(in))
+	if in.second > 0 {
+		r.resetAfter = time.Duration(left)
+	}
+	return state, r
 }
 
 func (d *windowWord) more(_ uint64, _ int64, r shortResult) time.Duration { return r.resetAfter }

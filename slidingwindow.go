@@ -242,7 +242,30 @@ func (d *slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 	return state + 1<<currentAt, true
 }
 
+// takeWord is the same for any number of events. It decides itself where the sub-window lasts and
+// the events fit, which is where most asks are.
 func (d *slidingWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
+	s := &d.windows
+	index := state >> (2 * d.bits)
+	start := index * s.width
+	passed := max(uint64(now), start) - start
+	currentAt := d.bits * int(1-index&1)
+	current, previous := d.count(state>>currentAt), d.count(state>>(d.bits-currentAt))
+	if passed < s.width && max(current, previous) < math.MaxUint64 {
+		room := s.limit - min(current+exact.Portion(previous, s.width-passed, s.width), s.limit)
+		if asked := uint64(n); asked <= room {
+			left, count := 2*s.width, current+asked // of the sub-windows, and what leaves in the last
+			if count == 0 {
+				left, count = s.width, previous
+			}
+			r := shortResult{remaining: int(room - asked)}
+			if count > 0 {
+				left -= (s.width - 1) / count // the last event is gone before its share is
+				r.resetAfter = exact.Duration(left - min(left, passed))
+			}
+			return state + asked<<currentAt, r
+		}
+	}
 	next, a := d.DecideWord(state, now, Ask{N: n})
 	return next, a.short()
 }

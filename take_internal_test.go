@@ -21,6 +21,8 @@ func TestTake_ShortWaysAreDecide(t *testing.T) {
 		FixedWindow{Limit: 4, Per: 3 * time.Second},
 		CalendarWindow{Limit: 4, Unit: Minute},
 		SlidingWindow{Limit: 6, Per: 4 * time.Second},
+		SlidingWindow{Limit: 1, Per: time.Second},
+		SlidingWindow{Limit: 100, Per: time.Minute},
 	} {
 		decider, err := p.Decider()
 		require.NoError(t, err)
