@@ -124,28 +124,44 @@ const (
 // setRateLimit writes the fields of RateLimit.
 func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace bool) {
 	a := &all[decisive]
-	v := new(fieldValues)
-	policies, limits := "", v.text[:0]
+	var (
+		slots  []string
+		limits []byte
+	)
 	if len(all) > 1 || a.listsParts() {
-		policies, limits = f.list(all, limits)
+		slots, limits = newFieldValues(24 * (len(all) + len(a.parts)))
+		slots[0], limits = f.list(all, limits)
 	} else {
-		policies = a.about.whole.policy(a.d.Result.Limit).value
-		limits = a.about.whole.appendLimit(limits, &a.d.Result)
+		m := &a.about.whole
+		slots, limits = newFieldValues(len(m.quoted) + len(";r=1000000;t=60"))
+		slots[0], limits = m.policy(a.d.Result.Limit).value, m.appendLimit(limits, &a.d.Result)
 	}
-	v.slots[0], v.slots[1] = policies, textOf(limits)
+	slots[1] = textOf(limits)
 	if len(h) == 0 { // the usual case: there is no list to add to
-		h[rateLimitPolicyField], h[rateLimitField] = v.slots[0:1:1], v.slots[1:2:2]
+		h[rateLimitPolicyField], h[rateLimitField] = slots[0:1:1], slots[1:2:2]
 		return
 	}
-	put(h, rateLimitPolicyField, v.slots[0:1:1], replace)
-	put(h, rateLimitField, v.slots[1:2:2], replace)
+	put(h, rateLimitPolicyField, slots[0:1:1], replace)
+	put(h, rateLimitField, slots[1:2:2], replace)
 }
 
-// fieldValues are the values of a limit's fields, and the text of those that a request needs anew.
-// All is in one allocation, unless the text is long: two would take 5 to 10 % longer for a request.
-type fieldValues struct {
-	slots [3]string
-	text  [96]byte
+// newFieldValues returns memory for the values of a limit's fields, and for the text of those that
+// a request needs anew, which will have some n bytes. Both are in one allocation, unless the text is
+// long: two would take 5 to 10 % longer for a request. Room for a long text, where the text is short,
+// would take a tenth longer.
+func newFieldValues(n int) (slots []string, text []byte) {
+	if n <= 32 {
+		v := new(struct {
+			slots [3]string
+			text  [32]byte
+		})
+		return v.slots[:], v.text[:0]
+	}
+	v := new(struct {
+		slots [3]string
+		text  [96]byte
+	})
+	return v.slots[:], v.text[:0]
 }
 
 // textOf returns b as a string. Nothing may write to b any more.

@@ -113,14 +113,14 @@ func unixAfter(d time.Duration) int64 {
 
 // set writes the fields. One text holds all three values.
 func (f *threeFields) set(h http.Header, res *weir.Result) {
-	v := new(fieldValues)
-	b := appendInt(v.text[:0], int64(res.Limit))
+	slots, b := newFieldValues(len("100000000" + "100000000" + "1790000000"))
+	b = appendInt(b, int64(res.Limit))
 	i := len(b)
 	b = appendInt(b, int64(res.Remaining))
 	j := len(b)
 	all := textOf(appendInt(b, f.reset64(effectiveWindow(res))))
-	v.slots = [3]string{all[:i], all[i:j], all[j:]}
-	h[f.limit] = v.slots[0:1:1]
-	h[f.remaining] = v.slots[1:2:2]
-	h[f.reset] = v.slots[2:3:3]
+	slots[0], slots[1], slots[2] = all[:i], all[i:j], all[j:]
+	h[f.limit] = slots[0:1:1]
+	h[f.remaining] = slots[1:2:2]
+	h[f.reset] = slots[2:3:3]
 }
