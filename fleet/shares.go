@@ -65,7 +65,7 @@ import (
 //
 // Limit and Remaining are of this process's share, and RetryAfter is by this share. A process
 // without a share denies with Limit 0. RetryAfter is then the time until its share counts. If that
-// is not known, it is the time in which a used-up key recovers.
+// is not known, it is the time in which a used-up key recovers. MoreAfter is often not known, and 0.
 //
 // Nothing is booked ahead, because the share may shrink: [weir.KeyedLimiter.Wait] asks again when
 // events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a span after

@@ -118,6 +118,32 @@ func TestShares_Result(t *testing.T) {
 	assert.Equal(t, []weir.Result{r, {Allowed: true, Limit: 30, Remaining: 29, ResetAfter: time.Hour, MoreAfter: time.Hour}}, parts)
 }
 
+// MoreAfter is the time until one event more of the share remains, or not known. The store tells when one
+// more of its own remains, which is a third of one here.
+func TestShares_MoreAfter(t *testing.T) {
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
+		l, clock := kit.Frozen(p, weir.WithStore(sharesOf(t, new(weir.MemStore), 1, 3)))
+		var parts []weir.Result
+		all := func(n int) []weir.Result {
+			r, err := l.TakeByComponent(context.Background(), "k", n, &parts)
+			require.NoError(t, err)
+			return append([]weir.Result{r}, parts...)
+		}
+		for step := range 40 {
+			before := all(1)
+			more := before[step%len(before)]
+			if more.MoreAfter == 0 {
+				clock.Time = clock.Add(123456789)
+				continue
+			}
+			clock.Time = clock.Add(more.MoreAfter - 1)
+			assert.LessOrEqual(t, all(0)[step%len(before)].Remaining, more.Remaining, "%+v", more)
+			clock.Time = clock.Add(1)
+			assert.Greater(t, all(0)[step%len(before)].Remaining, more.Remaining, "%+v", more)
+		}
+	})
+}
+
 // The weight of many events may not fit in an int. That they are denied, too, is seen only under a
 // limit that is as large.
 func TestShares_WeightAboveMaxInt(t *testing.T) {

@@ -98,11 +98,19 @@ func times(n, weight int) int {
 func scale(a *weir.Answer, r weir.Request, weight int) {
 	eachResult(a, r, func(result *weir.Result) {
 		if weight == 0 {
-			result.Limit, result.Remaining = 0, 0
+			result.Limit, result.Remaining, result.MoreAfter = 0, 0, 0
 			return
+		}
+		// The store says when one more remains in it. That is one more of weight, unless the others
+		// remain already, or come back at the same time.
+		if result.Remaining%weight != weight-1 && result.MoreAfter != result.ResetAfter {
+			result.MoreAfter = 0
 		}
 		result.Limit /= weight
 		result.Remaining /= weight
+		if result.Remaining == result.Limit {
+			result.MoreAfter = 0
+		}
 	})
 }
 
