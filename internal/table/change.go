@@ -77,22 +77,58 @@ func (t *Table) keep(c Content) uint64 {
 
 // release frees what a removed entry of w referred to.
 func (t *Table) release(w *Writer, state uint64) {
-	if !w.Single {
-		for _, tag := range w.Owner.Tags(t.slab.get(state)) {
-			t.Leave(t.Writer(tag))
-		}
-		t.slab.remove(state)
-	}
+	t.free(w, state)
 	t.Leave(w)
+}
+
+// free is release but for the use of w.
+func (t *Table) free(w *Writer, state uint64) {
+	if w.Single {
+		return
+	}
+	for _, tag := range w.Owner.Tags(t.slab.get(state)) {
+		t.Leave(t.Writer(tag))
+	}
+	t.slab.remove(state)
 }
 
 // dropped accounts for an entry that was moved to nowhere. It requires that s.mu is held.
 func (t *Table) dropped(s *Segment, e *Entry, w *Writer, state uint64) {
-	t.release(w, state)
+	d := drops{table: t}
+	d.add(s, e, w, state)
+	d.end()
+}
+
+// drops are entries that were moved to nowhere. They are counted together where they are of one
+// writer, since all processors write these counts.
+type drops struct {
+	table *Table
+	by    *Writer
+	n     int64 // entries of by
+	keys  int64 // of these, those that count towards maxKeys
+}
+
+// add accounts for an entry. It requires that s.mu is held, and that end is called before that is
+// unlocked.
+func (d *drops) add(s *Segment, e *Entry, w *Writer, state uint64) {
+	if d.by != w {
+		d.end()
+		d.by = w
+	}
+	d.n++
 	s.live--
 	if e.hash().IsOverflow() {
-		t.overflows.Add(-1)
+		d.table.overflows.Add(-1)
 	} else {
-		t.keys.Add(-1)
+		d.keys++
+	}
+	d.table.free(w, state)
+}
+
+func (d *drops) end() {
+	if d.n > 0 {
+		d.table.keys.Add(-d.keys)
+		d.table.leave(d.by, d.n)
+		d.n, d.keys = 0, 0
 	}
 }

@@ -22,6 +22,8 @@ func (t *Table) sweep(s *Segment, n int, unused int64) (kept, changed int) {
 	var last *Writer
 	var clock Clock
 	var now int64
+	gone := drops{table: t}
+	defer gone.end() // even if an Expirer panics
 	for range min(n, len(s.entries)) {
 		e := &s.entries[s.hand]
 		if s.hand++; s.hand == len(s.entries) {
@@ -42,7 +44,7 @@ func (t *Table) sweep(s *Segment, n int, unused int64) (kept, changed int) {
 		case state:
 			kept++
 		case Moved:
-			t.dropped(s, e, w, state)
+			gone.add(s, e, w, state)
 			fallthrough
 		default:
 			changed++

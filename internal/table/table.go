@@ -29,10 +29,12 @@ type Table struct {
 	maxKeys       int64
 	firstDepth    uint         // up to it segments divide early, so that processors seldom meet
 	overflowDepth uint         // as many of their first bits do keys share that share an entry
-	keys          atomic.Int64 // entries that count towards maxKeys
 	overflows     atomic.Int64 // entries that stand for all keys without one
+	dir           atomic.Pointer[directory]
 
-	dir     atomic.Pointer[directory]
+	_ [64]byte // what follows is written often where keys come and go, what precedes is read by all
+
+	keys    atomic.Int64 // entries that count towards maxKeys
 	sweeper sweeper
 	slab    slab
 	writers writers

@@ -132,8 +132,10 @@ func (t *Table) Join(w *Writer) (joined *Writer, ok bool) {
 func (w *Writer) Use() { w.uses.Add(1) }
 
 // Leave accounts for a Join, a Use, or an entry, of w that is gone. It frees the tag if that was the last.
-func (t *Table) Leave(w *Writer) {
-	if w.uses.Add(-1) > 0 {
+func (t *Table) Leave(w *Writer) { t.leave(w, 1) }
+
+func (t *Table) leave(w *Writer, uses int64) {
+	if w.uses.Add(-uses) > 0 {
 		return
 	}
 	t.mu.Lock()
