@@ -50,9 +50,6 @@ go list -m -f '{{.Path}} {{.Dir}}' | while read -r module dir; do
 	)
 done
 
-step "32 bits: go vet"
-GOARCH=386 go vet ./...
-
 step "the root module links the standard library alone"
 packages=$(GOWORK=off go list ./... | grep -v /internal/suite/) # those are for tests alone
 linked=$(GOWORK=off go list -deps -f '{{with .Module}}{{.Path}}{{end}}' $packages | sort -u)
