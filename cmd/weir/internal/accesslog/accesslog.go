@@ -3,6 +3,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -98,9 +99,30 @@ func Guess(head [][]byte, o Options) (best Parser, skip int, err error) {
 		}
 	}
 	if best == nil {
-		return nil, 0, fmt.Errorf("the format is not recognized, must be one of %s", strings.Join(Formats(), ", "))
+		return nil, 0, fmt.Errorf("the format is not recognized, must be one of %s%s", strings.Join(Formats(), ", "), because(head, o))
 	}
 	return best, skip, nil
+}
+
+// because says what is wrong with the first line of JSON, or of a CSV. Of other lines it says nothing.
+func because(head [][]byte, o Options) string {
+	format := "csv"
+	switch {
+	case len(head) == 0:
+		return ""
+	case head[0][0] == '{':
+		format = "json"
+	case !bytes.ContainsAny(head[0], ",;\t"):
+		return ""
+	}
+	p, skip, err := New(format, head, o)
+	if err == nil && skip < len(head) {
+		_, err = p.Parse(head[skip])
+	}
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("; of %s, %v", format, err)
 }
 
 // ErrField is wrapped by the errors of [Parser.Check].

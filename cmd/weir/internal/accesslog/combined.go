@@ -12,7 +12,7 @@ import (
 //	192.0.2.1 - ann [10/Oct/2026:13:55:36 +0000] "GET /a HTTP/1.1" 200 2326 "http://a/b" "curl/8"
 //
 // In the Common Log Format the last two are not there. Words after them are extra1, extra2, …. The
-// server's name may stand before the address.
+// server's name may stand before the address, or what a collector of logs puts before each line.
 type combined struct {
 	stamps stamps
 	fields [8][]byte // by the names in combinedFields
@@ -66,19 +66,33 @@ func (c *combined) Parse(line []byte) (Stamp, error) {
 	return c.stamps.parse(time)
 }
 
-// who reads the address, the word of identd that nobody has, and the user. A user may have spaces.
+// who reads the address, the word of identd, which is - everywhere, and the user, who may have spaces.
+// If there is another word in the place of the -, the address is further on.
 func (c *combined) who(words []byte) error {
-	ip, rest, _ := bytes.Cut(words, []byte(" "))
-	ident, user, ok := bytes.Cut(rest, []byte(" "))
+	ip, after, _ := bytes.Cut(words, []byte(" "))
+	ident, user, ok := bytes.Cut(after, []byte(" "))
 	if !ok {
 		return errors.New("no address, ident and user before the time")
 	}
-	c.fields[0] = nil
-	if _, after, ok := bytes.Cut(user, []byte(" ")); ok && !isAddr(ip) && isAddr(ident) {
-		c.fields[0], ip, user = withoutPort(ip), ident, after // the first was the server's name
+	c.fields[0], c.fields[1], c.fields[2] = nil, ip, user
+	if string(ident) == "-" {
+		return nil
 	}
-	c.fields[1], c.fields[2] = ip, user
-	return nil
+	for rest := after; ; {
+		word, next, ok := bytes.Cut(rest, []byte(" "))
+		name, ends := bytes.CutPrefix(next, []byte("- "))
+		switch {
+		case !ok:
+			return nil
+		case ends && isAddr(word):
+			c.fields[1], c.fields[2] = word, name
+			if len(rest) == len(after) {
+				c.fields[0] = withoutPort(ip) // the server's name
+			}
+			return nil
+		}
+		rest = next
+	}
 }
 
 func isAddr(b []byte) bool {
