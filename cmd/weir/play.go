@@ -22,8 +22,8 @@ func playCommand() *cli.Command {
 		Description: "It serves one page, which runs weir itself as WebAssembly. Each POLICY is a lane, such as\n" +
 			"10/1s or 'fixed-window 10/1s'. It needs the go command, and runs in a clone of weir.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8429", Usage: "serve at this `ADDRESS`; port 0 is any free one"},
-			&cli.StringFlag{Name: "build", Usage: "write the page as static files into `DIR`, and serve nothing"},
+			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8429", Usage: "serve at this `ADDRESS`; port 0 is any free one", OnlyOnce: true},
+			&cli.StringFlag{Name: "build", Usage: "write the page as static files into `DIR`, and serve nothing", OnlyOnce: true},
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if c.IsSet("build") && c.String("build") == "" {

@@ -22,8 +22,8 @@ type condition struct {
 //
 //	field=value   field!=value   field~regexp   field!~regexp
 //
-// A value with white space stands between quotes, double or single. A field that a request does not
-// have is the empty string.
+// A value stands between quotes, double or single, if it has white space, or starts with = or ~. A
+// field that a request does not have is the empty string.
 func ParseWhere(s string) (Where, error) {
 	var w Where
 	for rest := strings.TrimSpace(s); rest != ""; {
@@ -60,6 +60,9 @@ func parseCondition(s string) (c condition, rest string, err error) {
 		return c, "", fmt.Errorf("at %q must be != or !~", s)
 	}
 	isRegexp := rest[0] == '~'
+	if strings.ContainsAny(s[i-1:i], "<>") || len(rest) > 1 && (rest[1] == '=' || rest[1] == '~') {
+		return c, "", fmt.Errorf("at %q must be =, !=, ~ or !~ and a value, in quotes if that starts with = or ~", s)
+	}
 	c.value, rest, err = parseValue(rest[1:])
 	if err == nil && isRegexp {
 		c.match, err = regexp.Compile(c.value)

@@ -18,7 +18,7 @@ func TestKeyCostAndWhere(t *testing.T) {
 
 	for where, left := range map[string]int{
 		"": 4, "ip=a": 2, "ip!=a": 2, "ip~^[ab]$": 3, "ip!~[ab]": 1, "ip=a and path~^/a": 2, "ip=a and path=/b": 0,
-		`ip="a"`: 2, "path='/a'  and ip~a": 2, "none=": 4, "none!=": 0,
+		`ip="a"`: 2, `ip!="=a"`: 4, `ip!~'~'`: 4, "path='/a'  and ip~a": 2, "none=": 4, "none!=": 0,
 		"ip=a\n\tand\tpath=/a\n": 2,
 	} {
 		w, err := ParseWhere(where)
@@ -38,6 +38,11 @@ func TestKeyCostAndWhere(t *testing.T) {
 		`ip="a`:         "is not closed",
 		"ip~(":          "missing closing )",
 		"ip=a and and ": "must be field=value",
+		"path=~^/a":     `at "path=~^/a" must be =, !=, ~ or !~ and a value, in quotes if that starts with = or ~`,
+		"ip==a":         "must be =, !=, ~ or !~ and a value",
+		"ip!==a":        "must be =, !=, ~ or !~ and a value",
+		"ip=a and b~=":  "must be =, !=, ~ or !~ and a value",
+		"cost>=2":       "must be =, !=, ~ or !~ and a value",
 		"ip=a andip=b":  `at "andip=b" must be: and`,
 	} {
 		_, err := ParseWhere(where)
