@@ -28,14 +28,14 @@ func replayCommand() *cli.Command {
 			"'all(5/1s, 60/1m)'. Each FILE is the log of a web server, also compressed by gzip.\n" +
 			"Logs are merged by time. Without a FILE, or for -, it is the standard input.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "key", Value: "ip", Usage: "`FIELD` that tells clients apart; ip is the address"},
-			&cli.StringFlag{Name: "cost", Usage: "`FIELD` with the number of events that a request counts as"},
-			&cli.StringFlag{Name: "where", Usage: "count only requests for which `EXPR` holds, such as 'method=POST and path~^/login'"},
-			&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the log: " + strings.Join(accesslog.Formats(), ", ") + "; found out if not set"},
-			&cli.StringFlag{Name: "time", Usage: "`FIELD` with the time, of JSON or CSV"},
+			&cli.StringFlag{Name: "key", Value: "ip", Usage: "`FIELD` that tells clients apart; ip is the address", OnlyOnce: true},
+			&cli.StringFlag{Name: "cost", Usage: "`FIELD` with the number of events that a request counts as", OnlyOnce: true},
+			&cli.StringFlag{Name: "where", Usage: "count only requests for which `EXPR` holds, such as 'method=POST and path~^/login'", OnlyOnce: true},
+			&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the log: " + strings.Join(accesslog.Formats(), ", ") + "; found out if not set", OnlyOnce: true},
+			&cli.StringFlag{Name: "time", Usage: "`FIELD` with the time, of JSON or CSV", OnlyOnce: true},
 			&cli.BoolFlag{Name: "spread", Value: true, Usage: "if the log has whole seconds, spread the requests of a second over it; =false counts all at its start", DefaultText: "true"},
-			&cli.StringFlag{Name: "sweep", Usage: "also find the smallest limits that hit fewer than these `SHARES` of the clients, in percent: 0.01,0.1,1"},
-			&cli.StringFlag{Name: "max-clients", Usage: "exit with status 1 if a policy hits more than this `SHARE` of the clients: 0.1%"},
+			&cli.StringFlag{Name: "sweep", Usage: "also find the smallest limits that hit fewer than these `SHARES` of the clients, in percent: 0.01,0.1,1", OnlyOnce: true},
+			&cli.StringFlag{Name: "max-clients", Usage: "exit with status 1 if a policy hits more than this `SHARE` of the clients: 0.1%", OnlyOnce: true},
 			&cli.BoolFlag{Name: "json", Usage: "write JSON, with all that was found"},
 			&cli.BoolFlag{Name: "csv", Usage: "write CSV, a line for each policy"},
 			&cli.BoolFlag{Name: "svg", Usage: "write a picture, of requests over time"},
@@ -82,8 +82,8 @@ func replayAction(ctx context.Context, c *cli.Command) error {
 	if len(shares) > 0 && (c.Bool("csv") || c.Bool("svg")) {
 		return usage("-sweep cannot be used with -csv or -svg, which have no place for its limits")
 	}
-	if len(shares) > 0 && slices.Contains(files, "-") {
-		return usage("-sweep reads the log several times, which needs a FILE in place of the standard input")
+	if once := readOnce(files); len(shares) > 0 && once != "" {
+		return usage("-sweep reads the log several times, which needs a FILE in place of %s", once)
 	}
 	first := config
 	if c.Bool("bad") {
@@ -100,7 +100,7 @@ func replayAction(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	result := replayed{Report: report}
-	if len(shares) > 0 && err == nil && !report.Stopped {
+	if len(shares) > 0 && err == nil && !report.Stopped && report.Requests > 0 {
 		if err = result.sweep(ctx, config, policies, shares, logs); ctx.Err() != nil {
 			err = errors.New("stopped before -sweep had its limits")
 		}
@@ -136,6 +136,8 @@ func verdict(r *replay.Report, most []float64) error {
 		return errors.New("stopped before the end of the log")
 	case r.Requests == 0:
 		return fmt.Errorf("no request was counted, of %s", explain.Plural(lines(r), "line", "lines"))
+	case r.Costless == r.Requests:
+		return errors.New("no request has the field of -cost, and so none is refused")
 	case len(most) == 0:
 		return nil
 	}

@@ -31,7 +31,7 @@ func openable(files []string, stdin io.Reader, p *progress) ([]replay.Log, error
 			if err != nil {
 				return nil, err
 			}
-			return counted{f, p}, nil
+			return &counted{File: f, progress: p}, nil
 		}}
 		if name == "-" {
 			if stdins++; stdins > 1 {
@@ -52,12 +52,38 @@ func openable(files []string, stdin io.Reader, p *progress) ([]replay.Log, error
 type counted struct {
 	*os.File
 	progress *progress
+	at       int64
 }
 
-func (c counted) Read(b []byte) (int, error) {
+func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.File.Read(b)
+	c.at += int64(n)
 	c.progress.read.Add(int64(n))
 	return n, err
+}
+
+// Seek implements [io.Seeker]. What is read again counts once.
+func (c *counted) Seek(offset int64, whence int) (int64, error) {
+	at, err := c.File.Seek(offset, whence)
+	if err == nil {
+		c.progress.read.Add(at - c.at)
+		c.at = at
+	}
+	return at, err
+}
+
+// readOnce returns the first of the files that cannot be read several times, or "".
+func readOnce(files []string) string {
+	for _, name := range files {
+		if name == "-" {
+			return "the standard input"
+		}
+		info, err := os.Stat(name)
+		if err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket|os.ModeCharDevice) != 0 {
+			return name
+		}
+	}
+	return ""
 }
 
 // progress shows on a terminal how much is read. It does nothing elsewhere.

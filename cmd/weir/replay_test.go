@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,6 +73,18 @@ func TestReplayFlags(t *testing.T) {
 	stdout, _, status = weirSays(t, "at,who,n\n1791640536,a,3\n", "replay", "2/1m", "-time", "at", "-key", "who", "-cost", "n", "-format", "csv")
 	assert.Zero(t, status)
 	assert.Regexp(t, "1 +100% +1 +100% +0s +0% +2/1m\n", stdout)
+}
+
+// A field for the cost that no line has would grant all.
+func TestReplayCostless(t *testing.T) {
+	const line = `{"time":1791640536,"ip":"a","bytes":3}` + "\n"
+	stdout, stderr, status := weirSays(t, line+line, "replay", "2/1m", "-cost", "byts")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, stdout, "\n2 requests have no field for -cost, and cost nothing.\n")
+	assert.Equal(t, "weir: no request has the field of -cost, and so none is refused\n", stderr)
+	stdout, _, status = weirSays(t, line+`{"time":1791640537,"ip":"a"}`, "replay", "2/1m", "-cost", "bytes")
+	assert.Zero(t, status)
+	assert.Contains(t, stdout, "\n1 request has no field for -cost, and cost nothing.\n")
 }
 
 func TestReplayMaxClients(t *testing.T) {
@@ -153,6 +166,8 @@ func TestReplayData(t *testing.T) {
 }
 
 func TestReplayErrors(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, exec.Command("mkfifo", fifo).Run())
 	for _, tt := range []struct {
 		status int
 		says   string
@@ -173,6 +188,9 @@ func TestReplayErrors(t *testing.T) {
 		{2, `-sweep is "0", must be a percentage`, []string{"1/1s", "-sweep", "1,0"}},
 		{2, `-sweep is "101%", must be a percentage`, []string{"1/1s", "-sweep", "101%"}},
 		{2, "-sweep reads the log several times", []string{"1/1s", "-sweep", "1"}},
+		{2, "-sweep reads the log several times, which needs a FILE in place of " + fifo, []string{"1/1s", fifo, "-sweep", "1"}},
+		{2, "flag -where: can't duplicate this flag", []string{"1/1s", shop, "-where=status=200", "-where=method=GET"}},
+		{2, `where is "status>=400", at "status>=400" must be =, !=, ~ or !~`, []string{"1/1s", shop, "-where", "status>=400"}},
 		{2, `-format is "xml", must be one of combined,`, []string{"1/1s", "-format", "xml"}},
 		{2, `where is "x", at "x" must be field=value`, []string{"1/1s", "-where", "x"}},
 		{2, "-json and -svg cannot be used together", []string{"1/1s", "-svg", "-json"}},
@@ -252,26 +270,6 @@ func TestReplayCleansNames(t *testing.T) {
 		assert.NotContains(t, stdout+stderr, "\x1b", args)
 		assert.Contains(t, stderr, ".[31mred.csv", args)
 	}
-}
-
-func TestProgress(t *testing.T) {
-	info, err := os.Stat(shop)
-	require.NoError(t, err)
-	p := newProgress(io.Discard, []string{shop})
-	p.show(1)
-	p.clear()
-	assert.Equal(t, info.Size(), p.total)
-
-	var b bytes.Buffer
-	p.to = &b
-	p.read.Store(p.total / 2)
-	p.show(1000)
-	p.show(2000) // too soon
-	assert.Equal(t, "\r███████████████░░░░░░░░░░░░░░░  50%  1,000 requests\x1b[K", b.String())
-	p.clear()
-	p.clear()
-	assert.True(t, strings.HasSuffix(b.String(), "requests\x1b[K\r\x1b[K"))
-	assert.Equal(t, "5 requests", newProgress(io.Discard, []string{"-"}).line(5))
 }
 
 func TestPercent(t *testing.T) {

@@ -73,6 +73,9 @@ func (t *text) log(r *replay.Report) {
 	case r.Whole > 0:
 		fmt.Fprintln(t, "The log has whole seconds. The requests of a second all count at its start, which refuses too many.")
 	}
+	if r.Costless > 0 {
+		fmt.Fprintf(t, "%s no field for -cost, and cost nothing.\n", explain.Plural(r.Costless, "request has", "requests have"))
+	}
 	if r.Late > 0 {
 		fmt.Fprintf(t, "%s far out of order in the log, and counted later than sent.\n", explain.Plural(r.Late, "request was", "requests were"))
 	}

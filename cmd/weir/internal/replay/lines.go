@@ -103,9 +103,12 @@ func (l *lines) head(n int) ([][]byte, error) {
 		}
 	}
 	var head [][]byte
-	for line := range bytes.Lines(bytes.Clone(buffered)) {
-		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 && len(head) < n {
-			head = append(head, line)
+	for line := range bytes.Lines(buffered) {
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+			head = append(head, bytes.Clone(line)) // each alone: a parser keeps the last one
+		}
+		if len(head) == n {
+			break
 		}
 	}
 	return head, nil

@@ -13,7 +13,10 @@ import (
 // A Log is a log to read, or a part of one: logs are merged by time.
 type Log struct {
 	Name string
-	Open func() (io.ReadCloser, error) // may be called again after Close; the bytes may be gzip
+
+	// Open may be called again after Close. The bytes may be gzip. What can seek is taken for a
+	// file: reads of it do not block, and its start is read twice.
+	Open func() (io.ReadCloser, error)
 }
 
 // A File says what was found in a log.
@@ -34,17 +37,21 @@ const headLines = 100
 type reader struct {
 	File
 	run    *run
-	lines  *lines
+	source *source
+	lines  *lines // nil before the first line is read of a file, and after the last
+	past   int    // lines of a file before the first that next returns
 	parser accesslog.Parser
 	start  int64 // the earliest time of the first lines
 	whole  bool  // whether the first lines have whole seconds
 	err    error // of reading the log
 }
 
-// newReader reads the head of a log. Its error says that the log cannot be read at all.
-func newReader(name string, r io.Reader, run *run) (*reader, error) {
-	f := &reader{File: File{Name: name}, run: run, start: math.MaxInt64, whole: true}
-	l, err := newLines(r)
+// newReader reads the head of a log. Its error says that the log cannot be read at all. A file is
+// then read again from its start, when its turn has come: of many files, only those take memory
+// that are read at the time.
+func newReader(name string, source *source, run *run) (*reader, error) {
+	f := &reader{File: File{Name: name}, run: run, source: source, start: math.MaxInt64, whole: true}
+	l, err := newLines(source)
 	switch {
 	case err != nil && run.stopped():
 		return f, nil
@@ -60,6 +67,7 @@ func newReader(name string, r io.Reader, run *run) (*reader, error) {
 		}
 		f.Lines++
 		f.bad(line, err)
+		f.past++
 		l.skipEmpty()
 	}
 	skip := 0
@@ -70,6 +78,7 @@ func newReader(name string, r io.Reader, run *run) (*reader, error) {
 	}
 	switch {
 	case len(head) == 0: // nothing, or an error
+		f.parser = nil
 		if _, err := l.next(); !errors.Is(err, io.EOF) && !run.stopped() {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -79,12 +88,7 @@ func newReader(name string, r io.Reader, run *run) (*reader, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w; its first line is %.200q", name, err, head[0])
 	}
-	for _, field := range append([]string{run.Key}, run.costField()...) {
-		if err := f.parser.Check(field); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	if err := run.Where.check(f.parser); err != nil {
+	if err := f.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	f.Format = f.parser.Format()
@@ -94,14 +98,47 @@ func newReader(name string, r io.Reader, run *run) (*reader, error) {
 			f.whole = f.whole && stamp.Whole
 		}
 	}
+	f.past += skip
+	if source.rewind() {
+		f.lines = nil
+		return f, nil
+	}
 	for range skip {
 		_, f.err = l.next()
 	}
 	return f, nil
 }
 
+// check returns an error for a field of the run that no line can have.
+func (f *reader) check() error {
+	for _, field := range append([]string{f.run.Key}, f.run.costField()...) {
+		if err := f.parser.Check(field); err != nil {
+			return err
+		}
+	}
+	return f.run.Where.check(f.parser)
+}
+
+// begin reads a file again, up to the first line that counts.
+func (f *reader) begin() error {
+	l, err := newLines(f.source)
+	if err != nil {
+		return err
+	}
+	f.lines = l
+	for range f.past {
+		if _, err = l.next(); err != nil && !errors.Is(err, errLong) {
+			return err
+		}
+	}
+	return nil
+}
+
 // next implements stream. Lines that are not understood, or not selected, are counted and left out.
 func (f *reader) next() (event, bool) {
+	if f.parser != nil && f.err == nil && f.lines == nil {
+		f.end(f.begin())
+	}
 	for f.parser != nil && f.err == nil {
 		line, err := f.lines.next()
 		switch {
@@ -116,13 +153,22 @@ func (f *reader) next() (event, bool) {
 		case errors.Is(err, errLong):
 			f.Lines++
 			f.bad(line, err)
-		case f.run.stopped():
-			f.err = io.EOF
 		default:
-			f.err = err
+			f.end(err)
 		}
 	}
 	return event{}, false
+}
+
+// end gives back the memory of a log that ends with err.
+func (f *reader) end(err error) {
+	switch {
+	case err == nil:
+		return
+	case f.run.stopped():
+		err = io.EOF
+	}
+	f.err, f.lines, f.parser = err, nil, nil // the parser's fields lie in the lines
 }
 
 // fault returns the error that ended the log early, or nil.
@@ -161,8 +207,12 @@ func (f *reader) event(line []byte) (e event, selected bool, err error) {
 		key = address(key)
 	}
 	if f.run.Cost != "" {
-		if e.cost, err = cost(f.parser.Field(f.run.Cost)); err != nil {
+		field := f.parser.Field(f.run.Cost)
+		if e.cost, err = cost(field); err != nil {
 			return event{}, false, fmt.Errorf("field %s for the cost: %w", f.run.Cost, err)
+		}
+		if len(field) == 0 {
+			f.run.report.Costless++
 		}
 	}
 	if len(f.run.clients.keys) > math.MaxInt32 {

@@ -8,6 +8,7 @@ type Report struct {
 	Key        string    `json:"key"`
 	Requests   int       `json:"requests"`   // that policies were asked about
 	Unselected int       `json:"unselected"` // by Where
+	Costless   int       `json:"costless"`   // requests without the field of the cost, which is 0
 	Clients    int       `json:"clients"`
 	From       time.Time `json:"from"` // the first request
 	To         time.Time `json:"to"`   // the last

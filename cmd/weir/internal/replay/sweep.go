@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -60,8 +61,9 @@ func Sweep(ctx context.Context, c Config, p weir.Policy, shares []float64, logs 
 }
 
 type sweep struct {
-	hits    map[int]int // clients that a limit hits, for those that were tried
-	clients int
+	hits     map[int]int // clients that a limit hits, for those that were tried
+	clients  int
+	requests int // of the last pass
 }
 
 // bounds returns the largest limit that was tried and hits too many clients, and the smallest that
@@ -141,6 +143,10 @@ func (s *sweep) pass(ctx context.Context, c Config, p weir.Policy, limits []int,
 	if err := errors.Join(err, ctx.Err(), r.fault()); err != nil {
 		return err
 	}
+	if n := r.report.Requests; n < max(s.requests, 1) {
+		return fmt.Errorf("the sweep cannot go on: the logs had %d requests, and when they were read again %d", s.requests, n)
+	}
+	s.requests = r.report.Requests
 	s.clients = len(r.clients.keys)
 	for i, limit := range limits {
 		s.hits[limit] = 0

@@ -3,8 +3,10 @@ package replay
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -169,4 +171,17 @@ func TestSweepStops(t *testing.T) {
 	c := Config{Progress: func(int) { cancel() }}
 	_, err := Sweep(ctx, c, policies(t, "1/1s")[0], []float64{0.5}, []Log{logOf("a", madeLog(20_000, 10))})
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// What is read for the first time only, such as a pipe, has no limits to be found.
+func TestSweepOfWhatIsReadOnce(t *testing.T) {
+	for _, lines := range [][2]string{{"", ""}, {lineAt(1, "x") + lineAt(2, "x"), ""}, {lineAt(1, "x") + lineAt(2, "x"), lineAt(1, "x")}} {
+		opened := 0
+		log := Log{"a", func() (io.ReadCloser, error) {
+			opened++
+			return io.NopCloser(strings.NewReader(lines[min(opened-1, 1)])), nil
+		}}
+		_, err := Sweep(t.Context(), Config{}, policies(t, "1/1h")[0], []float64{0.5}, []Log{log})
+		assert.ErrorContains(t, err, "when they were read again")
+	}
 }
