@@ -8,6 +8,9 @@
 # nothing was found (go.dev/issue/75804). REGEXP selects targets by name. Inputs are not minimized
 # beyond one try: the seeds of the hashes make coverage differ from run to run, and minimizing in vain
 # would take most of the time. Without PACKAGEs, all are searched.
+#
+# With TURNS=n in the environment, only one target in n has its turn: by the commit, so that other
+# commits search the others.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-1m}
@@ -22,10 +25,13 @@ targets=$(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Di
 	[ -z "$package" ] || sed -nE "s|^func (Fuzz[A-Za-z0-9_]*)\(.*|$package \1|p" "$file"
 done)
 
-found=0
+turns=${TURNS:-1}
+turn=$((16#$(git rev-parse --short=6 HEAD | head -c 6) % turns))
+found=0 i=0
 while read -r package target; do
 	[[ $target =~ $regexp ]] || continue
 	found=1
+	[ $((i++ % turns)) = "$turn" ] || continue
 	printf '== %s %s, %s\n' "$package" "$target" "$time"
 	go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 1x "$package"
 done <<<"$targets"
