@@ -8,7 +8,7 @@
 //	router := gin.Default()
 //	router.GET("/items/:id", limit, showItem)
 //
-// All key functions of httplimit work. [Route] and [Value] find what only gin knows. For the address
+// All key functions of httplimit work, and [httplimit.Pattern] is the path of the route. [Route] and [Value] find what only gin knows. For the address
 // of a client behind proxies, take [httplimit.ForwardedIP]. It trusts the proxies that you name.
 // gin's own ClientIP trusts all of them, unless it is told not to.
 package ginlimit
@@ -37,6 +37,7 @@ func New(m httplimit.Middleware) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		p := &passage{c: c}
 		r := c.Request.WithContext(context.WithValue(c.Request.Context(), passageKey{}, p))
+		r.Pattern = c.FullPath() // as a ServeMux does it
 		limited.ServeHTTP(c.Writer, r)
 		if !p.granted {
 			c.Abort()

@@ -2,6 +2,7 @@ package ginlimit_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -124,6 +125,20 @@ func TestRoute(t *testing.T) {
 
 	_, err := ginlimit.Route(httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
 	assert.EqualError(t, err, "weir: no context of gin, the Middleware must be used by ginlimit.New")
+}
+
+// A limit for one route that all clients share is no mistake in the wiring.
+func TestRoute_OfAllClients(t *testing.T) {
+	router := gin.New()
+	router.GET("/items/:id", ginlimit.New(httplimit.Middleware{
+		Limiter: newLimiter(10_000), Key: ginlimit.Route,
+		Warn: func(c httplimit.Check, message string) { t.Errorf("%s: %s", c, message) },
+	}), func(c *gin.Context) { assert.Equal(t, "/items/:id", c.Request.Pattern) })
+	for i := range 1000 {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/items/7", nil)
+		r.RemoteAddr = fmt.Sprintf("203.0.%d.%d:1", i/250, i%250)
+		router.ServeHTTP(httptest.NewRecorder(), r)
+	}
 }
 
 func TestValue(t *testing.T) {

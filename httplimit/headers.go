@@ -195,8 +195,8 @@ func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
 			case granted:
 				limits = p.appendLimit(comma(limits), part)
 			case !res.Allowed && j == res.DecidedBy: // the times of the others would differ from Retry-After
-				r := *res
-				r.Limit, r.Remaining = part.Limit, part.Remaining
+				r := *part
+				r.Allowed, r.RetryAfter = false, res.RetryAfter
 				limits = p.appendLimit(comma(limits), &r)
 			}
 		}
@@ -241,11 +241,19 @@ func put(h http.Header, name string, value []string, replace bool) {
 		return
 	}
 	all := make([]string, 0, len(before)+1)
-	limit, _, _ := strings.Cut(value[0], ";")
+	limit := nameOf(value[0])
 	for _, old := range before {
-		if first, _, _ := strings.Cut(old, ";"); !replace || first != limit {
+		if !replace || nameOf(old) != limit {
 			all = append(all, old)
 		}
 	}
 	h[name] = append(all, value[0])
+}
+
+// nameOf returns the quoted name of the first member of a field, or all of it if it has none.
+func nameOf(value string) string {
+	if !strings.HasPrefix(value, `"`) {
+		return value
+	}
+	return value[:closingQuote(value)+1]
 }

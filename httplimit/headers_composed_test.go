@@ -124,6 +124,20 @@ func TestComposed_HeldBack(t *testing.T) {
 	assert.Equal(t, `"fixed-window 2/1m";r=0;t=60`, resp.Header.Get("RateLimit"))
 }
 
+// A request that never fits does not make the window of the part longer than it is.
+func TestComposed_NeverFits(t *testing.T) {
+	policy := weir.All(per(5, time.Minute), per(50, time.Hour))
+	l, _ := frozen(policy)
+	m := middleware(l, httplimit.RateLimit{Policy: policy})
+	m.Cost = func(r *http.Request) int { return len(r.Header["X-N"]) }
+	h := m.Wrap(ok)
+	serve(h, request("X-N", "", "X-N", ""))
+	resp := serve(h, request("X-N", "", "X-N", "", "X-N", "", "X-N", "", "X-N", "", "X-N", ""))
+	assert.Equal(t, 429, resp.StatusCode)
+	assert.Empty(t, resp.Header.Get("Retry-After"))
+	assert.Equal(t, `"sliding-log 5/1m";r=3;t=60`, resp.Header.Get("RateLimit"))
+}
+
 // A limiter that does not tell of its parts, and a key whose policy has others, have one member.
 func TestComposed_PartsThatAreNotKnown(t *testing.T) {
 	l, _ := frozen(twoLimits)

@@ -56,7 +56,7 @@ func (l *limited) decide(r *http.Request, all []asked) (decisive int) {
 		switch {
 		case a.d.Err != nil: // no key
 		case l.m.MaxWait > 0:
-			a.wait(ctx, l.m.MaxWait, l.m.Observe != nil || l.fields.any())
+			a.wait(ctx, l.m.MaxWait, l.m.Observe != nil || l.m.InContext || l.fields.any())
 		default:
 			a.ask(ctx, a.d.Cost, a.books)
 		}

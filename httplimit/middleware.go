@@ -125,21 +125,52 @@ type Decision struct {
 //   - a Check in Unchecked that there is not
 //   - no next
 func (m Middleware) Wrap(next http.Handler) http.Handler {
-	l := &limited{m: m, next: next}
+	l := &limited{m: m}
 	errs := l.prepare()
 	if next == nil {
-		errs = append(errs, errors.New("weir: Middleware.Wrap(nil), must be a handler"))
+		errs = append(errs, errNoNext)
 	}
 	if err := errors.Join(errs...); err != nil {
 		panic(err)
 	}
-	return l
+	return &handler{l, next}
 }
 
-// limited is a handler behind a Middleware.
+// Wrapper returns Wrap of a Middleware that is prepared once. It is for routers that call Wrap for
+// each request, as gorilla/mux and the WrapMiddleware of Echo do:
+//
+//	router.Use(limit.Wrapper())
+//
+// If they called [Middleware.Wrap], each request would take several times as long, and the checks of
+// the wiring would see one request each. Wrapper panics in the same cases as Wrap.
+func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
+	l := &limited{m: m}
+	if err := errors.Join(l.prepare()...); err != nil {
+		panic(err)
+	}
+	return func(next http.Handler) http.Handler {
+		if next == nil {
+			panic(errNoNext)
+		}
+		return &handler{l, next}
+	}
+}
+
+var errNoNext = errors.New("weir: Middleware.Wrap(nil), must be a handler")
+
+// A handler is what a Middleware makes of the handler next.
+type handler struct {
+	*limited
+	next http.Handler
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.serve(w, r, h.next, &h.answers)
+}
+
+// limited is a prepared Middleware.
 type limited struct {
 	m         Middleware
-	next      http.Handler
 	inHandler bool // for a Checker: the handler asks, and gives the key
 	limits    []limit
 	settles   bool // whether one of the limits has a Settle
@@ -168,39 +199,37 @@ func (l *limited) prepare() (errs []error) {
 	return append(errs, l.wiring.prepare(l)...)
 }
 
-func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.serve(w, r, &l.answers) }
-
-func (l *limited) serve(w http.ResponseWriter, r *http.Request, by *answers) {
+func (l *limited) serve(w http.ResponseWriter, r *http.Request, next http.Handler, by *answers) {
 	if l.books {
-		l.serveBooked(w, r, by)
+		l.serveBooked(w, r, next, by)
 		return
 	}
 	var room [1]asked
 	all := l.find(r, room[:0])
 	if len(all) == 0 || l.admit(w, r, all, by) {
-		l.pass(w, r, all)
+		l.pass(w, r, next, all)
 	}
 }
 
 // serveBooked is serve if what limits grant may have to be given back. If the handler panics
 // before it is settled, the bookings are garbage.
-func (l *limited) serveBooked(w http.ResponseWriter, r *http.Request, by *answers) {
+func (l *limited) serveBooked(w http.ResponseWriter, r *http.Request, next http.Handler, by *answers) {
 	var room [4]asked
 	all := l.find(r, room[:0])
 	b := bookingsPool.Get().(*bookings)
 	b.lend(all)
 	granted := len(all) == 0 || l.admit(w, r, all, by)
 	if granted && l.settles {
-		l.pass(w, r, all)
+		l.pass(w, r, next, all)
 	}
 	bookingsPool.Put(b)
 	if granted && !l.settles {
-		l.pass(w, r, all)
+		l.pass(w, r, next, all)
 	}
 }
 
 // pass passes on a request that the limits have granted.
-func (l *limited) pass(w http.ResponseWriter, r *http.Request, all []asked) {
+func (l *limited) pass(w http.ResponseWriter, r *http.Request, next http.Handler, all []asked) {
 	if len(all) > 0 {
 		if l.m.InContext {
 			r = r.WithContext(withDecisions(r.Context(), all))
@@ -209,11 +238,11 @@ func (l *limited) pass(w http.ResponseWriter, r *http.Request, all []asked) {
 			defer l.wiring.enter(r, all)()
 		}
 		if l.settles {
-			l.serveAndSettle(w, r, all)
+			l.serveAndSettle(w, r, next, all)
 			return
 		}
 	}
-	l.next.ServeHTTP(w, r)
+	next.ServeHTTP(w, r)
 }
 
 // admit decides on a request, and reports whether it is granted. If it is not, admit has answered

@@ -52,14 +52,14 @@ type answers struct {
 	failed func(http.ResponseWriter, *http.Request, error)
 }
 
-var _ edge.Answering = (*limited)(nil)
+var _ edge.Answering = (*handler)(nil)
 
 // AnsweringBy implements [edge.Answering].
-func (l *limited) AnsweringBy(
+func (h *handler) AnsweringBy(
 	denied func(http.ResponseWriter, *http.Request, weir.Result), failed func(http.ResponseWriter, *http.Request, error),
 ) http.Handler {
 	by := &answers{denied, failed}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(w, r, by) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, h.next, by) })
 }
 
 func (l *limited) deny(w http.ResponseWriter, r *http.Request, all []asked, decisive int, by *answers) {

@@ -3,6 +3,7 @@ package httplimit_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,6 +94,26 @@ func TestCheck_AfterMiddlewareOfTheSameLimit(t *testing.T) {
 	policies, limits = fieldsOf(t, resp.Header)
 	assert.Len(t, policies, 2)
 	assert.Equal(t, []item{{"api", map[string]int64{"r": 2, "t": 60}}}, limits)
+}
+
+// A Check replaces what one of the same limit has written, and nothing else, whatever is in a name.
+func TestCheck_NamesAreToldApart(t *testing.T) {
+	w := httptest.NewRecorder()
+	var checks []*httplimit.Checker
+	for _, name := range []string{`a;b`, `a;c`, `a`, `a", "b`, `a\`, `a";b`} {
+		l, _ := frozen(per(5, time.Minute))
+		checks = append(checks, middleware(l, httplimit.RateLimit{Name: name}).Checker())
+	}
+	for want := 4; want > 1; want-- {
+		for _, c := range checks {
+			require.True(t, c.Check(w, request(), "k", 1))
+		}
+		_, limits := fieldsOf(t, w.Header())
+		require.Len(t, limits, len(checks))
+		for _, limit := range limits {
+			assert.EqualValues(t, want, limit.params["r"], limit.name)
+		}
+	}
 }
 
 func TestCheck_HoldsBack(t *testing.T) {

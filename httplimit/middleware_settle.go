@@ -4,11 +4,11 @@ import "net/http"
 
 // serveAndSettle passes the request on, and then charges what Settle returns. It does so also if the
 // handler panics.
-func (l *limited) serveAndSettle(w http.ResponseWriter, r *http.Request, all []asked) {
+func (l *limited) serveAndSettle(w http.ResponseWriter, r *http.Request, next http.Handler, all []asked) {
 	answer := &answerWriter{ResponseWriter: w}
 	panics := true
 	defer func() { l.settle(r, all, answer, panics) }()
-	l.next.ServeHTTP(answer.as(), r)
+	next.ServeHTTP(answer.as(), r)
 	panics = false
 }
 

@@ -80,6 +80,7 @@ func TestSettle_StatusAndBytes(t *testing.T) {
 		"flush":       {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.WriteHeader(500) }, told{200, 0}},
 		"informative": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(401) }, told{401, 0}},
 		"panic":       {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, told{500, 0}},
+		"not valid":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(1000) }, told{500, 0}}, // panics
 		"late panic": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "hello")
 			panic(http.ErrAbortHandler)

@@ -3,6 +3,7 @@ package httplimit_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -233,4 +234,33 @@ func TestMiddleware_RequestContextReachesTheLimiter(t *testing.T) {
 	cancel()
 	assert.Equal(t, 503, serve(h, request().WithContext(ctx)).StatusCode)
 	assert.Equal(t, 200, serve(h, request()).StatusCode, "it has counted nothing")
+}
+
+// A Wrapper is one Middleware, whatever it wraps.
+func TestWrapper(t *testing.T) {
+	var w warnings
+	l, _ := frozen(per(3, time.Minute))
+	wrap := httplimit.Middleware{Limiter: l, Key: httplimit.RemoteIP, Warn: w.warn}.Wrapper()
+	for i := range 20 {
+		status := http.StatusServiceUnavailable // no address
+		r := from("@")
+		if i%4 == 0 {
+			status, r = http.StatusOK, from("192.0.2.1:1")
+		}
+		if i > 8 && i%4 == 0 {
+			status = http.StatusTooManyRequests
+		}
+		body := fmt.Sprint("handler ", i)
+		resp, got := served(wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, body)
+		})), r)
+		require.Equal(t, status, resp.StatusCode, i)
+		require.Equal(t, status == http.StatusOK, got == body, "each goes to its own handler")
+	}
+	assert.Equal(t, []httplimit.Check{httplimit.CheckAddress}, w.told, "once")
+
+	assert.PanicsWithError(t, "weir: Middleware.Limiter is nil, must be a Limiter", func() {
+		httplimit.Middleware{Key: one}.Wrapper()
+	})
+	assert.PanicsWithError(t, "weir: Middleware.Wrap(nil), must be a handler", func() { wrap(nil) })
 }

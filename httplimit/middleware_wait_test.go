@@ -158,6 +158,18 @@ func TestMaxWait_TellsHeadersAndWaitedTime(t *testing.T) {
 	})
 }
 
+// The handler gets the whole decision, also if nobody else asks for it.
+func TestMaxWait_InContext(t *testing.T) {
+	l, _ := frozen(per(5, time.Minute))
+	m := middleware(l, nil)
+	m.MaxWait, m.InContext = time.Second, true
+	var got []httplimit.Decision
+	serve(m.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = httplimit.Decisions(r.Context()) })), request())
+	require.Len(t, got, 1)
+	assert.Equal(t, 5, got[0].Result.Limit)
+	assert.Equal(t, 4, got[0].Result.Remaining)
+}
+
 // A request's own deadline, set by a handler further out, counts as well.
 func TestMaxWait_RequestDeadlineThatIsSooner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -18,12 +18,13 @@ type answerWriter struct {
 // Unwrap is for [http.ResponseController].
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader notes the first status that is not informational. 101 is the last one, too.
+// WriteHeader notes the first status that is not informational. 101 is the last one, too. net/http
+// panics if a status is not valid, and sends none.
 func (w *answerWriter) WriteHeader(status int) {
+	w.ResponseWriter.WriteHeader(status)
 	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.status = status
 	}
-	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *answerWriter) Write(b []byte) (int, error) {

@@ -25,7 +25,8 @@ const (
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckOneKey: the first 1,000 requests have one key, and look as if they come from many clients.
-	// Use [Everyone] as the Key of a limit that all clients share: it is not checked.
+	// Use [Everyone] as the Key of a limit that all clients share. It is not checked. Neither are
+	// [Pattern], [Method] and [Path], and the keys that a handler gives to a [Checker].
 	CheckOneKey Check = "one-key"
 
 	// CheckPattern: the Key is [Pattern], and the Middleware wraps the mux, where requests have no
@@ -36,7 +37,8 @@ const (
 	CheckAddress Check = "address"
 
 	// CheckLimiterPerRequest: most Middlewares or Checkers of the process are used for one request
-	// only. Their Limiters never see a second one. Make them once, when the program starts.
+	// only. If they have Limiters of their own, these never see a second one. Make them once, when
+	// the program starts. For a router that calls Wrap for each request, use [Middleware.Wrapper].
 	CheckLimiterPerRequest Check = "limiter-per-request"
 
 	// CheckChargedTwice: two Middlewares, one in the other, charge the same Limiter for a request.

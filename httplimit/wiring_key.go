@@ -5,9 +5,11 @@ import (
 	"math/bits"
 	"net/http"
 	"net/netip"
-	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/weir-go/weir/internal/edge"
 )
 
 // seenKeys is what the checks know of the keys of a limit.
@@ -49,9 +51,9 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	if hasPeer {
 		_, _ = client.WriteString(peer.addr.String())
 		if forwarded && isPrivate(peer.addr) && s.forwarded.Add(1) <= 10 {
-			if own, err := anyClient.key(peer); err == nil && address(key) == own && s.atProxy.Add(1) == 10 {
+			if p, ok := addresses(key); ok && p.Contains(peer.addr) && s.atProxy.Add(1) == 10 {
 				w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
-					"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", own)
+					"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", unmarked(key))
 			}
 		}
 	}
@@ -62,43 +64,57 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	} else if *first != key {
 		s.differ.Store(true)
 	}
-	if s.differ.Load() || s.atProxy.Load() >= 10 || isEveryone(a.Key) {
+	if s.differ.Load() || s.atProxy.Load() >= 10 {
 		return
 	}
 	switch clients := bits.OnesCount64(s.clients.Load()); {
 	case n == 100 && clients >= 8 && isPrivateKey(key):
 		w.tell(CheckProxyKey, "the first 100 requests seem to come from several clients, and all have the key %s, a private address: "+
-			"trust all proxies on the way, and read the field that they write", address(key))
-	case n == looksAt && clients >= 16:
+			"trust all proxies on the way, and read the field that they write", unmarked(key))
+	case n == looksAt && clients >= 16 && a.Key != nil && !isShared(r, key):
 		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
 			"use Everyone as the Key of a limit that all clients share", n)
 	}
 }
 
-// isEveryone reports whether key is the function Everyone.
-func isEveryone(key KeyFunc) bool {
-	return key != nil && reflect.ValueOf(key).Pointer() == reflect.ValueOf(Everyone).Pointer()
+// isShared reports whether all clients are meant to have the key. It is then Everyone's, or tells
+// what is asked for and not who asks, such as the route. A Checker has no Key: its handler has
+// chosen the key.
+func isShared(r *http.Request, key string) bool {
+	key = unmarked(key)
+	if parts, ok := edge.Split(key); ok {
+		return !slices.ContainsFunc(parts, func(part string) bool { return !isShared(r, part) })
+	}
+	for _, find := range [...]KeyFunc{Everyone, Pattern, Method, Path} {
+		if shared, err := find(r); err == nil && key == shared {
+			return true
+		}
+	}
+	return r.Pattern != "" && key == r.Method+" "+r.Pattern // Route of ginlimit
 }
 
-// address returns a key without the mark of [Or].
-func address(key string) string {
+// unmarked returns a key without the mark of [Or].
+func unmarked(key string) string {
 	if rest, ok := strings.CutPrefix(key, "\x00"); ok {
 		_, key, _ = strings.Cut(rest, ":")
 	}
 	return key
 }
 
+// addresses returns the addresses that share the key, if it is one or a prefix of them.
+func addresses(key string) (netip.Prefix, bool) {
+	key = unmarked(key)
+	if addr, err := netip.ParseAddr(key); err == nil {
+		return netip.PrefixFrom(addr, addr.BitLen()), true
+	}
+	p, err := netip.ParsePrefix(key)
+	return p, err == nil
+}
+
 // isPrivateKey reports whether a key is a private address, or the prefix of private addresses.
 func isPrivateKey(key string) bool {
-	addr, err := netip.ParseAddr(address(key))
-	if err != nil {
-		p, err := netip.ParsePrefix(address(key))
-		if err != nil {
-			return false
-		}
-		addr = p.Addr()
-	}
-	return isPrivate(addr)
+	p, ok := addresses(key)
+	return ok && isPrivate(p.Addr())
 }
 
 // shared are the addresses of RFC 6598, which some providers give their load balancers.

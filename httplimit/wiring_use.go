@@ -66,7 +66,7 @@ func (w *wiring) countUses(l *limited) {
 		uses.more.Store(0)
 		if more < once/9 && !uses.told.Swap(true) {
 			w.tell(CheckLimiterPerRequest, "%d of %d Middlewares were used for one request and then dropped: "+
-				"make each once, when the program starts", once, once+more)
+				"make each once, when the program starts, and use Wrapper for a router that calls Wrap for each request", once, once+more)
 		}
 	}
 	runtime.AddCleanup(l, func(seen *atomic.Int32) {

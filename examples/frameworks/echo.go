@@ -12,7 +12,7 @@ import (
 func newEcho(limit httplimit.Middleware) http.Handler {
 	limit.Key = httplimit.Join(httplimit.Pattern, httplimit.RemoteIP)
 	e := echo.New()
-	limited := e.Group("", echo.WrapMiddleware(limit.Wrap), errorsInside)
+	limited := e.Group("", echo.WrapMiddleware(limit.Wrapper()), errorsInside)
 	limited.GET("/items/:id", func(c *echo.Context) error { return c.String(http.StatusOK, "item "+c.Param("id")) })
 	limited.GET("/users/:id", func(c *echo.Context) error { return c.String(http.StatusOK, "user "+c.Param("id")) })
 	return e

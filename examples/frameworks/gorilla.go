@@ -14,7 +14,7 @@ import (
 func newGorilla(limit httplimit.Middleware) http.Handler {
 	limit.Key = httplimit.Join(gorillaRoute, httplimit.RemoteIP)
 	router := mux.NewRouter()
-	router.Use(limit.Wrap)
+	router.Use(limit.Wrapper())
 	router.HandleFunc("/items/{id}", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "item ", mux.Vars(r)["id"])
 	}).Methods(http.MethodGet)

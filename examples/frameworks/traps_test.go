@@ -3,9 +3,11 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/gofiber/fiber/v3"
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
 )
 
@@ -39,7 +42,7 @@ func TestGorilla_NoRoute(t *testing.T) {
 	limit := twoAMinute()
 	limit.Key = httplimit.RemoteIP
 	router := mux.NewRouter()
-	router.Use(limit.Wrap)
+	router.Use(limit.Wrapper())
 	router.HandleFunc("/", func(http.ResponseWriter, *http.Request) {})
 	url := serveHandler(t, router)
 	for range 5 {
@@ -74,7 +77,7 @@ func TestEcho_Settle(t *testing.T) {
 	} {
 		var seen atomic.Int64
 		e := echo.New()
-		e.Use(append([]echo.MiddlewareFunc{echo.WrapMiddleware(failedLogins(&seen).Wrap)}, test.more...)...)
+		e.Use(append([]echo.MiddlewareFunc{echo.WrapMiddleware(failedLogins(&seen).Wrapper())}, test.more...)...)
 		e.GET("/login", func(*echo.Context) error { return echo.ErrUnauthorized })
 		answer, _ := get(t, serveHandler(t, e)+"/login")
 		assert.Equal(t, http.StatusUnauthorized, answer.StatusCode)
@@ -98,7 +101,7 @@ func TestEcho_InFront(t *testing.T) {
 			statuses = append(statuses, r.Status)
 			return err
 		}
-	}, echo.WrapMiddleware(limit.Wrap))
+	}, echo.WrapMiddleware(limit.Wrapper()))
 	e.GET("/", func(c *echo.Context) error { return c.NoContent(http.StatusAccepted) })
 	url := serveHandler(t, e)
 	for range 3 {
@@ -113,9 +116,48 @@ func TestEcho_NoRoute(t *testing.T) {
 	limit := twoAMinute()
 	limit.Key = httplimit.Pattern
 	e := echo.New()
-	e.Use(echo.WrapMiddleware(limit.Wrap))
+	e.Use(echo.WrapMiddleware(limit.Wrapper()))
 	answer, _ := get(t, serveHandler(t, e)+"/none")
 	assert.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
+}
+
+// gorilla/mux and Echo call Wrap for each request. A Wrapper prepares the limit once, and its checks
+// of the wiring see all requests.
+func TestWrapper(t *testing.T) {
+	for name, newHandler := range map[string]func(wrap func(http.Handler) http.Handler) http.Handler{
+		"gorilla": func(wrap func(http.Handler) http.Handler) http.Handler {
+			router := mux.NewRouter()
+			router.Use(wrap)
+			router.HandleFunc("/", func(http.ResponseWriter, *http.Request) {})
+			return router
+		},
+		"echo": func(wrap func(http.Handler) http.Handler) http.Handler {
+			e := echo.New()
+			e.Use(echo.WrapMiddleware(wrap))
+			e.GET("/", func(c *echo.Context) error { return c.NoContent(http.StatusOK) })
+			return e
+		},
+	} {
+		var told []httplimit.Check
+		limit := newLimit(weir.SlidingLog{Limit: 20, Per: time.Minute})
+		limit.Key = httplimit.RemoteIP
+		limit.Warn = func(c httplimit.Check, _ string) { told = append(told, c) }
+		wraps, wrapper := 0, limit.Wrapper()
+		h := newHandler(func(next http.Handler) http.Handler {
+			wraps++
+			return wrapper(next)
+		})
+		for i := range 21 {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.RemoteAddr = "10.0.0.1:1" // a proxy that nobody trusts
+			r.Header.Set("X-Forwarded-For", "192.0.2."+strconv.Itoa(i))
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			assert.Equal(t, i < 20, w.Code == http.StatusOK, "%s: %d", name, i)
+		}
+		assert.Equal(t, []httplimit.Check{httplimit.CheckForwarded}, told, name)
+		assert.Equal(t, 21, wraps, "%s: if it is 1, Wrap would do", name)
+	}
 }
 
 func serveFiber(t *testing.T, limited fiber.Handler, h fiber.Handler) string {

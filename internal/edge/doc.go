@@ -2,7 +2,7 @@
 //
 //   - A [Gate] holds the calls of a client back, as its limiter and the server say.
 //   - [Take] decides on a call that a server has received, at once or after a wait.
-//   - [Join] and [Alternative] combine keys.
+//   - [Join] and [Alternative] combine keys. [Split] takes a joined key apart.
 //   - [CheckServer] and [CheckClient] check the fields that interceptors have.
 //   - [Answering] lets connectlimit answer for httplimit.
 //

@@ -1,6 +1,9 @@
 package edge
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Join returns a key that combines all parts. It is equal for equal parts only, whatever bytes are
 // in them. The length of each part is written before it: no part can look like the start of the
@@ -21,6 +24,20 @@ func Join(parts []string) string {
 		b = append(b, part...)
 	}
 	return string(b)
+}
+
+// Split returns the parts of which Join has made a key. It reports false for a key that is not of
+// that form.
+func Split(key string) (parts []string, ok bool) {
+	for key != "" {
+		size, rest, found := strings.Cut(key, ":")
+		n, err := strconv.Atoi(size)
+		if !found || err != nil || n < 0 || n > len(rest) {
+			return nil, false
+		}
+		parts, key = append(parts, rest[:n]), rest[n:]
+	}
+	return parts, len(parts) > 0
 }
 
 // Alternative marks key as the key of the i-th of several alternatives, by a zero byte and the

@@ -17,6 +17,9 @@ func TestR11_CombinedKeysDiffer(t *testing.T) {
 			key := edge.Join([]string{a, b})
 			assert.NotContains(t, joined, key, "%q %q", a, b)
 			joined[key] = []string{a, b}
+			parts, ok := edge.Split(key)
+			assert.True(t, ok)
+			assert.Equal(t, joined[key], parts)
 		}
 		for i := range 12 {
 			key := edge.Alternative(i, a)
@@ -25,4 +28,12 @@ func TestR11_CombinedKeysDiffer(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "x", edge.Alternative(0, "x"), "the usual case is the key itself")
+}
+
+func TestSplit_OtherKeys(t *testing.T) {
+	for _, key := range []string{"", "x", ":", "1:", "2:x", "-1:x", "1:x1", "1:x2:y", "99999999999999999999:x"} {
+		parts, ok := edge.Split(key)
+		assert.False(t, ok, key)
+		assert.Empty(t, parts, key)
+	}
 }

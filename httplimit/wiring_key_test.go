@@ -1,0 +1,65 @@
+package httplimit_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/httplimit"
+)
+
+// Keys that all clients are meant to share are no mistake.
+func TestWiring_SharedKeys(t *testing.T) {
+	patterned := func(i int) *http.Request {
+		r := direct(i)
+		r.URL.Path, r.Pattern = fmt.Sprint("/items/", i), "/items/{id}"
+		return r
+	}
+	const pathOfAll = "/search"
+	for name, c := range map[string]struct {
+		key     httplimit.KeyFunc
+		request func(int) *http.Request
+	}{
+		"everyone but some": {func(r *http.Request) (string, error) {
+			if r.Method == http.MethodOptions {
+				return "", httplimit.ErrSkip
+			}
+			return httplimit.Everyone(r)
+		}, direct},
+		"everyone without a user": {httplimit.Or(httplimit.BasicUser, httplimit.Everyone), direct},
+		"route":                   {httplimit.Pattern, patterned},
+		"route of gin": {func(r *http.Request) (string, error) {
+			return r.Method + " " + r.Pattern, nil
+		}, patterned},
+		"method": {httplimit.Method, direct},
+		"path":   {httplimit.Path, func(i int) *http.Request { r := direct(i); r.URL.Path = pathOfAll; return r }},
+		"both":   {httplimit.Join(httplimit.Method, httplimit.Join(httplimit.Pattern, httplimit.Everyone)), patterned},
+	} {
+		assert.Empty(t, traffic(httplimit.Middleware{Key: c.key}, 1000, c.request), name)
+	}
+	var w warnings
+	check := httplimit.Middleware{Limiter: weir.Must(weir.New(roomy)), Warn: w.warn}.Checker()
+	for i := range 1000 {
+		check.Check(httptest.NewRecorder(), direct(i), "the database", 1)
+	}
+	assert.Empty(t, w.told)
+
+	for _, key := range []string{"2:ab", "1:GET", "3:GET9:anonymous", "9:anonymous", "1:", ":", "-1:x", "x:y"} {
+		told := traffic(httplimit.Middleware{Key: func(*http.Request) (string, error) { return key, nil }}, 1000, direct)
+		assert.Equal(t, []httplimit.Check{httplimit.CheckOneKey}, told, key)
+	}
+}
+
+// The key may be a network that the address of the proxy is in.
+func TestWiring_ForwardedByNetwork(t *testing.T) {
+	for _, proxy := range []string{"10.0.0.1", "[fd00::1]"} {
+		for _, c := range []httplimit.ClientIP{{}, {IPv4Bits: 24, IPv6Bits: 48}, {IPv4Bits: 8, IPv6Bits: 128}} {
+			told := traffic(httplimit.Middleware{Key: c.RemoteIP()}, 10, behind(proxy))
+			assert.Equal(t, []httplimit.Check{httplimit.CheckForwarded}, told, "%s %+v", proxy, c)
+		}
+	}
+}
