@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"weak"
 
@@ -48,7 +49,8 @@ type writer struct {
 	decider Decider
 	words   int
 	word    WordDecider // decider if it is one, else nil
-	admit   admitter    // likewise
+	admit   admitter    // likewise, if it is not foreign
+	foreign bool        // decider is of another package, or a part of it is, and may panic
 }
 
 func newMemory(maxKeys int, seeds keyhash.Seeds) *memory {
@@ -120,7 +122,9 @@ func (m *memory) forgetScope(s weak.Pointer[Plan], w *table.Writer) {
 func newWriter(s *Plan) *table.Writer {
 	w := &writer{clock: s.clock, policy: s.Policy, decider: s.Decider, words: s.Decider.Words()}
 	w.word, _ = s.Decider.(WordDecider)
-	w.admit, _ = s.Decider.(admitter)
+	if w.foreign = isForeign(s.Decider); !w.foreign {
+		w.admit, _ = s.Decider.(admitter)
+	}
 	w.Owner, w.Expirer, w.Single = w, w.decider, w.word != nil
 	return &w.Writer
 }
@@ -136,7 +140,11 @@ func (w *writer) ID() any {
 	return w
 }
 
-func comparable(v any) bool { return reflect.ValueOf(v).Comparable() }
+// comparable reports whether v can be found by ==. A v that has a NaN cannot.
+func comparable(v any) bool {
+	same := v
+	return reflect.ValueOf(v).Comparable() && v == same
+}
 
 // Clock implements [table.Owner].
 func (w *writer) Clock() table.Clock { return writerClock{w.clock} }
@@ -221,7 +229,7 @@ func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known boo
 	if !ok {
 		return false, false
 	}
-	defer func() { e.Release(at) }() // even if a policy panics, as part of a composed one may
+	defer func() { e.Release(at) }()
 	at, block := m.WithRoom(at, sc.words)
 	state, granted := sc.admit.admit(block, now)
 	at = m.Update(at, block, state)
@@ -249,8 +257,30 @@ func (m *memory) decideKnown(sc *memScope, e *table.Entry, r Request) Answer {
 func (m *memory) decideHeld(sc *memScope, e *table.Entry, at table.Ref, now int64, ask Ask) Answer {
 	defer func() { e.Release(at) }() // even if the Decider panics
 	at, block := m.WithRoom(at, sc.words)
-	state, a := sc.decider.Decide(block, now, ask)
+	var state []uint64
+	var a Answer
+	if sc.foreign {
+		state, a = sc.decideForeign(block, now, ask)
+	} else {
+		state, a = sc.decider.Decide(block, now, ask)
+	}
 	at = m.Update(at, block, state)
 	a.At = now
 	return a
+}
+
+// decideForeign is Decide of a policy that may panic. The state is then as it was before: the
+// policy, or other parts of a composed one, may have written to it.
+func (w *writer) decideForeign(state []uint64, now int64, ask Ask) (next []uint64, a Answer) {
+	var room [savedWords]uint64
+	saved := append(room[:0], state...)
+	defer func() { copy(state, saved) }()
+	next, a = w.decider.Decide(state, now, ask)
+	saved = nil
+	return next, a
+}
+
+// isForeign reports whether d is of another package, or a part of it is.
+func isForeign(d Decider) bool {
+	return slices.ContainsFunc(Rule{Decider: d}.leaves(), func(leaf Rule) bool { return countsOf(leaf.Decider) == nil })
 }

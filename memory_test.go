@@ -171,6 +171,53 @@ func TestPanickingPolicy(t *testing.T) {
 	require.Equal(t, 4*2-1, take(changed, 1).Remaining)
 }
 
+// R1: a request that panics is charged to no component of All or Tiers, whichever have decided
+// before, and leaves no state that the components cannot read.
+func TestR1_PanickingComponent(t *testing.T) {
+	where := ""
+	log := func(limit int) Policy { return SlidingLog{Limit: limit, Per: time.Hour} }
+	broken := fragile{TokenBucket{Limit: 100, Per: time.Hour}, &where}
+	for _, p := range []Policy{
+		All(TokenBucket{Limit: 10, Per: time.Hour}, broken),
+		All(log(10), broken, log(12)),
+		All(FixedWindow{Limit: 10, Per: time.Hour}, log(10), broken),
+		All(Tiers(log(10), broken), log(12)),
+		Tiers(log(4), broken, log(12)),
+	} {
+		now := time.Unix(1, 0)
+		l := Must(New(p, WithClock(clockFunc(func() time.Time { return now }))))
+		ask := func(n int) (r Result, parts []Result) {
+			now = now.Add(time.Nanosecond)
+			r, err := l.TakeByComponent(t.Context(), "k", n, &parts)
+			require.NoError(t, err)
+			return r, parts
+		}
+		ask(1)
+		ask(3)
+		was, wasParts := ask(0)
+		require.Positive(t, was.Remaining)
+
+		where = "Decide"
+		for range 3 {
+			require.PanicsWithValue(t, where, func() { ask(1) })
+			require.PanicsWithValue(t, where, func() { l.Allow("k") })
+			require.PanicsWithValue(t, where, func() { _, _ = l.Reserve(t.Context(), "k", 2) })
+		}
+		where = ""
+		is, isParts := ask(0)
+		require.Equal(t, was.Remaining, is.Remaining, "%v", p)
+		for i := range wasParts {
+			require.Equal(t, wasParts[i].Remaining, isParts[i].Remaining, "%v: component %d", p, i)
+		}
+	}
+}
+
+// clockFunc is a Clock that a test moves.
+type clockFunc func() time.Time
+
+func (c clockFunc) Now() time.Time                     { return c() }
+func (clockFunc) After(time.Duration) <-chan time.Time { return nil }
+
 // Many use few keys whose states are in the slab, while these are forgotten, given to another
 // policy, and their segment is replaced: nothing is lost and nothing counted twice.
 func TestHeldEntriesUnderChange(t *testing.T) {
