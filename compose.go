@@ -52,12 +52,12 @@ func newComposed(kind string, policies []Policy) (Decider, error) {
 	for i, policy := range policies {
 		p := &c.parts[i]
 		p.policy = policy
-		if nilPolicy(policy) {
+		if isNil(policy) {
 			errs = append(errs, fmt.Errorf("weir: part %d of %s is %s, must be a Policy", i, kind, nilText(policy)))
 			continue
 		}
 		var err error
-		p.Decider, err = policy.Decider()
+		p.Decider, err = deciderOf(policy)
 		errs = append(errs, within(fmt.Sprintf("part %d of %s", i, kind), err)...)
 	}
 	if errs != nil {

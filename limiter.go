@@ -35,6 +35,7 @@ package weir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -110,8 +111,8 @@ type KeyedLimiter struct {
 var _ Limiter = (*KeyedLimiter)(nil)
 
 // New returns a limiter for the policy. Without options it keeps its state in memory, in a
-// [MemStore] of its own. An error names every fault of the policy and of the options. A nil policy
-// and a nil pointer are faults.
+// [MemStore] of its own. An error names every fault of the policy and of the options. A nil policy,
+// store or clock is a fault, and so is a nil pointer.
 func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 	k := &KeyedLimiter{plans: plans{clock: new(nanoClock)}}
 	var err error
@@ -158,8 +159,8 @@ type Option func(*KeyedLimiter) error
 // this is a mistake, and [New] returns an error if the store is an [Acceptor].
 func WithStore(s Store) Option {
 	return func(k *KeyedLimiter) error {
-		if s == nil {
-			return errors.New("weir: WithStore(nil), must be a Store")
+		if isNil(s) {
+			return fmt.Errorf("weir: WithStore(%s), must be a Store", nilText(s))
 		}
 		k.store = s
 		return nil
@@ -173,8 +174,8 @@ func WithStore(s Store) Option {
 // time, as in a testing/synctest bubble.
 func WithClock(c Clock) Option {
 	return func(k *KeyedLimiter) error {
-		if c == nil {
-			return errors.New("weir: WithClock(nil), must be a Clock")
+		if isNil(c) {
+			return fmt.Errorf("weir: WithClock(%s), must be a Clock", nilText(c))
 		}
 		k.plans.clock.Clock = c
 		return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
@@ -83,6 +84,23 @@ weir: WithClock(nil), must be a Clock`)
 weir: WithStore(nil), must be a Store
 weir: New with a nil Option`)
 	}
+
+	l, err = weir.New(minutes, weir.WithStore((*weir.MemStore)(nil)), weir.WithClock((*clock.Mock)(nil)))
+	assert.Nil(t, l)
+	assert.EqualError(t, err, `weir: WithStore(a nil *weir.MemStore), must be a Store
+weir: WithClock(a nil *clock.Mock), must be a Clock`)
+}
+
+// unfinished is a policy of another package without a Decider.
+type unfinished struct{}
+
+func (unfinished) Decider() (weir.Decider, error) { return nil, nil }
+
+func TestR12_NewRefusesAPolicyWithoutADecider(t *testing.T) {
+	_, err := weir.New(unfinished{})
+	assert.EqualError(t, err, "weir: weir_test.unfinished has the Decider nil, must be one")
+	_, err = weir.New(weir.All(minutes, unfinished{}))
+	assert.EqualError(t, err, "weir: part 1 of All: weir_test.unfinished has the Decider nil, must be one")
 }
 
 func TestR12_TheLeastAndTheMostAreAccepted(t *testing.T) {

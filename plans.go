@@ -105,14 +105,23 @@ func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 
 // newPlan prepares a policy for use.
 func (p *plans) newPlan(policy Policy) (*Plan, error) {
-	if nilPolicy(policy) {
+	if isNil(policy) {
 		return nil, fmt.Errorf("weir: the Policy is %s, must be one", nilText(policy))
 	}
-	decider, err := policy.Decider()
+	decider, err := deciderOf(policy)
 	if err != nil {
 		return nil, err
 	}
 	return &Plan{Name: p.name, Policy: policy, Decider: decider, clock: p.clock}, nil
+}
+
+// deciderOf returns the Decider of a policy that is not nil.
+func deciderOf(p Policy) (Decider, error) {
+	d, err := p.Decider()
+	if err == nil && d == nil {
+		err = fmt.Errorf("weir: %T has the Decider nil, must be one", p)
+	}
+	return d, err
 }
 
 // of returns the plan of a key.
@@ -132,7 +141,7 @@ func (p *plans) chosen(ctx context.Context, key string) (*Plan, error) {
 	if s != nil {
 		return s, nil
 	}
-	if nilPolicy(policy) { // asked this late, it costs the others nothing
+	if isNil(policy) { // asked this late, it costs the others nothing
 		return p.usual.Load(), nil
 	}
 	s, err := p.newPlan(policy) // which may take long, so others don't wait for it

@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"testing"
@@ -121,6 +122,27 @@ func TestR10_ManyPlans(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// drawn is a policy of another package with a number that is none, and so is equal to nothing.
+type drawn struct {
+	weir.TokenBucket
+	share float64
+}
+
+// R22: nothing is left of a policy that is equal to nothing, when no limiter and no key has it.
+func TestR22_PoliciesThatEqualNothingAreForgotten(t *testing.T) {
+	l, plan := planned()
+	*plan = drawn{weir.TokenBucket{Limit: 1, Per: century}, math.NaN()}
+	store := new(weir.MemStore)
+	for i := range 100 {
+		kit.Take(t, weir.Must(weir.New(*plan, weir.WithStore(store), weir.WithName(kit.KeyName(i)))), "k", 0)
+		kit.Take(t, l, "k", 0)
+	}
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return weir.Writers(store) == 0
+	}, time.Minute, time.Millisecond)
 }
 
 // R22: beside 20,000 plans in use, one that comes and goes costs as much as alone.

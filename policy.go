@@ -242,9 +242,9 @@ func (a *Answer) count(ask Ask, limit, room uint64) (n uint64) {
 	return n
 }
 
-// nilPolicy reports whether p is nil, or a nil pointer, as a map of pointers returns for a plan
-// that it lacks. The methods of a policy that is a plain value panic on that.
-func nilPolicy(p Policy) bool {
+// isNil reports whether p is nil, or a nil pointer, as a map of pointers returns for a plan that it
+// lacks. The methods of most policies, stores and clocks panic on that.
+func isNil(p any) bool {
 	if p == nil {
 		return true
 	}
@@ -252,8 +252,8 @@ func nilPolicy(p Policy) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// nilText describes p in errors. It requires that nilPolicy(p) is true.
-func nilText(p Policy) string {
+// nilText describes p in errors. It requires that isNil(p) is true.
+func nilText(p any) string {
 	if p == nil {
 		return "nil"
 	}

@@ -147,8 +147,8 @@ type Acceptor interface {
 // Accept is for implementers of stores that stand in front of s. If s is an [Acceptor], it returns
 // s.Accept(l). l may be nil. A nil s is an error.
 func Accept(s Store, l *KeyedLimiter) error {
-	if s == nil {
-		return fmt.Errorf("weir: the Store is nil, must be one")
+	if isNil(s) {
+		return fmt.Errorf("weir: the Store is %s, must be one", nilText(s))
 	}
 	if a, ok := s.(Acceptor); ok {
 		return a.Accept(l)

@@ -81,7 +81,7 @@ var (
 
 // String returns the text form of a.Policy.
 func (a AnyPolicy) String() string {
-	if nilPolicy(a.Policy) {
+	if isNil(a.Policy) {
 		return ""
 	}
 	return policyText(a.Policy)
@@ -94,7 +94,7 @@ func (a AnyPolicy) String() string {
 //   - [ParsePolicy] would refuse the text: a policy lies within more than 8 others, or the text is
 //     longer than 4096 bytes.
 func (a AnyPolicy) MarshalText() ([]byte, error) {
-	if nilPolicy(a.Policy) {
+	if isNil(a.Policy) {
 		return nil, nil
 	}
 	return marshalPolicy(a.Policy)
