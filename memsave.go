@@ -210,7 +210,7 @@ func (l *loader) key(k *snapshot.Key) error {
 		return fmt.Errorf("%w: a state is none that a policy leaves", snapshot.ErrDamaged)
 	}
 	if !l.Restore(h, c) {
-		return fmt.Errorf("%w: a key has two states", snapshot.ErrDamaged)
+		return fmt.Errorf("%w: a key has two states, or many have one hash", snapshot.ErrDamaged)
 	}
 	return nil
 }

@@ -68,13 +68,14 @@ func (t *Table) copy(h Hash) (c Copy, ok bool) {
 	return c, ok
 }
 
-// Restore makes an entry for h with a copy of c, unless c has expired. It fails if there is one. It
-// makes entries above the bound of keys, too. The table is full then until enough have expired.
+// Restore makes an entry for h with a copy of c, unless c has expired. It fails if there is one, or
+// if too many hashes begin alike. It makes entries above the bound of keys, too. The table is full
+// then until enough have expired.
 func (t *Table) Restore(h Hash, c Content) bool {
 	s := t.Lock(h)
 	defer s.Unlock()
 	switch {
-	case s.Lookup(h) != nil:
+	case s.Lookup(h) != nil, s.live > 2*maxSlots: // segments of true hashes divide long before
 		return false
 	case c.By.expired(c.Words, c.By.Owner.Clock().Now()):
 		return true

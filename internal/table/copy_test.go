@@ -85,6 +85,20 @@ func TestRestore(t *testing.T) {
 	assert.False(t, singleInto.put(6, 60), "there is no room")
 }
 
+// R21: hashes that begin alike, as those of a made-up file may, do not make the table divide for
+// ever. After some thousands, no more are taken.
+func TestR21_RestoreOfHashesThatAreAlike(t *testing.T) {
+	for _, overflow := range []uint64{0, overflowBit} {
+		u, n := newTable(t, 0)(true), uint64(0)
+		for n < 50_000 && u.Restore(Hash{n<<1 | 1, n<<30 | overflow}, Content{u.Writer, []uint64{1 << 40}}) {
+			n++
+		}
+		require.Greater(t, n, uint64(maxSlots))
+		require.Less(t, n, uint64(4*maxSlots))
+		require.LessOrEqual(t, u.dir.Load().depth, u.firstDepth+4)
+	}
+}
+
 // A copy comes with the writers of the tags in it.
 func TestCopyOfTags(t *testing.T) {
 	join := newTable(t, 0)

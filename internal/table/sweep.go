@@ -77,6 +77,10 @@ func (t *Table) sweepEntry(s *Segment, e *Entry, w *Writer, state uint64, now in
 	return left
 }
 
+// unlike reports whether s has over ten times as many of all keys as chance gives it. Their hashes
+// are then not of secret seeds. To divide them does not help, and may not end: s grows instead.
+func (t *Table) unlike(s *Segment) bool { return int64(s.live/10)<<s.depth > t.keys.Load() }
+
 // replace puts one segment, or two, in the place of s: with room for more, and without the entries
 // that have expired. If few are left it has as many slots as churn, at least. A table in which keys
 // come and go divides, too, until there are segments for all processors. It requires that s.mu is
@@ -84,7 +88,7 @@ func (t *Table) sweepEntry(s *Segment, e *Entry, w *Writer, state uint64, now in
 func (t *Table) replace(s *Segment, churn int) {
 	t.sweep(s, len(s.entries), 0)
 	slots, bits := 2*s.live, uint(0)
-	if s.live > maxSlots*5/8 || churn == churnSlots && s.depth < t.firstDepth {
+	if s.live > maxSlots*5/8 && !t.unlike(s) || churn == churnSlots && s.depth < t.firstDepth {
 		bits = 1
 	}
 	if slots < len(s.entries) || bits == 1 {

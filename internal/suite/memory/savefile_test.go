@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
@@ -195,6 +196,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"a ledger of unknown", "a state is none", signed(head, policy("5/1s"), key(0, 1, 2, 0, 0, 0), end(1))},
 		{"a ledger of too many", "a state is none", signed(head, policy("5/1s"), key(0, 200, 1), end(1))},
 		{"twice", "two states", signed(head, policy("sliding-log 5/1s"), forever(key(1, 2, 1, 0)), forever(key(1, 2, 1, 0)), end(2))},
+		{"hashes alike", "many have one hash", signed(head, policy("sliding-log 5/1s"), alike(forever(key(1, 2, 1, 0)), 20_000), end(0))},
 		{"2^32 words", "unexpected EOF", bytes.NewReader(append(append(slices.Clone(head), policy("5/1s")...), manyWords(key(1))...))},
 		{"2^32 bytes of text", "a policy of 4294967295 bytes", bytes.NewReader(append(slices.Clone(head), 'p', 255, 255, 255, 255))},
 	} {
@@ -206,6 +208,15 @@ func TestRefusedFiles(t *testing.T) {
 func forever(key []byte) []byte {
 	key[len(key)-1] = 0x7f
 	return key
+}
+
+// alike are n keys whose hashes differ in a few bits only.
+func alike(key []byte, n int) (keys []byte) {
+	for i := range n {
+		binary.LittleEndian.PutUint64(key[1:], 2*uint64(i)+1)
+		keys = append(keys, key...)
+	}
+	return keys
 }
 
 // manyWords makes a key say that it has 2^32-1 words.
