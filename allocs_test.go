@@ -2,6 +2,7 @@ package weir_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -36,6 +37,20 @@ func TestKnownKeysDoNotAllocate(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Where nobody is in line for a key, Wait does not come to one.
+func TestWaitWithoutWaitingDoesNotAllocate(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 100, Per: time.Hour},
+		weir.FixedWindow{Limit: 100, Per: 100 * time.Hour, FromFirst: true},
+		weir.All(weir.TokenBucket{Limit: 100, Per: time.Hour}, weir.SlidingWindow{Limit: 100, Per: 100 * time.Hour}),
+	} {
+		l := weir.Must(weir.New(p))
+		var err error
+		assert.Zero(t, allocationsEachTime(func() { err = errors.Join(err, l.Wait(background, "k", 1)) }), "%v", p)
+		assert.NoError(t, err, "%v", p)
 	}
 }
 

@@ -74,6 +74,7 @@ func (ls *Lines) enter(key string, kind Activity, n int) (*Line, *batch, *caller
 		ln = &Line{Lines: ls, key: strings.Clone(key)}
 		ln.ends.prev, ln.ends.next, ln.booked, ln.watcher = &ln.ends, &ln.ends, &ln.ends, &ln.ends
 		ls.all[ln.key] = ln
+		ls.size.Store(int64(len(ls.all)))
 	}
 	if ln.active == 0 || len(ln.next) == 0 && ln.kind == kind && kind != Renewing {
 		ln.kind = kind

@@ -88,6 +88,8 @@ func TestGate(t *testing.T) {
 				names = append(names, name)
 			}
 			slices.Sort(names)
+			assert.Equal(t, len(names) == 0, ls.Empty("k"), test.script)
+			assert.True(t, ls.Empty("another"), test.script)
 			assert.Equal(t, test.inside, strings.Join(names, ""), test.script)
 			for _, cancel := range leave {
 				cancel()
@@ -97,6 +99,7 @@ func TestGate(t *testing.T) {
 				ls.all["k"].End()
 			}
 			assert.Empty(t, ls.all, test.script)
+			assert.True(t, ls.Empty("k"), test.script)
 		})
 	}
 }

@@ -25,6 +25,7 @@ const never = math.MaxInt64
 type Lines struct {
 	mu      sync.Mutex
 	all     map[string]*Line // of the keys that have waiters, or for which an activity is under way
+	size    atomic.Int64     // of all
 	tickets atomic.Uint64    // of the waiters that have come, and that have joined, in their order
 }
 
@@ -88,6 +89,16 @@ func (w *Waiter) Line() *Line { return w.line }
 // Key is the key of the line.
 func (ln *Line) Key() string { return ln.key }
 
+// Empty reports whether a key has no line: no waiters, and no activity under way.
+func (ls *Lines) Empty(key string) bool {
+	if ls.size.Load() == 0 {
+		return true
+	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.all[key] == nil
+}
+
 // Keys returns the keys that have waiters.
 func (ls *Lines) Keys() []string {
 	ls.mu.Lock()
@@ -107,6 +118,7 @@ func (ln *Line) empty() bool { return ln.ends.next == &ln.ends }
 func (ln *Line) tidy() {
 	if ln.empty() && ln.active == 0 {
 		delete(ln.all, ln.key)
+		ln.size.Store(int64(len(ln.all)))
 	}
 }
 
