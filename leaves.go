@@ -141,17 +141,28 @@ func units(d Decider, from int) []unit {
 	return us
 }
 
-// places are the places in which an event of the unit may count, each with its accounts: a leaf, or
-// one of the tiers.
-func (u unit) places(accounts []*account) [][]*account {
+// A place is where an event of a unit may count: a leaf, or one of the tiers. It counts alike in
+// two policies if they have its accounts in the same composition: tiers count an event in one of
+// them, and All in each.
+type place struct {
+	shape    string
+	accounts []*account
+}
+
+func (p place) same(q place) bool {
+	return p.shape == q.shape && slices.Equal(p.accounts, q.accounts)
+}
+
+// places returns the places of the unit, if the policy has the accounts.
+func (u unit) places(accounts []*account) []place {
 	accounts = accounts[u.from:u.to]
 	c, ok := u.decider.(*composed)
 	if !ok {
-		return [][]*account{accounts}
+		return []place{{"", accounts}}
 	}
-	var all [][]*account
+	var all []place
 	for i := range c.parts {
-		all = append(all, own(c, accounts, i))
+		all = append(all, place{shape(c.parts[i].Decider), own(c, accounts, i)})
 	}
 	return all
 }

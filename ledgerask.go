@@ -195,16 +195,16 @@ func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
 }
 
 // usage is how much an entry has used up: the usage of the unit of which the largest share is used
-// up. Accounts in counted are left out, because the policy that is asked has them, too, and counts
+// up. Places in counted are left out, because the policy that is asked has them, too, and counts
 // their events itself.
-func (e tally) usage(counted [][]*account, now int64) (used, limit uint64) {
+func (e tally) usage(counted []place, now int64) (used, limit uint64) {
 	for _, u := range units(e.Decider, 0) {
 		var own []uint64
 		all := true
 		for _, p := range u.places(e.accounts) {
-			has := slices.ContainsFunc(counted, func(q []*account) bool { return slices.Equal(p, q) })
+			has := slices.ContainsFunc(counted, p.same)
 			all = all && has
-			for range p {
+			for range p.accounts {
 				own = append(own, 0)
 				if !has {
 					own[len(own)-1] = e.used(u.from+len(own)-1, now)
