@@ -1,6 +1,6 @@
 module github.com/weir-go/weir/examples
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/dunglas/httpsfv v1.1.2
@@ -8,7 +8,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/weir-go/weir v0.0.0
 	github.com/weir-go/weir/redisstore v0.0.0
-	golang.org/x/term v0.36.0
+	golang.org/x/term v0.47.0
 	gonum.org/v1/plot v0.17.0
 )
 
@@ -23,8 +23,8 @@ require (
 	go.uber.org/atomic v1.11.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/image v0.30.0 // indirect
-	golang.org/x/sys v0.37.0 // indirect
-	golang.org/x/text v0.28.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 )
 
 replace github.com/weir-go/weir => ..

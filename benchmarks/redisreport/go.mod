@@ -9,10 +9,10 @@ replace (
 )
 
 require (
-	github.com/go-chi/httprate v0.15.0
+	github.com/go-chi/httprate v0.16.1
 	github.com/go-chi/httprate-redis v0.6.0
 	github.com/go-redis/redis_rate/v10 v10.0.1
-	github.com/gomodule/redigo v1.8.9
+	github.com/gomodule/redigo v1.9.3
 	github.com/redis/go-redis/v9 v9.20.1
 	github.com/redis/rueidis v1.0.79
 	github.com/sethvargo/go-redisstore v0.3.0
@@ -25,10 +25,10 @@ require (
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/klauspost/cpuid/v2 v2.2.10 // indirect
+	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
-	github.com/sethvargo/go-limiter v0.6.0 // indirect
+	github.com/sethvargo/go-limiter v0.7.1 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
 )
