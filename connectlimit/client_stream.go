@@ -2,6 +2,8 @@ package connectlimit
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"sync"
 
@@ -49,9 +51,10 @@ func (p pacing) WrapStreamingClient(next connect.StreamingClientFunc) connect.St
 // it gets no turn, the request is never sent.
 type paced struct {
 	connect.StreamingClientConn
-	c    *ClientInterceptor
-	turn func() error // what it returned first
-	key  string       // set by turn
+	c     *ClientInterceptor
+	turn  func() error // what it returned first
+	key   string       // set by turn
+	ended bool         // Receive may be called again, and then returns the error again
 }
 
 // Send implements [connect.StreamingClientConn].
@@ -76,7 +79,12 @@ func (s *paced) Receive(msg any) error {
 		return err
 	}
 	err := s.StreamingClientConn.Receive(msg)
-	s.c.learn(s.key, err)
+	if err != nil && !s.ended {
+		s.ended = true
+		if !errors.Is(err, io.EOF) { // else it is the end of a call that has succeeded
+			s.c.learn(s.key, err)
+		}
+	}
 	return err
 }
 

@@ -191,3 +191,29 @@ func TestInterceptors_OfTheOtherSide(t *testing.T) {
 		assert.NoError(t, err)
 	}
 }
+
+// A Hold gets the error of a call, once, and not the end of a stream that has succeeded.
+func TestClient_HoldsAfterErrorsOnly(t *testing.T) {
+	var got []connect.Code
+	paced(t, func() *connectlimit.ClientInterceptor {
+		got = nil
+		return &connectlimit.ClientInterceptor{Limiter: limiter(freely), Hold: func(err error) time.Duration {
+			got = append(got, connect.CodeOf(err))
+			return time.Second
+		}}
+	}, per(1, time.Hour), func(t *testing.T, _ *connectlimit.ClientInterceptor, c rpc, came *[]time.Duration) {
+		for range 2 {
+			stream, err := c.sums.CallClientStream(context.Background()).Conn()
+			require.NoError(t, err)
+			require.NoError(t, stream.CloseRequest())
+			for range 3 {
+				err = stream.Receive(new(number))
+				time.Sleep(500 * time.Millisecond)
+			}
+			require.Error(t, err, "again, or io.EOF")
+			require.NoError(t, stream.CloseResponse())
+		}
+		assert.Equal(t, []time.Duration{0, 1500 * time.Millisecond}, *came)
+		assert.Equal(t, []connect.Code{connect.CodeResourceExhausted}, got)
+	})
+}

@@ -3,6 +3,7 @@ package grpclimit
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"google.golang.org/grpc"
@@ -86,21 +87,27 @@ func (c *ClientInterceptor) Stream() grpc.StreamClientInterceptor {
 			c.learn(key, err)
 			return nil, err
 		}
-		return &answers{stream, c, key}, nil
+		return &answers{ClientStream: stream, c: c, key: key}, nil
 	}
 }
 
 // answers is a stream from whose status the interceptor learns.
 type answers struct {
 	grpc.ClientStream
-	c   *ClientInterceptor
-	key string
+	c     *ClientInterceptor
+	key   string
+	ended bool // RecvMsg may be called again, and then returns the error again
 }
 
-// RecvMsg implements [grpc.ClientStream].
+// RecvMsg implements [grpc.ClientStream]. io.EOF is the end of a call that has succeeded.
 func (a *answers) RecvMsg(msg any) error {
 	err := a.ClientStream.RecvMsg(msg)
-	a.c.learn(a.key, err)
+	if err != nil && !a.ended {
+		a.ended = true
+		if err != io.EOF {
+			a.c.learn(a.key, err)
+		}
+	}
 	return err
 }
 

@@ -218,3 +218,26 @@ func TestClientAndServer(t *testing.T) {
 		assert.Equal(t, 3, refused)
 	})
 }
+
+// A Hold gets the error of a call, once, and not the end of a stream that has succeeded.
+func TestClient_HoldsAfterErrorsOnly(t *testing.T) {
+	refused := after(codes.ResourceExhausted, time.Second)
+	var got []codes.Code
+	i := &grpclimit.ClientInterceptor{Limiter: limiter(freely), Hold: func(err error) time.Duration {
+		got = append(got, status.Code(err))
+		return time.Second
+	}}
+	client(t, i, []error{refused}, func(t *testing.T, c pb.TestServiceClient, s *site) {
+		for _, want := range []error{refused, nil} {
+			stream, err := c.StreamingInputCall(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, stream.CloseSend())
+			assert.Equal(t, status.Code(want), status.Code(stream.RecvMsg(new(pb.StreamingInputCallResponse))))
+			time.Sleep(500 * time.Millisecond)
+			assert.Error(t, stream.RecvMsg(new(pb.StreamingInputCallResponse)), "again, or io.EOF")
+		}
+		assert.Equal(t, []time.Duration{0, time.Second}, s.came, "held back since the answer")
+		assert.Zero(t, i.HeldUntil("passthrough:///shop.example"))
+	})
+	assert.Equal(t, []codes.Code{codes.ResourceExhausted}, got)
+}

@@ -41,8 +41,7 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	peer, hasPeer := parseHop(r.RemoteAddr)
 	for _, name := range forwardingFields {
 		for _, value := range r.Header[name] {
-			// A proxy and a client on one host may both have the address of the loopback.
-			forwarded = forwarded || !hasPeer || value != peer.addr.String()
+			forwarded = true
 			_, _ = client.WriteString(value)
 		}
 		_ = client.WriteByte(0)
@@ -50,8 +49,11 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	_, _ = client.WriteString(r.Header.Get("User-Agent"))
 	if hasPeer {
 		_, _ = client.WriteString(peer.addr.String())
-		if forwarded && isPrivate(peer.addr) && s.forwarded.Add(1) <= 10 {
-			if p, ok := addresses(key); ok && p.Contains(peer.addr) && s.atProxy.Add(1) == 10 {
+		if forwarded && isPrivate(peer.addr) {
+			p, ok := addresses(key)
+			atProxy := ok && p.Contains(peer.addr)
+			// A client that has the key of its proxy, such as one on the same host, tells nothing.
+			if !(atProxy && forwardedFrom(r, p)) && s.forwarded.Add(1) <= 10 && atProxy && s.atProxy.Add(1) == 10 {
 				w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
 					"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", unmarked(key))
 			}
@@ -75,6 +77,24 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
 			"use Everyone as the Key of a limit that all clients share", n)
 	}
+}
+
+// forwardedFrom reports whether a field of proxies names an address of p.
+func forwardedFrom(r *http.Request, p netip.Prefix) bool {
+	for _, name := range forwardingFields {
+		for _, line := range r.Header[name] {
+			for element, more := "", true; more; {
+				element, line, more = cutLastElement(line)
+				if name == "Forwarded" {
+					element = forParameter(element)
+				}
+				if h, ok := parseHop(strings.Trim(element, " \t")); ok && p.Contains(h.addr) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // isShared reports whether all clients are meant to have the key. It is then Everyone's, or tells

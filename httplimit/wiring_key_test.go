@@ -63,3 +63,22 @@ func TestWiring_ForwardedByNetwork(t *testing.T) {
 		}
 	}
 }
+
+// Behind a proxy that is trusted, clients in its own network have the same key as the proxy.
+func TestWiring_ClientsInTheNetworkOfTheProxy(t *testing.T) {
+	trusting := httplimit.ClientIP{IPv4Bits: 24, Proxies: by("10.0.0.1/32", "fd00::1/128")}
+	for name, c := range map[string]struct {
+		key              httplimit.KeyFunc
+		proxy, field, by string
+	}{
+		"IPv4":           {trusting.ForwardedIP(), "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1, 10.0.0.%d"},
+		"IPv6":           {trusting.ForwardedIP(), "[fd00::1]:1", "X-Forwarded-For", "[fd00::2:%d]:80"},
+		"Forwarded":      {trusting.ForwardedHeader(), "[fd00::1]:1", "Forwarded", `for=unknown, for="[fd00::2:%d]";by="a,b"`},
+		"a single field": {trusting.HeaderIP("X-Real-IP"), "10.0.0.1:1", "X-Real-IP", "10.0.0.%d"},
+	} {
+		told := traffic(httplimit.Middleware{Key: c.key}, 99, func(i int) *http.Request {
+			return from(c.proxy, c.field, fmt.Sprintf(c.by, 2+i%200))
+		})
+		assert.Empty(t, told, name)
+	}
+}
