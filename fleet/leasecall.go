@@ -9,30 +9,35 @@ import (
 
 // take decides on all or none of r.N events.
 func (s *LeaseStore) take(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
-	for rode := false; ; rode = true {
-		way, f, result, now := s.board(k, r.N, rode)
+	for who := (*rider)(nil); ; {
+		way, f, next, a := s.board(k, r.N, who)
 		switch way {
 		case decided:
-			return weir.Answer{Result: result, At: now}, nil
+			return a, nil
 		case pass:
+			sent := a.At
 			a, err := s.store.Do(ctx, r)
 			if err == nil {
-				k.note(a, now)
+				k.note(a, sent)
 			}
 			return a, err
 		case lead:
 			c := call{LeaseStore: s, leasedKey: k, flight: f, r: r}
 			return c.run(ctx)
 		}
+		var err error
 		select {
 		case <-f.landed:
-			if f.err != nil {
-				k.leave(r.N)
-				return weir.Answer{}, f.err
-			}
+			err = f.err
 		case <-ctx.Done():
-			k.leave(r.N)
-			return weir.Answer{}, ctx.Err()
+			err = ctx.Err()
+		}
+		if who = next; err != nil {
+			k.leave(who)
+			if who.decided {
+				return who.answer, nil
+			}
+			return weir.Answer{}, err
 		}
 	}
 }
@@ -55,13 +60,6 @@ func (k *leasedKey) endsAfter(sent int64, d time.Duration) {
 	k.ends, k.over = later(sent, d), later(sent, max(d+d>>9, leastHold))
 }
 
-// leave is for n events that have ridden, and are not asked for any more.
-func (k *leasedKey) leave(n int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.riding -= int64(n)
-}
-
 // A call asks the store for the events of a request, and for those that others will need.
 type call struct {
 	*LeaseStore
@@ -79,8 +77,8 @@ type call struct {
 	held int    // that it had left
 }
 
-// run asks the store. If some of several events are missing then, it asks for those once more, all
-// or none.
+// run asks the store. If some of several events are missing then, because those of the lease before
+// may not be used any more, it asks for them, all or none.
 func (c *call) run(ctx context.Context) (a weir.Answer, err error) {
 	err = errNoReply
 	defer func() {
@@ -102,8 +100,11 @@ func (c *call) run(ctx context.Context) (a weir.Answer, err error) {
 	}
 	c.close(a)
 	left := c.unused() + c.granted
-	if missing := c.r.N - left; missing > 0 && c.r.N > 1 && (ask.Mode == weir.UpTo || a.Allowed) {
-		return c.rest(ctx, a, missing)
+	if missing := c.r.N - left; missing > 0 && c.granted > 0 {
+		if c.granted == ask.N {
+			return c.rest(ctx, a, missing)
+		}
+		a.RetryAfter = c.earned(missing) // the store has no more
 	}
 	used := 0
 	if a.Allowed = left >= c.r.N; a.Allowed {
@@ -158,9 +159,14 @@ func (c *call) ask() weir.Ask {
 	if l := c.lease.Load(); l != nil {
 		ask.N = max(ask.N-l.valid(c.sent), 1)
 	}
-	// More is asked for if it is needed. For several events it must be there, too: of those that
-	// are granted without the others, nobody may have use.
-	if more := c.want(c.sent) + int(min(c.riding, int64(c.limit))); more > 0 && (c.r.N == 1 || !c.short && ask.N+more <= c.remaining) {
+	// More is asked for if it is needed: by those who wait, and soon. For several events it must be
+	// there, too: of those that are granted without the others, nobody may have use.
+	more, soon := int(min(c.queue(c.flight), int64(c.limit))), c.want(c.sent)
+	c.flight.line, c.line = c.line, nil
+	if c.r.N == 1 || !c.short && ask.N+more+soon <= c.remaining {
+		more += soon
+	}
+	if more > 0 {
 		ask.N, ask.Mode = ask.N+more, weir.UpTo
 	}
 	c.asked = ask.N
@@ -232,6 +238,8 @@ func (c *call) publish(a weir.Answer, left, used int) {
 	case unused > 0 && c.granted == 0:
 		l.grant = old.grant
 	}
+	seated := c.seat(min(unused, c.granted))
+	unused, left = unused-seated, min(left, unused-seated)
 	c.learn(l, a)
 	if c.short && !a.Degraded && !two {
 		l.retryAt = later(now, c.pause(!a.Allowed, a.RetryAfter))
@@ -239,6 +247,7 @@ func (c *call) publish(a weir.Answer, left, used int) {
 	c.other = c.byAnother(a)
 	l.keep(left, unused-left, now)
 	c.put(l)
+	c.decide(l, a)
 	if c.returnable(l, int(l.size)+l.dead) > 0 {
 		c.watch.add(c.LeaseStore, c.leasedKey, l)
 	}
@@ -248,6 +257,8 @@ func (c *call) publish(a weir.Answer, left, used int) {
 func (c *call) learn(l *lease, a weir.Answer) {
 	k := c.leasedKey
 	k.short = c.granted < c.asked
+	took := time.Duration(c.plan.Now() - c.sent)
+	k.late = c.granted > 0 && (took > k.time || !k.drains && c.got.hold.Left(took) == 0)
 	k.remaining = a.Remaining
 	if a.Allowed {
 		k.denials = 0

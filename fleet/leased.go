@@ -55,7 +55,7 @@ func (l *lease) take(n int, now int64) (r weir.Result, ok bool) {
 		return r, false
 	}
 	l.denied.Add(int64(n))
-	return l.denial(valid, now), true
+	return l.denial(valid, now, l.retryAt), true
 }
 
 // granted is the result of a grant that leaves so many events.
@@ -70,10 +70,10 @@ func (l *lease) granted(left int, now int64) weir.Result {
 	}
 }
 
-// denial is the result of a denial before retryAt, with so many events left.
-func (l *lease) denial(left int, now int64) weir.Result {
+// denial is the result of a denial until retryAt, with so many events left.
+func (l *lease) denial(left int, now, retryAt int64) weir.Result {
 	r := l.granted(left, now)
-	r.Allowed, r.Remaining, r.RetryAfter = false, left, time.Duration(l.retryAt-now)
+	r.Allowed, r.Remaining, r.RetryAfter = false, left, time.Duration(retryAt-now)
 	return r
 }
 

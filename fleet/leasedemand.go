@@ -19,6 +19,7 @@ type demand struct {
 	ends      int64 // when events of the window must be used, if it is one
 	over      int64 // when it is over
 	short     bool  // the store had less than was asked for
+	late      bool  // the last call took longer than its events are to be held, or may be
 	denials   int   // in a row
 }
 
@@ -86,7 +87,7 @@ func (k *leasedKey) longer() float64 {
 // want is how many events to take beyond those that are asked for now. It requires that k.mu is
 // held.
 func (k *leasedKey) want(now int64) int {
-	if k.failed { // what a call takes that fails is lost
+	if k.failed || k.late { // what a call takes that fails is lost
 		return 0
 	}
 	want := k.pace * k.longer()
@@ -112,6 +113,11 @@ func (k *leasedKey) pause(denied bool, retryAfter time.Duration) time.Duration {
 		return least
 	}
 	return max(least, min(retryAfter, time.Duration(event)<<min(k.denials-1, 10), 2*k.time))
+}
+
+// earned is the time in which the policy allows n events.
+func (k *leasedKey) earned(n int) time.Duration {
+	return max(time.Duration(float64(k.span)/float64(k.limit)*float64(n)), 1)
 }
 
 // earns is how much of a call an event earns.

@@ -19,7 +19,7 @@ type leasedKey struct {
 
 	mu      sync.Mutex // guards what follows, and that a lease is replaced once
 	flight  *flight    // the call of the store that is under way, or nil
-	riding  int64      // events that others wait for meanwhile
+	line    []*rider   // those who wait, and for whom it does not ask
 	failed  bool       // the last call did
 	other   bool       // the last answer was; see byAnother
 	evicted bool       // from the table: it is not leased any more
@@ -30,10 +30,12 @@ type leasedKey struct {
 }
 
 // A flight is a call of the store for a key. There is one at a time. Requests that come meanwhile
-// wait until it has landed. They then share the events that it has brought, or go on the next one.
+// wait until it has landed. They then take of what it has brought, or wait for the next one, which
+// asks for their events, too.
 type flight struct {
 	landed chan struct{} // closed when it has
 	err    error         // for all who wait; set before
+	line   []*rider      // those for whom it asks, in their order
 }
 
 // idleSince returns when the key was last asked for, and whether it may be dropped: nothing is held
@@ -66,31 +68,39 @@ const (
 	ride        // with those who wait
 )
 
-// board decides on n events, or returns the way to go. rode says that they have ridden before.
-func (s *LeaseStore) board(k *leasedKey, n int, rode bool) (w way, f *flight, r weir.Result, now int64) {
+// board decides on n events, or returns the way to go: on which flight, if on one. who is the
+// rider that the request was so far, or nil if it has just come.
+func (s *LeaseStore) board(k *leasedKey, n int, who *rider) (w way, f *flight, next *rider, a weir.Answer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if rode {
-		k.riding -= int64(n)
+	if who != nil && who.decided {
+		return decided, nil, who, who.answer
 	}
-	now = k.plan.Now()
+	now := k.plan.Now()
+	a.At = now
+	w = pass
 	if l := k.lease.Load(); l != nil {
 		if r, ok := l.take(n, now); ok {
-			return decided, nil, r, now
-		}
-		if left, ok := s.renew(k, l, n, now); ok {
-			return decided, nil, l.granted(left, now), now
+			w, a.Result = decided, r
+		} else if left, ok := s.renew(k, l, n, now); ok {
+			w, a.Result = decided, l.granted(left, now)
 		}
 	}
 	switch {
+	case w == decided:
 	case k.flight != nil:
-		k.riding += int64(n)
-		return ride, k.flight, r, now
-	case k.other || k.evicted || k.set.resets.Load() > 0 || s.released.Load() || !k.busy(n, now):
-		return pass, nil, r, now
+		if who == nil {
+			who = &rider{n: n}
+			k.line = append(k.line, who)
+		}
+		return ride, k.flight, who, a
+	case !k.other && !k.evicted && k.set.resets.Load() == 0 && !s.released.Load() && k.busy(n, now):
+		w, k.flight = lead, &flight{landed: make(chan struct{})}
 	}
-	k.flight = &flight{landed: make(chan struct{})}
-	return lead, k.flight, r, now
+	if who != nil {
+		who.gone = true
+	}
+	return w, k.flight, who, a
 }
 
 // renew takes n of the events that may be used now, if there are as many, and puts a lease of the others
@@ -164,6 +174,7 @@ func (k *leasedKey) land(f *flight, failed bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.failed = failed
+	k.queue(f)
 	f.err = err
 	k.flight = nil
 	close(f.landed)

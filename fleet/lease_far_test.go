@@ -1,0 +1,56 @@
+package fleet_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+// If the round trip of a far store is longer than events may be held, what the limit allows is granted all
+// the same. Nobody waits for longer than for the call under way and the next, which asks for his events.
+func TestLease_FarStore(t *testing.T) {
+	const trip, lasts = 20 * time.Millisecond, 10 * time.Second
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 1000, Per: time.Second},
+		weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 100},
+		weir.FixedWindow{Limit: 1000, Per: time.Second},
+		weir.SlidingWindow{Limit: 1000, Per: time.Second},
+		weir.SlidingWindow{Limit: 1000, Per: time.Second, Buckets: 100},
+	} {
+		for _, several := range []int{1, 3} {
+			t.Run(fmt.Sprint(p, " ", several), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := &slowStore{takes: trip}
+					l := newLeased(p, store, fleet.LeaseOptions{})
+					var all sync.WaitGroup
+					var mu sync.Mutex
+					granted, longest, start := 0, time.Duration(0), time.Now()
+					for i := 0; time.Since(start) < lasts; i++ {
+						all.Go(func() {
+							asked, n := time.Now(), 1+i%several
+							r := kit.Take(t, l.KeyedLimiter, "k", n)
+							mu.Lock()
+							defer mu.Unlock()
+							longest = max(longest, time.Since(asked))
+							if r.Allowed {
+								granted += n
+							}
+						})
+						time.Sleep(time.Second / 3000 * time.Duration(several+1) / 2)
+					}
+					all.Wait()
+					assert.LessOrEqual(t, longest, 2*trip)
+					assert.Greater(t, granted, 9800)
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"slices"
+
+	"github.com/weir-go/weir"
+)
+
+// A rider is a request that waits for a flight. If it came during another one, it waits for the next,
+// which asks for its events. It is then decided, unless the store had more than it was asked for. The
+// mutex of the key guards it.
+type rider struct {
+	n       int
+	gone    bool // it waits no more
+	decided bool
+	answer  weir.Answer
+}
+
+// leave is for a rider that does not wait any more. It may be decided.
+func (k *leasedKey) leave(who *rider) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	who.gone = true
+}
+
+// queue puts a flight's riders, and those who have come meanwhile, in one line, without those who
+// are gone or decided. It returns the number of their events. It requires that k.mu is held.
+func (k *leasedKey) queue(f *flight) (n int64) {
+	k.line = slices.DeleteFunc(append(f.line, k.line...), func(r *rider) bool { return r.gone || r.decided })
+	for _, r := range k.line {
+		n += int64(r.n)
+	}
+	f.line = nil
+	return n
+}
+
+// seat lets riders use some of n events of the grant, as the caller does: at the instant of the
+// grant, when they waited already. It returns how many these are. It requires that k.mu is held.
+func (c *call) seat(n int) (seated int) {
+	for _, r := range c.flight.line {
+		if r.n <= n-seated && !r.gone {
+			seated += r.n
+			r.decided = true
+		}
+	}
+	return seated
+}
+
+// decide answers the riders that are seated, and denies the others if the store, which has answered
+// a, had less than they need. It requires that k.mu is held.
+func (c *call) decide(l *lease, a weir.Answer) {
+	now := c.plan.Now()
+	valid := l.valid(now)
+	granted := weir.Answer{Result: l.granted(valid, now), At: c.got.at, ServerTime: a.ServerTime}
+	for _, r := range c.flight.line {
+		switch {
+		case r.gone:
+		case r.decided:
+			c.uncounted += int64(r.n)
+			c.save(wholeCall)
+			r.answer = granted
+		case r.n > valid+l.remaining:
+			l.denied.Add(int64(r.n))
+			r.decided = true
+			r.answer = weir.Answer{At: now, Result: l.denial(valid, now, max(l.retryAt, later(now, c.earned(r.n))))}
+		}
+	}
+}
