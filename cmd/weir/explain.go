@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func explainCommand() *cli.Command {
 	}
 }
 
-func printExplanation(w io.Writer, p weir.Policy) error {
+func printExplanation(out io.Writer, p weir.Policy) error {
 	e, err := explain.Of(p)
 	if err != nil {
 		return err
@@ -43,6 +44,7 @@ func printExplanation(w io.Writer, p weir.Policy) error {
 	if err != nil {
 		return err
 	}
+	w := &bytes.Buffer{}
 	section := func(title string, lines ...string) {
 		fmt.Fprintf(w, "\n%s\n", title)
 		for _, line := range lines {
@@ -68,7 +70,8 @@ func printExplanation(w io.Writer, p weir.Policy) error {
 	code := "limiter := weir.Must(weir.New(" + e.Code + "))"
 	section("Go", strings.Split(code, "\n")...)
 	section("JSON, for a field of type weir.AnyPolicy", e.JSON)
-	return nil
+	_, err = out.Write(w.Bytes())
+	return err
 }
 
 // fromTo is one duration, or two of which the answer is between, or the longest if there is no

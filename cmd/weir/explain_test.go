@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -57,4 +59,10 @@ func TestExplainWaits(t *testing.T) {
 		assert.Zero(t, status)
 		assert.Contains(t, stdout, wait)
 	}
+}
+
+func TestExplainToABrokenPipe(t *testing.T) {
+	var stderr bytes.Buffer
+	assert.Equal(t, 1, run(t.Context(), []string{"weir", "explain", "5/1s"}, nil, brokenWriter{errors.New("no space left")}, &stderr))
+	assert.Equal(t, "weir: no space left\n", stderr.String())
 }

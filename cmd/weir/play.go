@@ -29,6 +29,9 @@ func playCommand() *cli.Command {
 			if c.IsSet("build") && c.String("build") == "" {
 				return usage("-build is \"\", must be a directory")
 			}
+			if c.IsSet("build") && c.Args().Present() {
+				return usage("-build takes no POLICY: the page that it writes shows any, by its links")
+			}
 			host, _, err := net.SplitHostPort(c.String("addr"))
 			if err != nil {
 				return usage("-addr is %q, must be a host and a port, such as 127.0.0.1:0", c.String("addr"))

@@ -36,6 +36,7 @@ func TestPlayErrors(t *testing.T) {
 		says string
 	}{
 		{[]string{"play", "10/1y"}, "weir: policy at byte 3: \"1y\": must be"},
+		{[]string{"play", "-build", "x", "10/1s"}, "weir: -build takes no POLICY"},
 		{[]string{"play", "-build", ""}, `weir: -build is "", must be a directory`}, // of an empty variable
 		{[]string{"play", "-addr", "nowhere"}, `weir: -addr is "nowhere", must be a host and a port`},
 		{[]string{"play", "-addr", ""}, `weir: -addr is "", must be a host and a port`},
