@@ -52,6 +52,9 @@ func simulated(t testing.TB, query string, at time.Duration) (lanes []figures) {
 		}
 		if f.Longest > 0 {
 			lane["longest wait"] = strconv.FormatFloat(f.Longest.Seconds(), 'f', decimals(f.Longest), 64) + " s"
+			if f.Longest < 10*time.Millisecond {
+				lane["longest wait"] = strconv.FormatFloat(float64(f.Longest.Round(time.Microsecond))/1e6, 'f', -1, 64) + " ms"
+			}
 		}
 		lanes = append(lanes, lane)
 	}
@@ -96,6 +99,9 @@ func TestPage(t *testing.T) {
 		{"clock is silent", testClockIsSilent},
 		{"last log", testLastLog},
 		{"small screen", testSmallScreen},
+		{"axes", testAxes},
+		{"close labels", testCloseLabels},
+		{"fault is in sight", testFaultIsInSight},
 		{"reduced motion", testReducedMotion},
 		{"static files", testStaticFiles},
 	} {

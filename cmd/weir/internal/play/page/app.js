@@ -96,6 +96,7 @@ export class App {
   /** Changes the state, and simulates it anew. Several changes in a row are simulated once. */
   edit(change) {
     change(this.state);
+    this.detail.close(); // it may lie over what is edited
     const turn = (this.turn = {});
     requestAnimationFrame(async () => {
       if (turn !== this.turn) return;

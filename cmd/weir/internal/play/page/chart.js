@@ -33,13 +33,27 @@ export function begin(canvas) {
 
 /** @param {number} most @returns {number} the next of 1, 2, 5, 10 … */
 export function nice(most) {
-  const p = 10 ** Math.floor(Math.log10(Math.max(most, 1e-3)));
+  const p = 10 ** Math.floor(Math.log10(Math.max(most, 1e-9)));
   return [1, 2, 5, 10].map((f) => f * p).find((v) => v >= most * 0.9999) ?? most;
+}
+
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+/** A number for the axis on the left, which has room for four digits. @param {number} n */
+export function short(n) {
+  if (n >= 1e15 || n < 0.01) return n ? n.toExponential(0).replace("+", "") : "0";
+  return n < 1e4 ? String(+n.toPrecision(4)) : compact.format(n);
+}
+
+/** The next time in seconds that looks round. @param {number} s */
+function round(s) {
+  if (s <= 30) return nice(s);
+  return [1, 2, 5, 10, 30, 60, 120, 360, 720, 1440].map((m) => m * 60).find((v) => v >= s) ?? nice(s / 86400) * 86400;
 }
 
 /** Lines of the time axis, with labels if there is a place for them. */
 export function timeAxis(g, colors, span, plot, top, bottom, label) {
-  const step = nice(span / 1e9 / (plot > 500 ? 10 : 5)) * 1e9;
+  const step = round(span / 1e9 / (plot > 500 ? 10 : 5)) * 1e9;
   g.strokeStyle = colors.rule;
   g.fillStyle = colors.soft;
   g.lineWidth = 1;
@@ -49,15 +63,18 @@ export function timeAxis(g, colors, span, plot, top, bottom, label) {
     const x = Math.round(LEFT + (plot * t) / span) + 0.5;
     g.moveTo(x, top);
     g.lineTo(x, bottom);
-    if (label && (t < span * 0.97 || plot > 500)) g.fillText(tick(t, step), x, bottom + 12);
+    if (!label || (t >= span * 0.97 && plot <= 500)) continue;
+    const text = tick(t, step);
+    g.fillText(text, Math.min(x, LEFT + plot + RIGHT - g.measureText(text).width / 2), bottom + 12);
   }
   g.stroke();
 }
 
 function tick(t, step) {
   const s = t / 1e9;
-  if (step >= 3600e9) return +(s / 3600).toFixed(2) + "h";
-  if (step >= 60e9) return +(s / 60).toFixed(2) + "m";
+  if (step >= 86400e9) return Math.round(s / 86400) + "d";
+  if (step >= 3600e9) return Math.round(s / 3600) + "h";
+  if (step >= 60e9) return Math.round(s / 60) + "m";
   if (step < 1e7) return +(s * 1000).toFixed(3) + "ms";
   return +s.toFixed(3) + "s";
 }

@@ -1,6 +1,6 @@
 // The plot of a lane: above, a mark for each request; below, the curve of what remains.
 
-import { LEFT, begin, playhead, timeAxis } from "./chart.js";
+import { LEFT, begin, playhead, short, timeAxis } from "./chart.js";
 import { Columns, DENIED, GRANTED, HELD, LOOK, WAITS } from "./records.js";
 
 const COLUMN = 5; // width of a column of marks
@@ -139,7 +139,7 @@ export class LanePlot {
     }
     g.textAlign = "right";
     g.fillStyle = colors.soft;
-    g.fillText(String(most), LEFT - 5, top + 8);
+    g.fillText(short(most), LEFT - 5, top + 8);
     g.fillText("0", LEFT - 5, bottom);
     if (mostWaiting > 1) {
       g.textAlign = "center";

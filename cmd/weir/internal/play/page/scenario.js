@@ -35,6 +35,7 @@ export function seconds(ns) {
   const s = ns / 1e9;
   if (s >= 7200) return (s / 3600).toFixed(1) + " h";
   if (s >= 180) return (s / 60).toFixed(1) + " min";
+  if (s > 0 && s < 0.01) return +(s * 1000).toFixed(3) + " ms";
   return (s < 10 ? s.toFixed(2) : s.toFixed(1)) + " s";
 }
 

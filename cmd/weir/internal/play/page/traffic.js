@@ -1,6 +1,6 @@
 // The traffic: a curve of the rate that is drawn by dragging, with bursts and outages.
 
-import { LEFT, RIGHT, begin, nice, playhead, timeAxis } from "./chart.js";
+import { LEFT, RIGHT, begin, nice, playhead, short, timeAxis } from "./chart.js";
 import { PARTS, seconds } from "./scenario.js";
 
 const BOTTOM = 16; // for the labels
@@ -87,25 +87,31 @@ export class TrafficView {
     g.strokeStyle = colors.accent;
     g.lineWidth = 1.5;
     g.stroke();
-    g.textAlign = "center";
-    for (const o of state.outages) {
-      g.fillStyle = colors.soft;
-      g.fillText("outage", (x(o.from) + x(o.to)) / 2, 12);
-    }
-    let right = [-99, -99]; // of the labels in two rows
-    for (const b of state.bursts.toSorted((a, b) => a.at - b.at)) {
-      g.strokeStyle = g.fillStyle = colors.ink;
+    const rows = [[], []];
+    // Writes a label into a row where it has room, and returns the row, or -1: the buttons below tell all.
+    const label = (text, color, at) => {
+      const w = g.measureText(text).width + 4, left = (row) => Math.max(Math.min(row ? at : at - w / 2, width - w), LEFT);
+      const row = rows.findIndex((r, i) => r.every(([a, b]) => left(i) >= b || left(i) + w <= a));
+      if (row < 0) return row;
+      const from = left(row); // in the second row, beside the line of the burst before
+      rows[row].push([from, from + w]);
+      g.fillStyle = color;
+      g.fillText(text, from + 2, 12 + row * 13);
+      return row;
+    };
+    g.textAlign = "left";
+    for (const b of state.bursts) {
+      const row = label("+" + b.n, colors.ink, x(b.at));
+      g.strokeStyle = colors.ink;
       g.beginPath();
-      const at = Math.min(Math.max(x(b.at), LEFT + 12), width - 16), row = at < right[0] + 34 ? 1 : 0;
-      right[row] = at;
       g.moveTo(x(b.at), bottom);
-      g.lineTo(x(b.at), 16 + row * 13);
+      g.lineTo(x(b.at), row ? 29 : 16);
       g.stroke();
-      g.fillText("+" + b.n, at + row * 14, 12 + row * 13);
     }
+    for (const o of state.outages) label("outage", colors.soft, (x(o.from) + x(o.to)) / 2);
     g.textAlign = "right";
     g.fillStyle = colors.soft;
-    g.fillText(this.most >= 1000 ? this.most / 1000 + "k" : String(+this.most.toPrecision(3)), LEFT - 5, 14);
+    g.fillText(short(this.most), LEFT - 5, 14);
     g.fillText("/s", LEFT - 5, 26);
     if (document.activeElement === this.canvas) {
       const w = plot / Math.max(PARTS, rates.length);
