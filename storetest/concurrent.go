@@ -170,10 +170,7 @@ func concurrentKeys(e *env) {
 // time and then waits for its turn, its late step must not undo what others have counted since.
 func concurrentWhileTimeMoves(e *env) {
 	const limit, per, periods = 50, time.Second, 5
-	asks := 10 // of each goroutine from one instant to the next
-	if e.isFar {
-		asks = 1 + e.few(10)
-	}
+	asks := 1 + e.few(10) // of each goroutine from one instant to the next
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
 		var granted atomic.Int64

@@ -45,7 +45,7 @@ func RealTime() Option {
 }
 
 // RoundTrips is for a store that sends each request to a server. The cases that need many requests
-// make a tenth of these requests, and a twentieth with -short.
+// make a tenth of these requests, and a fortieth with -short.
 func RoundTrips() Option {
 	return func(s *suite) { s.isFar = true }
 }

@@ -76,8 +76,7 @@ const longestEarly = time.Hour
 // pass them to a client of a database. Deadlines by the clock of Run are for the limiter, and the
 // store does not see them.
 //
-// With -short, the cases that need many requests make a tenth of these requests, or a twentieth with
-// [RoundTrips].
+// With -short, the cases that need many requests make a fortieth of these requests.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	s := &suite{
 		newStore: func(tb testing.TB) weir.Store { return newStore(tb.(*testing.T)) },
