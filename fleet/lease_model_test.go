@@ -66,10 +66,12 @@ func (m *fleetModel) step(t *testing.T, pause time.Duration) (all int) {
 	r, ok := lease.TakeQuickly(m.plan, "k", n)
 	if !ok {
 		a, err := lease.Do(ctx, weir.Request{Plan: m.plan, Key: "k", Ask: weir.Ask{N: n}})
-		require.NoError(t, err)
+		if err != nil {
+			require.NoError(t, err)
+		}
 		r = a.Result
 	}
-	if all = m.all(t); r.Allowed {
+	if all = m.all(t); r.Allowed && all > before-n {
 		require.LessOrEqual(t, all, before-n, "what is granted is not there any more")
 	}
 	return all
@@ -78,7 +80,9 @@ func (m *fleetModel) step(t *testing.T, pause time.Duration) (all int) {
 // all is how many events there are now in the store and with all nodes.
 func (m *fleetModel) all(t *testing.T) (all int) {
 	look, err := m.store.Do(context.Background(), weir.Request{Plan: m.plan, Key: "k"})
-	require.NoError(t, err)
+	if err != nil {
+		require.NoError(t, err)
+	}
 	all = look.Remaining
 	for _, lease := range m.leases {
 		all += lease.Held(m.plan, "k")
@@ -100,7 +104,9 @@ func TestLease_BucketAndLeasesAreNoMoreThanABucket(t *testing.T) {
 					m, held := newFleetModel(p, 1+int(seed%8), seed), 0
 					pause := time.Duration(2 * float64(p.Per) / float64(p.Limit) / load * 3)
 					for step := range 5000 {
-						require.LessOrEqual(t, m.step(t, pause), cmp.Or(p.Burst, p.Limit), "seed %d, step %d", seed, step)
+						if all, full := m.step(t, pause), cmp.Or(p.Burst, p.Limit); all > full {
+							require.LessOrEqual(t, all, full, "seed %d, step %d", seed, step)
+						}
 						held += m.leases[0].Held(m.plan, "k")
 					}
 					require.True(t, held > 0 || load < 1)

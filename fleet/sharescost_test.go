@@ -2,7 +2,7 @@ package fleet_test
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -19,13 +19,14 @@ func TestShares_ManyPlans(t *testing.T) {
 	shares := sharesOf(t, new(weir.MemStore), 0, 2)
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(shares),
 		weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy {
-			var limit int
-			_, _ = fmt.Sscan(key, &limit)
+			limit, _ := strconv.Atoi(key)
 			return weir.TokenBucket{Limit: limit, Per: time.Hour}
 		})))
 	for range 2 {
 		for i := 1; i <= 20_000; i++ {
-			require.Equal(t, max(i/2, 1), kit.Take(t, l, fmt.Sprint(i), 0).Limit)
+			if got := kit.Take(t, l, strconv.Itoa(i), 0).Limit; got != max(i/2, 1) {
+				require.Equal(t, max(i/2, 1), got)
+			}
 		}
 	}
 }

@@ -15,9 +15,11 @@ func KeyName(i int) string { return fmt.Sprintf("key-%d", i) }
 
 // Take takes n events of the key, or looks if n is zero. An error ends the test.
 func Take(t *testing.T, l weir.Limiter, key string, n int) weir.Result {
-	t.Helper()
 	r, err := l.Take(context.Background(), key, n)
-	require.NoError(t, err)
+	if err != nil { // else to note who calls would take longer than the call
+		t.Helper()
+		require.NoError(t, err)
+	}
 	return r
 }
 

@@ -45,7 +45,9 @@ func TestR8_NoPolicyDrifts(t *testing.T) {
 					n := max(1, k.Look(now).Remaining*2/3)
 					got := k.Ask(now, weir.Ask{N: n})
 					want, next := m.ask(now, weir.Ask{N: n})
-					require.Equal(t, want, got)
+					if want != got {
+						require.Equal(t, want, got)
+					}
 					m = next
 				}
 			})
@@ -67,7 +69,9 @@ func TestR8_TheSumOfTokensIsExact(t *testing.T) {
 		for at := int64(0); at < min(100_000*step, 200*int64(year)); at += step {
 			granted += int64(k.Fill(kit.T0 + at))
 			earned := floor(over(rat(at), eventTime(p.Limit, p.Per)))
-			require.Equal(t, int64(or(p.Burst, p.Limit))+earned, granted, "%+v after %d ns", p, at)
+			if want := int64(or(p.Burst, p.Limit)) + earned; want != granted {
+				require.Equal(t, want, granted, "%+v after %d ns", p, at)
+			}
 		}
 	}
 }
@@ -78,8 +82,10 @@ func TestR8_TheSlotsOfAQueueAreExact(t *testing.T) {
 	k := kit.NewKey(t, weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: waiting})
 	for i := range int64(waiting + 1) {
 		a := k.Ask(kit.T0, weir.Ask{N: 1, MaxWait: math.MaxInt64})
-		require.True(t, a.Allowed)
-		require.EqualValues(t, (i*int64(time.Second)+6)/7, a.Delay)
+		if want := (i*int64(time.Second) + 6) / 7; !a.Allowed || want != int64(a.Delay) {
+			require.True(t, a.Allowed)
+			require.EqualValues(t, want, a.Delay)
+		}
 	}
 }
 

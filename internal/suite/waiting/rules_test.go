@@ -43,11 +43,15 @@ func TestR20_AllOfTwoBucketsAfterCancels(t *testing.T) {
 			for i, first := range went {
 				events := 0
 				for _, w := range went[i:] {
-					require.GreaterOrEqual(c.t, w.at, first.at, "seed %d: %s before %s", seed, w, first)
+					if w.at < first.at {
+						require.GreaterOrEqual(c.t, w.at, first.at, "seed %d: %s before %s", seed, w, first)
+					}
 					events += n[w]
 					for _, b := range buckets {
 						span := w.at - first.at
-						require.LessOrEqual(c.t, events, b.Burst+int(span*time.Duration(b.Limit)/b.Per), "seed %d: from %s to %s", seed, first, w)
+						if most := b.Burst + int(span*time.Duration(b.Limit)/b.Per); events > most {
+							require.LessOrEqual(c.t, events, most, "seed %d: from %s to %s", seed, first, w)
+						}
 					}
 				}
 			}
