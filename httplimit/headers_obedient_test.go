@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A hint is what an answer tells a client: r events, and no more of them for t.
@@ -45,7 +46,7 @@ func tightest(t *testing.T, h http.Header) hint {
 // They are of two kinds: one sends what remains at once, and waits for t when nothing does. The
 // other spreads what remains over t.
 func TestRateLimit_ObedientClientsGetTheWholeLimit(t *testing.T) {
-	const hours = 3
+	hours := time.Duration(runs.Long(3, 2))
 	policies := append(kit.AllPolicies(600, time.Hour), kit.MorePolicies(600, time.Hour)...)
 	policies = append(
 		policies,
