@@ -239,6 +239,9 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 			}
 			return g, nil
 		})
+		if w.Served() { // SetPolicy or Reset has asked for it meanwhile
+			return nil
+		}
 	}
 	return ctx.Err()
 }

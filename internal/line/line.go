@@ -68,6 +68,7 @@ type Waiter struct {
 	err        error         // why it has no turn, once it is gone
 	leaving    bool          // is about to leave, and does not watch the time any more
 	gone       bool          // has left the line
+	served     bool          // has left because the store granted its events at once
 	wake       chan struct{} // signals that it was granted, or is to look at the line again
 }
 
@@ -127,12 +128,18 @@ func (ln *Line) insert(prev, w *Waiter) {
 	w.joined, w.wake = ln.tickets.Add(1), make(chan struct{}, 1)
 	w.prev, w.next = prev, prev.next
 	w.prev.next, w.next.prev = w, w
-	for prev.leaving {
-		prev = prev.prev
-	}
-	if prev == &ln.ends {
+	if w.first() {
 		ln.watcher = w
 	}
+}
+
+// first reports whether all waiters before w are about to leave.
+func (w *Waiter) first() bool {
+	before := w.prev
+	for before.leaving {
+		before = before.prev
+	}
+	return before == &w.line.ends
 }
 
 // unlink takes w out of its line, if it is still in it, and signals it. If w watched the time, the

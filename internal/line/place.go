@@ -98,7 +98,8 @@ func (w *Waiter) Place(r *Reply) (waits bool) {
 		}
 		ln.insert(prev, w)
 	}
-	if at <= r.Now && (w.next == nil || w == ln.watcher) {
+	if at <= r.Now && (w.next == nil || w.first()) {
+		w.served = true // if it is about to leave, too: only bookings are given back
 		w.unlink()
 		return false
 	}

@@ -69,6 +69,13 @@ func (w *Waiter) Drop(err error) {
 	}
 }
 
+// Served reports whether w was granted its events at once while it was about to leave.
+func (w *Waiter) Served() bool {
+	w.line.mu.Lock()
+	defer w.line.mu.Unlock()
+	return w.served
+}
+
 // Leave records that w is about to leave. It is Failed if w has left, and Behind if its place is to
 // be given back first. That may take a while. Meanwhile another waiter watches the time.
 func (w *Waiter) Leave() Turn {

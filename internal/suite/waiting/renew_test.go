@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -181,4 +182,41 @@ func TestP16_SetPolicyWhileManyWait(t *testing.T) {
 		assert.GreaterOrEqual(c.t, granted, 10)
 		assert.LessOrEqual(c.t, granted, 1+125) // 1.25 s at 100 a second
 	})
+}
+
+// R16: a waiter whose context ends while SetPolicy asks the store for its new turn has its events,
+// or leaves no trace: by a composed policy, too.
+func TestR16_CancelledWhileItGetsANewTurn(t *testing.T) {
+	window := func(n int) weir.Policy { return weir.FixedWindow{Limit: n, Per: time.Hour, FromFirst: true} }
+	log := func(n int) weir.Policy { return weir.SlidingLog{Limit: n, Per: time.Hour} }
+	bucket := func(n int) weir.Policy { return weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: n} }
+	for _, of := range []func(n int) weir.Policy{
+		window, log, bucket,
+		func(n int) weir.Policy { return weir.All(window(n), log(n)) },
+		func(n int) weir.Policy { return weir.All(bucket(n), weir.Tiers(log(n))) },
+	} {
+		var b *visitor
+		mem, renews := new(weir.MemStore), false
+		store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if renews && r.N > 0 {
+				renews = false
+				b.cancel()
+				synctest.Wait()
+			}
+			return mem.Do(ctx, r)
+		})
+		bubble(t, of(1), func(c *crowd) {
+			c.come("a", 1)
+			b = c.come("b", 1)
+			renews = true
+			require.NoError(t, c.l.SetPolicy(background, of(2)))
+			synctest.Wait()
+			require.False(t, renews || b.waits())
+			want := 0
+			if b.err != nil {
+				want = 1
+			}
+			assert.Equal(t, want, c.look("k").Remaining, "%v: b was told %v", of(2), b.err)
+		}, weir.WithStore(store))
+	}
 }
