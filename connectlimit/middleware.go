@@ -47,13 +47,23 @@ type Middleware struct {
 // They contain nothing of the request, its key or the cause. Wrap panics with a message that lists
 // the faults of m: those of [httplimit.Middleware.Wrap], and a Policy that is not valid.
 func (m Middleware) Wrap(next http.Handler) http.Handler {
+	return m.answers().wrap(m.Limit.Wrap(next))
+}
+
+// Wrapper returns Wrap for routers that call it for each request: see
+// [httplimit.Middleware.Wrapper]. It panics in the same cases as Wrap.
+func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
+	a, wrap := m.answers(), m.Limit.Wrapper()
+	return func(next http.Handler) http.Handler { return a.wrap(wrap(next)) }
+}
+
+// answers returns the answers to calls.
+func (m Middleware) answers() *answers {
 	quota, err := quotaFailure(m.Policy)
 	if err != nil {
 		panic(fmt.Errorf("weir: Middleware.Policy: %w", err))
 	}
-	a := &answers{connect.NewErrorWriter(m.Options...), quota}
-	other := m.Limit.Wrap(next).(edge.Answering)
-	return &limited{a.writer, other.AnsweringBy(a.denied, a.failed), other}
+	return &answers{connect.NewErrorWriter(m.Options...), quota}
 }
 
 // limited is a handler behind a Middleware.
@@ -74,6 +84,11 @@ func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type answers struct {
 	writer *connect.ErrorWriter
 	quota  *connect.ErrorDetail
+}
+
+// wrap returns a handler that answers calls in place of h, which a Middleware of httplimit has made.
+func (a *answers) wrap(h http.Handler) http.Handler {
+	return &limited{a.writer, h.(edge.Answering).AnsweringBy(a.denied, a.failed), h}
 }
 
 func (a *answers) denied(w http.ResponseWriter, r *http.Request, res weir.Result) {

@@ -162,3 +162,36 @@ func TestP27_NoStore(t *testing.T) {
 		assert.Equal(t, []string{"60"}, resp.Header["Retry-After"], way)
 	}
 }
+
+// A Wrapper is one Middleware for a router that calls it for each request.
+func TestMiddleware_Wrapper(t *testing.T) {
+	var told []httplimit.Check
+	m := connectlimit.Middleware{Limit: httplimit.Middleware{
+		Limiter: weir.Must(weir.New(per(1, time.Minute))), Key: one,
+		Warn: func(c httplimit.Check, _ string) { told = append(told, c) },
+	}}
+	router := func(m connectlimit.Middleware) func() service {
+		wrap := m.Wrapper()
+		return func() service {
+			return service{wrap: func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { wrap(next).ServeHTTP(w, r) })
+			}}
+		}
+	}
+	n := router(m)().start()
+	defer n.stop()
+	c := protocols[0].client(n)
+	require.NoError(t, c.echo(1))
+	assert.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(c.echo(1)))
+
+	m.Limit.Key = func(*http.Request) (string, error) { return httplimit.Pattern(new(http.Request)) }
+	other := router(m)().start()
+	defer other.stop()
+	for range 3 {
+		assert.Equal(t, connect.CodeUnavailable, connect.CodeOf(protocols[0].client(other).echo(1)))
+	}
+	assert.Equal(t, []httplimit.Check{httplimit.CheckPattern}, told, "once")
+
+	m.Policy = weir.SlidingLog{}
+	assert.ErrorContains(t, panicOf(func() { m.Wrapper() }), "Middleware.Policy")
+}
