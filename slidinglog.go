@@ -81,7 +81,9 @@ func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		return state, broken()
 	}
 	if ask.N < 0 {
-		l.giveBack(exact.Magnitude(ask.N), uint64(ask.GrantedAt))
+		if l.giveBack(exact.Magnitude(ask.N), uint64(ask.GrantedAt)); !l.whole() {
+			return l.state, broken()
+		}
 	}
 	var a Answer
 	n := a.count(ask, d.limit, l.room())
@@ -145,8 +147,11 @@ func (d eventLog) view(l *logView, state []uint64, now int64) bool {
 		total -= events
 	}
 	l.head, l.total = head, total
-	return (total > 0) == (head < uint64(len(state)))
+	return l.whole()
 }
+
+// whole reports whether there are entries if there are events, and none if not.
+func (l *logView) whole() bool { return (l.total > 0) == (l.head < uint64(len(l.state))) }
 
 // Expiry is the instant at which the latest event leaves the window.
 func (d eventLog) Expiry(state []uint64) int64 {
@@ -262,7 +267,7 @@ func (l *logView) giveBack(n, grantedAt uint64) {
 		case events == maxEvents && l.limit < maxEvents:
 			n = 0
 		default:
-			back := min(n, events)
+			back := min(n, events, l.total)
 			n, l.total = n-back, l.total-back
 			if left := events - back; left > 1 {
 				l.state[at+1] = left<<1 | 1

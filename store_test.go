@@ -279,3 +279,17 @@ func TestR21_ALedgerWithTheAccountOfAnother(t *testing.T) {
 	}
 	assert.Zero(t, k.Expiry())
 }
+
+// R21: a log that says to have more events than its entries stand for, or fewer. A give-back took
+// its last entry, and then looked for the next.
+func TestR21_ALogThatCountsWrong(t *testing.T) {
+	d, err := weir.SlidingLog{Limit: 9, Per: time.Hour}.Decider()
+	require.NoError(t, err)
+	for _, state := range [][]uint64{{2, 5, 7 << 1}, {2, 1, 7 << 1, 5<<1 | 1}} {
+		require.ErrorIs(t, weir.CheckState(d, state), weir.ErrRequest)
+		state, a := d.Decide(state, 8, weir.Ask{N: -3})
+		assert.False(t, a.Allowed)
+		_, a = d.Decide(state, 9, weir.Ask{N: 1})
+		assert.False(t, a.Allowed)
+	}
+}
