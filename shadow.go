@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 )
@@ -99,10 +100,15 @@ func (s *Shadowed) Wait(ctx context.Context, key string, n int) error {
 		return err
 	}
 	err := s.limiter.Wait(ctx, key, n)
-	if err != nil && n >= 0 && ctx.Err() == nil {
+	if err != nil && n >= 0 && (ctx.Err() == nil || denies(err)) { // ctx may have ended since
 		s.observe(Refusal{Key: key, N: n, Err: err, Enforced: true})
 	}
 	return err
+}
+
+// denies reports whether an error of Wait is a denial.
+func denies(err error) bool {
+	return errors.Is(err, ErrTooLate) || errors.Is(err, ErrNeverFits) || errors.Is(err, ErrQueueFull)
 }
 
 // enforces reports whether a key belongs to the share. The hash is FNV-1a, with its bits mixed

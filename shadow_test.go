@@ -172,4 +172,11 @@ func TestShadow_WhatHappensMeanwhile(t *testing.T) {
 	require.Len(t, told, 2)
 	assert.False(t, told[1].Enforced, "as it was granted")
 	assert.False(t, s.Allow("k"), "from now on")
+
+	told = nil
+	ctx, cancel = context.WithTimeout(background, time.Minute)
+	meanwhile = cancel
+	late := s.Wait(ctx, "k", 1)
+	assert.ErrorIs(t, late, weir.ErrTooLate)
+	assert.Equal(t, []weir.Refusal{{Key: "k", N: 1, Err: late, Enforced: true}}, told, "the limiter refused it, and not its context")
 }
