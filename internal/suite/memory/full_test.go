@@ -122,3 +122,16 @@ func TestR16_WhatAKeyInheritsIsGivenBack(t *testing.T) {
 		assert.NotPanics(t, func() { l.Allow(kit.KeyName(i)) })
 	}
 }
+
+// A key that is reset in a full store has what is left of the allowance that new keys share, as Reset
+// says.
+func TestResetInAFullStore(t *testing.T) {
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour},
+		weir.WithStore(&weir.MemStore{MaxKeys: 1}), weir.WithClock(clock.NewMock())))
+	require.Equal(t, 6, kit.Take(t, l, "first", 4).Remaining)
+	require.Equal(t, 3, kit.Take(t, l, "shares", 7).Remaining)
+	for _, key := range []string{"shares", "first"} {
+		require.NoError(t, l.Reset(t.Context(), key))
+		assert.Equal(t, 3, kit.Take(t, l, key, 0).Remaining)
+	}
+}
