@@ -3,6 +3,7 @@ package play
 import (
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"testing"
 	"time"
 
@@ -133,22 +134,31 @@ func testSmallScreen(t *testing.T, b *browser) {
 	}
 }
 
-// The page that -build writes works on any server of files.
+// The page that -build writes works on any server of files, also on one that does not know WebAssembly.
 func testStaticFiles(t *testing.T, b *browser) {
 	site, err := NewSite(t.Context())
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, site.Write(dir))
-	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	files := http.FileServer(http.Dir(dir))
+	typed := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !typed && path.Ext(r.URL.Path) == ".wasm" {
+			w.Header().Set("Content-Type", "application/octet-stream")
+		}
+		files.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 	origin := b.origin
 	defer func() { b.origin = origin }()
 	b.origin = server.URL
 	query := sim.Experiments[1].Query
-	b.visit(query)
-	b.showsAt(10 * time.Second)
-	assert.Equal(t, simulated(t, query, 10*time.Second), b.shown())
-	testLog(t, b)
+	for _, typed = range []bool{true, false} {
+		b.visit(query)
+		b.showsAt(10 * time.Second)
+		assert.Equal(t, simulated(t, query, 10*time.Second), b.shown())
+		testLog(t, b)
+	}
 }
 
 // For people who want no motion, nothing plays by itself, and a playing page moves in steps.

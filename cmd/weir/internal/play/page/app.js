@@ -289,7 +289,9 @@ document.addEventListener("weir", async () => {
 }, { once: true });
 
 const go = new Go();
-WebAssembly.instantiateStreaming(fetch("weir.wasm"), go.importObject).then(
+// A server may not know the type of the file, without which it cannot be read while it comes.
+fetch("weir.wasm").then((r) => (r.headers.get("Content-Type") === "application/wasm" ? WebAssembly.instantiateStreaming(r, go.importObject)
+  : r.arrayBuffer().then((b) => WebAssembly.instantiate(b, go.importObject)))).then(
   ({ instance }) => go.run(instance).then(() => {
     $("loading").hidden = false;
     $("loading").textContent = "weir has stopped. Load the page again.";

@@ -3,7 +3,7 @@
 importScripts("wasm_exec.js");
 
 const go = new Go();
-WebAssembly.instantiateStreaming(fetch("log.wasm"), go.importObject).then(
+fetch("log.wasm").then((r) => r.arrayBuffer()).then((b) => WebAssembly.instantiate(b, go.importObject)).then(
   ({ instance }) => go.run(instance),
   (error) => postMessage({ error: "the program for logs could not be loaded: " + error }),
 );
