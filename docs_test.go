@@ -135,7 +135,8 @@ func (f *goFiles) build(packages []string, command ...string) {
 	require.NoError(f.t, err)
 	file := filepath.Join(f.dir, "overlay.json")
 	require.NoError(f.t, os.WriteFile(file, overlay, 0o600))
-	args := slices.Concat(command, []string{"-overlay", file, "-o", f.dir + "/"}, packages)
+	// To link what a debugger needs takes a third of the time.
+	args := slices.Concat(command, []string{"-overlay", file, "-o", f.dir + "/", "-ldflags=-s -w"}, packages)
 	out, err := exec.CommandContext(f.t.Context(), "go", args...).CombinedOutput()
 	require.NoError(f.t, err, "%s", out)
 }
