@@ -2,7 +2,7 @@ package kit
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +11,7 @@ import (
 )
 
 // KeyName is the name of one of many keys.
-func KeyName(i int) string { return fmt.Sprintf("key-%d", i) }
+func KeyName(i int) string { return "key-" + strconv.Itoa(i) }
 
 // Take takes n events of the key, or looks if n is zero. An error ends the test.
 func Take(t *testing.T, l weir.Limiter, key string, n int) weir.Result {

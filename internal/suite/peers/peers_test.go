@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -124,7 +125,7 @@ func TestP6_IdleKeysKeepTheirCount(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, got, "in minute %d", minute)
 				for junk := range 300 { // more keys than there is room for
-					l.Allow(fmt.Sprint("junk", minute, junk))
+					l.Allow("junk" + strconv.Itoa(minute) + " " + strconv.Itoa(junk))
 				}
 			}
 		})
@@ -155,7 +156,7 @@ func TestP6_IdleKeysKeepTheirDebt(t *testing.T) {
 			granted++
 		}
 		for junk := range 300 {
-			l.Allow(fmt.Sprint("junk", minute, junk))
+			l.Allow("junk" + strconv.Itoa(minute) + " " + strconv.Itoa(junk))
 		}
 	}
 	assert.Equal(t, 19, granted, "four hours pay the debt, then it is one each six minutes")
