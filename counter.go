@@ -112,6 +112,24 @@ func usage(d Decider, used []uint64) (n, limit uint64) {
 	return n, limit
 }
 
+// eventsOf is how many events d has counted, if its leaves have counted the given numbers. Tiers
+// count an event in one of them, and All in each.
+func eventsOf(d Decider, used []uint64) (n uint64) {
+	c, ok := d.(*composed)
+	if !ok {
+		return used[0]
+	}
+	for i := range c.parts {
+		of := eventsOf(c.parts[i].Decider, own(c, used, i))
+		if c.tiers {
+			n = exact.Sum(n, of)
+		} else {
+			n = max(n, of)
+		}
+	}
+	return n
+}
+
 // usageAt is the usage of a state.
 func usageAt(d Decider, state []uint64, now int64) (n, limit uint64) {
 	if d, ok := d.(counter); ok {

@@ -218,15 +218,12 @@ func (e tally) used(leaf int, now int64) uint64 {
 }
 
 // counting is how many events count still that an entry was granted, at most.
-func (e tally) counting(now int64) (most uint64) {
-	for _, u := range units(e.Decider, 0) {
-		n := uint64(0)
-		for i := u.from; i < u.to; i++ {
-			n = exact.Sum(n, e.used(i, now))
-		}
-		most = max(most, n)
+func (e tally) counting(now int64) uint64 {
+	used := make([]uint64, len(e.accounts))
+	for i := range used {
+		used[i] = e.used(i, now)
 	}
-	return most
+	return eventsOf(e.Decider, used)
 }
 
 // find is the entry of the shape of a rule, or -1.
