@@ -8,9 +8,10 @@
 //	router := gin.Default()
 //	router.GET("/items/:id", limit, showItem)
 //
-// All key functions of httplimit work, and [httplimit.Pattern] is the path of the route. [Route] and [Value] find what only gin knows. For the address
-// of a client behind proxies, take [httplimit.ForwardedIP]. It trusts the proxies that you name.
-// gin's own ClientIP trusts all of them, unless it is told not to.
+// All key functions of httplimit work, and [httplimit.Pattern] is the path of the route. [Route] and
+// [Value] find what only gin knows. For the address of a client behind proxies, take
+// [httplimit.ForwardedIP]. It trusts the proxies that you name. gin's own ClientIP trusts all of
+// them, unless it is told not to.
 package ginlimit
 
 import (
