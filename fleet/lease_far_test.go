@@ -1,8 +1,10 @@
 package fleet_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,4 +55,33 @@ func TestLease_FarStore(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Nothing is lost of what was asked for those who wait no more.
+func TestLease_ThoseWhoLeaveTakeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, store := slow(t)
+		left := int64(l.look(t).Remaining)
+		var granted atomic.Int64
+		for range 5 {
+			var all sync.WaitGroup
+			for i := range 8 {
+				all.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), 15*time.Millisecond) // in the second call
+					defer cancel()
+					if i%2 == 0 {
+						ctx = t.Context()
+					}
+					if r, err := l.Take(ctx, "k", 20); err == nil && r.Allowed {
+						granted.Add(20)
+					}
+				})
+			}
+			all.Wait()
+		}
+		store.takes = 0
+		assert.NoError(t, l.lease.Release(t.Context()))
+		assert.Positive(t, granted.Load())
+		assert.Equal(t, left, granted.Load()+int64(l.look(t).Remaining))
+	})
 }
