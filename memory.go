@@ -164,6 +164,7 @@ func (m *memory) decide(sc *memScope, h table.Hash, r Request) Answer {
 	for {
 		if a, ok := m.tryDecide(sc, h, r); ok {
 			m.SweepOften(h, a.At)
+			runtime.KeepAlive(r.Plan) // until here its writer keeps its tag
 			return a
 		}
 		if m.Full() {
