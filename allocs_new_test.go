@@ -15,9 +15,9 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-// The table grows with new keys, but in few steps. Its first segments take 500 allocations; from there
-// on there are at most three in two thousand new keys, or five if a state takes more than a word.
-// (Larger segments would make fewer, and keep the call that divides one for longer.)
+// The table grows with new keys, but in few steps. Its first segments take 500 allocations; from
+// there on there are at most three in two thousand new keys, or five if a state takes more than a
+// word. (Larger segments would make fewer, and keep the call that divides one for longer.)
 func TestNewKeysHardlyAllocate(t *testing.T) {
 	n := runs.Long(1_000_000, 100_000)
 	keys := newKeyring(n)

@@ -143,9 +143,9 @@ func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 // they stay booked.
 const returnWithin = time.Second
 
-// unended returns a context with the values of ctx for a call that gives back. It ends with ctx, but
-// not before returnWithin has passed: callers often give back when they are cancelled, at that very
-// moment. In memory nothing takes that long, and it never ends.
+// unended returns a context with the values of ctx for a call that gives back. It ends with ctx,
+// but not before returnWithin has passed: callers often give back when they are cancelled, at that
+// very moment. In memory nothing takes that long, and it never ends.
 func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Done() == nil {
 		return ctx, func() {}

@@ -105,8 +105,8 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 // Usage returns how many events a rule of By has used up at now, and its limit. It does not include
 // events of the other rules. used may be above limit.
 //
-// A Store can keep both numbers with a value. A process that does not know the policy can then still
-// tell which share of the limit is used.
+// A Store can keep both numbers with a value. A process that does not know the policy can then
+// still tell which share of the limit is used.
 func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	var g ledger
 	if !g.open(l, now) {

@@ -125,8 +125,8 @@ func TestR12_TheLeastAndTheMostAreAccepted(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// R12: a composition takes no more memory for a key than the largest single policy does, which a text
-// of few bytes could ask for otherwise.
+// R12: a composition takes no more memory for a key than the largest single policy does, which a
+// text of few bytes could ask for otherwise.
 func TestR12_WordsOfACompositionAreBounded(t *testing.T) {
 	window := func(words int) weir.Policy {
 		return weir.SlidingWindow{Limit: 1, Per: time.Duration(words - 2), Buckets: words - 2}

@@ -245,8 +245,8 @@ func TestHeldEntriesUnderChange(t *testing.T) {
 	assert.EqualValues(t, limit, granted.Load())
 }
 
-// R11: what a new key inherits is decided in two steps, with no lock between them. The policies that
-// it was counted by stay in use meanwhile: their tags would name others.
+// R11: what a new key inherits is decided in two steps, with no lock between them. The policies
+// that it was counted by stay in use meanwhile: their tags would name others.
 func TestR11_InheritedPoliciesStayInUse(t *testing.T) {
 	mock := clock.NewMock()
 	store := &MemStore{MaxKeys: 1}

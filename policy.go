@@ -206,8 +206,8 @@ type Answer struct {
 	// QueueFull reports that the policy's queue has no room, however long the caller would wait.
 	QueueFull bool
 
-	// ServerTime reports that At is by a clock of the store's own, for example its server's, and not
-	// by the limiter's. The Store sets it.
+	// ServerTime reports that At is by a clock of the store's own, for example its server's, and
+	// not by the limiter's. The Store sets it.
 	ServerTime bool
 
 	// Granted is the number of events that were granted, if Mode was UpTo.

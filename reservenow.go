@@ -2,13 +2,13 @@ package weir
 
 import "context"
 
-// ReserveNow is Reserve that books nothing ahead: it grants the n events for now, or denies them, as
-// [KeyedLimiter.TakeByComponent] does. Its Result is that of TakeByComponent, and so is *results. Use
-// it to take from several limiters all or none: if one denies, cancel the reservations of the
-// others.
+// ReserveNow is Reserve that books nothing ahead: it grants the n events for now, or denies them,
+// as [KeyedLimiter.TakeByComponent] does. Its Result is that of TakeByComponent, and so is
+// *results. Use it to take from several limiters all or none: if one denies, cancel the
+// reservations of the others.
 //
-// ReserveNow sets *r. To avoid allocations, use one Reservation again and again, when the one before
-// is no longer needed. If results is nil, the results of components are not returned.
+// ReserveNow sets *r. To avoid allocations, use one Reservation again and again, when the one
+// before is no longer needed. If results is nil, the results of components are not returned.
 //
 // An error means that there is no decision. The errors are those of Reserve. Cancel and Settle of r
 // are then errors, too. ReserveNow is safe for concurrent use, if each call has a Reservation and a

@@ -57,7 +57,8 @@ func TestR16_AResetForgetsReservations(t *testing.T) {
 	}
 }
 
-// R16: a reset of the Unix epoch forgets what counts for no longer than 1 ns, the first instant that a grant has.
+// R16: a reset of the Unix epoch forgets what counts for no longer than 1 ns, the first instant
+// that a grant has.
 func TestR16_AResetOfTheEpochForgetsReservations(t *testing.T) {
 	ctx := context.Background()
 	l := Must(New(TokenBucket{Limit: 1000, Per: 1}, WithClock(&stopped{time.Unix(0, 0)})))
@@ -182,7 +183,8 @@ func (s *lostReset) Do(ctx context.Context, r Request) (Answer, error) {
 	return a, err
 }
 
-// P23, R22: a reset keeps no buffer of its caller alive, and is not remembered because of what gives nothing back.
+// P23, R22: a reset keeps no buffer of its caller alive, and is not remembered because of what
+// gives nothing back.
 func TestP23_AResetKeepsLittle(t *testing.T) {
 	ctx := context.Background()
 	l := Must(New(TokenBucket{Limit: 1, Per: time.Hour}))

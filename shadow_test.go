@@ -148,7 +148,8 @@ func TestShadow_AllocatesNothing(t *testing.T) {
 	assert.Greater(t, refused, 1000)
 }
 
-// A key that is not enforced is granted, even if the context ends, or the share changes, while the limiter is asked.
+// A key that is not enforced is granted, even if the context ends, or the share changes, while the
+// limiter is asked.
 func TestShadow_WhatHappensMeanwhile(t *testing.T) {
 	var told []weir.Refusal
 	var meanwhile func()

@@ -197,7 +197,8 @@ func TestAccept_ReportsFaultsOfOtherStores(t *testing.T) {
 	assert.EqualError(t, err, "weir: the Store is nil, must be one")
 }
 
-// R21: counts of sub-windows that had not come yet kept Expiry, and RetryAfter, in a loop without an end.
+// R21: counts of sub-windows that had not come yet kept Expiry, and RetryAfter, in a loop without
+// an end.
 func TestR21_CountsOfWindowsToCome(t *testing.T) {
 	d, err := weir.SlidingWindow{Limit: 10, Per: 40, Buckets: 40}.Decider()
 	assert.NoError(t, err)
@@ -216,7 +217,8 @@ func TestR21_CountsOfWindowsToCome(t *testing.T) {
 	}
 }
 
-// R21: a single word that counts in a sub-window that had not come yet was taken for sound, unlike the same counts in three.
+// R21: a single word that counts in a sub-window that had not come yet was taken for sound, unlike
+// the same counts in three.
 func TestR21_APackedCountOfAWindowToCome(t *testing.T) {
 	d, err := weir.SlidingWindow{Limit: 10, Per: time.Hour}.Decider()
 	assert.NoError(t, err)
@@ -225,7 +227,8 @@ func TestR21_APackedCountOfAWindowToCome(t *testing.T) {
 	assert.False(t, a.Allowed)
 }
 
-// R21: a part whose words are not sound denies looks and give-backs, too. All then undid what it had not saved.
+// R21: a part whose words are not sound denies looks and give-backs, too. All then undid what it
+// had not saved.
 func TestR21_APartThatIsNotSound(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.All(weir.FixedWindow{Limit: 5, Per: 10}, weir.TokenBucket{Limit: 5, Per: 11}, weir.SlidingLog{Limit: 5, Per: 10}),
@@ -255,7 +258,8 @@ func TestR21_TiersOfACompositionWithoutItsWords(t *testing.T) {
 	}
 }
 
-// R21: what a log took for an entry reached into the words before its entries, which a give-back then cut off.
+// R21: what a log took for an entry reached into the words before its entries, which a give-back
+// then cut off.
 func TestR21_ALogOfHalfAnEntry(t *testing.T) {
 	k := kit.NewKey(t, weir.SlidingLog{Limit: 5, Per: 10})
 	k.State = []uint64{2, 3, 7, 9, 11}

@@ -41,8 +41,8 @@ func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 	return callError("Wait for", n, err)
 }
 
-// goes takes the events as Take does, if nobody is in line for the key. To come to the line and leave
-// it takes several times as long. A store over a network is not asked twice.
+// goes takes the events as Take does, if nobody is in line for the key. To come to the line and
+// leave it takes several times as long. A store over a network is not asked twice.
 func (k *KeyedLimiter) goes(ctx context.Context, key string, n int) bool {
 	if k == nil || k.mem == nil || !k.lines.Empty(key) {
 		return false

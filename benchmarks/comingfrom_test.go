@@ -9,8 +9,8 @@ import (
 )
 
 // The tests of the files comingfrom_*_test.go hold what docs/coming-from.md says of other limiters
-// and of weir. Its code stands in these files, word for word: TestDocsCode of the root module checks
-// that. Where a test is about time, it runs in a bubble, whose clock stands at midnight UTC.
+// and of weir. Its code stands in these files, word for word: TestDocsCode of the root module
+// checks that. Where a test is about time, it runs in a bubble, whose clock stands at midnight UTC.
 
 // grants is how many of n asks are granted, one right after the other.
 func grants(n int, ask func() bool) (granted int) {
@@ -46,7 +46,8 @@ func wrapped(m middleware) http.Handler {
 	return m(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 }
 
-// get is the answer of h to a request from 192.0.2.1 with the given fields, by pairs of name and value.
+// get is the answer of h to a request from 192.0.2.1 with the given fields, by pairs of name and
+// value.
 func get(h http.Handler, target string, fields ...string) *http.Response {
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	for i := 0; i < len(fields); i += 2 {

@@ -62,8 +62,9 @@ const (
 const century = 100 * 365 * 24 * time.Hour
 
 var (
-	// roomy denies nothing that a workload asks for. It is earned back so slowly, one event in 31 s, that no
-	// limiter can forget a key during a run; else it would be the memory for fewer keys that is measured.
+	// roomy denies nothing that a workload asks for. It is earned back so slowly, one event in 31
+	// s, that no limiter can forget a key during a run; else it would be the memory for fewer keys
+	// that is measured.
 	roomy = Quota{100_000_000, century}
 
 	// paced is the same for those that admit one event per interval.

@@ -2,8 +2,8 @@ package benchmarks
 
 import "math/bits"
 
-// A histogram counts durations in buckets whose width is a 32nd of their lower end or less, so that it
-// costs a few nanoseconds to add one, the same whatever it is.
+// A histogram counts durations in buckets whose width is a 32nd of their lower end or less, so that
+// it costs a few nanoseconds to add one, the same whatever it is.
 type histogram struct {
 	counts [60 << subBits]uint64
 	max    uint64

@@ -8,9 +8,9 @@ import (
 
 const keyLen = 16
 
-// Keys are keys in the order in which a workload asks for them. They lie one after the other without a pointer, so
-// that reading the next costs next to nothing, as the key of a request that was just parsed, and the
-// garbage collector has nothing to do.
+// Keys are keys in the order in which a workload asks for them. They lie one after the other
+// without a pointer, so that reading the next costs next to nothing, as the key of a request that
+// was just parsed, and the garbage collector has nothing to do.
 type Keys [][keyLen]byte
 
 // At returns a key without a copy of it.

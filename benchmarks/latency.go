@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// yieldEvery is how many calls a goroutine makes before it lets the others run. A server's goroutine makes one
-// call and then does other things. Without it, the scheduler would stop goroutines in the midst of a call,
-// and the longest call would be how long 63 others take, whatever is measured.
+// yieldEvery is how many calls a goroutine makes before it lets the others run. A server's
+// goroutine makes one call and then does other things. Without it, the scheduler would stop
+// goroutines in the midst of a call, and the longest call would be how long 63 others take,
+// whatever is measured.
 const yieldEvery = 32
 
-// epoch is what the clock counts from: reading the time since an instant is cheaper than reading the time.
+// epoch is what the clock counts from: reading the time since an instant is cheaper than reading
+// the time.
 var epoch = time.Now()
 
 // latencies lets goroutines ask l for the keys for d, and times each call. The times contain one

@@ -17,8 +17,9 @@ func (t *tally) add(o tally) {
 	t.allowed += o.allowed
 }
 
-// throughput lets goroutines ask l for the keys, round and round, each from its own place in them, for about d. It
-// returns the nanoseconds per decision: the time that passed, divided by the decisions of all.
+// throughput lets goroutines ask l for the keys, round and round, each from its own place in them,
+// for about d. It returns the nanoseconds per decision: the time that passed, divided by the
+// decisions of all.
 func throughput(l Limiter, keys Keys, goroutines int, d time.Duration) (ns float64, all tally) {
 	race(l, keys, goroutines, d/10) // to warm up
 	runtime.GC()

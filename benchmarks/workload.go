@@ -22,8 +22,8 @@ func (s Settings) wants(workload string) bool { return s.Want == nil || s.Want[w
 // and that of the figure.
 type Metrics map[string]float64
 
-// A Group is what one process measures of one contender: workloads that share a state that takes long to make. Each
-// measurement has a fresh process, so that no contender has the heap of another.
+// A Group is what one process measures of one contender: workloads that share a state that takes
+// long to make. Each measurement has a fresh process, so that no contender has the heap of another.
 type Group struct {
 	Name      string
 	Workloads []string
@@ -180,8 +180,8 @@ func growth(c Contender, s Settings) Metrics {
 	return m
 }
 
-// throughput measures decisions all of which are to be granted. (But one that paces may deny those that ask in the
-// same nanosecond, or as the clock has it.)
+// throughput measures decisions all of which are to be granted. (But one that paces may deny those
+// that ask in the same nanosecond, or as the clock has it.)
 func (m Metrics) throughput(workload string, c Contender, l Limiter, keys Keys, goroutines int, s Settings) {
 	ns, t := throughput(l, keys, goroutines, s.Time)
 	m[workload+".ns"] = ns

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestWorkloads runs each workload with each contender, small, and checks that every decision is as it must be:
-// a limiter that denies what it should grant would do less work.
+// TestWorkloads runs each workload with each contender, small, and checks that every decision is as
+// it must be: a limiter that denies what it should grant would do less work.
 func TestWorkloads(t *testing.T) {
 	small := Settings{Time: time.Millisecond, Latency: time.Millisecond, Scale: 1e-5}
 	for _, g := range Groups() {

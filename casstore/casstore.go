@@ -112,8 +112,8 @@ type Options struct {
 // Errors of decisions that failed. They are wrapped.
 var (
 	// ErrNoReply means that there was no decision within the timeout. The rest of the error says
-	// whether the events may have been counted. It comes with [weir.ErrRequest] if other requests for
-	// the key took the time: the server has meanwhile replied as often as a decision needs.
+	// whether the events may have been counted. It comes with [weir.ErrRequest] if other requests
+	// for the key took the time: the server has meanwhile replied as often as a decision needs.
 	ErrNoReply = errors.New("no reply from the server in time")
 
 	// ErrBusy means that other requests for the key came first, until the time or the attempts were

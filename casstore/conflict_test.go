@@ -64,8 +64,8 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// If the time is over before the attempts are, the server works all the same, whatever the round does
-// just then: FailOpen grants nothing.
+// If the time is over before the attempts are, the server works all the same, whatever the round
+// does just then: FailOpen grants nothing.
 func TestConflictsAreNoOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, _ *casstore.Store) {
 		u := &unlucky{m, 1 << 30}

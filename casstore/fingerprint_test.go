@@ -16,7 +16,8 @@ func fingerprintText(p weir.Policy) string {
 	return text
 }
 
-// embedding has the text form of the policy that it embeds, which does not tell of its other fields.
+// embedding has the text form of the policy that it embeds, which does not tell of its other
+// fields.
 type embedding struct {
 	weir.TokenBucket
 	other any

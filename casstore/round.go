@@ -20,8 +20,8 @@ const maxAttempts = 100
 // The entry of the last round may be out of date. It is used only if a Swap then shows that it was
 // not. It never is if the server has a clock: its time would be from before the callers came.
 //
-// The calls have their answers when it returns, or else they all have the error. It returns early if
-// all callers have left.
+// The calls have their answers when it returns, or else they all have the error. It returns early
+// if all callers have left.
 func (l *line) decide() error {
 	register := l.store.register
 	if l.round[0].forgets { // it is alone

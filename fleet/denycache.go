@@ -25,12 +25,12 @@ type DenyCacheOptions struct {
 	// several calls may come at the same instant.
 	MaxAge time.Duration
 
-	// If Exact is set, the cache gives only answers that equal the store's in every field, except the
-	// time that s took to answer. Requests for several events then often go to the store. Denials of
-	// a single event are kept as without Exact.
+	// If Exact is set, the cache gives only answers that equal the store's in every field, except
+	// the time that s took to answer. Requests for several events then often go to the store.
+	// Denials of a single event are kept as without Exact.
 	//
-	// DecidedBy may differ while events of several policies count, as after a change of policy: which
-	// component denies for the longest time then changes as time passes.
+	// DecidedBy may differ while events of several policies count, as after a change of policy:
+	// which component denies for the longest time then changes as time passes.
 	Exact bool
 }
 

@@ -24,8 +24,8 @@ type LeaseOptions struct {
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
-	// stay charged until their window ends. Nobody else sees that error. Calls can overlap. They come
-	// from goroutines in which nobody recovers: if Report panics, the program ends.
+	// stay charged until their window ends. Nobody else sees that error. Calls can overlap. They
+	// come from goroutines in which nobody recovers: if Report panics, the program ends.
 	Report func(error)
 }
 
@@ -33,12 +33,11 @@ type LeaseOptions struct {
 // memory, and gives back what it does not use. Processes that share s then decide on most requests
 // as fast as with a [weir.MemStore], and together never grant more than the policy.
 //
-// It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow], and
-// [weir.All] of these, if the limit is at least 100. A bucket must also earn 22 events within MaxAge.
-// A key is leased after 20 decisions at the earliest.
-// All else goes to s as it is: requests for other policies, for keys that are asked rarely, and the
-// requests of Wait, Reserve, ReserveNow and Return, and of TakeByComponent with results. These do not
-// use the events that are held.
+// It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
+// and [weir.All] of these, if the limit is at least 100. A bucket must also earn 22 events within
+// MaxAge. A key is leased after 20 decisions at the earliest. All else goes to s as it is: requests
+// for other policies, for keys that are asked rarely, and the requests of Wait, Reserve, ReserveNow
+// and Return, and of TakeByComponent with results. These do not use the events that are held.
 //
 // Call [LeaseStore.Release] when the process ends. Without it, the events that the process holds
 // are lost for a while. docs/fleet.md tells what is promised, with figures, and in which order to

@@ -85,8 +85,8 @@ func TestLease_LongKeys(t *testing.T) {
 	})
 }
 
-// Of All, requests for several events that come one after another find as many as of its bucket alone:
-// between two of them, the lease is not given back.
+// Of All, requests for several events that come one after another find as many as of its bucket
+// alone: between two of them, the lease is not given back.
 func TestLease_PartsOfAllAreKeptBetweenRequests(t *testing.T) {
 	bucket := weir.TokenBucket{Limit: 200, Per: 500 * time.Millisecond}
 	granted := func(p weir.Policy) (n int) {

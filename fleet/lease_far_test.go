@@ -16,8 +16,9 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// If the round trip of a far store is longer than events may be held, what the limit allows is granted all
-// the same. Nobody waits for longer than for the call under way and the next, which asks for his events.
+// If the round trip of a far store is longer than events may be held, what the limit allows is
+// granted all the same. Nobody waits for longer than for the call under way and the next, which
+// asks for his events.
 func TestLease_FarStore(t *testing.T) {
 	const trip, lasts = 20 * time.Millisecond, 10 * time.Second
 	for _, p := range []weir.Policy{

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// R13: if another policy has counted events of the key that last longer, those of a window are still
-// held no longer than until it ends.
+// R13: if another policy has counted events of the key that last longer, those of a window are
+// still held no longer than until it ends.
 func TestR13_LeaseOfAKeyWithTwoPolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, store := context.Background(), new(weir.MemStore)

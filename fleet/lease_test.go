@@ -82,7 +82,8 @@ func (l *leased) look(t *testing.T) weir.Result {
 	return a.Result
 }
 
-// parts returns the same for each component. A policy that is not composed has itself as its only one.
+// parts returns the same for each component. A policy that is not composed has itself as its only
+// one.
 func (l *leased) parts(t *testing.T) (parts []weir.Result) {
 	t.Helper()
 	whole, err := l.TakeByComponent(context.Background(), "k", 0, &parts)
@@ -245,7 +246,8 @@ func TestLease_Denials(t *testing.T) {
 	})
 }
 
-// A clock that runs slower than that of the store by 0.1 % ends a lease no later than the window does.
+// A clock that runs slower than that of the store by 0.1 % ends a lease no later than the window
+// does.
 func TestLease_SlowClocks(t *testing.T) {
 	const before = time.Microsecond
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(before)

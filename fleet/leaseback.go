@@ -74,9 +74,9 @@ func (s *LeaseStore) giveBackAll(ctx context.Context, keys iter.Seq[*leasedKey],
 	}
 }
 
-// giveBack gives back n events of a lease. Its charges name where they were counted, so that nothing
-// else is freed. In an outage, a Fallback passes them to its second store, which then frees as many
-// of its own: the two together free each event once. It ends what k.backs has begun.
+// giveBack gives back n events of a lease. Its charges name where they were counted, so that
+// nothing else is freed. In an outage, a Fallback passes them to its second store, which then frees
+// as many of its own: the two together free each event once. It ends what k.backs has begun.
 func (s *LeaseStore) giveBack(k *leasedKey, l *lease, n int) {
 	defer k.backs.end()
 	err := errNoReply
@@ -163,8 +163,8 @@ type watched struct {
 	looks    int64 // when to look next, in real time
 }
 
-// idle is for how long no event of a lease is used until the lease is given back. What is given back
-// of a bucket is lost: a lease of one is kept for longer. It requires that k.mu is held.
+// idle is for how long no event of a lease is used until the lease is given back. What is given
+// back of a bucket is lost: a lease of one is kept for longer. It requires that k.mu is held.
 func (k *leasedKey) idle() time.Duration {
 	leases := 0.5
 	if k.drains {

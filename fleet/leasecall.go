@@ -132,7 +132,8 @@ func (c *call) rest(ctx context.Context, a weir.Answer, missing int) (weir.Answe
 		rest.Remaining = min(rest.Remaining+left, rest.Limit)
 		return rest, nil
 	case left+missing < c.r.N:
-		// The others were counted in a window that is over now. Those that were missing are too few.
+		// The others were counted in a window that is over now. Those that were missing are too
+		// few.
 		used = 0
 		c.unneeded(c.grantOf(rest, missing, charges, sent), missing)
 		if rest, err = c.do(ctx, weir.Ask{N: c.r.N}); err != nil {

@@ -86,8 +86,8 @@ func (l *lease) valid(now int64) int {
 	return min(int(left), l.hold.Left(time.Duration(now-l.sent)))
 }
 
-// end closes the lease, and returns how many events are left, and how many others are unused. A second
-// call returns none.
+// end closes the lease, and returns how many events are left, and how many others are unused. A
+// second call returns none.
 func (l *lease) end() (left, dead int) {
 	before := l.left.Swap(-1)
 	if before < 0 {
@@ -96,9 +96,9 @@ func (l *lease) end() (left, dead int) {
 	return int(before), l.dead
 }
 
-// keep sets how many events are left, of n that may be used now, and of dead ones. Of a bucket, which
-// earns them again, it is as many as may be unused for a while: until a part of the time is over that
-// there is for all.
+// keep sets how many events are left, of n that may be used now, and of dead ones. Of a bucket,
+// which earns them again, it is as many as may be unused for a while: until a part of the time is
+// over that there is for all.
 func (l *lease) keep(n, dead int, now int64) {
 	last := min(l.age, later(l.sent, l.hold.For))
 	left := 0

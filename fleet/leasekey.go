@@ -103,8 +103,8 @@ func (s *LeaseStore) board(k *leasedKey, n int, who *rider) (w way, f *flight, n
 	return w, k.flight, who, a
 }
 
-// renew takes n of the events that may be used now, if there are as many, and puts a lease of the others
-// in the place of l. It requires that k.mu is held.
+// renew takes n of the events that may be used now, if there are as many, and puts a lease of the
+// others in the place of l. It requires that k.mu is held.
 func (s *LeaseStore) renew(k *leasedKey, l *lease, n int, now int64) (left int, ok bool) {
 	if l.valid(now) < n {
 		return 0, false

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A rider is a request that waits for a flight. If it came during another one, it waits for the next,
-// which asks for its events. It is then decided, unless the store had more than it was asked for. The
-// mutex of the key guards it.
+// A rider is a request that waits for a flight. If it came during another one, it waits for the
+// next, which asks for its events. It is then decided, unless the store had more than it was asked
+// for. The mutex of the key guards it.
 type rider struct {
 	n       int
 	gone    bool // it waits no more

@@ -50,8 +50,8 @@ func (s *LeaseStore) newTerms(p *weir.Plan) *terms {
 	return t
 }
 
-// byAnother reports whether an answer is of a second store, or by another limit than the policy's, as
-// Shares give it. No events are taken ahead of need then.
+// byAnother reports whether an answer is of a second store, or by another limit than the policy's,
+// as Shares give it. No events are taken ahead of need then.
 func (t *terms) byAnother(a weir.Answer) bool { return a.Degraded || a.Limit != t.limit }
 
 // chargesOf returns the charges of a grant, also if the policy keeps none.

@@ -15,8 +15,8 @@ import (
 // every limit from a store of its own, and asks no other. [NewShares] makes it, and [Shares.Set]
 // says among how many members the limits are divided.
 //
-// It is the best second store of a [Fallback]. With a [weir.MemStore] there, each process grants the
-// whole limit during an outage of the shared store. With Shares they grant it together:
+// It is the best second store of a [Fallback]. With a [weir.MemStore] there, each process grants
+// the whole limit during an outage of the shared store. With Shares they grant it together:
 //
 //	shares := fleet.NewShares(new(weir.MemStore))
 //	store := fleet.Fallback(redis, shares, fleet.FallbackOptions{Report: logOutage})
@@ -65,7 +65,8 @@ import (
 //
 // Limit and Remaining are of this process's share, and RetryAfter is by this share. A process
 // without a share denies with Limit 0. RetryAfter is then the time until its share counts. If that
-// is not known, it is the time in which a used-up key recovers. MoreAfter is often not known, and 0.
+// is not known, it is the time in which a used-up key recovers. MoreAfter is often not known, and
+// 0.
 //
 // Nothing is booked ahead, because the share may shrink: [weir.KeyedLimiter.Wait] asks again when
 // events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a span after

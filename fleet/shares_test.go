@@ -118,8 +118,8 @@ func TestShares_Result(t *testing.T) {
 	assert.Equal(t, []weir.Result{r, {Allowed: true, Limit: 30, Remaining: 29, ResetAfter: time.Hour, MoreAfter: time.Hour}}, parts)
 }
 
-// MoreAfter is the time until one event more of the share remains, or not known. The store tells when one
-// more of its own remains, which is a third of one here.
+// MoreAfter is the time until one event more of the share remains, or not known. The store tells
+// when one more of its own remains, which is a third of one here.
 func TestShares_MoreAfter(t *testing.T) {
 	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
 		l, clock := kit.Frozen(p, weir.WithStore(sharesOf(t, new(weir.MemStore), 1, 3)))

@@ -94,7 +94,8 @@ func times(n, weight int) int {
 	return n * weight
 }
 
-// scale converts an answer to events that count weight times. If weight is 0, this process has none.
+// scale converts an answer to events that count weight times. If weight is 0, this process has
+// none.
 func scale(a *weir.Answer, r weir.Request, weight int) {
 	eachResult(a, r, func(result *weir.Result) {
 		if weight == 0 {

@@ -231,8 +231,8 @@ func dividedPolicies() (all []weir.Policy) {
 // custom is a policy that no package knows.
 type custom struct{ weir.SlidingLog }
 
-// In no window or span do all processes together grant more than the policy, whatever joins, leaves,
-// crashes, comes back or is cut off, and however late the others know.
+// In no window or span do all processes together grant more than the policy, whatever joins,
+// leaves, crashes, comes back or is cut off, and however late the others know.
 func TestShares_NeverOver(t *testing.T) {
 	for _, p := range dividedPolicies() {
 		sum := 0

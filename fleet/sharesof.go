@@ -146,10 +146,11 @@ func recovered(p *weir.Plan, at, now int64) int64 {
 }
 
 // recovery is the instant at which a key has fully recovered that is used up at the instant at. No
-// request uses up all components of a policy if one has a smaller limit. Several requests may do so.
+// request uses up all components of a policy if one has a smaller limit. Several requests may do
+// so.
 func recovery(p weir.Policy, d weir.Decider, at int64) int64 {
-	// A queue is used up most by one request. Those for halves of what is left use up each color of a
-	// marker.
+	// A queue is used up most by one request. Those for halves of what is left use up each color of
+	// a marker.
 	last := max(d.Expiry(usedUp(d, at, 1)), d.Expiry(usedUp(d, at, 2)))
 	for _, c := range weir.Components(p) {
 		if of, err := c.Decider(); err == nil {
@@ -159,8 +160,8 @@ func recovery(p weir.Policy, d weir.Decider, at int64) int64 {
 	return last
 }
 
-// usedUp is the state of a key that is used up at the instant at, by requests each for such a part of
-// what is left.
+// usedUp is the state of a key that is used up at the instant at, by requests each for such a part
+// of what is left.
 func usedUp(d weir.Decider, at int64, part int) []uint64 {
 	state := make([]uint64, d.Words())
 	for range 64_000 { // Tiers may have a thousand, which are used up one after the other

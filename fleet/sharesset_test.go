@@ -87,7 +87,8 @@ func TestShares_SpanOfALargerComponent(t *testing.T) {
 	})
 }
 
-// Green events use up the bucket for them, which may take longer to recover than the bucket for all.
+// Green events use up the bucket for them, which may take longer to recover than the bucket for
+// all.
 func TestShares_SpanOfAMarker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, fast := weir.TokenBucket{Limit: 18, Per: time.Minute}, weir.TokenBucket{Limit: 36, Per: time.Minute, Burst: 20}

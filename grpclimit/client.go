@@ -31,9 +31,9 @@ import (
 // The first and the last have the code RESOURCE_EXHAUSTED, or UNAVAILABLE if the Limiter's store
 // failed.
 //
-// The retries of gRPC, by the retryPolicy of a service config, happen below interceptors. They do not
-// see these errors. The Limiter does not count them, and an answer that is retried holds nothing
-// back. Leave RESOURCE_EXHAUSTED out of a retryPolicy.
+// The retries of gRPC, by the retryPolicy of a service config, happen below interceptors. They do
+// not see these errors. The Limiter does not count them, and an answer that is retried holds
+// nothing back. Leave RESOURCE_EXHAUSTED out of a retryPolicy.
 //
 // Do not change the fields after the first call, and do not copy the ClientInterceptor. It is safe
 // for concurrent use.

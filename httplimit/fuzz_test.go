@@ -65,7 +65,8 @@ func canonical(t *testing.T, key string) (p netip.Prefix, isNetwork bool) {
 	return netip.PrefixFrom(a, a.BitLen()), false
 }
 
-// FuzzForwardedIP: whatever a client writes, its key is the address that the trusted proxy saw it at.
+// FuzzForwardedIP: whatever a client writes, its key is the address that the trusted proxy saw it
+// at.
 func FuzzForwardedIP(f *testing.F) {
 	for _, s := range []string{"", ",", "198.51.100.1", "198.51.100.1, 10.0.0.2", "10.0.0.2,", "::ffff:10.0.0.1", `"`, "\n10.0.0.1", "[::1]:80"} {
 		f.Add(s, s)

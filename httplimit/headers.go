@@ -13,7 +13,8 @@ import (
 )
 
 // Headers are the fields of an answer with the limit and its state: [RateLimit], [LegacyRateLimit],
-// [XRateLimit], [OwnFields], or several of them in a [HeaderSet]. No other package can implement it.
+// [XRateLimit], [OwnFields], or several of them in a [HeaderSet]. No other package can implement
+// it.
 //
 // All types write the same three values: the limit, how much of it remains, and the effective
 // window. The effective window depends on the answer:
@@ -69,12 +70,12 @@ func (f *fields) set(h http.Header, all []asked, decisive int, replace bool) {
 // day counts as 24 hours, although a day on which clocks are put back is longer.
 //
 // If several limits apply to a request, each adds its own members to the fields: the Limits of one
-// [Middleware], and Middlewares one in another. In a denied answer, the field RateLimit has only the
-// limits that deny the request. The longest of their t is Retry-After.
+// [Middleware], and Middlewares one in another. In a denied answer, the field RateLimit has only
+// the limits that deny the request. The longest of their t is Retry-After.
 //
 // The components of a Policy composed by [weir.All] are listed in the same way. The name of a
-// component is its text, after Name if that is not empty. Tiers are one limit, because a client need
-// not keep to each of them.
+// component is its text, after Name if that is not empty. Tiers are one limit, because a client
+// need not keep to each of them.
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
@@ -146,9 +147,9 @@ func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace 
 }
 
 // newFieldValues returns memory for the values of a limit's fields, and for the text of those that
-// a request needs anew, which will have some n bytes. Both are in one allocation, unless the text is
-// long: two would take 5 to 10 % longer for a request. Room for a long text, where the text is short,
-// would take a tenth longer.
+// a request needs anew, which will have some n bytes. Both are in one allocation, unless the text
+// is long: two would take 5 to 10 % longer for a request. Room for a long text, where the text is
+// short, would take a tenth longer.
 func newFieldValues(n int) (slots []string, text []byte) {
 	if n <= 32 {
 		v := new(struct {

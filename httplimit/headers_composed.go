@@ -23,8 +23,8 @@ type description struct {
 	parts []*member // of a policy composed by weir.All
 }
 
-// listsParts reports whether the fields list the parts of the policy. The limiter may have decided by
-// another policy, if it has just changed.
+// listsParts reports whether the fields list the parts of the policy. The limiter may have decided
+// by another policy, if it has just changed.
 func (a *asked) listsParts() bool {
 	return len(a.parts) > 0 && len(a.parts) == len(a.about.parts)
 }
@@ -43,8 +43,8 @@ type policyField struct {
 	value string
 }
 
-// setTo sets m to what is said about a policy, which may be nil. shown is the name in answers, which
-// may be empty.
+// setTo sets m to what is said about a policy, which may be nil. shown is the name in answers,
+// which may be empty.
 func (m *member) setTo(name, shown, unit string, policy weir.Policy) error {
 	m.denialPages = newDenialPages(shown)
 	quoted, err := quote("Name", name)

@@ -75,8 +75,8 @@ func TestComposed_Windows(t *testing.T) {
 	}
 }
 
-// r of a part is never below 0, not in debt and not after a limit was lowered; and t is when that part is as new: the
-// end of the hour, or when the last event leaves the window.
+// r of a part is never below 0, not in debt and not after a limit was lowered; and t is when that
+// part is as new: the end of the hour, or when the last event leaves the window.
 func TestP25_PartsTellWhatIsLeft(t *testing.T) {
 	policy := func(limit int) weir.Policy {
 		return weir.All(weir.CalendarWindow{Limit: limit, Unit: weir.Hour}, per(limit+1, time.Minute))

@@ -119,7 +119,8 @@ func TestRateLimit_NilPointer(t *testing.T) {
 	assert.Equal(t, `"default";q=5`, serve(h, request()).Header.Get("RateLimit-Policy"))
 }
 
-// If the limiter's limit is not that of the policy, because it has been changed, q is the limiter's.
+// If the limiter's limit is not that of the policy, because it has been changed, q is the
+// limiter's.
 func TestRateLimit_QuotaIsTheLimiters(t *testing.T) {
 	h := middleware(answering(weir.Result{Allowed: true, Limit: 7}), httplimit.RateLimit{Policy: per(5, time.Minute)}).Wrap(ok)
 	assert.Equal(t, `"default";q=7;w=60`, serve(h, request()).Header.Get("RateLimit-Policy"))

@@ -79,9 +79,9 @@ func Method(r *http.Request) (string, error) {
 	return "other", nil
 }
 
-// Everyone is a KeyFunc with one key for all requests, for a limit that all clients share. It protects
-// what is behind the handler. One client can use up the allowance of all: add a limit by client, as
-// one of the Limits of the same [Middleware].
+// Everyone is a KeyFunc with one key for all requests, for a limit that all clients share. It
+// protects what is behind the handler. One client can use up the allowance of all: add a limit by
+// client, as one of the Limits of the same [Middleware].
 func Everyone(*http.Request) (string, error) { return "everyone", nil }
 
 // Path is a KeyFunc whose key is the path of the request's URL, decoded and without superfluous

@@ -98,7 +98,8 @@ func TestP15_PatternIsOneBucket(t *testing.T) {
 	}
 }
 
-// Around the mux there is no pattern yet. That is an error, not one bucket for all and not unlimited.
+// Around the mux there is no pattern yet. That is an error, not one bucket for all and not
+// unlimited.
 func TestPattern_AroundTheMux(t *testing.T) {
 	assert.Equal(t, "error", keyOf(httplimit.Pattern, request()))
 }

@@ -128,8 +128,8 @@ func (b *bookings) lend(all []asked) {
 	}
 }
 
-// ask asks the limit for n events. With n = 0 it only looks. The events can be given back if book is
-// set.
+// ask asks the limit for n events. With n = 0 it only looks. The events can be given back if book
+// is set.
 func (a *asked) ask(ctx context.Context, n int, book bool) {
 	if a.detailed == nil && !book {
 		a.d.Result, a.d.Err = a.Limiter.Take(ctx, a.d.Key, n)

@@ -57,9 +57,9 @@ func (m *modelled) after(now time.Time) time.Duration {
 
 func (m *modelled) applies() bool { return m.cost != 0 && m.key != "skip" }
 
-// Requests at random, to up to five limits with stores that fail, Settles, contexts that have ended,
-// and handlers that panic. Each is answered as the limits say, and each limit counts what it has
-// granted, to the event: nothing of a request that another has denied.
+// Requests at random, to up to five limits with stores that fail, Settles, contexts that have
+// ended, and handlers that panic. Each is answered as the limits say, and each limit counts what it
+// has granted, to the event: nothing of a request that another has denied.
 func TestR16_RandomLimits(t *testing.T) {
 	for seed := range runs.Long[uint64](3000, 200) {
 		synctest.Test(t, func(t *testing.T) { randomLimits(t, seed) })

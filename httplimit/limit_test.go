@@ -159,8 +159,8 @@ func TestLimits_FailuresCountNothing(t *testing.T) {
 	assert.Equal(t, 9, remaining(t, limiters[2], "s"))
 }
 
-// If the store of an earlier limit fails when its events are given back, Observe gets the error, and
-// the request is denied as it would be without.
+// If the store of an earlier limit fails when its events are given back, Observe gets the error,
+// and the request is denied as it would be without.
 func TestLimits_GiveBackThatFails(t *testing.T) {
 	limits, _, _ := threeLimits(per(9, time.Minute), per(1, time.Minute))
 	mem := new(weir.MemStore)

@@ -12,8 +12,8 @@ import (
 // Middleware limits the requests that reach a handler. Limiter and Key are required, or Limits in
 // their place. The zero value of every other field is a good default.
 //
-// The limits are asked once for each request, before the handler runs. Without a Settle, the request
-// counts, whatever the handler then answers.
+// The limits are asked once for each request, before the handler runs. Without a Settle, the
+// request counts, whatever the handler then answers.
 //
 // Two Middlewares with the same Limiter share the allowance of each key. That is right if they have
 // the same Key. Otherwise, give each its own Limiter. If they share one, a client could make a key
@@ -34,10 +34,10 @@ type Middleware struct {
 	// the handler take the rest by a [Checker].
 	Cost func(*http.Request) int
 
-	// Settle, if not nil, returns how many events the request counts as after all. It is called when
-	// the handler has returned. Until then the request counts as Cost, and other requests cannot
-	// have these events. It is for limits that depend on the answer, such as failed logins only, or
-	// the bytes of the body.
+	// Settle, if not nil, returns how many events the request counts as after all. It is called
+	// when the handler has returned. Until then the request counts as Cost, and other requests
+	// cannot have these events. It is for limits that depend on the answer, such as failed logins
+	// only, or the bytes of the body.
 	//
 	// r is the request that the handler got. status is that of the answer: 500 if the handler
 	// panicked before it sent one, and 101 after [http.Hijacker]. bytes is the length of the body
@@ -47,8 +47,8 @@ type Middleware struct {
 	// The Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method. MaxWait must be 0.
 	Settle func(r *http.Request, status int, bytes int64) int
 
-	// Limits are several limits on each request, in place of Limiter, Key, Cost and Settle. A request
-	// must be within all of them. If one denies it, none counts it. MaxWait must be 0.
+	// Limits are several limits on each request, in place of Limiter, Key, Cost and Settle. A
+	// request must be within all of them. If one denies it, none counts it. MaxWait must be 0.
 	//
 	// The limits are asked in their order. Until a later one has decided, the events are booked in
 	// the earlier ones. Put the narrowest limit first, such as the one by address, and the one that
@@ -141,8 +141,8 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 //
 //	router.Use(limit.Wrapper())
 //
-// If they called [Middleware.Wrap], each request would take several times as long, and the checks of
-// the wiring would see one request each. Wrapper panics in the same cases as Wrap.
+// If they called [Middleware.Wrap], each request would take several times as long, and the checks
+// of the wiring would see one request each. Wrapper panics in the same cases as Wrap.
 func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
 	l := &limited{m: m}
 	if err := errors.Join(l.prepare()...); err != nil {

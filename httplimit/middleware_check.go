@@ -11,7 +11,8 @@ import (
 type Checker struct{ l *limited }
 
 // Checker returns a Checker with the Limiter, the Headers, the answers and the other options of m.
-// Key and Cost are not used, because the handler gives both. Changes to m afterwards have no effect.
+// Key and Cost are not used, because the handler gives both. Changes to m afterwards have no
+// effect.
 //
 // Checker panics in the same cases as [Middleware.Wrap], and if m has Limits or Settle. For a cost
 // that is known only afterwards, the handler can use [weir.KeyedLimiter.Reserve] itself.

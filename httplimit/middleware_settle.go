@@ -2,8 +2,8 @@ package httplimit
 
 import "net/http"
 
-// serveAndSettle passes the request on, and then charges what Settle returns. It does so also if the
-// handler panics.
+// serveAndSettle passes the request on, and then charges what Settle returns. It does so also if
+// the handler panics.
 func (l *limited) serveAndSettle(w http.ResponseWriter, r *http.Request, next http.Handler, all []asked) {
 	answer := &answerWriter{ResponseWriter: w}
 	panics := true

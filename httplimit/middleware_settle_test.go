@@ -60,8 +60,8 @@ func TestSettle_CountsWhileTheHandlerRuns(t *testing.T) {
 	assert.Equal(t, 2, remaining(t, l, "one"))
 }
 
-// What Settle is told: the status that the client gets, and the bytes of the body, whichever way the
-// handler writes them.
+// What Settle is told: the status that the client gets, and the bytes of the body, whichever way
+// the handler writes them.
 func TestSettle_StatusAndBytes(t *testing.T) {
 	type told struct {
 		status int
@@ -207,7 +207,8 @@ func TestSettle_OfSeveralLimits(t *testing.T) {
 	})
 }
 
-// The decisions are in the context of the handler and of Settle, with those of the Middleware around.
+// The decisions are in the context of the handler and of Settle, with those of the Middleware
+// around.
 func TestDecisions(t *testing.T) {
 	limits, limiters, _ := threeLimits(per(9, time.Minute), per(8, time.Minute))
 	var settled int

@@ -66,8 +66,8 @@ func (w *answerWriter) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
-// as returns a ResponseWriter that also implements the interfaces that handlers look for, if the one
-// below does. It may be that of net/http, of HTTP/1 or HTTP/2, or a wrapper of it.
+// as returns a ResponseWriter that also implements the interfaces that handlers look for, if the
+// one below does. It may be that of net/http, of HTTP/1 or HTTP/2, or a wrapper of it.
 func (w *answerWriter) as() http.ResponseWriter {
 	_, flushes := w.ResponseWriter.(http.Flusher)
 	_, readsFrom := w.ResponseWriter.(io.ReaderFrom)

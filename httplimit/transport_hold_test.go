@@ -77,9 +77,9 @@ func TestTransport_NoStampedeWhenTheHoldEnds(t *testing.T) {
 	})
 }
 
-// Requests that sit out a hold are sent in the order in which they came, also those that the limiter
-// had already queued. However many they are, the limiter's queue does not refuse them. A caller that
-// gives up holds back nobody behind it.
+// Requests that sit out a hold are sent in the order in which they came, also those that the
+// limiter had already queued. However many they are, the limiter's queue does not refuse them. A
+// caller that gives up holds back nobody behind it.
 func TestTransport_OrderAfterAHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rt, stop := client(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 2}, retryAfter(429, "10"))

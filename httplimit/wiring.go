@@ -15,8 +15,8 @@ type Check string
 
 // The checks of how a [Middleware] is wired.
 const (
-	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies, come
-	// from a private address. The key is that address, the proxy's, in place of the client's.
+	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies,
+	// come from a private address. The key is that address, the proxy's, in place of the client's.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: the first 100 requests have one key. It is a private address, but the requests
@@ -24,9 +24,9 @@ const (
 	// than the proxy writes.
 	CheckProxyKey Check = "proxy-key"
 
-	// CheckOneKey: the first 1,000 requests have one key, and look as if they come from many clients.
-	// Use [Everyone] as the Key of a limit that all clients share. It is not checked. Neither are
-	// [Pattern], [Method] and [Path], and the keys that a handler gives to a [Checker].
+	// CheckOneKey: the first 1,000 requests have one key, and look as if they come from many
+	// clients. Use [Everyone] as the Key of a limit that all clients share. It is not checked.
+	// Neither are [Pattern], [Method] and [Path], and the keys that a handler gives to a [Checker].
 	CheckOneKey Check = "one-key"
 
 	// CheckPattern: the Key is [Pattern], and the Middleware wraps the mux, where requests have no

@@ -48,8 +48,8 @@ func (w *wiring) enter(r *http.Request, all []asked) (leave func()) {
 	}
 }
 
-// uses counts the Middlewares that are garbage, by the requests that each has seen. One that is made
-// in a handler sees one request.
+// uses counts the Middlewares that are garbage, by the requests that each has seen. One that is
+// made in a handler sees one request.
 var uses struct {
 	once, more atomic.Int32
 	told       atomic.Bool
@@ -58,8 +58,8 @@ var uses struct {
 // manyUses is the number of Middlewares after which the counts begin anew.
 const manyUses = 1000
 
-// countUses counts the uses of l when it is garbage. It warns if nine in ten of those before had one
-// use.
+// countUses counts the uses of l when it is garbage. It warns if nine in ten of those before had
+// one use.
 func (w *wiring) countUses(l *limited) {
 	if once, more := uses.once.Load(), uses.more.Load(); once+more >= manyUses {
 		uses.once.Store(0)

@@ -80,8 +80,8 @@ const (
 	apart       = 24 * time.Hour
 )
 
-// expiration returns the Expiration with which a server keeps an item for at least keep from now on.
-// It is in seconds, or an instant, or 0 for ever. Instants end in the year 2038.
+// expiration returns the Expiration with which a server keeps an item for at least keep from now
+// on. It is in seconds, or an instant, or 0 for ever. Instants end in the year 2038.
 func expiration(keep time.Duration, now time.Time) int32 {
 	if keep <= longestSpan-lag {
 		return int32((keep + lag + time.Second - 1) / time.Second)

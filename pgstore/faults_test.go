@@ -16,7 +16,8 @@ import (
 	"github.com/weir-go/weir/pgstore/internal/test/pgtest"
 )
 
-// A Swap was executed and its reply is lost. It is not sent again, however many replies would be lost.
+// A Swap was executed and its reply is lost. It is not sent again, however many replies would be
+// lost.
 func TestFaults_RepliesLost(t *testing.T) {
 	t.Parallel()
 	s, proxy := newProxied(t, pgtest.Shared(t))

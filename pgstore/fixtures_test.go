@@ -80,7 +80,8 @@ func exec(tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) int64 {
 	return tag.RowsAffected()
 }
 
-// isSwap reports whether a request executes a Swap: it is the only one with four parameters or more.
+// isSwap reports whether a request executes a Swap: it is the only one with four parameters or
+// more.
 func isSwap(request []byte) bool {
 	for len(request) >= 5 {
 		size := 1 + int(binary.BigEndian.Uint32(request[1:]))

@@ -149,8 +149,8 @@ func TestDeleteExpired(t *testing.T) {
 	assert.ErrorContains(t, err, "there is no table")
 }
 
-// A row that is in use is skipped, and not waited for. A decision on a row that is deleted meanwhile
-// is made again.
+// A row that is in use is skipped, and not waited for. A decision on a row that is deleted
+// meanwhile is made again.
 func TestDeleteExpired_BesideDecisions(t *testing.T) {
 	t.Parallel()
 	s, pool, o := newShared(t)

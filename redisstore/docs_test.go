@@ -25,8 +25,8 @@ var fiveBuckets = weir.All(
 	weir.TokenBucket{Limit: 6_000_000, Per: 30 * 24 * time.Hour},
 )
 
-// TestDocsMemory holds the table of docs/stores.md against a real server. How much memory a value takes
-// depends on the server's allocator; how long it is does not.
+// TestDocsMemory holds the table of docs/stores.md against a real server. How much memory a value
+// takes depends on the server's allocator; how long it is does not.
 func TestDocsMemory(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/stores.md")
@@ -82,8 +82,8 @@ func TestDocsMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkDocs is the table "How many decisions a second" of docs/stores.md: what 64 goroutines get, and
-// what Redis itself says that a decision takes it.
+// BenchmarkDocs is the table "How many decisions a second" of docs/stores.md: what 64 goroutines
+// get, and what Redis itself says that a decision takes it.
 func BenchmarkDocs(b *testing.B) {
 	bucket := weir.TokenBucket{Limit: 1e6, Per: 1e6 * time.Second} // keys that are asked for again are alive
 	month := weir.CalendarWindow{Limit: 1e9, Unit: weir.Month}
@@ -126,7 +126,8 @@ func BenchmarkDocs(b *testing.B) {
 	}
 }
 
-// BenchmarkDocsRefused is how long it takes to learn that no one listens, by how often go-redis tries.
+// BenchmarkDocsRefused is how long it takes to learn that no one listens, by how often go-redis
+// tries.
 func BenchmarkDocsRefused(b *testing.B) {
 	for _, retries := range []int{5, 1} {
 		b.Run(fmt.Sprint(retries), func(b *testing.B) {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// R16: a grant of the Unix epoch, where mock clocks start, is known as well as any other. When it counts no more,
-// cancelling it does not free an event of later.
+// R16: a grant of the Unix epoch, where mock clocks start, is known as well as any other. When it
+// counts no more, cancelling it does not free an event of later.
 func TestR16_AtTheUnixEpoch(t *testing.T) {
 	client := newClient(t, redistest.Single(t).Addr())
 	for _, p := range []weir.Policy{

@@ -14,7 +14,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// outages is how often a Fallback reported that the first store has failed, and that it is well again.
+// outages is how often a Fallback reported that the first store has failed, and that it is well
+// again.
 type outages struct{ failures, ends atomic.Int64 }
 
 func (o *outages) report(err error) {
@@ -45,10 +46,10 @@ func lateness(t *testing.T) (most *atomic.Int64) {
 }
 
 // With a store in memory to fall back on, no fault of Redis fails a caller, or keeps it waiting for
-// longer than the budget. That is exactly so where only the store takes time, as a test of Fallback itself shows. Here
-// there is a machine, too, whose processors may be busy: from the first timer to the caller, four goroutines
-// have to be run one after the other, each of which may be as late as others were, and more. No caller waits
-// for the end of the outage.
+// longer than the budget. That is exactly so where only the store takes time, as a test of Fallback
+// itself shows. Here there is a machine, too, whose processors may be busy: from the first timer to
+// the caller, four goroutines have to be run one after the other, each of which may be as late as
+// others were, and more. No caller waits for the end of the outage.
 func TestFaults_Fallback(t *testing.T) {
 	t.Parallel()
 	const (

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// A fault lasts for longer than any caller is to wait, and than a slow machine may stand still: who waits it out
-// waits for more than waitedOut.
+// A fault lasts for longer than any caller is to wait, and than a slow machine may stand still: who
+// waits it out waits for more than waitedOut.
 const faultLasts, waitedOut = 6 * time.Second, 5 * time.Second
 
 func TestFaults_KilledAndRestartedWithAppendOnly(t *testing.T) {
@@ -102,8 +102,8 @@ func TestFaults_ServerStoppedAndNoDeadline(t *testing.T) {
 	assert.LessOrEqual(t, checks.Counted(t, l, "k"), 2)
 }
 
-// The network loses all packets, and more call than the client has connections for. It makes no difference
-// whether the client heeds the deadlines of contexts.
+// The network loses all packets, and more call than the client has connections for. It makes no
+// difference whether the client heeds the deadlines of contexts.
 func TestFaults_PoolExhausted(t *testing.T) {
 	t.Parallel()
 	for name, heeds := range map[string]bool{"by default": false, "ContextTimeoutEnabled": true} {

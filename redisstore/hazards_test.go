@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// P13, P14: what several processes are granted is granted once, by whichever script, and by policies
-// without one.
+// P13, P14: what several processes are granted is granted once, by whichever script, and by
+// policies without one.
 func TestP13_P14_ProcessesShareExactly(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
@@ -54,8 +54,9 @@ func TestP13_P14_ProcessesShareExactly(t *testing.T) {
 	}
 }
 
-// P8: an allowance that recovers within some milliseconds or less is kept for as long as it limits, and for no longer
-// than that. A time to live of zero would be an error, or for ever; one rounded down would limit nothing.
+// P8: an allowance that recovers within some milliseconds or less is kept for as long as it limits,
+// and for no longer than that. A time to live of zero would be an error, or for ever; one rounded
+// down would limit nothing.
 func TestP8_TimeToLiveIsNeverZero(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
@@ -184,7 +185,8 @@ func TestP22_KeysDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// A key keeps its counts when only numbers of its policy change, and is decided on by the script from then on.
+// A key keeps its counts when only numbers of its policy change, and is decided on by the script
+// from then on.
 func TestChangedLimitIsCarriedOver(t *testing.T) {
 	server := redistest.Single(t)
 	client := newClient(t, server.Addr())

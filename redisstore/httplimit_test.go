@@ -17,9 +17,9 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// R16: two servers with three limits each share a Redis, and have 64 connections. Each key gets what
-// its policy grants: what a limit denies is lost to none of the others. Requests that succeed are
-// settled for nothing by the first limit.
+// R16: two servers with three limits each share a Redis, and have 64 connections. Each key gets
+// what its policy grants: what a limit denies is lost to none of the others. Requests that succeed
+// are settled for nothing by the first limit.
 func TestR16_SeveralLimitsOfServersThatShareRedis(t *testing.T) {
 	t.Parallel()
 	const connections, year = 64, 365 * 24 * time.Hour

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// P22: two connections that hung stopped every caller until the timeout. Now they stop those whose commands are on
-// them, one each after a rest, as with the client alone.
+// P22: two connections that hung stopped every caller until the timeout. Now they stop those whose
+// commands are on them, one each after a rest, as with the client alone.
 func TestP22_HungConnectionStopsNoOthers(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
@@ -41,8 +41,8 @@ func TestP22_HungConnectionStopsNoOthers(t *testing.T) {
 	assert.Equal(t, 100, take(t, l, "stuck", 0).Remaining)
 }
 
-// As many flights are out as the client has connections, and no more: others would wait in the client, and grow no
-// larger meanwhile.
+// As many flights are out as the client has connections, and no more: others would wait in the
+// client, and grow no larger meanwhile.
 func TestP22_NoMoreFlightsThanConnections(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())

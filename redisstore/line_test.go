@@ -149,8 +149,8 @@ func TestP22_KeysHaveLinesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// A decision that takes several commands has the time of one for all of them together, and for those
-// before it.
+// A decision that takes several commands has the time of one for all of them together, and for
+// those before it.
 func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	for _, test := range []struct {

@@ -12,7 +12,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// R13 to R20 hold in Redis as they do in memory, whatever is combined. WEIR_MODEL_TIME says for how long to search.
+// R13 to R20 hold in Redis as they do in memory, whatever is combined. WEIR_MODEL_TIME says for how
+// long to search.
 func TestRulesWhenFeaturesMeet(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())

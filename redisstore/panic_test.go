@@ -51,8 +51,8 @@ var bombs = map[string]func(){
 	"a hook of the client ended its goroutine":    runtime.Goexit,
 }
 
-// A hook that panicked ended the process, since it ran in a goroutine in which nobody could recover. Now it is an
-// error of the decision, and the places in flight are free again.
+// A hook that panicked ended the process, since it ran in a goroutine in which nobody could
+// recover. Now it is an error of the decision, and the places in flight are free again.
 func TestPanicOfAHook(t *testing.T) {
 	t.Parallel()
 	for want, goOff := range bombs {

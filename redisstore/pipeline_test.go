@@ -54,8 +54,9 @@ const maxFlights, maxCalls = remote.MaxFlights, remote.MaxCalls
 // patiently has a flight that is held hold up others, however long it is out.
 func patiently(c *remote.Config) { c.Patience = time.Hour }
 
-// together calls f for 0 to n - 1 at once, such that the commands of all but the first maxFlights of them
-// are sent in one flight, of so many commands. Meanwhile is called before that. The store must be made patiently.
+// together calls f for 0 to n - 1 at once, such that the commands of all but the first maxFlights
+// of them are sent in one flight, of so many commands. Meanwhile is called before that. The store
+// must be made patiently.
 func together(t *testing.T, client *redis.Client, s *Store, n, commands int, meanwhile func(), f func(i int)) {
 	t.Helper()
 	g := &gate{flights: make(chan int, 1000)}
@@ -152,8 +153,8 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// Callers who wait to ask for one event of the same key share a command, and each gets the answer that it would
-// have got alone, in the order in which they came.
+// Callers who wait to ask for one event of the same key share a command, and each gets the answer
+// that it would have got alone, in the order in which they came.
 func TestCallersOfAKeyShareACommand(t *testing.T) {
 	t.Parallel()
 	policies := five(20)
@@ -250,8 +251,8 @@ func TestPipelineWhoseRepliesAreLost(t *testing.T) {
 	assert.Equal(t, executed, counted)
 }
 
-// A pipeline for which there is no connection, because the server refuses one by an error of its own, is
-// an error for each caller. go-redis leaves the commands as if they had no reply.
+// A pipeline for which there is no connection, because the server refuses one by an error of its
+// own, is an error for each caller. go-redis leaves the commands as if they had no reply.
 func TestPipelineThatIsRefused(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

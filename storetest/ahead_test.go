@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// An aheadStore takes events of a window ahead of need, a quarter of what there is, hands them out by
-// itself, and gives back the rest by a timer.
+// An aheadStore takes events of a window ahead of need, a quarter of what there is, hands them out
+// by itself, and gives back the rest by a timer.
 type aheadStore struct {
 	shared weir.Store
 	hold   time.Duration

@@ -186,8 +186,8 @@ func givenBackByInstant(e *env) {
 	})
 }
 
-// At: every answer reports the instant of its decision, and by whose clock, also for a look and in a
-// denial.
+// At: every answer reports the instant of its decision, and by whose clock, also for a look and in
+// a denial.
 func tellsTheInstant(e *env) {
 	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")

@@ -99,8 +99,8 @@ func (b *bounded) granted(key string, n int) {
 	}
 }
 
-// denied checks that a denial is not too early: the policy would have denied, too, as long ago as is
-// declared. Or another store was asked in that time, and may hold events.
+// denied checks that a denial is not too early: the policy would have denied, too, as long ago as
+// is declared. Or another store was asked in that time, and may hold events.
 func (b *bounded) denied(store int, key string, n int) {
 	b.Helper()
 	if !b.would(key, n, b.early).Allowed {

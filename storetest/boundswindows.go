@@ -29,8 +29,8 @@ func fitWindows(all []grant, limit int, per int64) bool {
 		return true
 	}
 	const none = math.MaxInt64
-	// from[i] is the earliest instant at which a window may start that has grant i as its first: the
-	// end of the one before. An earlier one leaves more choice.
+	// from[i] is the earliest instant at which a window may start that has grant i as its first:
+	// the end of the one before. An earlier one leaves more choice.
 	from := make([]int64, len(grants))
 	for i := range from {
 		from[i] = none

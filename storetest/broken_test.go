@@ -137,8 +137,8 @@ func TestUnbrokenStorePasses(t *testing.T) {
 	}
 }
 
-// Nor is a store wrong where the process that asks it is slow: it is denied for good only if it asked
-// after all periods had passed.
+// Nor is a store wrong where the process that asks it is slow: it is denied for good only if it
+// asked after all periods had passed.
 func TestSlowTesterIsPatient(t *testing.T) {
 	if failure := runAlone(t, "R6 forgotten in real time", 1, func() weir.Store { return new(sim).ready() }); failure != "" {
 		t.Error(failure)

@@ -18,8 +18,8 @@ func (s *suite) onServer() *suite {
 }
 
 // Expiry: a server that expires states by real time keeps each for as long as it matters, however
-// short or long that is. A time to live that is rounded down limits nothing. Some servers take a long
-// one for an instant.
+// short or long that is. A time to live that is rounded down limits nothing. Some servers take a
+// long one for an instant.
 func expiresOnServer(e *env) {
 	for _, c := range []struct {
 		name string

@@ -22,8 +22,8 @@ func TestMapStore(t *testing.T) {
 	storetest.Run(t, func(*testing.T) weir.Store { return new(MapStore) })
 }
 
-// A serverStore is as one that runs on a server: it decides by that server's clock, which has ticks,
-// and tells durations in ticks.
+// A serverStore is as one that runs on a server: it decides by that server's clock, which has
+// ticks, and tells durations in ticks.
 type serverStore struct {
 	now  atomic.Int64 // what the server's clock was set to; 0 for the real time
 	tick time.Duration
@@ -83,7 +83,8 @@ func TestOwnClock(t *testing.T) {
 	}
 }
 
-// A clientStore asks a serverStore as if across a network, which may lose replies, or carry nothing.
+// A clientStore asks a serverStore as if across a network, which may lose replies, or carry
+// nothing.
 type clientStore struct {
 	server *serverStore
 	lose   atomic.Int64

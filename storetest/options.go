@@ -118,8 +118,8 @@ func Bounds(early time.Duration) Option {
 // [Bounds], the cases in which time passes then run in testing/synctest bubbles. The limiters, the
 // store and its timers have the clock of the bubble. Time passes at once, when all goroutines wait.
 //
-// A store with a server cannot run in a bubble: a goroutine that reads from a network never waits in
-// the sense of synctest.
+// A store with a server cannot run in a bubble: a goroutine that reads from a network never waits
+// in the sense of synctest.
 func Bubble() Option {
 	return func(s *suite) {
 		s.inBubble = func(tb testing.TB, f func(testing.TB)) {

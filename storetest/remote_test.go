@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A RemoteServer keeps states, and decides for clients that call it over TCP. It drops expired states
-// by real time. It is in the process of its test, so calls name plans by numbers.
+// A RemoteServer keeps states, and decides for clients that call it over TCP. It drops expired
+// states by real time. It is in the process of its test, so calls name plans by numbers.
 type RemoteServer struct {
 	addr string
 	now  time.Time     // its clock, if it has one of its own

@@ -160,8 +160,8 @@ func (s *suite) up(d time.Duration) time.Duration {
 	return d
 }
 
-// seen returns the parts of an answer that can be compared with a policy's answer, which has no At and no
-// ServerTime.
+// seen returns the parts of an answer that can be compared with a policy's answer, which has no At
+// and no ServerTime.
 func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
 	a.At, a.ServerTime = 0, false
 	if s.realTime {
@@ -177,8 +177,8 @@ func (s *suite) seen(a weir.Answer, ask weir.Ask) weir.Answer {
 	return a
 }
 
-// few returns n, or a tenth of it if requests take long, or a fortieth if the tests are to be short.
-// TestBrokenStoresAreCaught finds every fault with a fortieth too.
+// few returns n, or a tenth of it if requests take long, or a fortieth if the tests are to be
+// short. TestBrokenStoresAreCaught finds every fault with a fortieth too.
 func (s *suite) few(n int) int {
 	switch {
 	case testing.Short():

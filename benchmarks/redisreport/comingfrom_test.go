@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/redisstore"
 )
 
-// The tests of this file hold what docs/coming-from.md says of redis_rate and of weir. Its code stands
-// here, word for word: TestDocsCode of the root module checks that.
+// The tests of this file hold what docs/coming-from.md says of redis_rate and of weir. Its code
+// stands here, word for word: TestDocsCode of the root module checks that.
 
 func allowByRedisRate(client *redis.Client) func(ctx context.Context, key string) (bool, error) {
 	l := redis_rate.NewLimiter(client)
@@ -121,7 +121,8 @@ func TestComingFromRedisRateSeveral(t *testing.T) {
 	}
 }
 
-// A replyLoser is a connection that breaks after the next decision was sent, before its reply is read.
+// A replyLoser is a connection that breaks after the next decision was sent, before its reply is
+// read.
 type replyLoser struct {
 	net.Conn
 	lose *atomic.Bool // the next one

@@ -42,12 +42,13 @@ type contender struct {
 	how    string // it is used, and what sets it apart
 	only   bool   // takes part in nothing but what is denied
 
-	// open connects to a database. The limiters for different quotas are to be asked for different keys.
+	// open connects to a database. The limiters for different quotas are to be asked for different
+	// keys.
 	open func(database) (io.Closer, func(quota) (limiter, error), error)
 }
 
-// A database is one of those in a server, which have their keys apart. Each contender has its own, so that
-// its keys are looked up among as many as there are said to be.
+// A database is one of those in a server, which have their keys apart. Each contender has its own,
+// so that its keys are looked up among as many as there are said to be.
 type database struct {
 	addr   string
 	number int
@@ -87,7 +88,8 @@ func newGoRedis(db database) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: db.addr, DB: db.number, PoolSize: connections()})
 }
 
-// timeout of weir's stores is long, so that no error comes of a machine that stands still for a moment.
+// timeout of weir's stores is long, so that no error comes of a machine that stands still for a
+// moment.
 const timeout = 10 * time.Second
 
 func tokenBucket(q quota) weir.Policy { return weir.TokenBucket{Limit: q.limit, Per: q.per} }

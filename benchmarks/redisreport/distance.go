@@ -115,7 +115,8 @@ func (c countDegraded) Do(ctx context.Context, r weir.Request) (weir.Answer, err
 	return a, err
 }
 
-// runDistance prints how many decisions a second there are of a Redis whose replies take longer by s.distance.
+// runDistance prints how many decisions a second there are of a Redis whose replies take longer by
+// s.distance.
 func (s settings) runDistance(out io.Writer) (err error) {
 	server, err := startServer()
 	if err != nil {

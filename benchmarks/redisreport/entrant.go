@@ -27,7 +27,8 @@ func (e *entrant) takesPart(w workload) bool {
 	return w.denied && e.name != floor || !w.denied && !e.only
 }
 
-// enter connects a contender to its database, and checks that it limits. It leaves the server empty.
+// enter connects a contender to its database, and checks that it limits. It leaves the server
+// empty.
 func enter(s *server, number int, c contender) (*entrant, error) {
 	db := database{s.addr, number}
 	client, limit, err := c.open(db)
@@ -94,8 +95,8 @@ func (e *entrant) median(w workload, of func(figure) float64) float64 {
 	return median(values)
 }
 
-// ratio is how many times as much a figure of other is: the median of the rounds' ratios, since what is
-// measured in one round is closest in time.
+// ratio is how many times as much a figure of other is: the median of the rounds' ratios, since
+// what is measured in one round is closest in time.
 func (e *entrant) ratio(other *entrant, w workload, of func(figure) float64) float64 {
 	var ratios []float64
 	for round, f := range e.figures[w] {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A link is a way to a server on which each reply takes so much longer. However much is on its way, nothing
-// waits for what was sent before.
+// A link is a way to a server on which each reply takes so much longer. However much is on its way,
+// nothing waits for what was sent before.
 type link struct {
 	net.Listener
 	target string

@@ -1,15 +1,15 @@
-// Command redisreport holds the stores of weir in Redis against other limiters that keep their counts there, and
-// writes docs/benchmarks-redis.md. It starts a redis-server of its own. From the root of the
-// repository:
+// Command redisreport holds the stores of weir in Redis against other limiters that keep their
+// counts there, and writes docs/benchmarks-redis.md. It starts a redis-server of its own. From the
+// root of the repository:
 //
 //	go run ./benchmarks/redisreport
 //
-// The measurements are interleaved: all contenders are measured once before any is measured again, so
-// that a change of the machine's pace in the meantime strikes all alike. The tables tell
+// The measurements are interleaved: all contenders are measured once before any is measured again,
+// so that a change of the machine's pace in the meantime strikes all alike. The tables tell
 // medians.
 //
-// With -distance 20ms it measures in place of all that how many decisions a second there are of a Redis that is
-// as far away, and prints them.
+// With -distance 20ms it measures in place of all that how many decisions a second there are of a
+// Redis that is as far away, and prints them.
 package main
 
 import (

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// roomy denies nothing that is asked for here; slow is the same for many keys, each of which is asked for seldom,
-// and has to be remembered until then. tight denies all but the first event.
+// roomy denies nothing that is asked for here; slow is the same for many keys, each of which is
+// asked for seldom, and has to be remembered until then. tight denies all but the first event.
 var (
 	roomy = quota{100_000_000, 24 * time.Hour}
 	slow  = quota{1_000_000, 100_000 * time.Hour}
@@ -33,7 +33,8 @@ type figure struct {
 	failed   float64
 }
 
-// measure lets goroutines ask for the keys in a random order, for d. It takes half of that before, to warm up.
+// measure lets goroutines ask for the keys in a random order, for d. It takes half of that before,
+// to warm up.
 func measure(s *server, l limiter, keys []string, goroutines int, d time.Duration) (f figure, err error) {
 	race(l, keys, goroutines, d/2)
 	runtime.GC()
@@ -151,8 +152,8 @@ func populate(l limiter, keys []string) error {
 	}
 }
 
-// together is how many events 16 goroutines are granted who ask a limiter 20 times each, and how many asks
-// failed.
+// together is how many events 16 goroutines are granted who ask a limiter 20 times each, and how
+// many asks failed.
 func together(l limiter, key string) (granted, failed int) {
 	var g, f atomic.Int64
 	var callers sync.WaitGroup

@@ -17,8 +17,8 @@ type policyFigures struct {
 	bytes           int64   // of a key after one event
 }
 
-// A trial is a policy in three sizes: one that grants all that it is asked for, one that grants an event, and
-// one of a usual size.
+// A trial is a policy in three sizes: one that grants all that it is asked for, one that grants an
+// event, and one of a usual size.
 type trial struct {
 	name                string
 	roomy, tight, usual weir.Policy

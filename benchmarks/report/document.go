@@ -34,7 +34,8 @@ func document(r results) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// sections are the parts of the report with figures. Each stands there if one of its metrics was measured.
+// sections are the parts of the report with figures. Each stands there if one of its metrics was
+// measured.
 var sections = []struct {
 	metrics []string
 	text    func(results) string

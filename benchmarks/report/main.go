@@ -1,9 +1,10 @@
-// Command report runs the benchmarks and writes docs/benchmarks.md and its plot, from the root of the repository:
+// Command report runs the benchmarks and writes docs/benchmarks.md and its plot, from the root of
+// the repository:
 //
 //	go run ./benchmarks/report
 //
-// Each measurement is made in a process of its own. They are interleaved: all contenders are measured
-// once before any is measured again, so that a change of the machine's pace in the
+// Each measurement is made in a process of its own. They are interleaved: all contenders are
+// measured once before any is measured again, so that a change of the machine's pace in the
 // meantime strikes all alike. The tables tell medians.
 package main
 
@@ -177,7 +178,8 @@ func (o options) measure() (results, error) {
 	return r, nil
 }
 
-// roundsOf is the number of rounds for a group. The memory that a limiter takes varies little, and takes long to measure.
+// roundsOf is the number of rounds for a group. The memory that a limiter takes varies little, and
+// takes long to measure.
 func (o options) roundsOf(g benchmarks.Group) int {
 	if g.Name == "memory" {
 		return cmp.Or(o.rounds/2, 1)
@@ -185,7 +187,8 @@ func (o options) roundsOf(g benchmarks.Group) int {
 	return o.rounds
 }
 
-// inRound is the order of a round. Every second one goes backwards, so that a steady drift of the machine cancels out.
+// inRound is the order of a round. Every second one goes backwards, so that a steady drift of the
+// machine cancels out.
 func inRound(all []benchmarks.Contender, round int) []benchmarks.Contender {
 	order := slices.Clone(all)
 	if round%2 == 1 {

@@ -17,7 +17,8 @@ import (
 	"github.com/weir-go/weir/benchmarks"
 )
 
-// made are results in which a contender's figure is 10 times its place, and each round twice the one before.
+// made are results in which a contender's figure is 10 times its place, and each round twice the
+// one before.
 func made(t *testing.T, rounds int, metrics ...string) results {
 	t.Helper()
 	r := results{

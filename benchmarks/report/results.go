@@ -76,8 +76,8 @@ func (r results) most(contender, metric string) float64 {
 	return most
 }
 
-// spread tells how much the rounds differ: the middle half of a metric's values, as a share of the median. It is the
-// median of that over all contenders.
+// spread tells how much the rounds differ: the middle half of a metric's values, as a share of the
+// median. It is the median of that over all contenders.
 func (r results) spread(metric string) float64 {
 	var spreads []float64
 	for _, c := range r.contenders(metric) {

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/edge"
 )
 
-// Keys of different parts, or of different alternatives, are never equal, whatever bytes they contain.
+// Keys of different parts, or of different alternatives, are never equal, whatever bytes they
+// contain.
 func TestR11_CombinedKeysDiffer(t *testing.T) {
 	texts := []string{"x", "1:x", "x1:x", ":", "1", "\x00", "\x001:x", "\x000:x", "x\x00", "x:", "2", "xxxxxxxxxx0", "11xxxxxxxxxx"}
 	joined, alternatives := map[string][]string{}, map[string]int{}

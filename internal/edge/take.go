@@ -31,8 +31,8 @@ type Ask func(ctx context.Context, n int) (r weir.Result, parts []weir.Result, e
 // Wait decides on n events of key. The call waits for its turn, at most for maxWait and until the
 // deadline of ctx. waited is how long it has waited.
 //
-// The decision is that of the limiter's Wait, which returns no Result. After a denial, Wait asks for
-// one. After a grant, it does so only if look is set. Else the Result is only Allowed.
+// The decision is that of the limiter's Wait, which returns no Result. After a denial, Wait asks
+// for one. After a grant, it does so only if look is set. Else the Result is only Allowed.
 func Wait(
 	ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, ask Ask, look bool,
 ) (r weir.Result, parts []weir.Result, waited time.Duration, err error) {

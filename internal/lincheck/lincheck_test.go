@@ -67,8 +67,8 @@ func TestR10_MemStoreIsLinearizable(t *testing.T) {
 	}
 }
 
-// A racyStore reads a state and writes it in two steps, as a store does that gets, decides and sets.
-// The clock, which it reads in between, lets others go on.
+// A racyStore reads a state and writes it in two steps, as a store does that gets, decides and
+// sets. The clock, which it reads in between, lets others go on.
 type racyStore struct {
 	mu     sync.Mutex
 	states map[string][]uint64

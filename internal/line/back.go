@@ -68,8 +68,8 @@ func (w *Waiter) Back() (back Back, ok bool) {
 	return back, false
 }
 
-// backOfRun takes the waiters of the last run that are about to leave out of the line. It gives back
-// their events, and n that were booked before the run.
+// backOfRun takes the waiters of the last run that are about to leave out of the line. It gives
+// back their events, and n that were booked before the run.
 func (ln *Line) backOfRun(n int) Back {
 	r, w, behind := ln.booked.run, ln.booked, 0
 	for ; w.run == r; w = w.prev {
@@ -130,8 +130,9 @@ func (r *run) sooner(f Freed) exact.Instant {
 }
 
 // moveUp moves up the booking of w by the time of the events before it, and returns by how much its
-// instant is earlier. Instants are rounded up to nanoseconds, each by itself: the old one and the new
-// one. A difference that is rounded by itself would add up to slots that are too late, or too early.
+// instant is earlier. Instants are rounded up to nanoseconds, each by itself: the old one and the
+// new one. A difference that is rounded by itself would add up to slots that are too late, or too
+// early.
 func (f Freed) moveUp(b Back, w *Waiter) time.Duration {
 	before, rate := uint64(b.N-w.behind), w.run.Pace.Rate
 	if rate.Den == 0 || rate.Cost(uint64(b.N)) != f.units(rate) {

@@ -40,8 +40,8 @@ type caller struct {
 	start chan struct{} // closed when it may start
 }
 
-// Start waits until an activity of the kind may start, and End ends it. Between them the line of the
-// key is kept. n is how many events it is going to ask for. Start fails if ctx ends before. It
+// Start waits until an activity of the kind may start, and End ends it. Between them the line of
+// the key is kept. n is how many events it is going to ask for. Start fails if ctx ends before. It
 // returns since when the caller has waited in real time, or zero if it has not.
 //
 // All of a batch count as waiting since the first of them came. A caller that comes later and waits

@@ -30,8 +30,8 @@ type alike struct{}
 func (alike) Equal(Policy) bool   { return true }
 func (alike) Follows(Policy) bool { return true }
 
-// booked is the reply by which one books the instant at. The store has granted it at its instant granted, and it pays
-// for it from start to end.
+// booked is the reply by which one books the instant at. The store has granted it at its instant
+// granted, and it pays for it from start to end.
 func booked(granted, start, end, now, at int64) *Reply {
 	return &Reply{
 		Granted: true, Delay: time.Duration(at - now), Now: now,
@@ -153,7 +153,8 @@ func requireLine(t *testing.T, ls *Lines, naive []naivePlace) {
 	require.Same(t, before, ln.booked)
 }
 
-// Bookings are of one run if each starts where the one before ends, in whatever order their answers come.
+// Bookings are of one run if each starts where the one before ends, in whatever order their answers
+// come.
 func TestLine_Runs(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -216,8 +217,8 @@ func TestLine_TheNextMayAsk(t *testing.T) {
 	require.Empty(t, ls.all)
 }
 
-// Ten slots take 33 ns and a third. Those behind move to the slots of those before them, each rounded up
-// by itself, and not each time a little less.
+// Ten slots take 33 ns and a third. Those behind move to the slots of those before them, each
+// rounded up by itself, and not each time a little less.
 func TestLine_GivenBackKeepsTheSlots(t *testing.T) {
 	var (
 		ls     Lines

@@ -22,8 +22,8 @@ type Booking struct {
 	Apart      bool // no other follows them: the store does not know them, or not as one booking
 }
 
-// A Pace is how a booking's instant follows from when it is paid for. The zero Pace is one that is not
-// known.
+// A Pace is how a booking's instant follows from when it is paid for. The zero Pace is one that is
+// not known.
 type Pace struct {
 	Rate  exact.Rate // by which events are paid for
 	Ahead int        // the instant comes before the end of its booking by the time of so many events

@@ -128,8 +128,8 @@ func (r *Reader) end() error {
 		return fmt.Errorf("%w: it has %d keys, and says %d", ErrDamaged, r.keys, keys)
 	}
 	if r.at == len(r.buf) {
-		// Only [io.EOF] itself is the end. A reader that decompresses fails with another error here if
-		// its file is incomplete.
+		// Only [io.EOF] itself is the end. A reader that decompresses fails with another error here
+		// if its file is incomplete.
 		if _, err := io.ReadFull(r.r, r.buf[:1]); err != nil {
 			return err
 		}

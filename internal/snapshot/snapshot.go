@@ -14,8 +14,8 @@
 //
 // A policy is its kind, 4 bytes with the length of its text, and the text. If its clock is not the
 // system's, 8 bytes with a reading of that precede the length. Policies have numbers, from 1 on. A
-// key is its kind, 16 bytes of hash, 4 bytes with the number of its policy or 0 for a ledger, 4 bytes
-// with the number of its words, and the words.
+// key is its kind, 16 bytes of hash, 4 bytes with the number of its policy or 0 for a ledger, 4
+// bytes with the number of its words, and the words.
 package snapshot
 
 import (

@@ -129,10 +129,10 @@ func (s *slab) update(r Ref, block, state []uint64) Ref {
 	return s.move(r, state, n > size)
 }
 
-// WithRoom returns the state at at, and where it is now: a state that grows is moved to a block with
-// room for more. started is the number of words of a new state. The entry must be held.
+// WithRoom returns the state at at, and where it is now: a state that grows is moved to a block
+// with room for more. started is the number of words of a new state. The entry must be held.
 func (t *Table) WithRoom(at Ref, started int) (Ref, []uint64) { return t.slab.withRoom(at, started) }
 
-// Update keeps state, which the caller made of the block that [Table.WithRoom] returned, in place or
-// by append. It returns where the state is now, for [Entry.Release].
+// Update keeps state, which the caller made of the block that [Table.WithRoom] returned, in place
+// or by append. It returns where the state is now, for [Entry.Release].
 func (t *Table) Update(at Ref, block, state []uint64) Ref { return t.slab.update(at, block, state) }

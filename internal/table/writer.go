@@ -11,8 +11,8 @@ type Writer struct {
 	Owner   Owner
 	Expirer Expirer // of Owner's words; apart from it, because every slot that is swept needs it
 
-	// Single reports that all states of the Writer have one word, which is never [Moved]. The entries
-	// hold them. Other states are in the slab.
+	// Single reports that all states of the Writer have one word, which is never [Moved]. The
+	// entries hold them. Other states are in the slab.
 	Single bool
 
 	tag  uint32
@@ -21,14 +21,15 @@ type Writer struct {
 
 // An Owner tells the Table what it cannot know of a Writer. The user of the Table implements it.
 type Owner interface {
-	// ID returns a comparable value, always the same. Owners of equal IDs may read each other's words.
+	// ID returns a comparable value, always the same. Owners of equal IDs may read each other's
+	// words.
 	ID() any
 
 	// Clock returns the clock of the Expirer.
 	Clock() Clock
 
-	// Tags returns the tags of other Writers that a state contains. They stay in use with the state.
-	// Single words contain none.
+	// Tags returns the tags of other Writers that a state contains. They stay in use with the
+	// state. Single words contain none.
 	Tags(state []uint64) []uint64
 }
 
@@ -128,10 +129,12 @@ func (t *Table) Join(w *Writer) (joined *Writer, ok bool) {
 	return w, true
 }
 
-// Use keeps w in use, which it must be, as long as the caller needs it. A [Table.Leave] must follow.
+// Use keeps w in use, which it must be, as long as the caller needs it. A [Table.Leave] must
+// follow.
 func (w *Writer) Use() { w.uses.Add(1) }
 
-// Leave accounts for a Join, a Use, or an entry, of w that is gone. It frees the tag if that was the last.
+// Leave accounts for a Join, a Use, or an entry, of w that is gone. It frees the tag if that was
+// the last.
 func (t *Table) Leave(w *Writer) { t.leave(w, 1) }
 
 func (t *Table) leave(w *Writer, uses int64) {

@@ -11,7 +11,7 @@ var (
 	ErrNoReply = remote.ErrNoReply
 
 	// ErrBusy means that other requests came first until the timeout. Nothing was counted. It comes
-	// with [weir.ErrRequest] if these were for the same key, by a policy without a script. Otherwise
-	// the command was not sent, because too many were in flight.
+	// with [weir.ErrRequest] if these were for the same key, by a policy without a script.
+	// Otherwise the command was not sent, because too many were in flight.
 	ErrBusy = remote.ErrBusy
 )

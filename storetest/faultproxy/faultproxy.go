@@ -1,5 +1,6 @@
 // Package faultproxy breaks the network between a client and its server, in tests. A [Proxy] stands
-// in front of a real server on TCP. It passes everything on until the test tells it to do otherwise:
+// in front of a real server on TCP. It passes everything on until the test tells it to do
+// otherwise:
 //
 //   - [Proxy.Stall]: nothing passes, as on a network that loses all packets.
 //   - [Proxy.Refuse]: all connections are cut, and new ones are refused, as if the server were down.
@@ -145,9 +146,9 @@ func (p *Proxy) Delay(d time.Duration) {
 }
 
 // LoseReplies loses the replies to the next n requests for which match returns true, or to the next
-// n if match is nil. The server gets such a request, and then the end of the connection. When it has
-// executed the request and closed the connection, the client's end is cut. A later call replaces an
-// earlier one; n = 0 ends the fault.
+// n if match is nil. The server gets such a request, and then the end of the connection. When it
+// has executed the request and closed the connection, the client's end is cut. A later call
+// replaces an earlier one; n = 0 ends the fault.
 //
 // The server must execute what it has received before it closes a connection. Redis, memcached and
 // PostgreSQL do.

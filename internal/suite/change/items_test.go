@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// The faults that made these rules. Where they are mended nothing is found; WEIR_MODEL_ITEMS=5s tells how
-// soon each is found by trials of its policies.
+// The faults that made these rules. Where they are mended nothing is found; WEIR_MODEL_ITEMS=5s
+// tells how soon each is found by trials of its policies.
 var items = []struct {
 	name     string
 	bubble   bool
@@ -66,7 +66,8 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// A store that tells microseconds takes 1 ns after a boundary for the boundary: a trial waits for the next of its instants.
+// A store that tells microseconds takes 1 ns after a boundary for the boundary: a trial waits for
+// the next of its instants.
 func TestATrialWaitsInWholeTicks(t *testing.T) {
 	w := newWorld(&Trial{Policies: several(one(weir.SlidingWindow{Limit: 1, Per: time.Hour}))}, &Suite{
 		New:   func(weir.Clock) weir.Store { return new(weir.MemStore) },

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// R17 and R19: a debt, or bookings ahead, bind to their end, however many other policies are granted
-// events meanwhile.
+// R17 and R19: a debt, or bookings ahead, bind to their end, however many other policies are
+// granted events meanwhile.
 func TestR19_DebtsAndBookingsAreNotMadeAShare(t *testing.T) {
 	bucket := weir.TokenBucket{Limit: 10, Per: time.Second}
 	for name, ask := range map[string]weir.Ask{

@@ -32,8 +32,8 @@ func TestR5_AMarkerAfterAChange(t *testing.T) {
 	}
 }
 
-// R19: a smaller marker that inherits a debt of green grants no more than both buckets have together. While it owes,
-// its answers are tight.
+// R19: a smaller marker that inherits a debt of green grants no more than both buckets have
+// together. While it owes, its answers are tight.
 func TestR19_AMarkerInheritsADebtOfGreen(t *testing.T) {
 	l, clock := kit.Frozen(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 100, Per: time.Minute, Burst: 10}})
 	require.True(t, kit.Take(t, l, "k", 10).Allowed)

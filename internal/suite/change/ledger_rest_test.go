@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// R4 and R21: a RetryAfter is found, too, beyond the end of an entry that is kept with the share of older ones.
+// R4 and R21: a RetryAfter is found, too, beyond the end of an entry that is kept with the share of
+// older ones.
 func TestR4_BeyondAnEntryThatIsKeptWithTheShareOfOlderOnes(t *testing.T) {
 	k := kit.LedgerKey{T: t}
 	for _, s := range []int{100, 5, 4, 3, 2} { // one more than are told apart

@@ -25,8 +25,8 @@ func TestR16_ACancelInALargerBucketBesideASmallerOne(t *testing.T) {
 	assert.Equal(t, 18, k.Remaining(large, now))
 }
 
-// R13: one event of a queue uses all of it, and so all of the policies that are asked next. A smaller
-// queue in a composed policy that has counted in it before changes nothing.
+// R13: one event of a queue uses all of it, and so all of the policies that are asked next. A
+// smaller queue in a composed policy that has counted in it before changes nothing.
 func TestR13_AQueueIsUsedUpByItsOwnNumbers(t *testing.T) {
 	queue := weir.LeakyBucket{Limit: 30, Per: 36 * time.Second}
 	smaller := weir.All(weir.SlidingWindow{Limit: 7, Per: time.Minute}, weir.LeakyBucket{Limit: 30, Per: 36 * time.Second, Capacity: 10})

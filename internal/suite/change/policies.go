@@ -190,7 +190,8 @@ func classes(policies []tree) (of []int, joined []tree) {
 	return of, joined
 }
 
-// numbered returns the leaf with n as the number of events that it grants at once. A marker stays as it is.
+// numbered returns the leaf with n as the number of events that it grants at once. A marker stays
+// as it is.
 func numbered(p tree, n int) tree {
 	switch q := p.leaf.(type) {
 	case weir.TokenBucket:

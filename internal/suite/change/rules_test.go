@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// R20: what is cancelled charges nobody any more, also after a change. It is the policy that granted it whose
-// events are fewer.
+// R20: what is cancelled charges nobody any more, also after a change. It is the policy that
+// granted it whose events are fewer.
 func TestR20_WhatIsCancelledDoesNotCharge(t *testing.T) {
 	trial := &Trial{
 		Start:    int64(time.Hour),

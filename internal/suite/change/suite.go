@@ -17,13 +17,15 @@ type Suite struct {
 	// of its own has to follow that clock. It is called several times a trial.
 	New func(clock weir.Clock) weir.Store
 
-	// Name, if not nil, makes a new name for the limiters, where New returns stores that share what they keep.
+	// Name, if not nil, makes a new name for the limiters, where New returns stores that share what
+	// they keep.
 	Name func() string
 
 	// Grain is the smallest step of time that the store tells; 1 ns if it is zero.
 	Grain time.Duration
 
-	// Time is how long trials run; if it is zero, what the environment variable WEIR_MODEL_TIME says, else 2 s.
+	// Time is how long trials run; if it is zero, what the environment variable WEIR_MODEL_TIME
+	// says, else 2 s.
 	Time time.Duration
 
 	NoTwins bool // leave out what needs another store
@@ -73,8 +75,8 @@ type found struct {
 // maxFound is after how many rules it is enough.
 const maxFound = 12
 
-// Run runs trials. Their seeds are always the same, but for half of the time of a longer run, which WEIR_MODEL_TIME asks
-// for, they are new ones. If WEIR_MODEL_SEED is set, it runs that one alone.
+// Run runs trials. Their seeds are always the same, but for half of the time of a longer run, which
+// WEIR_MODEL_TIME asks for, they are new ones. If WEIR_MODEL_SEED is set, it runs that one alone.
 func (s Suite) Run(t *testing.T) {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("WEIR_MODEL_SEED"), 10, 64)

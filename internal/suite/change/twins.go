@@ -19,7 +19,8 @@ func (s *Suite) twin(t *Trial, upTo int) *world {
 	return w
 }
 
-// chosen tells whether the twins of a step are asked. It does not depend on other steps, so that shrinking keeps it.
+// chosen tells whether the twins of a step are asked. It does not depend on other steps, so that
+// shrinking keeps it.
 func (t *Trial) chosen(s Step, oneIn uint64) bool {
 	return (t.Seed*0x9e3779b97f4a7c15+uint64(s.ID)*0xbf58476d1ce4e5b9)>>7%oneIn == 0
 }
@@ -76,7 +77,8 @@ func r5Remaining(s *Suite, t *Trial, a *answer) string {
 	return ""
 }
 
-// R3: RetryAfter is Never if so many never fit, and then alone. R4: it is tight: with no other traffic, the same ask is denied before, and granted then.
+// R3: RetryAfter is Never if so many never fit, and then alone. R4: it is tight: with no other
+// traffic, the same ask is denied before, and granted then.
 func r4RetryAfter(s *Suite, t *Trial, a *answer) string {
 	retry := a.result.RetryAfter
 	if a.Op != opTake || a.granted > 0 || a.N == 0 || a.result.Allowed || a.at == 0 {
@@ -119,8 +121,9 @@ func r6ResetAfter(s *Suite, t *Trial, a *answer) string {
 	return ""
 }
 
-// Denied asks and looks change nothing, whichever policy they come by. While the clock moves they come at
-// the instant and by the policy of another ask: when a policy asks first may tell until when it is charged.
+// Denied asks and looks change nothing, whichever policy they come by. While the clock moves they
+// come at the instant and by the policy of another ask: when a policy asks first may tell until
+// when it is charged.
 func (s *Suite) sprinkled(t *Trial, answers []answer) *violation {
 	if t.Seed%2 == 0 {
 		return nil

@@ -64,8 +64,8 @@ func busiest(granted []time.Duration, span time.Duration) int {
 var spans = []time.Duration{10 * time.Millisecond, 900 * time.Millisecond, time.Second}
 
 // attack is the worst that a caller can do: it saves up, uses all of it right before or at a
-// boundary, and then takes every event that it can get. One event long before may open a
-// window, so that it ends where the caller wants it to. It returns the most events in each of spans.
+// boundary, and then takes every event that it can get. One event long before may open a window, so
+// that it ends where the caller wants it to. It returns the most events in each of spans.
 func attack(t testing.TB, p weir.Policy) []int {
 	worst := make([]int, len(spans))
 	for _, opener := range []int{0, 1} {
@@ -117,7 +117,8 @@ func TestChoosingWorstCaseIsTheWorst(t *testing.T) {
 	}
 }
 
-// A bucket keeps to another's 100 a second if its rate and its burst together are that, and one more.
+// A bucket keeps to another's 100 a second if its rate and its burst together are that, and one
+// more.
 func TestChoosingBurstPlusLimit(t *testing.T) {
 	for _, burst := range []int{1, 10, 50, 90} {
 		p := weir.TokenBucket{Limit: 100 - burst, Per: time.Second, Burst: burst}

@@ -82,8 +82,8 @@ func TestReservation_AnErrorOfTheStoreIsFinal(t *testing.T) {
 	})
 }
 
-// An error from before the store was asked is known to have counted nothing. A reservation is settled by
-// the policy that booked it, whatever is wrong with the plan since (R16).
+// An error from before the store was asked is known to have counted nothing. A reservation is
+// settled by the policy that booked it, whatever is wrong with the plan since (R16).
 func TestReservation_AnErrorBeforeTheStoreCanBeMended(t *testing.T) {
 	var fault atomic.Bool
 	l, _ := kit.Frozen(weir.TokenBucket{Limit: 10, Per: time.Second}, weir.WithPolicyFor(func(context.Context, string) weir.Policy {
@@ -108,7 +108,8 @@ func TestReservation_AnErrorBeforeTheStoreCanBeMended(t *testing.T) {
 	}
 }
 
-// P22: while the store hangs, each call returns within its own context, also one that waits for another.
+// P22: while the store hangs, each call returns within its own context, also one that waits for
+// another.
 func TestP22_SettlingReturnsWhenTheStoreHangs(t *testing.T) {
 	for _, actual := range []int{0, 9} {
 		synctest.Test(t, func(t *testing.T) {
@@ -185,8 +186,8 @@ func TestP22_ACallerThatGoesWhileItGivesBack(t *testing.T) {
 	}
 }
 
-// P3: what was granted while the shared store was down it has not booked. When it is back, nothing of
-// that is given back to it; more is charged.
+// P3: what was granted while the shared store was down it has not booked. When it is back, nothing
+// of that is given back to it; more is charged.
 func TestP3_ADegradedReservationGivesNothingBack(t *testing.T) {
 	for name, front := range map[string]func(shared weir.Store) weir.Store{
 		"FailOpen": func(shared weir.Store) weir.Store { return fleet.FailOpen(shared, nil) },

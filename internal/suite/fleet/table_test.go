@@ -87,8 +87,8 @@ var rows = []row{
 // asked.
 type cell struct{ usable, calls float64 }
 
-// warmUp is the time in which the nodes see the decisions before their first lease. The calls of the
-// store are counted after it.
+// warmUp is the time in which the nodes see the decisions before their first lease. The calls of
+// the store are counted after it.
 const warmUp = 250 * time.Millisecond
 
 func simulate(t *testing.T, r row, nodes int, l load) (c cell) {

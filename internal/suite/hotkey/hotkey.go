@@ -1,5 +1,5 @@
-// Package hotkey measures the decisions on one key for which 64 goroutines ask, over a shared store.
-// The modules of stores have a benchmark that calls it:
+// Package hotkey measures the decisions on one key for which 64 goroutines ask, over a shared
+// store. The modules of stores have a benchmark that calls it:
 //
 //	go test -run '^$' -bench HotKey -benchtime 2s ./redisstore ./pgstore ./natsstore/internal/test
 package hotkey

@@ -46,8 +46,8 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// When there is no room, new keys share an allowance, one per first segment, and none of them has more
-// than one allowance, even when there is room again.
+// When there is no room, new keys share an allowance, one per first segment, and none of them has
+// more than one allowance, even when there is room again.
 func TestMemStoreOverflow(t *testing.T) {
 	kit.EachInBubble(t, kit.EveryPolicy, func(t *testing.T, p weir.Policy) {
 		if w, ok := p.(weir.FixedWindow); ok && w.Limit == 1_000_000_000 {
@@ -88,7 +88,8 @@ func TestMemStoreOverflow(t *testing.T) {
 	})
 }
 
-// A key that was granted events while there was no room does not get another allowance when there is.
+// A key that was granted events while there was no room does not get another allowance when there
+// is.
 func TestMemStoreOverflowIsInherited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mock := clock.NewMock()
@@ -107,8 +108,8 @@ func TestMemStoreOverflowIsInherited(t *testing.T) {
 	})
 }
 
-// A key that finds room again starts with what is left of the state that keys had shared. Where a give-back emptied
-// that, the store kept an entry of no policy, and the next sweep of it panicked.
+// A key that finds room again starts with what is left of the state that keys had shared. Where a
+// give-back emptied that, the store kept an entry of no policy, and the next sweep of it panicked.
 func TestR16_WhatAKeyInheritsIsGivenBack(t *testing.T) {
 	mock, store := clock.NewMock(), &weir.MemStore{MaxKeys: 1}
 	mock.Add(time.Second)
@@ -123,8 +124,8 @@ func TestR16_WhatAKeyInheritsIsGivenBack(t *testing.T) {
 	}
 }
 
-// A key that is reset in a full store has what is left of the allowance that new keys share, as Reset
-// says.
+// A key that is reset in a full store has what is left of the allowance that new keys share, as
+// Reset says.
 func TestResetInAFullStore(t *testing.T) {
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour},
 		weir.WithStore(&weir.MemStore{MaxKeys: 1}), weir.WithClock(clock.NewMock())))

@@ -18,8 +18,9 @@ import (
 
 var everyPolicy = append(append([]weir.Policy(nil), kit.EveryPolicy...), kit.MorePolicies(5, time.Second)...)
 
-// A process that is restarted over and over, and one that is not, get the same calls on the system's
-// clock, and give the same answers. Package change has this with clocks of the limiters' own.
+// A process that is restarted over and over, and one that is not, get the same calls on the
+// system's clock, and give the same answers. Package change has this with clocks of the limiters'
+// own.
 func TestRestartsAreNotObserved(t *testing.T) {
 	for seed := range runs.Long(uint64(200), 30) {
 		synctest.Test(t, func(t *testing.T) {
@@ -130,7 +131,8 @@ func TestRestartsOfAFullStoreAreNotObserved(t *testing.T) {
 	}
 }
 
-// Keys that share an allowance share it after a restart on a machine with more processors, or fewer.
+// Keys that share an allowance share it after a restart on a machine with more processors, or
+// fewer.
 func TestOverflowOnAnotherMachine(t *testing.T) {
 	was := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(was)
@@ -238,8 +240,8 @@ func TestSavedStatesExpire(t *testing.T) {
 	})
 }
 
-// A wall clock that was set back grants nothing twice, and delays by no more than its step. One that
-// was set forward is time that has passed.
+// A wall clock that was set back grants nothing twice, and delays by no more than its step. One
+// that was set forward is time that has passed.
 func TestWallClockStepsBetweenProcesses(t *testing.T) {
 	const step = 10 * time.Minute
 	for _, p := range everyPolicy {

@@ -7,11 +7,13 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// The fuzz targets read bytes as a policy and a course of asks, and hold the policy against its model:
-// every field of every answer, the tightness of RetryAfter and of Expiry, on states new and old.
+// The fuzz targets read bytes as a policy and a course of asks, and hold the policy against its
+// model: every field of every answer, the tightness of RetryAfter and of Expiry, on states new and
+// old.
 //
-// Run them with -fuzzminimizetime=1x. MemStore's hash has a seed of its own in each run, so coverage is not the
-// same twice, and go test would spend nearly all the time on minimizing inputs instead of on new ones.
+// Run them with -fuzzminimizetime=1x. MemStore's hash has a seed of its own in each run, so
+// coverage is not the same twice, and go test would spend nearly all the time on minimizing inputs
+// instead of on new ones.
 
 func FuzzTokenBucket(f *testing.F)   { fuzz(f, (*tape).tokenBucket) }
 func FuzzLeakyBucket(f *testing.F)   { fuzz(f, (*tape).leakyBucket) }

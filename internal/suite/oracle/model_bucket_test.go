@@ -87,8 +87,8 @@ func (m tokenModel) look() weir.Answer {
 }
 
 // freed is how much a bucket that owes a time frees of what is given back, and by how much those
-// behind move up. An event takes the time event. A later grant lies ahead where the bucket owes more
-// than ahead events.
+// behind move up. An event takes the time event. A later grant lies ahead where the bucket owes
+// more than ahead events.
 func freed(ask weir.Ask, now int64, owed, event *big.Rat, ahead int) (back *big.Rat, up time.Duration) {
 	back = smaller(times(new(big.Rat).Neg(rat(int64(ask.N))), event), owed)
 	until, known := countsUntil(ask, event)

@@ -30,7 +30,8 @@ func leavesOf(m model) int {
 	return n
 }
 
-// chargesFor are those that an ask names, or room for them; nil if it names none of the model's, and wants none.
+// chargesFor are those that an ask names, or room for them; nil if it names none of the model's,
+// and wants none.
 func chargesFor(m model, ask weir.Ask) []weir.Charge {
 	switch {
 	case ask.Charges == nil || ask.N == 0:
@@ -82,8 +83,8 @@ func askPart(part model, now int64, ask weir.Ask, own []weir.Charge) (weir.Answe
 	return a, next
 }
 
-// usageOf is how many events are used up of how many: of Tiers all together; of All as many as leave what the
-// part has that has least.
+// usageOf is how many events are used up of how many: of Tiers all together; of All as many as
+// leave what the part has that has least.
 func usageOf(m model, now int64) (used, limit *big.Int) {
 	used, limit = new(big.Int), new(big.Int)
 	switch m := m.(type) {

@@ -43,8 +43,8 @@ func modelOf(p weir.Policy) model {
 	panic(fmt.Sprintf("no model of a %T", p))
 }
 
-// endOfTime is where the debts of a bucket end, in nanoseconds: those that reach it are not told apart.
-// It is in the year 2554 if the state is a word, and else later than any booking.
+// endOfTime is where the debts of a bucket end, in nanoseconds: those that reach it are not told
+// apart. It is in the year 2554 if the state is a word, and else later than any booking.
 func endOfTime(inWord bool, event *big.Rat) *big.Rat {
 	if inWord {
 		return new(big.Rat).SetUint64(math.MaxUint64 - 1)
@@ -52,8 +52,8 @@ func endOfTime(inWord bool, event *big.Rat) *big.Rat {
 	return over(times(rat(3), pow2(126)), new(big.Rat).SetInt(event.Denom()))
 }
 
-// mostCounted is where the counts of a window end: those that reach it are not told apart. A word has a
-// bit to spare, the number of the window, and as many counts as that.
+// mostCounted is where the counts of a window end: those that reach it are not told apart. A word
+// has a bit to spare, the number of the window, and as many counts as that.
 func mostCounted(inWord bool, width time.Duration, counts int) *big.Int {
 	if !inWord {
 		return new(big.Int).SetUint64(math.MaxUint64)

@@ -91,8 +91,8 @@ func TestP3_NegativeAsksMintNothing(t *testing.T) {
 	})
 }
 
-// The time of an event was rounded to whole nanoseconds, or milliseconds: 600,000,000 a second became
-// 1e9, 130 became 100, and above 1000 there was nothing.
+// The time of an event was rounded to whole nanoseconds, or milliseconds: 600,000,000 a second
+// became 1e9, 130 became 100, and above 1000 there was nothing.
 func TestP4_NoIntervalIsRounded(t *testing.T) {
 	for _, limit := range []int{6, 9, 130, 1500, 5000, 600_000_000, fiveBillion} {
 		k := kit.NewKey(t, weir.TokenBucket{Limit: limit, Per: time.Second})
@@ -111,7 +111,8 @@ func TestP4_NoIntervalIsRounded(t *testing.T) {
 	assert.Equal(t, time.Second, queue.Ask(kit.T0, weir.Ask{N: 1, MaxWait: time.Minute}).Delay)
 }
 
-// A key that had been idle for some minutes was dropped, whatever it owed: 60 an hour passed at 10 an hour.
+// A key that had been idle for some minutes was dropped, whatever it owed: 60 an hour passed at 10
+// an hour.
 func TestP6_IdleKeysKeepTheirCount(t *testing.T) {
 	for _, p := range append(kit.AllPolicies(10, time.Hour), kit.MorePolicies(10, time.Hour)...) {
 		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {

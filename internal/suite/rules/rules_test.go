@@ -122,8 +122,8 @@ func TestR5_RemainingIsWhatPasses(t *testing.T) {
 	})
 }
 
-// MoreAfter is the time until more remain: not a nanosecond before, and at it. That holds for a grant,
-// a denial and a look, and for each component.
+// MoreAfter is the time until more remain: not a nanosecond before, and at it. That holds for a
+// grant, a denial and a look, and for each component.
 func TestR5_MoreRemainAfterMoreAfter(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		k := kit.NewKey(t, p)

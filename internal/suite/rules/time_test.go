@@ -73,8 +73,8 @@ func TestR7_LateGrantsCount(t *testing.T) {
 	})
 }
 
-// A limiter keeps the latest instant that it saw itself. Allow once asked by that of another limiter
-// with the same name, policy and clock, and denied what Take granted.
+// A limiter keeps the latest instant that it saw itself. Allow once asked by that of another
+// limiter with the same name, policy and clock, and denied what Take granted.
 func TestR7_ALimiterDecidesByTheLatestInstantThatItSaw(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}

@@ -15,7 +15,8 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// leased are policies whose window comes last, doesn't end in a test, and gets back what is not used.
+// leased are policies whose window comes last, doesn't end in a test, and gets back what is not
+// used.
 func leased(limit int) []weir.Policy {
 	quota := weir.FixedWindow{Limit: limit, Per: Year, FromFirst: true}
 	return []weir.Policy{
@@ -28,9 +29,9 @@ func leased(limit int) []weir.Policy {
 	}
 }
 
-// Leases checks processes with these stores, which share their servers, and a Lease in front of each.
-// In the end the store has counted what they have used, to the event, whether the limit is used up
-// or not.
+// Leases checks processes with these stores, which share their servers, and a Lease in front of
+// each. In the end the store has counted what they have used, to the event, whether the limit is
+// used up or not.
 func Leases(t *testing.T, stores ...weir.Store) {
 	for _, limit := range []int{2000, 1_000_000} {
 		for _, p := range leased(limit) {

@@ -1,5 +1,6 @@
-// Package traffic has callers that keep asking a store while a test breaks it, and compares what the
-// store has counted with the answers that they got. The modules of stores by compare-and-swap use it.
+// Package traffic has callers that keep asking a store while a test breaks it, and compares what
+// the store has counted with the answers that they got. The modules of stores by compare-and-swap
+// use it.
 package traffic
 
 import (

@@ -17,8 +17,9 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// After a change the waiters of a queue ask again, while 20 a second come and 10 a second go: the line never empties.
-// As soon as nothing else charges the queue they book. Its room is then full, and Allow can overtake nobody.
+// After a change the waiters of a queue ask again, while 20 a second come and 10 a second go: the
+// line never empties. As soon as nothing else charges the queue they book. Its room is then full,
+// and Allow can overtake nobody.
 func TestR20_ALineThatNeverEmptiesBooksAgain(t *testing.T) {
 	queue := weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 3}
 	log := weir.SlidingLog{Limit: 1, Per: time.Second}
@@ -56,8 +57,8 @@ func TestR20_ALineThatNeverEmptiesBooksAgain(t *testing.T) {
 	}
 }
 
-// The store takes its time for the denial of the first waiter. The second one comes later, is denied sooner, and goes
-// later all the same.
+// The store takes its time for the denial of the first waiter. The second one comes later, is
+// denied sooner, and goes later all the same.
 func TestR18_ALateDenialKeepsItsPlace(t *testing.T) {
 	mem, late := new(weir.MemStore), map[any]time.Duration{"a": 300 * ms, "b": 100 * ms, "c": 400 * ms}
 	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
@@ -96,8 +97,8 @@ func threeCome(t *testing.T, store weir.Store, want ...string) {
 	}, weir.WithStore(store))
 }
 
-// Several events take a nanosecond, or each takes a part of one. All who wait give up, in any order: nothing of them is
-// left.
+// Several events take a nanosecond, or each takes a part of one. All who wait give up, in any
+// order: nothing of them is left.
 func TestR16_ThoseWhoGiveUpLeaveNoDebt(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 16))

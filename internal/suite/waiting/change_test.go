@@ -38,7 +38,8 @@ func TestSetPolicy_WhileOneJoins(t *testing.T) {
 	}
 }
 
-// New turns for many take longer together than a Fallback gives one request. They stay in one store, and in order.
+// New turns for many take longer together than a Fallback gives one request. They stay in one
+// store, and in order.
 func TestSetPolicy_StaysInOneStore(t *testing.T) {
 	mem, late := new(weir.MemStore), new(atomic.Bool)
 	first := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
@@ -95,8 +96,8 @@ func TestWithPolicyFor_JoinerInAHurry(t *testing.T) {
 	}, weir.WithPolicyFor(func(context.Context, string) weir.Policy { return plan.Load().(weir.Policy) }))
 }
 
-// The first of the line gives its place back to a store that does not answer. Those behind have booked, and need
-// no store; their turns come in time.
+// The first of the line gives its place back to a store that does not answer. Those behind have
+// booked, and need no store; their turns come in time.
 func TestCancel_DoesNotHoldUpThoseBehind(t *testing.T) {
 	for _, leave := range [][]string{{"b"}, {"b", "c"}, {"c", "b"}, {"c"}} {
 		mem := new(weir.MemStore)
@@ -124,7 +125,8 @@ func TestCancel_DoesNotHoldUpThoseBehind(t *testing.T) {
 	}
 }
 
-// The store panics when the first of a line asks again. An HTTP server survives that, and so does the line.
+// The store panics when the first of a line asks again. An HTTP server survives that, and so does
+// the line.
 func TestWait_StoreThatPanics(t *testing.T) {
 	var panics atomic.Bool
 	mem := new(weir.MemStore)
@@ -147,7 +149,8 @@ func TestWait_StoreThatPanics(t *testing.T) {
 	}, weir.WithStore(store))
 }
 
-// A policy that can't be compared is made ready for each call. It is the same all the same: those who wait move up.
+// A policy that can't be compared is made ready for each call. It is the same all the same: those
+// who wait move up.
 func TestReserve_WithAPolicyThatIsNotComparable(t *testing.T) {
 	type tagged struct {
 		weir.TokenBucket

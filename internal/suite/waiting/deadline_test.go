@@ -77,8 +77,8 @@ func TestDeadline_OfThoseBehind(t *testing.T) {
 	}
 }
 
-// Under a window's policy it shows when one is the first how long it has to wait. It fails then, not
-// at its deadline.
+// Under a window's policy it shows when one is the first how long it has to wait. It fails then,
+// not at its deadline.
 func TestDeadline_OfThoseBehindInALineThatAsksAgain(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.FixedWindow{Limit: 1, Per: time.Second},

@@ -77,8 +77,8 @@ func (m *lineModel) roundUp(parts int64) time.Duration {
 	return time.Duration((parts + m.limit - 1) / m.limit)
 }
 
-// Callers come at random, want any number, have deadlines, and give up. Each must hear the answer of
-// the model at the model's instant, also at rates of several events a nanosecond.
+// Callers come at random, want any number, have deadlines, and give up. Each must hear the answer
+// of the model at the model's instant, also at rates of several events a nanosecond.
 func TestWait_IsTheModel(t *testing.T) {
 	for _, test := range []struct {
 		policy weir.Policy

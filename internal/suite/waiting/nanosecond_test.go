@@ -44,8 +44,8 @@ func TestR17_ABookingThatEndsInTheSameNanosecondIsNotTheLast(t *testing.T) {
 	assert.Equal(t, time.Duration(6), kit.Reserve(t, l, 1).Delay()) // after 5.1 ns
 }
 
-// Those who move up have the instants of their slots, rounded up. Each moves from its own slot. If it
-// were found from the end of the line, a place that was left there would move it to another
+// Those who move up have the instants of their slots, rounded up. Each moves from its own slot. If
+// it were found from the end of the line, a place that was left there would move it to another
 // nanosecond.
 func TestR17_ThoseWhoMoveUpKeepTheirSlots(t *testing.T) {
 	bubble(t, weir.LeakyBucket{Limit: 7, Per: time.Second, Capacity: 90}, func(c *crowd) {
@@ -60,9 +60,9 @@ func TestR17_ThoseWhoMoveUpKeepTheirSlots(t *testing.T) {
 	})
 }
 
-// Whatever is booked and cancelled at one instant, by two limiters of one name or by two policies of
-// one rate: between any two instants that were told, no more events go than the larger bucket holds
-// and earns. Once, 6 went at one instant where 4 may go.
+// Whatever is booked and cancelled at one instant, by two limiters of one name or by two policies
+// of one rate: between any two instants that were told, no more events go than the larger bucket
+// holds and earns. Once, 6 went at one instant where 4 may go.
 func TestR17_BookingsOfOneInstantKeepToTheBucket(t *testing.T) {
 	for _, rate := range []weir.TokenBucket{
 		{Limit: 7, Per: 3, Burst: 2}, {Limit: 50, Per: 1, Burst: 20}, {Limit: 3, Per: 7, Burst: 2}, {Limit: 1, Per: 365 * 24 * time.Hour, Burst: 2},

@@ -15,8 +15,9 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// Four come at once; a is granted. The policy changes while b, c and d (for two events) wait. A bucket of another rate
-// books nothing while what the first one granted is charged to it (R20): they ask one after the other then.
+// Four come at once; a is granted. The policy changes while b, c and d (for two events) wait. A
+// bucket of another rate books nothing while what the first one granted is charged to it (R20):
+// they ask one after the other then.
 func TestSetPolicy_GivesThoseWhoWaitNewTurns(t *testing.T) {
 	oneASecond := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 2}
 	for _, test := range []struct {
@@ -101,7 +102,8 @@ func TestSetPolicy_ComingAndLeavingAfterIt(t *testing.T) {
 	})
 }
 
-// A key's own policy changes: those who have booked keep their turns, until SetPolicy or Reset gives new ones.
+// A key's own policy changes: those who have booked keep their turns, until SetPolicy or Reset
+// gives new ones.
 func TestWithPolicyFor_ThoseWhoHaveBookedKeepTheirTurns(t *testing.T) {
 	var plan atomic.Value
 	plan.Store(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 5})
@@ -155,8 +157,8 @@ func TestSetPolicy_WhenTheStoreFails(t *testing.T) {
 	}
 }
 
-// P16: callers come, leave and are granted while the policy changes all the time. Nobody hangs, and no
-// more are granted than the fastest policy allows.
+// P16: callers come, leave and are granted while the policy changes all the time. Nobody hangs, and
+// no more are granted than the fastest policy allows.
 func TestP16_SetPolicyWhileManyWait(t *testing.T) {
 	policies := []weir.Policy{
 		weir.TokenBucket{Limit: 100, Per: time.Second, Burst: 1},

@@ -16,8 +16,9 @@ import (
 // Callers come to wait, and others reserve, at random; they give up, cancel and settle for less.
 // Each waiting caller must be granted at the instant of the model: as if the others had asked only
 // for what they needed in the first place. They use two limiters of one name. There are two
-// exceptions (R17), in which the events that are not needed stay booked. Behind them is a reservation,
-// or a caller that waits at the other limiter. Or a reservation of a TokenBucket is settled for less.
+// exceptions (R17), in which the events that are not needed stay booked. Behind them is a
+// reservation, or a caller that waits at the other limiter. Or a reservation of a TokenBucket is
+// settled for less.
 func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 	for _, test := range []struct {
 		policy weir.Policy

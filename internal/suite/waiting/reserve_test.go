@@ -30,7 +30,8 @@ func (c *crowd) reserve(n int) *weir.Reservation {
 	return r
 }
 
-// When a reservation is cancelled, those who wait behind it move up, if no other reservation was made behind it.
+// When a reservation is cancelled, those who wait behind it move up, if no other reservation was
+// made behind it.
 func TestR17_ThoseBehindAReservationMoveUp(t *testing.T) {
 	for _, p := range bookable {
 		bubble(t, p, func(c *crowd) {
@@ -109,8 +110,8 @@ func TestR16_AReservationWhoseInstantHasPassed(t *testing.T) {
 	}
 }
 
-// Settled for less, it gives back the rest, but not before its turn if that is of tokens (R17); for more, those
-// behind keep their turns and those who come later pay.
+// Settled for less, it gives back the rest, but not before its turn if that is of tokens (R17); for
+// more, those behind keep their turns and those who come later pay.
 func TestReserve_SettledWhileOthersWait(t *testing.T) {
 	tokens := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 5}
 	for _, test := range []struct {
@@ -183,9 +184,9 @@ func TestReserve_ItsPlaceWhenOthersLeave(t *testing.T) {
 	}
 }
 
-// When it is cancelled after the policy has changed, those behind it do not move up: their turns are of another
-// policy. Their order is kept, and they wait no longer than the reservation, and what could not be freed
-// because of it, take.
+// When it is cancelled after the policy has changed, those behind it do not move up: their turns
+// are of another policy. Their order is kept, and they wait no longer than the reservation, and
+// what could not be freed because of it, take.
 func TestReserve_ItsPlaceWhenThePolicyChanges(t *testing.T) {
 	bubble(t, bookable[1], func(c *crowd) {
 		c.come("a", 1)

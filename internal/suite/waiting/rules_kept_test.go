@@ -57,8 +57,9 @@ func TestR17_TheLastBookingIsUndone(t *testing.T) {
 	assert.Equal(t, time.Second, first.Delay())
 }
 
-// Those behind move up also where each that leaves takes less than a nanosecond: five a nanosecond, of
-// which four are held. The last went at 21 ns, as if the hundred that left one by one had stayed.
+// Those behind move up also where each that leaves takes less than a nanosecond: five a nanosecond,
+// of which four are held. The last went at 21 ns, as if the hundred that left one by one had
+// stayed.
 func TestR17_ThoseBehindMoveUpByLessThanANanosecond(t *testing.T) {
 	bubble(t, weir.TokenBucket{Limit: 5, Per: 1, Burst: 4}, func(c *crowd) {
 		c.come("all", 4)

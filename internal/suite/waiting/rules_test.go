@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// R18, R20: callers of All of two buckets come and give up at random. Those who stay are granted in their order, and
-// in no span more than each of the buckets allows.
+// R18, R20: callers of All of two buckets come and give up at random. Those who stay are granted in
+// their order, and in no span more than each of the buckets allows.
 func TestR20_AllOfTwoBucketsAfterCancels(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 20))
@@ -140,8 +140,8 @@ func TestWithPolicyFor_JoiningAsksNoOneElse(t *testing.T) {
 	}))
 }
 
-// Places of those who leave at the same time are given back together, so that a slow store can take all of them within a
-// second.
+// Places of those who leave at the same time are given back together, so that a slow store can take
+// all of them within a second.
 func TestCancel_ManyAtOnceWithASlowStore(t *testing.T) {
 	var returns atomic.Int64
 	mem := new(weir.MemStore)

@@ -1,5 +1,5 @@
-// Package bucket is a [casstore.Register] on a key-value bucket of NATS JetStream. It is internal to
-// package natsstore, and apart from it for the tests that need a server.
+// Package bucket is a [casstore.Register] on a key-value bucket of NATS JetStream. It is internal
+// to package natsstore, and apart from it for the tests that need a server.
 //
 // A bucket is a stream with one message for each key. The store's requests are those of the
 // jetstream package, except for two things which its KeyValue does not offer: values that expire

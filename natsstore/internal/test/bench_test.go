@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/internal/suite/hotkey"
 )
 
-// 64 goroutines ask for one key, on one connection. "bare" is compare-and-swap without a store: each
-// reads a count, adds one, and updates it if nobody else has, again and again. In "alone" each
+// 64 goroutines ask for one key, on one connection. "bare" is compare-and-swap without a store:
+// each reads a count, adds one, and updates it if nobody else has, again and again. In "alone" each
 // goroutine has a store of its own, which also compete. In "shared" they have one store, as in a
 // program. ns/op is for a decision.
 func BenchmarkOneKey(b *testing.B) {

@@ -52,8 +52,8 @@ func TestRegisterTells(t *testing.T) {
 	require.NotNil(t, old.Version)
 }
 
-// The server is told to keep a value for as long as Swap was, in whole seconds and never less, and a
-// marker for a second.
+// The server is told to keep a value for as long as Swap was, in whole seconds and never less, and
+// a marker for a second.
 func TestTimesToLive(t *testing.T) {
 	t.Parallel()
 	_, js, name := newShared(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/weir-go/weir/storetest/faultproxy"
 )
 
-// A prefixed store has keys of its own in the bucket, and its values stay an hour longer: the clocks
-// of its limiters may stand still, and that of the server does not.
+// A prefixed store has keys of its own in the bucket, and its values stay an hour longer: the
+// clocks of its limiters may stand still, and that of the server does not.
 type prefixed struct {
 	*casstore.Store
 	prefix string

@@ -56,7 +56,8 @@ func (x *mergeTest) send(_ context.Context, cmds []*Command) {
 	x.sent = append(x.sent, all)
 }
 
-// run sends the calls in one flight, behind another one, and returns what they came to: the reply, or the error.
+// run sends the calls in one flight, behind another one, and returns what they came to: the reply,
+// or the error.
 func (x *mergeTest) run(calls ...script.Call) (got []string) {
 	synctest.Test(x.T, func(t *testing.T) {
 		s, err := New(Driver{Package: "test", Client: 1, Send: x.send, Pipelines: true}, []func(*Config){
@@ -99,7 +100,8 @@ func callOf(s *script.Script, key string, args ...any) script.Call {
 
 func usual(*Command) {}
 
-// Commands that differ in their key alone are sent as one, and each call gets its own part of the reply.
+// Commands that differ in their key alone are sent as one, and each call gets its own part of the
+// reply.
 func TestCommandsAreMerged(t *testing.T) {
 	x := &mergeTest{T: t, answer: usual}
 	got := x.run(

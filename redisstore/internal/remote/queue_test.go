@@ -94,8 +94,8 @@ func TestQueueTakesAllThatWait(t *testing.T) {
 	})
 }
 
-// P22: two connections that hung stopped every caller. A flight that is out for long holds up its own callers and
-// no others; it counts as under way until its end.
+// P22: two connections that hung stopped every caller. A flight that is out for long holds up its
+// own callers and no others; it counts as under way until its end.
 func TestP22_StuckFlightHoldsUpNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFlightTest(5, 1, 2)
@@ -173,8 +173,8 @@ func TestQueueCallsOffWhatNobodyWaitsFor(t *testing.T) {
 	})
 }
 
-// P22: 128 decisions were in flight at most, however far the server was. Now as many are as callers ask, up to what
-// is allowed; and near by there are two flights.
+// P22: 128 decisions were in flight at most, however far the server was. Now as many are as callers
+// ask, up to what is allowed; and near by there are two flights.
 func TestP22_InFlightFollowsTheRoundTrip(t *testing.T) {
 	const callers = 600
 	for _, c := range []struct {

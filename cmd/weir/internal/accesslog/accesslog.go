@@ -74,8 +74,8 @@ func New(format string, head [][]byte, o Options) (p Parser, skip int, err error
 	return nil, 0, fmt.Errorf("format is %q, must be one of %s", format, strings.Join(Formats(), ", "))
 }
 
-// Guess returns a Parser for a log that starts with head: the one that finds the client's address in
-// most of these lines. Of several it is the first in [Formats].
+// Guess returns a Parser for a log that starts with head: the one that finds the client's address
+// in most of these lines. Of several it is the first in [Formats].
 func Guess(head [][]byte, o Options) (best Parser, skip int, err error) {
 	most := 0
 	for _, format := range Formats() {
@@ -104,7 +104,8 @@ func Guess(head [][]byte, o Options) (best Parser, skip int, err error) {
 	return best, skip, nil
 }
 
-// because says what is wrong with the first line of JSON, or of a CSV. Of other lines it says nothing.
+// because says what is wrong with the first line of JSON, or of a CSV. Of other lines it says
+// nothing.
 func because(head [][]byte, o Options) string {
 	format := "csv"
 	switch {

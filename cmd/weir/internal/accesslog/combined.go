@@ -66,8 +66,8 @@ func (c *combined) Parse(line []byte) (Stamp, error) {
 	return c.stamps.parse(time)
 }
 
-// who reads the address, the word of identd, which is - everywhere, and the user, who may have spaces.
-// If there is another word in the place of the -, the address is further on.
+// who reads the address, the word of identd, which is - everywhere, and the user, who may have
+// spaces. If there is another word in the place of the -, the address is further on.
 func (c *combined) who(words []byte) error {
 	ip, after, _ := bytes.Cut(words, []byte(" "))
 	ident, user, ok := bytes.Cut(after, []byte(" "))

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Package json reads a line into maps, which takes three times as long as what is here. This finds a
-// value in JSON that is valid, and copies nothing.
+// Package json reads a line into maps, which takes three times as long as what is here. This finds
+// a value in JSON that is valid, and copies nothing.
 
 // member returns the first member of that name of an object, or an item of an array by its number.
 // It requires that value is valid JSON without space around it. It returns nil for a scalar.

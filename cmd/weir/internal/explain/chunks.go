@@ -6,8 +6,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Chunks returns numbers of events that a new key gets at one instant, if it asks for them one after
-// the other, and that together are all it gets. Each does to the key what as many single events do.
+// Chunks returns numbers of events that a new key gets at one instant, if it asks for them one
+// after the other, and that together are all it gets. Each does to the key what as many single
+// events do.
 //
 // Larger numbers would not: what the first of the [weir.Tiers] has no room for counts in the next
 // one as a whole, the markers mark it likewise, and a [weir.LeakyBucket] grants several together.

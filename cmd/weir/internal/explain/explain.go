@@ -47,8 +47,8 @@ func Of(p weir.Policy) (Explanation, error) {
 	return e, nil
 }
 
-// Spans returns the spans for which the worst case of p tells most: the periods of its policies, and
-// a second, a minute, an hour and a day, if they are shorter than the longest of these.
+// Spans returns the spans for which the worst case of p tells most: the periods of its policies,
+// and a second, a minute, an hour and a day, if they are shorter than the longest of these.
 func Spans(p weir.Policy) []time.Duration {
 	var spans []time.Duration
 	for _, leaf := range leaves(p) {

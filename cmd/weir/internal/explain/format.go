@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Duration writes d for people: in at most two units from a minute on, and in one with at most three
-// decimals below, such as 1h30m, 1.5s or 200ms.
+// Duration writes d for people: in at most two units from a minute on, and in one with at most
+// three decimals below, such as 1h30m, 1.5s or 200ms.
 func Duration(d time.Duration) string {
 	units := []struct {
 		name   string

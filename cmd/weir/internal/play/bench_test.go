@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The time from the start of a built command until its page shows all of an experiment, in a browser
-// that is open. With a warm cache the command has served the page before. With a cold one it builds
-// the programs of the page, from packages that the go command has compiled.
+// The time from the start of a built command until its page shows all of an experiment, in a
+// browser that is open. With a warm cache the command has served the page before. With a cold one
+// it builds the programs of the page, from packages that the go command has compiled.
 func BenchmarkFirstPage(bench *testing.B) {
 	b := open(bench)
 	command := filepath.Join(bench.TempDir(), "weir")

@@ -134,7 +134,8 @@ func testSmallScreen(t *testing.T, b *browser) {
 	}
 }
 
-// The page that -build writes works on any server of files, also on one that does not know WebAssembly.
+// The page that -build writes works on any server of files, also on one that does not know
+// WebAssembly.
 func testStaticFiles(t *testing.T, b *browser) {
 	site, err := NewSite(t.Context())
 	require.NoError(t, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A browser loads at most 1,300,000 bytes, compressed as web servers do. It loads the program for logs only
-// when there is a log.
+// A browser loads at most 1,300,000 bytes, compressed as web servers do. It loads the program for
+// logs only when there is a log.
 func TestWeight(t *testing.T) {
 	site, err := NewSite(t.Context())
 	require.NoError(t, err)

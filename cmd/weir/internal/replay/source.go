@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// A source is an opened log. Its reads end with the error of ctx when ctx ends, although a read of a
-// pipe blocks for as long as nobody writes to it. Those of a file do not block.
+// A source is an opened log. Its reads end with the error of ctx when ctx ends, although a read of
+// a pipe blocks for as long as nobody writes to it. Those of a file do not block.
 type source struct {
 	ctx  context.Context
 	log  io.ReadCloser

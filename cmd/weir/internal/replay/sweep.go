@@ -26,10 +26,10 @@ const candidates = 15
 
 // Sweep finds for each share the smallest limit of a policy, as [Scaled] makes it, that hits fewer
 // clients than this share of all. It is exact for these logs, because each lower limit hits as many
-// clients or more. [weir.Tiers] and [weir.SingleRateMarker] are exceptions: with a larger first part,
-// a request may take what a later one needs. The limit that Sweep then finds hits fewer than the
-// share, and at most as many as its Fit says, but a lower one may do so, too. Sweep reads the logs
-// several times, often four times.
+// clients or more. [weir.Tiers] and [weir.SingleRateMarker] are exceptions: with a larger first
+// part, a request may take what a later one needs. The limit that Sweep then finds hits fewer than
+// the share, and at most as many as its Fit says, but a lower one may do so, too. Sweep reads the
+// logs several times, often four times.
 //
 // If ctx ends, Sweep returns its error.
 func Sweep(ctx context.Context, c Config, p weir.Policy, shares []float64, logs []Log) ([]Fit, error) {

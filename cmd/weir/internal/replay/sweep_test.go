@@ -66,8 +66,8 @@ func TestSweepIsExact(t *testing.T) {
 	}
 }
 
-// A hundred clients: client i makes i requests in an instant. 7 of them are not fewer than 7%, though
-// 0.07*100 is more than 7 in floating point.
+// A hundred clients: client i makes i requests in an instant. 7 of them are not fewer than 7%,
+// though 0.07*100 is more than 7 in floating point.
 func TestSweepIsExactAtTheShare(t *testing.T) {
 	var lines []string
 	for client := range 100 {

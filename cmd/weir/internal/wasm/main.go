@@ -133,7 +133,8 @@ func (p *page) fresh(lane int) js.Value {
 	return array
 }
 
-// describe tells all about a record of a lane. As with advance, the page says which scenario it means.
+// describe tells all about a record of a lane. As with advance, the page says which scenario it
+// means.
 func (p *page) describe(args []js.Value) (any, error) {
 	lane, index := args[0].Int(), args[1].Int()
 	if args[2].Int() != p.loads {

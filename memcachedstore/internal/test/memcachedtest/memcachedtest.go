@@ -1,5 +1,5 @@
-// Package memcachedtest runs real memcached servers for tests, and kills them on purpose. Only tests
-// import it.
+// Package memcachedtest runs real memcached servers for tests, and kills them on purpose. Only
+// tests import it.
 //
 // [Shared] is one server for all tests of a package, which [Main] ends. [Start] starts a server for
 // one test, which may kill and restart it. Each server listens on a free loopback port. On Linux it

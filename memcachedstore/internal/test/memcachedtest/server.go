@@ -17,7 +17,8 @@ import (
 // patience is how long the harness waits for what a server does by itself.
 const patience = time.Minute
 
-// A Server is one memcached server. Its methods are for one goroutine, but for Addr, Stats and Left.
+// A Server is one memcached server. Its methods are for one goroutine, but for Addr, Stats and
+// Left.
 type Server struct {
 	path    string
 	flags   []string

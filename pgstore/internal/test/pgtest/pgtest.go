@@ -7,8 +7,8 @@
 // dies with the test's process, however that ends.
 //
 // The programs are those of PATH, or of the newest release in the folders of Debian's and Red Hat's
-// packages. Where they are missing, tests are skipped. With CI=true in the environment they fail, so
-// that CI can't forget them.
+// packages. Where they are missing, tests are skipped. With CI=true in the environment they fail,
+// so that CI can't forget them.
 package pgtest
 
 import (

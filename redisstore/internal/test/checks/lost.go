@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// LoseReplies loses the replies to n commands that run a script, until n of them are lost or it is called
-// again.
+// LoseReplies loses the replies to n commands that run a script, until n of them are lost or it is
+// called again.
 func LoseReplies(n int, proxies ...*redistest.Proxy) { loseReplies(n, 0, proxies) }
 
 // loseReplies loses the replies to n commands that run a script, after those to so many.
@@ -34,9 +34,9 @@ func lost(proxies []*redistest.Proxy) (n int) {
 	return n
 }
 
-// LostReplies loses the reply to a command, and to as many more as a client might send in its place. There
-// must be none: the command was executed, and only its caller may decide what to do. The proxies
-// stand before all servers of the store.
+// LostReplies loses the reply to a command, and to as many more as a client might send in its
+// place. There must be none: the command was executed, and only its caller may decide what to do.
+// The proxies stand before all servers of the store.
 func LostReplies(t *testing.T, store weir.Store, proxies ...*redistest.Proxy) {
 	for name, policy := range each(100) {
 		t.Run(name, func(t *testing.T) {
@@ -81,8 +81,8 @@ func LostReplies(t *testing.T, store weir.Store, proxies ...*redistest.Proxy) {
 	})
 }
 
-// LostRepliesOfAnUnknownScript is LostReplies for a script that the server does not know. It takes two commands,
-// and only the second can have been executed.
+// LostRepliesOfAnUnknownScript is LostReplies for a script that the server does not know. It takes
+// two commands, and only the second can have been executed.
 func LostRepliesOfAnUnknownScript(t *testing.T, m Maker) {
 	server := redistest.Single(t)
 	proxies := []*redistest.Proxy{redistest.NewProxy(t, server.Addr())}

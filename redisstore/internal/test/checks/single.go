@@ -23,7 +23,8 @@ func SingleServer(t *testing.T, m Maker) {
 	t.Run("faults in traffic", func(t *testing.T) { FaultsInTraffic(t, single) })
 }
 
-// ownLimits checks that each of many keys is granted its limit by two stores, and that keys share commands.
+// ownLimits checks that each of many keys is granted its limit by two stores, and that keys share
+// commands.
 func ownLimits(t *testing.T, m Maker) {
 	const limit, keys, callers = 3, 100, 64
 	server := redistest.Single(t)

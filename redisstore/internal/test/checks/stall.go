@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// StallHoldsNobody checks that while nothing is answered callers are held up until their deadline, or for the
-// time allowed; and that no more commands than allowed are under way: one for each key.
+// StallHoldsNobody checks that while nothing is answered callers are held up until their deadline,
+// or for the time allowed; and that no more commands than allowed are under way: one for each key.
 func StallHoldsNobody(t *testing.T, m Maker) {
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
 	const bound = 8
@@ -54,7 +54,8 @@ func StallHoldsNobody(t *testing.T, m Maker) {
 		}
 	}
 	check(t, noReply != 0, "each got a reply, or was not sent")
-	// The two of before may have ended just before the others, and two more been sent in their place.
+	// The two of before may have ended just before the others, and two more been sent in their
+	// place.
 	const sent = bound + 2
 	atMost(t, sent, noReply, "callers without a reply")
 	equal(t, callers-noReply, busy, "callers whose command was not sent")

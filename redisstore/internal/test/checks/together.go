@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// GrantTogether checks that processes with these stores, which have the same servers, share their limits.
+// GrantTogether checks that processes with these stores, which have the same servers, share their
+// limits.
 func GrantTogether(t *testing.T, stores ...weir.Store) {
 	const limit = 100
 	for name, p := range each(limit) {
@@ -61,8 +62,8 @@ func ManyKeys(t *testing.T, m Maker, nodes redistest.Nodes) {
 	}
 }
 
-// LostMaster checks that keys of a master that is killed are decided on again when a replica was promoted. It is the
-// end of the Cluster.
+// LostMaster checks that keys of a master that is killed are decided on again when a replica was
+// promoted. It is the end of the Cluster.
 func LostMaster(t *testing.T, m Maker, nodes redistest.Nodes) {
 	l := LimiterOn(t, m(t, nodes.Addrs(), withTimeout(time.Second)), Spacious)
 	const keys = 30 // some of them on each master

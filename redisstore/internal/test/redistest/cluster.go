@@ -21,15 +21,15 @@ func (n Nodes) Addrs() []string {
 	return addrs
 }
 
-// The nodes of a Cluster give a node up after so many milliseconds of silence. While a Cluster starts,
-// or is to promote a replica, that is soon: a replica is promoted about a second later. Else it is late,
-// because no node is lost on a machine that stands still for a while.
+// The nodes of a Cluster give a node up after so many milliseconds of silence. While a Cluster
+// starts, or is to promote a replica, that is soon: a replica is promoted about a second later.
+// Else it is late, because no node is lost on a machine that stands still for a while.
 const soon, late = 1500, 600_000
 
 const slots = 16384
 
-// Cluster starts a Redis Cluster: three masters, which share the slots evenly, and a replica of each.
-// It returns when all nodes agree on that and all replicas follow their masters.
+// Cluster starts a Redis Cluster: three masters, which share the slots evenly, and a replica of
+// each. It returns when all nodes agree on that and all replicas follow their masters.
 func Cluster(tb testing.TB, config ...string) Nodes {
 	tb.Helper()
 	config = append([]string{
@@ -127,10 +127,11 @@ func (n Nodes) withRole(name string) Nodes {
 	})
 }
 
-// MoveSlot moves the slot of a key from the master that has it to each of the others in turn, and to the first
-// again. It calls during when the move has begun, when the keys are with the new master, which the old one then
-// points to, and when both know that the slot is. All nodes know of a move before the next one begins: else the
-// next master could take the slot by an epoch that another has, too, and the two would point to each other.
+// MoveSlot moves the slot of a key from the master that has it to each of the others in turn, and
+// to the first again. It calls during when the move has begun, when the keys are with the new
+// master, which the old one then points to, and when both know that the slot is. All nodes know of
+// a move before the next one begins: else the next master could take the slot by an epoch that
+// another has, too, and the two would point to each other.
 func (n Nodes) MoveSlot(tb testing.TB, key string, during func()) {
 	tb.Helper()
 	masters := n.Masters()
@@ -177,8 +178,8 @@ func (s *Server) masterOf(slot string) string {
 	return ""
 }
 
-// AwaitPromoted waits until a Cluster that lost a master has three again, and they serve all slots. Until then no
-// replica is promoted.
+// AwaitPromoted waits until a Cluster that lost a master has three again, and they serve all slots.
+// Until then no replica is promoted.
 func (n Nodes) AwaitPromoted(tb testing.TB) {
 	tb.Helper()
 	n.giveUp(soon)

@@ -1,8 +1,9 @@
-// Package redistest runs real Redis servers for tests, and breaks them on purpose. Only tests import
-// it: no program links it, and it knows nothing of weir. Its own tests run it on real servers.
+// Package redistest runs real Redis servers for tests, and breaks them on purpose. Only tests
+// import it: no program links it, and it knows nothing of weir. Its own tests run it on real
+// servers.
 //
-// [Single] starts one server, [Cluster] three masters with a replica each, [Sentinel] a master with two
-// replicas and three sentinels that watch it. Each server is a process of its own, on a free
+// [Single] starts one server, [Cluster] three masters with a replica each, [Sentinel] a master with
+// two replicas and three sentinels that watch it. Each server is a process of its own, on a free
 // loopback port, with its files in the test's temporary directory. It can be killed, restarted on
 // the same port and files, paused and resumed. A [Proxy] stands before a server and breaks the
 // network: it is the one of storetest/faultproxy, and knows commands.

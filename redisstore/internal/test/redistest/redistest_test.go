@@ -219,7 +219,8 @@ func TestChild(t *testing.T) {
 	time.Sleep(patience)
 }
 
-// running reports whether the process runs. A dead one whose parent is not init may stay as a zombie.
+// running reports whether the process runs. A dead one whose parent is not init may stay as a
+// zombie.
 func running(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")

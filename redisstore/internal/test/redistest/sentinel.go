@@ -13,7 +13,8 @@ type Watched struct {
 	Sentinels Nodes
 }
 
-// downAfter is after how many milliseconds of silence a sentinel takes a server for lost, when one is.
+// downAfter is after how many milliseconds of silence a sentinel takes a server for lost, when one
+// is.
 const downAfter = 1000
 
 // Sentinel starts a master with two replicas, and three sentinels of which two must agree that the
@@ -82,7 +83,8 @@ func (w Watched) Master() *Server {
 	return nil
 }
 
-// AwaitPromoted waits until the master is another than lost, and returns it. Until then no replica is promoted.
+// AwaitPromoted waits until the master is another than lost, and returns it. Until then no replica
+// is promoted.
 func (w Watched) AwaitPromoted(lost *Server) *Server {
 	lost.tb.Helper()
 	for _, s := range w.Sentinels {

@@ -165,7 +165,8 @@ func (s *Server) String() string { return fmt.Sprintf("%s (%s)", s.name, s.Addr(
 // string, an int64, nil, or a []any of those.
 func (s *Server) Do(args ...string) (any, error) { return roundTrip(s.Addr(), 5*time.Second, args) }
 
-// MustDo is Do, and ends the test on an error. It waits for longer: a machine under load is no fault.
+// MustDo is Do, and ends the test on an error. It waits for longer: a machine under load is no
+// fault.
 func (s *Server) MustDo(args ...string) any {
 	s.tb.Helper()
 	reply, err := roundTrip(s.Addr(), patience, args)
