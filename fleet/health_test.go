@@ -20,12 +20,13 @@ import (
 // for all others.
 type partly struct {
 	weir.MemStore
-	do func(context.Context) error // for those keys
+	do     func(context.Context) error // for those keys
+	mended atomic.Bool                 // whether it works for them, too
 }
 
 func (s *partly) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
-	if do := s.do; do != nil && strings.HasPrefix(r.Key, "bad") {
-		return weir.Answer{}, do(ctx)
+	if strings.HasPrefix(r.Key, "bad") && !s.mended.Load() {
+		return weir.Answer{}, s.do(ctx)
 	}
 	time.Sleep(time.Millisecond)
 	return s.MemStore.Do(ctx, r)
@@ -97,7 +98,7 @@ func TestFallback_StoreThatFailsForSomeKeys(t *testing.T) {
 			assert.NotContains(t, n.all, "<nil>")
 			n.all = nil
 
-			first.do = nil
+			first.mended.Store(true)
 			_, degraded = traffic(t, l, "bad", 2*time.Second)
 			assert.Zero(t, degraded.Load())
 			n.told(t, "<nil>")
