@@ -31,11 +31,8 @@ import (
 // events then keep their instants. Every other waiter asks by the policy that the function returns
 // for the waiter's own context.
 func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
-	if k.goes(ctx, key, n) {
-		return nil
-	}
 	err := k.check(ctx, n)
-	if err == nil && n > 0 {
+	if err == nil && n > 0 && !k.goes(ctx, key, n) {
 		err = k.wait(ctx, key, n)
 	}
 	return callError("Wait for", n, err)
@@ -44,7 +41,7 @@ func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 // goes takes the events as Take does, if nobody is in line for the key. To come to the line and
 // leave it takes several times as long. A store over a network is not asked twice.
 func (k *KeyedLimiter) goes(ctx context.Context, key string, n int) bool {
-	if k == nil || k.mem == nil || !k.lines.Empty(key) {
+	if k.mem == nil || !k.lines.Empty(key) {
 		return false
 	}
 	r, err := k.Take(ctx, key, n)
