@@ -111,7 +111,7 @@ func because(head [][]byte, o Options) string {
 	switch {
 	case len(head) == 0:
 		return ""
-	case head[0][0] == '{':
+	case bytes.HasPrefix(head[0], []byte("{")):
 		format = "json"
 	case !bytes.ContainsAny(head[0], ",;\t"):
 		return ""

@@ -45,6 +45,7 @@ func FuzzParse(f *testing.F) {
 // FuzzGuess takes any text for the head of a log, also for that of a CSV.
 func FuzzGuess(f *testing.F) {
 	f.Add([]byte("time,ip\n1791640536,192.0.2.1"))
+	f.Add([]byte("\nno log at all"))
 	f.Add([]byte("{\"ts\":1}\n\n[10/Oct/2026:13:55:36 +0000]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		lines := bytes.Split(text, []byte("\n"))
