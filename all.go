@@ -3,8 +3,6 @@ package weir
 import (
 	"math"
 	"slices"
-
-	"github.com/weir-go/weir/internal/text"
 )
 
 // All returns a policy with several limits at once. It grants a request only if each of the
@@ -44,25 +42,19 @@ import (
 //     needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
-type all struct{ parts list }
+type all struct{ list }
 
 // GoString implements [fmt.GoStringer].
-func (p all) GoString() string { return goString("All", p.parts) }
+func (p all) GoString() string { return p.goString("All") }
 
 // Decider implements [Policy].
-func (p all) Decider() (Decider, error) {
-	return newComposed("All", p.parts.policies())
-}
+func (p all) Decider() (Decider, error) { return newComposed("All", p.policies()) }
 
 // String returns the text form of p, such as "all(300/1m, 15750/1h)".
 func (p all) String() string { return policyText(p) }
 
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p all) MarshalText() ([]byte, error) { return marshalPolicy(p) }
-
-func (p *all) form() text.Form {
-	return listForm(p.parts.policies(), p.parts.set)
-}
 
 // savedWords is the number of words that can be saved without an allocation.
 const savedWords = 32

@@ -79,3 +79,9 @@ func TestLogsGrowInLargerSteps(t *testing.T) {
 	}
 	assert.LessOrEqual(t, least, 20, "allocations for the second 10,000 events")
 }
+
+func TestReserveNow_Allocations(t *testing.T) {
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1 << 30, Per: time.Second}))
+	var r weir.Reservation
+	assert.Zero(t, kit.AllocsPerRun(1000, func() { _ = l.ReserveNow(background, "k", 1, &r, nil) }))
+}

@@ -255,7 +255,8 @@ func isQueue(d Decider) bool {
 func (b *bucket) counts() any       { return bucketCounts{b.rate, b.spaced} }
 func (b *bucket) allowance() uint64 { return uint64(b.limit) }
 
-// usage is how many events are owed, rounded up. A queue whose outlet is not free has used all.
+// usage is how many events are owed, rounded up. A debt that has saturated is the largest there is.
+// A queue whose outlet is not free has used all.
 func (b *bucket) usage(s words, now int64) uint64 {
 	owed := s.paidAt().Sub(b.rate.Units(now))
 	if owed.IsZero() {
@@ -263,8 +264,8 @@ func (b *bucket) usage(s words, now int64) uint64 {
 	}
 	events, part, ok := owed.Div(b.rate.Num)
 	switch {
-	case !ok || events >= math.MaxInt64:
-		return math.MaxInt64
+	case !ok || events > math.MaxInt64 || !s.paidAt().Less(b.most):
+		return math.MaxUint64
 	case part > 0:
 		events++
 	}

@@ -3,10 +3,95 @@ package weir
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"unique"
+
+	"github.com/weir-go/weir/internal/text"
 )
+
+// Components returns the policies that p is composed of by [All] or [Tiers], in the order in which
+// they were given. It returns nil for other policies.
+func Components(p Policy) []Policy {
+	switch p := p.(type) {
+	case all:
+		return p.policies()
+	case tiers:
+		return p.policies()
+	}
+	return nil
+}
+
+// A list is policies in a value that can be compared with ==, however many they are. Limiters of
+// equal compositions then share their states, as those of equal single policies do.
+//
+// An empty list is nil. Any other is the unique handle of a node, which is compared and hashed as
+// fast as a pointer. If the policy of the node, or one behind it, cannot be compared, the list is
+// the node itself.
+type list struct{ node any }
+
+type node struct {
+	first Policy
+	rest  list
+}
+
+func newList(policies []Policy) list {
+	var l list
+	unequal := false
+	for _, p := range slices.Backward(policies) {
+		n := node{p, l}
+		if unequal = unequal || !reflect.ValueOf(p).Comparable(); unequal {
+			l = list{n}
+		} else {
+			l = list{unique.Make(n)}
+		}
+	}
+	return l
+}
+
+// form is the text form of a policy that consists of others, of any number and kind.
+func (l *list) form() text.Form {
+	return listForm(l.policies(), func(policies []Policy) (must string) {
+		*l = newList(policies)
+		return ""
+	})
+}
+
+func (l list) policies() []Policy {
+	var ps []Policy
+	for l.node != nil {
+		n, ok := l.node.(node)
+		if !ok {
+			n = l.node.(unique.Handle[node]).Value()
+		}
+		ps, l = append(ps, n.first), n.rest
+	}
+	return ps
+}
+
+// goString returns the %#v form of a composition.
+func (l list) goString(name string) string {
+	var parts []string
+	for _, p := range l.policies() {
+		parts = append(parts, fmt.Sprintf("%#v", p))
+	}
+	return "weir." + name + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// saySame reports whether p and q are equal policies, each given as a value or as a pointer.
+func saySame(p, q Policy) bool {
+	p, _ = kindOf(p)
+	q, _ = kindOf(q)
+	if reflect.TypeOf(p) != reflect.TypeOf(q) {
+		return false
+	}
+	if parts := Components(p); parts != nil {
+		return slices.EqualFunc(parts, Components(q), saySame)
+	}
+	return reflect.DeepEqual(p, q)
+}
 
 // composed is the Decider of [All] and of [Tiers]. It lays out the states of its parts as one. The
 // words of parts that never grow come first, each at its place. The parts that may grow follow, one
@@ -116,7 +201,7 @@ func (c *composed) layOut() {
 		p := &c.parts[i]
 		p.size = p.Words()
 		if p.admitWord, _ = p.Decider.(wordAdmitter); p.admitWord != nil {
-			p.limit = p.admitWord.limitAtOnce()
+			p.limit = int(p.admitWord.allowance())
 		}
 		p.admit, _ = p.Decider.(admitter)
 		of := Rule{Policy: p.policy, Decider: p.Decider}.leaves()
@@ -203,22 +288,4 @@ func (c *composed) Expiry(state []uint64) int64 {
 	last := int64(0)
 	walk(c, state, func(leaf Decider, words []uint64) { last = max(last, leaf.Expiry(words)) })
 	return last
-}
-
-// span is where the words of part i lie in the state.
-func (c *composed) span(state []uint64, i int) (from, to int) {
-	p := &c.parts[i]
-	if !p.grows {
-		return p.at, p.at + p.size
-	}
-	from = c.fixed
-	for j := range c.parts[:i] {
-		if q := &c.parts[j]; q.grows {
-			from += q.size + int(state[q.length])
-		}
-	}
-	if p.length < 0 {
-		return from, len(state)
-	}
-	return from, from + p.size + int(state[p.length])
 }

@@ -15,13 +15,7 @@ func PoliciesKnown(k *KeyedLimiter) int {
 
 // Writers is how many policies a store remembers that it has met.
 func Writers(s *MemStore) int {
-	m := s.memory.Load()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.ledgers != nil {
-		return m.Writers() - 1
-	}
-	return m.Writers()
+	return s.memory.Load().Writers() - 1 // that of ledgers
 }
 
 // Unnamed is how many limiters without a name a store remembers, garbage among them.

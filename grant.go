@@ -12,59 +12,43 @@ import (
 // back.
 type grant struct {
 	plan     *Plan
-	n        int
-	at       int64    // the instant of the decision, by the clock of the store
-	charges  []Charge // what each policy charged for it
-	degraded bool     // not known to the shared store
+	n        int       // 0 if the events were denied
+	at       int64     // the instant of the decision, by the clock of the store
+	charges  []Charge  // what each policy charged for it
+	room     [1]Charge // for charges by a single policy
+	degraded bool      // not known to the shared store
 }
 
-// A reply is the answer of the store.
-type reply struct {
-	Answer
-	grant grant // if it is allowed
-	now   int64 // the instant of the decision, by the clock of the limiter
-}
-
-// ask asks the store for events.
-func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask) (reply, error) {
-	asked := new(charged)
-	asked.charges = asked.room[:0]
-	ask.Charges = &asked.charges
-	a, err := k.store.Do(ctx, Request{Plan: s, Key: key, Ask: ask})
+// ask asks the store for events, and sets g. now is the instant of the decision, by the clock of
+// the limiter.
+func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask, g *grant) (a Answer, now int64, err error) {
+	g.charges = g.room[:0]
+	ask.Charges = &g.charges
+	a, err = k.store.Do(ctx, Request{Plan: s, Key: key, Ask: ask})
 	if err != nil {
-		return reply{}, err
+		return a, 0, err
 	}
-	r := reply{Answer: a, now: s.decidedAt(&a)}
-	if a.Allowed && ask.N > 0 {
-		r.grant.set(s, ask.N, &a.Result, a.At, asked.charges)
+	g.set(s, ask.N, &a.Result, a.At)
+	if now = a.At; a.ServerTime || a.At <= 0 { // not of the limiter's clock, or not set: rather too late than too early
+		now = s.Now()
 	}
-	return r, nil
+	return a, now, nil
 }
 
-// charged are the charges of a grant, with room for those of a single policy: one allocation.
-type charged struct {
-	charges []Charge
-	room    [1]Charge
-}
-
-// decidedAt is the instant of an answer, by the clock of the limiter.
-func (p *Plan) decidedAt(a *Answer) int64 {
-	if a.ServerTime || a.At <= 0 { // not of the limiter's clock, or not set: rather too late than too early
-		return p.Now()
+// set sets the other fields of g. The charges are set before.
+func (g *grant) set(s *Plan, n int, r *Result, at int64) {
+	if !r.Allowed || n == 0 {
+		*g = grant{plan: s}
+		return
 	}
-	return a.At
-}
-
-// set sets g to a grant of n events at the instant at.
-func (g *grant) set(s *Plan, n int, r *Result, at int64, charges []Charge) {
-	if len(charges) == 0 { // the policy keeps no account of it
-		charges = []Charge{{N: n, For: r.ResetAfter}}
+	if len(g.charges) == 0 { // the policy keeps no account of it
+		g.charges = append(g.charges, Charge{N: n, For: r.ResetAfter})
 	}
-	g.plan, g.n, g.at, g.charges, g.degraded = s, n, max(at, 1), charges, r.Degraded
+	g.plan, g.n, g.at, g.degraded = s, n, max(at, 1), r.Degraded
 	if g.at > at { // zero stands for no instant: the charges are told from one later
-		for i := range charges { // whose rests stay as they are
-			charges[i].Before -= time.Duration(g.at - at)
-			charges[i].For -= time.Duration(g.at - at)
+		for i := range g.charges { // whose rests stay as they are
+			g.charges[i].Before -= time.Duration(g.at - at)
+			g.charges[i].For -= time.Duration(g.at - at)
 		}
 	}
 }

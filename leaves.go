@@ -80,6 +80,24 @@ func (c *composed) laidOut(state []uint64) bool {
 	return len(state) == least || rest && len(state) > least
 }
 
+// span is where the words of part i lie in the state.
+func (c *composed) span(state []uint64, i int) (from, to int) {
+	p := &c.parts[i]
+	if !p.grows {
+		return p.at, p.at + p.size
+	}
+	from = c.fixed
+	for j := range c.parts[:i] {
+		if q := &c.parts[j]; q.grows {
+			from += q.size + int(state[q.length])
+		}
+	}
+	if p.length < 0 {
+		return from, len(state)
+	}
+	return from, from + p.size + int(state[p.length])
+}
+
 // split returns the words that each leaf of d has of a state.
 func split(d Decider, state []uint64) (words [][]uint64) {
 	walk(d, state, func(_ Decider, of []uint64) { words = append(words, of) })
@@ -106,18 +124,22 @@ func own[T any](c *composed, all []T, i int) []T {
 	return all[p.leaf : p.leaf+p.leaves : p.leaf+p.leaves]
 }
 
-// charge counts n events on the words of the leaves of d, whether they fit or not. Of tiers the
-// last is charged. A tier in debt keeps the others from granting more than all have together.
+// charge counts n events on the words of the leaves of d, whether they fit or not. Of tiers, the
+// last are charged first, each as many as it has left. If there are more, none has anything left.
 func charge(d Decider, words [][]uint64, now int64, n int) {
 	c, ok := d.(*composed)
 	if !ok {
 		words[0], _ = d.Decide(words[0], now, Ask{N: n, Mode: Regardless})
 		return
 	}
-	for i := range c.parts {
-		if !c.tiers || i == len(c.parts)-1 {
-			charge(c.parts[i].Decider, own(c, words, i), now, n)
+	for i := range slices.Backward(c.parts) {
+		part, of, m := c.parts[i].Decider, own(c, words, i), n
+		if c.tiers {
+			used, limit := usageIn(part, of, now)
+			m = int(min(uint64(n), limit-min(used, limit)))
+			n -= m
 		}
+		charge(part, of, now, m)
 	}
 }
 

@@ -197,13 +197,10 @@ func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
 		return false
 	}
 	e := g.entry(by)
-	words := split(by.Decider, state)
-	for i, leaf := range by.leaves() {
-		a := e.accounts[i]
-		a.words = widen(leaf.Decider, words[i])
-	}
 	e.last, e.net = now, math.MaxUint64
+	words := split(by.Decider, state)
 	for i, a := range e.accounts {
+		a.words = widen(by.leaves()[i].Decider, words[i])
 		e.until = max(e.until, a.gone())
 		e.most[i] = usedOf(a.Decider, a.words, now)
 	}

@@ -102,9 +102,12 @@ func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {
 		if ask.GrantedAt == 0 {
 			continue
 		}
-		promised[i] = cmp.Or(promised[i], -1)
 		b, ok := own[i].Decider.(*bucketPair)
-		if !ok || ask.Charges == nil || len(*ask.Charges) != len(own) {
+		if !ok {
+			continue
+		}
+		promised[i] = cmp.Or(promised[i], -1)
+		if ask.Charges == nil || len(*ask.Charges) != len(own) {
 			continue
 		}
 		end := b.rate.At((*ask.Charges)[i].until(ask.GrantedAt))

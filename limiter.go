@@ -39,6 +39,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/line"
 )
 
@@ -114,7 +115,7 @@ var _ Limiter = (*KeyedLimiter)(nil)
 // [MemStore] of its own. An error names every fault of the policy and of the options. A nil policy,
 // store or clock is a fault, and so is a nil pointer.
 func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
-	k := &KeyedLimiter{plans: plans{clock: new(nanoClock)}}
+	k := &KeyedLimiter{plans: plans{clock: new(clock.Nanos)}}
 	var err error
 	for _, opt := range opts {
 		if opt == nil {
@@ -180,6 +181,24 @@ func WithClock(c Clock) Option {
 		k.plans.clock.Clock = c
 		return nil
 	}
+}
+
+// A Clock reads the time and waits. It must be safe for concurrent use.
+//
+// Without a Clock, a limiter reads the system's clock monotonically. Changes of the wall clock have
+// no effect. In a testing/synctest bubble it reads the bubble's clock. A Clock of your own makes
+// tests deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
+//
+// Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
+// range counts as the nearest one within, and the last second of the range counts as its end. A
+// booking for a later instant is told for that end, too. If a Clock steps back, a limiter keeps the
+// latest instant that it saw, until the Clock has caught up.
+type Clock interface {
+	// Now returns the time, as time.Now does.
+	Now() time.Time
+
+	// After returns a channel that receives once d has passed, as time.After does.
+	After(d time.Duration) <-chan time.Time
 }
 
 // WithName sets the name of the limiter on its store. Limiters with the same name share the

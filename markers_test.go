@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -184,4 +185,10 @@ func TestMarkersUpToAndRegardless(t *testing.T) {
 		a = k.Ask(kit.T0, weir.Ask{N: 20, Mode: weir.UpTo})
 		assert.False(t, a.Allowed, "R19: green is not in debt, but there is less than nothing of both")
 	}
+}
+
+// R5: a marker of the largest limit, too, tells that all remain.
+func TestR5_AMarkerOfTheLargestLimit(t *testing.T) {
+	p := weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: math.MaxInt, Per: 1}, Excess: 2}
+	assert.Zero(t, kit.NewKey(t, p).Ask(kit.T0, weir.Ask{More: true}).MoreAfter)
 }

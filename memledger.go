@@ -18,19 +18,14 @@ type ledgers struct {
 	memory *memory
 }
 
-// joinLedgers makes their writer. No key needs a Ledger before a second policy comes, and most
-// stores have one. It requires that m.mu is held.
-func (m *memory) joinLedgers() (ok bool) {
-	l := &ledgers{memory: m}
-	l.Owner, l.Expirer = l, l
-	if _, ok = m.Join(&l.Writer); ok {
-		m.ledgers = l
-	}
-	return ok
+func (m *memory) joinLedgers() {
+	l := &m.ledgers
+	l.memory, l.Owner, l.Expirer = m, l, l
+	m.Join(&l.Writer) // for good; there is room, because it is the first
 }
 
-// ID implements [table.Owner].
-func (l *ledgers) ID() any { return l }
+// ID implements [table.Owner]. Nobody else joins it.
+func (l *ledgers) ID() any { return nil }
 
 // Clock implements [table.Owner].
 func (l *ledgers) Clock() table.Clock { return l }
@@ -43,7 +38,7 @@ func (l *ledgers) Now() int64 { return maxInstant }
 func (l *ledgers) Expiry(words []uint64) int64 {
 	ledger := l.memory.read(words)
 	by := l.memory.writerBy(ledger.By[0].Tag)
-	if at := ledger.Expiry(); at == math.MaxInt64 || at > by.clock.now() {
+	if at := ledger.Expiry(); at == math.MaxInt64 || at > by.clock.Now() {
 		return math.MaxInt64
 	}
 	return 0

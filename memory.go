@@ -6,8 +6,11 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 	"weak"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/keyhash"
 	"github.com/weir-go/weir/internal/table"
 )
@@ -21,11 +24,18 @@ type memory struct {
 	seeds keyhash.Seeds
 	table.Table
 
-	mu      sync.Mutex                       // guards what follows, and that a scope is met once
-	shared  map[weak.Pointer[Plan]]*memScope // those that are used with another memory, too
-	ledgers *ledgers                         // nil if there never were two writers
+	ledgers ledgers
+
+	mu     sync.Mutex                       // guards shared, and that a scope is met once
+	shared map[weak.Pointer[Plan]]*memScope // those that are used with another memory, too
 
 	ownClocks ownClocks
+}
+
+// ownClocks is what a memory knows of clocks that are not the system's.
+type ownClocks struct {
+	first  atomic.Pointer[clock.Nanos] // of a limiter that has one
+	loaded time.Time                   // zero while a file is read
 }
 
 // A memScope is what a memory knows of a limiter's scope, found through the scope itself. It fills
@@ -44,7 +54,7 @@ type memScope struct {
 // are equal have the same writer, and may read each other's states.
 type writer struct {
 	table.Writer
-	clock   *nanoClock
+	clock   *clock.Nanos
 	policy  Policy
 	decider Decider
 	words   int
@@ -56,6 +66,7 @@ type writer struct {
 func newMemory(maxKeys int, seeds keyhash.Seeds) *memory {
 	m := &memory{seeds: seeds}
 	m.Init(maxKeys)
+	m.joinLedgers()
 	return m
 }
 
@@ -87,13 +98,9 @@ func (m *memory) scope(s *Plan) (*memScope, error) {
 	if !ok {
 		return nil, errTooManyPolicies
 	}
-	if m.ledgers == nil && m.Writers() > 1 && !m.joinLedgers() {
-		m.Leave(joined)
-		return nil, errTooManyPolicies
-	}
 	sc := &memScope{memory: m, writer: writerOf(joined), tag: joined.Tag()}
 	if sc.admitWord, _ = s.Decider.(wordAdmitter); sc.admitWord != nil {
-		sc.limit = sc.admitWord.limitAtOnce()
+		sc.limit = int(sc.admitWord.allowance())
 	}
 	if s.clock.Clock != nil {
 		m.ownClocks.first.CompareAndSwap(nil, s.clock)
@@ -134,7 +141,7 @@ func writerOf(w *table.Writer) *writer { return w.Owner.(*writer) }
 
 // ID implements [table.Owner].
 func (w *writer) ID() any {
-	if clock := w.clock.orSystem(); comparable(w.policy) && comparable(clock) {
+	if clock := w.clock.OrSystem(); comparable(w.policy) && comparable(clock) {
 		return [2]any{w.policy, clock}
 	}
 	return w
@@ -147,16 +154,10 @@ func comparable(v any) bool {
 }
 
 // Clock implements [table.Owner].
-func (w *writer) Clock() table.Clock { return writerClock{w.clock} }
+func (w *writer) Clock() table.Clock { return w.clock }
 
 // Tags implements [table.Owner].
 func (w *writer) Tags([]uint64) []uint64 { return nil }
-
-// A writerClock is the clock of a writer.
-type writerClock struct{ clock *nanoClock }
-
-// Now implements [table.Clock].
-func (c writerClock) Now() int64 { return c.clock.now() }
 
 // decide decides under the lock of a segment: on keys that are new, where another policy wrote the
 // state, and where others use it.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/internal/table"
 )
 
@@ -228,7 +229,7 @@ func TestHeldEntriesUnderChange(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
-			for i := range 3000 {
+			for i := range runs.Long(3000, 1000) {
 				if log.Allow("k") {
 					granted.Add(1)
 				}

@@ -1,13 +1,19 @@
+//go:build !weir_play
+
 package weir
+
+// The page of "weir play" saves nothing. It is built with the tag weir_play, without this file.
+// With package crypto/sha256, which checks a saved file, that page would be 50 kB larger as it is
+// sent.
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/keyhash"
 	"github.com/weir-go/weir/internal/snapshot"
 	"github.com/weir-go/weir/internal/table"
@@ -129,7 +135,7 @@ func (w *writer) saved() (p snapshot.Policy, err error) {
 	}
 	p = snapshot.Policy{Text: string(text), OwnClock: w.clock.Clock != nil}
 	if p.OwnClock {
-		p.Now = w.clock.now()
+		p.Now = w.clock.Now()
 	}
 	return p, nil
 }
@@ -146,7 +152,6 @@ func load(maxKeys int, from io.Reader) (*memory, error) {
 		return nil, err
 	}
 	l := loader{memory: newMemory(maxKeys, keyhash.Of(header.Seeds))}
-	l.joinLedgers() // there is room: it is the first
 	for {
 		record, err := r.Next()
 		if err == io.EOF {
@@ -180,7 +185,7 @@ func (l *loader) policy(saved snapshot.Policy) error {
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "weir: "))
 	}
-	plan := Plan{Policy: policy, clock: new(nanoClock)}
+	plan := Plan{Policy: policy, clock: new(clock.Nanos)}
 	if plan.Decider, err = policy.Decider(); err != nil {
 		return err
 	}
@@ -237,12 +242,6 @@ func (l *loader) ledger(words []uint64) bool {
 	}
 	var g ledger
 	return g.open(l.read(words), 0)
-}
-
-// ownClocks is what a memory knows of clocks that are not the system's.
-type ownClocks struct {
-	first  atomic.Pointer[nanoClock] // of a limiter that has one
-	loaded time.Time                 // zero while a file is read
 }
 
 // A standIn is the clock of states from a file whose clock was a limiter's own. It stands while the

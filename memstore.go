@@ -14,8 +14,8 @@ import (
 // use.
 //
 // It has no goroutine and needs no closing. Memory follows the keys in use. Each later call, for a
-// new or a known key, drops a few expired keys. An expired key may stay for a while, because it may
-// come back. If a million keys come once, four million calls for other keys drop them all.
+// new or a known key, drops a few of the keys that expired over a second ago. Until then they may
+// come back. If a million keys come once, four million calls for other keys then drop them all.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.

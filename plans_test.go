@@ -188,3 +188,33 @@ func TestR10_SetPolicy(t *testing.T) {
 	assert.GreaterOrEqual(t, granted.Load(), int64(500))
 	assert.LessOrEqual(t, granted.Load(), int64(1000))
 }
+
+// PlanOf is that by which the key is decided, and the same as long as the policy is.
+func TestPlanOf(t *testing.T) {
+	usual, special := weir.TokenBucket{Limit: 1, Per: time.Minute}, weir.TokenBucket{Limit: 2, Per: time.Minute}
+	l, _ := kit.Frozen(usual, weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy {
+		switch key {
+		case "special":
+			return special
+		case "wrong":
+			return weir.TokenBucket{}
+		}
+		return nil
+	}))
+	plan := func(key string) *weir.Plan {
+		p, err := l.PlanOf(background, key)
+		require.NoError(t, err)
+		return p
+	}
+	assert.Equal(t, usual, plan("k").Policy)
+	assert.Equal(t, special, plan("special").Policy)
+	assert.Same(t, plan("k"), plan("other"))
+	assert.Same(t, plan("special"), plan("special"))
+	kit.SetPolicy(t, l, special)
+	assert.Equal(t, special, plan("k").Policy)
+
+	_, err := l.PlanOf(background, "wrong")
+	require.ErrorContains(t, err, "TokenBucket.Limit is 0")
+	_, err = (*weir.KeyedLimiter)(nil).PlanOf(background, "k")
+	require.Error(t, err)
+}

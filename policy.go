@@ -26,6 +26,9 @@ type Policy interface {
 	Decider() (Decider, error)
 }
 
+// maxInstant is the latest instant, in nanoseconds since the Unix epoch: in the year 2262.
+const maxInstant = math.MaxInt64
+
 // A Decider is for implementers of stores and policies. It is the algorithm of a [Policy]: a pure
 // function on a short slice of 64-bit words. It has no clock, lock, key or store. Any [Store] can
 // therefore run any Decider. A Decider is immutable, and safe for concurrent use.
@@ -79,8 +82,8 @@ type wordAdmitter interface {
 	// charge returns the Charge of n events, at least one, that takeWord has granted.
 	charge(next uint64, now int64, n int, r shortResult) Charge
 
-	// limitAtOnce is the Limit of every Result.
-	limitAtOnce() int
+	// allowance is the Limit of every Result.
+	allowance() uint64
 }
 
 // A shortResult is a [Result] that fits in registers. A struct of more than four fields does not,

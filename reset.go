@@ -51,7 +51,7 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 		return err
 	}
 	if forget {
-		k.resets.reset(key, k.plans.clock.now())
+		k.resets.reset(key, k.plans.clock.Now())
 		if _, err := k.store.Do(waited, Request{Plan: plan, Key: key, Forget: true}); err != nil {
 			return err
 		}
@@ -123,11 +123,13 @@ type reset struct {
 	until  int64 // when nothing reserved before counts any more
 }
 
-// reserved records what was reserved at an instant, if anything.
+// reserved records what was reserved at an instant, if anything. It keeps a reset up to about a
+// second longer than needed. What all callers share is then written once in a second, and not for
+// each reservation.
 func (rs *resets) reserved(at int64, charges []Charge) {
-	for _, c := range charges {
-		until, open := c.until(at).NS, rs.open.Load()
-		for open < until && !rs.open.CompareAndSwap(open, until) {
+	for i := range charges {
+		until, open := charges[i].until(at).NS, rs.open.Load()
+		for open < until && !rs.open.CompareAndSwap(open, until|(1<<30-1)) {
 			open = rs.open.Load()
 		}
 	}

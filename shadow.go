@@ -68,7 +68,7 @@ func (s *Shadowed) Allow(key string) bool {
 	if s.limiter.Allow(key) {
 		return true
 	}
-	enforced := s.enforces(key)
+	enforced := s.Enforces(key)
 	s.observe(Refusal{Key: key, N: 1, Enforced: enforced})
 	return !enforced
 }
@@ -77,7 +77,7 @@ func (s *Shadowed) Allow(key string) bool {
 // limiter's, with Allowed set and a RetryAfter of 0. After an error, the Result is zero, with
 // Allowed set.
 func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) {
-	return s.take(ctx, key, n, s.enforces(key))
+	return s.take(ctx, key, n, s.Enforces(key))
 }
 
 func (s *Shadowed) take(ctx context.Context, key string, n int, enforced bool) (Result, error) {
@@ -95,7 +95,7 @@ func (s *Shadowed) take(ctx context.Context, key string, n int, enforced bool) (
 
 // Wait implements [Limiter].
 func (s *Shadowed) Wait(ctx context.Context, key string, n int) error {
-	if !s.enforces(key) {
+	if !s.Enforces(key) {
 		_, err := s.take(ctx, key, n, false)
 		return err
 	}
@@ -111,9 +111,9 @@ func denies(err error) bool {
 	return errors.Is(err, ErrTooLate) || errors.Is(err, ErrNeverFits) || errors.Is(err, ErrQueueFull)
 }
 
-// enforces reports whether a key belongs to the share. The hash is FNV-1a, with its bits mixed
-// because its upper ones hardly differ for short keys.
-func (s *Shadowed) enforces(key string) bool {
+// Enforces reports whether requests of key are really refused: see [Shadowed.Enforce].
+func (s *Shadowed) Enforces(key string) bool {
+	// The hash is FNV-1a, with its bits mixed because its upper ones hardly differ for short keys.
 	share := s.share.Load()
 	if share == 0 {
 		return false

@@ -205,7 +205,8 @@ func (d *singleRate) look(lackGreen, lackBoth exact.Uint128, more bool) Answer {
 	if green == 0 && yellow > 0 {
 		a.DecidedBy = 1
 	}
-	if n := a.Remaining + 1; more && n <= a.Limit {
+	if more && a.Remaining < a.Limit {
+		n := a.Remaining + 1
 		cost := d.green.rate.Cost(uint64(n))
 		a.MoreAfter = d.deny(a, lackGreen.Add(cost), lackBoth.Add(cost), n).RetryAfter
 	}

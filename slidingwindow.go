@@ -70,7 +70,7 @@ func (p SlidingWindow) Decider() (Decider, error) {
 		return s, nil
 	}
 	s.most = packed.most()
-	return &slidingWord{stored{slidingCore{s}, packed}, slidingCore{s}}, nil
+	return &slidingWord{stored{s, packed}, s}, nil
 }
 
 // String returns the text form of p, such as "sliding-window 100/1m buckets=6".
@@ -186,23 +186,22 @@ func (s sliding) allowance() uint64 { return s.limit }
 // lasts is shorter than ResetAfter: an event counts, to a falling share, for up to twice as long.
 func (s sliding) lasts() time.Duration { return time.Duration(s.width * s.buckets) }
 
-// slidingCore is a sliding of one bucket as a core: the words are the sub-window and both counts.
-type slidingCore struct{ sliding }
+// The methods below implement core, for one bucket: the words are the sub-window and both counts.
 
-func (c slidingCore) decide(s words, now int64, ask Ask) (words, Answer) {
-	state := s.slice()
-	_, a := c.Decide(state, now, ask)
+func (s sliding) decide(w words, now int64, ask Ask) (words, Answer) {
+	state := w.slice()
+	_, a := s.Decide(state, now, ask)
 	return words{state[0], state[1], state[2]}, a
 }
 
-func (c slidingCore) expiry(s words) int64            { return c.Expiry(s.slice()) }
-func (c slidingCore) usage(s words, now int64) uint64 { return c.used(s.slice(), now) }
-func (c slidingCore) valid(s words) bool              { return c.sound(s.slice()) }
+func (s sliding) expiry(w words) int64            { return s.Expiry(w.slice()) }
+func (s sliding) usage(w words, now int64) uint64 { return s.used(w.slice(), now) }
+func (s sliding) valid(w words) bool              { return s.sound(w.slice()) }
 
 // slidingWord keeps the latest sub-window and the two counts in one word.
 type slidingWord struct {
 	stored
-	windows slidingCore
+	windows sliding
 }
 
 // Hold implements [Holder].
@@ -211,7 +210,7 @@ func (d *slidingWord) Hold(at int64, charges []Charge) Hold { return d.windows.H
 func (d *slidingWord) lasts() time.Duration { return d.windows.lasts() }
 
 func (d *slidingWord) wide() Decider {
-	s := d.windows.sliding
+	s := d.windows
 	s.most = math.MaxUint64
 	return s
 }

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 	"weak"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // A Store keeps the states of keys, and makes each decision in one atomic step. Callers only choose
@@ -92,13 +94,13 @@ type Plan struct {
 	Name    string // the name of the limiter; see WithName
 	Policy  Policy
 	Decider Decider // of Policy
-	clock   *nanoClock
+	clock   *clock.Nanos
 	mem     atomic.Pointer[memScope] // where a MemStore found it last
 }
 
 // Now returns the time of the limiter's clock, in nanoseconds since the Unix epoch. It never steps
 // back.
-func (p *Plan) Now() int64 { return p.clock.now() }
+func (p *Plan) Now() int64 { return p.clock.Now() }
 
 // limit is the most events that the policy grants at once.
 func (p *Plan) limit() int {

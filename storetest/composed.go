@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -56,7 +57,10 @@ func conserving(limit int, per time.Duration) []named {
 // their order does not matter. A store that makes one request for several callers has to give each
 // of them the answer that it would have got alone.
 func concurrentAnswers(e *env) {
-	const each = 3
+	each := 3
+	if testing.Short() {
+		each = 1
+	}
 	for _, p := range append(shapes(10, e.long()), custom(e.long())...) {
 		l, m := e.limiter(p.Policy, p.name), e.model(p.Policy)
 		for _, ask := range []weir.Ask{

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -170,6 +171,10 @@ func concurrentKeys(e *env) {
 // time and then waits for its turn, its late step must not undo what others have counted since.
 func concurrentWhileTimeMoves(e *env) {
 	const limit, per, periods = 50, time.Second, 5
+	step := per / 50
+	if testing.Short() {
+		step = per / 20
+	}
 	asks := 1 + e.few(10) // of each goroutine from one instant to the next
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")
@@ -182,16 +187,14 @@ func concurrentWhileTimeMoves(e *env) {
 					granted.Add(int64(1 + g%2))
 				}
 				if g == 0 && i%asks == 0 {
-					next := e.clock.Now().Add(per / 50)
+					next := e.clock.Now().Add(step)
 					if next.Sub(began) > periods*per {
 						over.Store(true)
 						return
 					}
 					e.set(next)
 				}
-				if !e.isFar {
-					runtime.Gosched() // else the one that moves the clock waits for its slice of 10 ms
-				}
+				runtime.Gosched() // else the one that moves the clock waits for its slice of 10 ms
 			}
 		})
 		if got := int(granted.Load()); got > (periods+1)*limit {

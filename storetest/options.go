@@ -50,7 +50,7 @@ func RoundTrips() Option {
 	return func(s *suite) { s.isFar = true }
 }
 
-// Shared is for a store whose states are on a backend that stores in other processes also use.
+// Shared is for a store that shares its states with stores in other processes, on one backend.
 // another returns one more store on the backend of s. That store must have its own client, and no
 // cache that s fills. With [OwnClock], set is called for it as well.
 func Shared(another func(t *testing.T, s weir.Store) weir.Store) Option {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -64,8 +65,15 @@ func (r *recorder) sub(_ testing.TB, _ string, f func(testing.TB)) {
 // impatient is how long the cases wait in vain that are meant to fail.
 const impatient = 300 * time.Millisecond
 
-// runAlone runs one case and returns its first failure.
-func runAlone(t *testing.T, name string, patience time.Duration, newStore func() weir.Store) string {
+// runAlone runs one case and returns its first failure. It runs in a bubble: a case that looks into
+// a period of real time would miss it where the machine stands still for as long.
+func runAlone(t *testing.T, name string, patience time.Duration, newStore func() weir.Store) (failure string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { failure = runHere(t, name, patience, newStore) })
+	return failure
+}
+
+func runHere(t *testing.T, name string, patience time.Duration, newStore func() weir.Store) string {
 	t.Helper()
 	r := &recorder{}
 	own := false

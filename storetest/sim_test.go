@@ -3,10 +3,9 @@ package storetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
-	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -66,7 +65,7 @@ func (s *sim) ready() *sim {
 	s.simStates = &simStates{all: map[string]simState{}}
 	s.forItself()
 	if s.id == nil {
-		s.id = func(name, key string) string { return fmt.Sprintf("%q %q", name, key) }
+		s.id = func(name, key string) string { return strconv.Quote(name) + strconv.Quote(key) }
 	}
 	if s.same == nil {
 		s.same = func(a, b weir.Policy) bool { return reflect.DeepEqual(a, b) }
@@ -137,7 +136,7 @@ func (s *sim) step(r weir.Request) (weir.Answer, error) {
 	now := int64(0)
 	if s.early {
 		now = read()
-		runtime.Gosched()
+		yields()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,6 @@
 package keyhash
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"math/bits"
 )
@@ -25,7 +24,7 @@ const Words = 6
 // New returns random seeds.
 func New() (s Seeds) {
 	var random [8 * Words]byte
-	_, _ = rand.Read(random[:]) // never fails
+	fill(random[:])
 	var words [Words]uint64
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint64(random[8*i:])

@@ -34,7 +34,8 @@ func (t *Table) Change(s *Segment, e *Entry, f func(Content) (next Content, chan
 		t.dropped(s, e, w, old)
 	default:
 		state := t.keep(next)
-		t.release(w, old)
+		t.free(w, old)
+		t.Leave(w)
 		if next.By == w {
 			left = state
 			return
@@ -75,13 +76,7 @@ func (t *Table) keep(c Content) uint64 {
 	return t.slab.add(c.Words)
 }
 
-// release frees what a removed entry of w referred to.
-func (t *Table) release(w *Writer, state uint64) {
-	t.free(w, state)
-	t.Leave(w)
-}
-
-// free is release but for the use of w.
+// free frees what a removed entry of w referred to, except w itself.
 func (t *Table) free(w *Writer, state uint64) {
 	if w.Single {
 		return

@@ -12,14 +12,15 @@ import (
 // An entry that someone holds is not swept, and nobody else gets it.
 func TestHeldEntry(t *testing.T) {
 	u := newTable(t, 0)(false)
-	u.put(1, 0, 0) // expired at once
+	u.put(1, 0, 0)
+	u.time.now.Store(staysFor) // it has expired
 	e := u.Find(u.hash(1))
 	at, ok := e.TryHold()
 	require.True(t, ok)
 	_, ok = e.TryHold()
 	require.False(t, ok, "held twice")
 
-	sweepAll := func() { u.each(func(s *Segment) { u.sweep(s, len(s.entries), 0) }) }
+	sweepAll := func() { u.each(func(s *Segment) { u.sweep(s, len(s.entries)) }) }
 	sweepAll()
 	require.Equal(t, 1, u.Len(), "swept")
 	e.Release(at)

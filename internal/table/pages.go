@@ -15,9 +15,15 @@ func (s *slab) put(state []uint64, n int) Ref {
 		s.newPage(c)
 	}
 	p := c.usable[len(c.usable)-1]
-	block := p.free - 1
+	block := p.fresh
+	if p.free != 0 {
+		block = p.free - 1
+		p.free = p.words[int(block)*size]
+	} else {
+		p.fresh++
+	}
 	words := p.words[int(block)*size:]
-	if p.free = words[0]; p.free == 0 {
+	if p.full() {
 		c.usable = c.usable[:len(c.usable)-1]
 	}
 	c.used++
@@ -30,16 +36,16 @@ func (s *slab) put(state []uint64, n int) Ref {
 	return makeRef(p.number, int(block), len(state))
 }
 
+// full reports whether p has no free block.
+func (p *page) full() bool { return p.free == 0 && int(p.fresh)*p.size == len(p.words) }
+
 // pageWords is how many words the next page of c has: as many as are in use, within limits.
 func (c *slabClass) pageWords() int { return min(max(c.used*c.size, firstPage), wholePage) }
 
 // newPage adds a page for c, which is the next to be used. It requires that s.mu is held.
 func (s *slab) newPage(c *slabClass) {
 	blocks := max(c.pageWords()/c.size, 1)
-	p := &page{class: c, words: make([]uint64, blocks*c.size), size: c.size, free: 1}
-	for i := 1; i < blocks; i++ {
-		p.words[(i-1)*c.size] = uint64(i + 1)
-	}
+	p := &page{class: c, words: make([]uint64, blocks*c.size), size: c.size}
 	var pages []*page
 	if old := s.pages.Load(); old != nil {
 		pages = *old
@@ -68,7 +74,7 @@ func (s *slab) remove(r Ref) {
 func (s *slab) drop(r Ref) {
 	p := s.page(r)
 	c := p.class
-	if p.free == 0 {
+	if p.full() {
 		c.usable = append(c.usable, p)
 	}
 	block := r >> refLen & (1<<refBlock - 1)

@@ -52,7 +52,7 @@ func TestTableBesideAMap(t *testing.T) {
 			}
 		}
 		time.now.Store(1 << 40)
-		table.each(func(s *Segment) { table.sweep(s, len(s.entries), 0) })
+		table.each(func(s *Segment) { table.sweep(s, len(s.entries)) })
 		assert.Zero(t, table.Len(), "all have expired")
 		for _, u := range users {
 			u.Leave(u.Writer)

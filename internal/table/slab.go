@@ -33,7 +33,8 @@ type page struct {
 	size   int          // words of a block
 	len    int          // words in use, if the page is a single large block
 	used   atomic.Int64 // blocks in use
-	free   uint64       // the first free block, 1 and up, which names the next in its first word; 0 if none
+	free   uint64       // the last block that was freed, 1 and up, which names the one before in its first word; 0 if none
+	fresh  uint64       // how many blocks were used ever; the system need not provide memory for the others
 }
 
 const (

@@ -63,7 +63,7 @@ func TestSweepNextMakesRoom(t *testing.T) {
 	for i := range keys {
 		require.True(t, u.put(i, uint64(1)))
 	}
-	u.time.now.Store(1)
+	u.time.now.Store(staysFor + 1)
 	for calls := 0; u.Len() > 0; calls++ {
 		require.Less(t, calls, keys)
 		u.SweepNext()

@@ -22,7 +22,7 @@ type Writer struct {
 // An Owner tells the Table what it cannot know of a Writer. The user of the Table implements it.
 type Owner interface {
 	// ID returns a comparable value, always the same. Owners of equal IDs may read each other's
-	// words.
+	// words. It is nil for an Owner that is joined once and never left.
 	ID() any
 
 	// Clock returns the clock of the Expirer.
@@ -78,26 +78,20 @@ func (ids *identities) find(id any) *Writer {
 
 func (ids *identities) add(id any, w *Writer) {
 	switch {
+	case id == nil:
 	case ids.many == nil && ids.single == nil:
 		ids.single = w
-		return
 	case ids.many == nil:
-		ids.many = map[any]*Writer{ids.single.Owner.ID(): ids.single}
+		ids.many = map[any]*Writer{ids.single.Owner.ID(): ids.single, id: w}
 		ids.single = nil
+	default:
+		ids.many[id] = w
 	}
-	ids.many[id] = w
 }
 
 func (ids *identities) remove(id any) {
 	ids.single = nil
 	delete(ids.many, id)
-}
-
-func (ids *identities) len() int {
-	if ids.single != nil {
-		return 1
-	}
-	return len(ids.many)
 }
 
 // Join gives w a tag, and returns it, or the Writer with the same ID that is there already. Tags
@@ -155,7 +149,7 @@ func (t *Table) leave(w *Writer, uses int64) {
 func (t *Table) Writers() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.writers.ids.len()
+	return len(*t.writers.byTag.Load()) - 1 - len(t.writers.free)
 }
 
 // Writer returns the Writer with a tag that is in use.

@@ -36,8 +36,8 @@ func TestWriterOfEntries(t *testing.T) {
 	require.Same(t, u.Writer, again)
 	other.Leave(again)
 
-	other.time.now.Store(5)
-	other.each(func(s *Segment) { other.sweep(s, len(s.entries), 0) })
+	other.time.now.Store(5 + staysFor)
+	other.each(func(s *Segment) { other.sweep(s, len(s.entries)) })
 	assert.Equal(t, 1, other.Writers())
 }
 

@@ -9,7 +9,7 @@ import (
 
 func memStore(weir.Clock) weir.Store { return new(weir.MemStore) }
 
-func TestMemStore(t *testing.T) { Suite{New: memStore, Bubbles: true}.Run(t) }
+func TestMemStore(t *testing.T) { Suite{New: memStore, Bubbles: true, Foreign: true}.Run(t) }
 
 // The rules hold in a process that is restarted before every request or so.
 func TestRestartedMemStore(t *testing.T) {

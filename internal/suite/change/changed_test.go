@@ -43,7 +43,7 @@ func TestR13_ChangesDoNotMint(t *testing.T) {
 			t.Run(fmt.Sprintf("%#v up to %d", test.policies, n), func(t *testing.T) {
 				l, _ := kit.Frozen(test.policies[0])
 				sum := 0
-				for i := range 3000 {
+				for i := range runs.Long(3000, 1200) {
 					kit.SetPolicy(t, l, test.policies[i%len(test.policies)])
 					granted, _, err := l.TakeUpTo(context.Background(), "k", n)
 					require.NoError(t, err)
@@ -65,9 +65,10 @@ func TestR14_ChangesShutNoKey(t *testing.T) {
 		weir.Tiers(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true}),
 	}
 	const pause, span = 72 * time.Second, 2 * time.Hour
+	hours := time.Duration(runs.Long(400, 40))
 	l, clock := kit.Frozen(policies[0])
 	last := clock.Time
-	for i := 0; clock.Time.Before(time.Unix(0, kit.T0).Add(400 * time.Hour)); i++ {
+	for i := 0; clock.Time.Before(time.Unix(0, kit.T0).Add(hours * time.Hour)); i++ {
 		kit.SetPolicy(t, l, policies[i%3])
 		if l.Allow("k") {
 			last = clock.Time

@@ -26,6 +26,8 @@ func (w *world) newMirrors() []*mirror {
 	var leaves []tree
 	for i, p := range w.Policies {
 		switch {
+		case p.hasForeign():
+			return nil
 		case len(p.parts) == 0 && p.form == leaf && !isMarker(p.leaf):
 			if i > 0 && !(alike(p, w.Policies[0]) && samePer(p, w.Policies[0])) {
 				return nil

@@ -98,11 +98,11 @@ func (d *bubbleDraw) next() {
 	case n < 13:
 		s.Op = opReset
 	case n < 14:
-		s.Op, s.N = opTake, pick(d.Rand, 1, 1, 2)
+		s.Op, s.N = pick(d.Rand, opTake, opUpTo, opAllow), pick(d.Rand, 1, 1, 2)
 	case n < 15:
-		s.Op, s.N, s.D = opReserve, pick(d.Rand, 1, 2, 5), pick(d.Rand, -1, -1, 5*d.per)
+		s.Op, s.N, s.D = opReserve, pick(d.Rand, 1, 2, 5, d.number()), pick(d.Rand, -1, -1, 5*d.per, forNow)
 	case n < 16:
-		s.Op, s.Of = opSettle, d.IntN(3)
+		s.Op, s.Of, s.N = opSettle, d.IntN(3), pick(d.Rand, 0, 0, 0, 1, 2, d.number())
 	case n < 17:
 		s.Op, s.N = opReturn, 1
 	default:

@@ -1,6 +1,8 @@
 package change
 
 import (
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -17,9 +19,21 @@ const (
 
 // A tree is a policy that knows its parts.
 type tree struct {
-	form  form
-	leaf  weir.Policy
-	parts []tree
+	form    form
+	leaf    weir.Policy
+	foreign bool // the leaf decides as a policy of another package
+	parts   []tree
+}
+
+// A foreign policy is one of another package that decides as P does.
+type foreign struct{ P weir.Policy }
+
+type foreignDecider struct{ weir.Decider }
+
+// Decider implements [weir.Policy].
+func (f foreign) Decider() (weir.Decider, error) {
+	d, err := f.P.Decider()
+	return foreignDecider{d}, err
 }
 
 func one(p weir.Policy) tree     { return tree{leaf: p} }
@@ -27,7 +41,10 @@ func allOf(parts ...tree) tree   { return tree{form: all, parts: parts} }
 func tiersOf(parts ...tree) tree { return tree{form: tiers, parts: parts} }
 func several(p ...tree) []tree   { return p }
 func (t tree) policy() weir.Policy {
-	if t.form == leaf {
+	switch {
+	case t.foreign:
+		return foreign{t.leaf}
+	case t.form == leaf:
 		return t.leaf
 	}
 	parts := make([]weir.Policy, len(t.parts))
@@ -51,6 +68,20 @@ func (t tree) any(f func(weir.Policy) bool) bool {
 		}
 	}
 	return false
+}
+
+// hasForeign reports whether a leaf is of another package.
+func (t tree) hasForeign() bool { return t.foreign || slices.ContainsFunc(t.parts, tree.hasForeign) }
+
+// someForeign returns the tree with half of its leaves of another package. A marker stays as it is:
+// its Remaining is less than it has left.
+func (t tree) someForeign(r *rand.Rand) tree {
+	t.foreign = t.form == leaf && !isMarker(t.leaf) && r.IntN(2) == 0
+	t.parts = slices.Clone(t.parts)
+	for i, p := range t.parts {
+		t.parts[i] = p.someForeign(r)
+	}
+	return t
 }
 
 func isBucket(p weir.Policy) bool {
@@ -85,6 +116,9 @@ func or(n, instead int) int {
 // alike reports whether the policies count alike: R15, row 1, and for composed ones part by part. A
 // token bucket and a queue never count as alike, even with one rate. The bound is then looser.
 func alike(p, q tree) bool {
+	if p.foreign || q.foreign {
+		return p.foreign && q.foreign && p.leaf == q.leaf
+	}
 	if p.form != q.form || len(p.parts) != len(q.parts) {
 		return false
 	}
@@ -134,6 +168,9 @@ func sameRate(l int, per time.Duration, m int, qer time.Duration) bool {
 // join returns a policy with the larger numbers of two policies that count alike. Alone, it could
 // have granted all that both grant together.
 func join(p, q tree) tree {
+	if p.foreign { // q is the same
+		return p
+	}
 	if p.form != leaf {
 		parts := make([]tree, len(p.parts))
 		for i := range parts {

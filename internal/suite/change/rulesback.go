@@ -45,17 +45,18 @@ func hasTiers(p tree) bool {
 
 // Buckets grant nothing while they owe more than they have together. The charged events, including
 // the grant before it is settled, are at most those that they hold and earn. "Reserve 1, settle
-// 1000" therefore charges the rate in the long run.
+// 1000" therefore charges the rate in the long run. A policy of another package does not tell its
+// debt to the other tiers.
 func r19ADebtBinds(w *world, a *answer) string {
-	l := w.ledger(a.Step)
-	if w.Bubble || a.granted == 0 || a.delay > 0 || l.kinds() != 1 || l.nameless || l.era > 1 {
+	l, p := w.ledger(a.Step), w.Policies[a.By]
+	if hasTiers(p) && p.hasForeign() || w.Bubble || a.granted == 0 || a.delay > 0 || l.kinds() != 1 || l.nameless || l.era > 1 {
 		return ""
 	}
 	charged := l.charged
 	if a.Op == opOverrun {
 		charged -= a.N - 1
 	}
-	if most := w.Policies[a.By].owes(l.began, a.at); charged > most {
+	if most := p.owes(l.began, a.at); charged > most {
 		return fmt.Sprintf("granted when %d were charged, and all buckets together have had %d", charged, most)
 	}
 	return ""

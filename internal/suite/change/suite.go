@@ -30,6 +30,7 @@ type Suite struct {
 
 	NoTwins bool // leave out what needs another store
 	Bubbles bool // trials with those who wait, too; not for stores that use the network
+	Foreign bool // trials with policies of another package, too
 
 	policies []tree         // fixed ones
 	rules    map[string]int // how often each was found, for tests of the test
@@ -126,6 +127,11 @@ func (s *Suite) tryNew(t *testing.T, seed uint64, known map[string]bool) *found 
 	trial := drawTrial(seed, s.policies, time.Duration(s.grain()))
 	if s.Bubbles && seed%3 == 0 {
 		trial = drawBubble(seed, s.policies)
+	}
+	if r := rand.New(rand.NewPCG(seed, 19)); s.Foreign && r.IntN(4) == 0 {
+		for i, p := range trial.Policies {
+			trial.Policies[i] = p.someForeign(r)
+		}
 	}
 	s.t = t
 	v, _ := s.fails(trial)

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/snapshot"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // full is a store with all kinds of states: of every policy, changed ones, and shared ones because
@@ -131,7 +132,7 @@ func TestDamagedFiles(t *testing.T) {
 	for _, c := range []struct {
 		file []byte
 		each int // bit that is tried
-	}{{saved(t, small), 1}, {saved(t, full(t)), 1009}} {
+	}{{saved(t, small), runs.Long(1, 3)}, {saved(t, full(t)), 1009}} {
 		file, store := c.file, new(weir.MemStore)
 		for n := 0; n < len(file); n += max(c.each/8, 1) {
 			unchanged(t, store, bytes.NewReader(file[:n]), "")
@@ -230,7 +231,7 @@ func TestErrorsOfReaderAndWriter(t *testing.T) {
 	broken := errors.New("the disk is on fire")
 	store := full(t)
 	file := saved(t, store)
-	for n := 0; n < len(file); n += 13 {
+	for n := 0; n < len(file); n += runs.Long(13, 101) {
 		into := new(weir.MemStore)
 		err := into.Load(io.MultiReader(bytes.NewReader(file[:n]), iotest.ErrReader(broken)))
 		require.ErrorIs(t, err, broken)

@@ -125,7 +125,7 @@ func TestR22_SurvivorsShareFewPages(t *testing.T) {
 
 // R22: a limiter costs what its keys need, and next to nothing before it is used.
 func TestR22_ManyLimiters(t *testing.T) {
-	const limiters = 5000
+	limiters := runs.Long(5000, 1500)
 	for _, p := range kit.EveryPolicy {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
 			all := make([]*weir.KeyedLimiter, limiters)

@@ -12,12 +12,13 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // FuzzCalendarWindow holds the policy, and a limiter that has it, against the model, with all that
 // can be asked, around instants at which clocks do odd things.
 func FuzzCalendarWindow(f *testing.F) {
-	for seed := range byte(100) {
+	for seed := range runs.Long[byte](100, 40) {
 		bytes := make([]byte, 2000)
 		_, _ = rand.NewChaCha8([32]byte{seed}).Read(bytes)
 		f.Add(bytes)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // The fuzz targets read bytes as a policy and a course of asks, and hold the policy against its
@@ -23,7 +24,7 @@ func FuzzSlidingLog(f *testing.F)    { fuzz(f, (*tape).slidingLog) }
 
 // fuzz adds seeds, each a course of its own, and runs a trial of what the bytes say.
 func fuzz(f *testing.F, policy func(*tape) (weir.Policy, course)) {
-	for seed := range byte(100) {
+	for seed := range runs.Long[byte](100, 40) {
 		bytes := make([]byte, 800)
 		_, _ = rand.NewChaCha8([32]byte{seed}).Read(bytes)
 		f.Add(bytes)

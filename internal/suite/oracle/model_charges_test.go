@@ -92,13 +92,15 @@ func usageOf(m model, now int64) (used, limit *big.Int) {
 		_, at := m.ask(now, weir.Ask{})
 		m = at.(tokenModel)
 		missing := minus(rat(int64(m.size)), m.tokens)
-		return big.NewInt(ceil(missing)), big.NewInt(int64(m.size))
+		return owing(missing, m.full().Cmp(m.end) == 0), big.NewInt(int64(m.size))
 	case queueModel:
 		_, at := m.ask(now, weir.Ask{})
 		m = at.(queueModel)
 		limit.SetInt64(int64(m.capacity))
 		if events := over(minus(m.slot, rat(m.seen)), m.perEvent); events.Sign() > 0 {
-			used.SetInt64(max(ceil(events), int64(m.capacity)))
+			if used = owing(events, m.slot.Cmp(m.end) == 0); used.Cmp(limit) < 0 {
+				used = limit
+			}
 		}
 		return used, limit
 	case countModel:
@@ -139,6 +141,14 @@ func usageOf(m model, now int64) (used, limit *big.Int) {
 		}
 	}
 	return used, limit
+}
+
+// owing is how many events a bucket owes. The latest instant that it can have stands for all debts.
+func owing(events *big.Rat, latest bool) *big.Int {
+	if whole := new(big.Rat).SetInt64(math.MaxInt64); latest || whole.Cmp(events) < 0 {
+		return new(big.Int).SetUint64(math.MaxUint64)
+	}
+	return big.NewInt(ceil(events))
 }
 
 // fitted is n, or the largest number of a word.

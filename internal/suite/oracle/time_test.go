@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 func TestR8_NoPolicyDrifts(t *testing.T) {
@@ -40,7 +41,7 @@ func TestR8_NoPolicyDrifts(t *testing.T) {
 				t.Parallel()
 				k, m := kit.NewKey(t, p), modelOf(p)
 				now := kit.T0
-				for range 1000 {
+				for range runs.Long(1000, 250) {
 					now += r.step
 					n := max(1, k.Look(now).Remaining*2/3)
 					got := k.Ask(now, weir.Ask{N: n})
@@ -65,8 +66,9 @@ func TestR8_TheSumOfTokensIsExact(t *testing.T) {
 		{Limit: 999_999_937, Per: time.Hour},
 	} {
 		k, granted := kit.NewKey(t, p), int64(0)
+		steps := runs.Long[int64](100_000, 20_000)
 		step := max(int64(p.Per)/int64(p.Limit)/3, 1)
-		for at := int64(0); at < min(100_000*step, 200*int64(year)); at += step {
+		for at := int64(0); at < min(steps*step, 200*int64(year)); at += step {
 			granted += int64(k.Fill(kit.T0 + at))
 			earned := floor(over(rat(at), eventTime(p.Limit, p.Per)))
 			if want := int64(or(p.Burst, p.Limit)) + earned; want != granted {

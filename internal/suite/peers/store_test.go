@@ -109,7 +109,7 @@ func TestP8_ShortPeriodsAreKept(t *testing.T) {
 // P9: elsewhere the window is found out before the lock is taken, and an event that comes late to
 // it clears the counts of the next. Here 100 in 50 ms are at most 100 in every window, on each key.
 func TestP9_ALateEventDoesNotClearTheWindow(t *testing.T) {
-	end := runs.Long(2*time.Second, 400*time.Millisecond)
+	end := runs.Long(2*time.Second, 200*time.Millisecond)
 	for _, p := range []weir.Policy{
 		weir.FixedWindow{Limit: 100, Per: 50 * time.Millisecond},
 		weir.SlidingWindow{Limit: 100, Per: 50 * time.Millisecond},

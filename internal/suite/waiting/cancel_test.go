@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // Beside the key "k", whose callers come and give up, stands the key "control", to which those who
@@ -188,7 +189,8 @@ func TestCancel_OneAfterTheOther(t *testing.T) {
 	}
 }
 
-const storm = 10_000
+// storm is how many come at once.
+func storm() int { return runs.Long(10_000, 2000) }
 
 // All come at once, and all give up at once.
 func TestCancel_StormOfAll(t *testing.T) {
@@ -198,7 +200,7 @@ func TestCancel_StormOfAll(t *testing.T) {
 			before := c.look("k")
 			ctx, cancel := context.WithCancel(context.Background())
 			var stormed atomic.Int64
-			for range storm {
+			for range storm() {
 				c.inside.Go(func() {
 					if errors.Is(c.l.Wait(ctx, "k", 1), context.Canceled) {
 						stormed.Add(1)
@@ -209,7 +211,7 @@ func TestCancel_StormOfAll(t *testing.T) {
 			assert.Zero(c.t, stormed.Load())
 			cancel()
 			c.inside.Wait()
-			assert.EqualValues(c.t, storm, stormed.Load())
+			assert.EqualValues(c.t, storm(), stormed.Load())
 			assert.Zero(c.t, time.Since(c.start))
 			assert.Equal(c.t, before, c.look("k"))
 			assert.Zero(c.t, linesOf(c.l))
@@ -225,7 +227,7 @@ func TestCancel_StormOfHalf(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			lot := rand.New(rand.NewPCG(3, 4))
 			var stay []*visitor
-			for range storm / 2 {
+			for range storm() / 2 {
 				if lot.IntN(2) == 0 {
 					stay = append(stay, c.come("stays", 1))
 				} else {

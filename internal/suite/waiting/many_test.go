@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A timerCount is the bubble's clock. It counts the timers that are set and have not yet gone off.
@@ -43,16 +45,17 @@ func (c *timerCount) count() (sets, most int) {
 }
 
 // However many wait for a key, one timer runs for them, and no goroutine.
-func TestWait_TenThousandShareOneTimerAndNoGoroutine(t *testing.T) {
+func TestWait_ManyShareOneTimerAndNoGoroutine(t *testing.T) {
+	waiters := runs.Long(10_000, 2000)
 	for _, p := range policiesToWaitFor {
 		t.Run(fmt.Sprintf("%T", p), func(t *testing.T) {
 			clock := new(timerCount)
 			bubble(t, p, func(c *crowd) {
 				before := runtime.NumGoroutine()
-				for i := range 10_000 {
-					c.come(fmt.Sprint(i), 1)
+				for i := range waiters {
+					c.come(strconv.Itoa(i), 1)
 				}
-				assert.LessOrEqual(c.t, runtime.NumGoroutine(), before+10_000, "beside those of the callers")
+				assert.LessOrEqual(c.t, runtime.NumGoroutine(), before+waiters, "beside those of the callers")
 				sets, _ := clock.count()
 				assert.Equal(c.t, 1, sets)
 				c.end()
@@ -62,7 +65,7 @@ func TestWait_TenThousandShareOneTimerAndNoGoroutine(t *testing.T) {
 				}
 				sets, most := clock.count()
 				assert.Equal(c.t, 1, most, "timers at the same time")
-				assert.LessOrEqual(c.t, sets, 10_000)
+				assert.LessOrEqual(c.t, sets, waiters)
 			}, weir.WithClock(clock))
 		})
 	}
@@ -70,7 +73,7 @@ func TestWait_TenThousandShareOneTimerAndNoGoroutine(t *testing.T) {
 
 // A waiting caller costs weir a few words, beside the goroutine that the caller brings.
 func TestWait_CostsAFewWordsEach(t *testing.T) {
-	const waiters = 5_000
+	waiters := runs.Long(5000, 2000)
 	for _, p := range policiesToWaitFor {
 		synctest.Test(t, func(t *testing.T) {
 			l := weir.Must(weir.New(p))
@@ -87,7 +90,7 @@ func TestWait_CostsAFewWordsEach(t *testing.T) {
 			before := heapInUse()
 			close(arrive)
 			synctest.Wait()
-			each := float64(heapInUse()-before) / waiters
+			each := float64(heapInUse()-before) / float64(waiters)
 			t.Logf("%T: %.0f bytes", p, each)
 			assert.Less(t, each, 400.0, "bytes of heap per waiter")
 			cancel()

@@ -1,4 +1,4 @@
-package weir_test
+package conservation
 
 import (
 	"context"
@@ -12,7 +12,9 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
-// It answers and charges as TakeByComponent does, and what it has booked can be settled and
+var ctx = context.Background()
+
+// ReserveNow answers and charges as TakeByComponent does, and what it has booked can be settled and
 // cancelled exactly. The Reservation and the slice are used again.
 func TestReserveNow_TakesWhatCanBeGivenBack(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
@@ -21,13 +23,13 @@ func TestReserveNow_TakesWhatCanBeGivenBack(t *testing.T) {
 		for _, test := range []struct{ estimate, actual int }{{4, 4}, {4, 1}, {4, 6}, {4, 0}, {0, 3}, {7, 6}} {
 			l, _ := kit.Frozen(p)
 			want, _ := kit.Frozen(p)
-			require.NoError(t, l.ReserveNow(background, "k", test.estimate, &r, &parts))
-			result, err := want.TakeByComponent(background, "k", test.estimate, &wantParts)
+			require.NoError(t, l.ReserveNow(ctx, "k", test.estimate, &r, &parts))
+			result, err := want.TakeByComponent(ctx, "k", test.estimate, &wantParts)
 			require.NoError(t, err)
 			assert.Equal(t, result, r.Result)
 			assert.Equal(t, wantParts, parts)
 			assert.Equal(t, kit.Take(t, want, "k", 0), kit.Take(t, l, "k", 0))
-			require.NoError(t, r.Settle(background, test.actual))
+			require.NoError(t, r.Settle(ctx, test.actual))
 
 			want, _ = kit.Frozen(p)
 			kit.Take(t, want, "k", test.actual)
@@ -43,9 +45,9 @@ func TestReserveNow_DeniesWhatReserveBooksAhead(t *testing.T) {
 	} {
 		l, clock := kit.Frozen(p)
 		var r weir.Reservation
-		require.NoError(t, l.ReserveNow(background, "k", 1, &r, nil))
+		require.NoError(t, l.ReserveNow(ctx, "k", 1, &r, nil))
 		assert.True(t, r.Allowed)
-		require.NoError(t, l.ReserveNow(background, "k", 1, &r, nil))
+		require.NoError(t, l.ReserveNow(ctx, "k", 1, &r, nil))
 		assert.False(t, r.Allowed)
 		assert.Equal(t, time.Minute, r.RetryAfter)
 		assert.Equal(t, weir.Never, r.Delay())
@@ -58,7 +60,7 @@ func TestReserveNow_DeniesWhatReserveBooksAhead(t *testing.T) {
 
 func TestReserveNow_Errors(t *testing.T) {
 	l, _ := kit.Frozen(weir.All(weir.TokenBucket{Limit: 1, Per: time.Minute}))
-	ended, end := context.WithCancel(background)
+	ended, end := context.WithCancel(ctx)
 	end()
 	parts := make([]weir.Result, 3)
 	for _, test := range []struct {
@@ -67,56 +69,20 @@ func TestReserveNow_Errors(t *testing.T) {
 		n    int
 		says string
 	}{
-		{l, background, -1, "Reserve of -1 events, must be at least 0"},
+		{l, ctx, -1, "Reserve of -1 events, must be at least 0"},
 		{l, ended, 1, "context canceled"},
-		{nil, background, 1, "nil or zero"},
+		{nil, ctx, 1, "nil or zero"},
 		{weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Minute}, weir.WithStore(kit.StoreFunc(
 			func(context.Context, weir.Request) (weir.Answer, error) { return weir.Answer{}, kit.ErrStore },
-		)))), background, 1, kit.ErrStore.Error()},
+		)))), ctx, 1, kit.ErrStore.Error()},
 	} {
 		var r weir.Reservation
-		require.NoError(t, l.ReserveNow(background, "other", 1, &r, nil)) // to be overwritten
+		require.NoError(t, l.ReserveNow(ctx, "other", 1, &r, nil)) // to be overwritten
 		require.ErrorContains(t, test.l.ReserveNow(test.ctx, "k", test.n, &r, &parts), test.says)
 		assert.Zero(t, r.Result)
 		assert.Empty(t, parts)
-		require.Error(t, r.Cancel(background))
-		require.NoError(t, l.Reset(background, "other"))
+		require.Error(t, r.Cancel(ctx))
+		require.NoError(t, l.Reset(ctx, "other"))
 	}
 	assert.True(t, l.Allow("k"), "nothing was counted")
-}
-
-func TestReserveNow_Allocations(t *testing.T) {
-	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1 << 30, Per: time.Second}))
-	var r weir.Reservation
-	assert.Zero(t, kit.AllocsPerRun(1000, func() { _ = l.ReserveNow(background, "k", 1, &r, nil) }))
-}
-
-// PlanOf is that by which the key is decided, and the same as long as the policy is.
-func TestPlanOf(t *testing.T) {
-	usual, special := weir.TokenBucket{Limit: 1, Per: time.Minute}, weir.TokenBucket{Limit: 2, Per: time.Minute}
-	l, _ := kit.Frozen(usual, weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy {
-		switch key {
-		case "special":
-			return special
-		case "wrong":
-			return weir.TokenBucket{}
-		}
-		return nil
-	}))
-	plan := func(key string) *weir.Plan {
-		p, err := l.PlanOf(background, key)
-		require.NoError(t, err)
-		return p
-	}
-	assert.Equal(t, usual, plan("k").Policy)
-	assert.Equal(t, special, plan("special").Policy)
-	assert.Same(t, plan("k"), plan("other"))
-	assert.Same(t, plan("special"), plan("special"))
-	kit.SetPolicy(t, l, special)
-	assert.Equal(t, special, plan("k").Policy)
-
-	_, err := l.PlanOf(background, "wrong")
-	require.ErrorContains(t, err, "TokenBucket.Limit is 0")
-	_, err = (*weir.KeyedLimiter)(nil).PlanOf(background, "k")
-	require.Error(t, err)
 }

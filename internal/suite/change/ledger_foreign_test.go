@@ -1,0 +1,51 @@
+package change_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+// foreign is a policy of another package that decides as p does.
+type foreign struct{ p weir.Policy }
+
+type decider struct{ weir.Decider }
+
+func (f foreign) Decider() (weir.Decider, error) {
+	d, err := f.p.Decider()
+	return decider{d}, err
+}
+
+// R13: Tiers are charged for the events of another policy also if the last tier is of another
+// package, and does not tell what it owes.
+func TestR13_TiersOfAnotherPackage(t *testing.T) {
+	log := weir.SlidingLog{Limit: 10, Per: time.Hour}
+	l, _ := kit.Frozen(log)
+	require.True(t, kit.Take(t, l, "k", 10).Allowed)
+	require.NoError(t, l.SetPolicy(context.Background(), weir.Tiers(
+		weir.TokenBucket{Limit: 10, Per: time.Minute}, foreign{weir.TokenBucket{Limit: 1, Per: time.Minute}},
+	)))
+	assert.Zero(t, kit.Take(t, l, "k", 0).Remaining)
+}
+
+// R17: the last booking of another package's policy is undone exactly, also if a policy was denied
+// since.
+func TestR17_TheLastBookingOfAnotherPackageIsUndone(t *testing.T) {
+	ctx, queue := context.Background(), foreign{weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 9}}
+	l, _ := kit.Frozen(queue)
+	require.True(t, kit.Take(t, l, "k", 1).Allowed)
+	r, err := l.Reserve(ctx, "k", 5)
+	require.NoError(t, err)
+	require.Equal(t, time.Second, r.Delay())
+	require.NoError(t, l.SetPolicy(ctx, weir.TokenBucket{Limit: 10, Per: time.Hour}))
+	require.False(t, kit.Take(t, l, "k", 10).Allowed)
+	require.NoError(t, r.Cancel(ctx))
+	require.NoError(t, l.SetPolicy(ctx, queue))
+	assert.Equal(t, time.Second, kit.Take(t, l, "k", 1).RetryAfter)
+}
