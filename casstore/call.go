@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // A call is a request, and the caller that waits for its answer. It may outlast the caller, whose
@@ -93,7 +94,7 @@ func (c *call) decide(h *held, server time.Time) (now int64, changed bool) {
 		c.charges = c.charges[:0]
 	}
 	c.parts = nil
-	if now = instant(server); server.IsZero() {
+	if now = clock.Instant(server); server.IsZero() {
 		now = c.plan.Now()
 	}
 	next, a, changed, err := h.ledger.Decide(h.rule(c.policy), now, c.ask)

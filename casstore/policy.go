@@ -59,22 +59,20 @@ func (ps *policies) of(plan *weir.Plan) *policy {
 // decided on by its own Decider, because its name does not describe the functions in it, for
 // example.
 func (ps *policies) add(p weir.Policy, d weir.Decider) *policy {
-	text, ok := textOf(p)
-	if !ok {
-		all, partial := fingerprintOf(p)
-		sum := sha256.Sum256([]byte(all))
-		name := foreign + base64.RawURLEncoding.EncodeToString(sum[:hashSize])
-		own := &policy{weir.Rule{Policy: p, Decider: d}, name, partial}
-		if !partial {
-			ps.keep(own.name, own)
+	own := &policy{Rule: weir.Rule{Policy: p, Decider: d}}
+	if text, ok := textOf(p); ok {
+		if known := ps.get(text); known != nil {
+			return known
 		}
-		return own
+		own.name = text
+	} else {
+		text, own.partial = fingerprintOf(p)
+		sum := sha256.Sum256([]byte(text))
+		own.name = foreign + base64.RawURLEncoding.EncodeToString(sum[:hashSize])
 	}
-	if known := ps.get(text); known != nil {
-		return known
+	if !own.partial {
+		ps.keep(own.name, own)
 	}
-	own := &policy{weir.Rule{Policy: p, Decider: d}, text, false}
-	ps.keep(text, own)
 	return own
 }
 

@@ -143,14 +143,3 @@ func keep(now, expiry int64) time.Duration {
 	}
 	return time.Duration(max((max(expiry, 0)-now+tick-1)/tick, 1) * tick)
 }
-
-// instant is t in nanoseconds since the Unix epoch, or the nearest that there is.
-func instant(t time.Time) int64 {
-	switch s := t.Unix(); {
-	case s < 0:
-		return 0
-	case s >= math.MaxInt64/int64(time.Second):
-		return math.MaxInt64
-	}
-	return t.UnixNano()
-}

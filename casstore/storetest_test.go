@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest"
 )
 
@@ -73,13 +74,14 @@ func hangs(heeds bool) storetest.Option {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(*testing.T) weir.Store { return onMemory(newMemory()) }, shared(), lost(), hangs(true))
+	storetest.Run(t, func(*testing.T) weir.Store { return onMemory(newMemory()) },
+		shared(), lost(), hangs(true), storetest.RoundTrips()) // each is two steps or more, which compete
 }
 
 // The same if Swap tells what the key holds, so that the next round needs no Get; and with a server
 // that has a clock.
 func TestStoreThatTells(t *testing.T) {
-	for _, clock := range []bool{false, true} {
+	for _, clock := range []bool{true, false}[:runs.Long(2, 1)] {
 		opts := []storetest.Option{shared(), hangs(false), storetest.RoundTrips()}
 		if clock {
 			opts = append(opts, storetest.OwnClock(1, func(s weir.Store, now time.Time) {

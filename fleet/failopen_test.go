@@ -19,7 +19,7 @@ import (
 func TestFailOpen_StoreThatWorks(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
 		return fleet.FailOpen(new(weir.MemStore), func(err error) { t.Errorf("told of %v", err) })
-	})
+	}, storetest.RoundTrips())
 }
 
 func TestFailOpen_GrantsWhileTheStoreFails(t *testing.T) {

@@ -93,7 +93,7 @@ func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 						if meet {
 							keys, waitsForOthers = "key", call.takesTurns
 						}
-						for i := range 12 {
+						for i := range runs.Long(12, 6) {
 							key := fmt.Sprint(keys, i%3)
 							pause := time.Duration(1+random.IntN(30)) * time.Millisecond
 							callers.Go(func() {
@@ -126,7 +126,7 @@ func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 					time.Sleep(50 * time.Millisecond)
 					synctest.Wait()
 					require.Zero(t, degraded.Load(), "before the fault")
-					for range runs.Long(10, 3) {
+					for range runs.Long(10, 2) {
 						fault(first, random)
 						time.Sleep(coolDown / 2)
 					}

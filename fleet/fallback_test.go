@@ -113,7 +113,7 @@ func TestFallback_StoreThatWorks(t *testing.T) {
 			return never(ctx, r)
 		})
 		return fleet.Fallback(new(weir.MemStore), forgets, fleet.FallbackOptions{Budget: time.Hour})
-	})
+	}, storetest.RoundTrips())
 }
 
 func TestFallback_AnswersOfSecond(t *testing.T) {

@@ -63,8 +63,8 @@ type LeaseOptions struct {
 // when it gives them back, or within a fraction of the policy's Per.
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
-// for concurrent use. It has no goroutine and no timer while it holds no events that it could give
-// back.
+// for concurrent use. It has no goroutine and no timer while no call of s is under way and it holds
+// no events that it could give back.
 func Lease(s weir.Store, opts LeaseOptions) *LeaseStore {
 	l := &LeaseStore{store: s, maxAge: opts.MaxAge, report: opts.Report}
 	if l.maxAge == 0 {

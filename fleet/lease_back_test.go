@@ -258,3 +258,23 @@ func TestLease_Returns(t *testing.T) {
 		require.NoError(t, l.lease.Release(ctx))
 	})
 }
+
+// Of a long window, no more is taken than is used within MaxAge.
+func TestLease_OfALongWindowGivesNothingBackInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backs := 0
+		store := new(weir.MemStore)
+		l := newLeased(weir.FixedWindow{Limit: 1e6, Per: time.Hour}, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if r.N < 0 {
+				backs++
+			}
+			return store.Do(ctx, r)
+		}), fleet.LeaseOptions{})
+		for range 5000 {
+			require.True(t, l.Allow("k"))
+			time.Sleep(time.Millisecond)
+		}
+		assert.Zero(t, backs)
+		require.NoError(t, l.lease.Release(context.Background()))
+	})
+}

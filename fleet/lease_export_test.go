@@ -27,3 +27,11 @@ func (s *LeaseStore) Keys() (n int) {
 	}
 	return n
 }
+
+// Line is how many requests for a key are kept that wait, and for which the store is not asked yet.
+func (s *LeaseStore) Line(p *weir.Plan, key string) int {
+	k := s.keys.find(p, key)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.line)
+}

@@ -14,13 +14,15 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // If the round trip of a far store is longer than events may be held, what the limit allows is
 // granted all the same. Nobody waits for longer than for the call under way and the next, which
 // asks for his events.
 func TestLease_FarStore(t *testing.T) {
-	const trip, lasts = 20 * time.Millisecond, 10 * time.Second
+	const trip = 20 * time.Millisecond
+	lasts := time.Duration(runs.Long(10, 3)) * time.Second
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 1000, Per: time.Second},
 		weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 100},
@@ -51,17 +53,43 @@ func TestLease_FarStore(t *testing.T) {
 					}
 					all.Wait()
 					assert.LessOrEqual(t, longest, 2*trip)
-					assert.Greater(t, granted, 9800)
+					assert.Greater(t, granted, 980*int(lasts/time.Second))
 				})
 			})
 		}
 	}
 }
 
+// Nobody waits for longer because others leave before the store answers.
+func TestLease_ThoseWhoLeaveDelayNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const trip = 20 * time.Millisecond
+		l := newLeased(windows[0], &slowStore{takes: trip}, fleet.LeaseOptions{})
+		var all sync.WaitGroup
+		for i := range 4000 {
+			time.Sleep(time.Millisecond)
+			all.Go(func() {
+				ctx, asked := t.Context(), time.Now()
+				if i%10 > 0 {
+					short, cancel := context.WithTimeout(ctx, trip/4)
+					defer cancel()
+					ctx = short
+				}
+				if _, err := l.Take(ctx, "k", 1); i%10 == 0 {
+					assert.NoError(t, err)
+					assert.LessOrEqual(t, time.Since(asked), 2*trip)
+				}
+			})
+		}
+		all.Wait()
+		assert.NoError(t, l.lease.Release(t.Context()))
+	})
+}
+
 // Nothing is lost of what was asked for those who wait no more.
 func TestLease_ThoseWhoLeaveTakeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, store := slow(t)
+		l, _ := slow(t)
 		left := int64(l.look(t).Remaining)
 		var granted atomic.Int64
 		for range 5 {
@@ -80,9 +108,28 @@ func TestLease_ThoseWhoLeaveTakeNothing(t *testing.T) {
 			}
 			all.Wait()
 		}
-		store.takes = 0
 		assert.NoError(t, l.lease.Release(t.Context()))
 		assert.Positive(t, granted.Load())
 		assert.Equal(t, left, granted.Load()+int64(l.look(t).Remaining))
+	})
+}
+
+// While a call hangs, those who have left are not kept.
+func TestLease_ThoseWhoLeaveDoNotPileUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, store := slow(t)
+		store.takes = time.Hour
+		go l.Allow("k")
+		synctest.Wait()
+		for range 1000 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			_, err := l.Take(ctx, "k", 1)
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+			cancel()
+		}
+		assert.LessOrEqual(t, l.lease.Line(l.plan, "k"), 1)
+		time.Sleep(2 * time.Hour)
+		store.takes = 0
+		assert.NoError(t, l.lease.Release(t.Context()))
 	})
 }

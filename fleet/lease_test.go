@@ -20,7 +20,7 @@ import (
 func TestLease_PassesOn(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
 		return fleet.Lease(new(weir.MemStore), fleet.LeaseOptions{MaxAge: 1, Report: func(err error) { t.Error(err) }})
-	})
+	}, storetest.RoundTrips())
 }
 
 // A leased is a LeaseStore in front of a store, and a limiter on it.

@@ -3,9 +3,7 @@ package fleet
 import (
 	"container/heap"
 	"context"
-	"fmt"
 	"iter"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -82,7 +80,7 @@ func (s *LeaseStore) giveBack(k *leasedKey, l *lease, n int) {
 	err := errNoReply
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("weir: the store behind the Lease panicked: %v\n%s", p, debug.Stack())
+			err = panicked(p)
 		}
 		if err != nil && s.report != nil {
 			s.report(err)

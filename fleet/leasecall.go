@@ -11,6 +11,7 @@ import (
 func (s *LeaseStore) take(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
 	for who := (*rider)(nil); ; {
 		way, f, next, a := s.board(k, r.N, who)
+		who = next
 		switch way {
 		case decided:
 			return a, nil
@@ -22,8 +23,10 @@ func (s *LeaseStore) take(ctx context.Context, k *leasedKey, r weir.Request) (we
 			}
 			return a, err
 		case lead:
-			c := call{LeaseStore: s, leasedKey: k, flight: f, r: r}
-			return c.run(ctx)
+			// It goes on when this caller leaves, because others may wait for it.
+			c := &call{LeaseStore: s, leasedKey: k, flight: f}
+			c.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
+			go c.run()
 		}
 		var err error
 		select {
@@ -32,7 +35,7 @@ func (s *LeaseStore) take(ctx context.Context, k *leasedKey, r weir.Request) (we
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
-		if who = next; err != nil {
+		if err != nil {
 			k.leave(who)
 			if who.decided {
 				return who.answer, nil
@@ -42,30 +45,13 @@ func (s *LeaseStore) take(ctx context.Context, k *leasedKey, r weir.Request) (we
 	}
 }
 
-// note records the answer of the store to a request that was passed on to it, and was sent at the
-// instant sent.
-func (k *leasedKey) note(a weir.Answer, sent int64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.remaining, k.other = a.Remaining, k.byAnother(a)
-	if !k.drains && sent >= k.over && a.ResetAfter > 0 {
-		h, _, _ := k.terms.hold(max(a.At, 1), sent, chargesOf(nil, 1, a))
-		k.endsAfter(sent, h.For)
-	}
-}
-
-// endsAfter notes that the events of a window that were granted must be used within d. It requires
-// that k.mu is held.
-func (k *leasedKey) endsAfter(sent int64, d time.Duration) {
-	k.ends, k.over = later(sent, d), later(sent, max(d+d>>9, leastHold))
-}
-
-// A call asks the store for the events of a request, and for those that others will need.
+// A call asks the store for the events of a request, and for those that others will need. It has a
+// goroutine of its own.
 type call struct {
 	*LeaseStore
 	*leasedKey
 	flight *flight
-	r      weir.Request
+	ctx    context.Context
 
 	sent    int64
 	charges []weir.Charge
@@ -77,20 +63,30 @@ type call struct {
 	held int    // that it had left
 }
 
-// run asks the store. If some of several events are missing then, because those of the lease before
-// may not be used any more, it asks for them, all or none.
-func (c *call) run(ctx context.Context) (a weir.Answer, err error) {
-	err = errNoReply
+// run asks the store, and lands.
+func (c *call) run() {
+	err := errNoReply
 	defer func() {
-		if ctx.Err() != nil { // which is not that of the others
-			c.land(c.flight, err != nil, nil)
-		} else {
-			c.land(c.flight, err != nil, err)
+		if p := recover(); p != nil {
+			err = panicked(p)
 		}
+		failed := err != nil
+		if c.ctx.Err() != nil { // called off, and those who have come since ask again
+			err = nil
+		}
+		c.flight.cancel()
+		c.land(c.flight, failed, err)
 	}()
-	ask := c.ask()
-	if a, err = c.do(ctx, ask); err != nil {
-		return weir.Answer{}, err
+	err = c.decideFirst()
+}
+
+// decideFirst asks the store. If some of several events are missing then, because those of the
+// lease before may not be used any more, it asks for them, all or none.
+func (c *call) decideFirst() error {
+	ask, n := c.ask(), c.flight.first.n
+	a, err := c.do(ask)
+	if err != nil {
+		return err
 	}
 	switch {
 	case ask.Mode == weir.UpTo:
@@ -100,54 +96,53 @@ func (c *call) run(ctx context.Context) (a weir.Answer, err error) {
 	}
 	c.close(a)
 	left := c.unused() + c.granted
-	if missing := c.r.N - left; missing > 0 && c.granted > 0 {
+	if missing := n - left; missing > 0 && c.granted > 0 {
 		if c.granted == ask.N {
-			return c.rest(ctx, a, missing)
+			return c.rest(a, missing)
 		}
 		a.RetryAfter = c.earned(missing) // the store has no more
 	}
 	used := 0
-	if a.Allowed = left >= c.r.N; a.Allowed {
-		used, a.RetryAfter = c.r.N, 0
+	if a.Allowed = left >= n; a.Allowed {
+		used, a.RetryAfter = n, 0
 	}
-	a.Granted = 0
-	c.publish(a, left-used, used)
-	a.Remaining = min(a.Remaining+left-used, a.Limit)
-	return a, nil
+	c.publish(a, left-used, used, nil)
+	return nil
 }
 
 // rest asks for the events that are missing after the answer a.
-func (c *call) rest(ctx context.Context, a weir.Answer, missing int) (weir.Answer, error) {
+func (c *call) rest(a weir.Answer, missing int) error {
 	var charges []weir.Charge
 	sent := c.plan.Now()
-	rest, err := c.do(ctx, weir.Ask{N: missing, Charges: &charges})
+	rest, err := c.do(weir.Ask{N: missing, Charges: &charges})
 	left := c.unused() + min(c.granted, c.got.hold.Left(time.Duration(c.plan.Now()-c.sent)))
 	used := left
 	switch {
 	case err != nil:
-		c.publish(a, left, 0)
-		return weir.Answer{}, err
+		c.publish(a, left, 0, err)
+		return err
 	case !rest.Allowed:
-		c.publish(rest, left, 0)
-		rest.Remaining = min(rest.Remaining+left, rest.Limit)
-		return rest, nil
-	case left+missing < c.r.N:
+		c.publish(rest, left, 0, nil)
+		return nil
+	case left+missing < c.flight.first.n:
 		// The others were counted in a window that is over now. Those that were missing are too
 		// few.
-		used = 0
 		c.unneeded(c.grantOf(rest, missing, charges, sent), missing)
-		if rest, err = c.do(ctx, weir.Ask{N: c.r.N}); err != nil {
-			c.publish(a, 0, used)
-			return weir.Answer{}, err
+		used, missing, charges, sent = 0, c.flight.first.n, nil, c.plan.Now()
+		if rest, err = c.do(weir.Ask{N: missing, Charges: &charges}); err != nil {
+			c.publish(a, 0, 0, err)
+			return err
 		}
 	}
-	c.publish(rest, 0, used)
 	rest.Degraded = rest.Degraded || c.got.degraded
-	return rest, nil
+	if waits := c.publish(rest, 0, used, nil); !waits && rest.Allowed {
+		c.unneeded(c.grantOf(rest, missing, charges, sent), missing)
+	}
+	return nil
 }
 
-func (c *call) do(ctx context.Context, ask weir.Ask) (weir.Answer, error) {
-	return c.store.Do(ctx, weir.Request{Plan: c.r.Plan, Key: c.key, Ask: ask})
+func (c *call) do(ask weir.Ask) (weir.Answer, error) {
+	return c.store.Do(c.ctx, weir.Request{Plan: c.plan, Key: c.key, Ask: ask})
 }
 
 // ask returns the request for the store.
@@ -156,15 +151,20 @@ func (c *call) ask() weir.Ask {
 	defer c.mu.Unlock()
 	c.sent = c.plan.Now()
 	c.credit = max(c.credit-1, -maxCredit)
-	ask := weir.Ask{N: c.r.N, Charges: &c.charges}
+	f := c.flight
+	ask := weir.Ask{N: f.first.n, Charges: &c.charges}
 	if l := c.lease.Load(); l != nil {
 		ask.N = max(ask.N-l.valid(c.sent), 1)
 	}
 	// More is asked for if it is needed: by those who wait, and soon. For several events it must be
 	// there, too: of those that are granted without the others, nobody may have use.
-	more, soon := int(min(c.queue(c.flight), int64(c.limit))), c.want(c.sent)
-	c.flight.line, c.line = c.line, nil
-	if c.r.N == 1 || !c.short && ask.N+more+soon <= c.remaining {
+	more, soon := int(min(c.queue(f), int64(c.limit))), c.want(c.sent)
+	f.line, c.line = c.line, nil
+	for _, r := range f.line {
+		r.flight = f
+	}
+	f.waits += len(f.line)
+	if f.first.n == 1 || !c.short && ask.N+more+soon <= c.remaining {
 		more += soon
 	}
 	if more > 0 {
@@ -221,11 +221,20 @@ func (c *call) unused() int {
 	return min(c.held, c.old.hold.Left(time.Duration(c.plan.Now()-c.old.sent)))
 }
 
-// publish makes a lease of left events, after used ones were handed out. a is the latest answer of
-// the store.
-func (c *call) publish(a weir.Answer, left, used int) {
+// publish makes a lease of left events, after used ones were handed out to the first request, which
+// is decided by the latest answer of the store, a, if there is no error. It reports whether the
+// request still waits. If it does not, what it was to use is left, too.
+func (c *call) publish(a weir.Answer, left, used int, err error) (waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	first := c.flight.first
+	switch waits = !first.gone; {
+	case !waits:
+		left, used = left+used, 0
+	case err == nil:
+		first.decided, first.answer = true, a
+		first.answer.Remaining, first.answer.Granted = min(a.Remaining+left, a.Limit), 0
+	}
 	now := c.plan.Now()
 	l := &lease{
 		grant: c.got, limit: a.Limit, remaining: a.Remaining, resetAt: later(now, a.ResetAfter),
@@ -252,6 +261,7 @@ func (c *call) publish(a weir.Answer, left, used int) {
 	if c.returnable(l, int(l.size)+l.dead) > 0 {
 		c.watch.add(c.LeaseStore, c.leasedKey, l)
 	}
+	return waits
 }
 
 // learn notes what the answer tells of the demand. It requires that k.mu is held.

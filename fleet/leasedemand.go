@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir"
+)
 
 // A demand is how many events of a key are asked for, and how many the store had. It decides how
 // many events to take and when to ask again, but never whether a request is granted. Floats are
@@ -70,6 +74,24 @@ func (k *leasedKey) busy(n int, now int64) bool {
 	return k.pace*k.longer() >= leastPace && k.saved >= wholeCall
 }
 
+// note records the answer of the store to a request that was passed on to it, and was sent at the
+// instant sent.
+func (k *leasedKey) note(a weir.Answer, sent int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remaining, k.other = a.Remaining, k.byAnother(a)
+	if !k.drains && sent >= k.over && a.ResetAfter > 0 {
+		h, _, _ := k.terms.hold(max(a.At, 1), sent, chargesOf(nil, 1, a))
+		k.endsAfter(sent, h.For)
+	}
+}
+
+// endsAfter notes that the events of a window that were granted must be used within d. It requires
+// that k.mu is held.
+func (k *leasedKey) endsAfter(sent int64, d time.Duration) {
+	k.ends, k.over = later(sent, d), later(sent, max(d+d>>9, leastHold))
+}
+
 // longer is by how much longer a lease is to last than usual: while a window has plenty, and where
 // a full bucket earns again what is held. It requires that k.mu is held.
 func (k *leasedKey) longer() float64 {
@@ -77,9 +99,9 @@ func (k *leasedKey) longer() float64 {
 	case k.drains:
 		return max(k.stretch, 1)
 	case k.remaining > k.limit/2:
-		return 4
+		return min(4, k.longest)
 	case k.remaining > k.limit/4:
-		return 2
+		return min(2, k.longest)
 	}
 	return 1
 }

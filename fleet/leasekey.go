@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,7 @@ type leasedKey struct {
 	mu      sync.Mutex // guards what follows, and that a lease is replaced once
 	flight  *flight    // the call of the store that is under way, or nil
 	line    []*rider   // those who wait, and for whom it does not ask
+	left    int        // how many of them have left
 	failed  bool       // the last call did
 	other   bool       // the last answer was; see byAnother
 	evicted bool       // from the table: it is not leased any more
@@ -35,7 +38,10 @@ type leasedKey struct {
 type flight struct {
 	landed chan struct{} // closed when it has
 	err    error         // for all who wait; set before
-	line   []*rider      // those for whom it asks, in their order
+	first  *rider        // for whom it asks; nil if it does not ask
+	line   []*rider      // the others for whom it asks, in their order
+	waits  int           // how many of them all still wait
+	cancel func()        // ends its context
 }
 
 // idleSince returns when the key was last asked for, and whether it may be dropped: nothing is held
@@ -95,12 +101,17 @@ func (s *LeaseStore) board(k *leasedKey, n int, who *rider) (w way, f *flight, n
 		}
 		return ride, k.flight, who, a
 	case !k.other && !k.evicted && k.set.resets.Load() == 0 && !s.released.Load() && k.busy(n, now):
-		w, k.flight = lead, &flight{landed: make(chan struct{})}
+		if who == nil {
+			who = &rider{n: n}
+		}
+		f = &flight{landed: make(chan struct{}), first: who, waits: 1}
+		who.flight, k.flight = f, f
+		return lead, f, who, a
 	}
 	if who != nil {
 		who.gone = true
 	}
-	return w, k.flight, who, a
+	return w, nil, who, a
 }
 
 // renew takes n of the events that may be used now, if there are as many, and puts a lease of the
@@ -167,9 +178,14 @@ func (k *leasedKey) alone(ctx context.Context) (*flight, error) {
 	}
 }
 
-var errNoReply = errors.New("weir: the store behind the Lease panicked or ended its goroutine")
+var errNoReply = errors.New("weir: the store behind the Lease ended its goroutine")
 
-// land ends a flight. Other callers that wait for it get err, if it is not nil.
+// panicked is the error for a panic of the store.
+func panicked(p any) error {
+	return fmt.Errorf("weir: the store behind the Lease panicked: %v\n%s", p, debug.Stack())
+}
+
+// land ends a flight. All who wait for it get err, if it is not nil.
 func (k *leasedKey) land(f *flight, failed bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

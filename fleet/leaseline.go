@@ -11,26 +11,38 @@ import (
 // for. The mutex of the key guards it.
 type rider struct {
 	n       int
-	gone    bool // it waits no more
+	flight  *flight // that asks for it, or nil
+	gone    bool    // it waits no more
 	decided bool
 	answer  weir.Answer
 }
 
-// leave is for a rider that does not wait any more. It may be decided.
+// leave is for a rider that does not wait any more. It may be decided. A call that is for nobody
+// any more is called off. While a call hangs, those who have left do not pile up.
 func (k *leasedKey) leave(who *rider) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	who.gone = true
+	if f := who.flight; f != nil {
+		if f.waits--; f.waits == 0 {
+			f.cancel()
+		}
+	} else if k.left++; 2*k.left > len(k.line) {
+		k.line, k.left = slices.DeleteFunc(k.line, func(r *rider) bool { return r.gone }), 0
+	}
 }
 
 // queue puts a flight's riders, and those who have come meanwhile, in one line, without those who
 // are gone or decided. It returns the number of their events. It requires that k.mu is held.
 func (k *leasedKey) queue(f *flight) (n int64) {
-	k.line = slices.DeleteFunc(append(f.line, k.line...), func(r *rider) bool { return r.gone || r.decided })
+	k.line = slices.DeleteFunc(append(f.line, k.line...), func(r *rider) bool {
+		return r == f.first || r.gone || r.decided
+	})
 	for _, r := range k.line {
+		r.flight = nil
 		n += int64(r.n)
 	}
-	f.line = nil
+	f.line, k.left = nil, 0
 	return n
 }
 

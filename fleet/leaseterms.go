@@ -16,6 +16,8 @@ type terms struct {
 	drains bool          // a bucket earns again what is held
 	most   float64       // events to take of a bucket, for it must earn again those that are not used
 	time   time.Duration // for which a lease is to last
+
+	longest float64 // by how much longer one may last, so that what it holds is used within MaxAge
 }
 
 const (
@@ -43,7 +45,9 @@ func (s *LeaseStore) newTerms(p *weir.Plan) *terms {
 			t.most = float64(a.Limit) / float64(h.Span) * float64(s.maxAge)
 		}
 		slow := t.drains && t.most < calls // what is not used would be missing for long
-		if t.time = min(h.Span/part, s.maxAge/2); a.Limit >= leastLimit && a.Limit <= mostLimit && t.time >= leastHold && !slow {
+		t.time = min(h.Span/part, s.maxAge/2)
+		t.longest = 0.9 * float64(s.maxAge) / float64(t.time)
+		if a.Limit >= leastLimit && a.Limit <= mostLimit && t.time >= leastHold && !slow {
 			t.span = h.Span
 		}
 	}

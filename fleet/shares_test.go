@@ -48,7 +48,7 @@ func TestShares_OfOneMember(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
 		mem := new(weir.MemStore)
 		return &booking{sharesOf(t, mem, 0, 1), mem}
-	})
+	}, storetest.RoundTrips())
 }
 
 // The table has the events that each of n members grants at one instant, and the members together.

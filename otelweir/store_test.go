@@ -31,7 +31,7 @@ func planOf(p weir.Policy) (plan *weir.Plan) {
 // A measured store is a store like the one behind it.
 func TestStore_IsAStore(t *testing.T) {
 	m, reader := newMetrics(t)
-	storetest.Run(t, func(*testing.T) weir.Store { return m.Store("memory", new(weir.MemStore)) })
+	storetest.Run(t, func(*testing.T) weir.Store { return m.Store("memory", new(weir.MemStore)) }, storetest.RoundTrips())
 	assert.Positive(t, read(t, reader, "weir.store.operation.duration")["degraded=false store.name=memory"])
 }
 

@@ -47,7 +47,7 @@ func (b *bomb) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 
 // bombs are hooks that end in each way that there is, and what callers get.
 var bombs = map[string]func(){
-	"a hook of the client panicked: out of paper": func() { panic("out of paper") },
+	"a hook of the client panicked: out of range": func() { panic("out of range") }, // no reply to a script
 	"a hook of the client ended its goroutine":    runtime.Goexit,
 }
 
@@ -65,6 +65,7 @@ func TestPanicOfAHook(t *testing.T) {
 			for range 10 {
 				r, err := l.Take(context.Background(), "k", 1)
 				assert.ErrorContains(t, err, want)
+				assert.NotErrorIs(t, err, weir.ErrRequest)
 				assert.Equal(t, weir.Result{}, r)
 			}
 			b.armed.Store(false)

@@ -181,11 +181,11 @@ func TestFailedPartIsSentAlone(t *testing.T) {
 			case len(c.Keys()) > 1:
 				c.Reply = strings.Replace("\x00\x00\x00\x01a\x00\x00\x00\x01b\x00\x00\x00\x09", failing, "\x03", 1)
 			case c.Key == failing:
-				x.fail(c, "WRONGTYPE")
+				x.fail(c, "MISCONF")
 			}
 		}
 		got := x.run(callOf(red, "a"), callOf(red, "b"), callOf(red, "c"))
-		want := map[string][]string{"a": {"WRONGTYPE", "b", ""}, "b": {"a", "WRONGTYPE", ""}}[failing]
+		want := map[string][]string{"a": {"MISCONF", "b", ""}, "b": {"a", "MISCONF", ""}}[failing]
 		assert.Equal(t, want, got)
 		assert.Equal(t, [][]string{{"many red: a b c"}, {"red: " + failing}}, x.sent)
 	}

@@ -78,9 +78,11 @@ type Command struct {
 }
 
 // Set sets the reply or the error of a command. is reports whether err is an error of the server
-// that begins with a word.
+// that begins with a word, which may be empty.
 func (c *Command) Set(reply string, err error, is func(word string) bool) {
-	c.Reply, c.Err = reply, err
+	if c.Reply, c.Err = reply, err; err != nil && is("") {
+		c.Err = script.OfReply(err)
+	}
 	c.Unknown = err != nil && is("NOSCRIPT")
 	c.Refused = err != nil && (is("NOPERM") || is("CROSSSLOT"))
 }

@@ -147,14 +147,17 @@ type reply struct {
 
 var errReply = errors.New("the reply to a script is not one that it gives")
 
-// isOfValue reports whether an error of a script is caused by a value that no limiter wrote. That
-// is a list, for example, a value that is too short for struct.unpack, or one with impossible
-// numbers.
-func isOfValue(err string) bool {
-	return slices.ContainsFunc([]string{
+// OfReply returns the error for an error reply to a script. It wraps [weir.ErrRequest] if the reply
+// is caused by a value that no limiter wrote. Such a value is a list, for example, or is too short
+// for struct.unpack, or has impossible numbers.
+func OfReply(err error) error {
+	if slices.ContainsFunc([]string{
 		"WRONGTYPE", "data string too short", "bad argument", "attempt to", "invalid expire time",
 		"not an integer", "out of range", "exceeds maximum",
-	}, func(part string) bool { return strings.Contains(err, part) })
+	}, func(part string) bool { return strings.Contains(err.Error(), part) }) {
+		return fmt.Errorf("%w: %w", errValue, err)
+	}
+	return err
 }
 
 // errLong is the error of a server whose C type long has 32 bits, as in builds for 32-bit
@@ -168,10 +171,7 @@ func (e *Engine) run(ctx context.Context, c Call) (reply, error) {
 		c.Args[slices.Index(c.Args[:], nil)] = numbers(e.Clock()/micro, e.skew)
 	}
 	got, err := e.Send(ctx, c)
-	switch {
-	case err != nil && isOfValue(err.Error()):
-		return reply{}, fmt.Errorf("%w: %w", errValue, err)
-	case err != nil:
+	if err != nil {
 		return reply{}, err
 	}
 	r := read(got.Text)
