@@ -31,8 +31,10 @@ import (
 //
 // Use one New for several routes that share the allowance of a key.
 //
-// A Settle gets the status and the bytes of the answer, however handlers write it. If HandleContext
-// of gin has answered, the bytes are 0, because gin then writes past the limit.
+// A Settle gets the status and the bytes of the answer, however handlers behind the limit write it.
+// What handlers in front of it write afterwards, such as the answer to the errors of c.Error, it
+// does not get. If HandleContext of gin has answered, the bytes are 0, because gin then writes past
+// the limit.
 func New(m httplimit.Middleware) gin.HandlerFunc {
 	limited := m.Wrap(http.HandlerFunc(pass))
 	return func(c *gin.Context) {

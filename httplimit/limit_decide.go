@@ -116,7 +116,7 @@ func (a *asked) foretell(ctx context.Context) {
 	a.ask(ctx, 0, false)
 	res := &a.d.Result
 	switch {
-	case a.d.Err != nil || res.Remaining >= a.d.Cost:
+	case a.d.Err != nil || res.Remaining >= a.d.Cost || a.refusesNothing():
 	case a.booker != nil:
 		a.ask(ctx, a.d.Cost, true)
 		if a.d.Err == nil && res.Allowed {
@@ -127,4 +127,10 @@ func (a *asked) foretell(ctx context.Context) {
 	default: // what it granted could not be given back
 		res.Allowed, res.RetryAfter = false, min(max(res.ResetAfter, 1), weir.Never-1)
 	}
+}
+
+// refusesNothing reports whether the limit is a [weir.Shadow] that does not enforce the key.
+func (a *asked) refusesNothing() bool {
+	s, ok := a.Limiter.(*weir.Shadowed)
+	return ok && !s.Enforces(a.d.Key)
 }

@@ -204,6 +204,18 @@ func TestLimits_LastOfAnotherKind(t *testing.T) {
 	assert.NotContains(t, serve(h, request()).Header, "Retry-After", "2 are never granted")
 }
 
+// A Shadow that refuses nothing prolongs no Retry-After, and denies nothing in an answer.
+func TestLimits_LastOnTrial(t *testing.T) {
+	limits, _, _ := threeLimits(per(1, time.Minute), per(1, time.Hour), per(1, 24*time.Hour))
+	limits[2].Limiter = weir.Shadow(limits[2].Limiter, nil)
+	h := httplimit.Middleware{Limits: []httplimit.Limit{limits[0], limits[2]}, Headers: httplimit.RateLimit{}}.Wrap(ok)
+	assert.Equal(t, 200, serve(h, request()).StatusCode)
+	resp := serve(h, request())
+	assert.Equal(t, "60", resp.Header.Get("Retry-After"))
+	assert.Equal(t, `"address";r=0;t=60`, resp.Header.Get("RateLimit"))
+	assert.Contains(t, resp.Header.Get("RateLimit-Policy"), `"service"`)
+}
+
 func TestLimits_SayWhatIsWrong(t *testing.T) {
 	l, _ := frozen(per(1, time.Second))
 	good := httplimit.Limit{Name: "a", Limiter: l, Key: one}

@@ -58,6 +58,15 @@ func (w *answerWriter) FlushError() error {
 	return err
 }
 
+// CloseNotify implements http.CloseNotifier. That is deprecated, but the Stream of gin panics
+// without it. If nothing below has it, the channel is nil: no one hears that the client has gone.
+func (w *answerWriter) CloseNotify() <-chan bool {
+	if below, ok := w.ResponseWriter.(interface{ CloseNotify() <-chan bool }); ok {
+		return below.CloseNotify()
+	}
+	return nil
+}
+
 func (w *answerWriter) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil && w.status == 0 {

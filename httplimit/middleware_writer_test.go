@@ -65,6 +65,12 @@ func TestSettle_WrappedResponseWriters(t *testing.T) {
 			assert.NoError(t, http.NewResponseController(w).Flush())
 			w.WriteHeader(401) // too late
 		}, 200},
+		"a notice that the client has gone": {func(w http.ResponseWriter) http.ResponseWriter { return w }, func(w http.ResponseWriter, _ *http.Request) {
+			assert.NotNil(t, w.(interface{ CloseNotify() <-chan bool }).CloseNotify())
+		}, 200},
+		"no such notice": {func(w http.ResponseWriter) http.ResponseWriter { return unwraps{w} }, func(w http.ResponseWriter, _ *http.Request) {
+			assert.Nil(t, w.(interface{ CloseNotify() <-chan bool }).CloseNotify())
+		}, 200},
 		"flush that fails": {func(w http.ResponseWriter) http.ResponseWriter { return flushing{w, errFlush} }, func(w http.ResponseWriter, _ *http.Request) {
 			assert.ErrorIs(t, http.NewResponseController(w).Flush(), errFlush)
 		}, 200},

@@ -45,7 +45,8 @@ const (
 	CheckChargedTwice Check = "charged-twice"
 
 	// CheckMaxWait: MaxWait is not below the WriteTimeout of the [http.Server]. A request that is
-	// held back for that long gets no answer.
+	// held back for that long gets no answer. Or it is not below the ReadTimeout, and requests have
+	// bodies, over HTTP/1. The handler cannot read the body after that.
 	CheckMaxWait Check = "max-wait"
 )
 
@@ -96,8 +97,11 @@ func (w *wiring) tell(c Check, format string, args ...any) {
 // look looks at a request that the limits have decided on.
 func (w *wiring) look(r *http.Request, all []asked, maxWait time.Duration) {
 	w.seen.Add(1)
-	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 && maxWait >= s.WriteTimeout {
-		w.tell(CheckMaxWait, "MaxWait is %v, must be below the WriteTimeout of the http.Server, which is %v", maxWait, s.WriteTimeout)
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && maxWait > 0 {
+		w.lookAtWait("WriteTimeout", s.WriteTimeout, maxWait)
+		if r.ProtoMajor == 1 && r.ContentLength != 0 {
+			w.lookAtWait("ReadTimeout", s.ReadTimeout, maxWait)
+		}
 	}
 	for i := range all {
 		switch err := all[i].d.Err; {
@@ -108,5 +112,11 @@ func (w *wiring) look(r *http.Request, all []asked, maxWait time.Duration) {
 		case all[i].d.Key != "":
 			w.lookAtKey(r, &all[i])
 		}
+	}
+}
+
+func (w *wiring) lookAtWait(name string, timeout, maxWait time.Duration) {
+	if timeout > 0 && maxWait >= timeout {
+		w.tell(CheckMaxWait, "MaxWait is %v, must be below the %s of the http.Server, which is %v", maxWait, name, timeout)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -184,21 +185,26 @@ func TestWiring_ChargedTwice(t *testing.T) {
 }
 
 func TestWiring_MaxWait(t *testing.T) {
+	told := []httplimit.Check{httplimit.CheckMaxWait}
 	for _, c := range []struct {
-		maxWait, writeTimeout time.Duration
-		want                  []httplimit.Check
+		maxWait, writeTimeout, readTimeout time.Duration
+		body                               string
+		want                               []httplimit.Check
 	}{
-		{time.Minute, time.Minute, []httplimit.Check{httplimit.CheckMaxWait}},
-		{time.Minute, time.Hour, nil},
-		{time.Minute, 0, nil},
-		{0, time.Minute, nil},
+		{time.Minute, time.Minute, 0, "", told},
+		{time.Minute, time.Hour, 0, "", nil},
+		{time.Minute, 0, 0, "", nil},
+		{0, time.Minute, time.Minute, "x", nil},
+		{time.Minute, 0, time.Minute, "x", told},
+		{time.Minute, 0, time.Minute, "", nil},
+		{time.Minute, time.Hour, time.Hour, "x", nil},
 	} {
 		var w warnings
 		h := httplimit.Middleware{Limiter: weir.Must(weir.New(roomy)), Key: one, MaxWait: c.maxWait, Warn: w.warn}.Wrap(ok)
 		s := httptest.NewUnstartedServer(h)
-		s.Config.WriteTimeout = c.writeTimeout
+		s.Config.WriteTimeout, s.Config.ReadTimeout = c.writeTimeout, c.readTimeout
 		s.Start()
-		resp, err := s.Client().Get(s.URL)
+		resp, err := s.Client().Post(s.URL, "text/plain", strings.NewReader(c.body))
 		require.NoError(t, err)
 		_ = resp.Body.Close()
 		s.Close()

@@ -82,7 +82,7 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{to: to, limiter: limiter, key: opts.Key, lines: lines}
-	l.denied.name, l.denied.level, l.denied.summary = "denied", slog.LevelWarn, "requests refused"
+	l.denied.name, l.denied.level, l.denied.summary = "denied", slog.LevelWarn, "requests over the limit"
 	l.failed.name, l.failed.level, l.failed.summary = "failed", slog.LevelError, "requests without a decision"
 	return l, nil
 }

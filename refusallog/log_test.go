@@ -141,7 +141,7 @@ func TestFlood(t *testing.T) {
 		time.Sleep(time.Hour)
 		lines = w.lines(t)
 		require.Len(t, lines, 12, "the last refusal is reported by itself")
-		assert.Equal(t, "requests refused", lines[11]["msg"])
+		assert.Equal(t, "requests over the limit", lines[11]["msg"])
 		assert.Equal(t, "WARN", lines[11]["level"])
 		assert.EqualValues(t, 1, lines[11]["left_out"])
 	})
@@ -188,7 +188,7 @@ func TestFailuresAreNotDrowned(t *testing.T) {
 			told = append(told, fmt.Sprint(line["level"], " ", line["msg"], " ", line["left_out"]))
 		}
 		assert.ElementsMatch(t, []string{
-			"WARN request refused 0", "WARN requests refused 99",
+			"WARN request refused 0", "WARN requests over the limit 99",
 			"ERROR request without a decision 0", "ERROR requests without a decision 2",
 		}, told)
 	})
@@ -250,6 +250,19 @@ func TestShadow(t *testing.T) {
 		assert.True(t, shadow.Allow("ada"))
 	}
 	assert.Equal(t, `level=WARN msg="request would be refused" limiter=login events=1 left_out=0`+"\n", w.text())
+}
+
+// A limit on trial refuses nothing, and no line says that it did.
+func TestShadow_Flood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, w := newText(t, refusallog.Options{Lines: weir.SlidingLog{Limit: 1, Per: time.Minute}})
+		for range 100 {
+			l.Refused(ctx, weir.Refusal{N: 1})
+		}
+		time.Sleep(time.Hour)
+		assert.Contains(t, w.text(), "left_out=99")
+		assert.Equal(t, 1, strings.Count(w.text(), "refused"), "it would be")
+	})
 }
 
 func TestNew_Faults(t *testing.T) {

@@ -54,7 +54,7 @@ func TestPanicOfTheHandlerReachesACaller(t *testing.T) {
 		func() {
 			defer func() {
 				err, _ := recover().(error)
-				assert.ErrorContains(t, err, `weir: refusallog: a panic in the line "requests refused": no disk`)
+				assert.ErrorContains(t, err, `weir: refusallog: a panic in the line "requests over the limit": no disk`)
 				assert.ErrorContains(t, err, "panics.Handle", "with its stack")
 			}()
 			refuse()
