@@ -47,6 +47,11 @@ func replayCommand() *cli.Command {
 
 func replayAction(ctx context.Context, c *cli.Command) error {
 	root := c.Root()
+	for _, name := range []string{"key", "cost", "where", "format", "time"} {
+		if c.IsSet(name) && c.String(name) == "" { // of an empty variable
+			return usage("-%s is \"\", must not be empty", name)
+		}
+	}
 	where, err := replay.ParseWhere(c.String("where"))
 	if err != nil {
 		return usageError{err}

@@ -183,6 +183,8 @@ func TestReplayErrors(t *testing.T) {
 		{2, `-max-clients is "x", must be a percentage such as 0.1`, []string{"1/1s", "-max-clients", "x"}},
 		{2, `-max-clients is "", must be a percentage`, []string{"1/1s", shop, "-max-clients", ""}}, // of an empty variable
 		{2, `-sweep is "", must be a percentage`, []string{"1/1s", shop, "-sweep="}},
+		{2, `-key is "", must not be empty`, []string{"1/1s", shop, "-key", ""}},
+		{2, `-where is "", must not be empty`, []string{"1/1s", shop, "-where="}},
 		{2, "-sweep cannot be used with -csv or -svg", []string{"1/1s", shop, "-sweep=1", "-csv"}},
 		{2, `-max-clients is "1,2", must be one percentage`, []string{"1/1s", "-max-clients", "1,2"}},
 		{2, `-sweep is "0", must be a percentage`, []string{"1/1s", "-sweep", "1,0"}},

@@ -96,7 +96,7 @@ func (c *combined) who(words []byte) error {
 }
 
 func isAddr(b []byte) bool {
-	_, err := netip.ParseAddr(string(b))
+	_, err := netip.ParseAddr(string(withoutPort(b)))
 	return err == nil
 }
 
@@ -111,6 +111,8 @@ func digits(b []byte) bool {
 
 func (c *combined) Field(name string) []byte {
 	switch name {
+	case "ip":
+		return withoutPort(orNil(c.fields[1]))
 	case "uri":
 		return orNil(c.uri)
 	case "path":

@@ -101,6 +101,9 @@ func (c *csvLines) Check(field string) error {
 	if field == "path" {
 		of = "uri"
 	}
+	if inRequest(of) && slices.Contains(c.columns, "request") {
+		return nil
+	}
 	for _, name := range c.names[of] {
 		if slices.Contains(c.columns, name) {
 			return nil

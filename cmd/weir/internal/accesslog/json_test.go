@@ -9,6 +9,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Formats of nginx have method and path in one field. A request may also be something else.
+func TestRequestInOneField(t *testing.T) {
+	const time, columns = "10/Oct/2026:13:55:36 +0000", "time_local,remote_addr,request"
+	for request, want := range map[string][3]string{ // method, uri, path
+		"POST /login?x HTTP/1.1": {"POST", "/login?x", "/login"},
+		"a-number":               {},
+		"":                       {},
+	} {
+		line, err := json.Marshal(map[string]string{"time_local": time, "remote_addr": "192.0.2.1", "request": request})
+		require.NoError(t, err)
+		for _, log := range [][]string{{string(line)}, {columns, time + ",192.0.2.1," + request}} {
+			p, skip, err := Guess([][]byte{[]byte(log[0]), []byte(log[len(log)-1])}, Options{})
+			require.NoError(t, err)
+			_, err = p.Parse([]byte(log[skip]))
+			require.NoError(t, err)
+			for i, field := range []string{"method", "uri", "path"} {
+				require.NoError(t, p.Check(field))
+				require.Equal(t, want[i], string(p.Field(field)), field)
+			}
+		}
+	}
+}
+
 // reference is member by package json. Of members of the same name it takes the first, too.
 func reference(t *testing.T, value json.RawMessage, name string) []byte {
 	var items []json.RawMessage

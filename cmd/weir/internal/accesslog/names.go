@@ -77,6 +77,16 @@ func (n names) find(name string, get func(string) []byte) []byte {
 			break
 		}
 	}
+	if value == nil && inRequest(of) {
+		method, uri, _ := request(get("request"))
+		switch {
+		case method == nil: // it is something else
+		case of == "method":
+			value = method
+		default:
+			value = uri
+		}
+	}
 	switch {
 	case name == "path":
 		return path(value)
@@ -85,3 +95,7 @@ func (n names) find(name string, get func(string) []byte) []byte {
 	}
 	return value
 }
+
+// inRequest reports whether a field may be a part of the field request, which is "GET / HTTP/1.1"
+// in logs of nginx.
+func inRequest(name string) bool { return name == "method" || name == "uri" }

@@ -22,6 +22,7 @@ type browser struct {
 	t       testing.TB
 	in      *os.File
 	session string
+	site    *Site
 	origin  string // of the playground
 	visits  int
 	loaded  chan struct{} // of a visit
@@ -55,7 +56,7 @@ func open(t testing.TB) *browser {
 	}
 	site, err := NewSite(t.Context())
 	require.NoError(t, err)
-	server := httptest.NewServer(site.Handler("127.0.0.1"))
+	server := httptest.NewServer(site.Handler("play.test"))
 	t.Cleanup(server.Close)
 
 	theirIn, in, err := os.Pipe()
@@ -63,12 +64,12 @@ func open(t testing.TB) *browser {
 	out, theirOut, err := os.Pipe()
 	require.NoError(t, err)
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "--window-size=1240,900", "about:blank")
+		"--remote-debugging-pipe", "--host-resolver-rules=MAP play.test 127.0.0.1", "--user-data-dir="+t.TempDir(), "--window-size=1240,900", "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, theirIn.Close())
 	require.NoError(t, theirOut.Close())
-	b := &browser{t: t, in: in, origin: server.URL, replies: make(map[int]chan message), loaded: make(chan struct{}, 9)}
+	b := &browser{t: t, in: in, site: site, origin: server.URL, replies: make(map[int]chan message), loaded: make(chan struct{}, 9)}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -79,7 +80,7 @@ func open(t testing.TB) *browser {
 		<-read
 		_ = in.Close()
 		_ = cmd.Wait()
-		assert.Empty(t, b.said)
+		assert.Empty(t, b.heard())
 	})
 
 	var target struct{ TargetID string }
@@ -121,6 +122,14 @@ func (b *browser) read(out *os.File) {
 		}
 		b.mu.Unlock()
 	}
+}
+
+// heard returns what the page has written to the console since the last call.
+func (b *browser) heard() (said string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	said, b.said = strings.Join(b.said, "\n"), nil
+	return said
 }
 
 // call calls a method of the protocol.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,16 @@ import (
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
 	"github.com/weir-go/weir/cmd/weir/internal/replay"
 )
+
+// drop drops a log on the page.
+func (b *browser) drop(text string) {
+	b.js(nil, `(() => {
+		document.getElementById("logSays").textContent = "";
+		const data = new DataTransfer();
+		data.items.add(new File([%s], "access.log"));
+		document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+	})()`, quoted(text))
+}
 
 // A log that is dropped on the page gives the figures of weir replay.
 func testLog(t *testing.T, b *browser) {
@@ -32,15 +44,7 @@ func testLog(t *testing.T, b *browser) {
 	require.NoError(t, err)
 
 	b.follow("p=5/1m&p=sliding-log+10/1m&r=1")
-	drop := func(text string) {
-		b.js(nil, `(() => {
-			document.getElementById("logSays").textContent = "";
-			const data = new DataTransfer();
-			data.items.add(new File([%s], "access.log"));
-			document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-		})()`, quoted(text))
-	}
-	drop(log.String())
+	b.drop(log.String())
 	b.until(`!document.getElementById("logTable").hidden`)
 	var said string
 	b.js(&said, `document.getElementById("logSays").textContent`)
@@ -57,11 +61,34 @@ func testLog(t *testing.T, b *browser) {
 		assert.Equal(t, fmt.Sprintf("%s: %s of %s", p.Worst[0].Key, explain.Count(p.Worst[0].Refused), explain.Count(p.Worst[0].Requests)), rows[i][5])
 	}
 
-	drop("no log at all\n")
+	var prevented bool // a text that is dragged into a field comes there
+	b.js(&prevented, `(() => {
+		const data = new DataTransfer();
+		data.setData("text/plain", "20s");
+		const dropped = (kind) => !document.getElementById("span").dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+		return dropped("dragover") || dropped("drop");
+	})()`)
+	assert.False(t, prevented)
+	b.drop("no log at all\n")
 	b.until(`document.getElementById("logSays").textContent.length > 0 && !document.getElementById("logSays").textContent.startsWith("Reading")`)
 	b.js(&said, `document.getElementById("logSays").textContent`)
 	assert.NotContains(t, said, "900")
 	var hidden bool
 	b.js(&hidden, `document.getElementById("logTable").hidden`)
 	assert.True(t, hidden)
+}
+
+// The page does not wait for a program that has ended without an answer, as one without memory
+// does.
+func testLogProgramEnds(t *testing.T, b *browser) {
+	site := &Site{files: maps.Clone(b.site.files)}
+	site.files["log.wasm"] = site.files["weir.wasm"] // which ends at once: a worker has no document
+	server := httptest.NewServer(site.Handler("127.0.0.1"))
+	defer server.Close()
+	b.origin = server.URL
+	b.visit("p=5/1m")
+	assert.Empty(t, b.heard())
+	b.drop("any")
+	b.until(`document.getElementById("logSays").textContent.startsWith("the program for logs has stopped")`)
+	assert.Contains(t, b.heard(), "exit code: 2")
 }

@@ -104,6 +104,8 @@ func TestPage(t *testing.T) {
 		{"fault is in sight", testFaultIsInSight},
 		{"reduced motion", testReducedMotion},
 		{"static files", testStaticFiles},
+		{"copies without https", testCopiesWithoutHTTPS},
+		{"log program ends", testLogProgramEnds},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b.t = t

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,9 +100,10 @@ func testCopies(t *testing.T, b *browser) {
 	b.follow("p=token-bucket+10/1m+burst=3&r=1")
 	b.js(nil, `(() => { window.copied = []; navigator.clipboard.writeText = async (s) => { copied.push(s); }; })()`)
 	b.js(nil, `document.querySelectorAll(".lane .tools button").forEach((e) => { if (e.title.startsWith("Copy")) e.click(); })`)
-	b.js(nil, `document.getElementById("link").click()`)
+	b.js(nil, `(() => { const e = document.getElementById("link"); e.click(); e.click(); })()`)
 	var copied []string
 	b.js(&copied, `copied`)
+	b.until(`document.getElementById("link").textContent === "Copy a link to all this"`)
 	s, err := sim.Parse("p=token-bucket+10/1m+burst=3")
 	require.NoError(t, err)
 	var href string
@@ -110,12 +112,29 @@ func testCopies(t *testing.T, b *browser) {
 		"limiter := weir.Must(weir.New(" + explain.Code(s.Lanes[0].Policy) + "))",
 		"token-bucket 10/1m burst=3",
 		`{"limit":"token-bucket 10/1m burst=3"}`,
-		href,
+		href, href,
 	}, copied)
 	b.js(nil, `(() => { const e = [...document.querySelectorAll(".lane .tools button")]; e.find((x) => x.textContent === "Change in use").click(); })()`)
 	b.until(`location.hash.includes("~10s~token-bucket+5/1m+burst=3")`)
 	b.js(nil, `(() => { const e = [...document.querySelectorAll(".then button")]; e.find((x) => x.textContent === "No change").click(); })()`)
 	b.until(`!location.hash.includes("~")`)
+}
+
+// Without https, browsers have no navigator.clipboard. A button copies all the same.
+func testCopiesWithoutHTTPS(t *testing.T, b *browser) {
+	defer func(origin string) { b.origin = origin }(b.origin)
+	b.origin = strings.Replace(b.origin, "127.0.0.1", "play.test", 1)
+	b.visit("p=10/1m&r=1")
+	var clipboard string
+	b.js(&clipboard, `typeof navigator.clipboard`)
+	require.Equal(t, "undefined", clipboard)
+	b.js(nil, `(() => { window.said = ""; new MutationObserver((m) => (said += m[0].target.textContent)).observe(document.getElementById("link"), { childList: true }); })()`)
+	b.mouse("mousePressed", "#link", 0.5, 0.5)
+	b.mouse("mouseReleased", "#link", 0.5, 0.5)
+	b.until(`said.startsWith("Copied")`)
+	b.js(nil, `(() => { const e = document.getElementById("span"); e.focus(); e.select(); })()`)
+	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "v", "commands": []string{"Paste"}}, nil)
+	b.until(`document.getElementById("span").value === location.href`)
 }
 
 // On a phone nothing is wider than the screen, and the chosen experiment is in sight.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A browser loads at most 1,300,000 bytes, compressed as web servers do. It loads the program for
+// A browser loads at most 1,250,000 bytes, compressed as web servers do. It loads the program for
 // logs only when there is a log.
 func TestWeight(t *testing.T) {
 	site, err := NewSite(t.Context())
@@ -33,7 +33,7 @@ func TestWeight(t *testing.T) {
 			total += b.Len()
 		}
 	}
-	assert.Less(t, total, 1_300_000)
+	assert.Less(t, total, 1_250_000)
 }
 
 // Static files are those that the server serves.

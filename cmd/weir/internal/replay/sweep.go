@@ -18,10 +18,10 @@ type Fit struct {
 	Hit    int     `json:"hit"`    // clients
 }
 
-// maxLimit is the largest limit that is tried.
-const maxLimit = 1 << 30
+// maxLimit is the largest limit that is tried. A cost may be a number of bytes.
+const maxLimit = math.MaxInt / 2
 
-// each pass over the logs asks this many policies.
+// each pass over the logs asks this many policies. The first asks a few more.
 const candidates = 15
 
 // Sweep finds for each share the smallest limit of a policy, as [Scaled] makes it, that hits fewer
@@ -35,8 +35,13 @@ const candidates = 15
 func Sweep(ctx context.Context, c Config, p weir.Policy, shares []float64, logs []Log) ([]Fit, error) {
 	s := &sweep{hits: map[int]int{}}
 	limits := []int{maxLimit}
-	for i := range candidates - 1 {
-		limits = append(limits, 1<<(2*i))
+	for n := 1; n <= maxLimit/64; {
+		limits = append(limits, n)
+		if n < 1<<26 {
+			n *= 4
+		} else {
+			n *= 64
+		}
 	}
 	slices.Sort(limits)
 	for len(limits) > 0 {

@@ -81,6 +81,22 @@ func TestSweepIsExactAtTheShare(t *testing.T) {
 	assert.Equal(t, []Fit{{0.07, "93/1h", 93, 6}}, fits)
 }
 
+// Limits of bytes are large. Two requests of one instant, 1.2 GB together, fit in one of 1.2 GB.
+func TestSweepOfBytes(t *testing.T) {
+	const megabyte = 1_000_000
+	log := textLog("a", fmt.Sprintf(`{"time":1,"ip":"x","bytes":%d}`+"\n", 400*megabyte), fmt.Sprintf(`{"time":1,"ip":"x","bytes":%d}`+"\n", 800*megabyte))
+	for _, p := range policies(t, "1/1h", "fixed-window 1/1h", "sliding-window 1/1h buckets=6", "sliding-log 1/1h", "calendar-window 1/day",
+		"all(1/1m, 60/1h)", "tiers(1/1m, 60/1h)", "single-rate-marker 1/1s burst=20 excess=40", "two-rate-marker(1/1s, 20/1s burst=30)") {
+		fits, err := Sweep(t.Context(), Config{Cost: "bytes"}, p, []float64{0.5}, []Log{log})
+		require.NoError(t, err)
+		assert.Positive(t, fits[0].Limit, p)
+		assert.Zero(t, fits[0].Hit)
+	}
+	fits, err := Sweep(t.Context(), Config{Cost: "bytes"}, policies(t, "fixed-window 1/1h")[0], []float64{0.5}, []Log{log})
+	require.NoError(t, err)
+	assert.Equal(t, 1200*megabyte, fits[0].Limit)
+}
+
 // With a larger first tier, a request may take what a later one needs. What Sweep finds is then a
 // limit that hits fewer than the share, and perhaps not the smallest.
 func TestSweepOfTiersWithCosts(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 // This is as much of net/url as a link needs. In the page that package would weigh more than all of
 // package sim.
 
-// parseQuery returns the values of each field of a query.
-func parseQuery(query string) (map[string][]string, error) {
-	fields := make(map[string][]string)
+// parseQuery returns the values of each field of a query, and the names of the fields in order.
+func parseQuery(query string) (fields map[string][]string, names []string, err error) {
+	fields = make(map[string][]string)
 	for _, pair := range strings.Split(query, "&") {
 		if pair == "" {
 			continue
@@ -19,11 +19,14 @@ func parseQuery(query string) (map[string][]string, error) {
 		name, value, _ := strings.Cut(pair, "=")
 		text, err := unescape(value)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if fields[name] == nil {
+			names = append(names, name)
 		}
 		fields[name] = append(fields[name], text)
 	}
-	return fields, nil
+	return fields, names, nil
 }
 
 func unescape(s string) (string, error) {

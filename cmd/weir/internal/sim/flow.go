@@ -15,32 +15,32 @@ const request = 1000 * 1_000_000_000
 // whole unit of area. A random flow has as many requests, each anywhere in the area. That is a
 // Poisson process of which the total is known.
 func (s *Scenario) flow() []int64 {
-	var total uint64
+	var total int64
 	for i, r := range s.Rates {
-		total += uint64(r) * uint64(s.edge(i+1)-s.edge(i))
+		total += r * (s.edge(i+1) - s.edge(i))
 	}
-	places := make([]uint64, 0, ceilDiv(total, request))
+	places := make([]int64, 0, ceilDiv(uint64(total), request))
 	rnd := rand.New(rand.NewPCG(1, 2)) // the same requests each time
-	for at := uint64(0); at < total; at += request {
+	for at := int64(0); at < total; at += request {
 		if s.Poisson {
-			places = append(places, rnd.Uint64N(total))
+			places = append(places, rnd.Int64N(total))
 		} else {
 			places = append(places, at)
 		}
 	}
-	slices.Sort(places)
+	slices.Sort(places) // int64, as elsewhere: a sort of another type is 4 kB of the page
 
 	instants := make([]int64, len(places))
-	part, before := 0, uint64(0) // the area before this part
+	part, before := 0, int64(0) // the area before this part
 	for i, place := range places {
 		for {
-			area := uint64(s.Rates[part]) * uint64(s.edge(part+1)-s.edge(part))
+			area := s.Rates[part] * (s.edge(part+1) - s.edge(part))
 			if place < before+area {
 				break
 			}
 			part, before = part+1, before+area
 		}
-		instants[i] = s.edge(part) + int64(ceilDiv(place-before, uint64(s.Rates[part])))
+		instants[i] = s.edge(part) + int64(ceilDiv(uint64(place-before), uint64(s.Rates[part])))
 	}
 	return instants
 }

@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -135,17 +134,24 @@ func (s *Scenario) arrivals() []int64 {
 		all = append(all, slices.Repeat([]int64{int64(b.At)}, b.N)...)
 	}
 	slices.Sort(all)
-	outages := slices.Clone(s.Outages)
-	slices.SortFunc(outages, func(a, b Outage) int { return cmp.Compare(a.From, b.From) })
-	for _, o := range outages {
-		for i, at := range all {
-			if int64(o.From) <= at && at < int64(o.To) {
-				all[i] = int64(o.To)
-			}
-		}
-		slices.Sort(all)
+	for i, at := range all {
+		all[i] = s.afterOutages(at)
 	}
 	return all
+}
+
+// afterOutages returns when a request comes that is due at an instant.
+func (s *Scenario) afterOutages(due int64) int64 {
+	at := due
+	for _, o := range s.Outages {
+		if int64(o.From) <= at && at < int64(o.To) {
+			at = int64(o.To)
+		}
+	}
+	if at > due { // which may be in another outage
+		return s.afterOutages(at)
+	}
+	return at
 }
 
 // PolicyAt returns the policy of the lane at an instant.

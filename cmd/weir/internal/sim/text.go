@@ -3,8 +3,6 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,12 +60,12 @@ func TextErrors(err error) (faults []*TextError) {
 // An error of a policy is a [*TextError]. Of a query with very many faults, only some are told.
 func Parse(query string) (Scenario, error) {
 	s := Default()
-	fields, err := parseQuery(query)
+	fields, names, err := parseQuery(query)
 	if err != nil {
 		return s, err
 	}
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	for _, name := range names {
 		read, ok := readers[name]
 		switch values := fields[name]; {
 		case !ok:

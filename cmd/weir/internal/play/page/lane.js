@@ -13,10 +13,22 @@ export function element(name, properties = {}, ...children) {
 
 /** Copies a text, and says so on the button for a moment. */
 export async function toClipboard(text, button) {
-  await navigator.clipboard.writeText(text);
-  const label = button.textContent;
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = label), 1200);
+  button.dataset.label ??= button.textContent; // it may say "Copied" still
+  button.textContent = (await copy(text)) ? "Copied" : "Not copied";
+  setTimeout(() => (button.textContent = button.dataset.label), 1200);
+}
+
+/** @param {string} text @returns {Promise<boolean>} whether it is copied */
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  const put = (e) => { // a page that came without https copies as a person does
+    e.clipboardData.setData("text/plain", text);
+    e.preventDefault();
+  };
+  addEventListener("copy", put);
+  const copied = document.execCommand("copy");
+  removeEventListener("copy", put);
+  return copied;
 }
 
 /**

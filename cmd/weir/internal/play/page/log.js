@@ -12,8 +12,10 @@ export class LogView {
     this.app = app;
     this.worker = null;
     $("file").onchange = () => { if ($("file").files.length) this.run($("file").files[0]); };
-    addEventListener("dragover", (e) => e.preventDefault());
+    const hasFiles = (e) => e.dataTransfer.types.includes("Files"); // a text is dropped into a field
+    addEventListener("dragover", (e) => { if (hasFiles(e)) e.preventDefault(); });
     addEventListener("drop", (e) => {
+      if (!hasFiles(e)) return;
       e.preventDefault();
       if (e.dataTransfer.files.length) this.run(e.dataTransfer.files[0]);
     });
