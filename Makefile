@@ -19,7 +19,9 @@ FUZZ ?= .
 fuzz:
 	scripts/fuzz.sh $(FUZZTIME) $(FUZZ)
 
-# weir beside its peers, interleaved; writes docs/benchmarks.md. Takes 20 minutes.
+# weir beside its peers, interleaved; writes docs/benchmarks.md, and docs/benchmarks-history.md with the
+# figures of what is not released yet. Takes 20 minutes.
 # weir alone, for benchstat: go test -run '^$' -bench . -count 6 . > new.txt
 bench:
-	go run ./benchmarks/report
+	go run ./benchmarks/report -history benchmarks/history/unreleased.txt
+	go run ./benchmarks/history -write

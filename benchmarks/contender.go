@@ -23,6 +23,7 @@ type Contender struct {
 	Module string // path of its module
 	How    string // how it is used here, and what sets it apart
 	Kind   Kind
+	Hashes bool                  // whether it counts keys as one if their hashes of 64 bits are alike
 	Only   string                // if not empty, the only group of workloads that it is for
 	New    func(q Quota) Limiter // panics if the limiter can't be made; nil for middleware
 

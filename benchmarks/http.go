@@ -52,6 +52,7 @@ var middlewares = []Contender{
 	},
 	{
 		Name: "httprate, LimitBy", Module: "github.com/go-chi/httprate", How: "its middleware, by the address",
+		Hashes: true,
 		Wrap: func(q Quota, next http.Handler) http.Handler {
 			return httprate.LimitBy(q.Limit, q.Per, remoteIP)(next)
 		},

@@ -20,7 +20,7 @@ var peers = []Contender{
 	{Name: "throttled", Module: "github.com/throttled/throttled/v2", How: "its GCRA and its memstore, without a bound on keys or on attempts to exchange", New: newThrottled},
 	{Name: "ulule", Module: "github.com/ulule/limiter/v3", How: "its memory store, with its defaults", New: newUlule},
 	{Name: "sethvargo", Module: "github.com/sethvargo/go-limiter", How: "its memorystore, with its defaults", New: newSethvargo},
-	{Name: "httprate", Module: "github.com/go-chi/httprate", How: "its local counter, under a lock as in its middleware. It keeps 64-bit hashes of the keys", New: newHTTPRate},
+	{Name: "httprate", Module: "github.com/go-chi/httprate", How: "its local counter, under a lock as in its middleware. It keeps 64-bit hashes of the keys", Hashes: true, New: newHTTPRate},
 	{Name: "tollbooth", Module: "github.com/didip/tollbooth/v8", How: "LimitReached", New: newTollbooth},
 	{Name: "mennanov, xsync", Module: "github.com/mennanov/limiters", How: "*TokenBucket in memory, in an xsync.Map", New: xsyncMap(newMennanov)},
 	{Name: "failsafe-go, xsync", Module: "github.com/failsafe-go/failsafe-go", How: "bursty RateLimiter in an xsync.Map", New: xsyncMap(newFailsafe)},

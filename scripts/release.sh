@@ -25,6 +25,9 @@ case ${2:-} in
 *) fail "'$2' is unknown; --do makes the release, nothing shows it" ;;
 esac
 grep -q "^## \[${version#v}\]" CHANGELOG.md || fail "CHANGELOG.md has no heading '## [${version#v}]'"
+figures=benchmarks/history/$version.txt
+[ -f "$figures" ] ||
+	fail "$figures is missing (make bench; git mv benchmarks/history/unreleased.txt $figures; go run ./benchmarks/history -write)"
 [ -z "$(git status --porcelain)" ] || fail "the tree is not clean (run: git status)"
 
 if [ "$dry" ]; then # in a copy

@@ -27,8 +27,10 @@ refused "must be like v0.1.0" scripts/release.sh 0.1
 refused "must end in /v2" scripts/release.sh v2.0.0
 refused "no heading" scripts/release.sh "$version"
 printf '\n## [%s]\n' "${version#v}" >>CHANGELOG.md
+refused "$version.txt is missing" scripts/release.sh "$version"
+git mv benchmarks/history/unreleased.txt "benchmarks/history/$version.txt"
 refused "not clean" scripts/release.sh "$version"
-git commit -qam "A change log"
+git commit -qam "A change log and figures"
 RELEASE_CHECK=false refused "" scripts/release.sh "$version" --do
 refused "unknown" scripts/release.sh "$version" --now
 

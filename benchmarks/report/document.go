@@ -18,7 +18,7 @@ func document(r results) string {
 	put("# Benchmarks\n")
 	put("The time and memory that a decision takes, with weir and with other limiters for Go. To\nrepeat this, run\n")
 	put("```sh\n%s\n```\n", r.Command)
-	put("The command overwrites this file.\n")
+	put("The command overwrites this file. [benchmarks-history.md](benchmarks-history.md) shows the figures\nrelease by release.\n")
 	put("%s", r.setting())
 	put("%s", method(r))
 
@@ -55,7 +55,7 @@ func (r results) setting() string {
 		{"machine", fmt.Sprintf("%s, %d cores used, %s", r.CPU, r.Cores, r.System)},
 		{"Go", r.Go},
 		{"weir", cmp.Or(r.Revision, "this tree")},
-		{"rounds", fmt.Sprintf("%d, of %v a measurement", r.Rounds, r.Settings.Time)},
+		{"rounds", r.rounds()},
 	}}
 	if r.Took > 0 {
 		t.rows = append(t.rows, []string{"took", r.Took.Round(time.Second).String()})
@@ -64,6 +64,10 @@ func (r results) setting() string {
 		t.rows = append(t.rows, []string{"**scale**", fmt.Sprintf("**%g of the keys: a try, no result**", r.Settings.Scale)})
 	}
 	return strings.ReplaceAll(t.String(), "---:", "---")
+}
+
+func (r results) rounds() string {
+	return fmt.Sprintf("%d, of %v a measurement", r.Rounds, r.Settings.Time)
 }
 
 func method(r results) string {

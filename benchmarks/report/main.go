@@ -5,7 +5,8 @@
 //
 // Each measurement is made in a process of its own. They are interleaved: all contenders are
 // measured once before any is measured again, so that a change of the machine's pace in the
-// meantime strikes all alike. The tables tell medians.
+// meantime strikes all alike. The tables tell medians. With -history it also writes the single
+// measurements to a file, for command history and for benchstat.
 package main
 
 import (
@@ -31,6 +32,7 @@ type options struct {
 	contenders []benchmarks.Contender
 	out        string
 	samples    string
+	history    string
 	render     bool
 }
 
@@ -64,6 +66,7 @@ func parse(flags *flag.FlagSet, args []string) (options, error) {
 	flags.Float64Var(&o.settings.Scale, "scale", 1, "multiplies the numbers of keys, for a quick try")
 	flags.StringVar(&o.out, "out", "docs", "`folder` that the report is written to")
 	flags.StringVar(&o.samples, "samples", "", "`file` to keep the single measurements in")
+	flags.StringVar(&o.history, "history", "", "`file` to write the single measurements to, as Go benchmarks, which benchstat reads")
 	flags.BoolVar(&o.render, "render", false, "write the report from the -samples of an earlier run, and measure nothing")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -136,6 +139,11 @@ func (o options) run() error {
 			if err := os.WriteFile(o.samples, data, 0o644); err != nil {
 				return err
 			}
+		}
+	}
+	if o.history != "" {
+		if err := os.WriteFile(o.history, []byte(goBenchmarks(r)), 0o644); err != nil {
+			return err
 		}
 	}
 	if err := drawPlot(filepath.Join(o.out, "benchmarks.svg"), r); err != nil {

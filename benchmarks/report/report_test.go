@@ -49,11 +49,11 @@ func TestMedian(t *testing.T) {
 		{[]float64{9, 1, 2}, 2},
 		{[]float64{4, 1, 9, 2}, 3},
 	} {
-		if got := median(c.values); got != c.want {
+		if got := benchmarks.Median(c.values); got != c.want {
 			t.Errorf("the median of %v is %g, not %g", c.values, got, c.want)
 		}
 	}
-	if got := median(nil); !math.IsNaN(got) {
+	if got := benchmarks.Median(nil); !math.IsNaN(got) {
 		t.Errorf("the median of nothing is %g", got)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +42,7 @@ func (r results) median(contender, metric string) float64 {
 	for _, v := range r.series(contender, metric) {
 		values = append(values, v)
 	}
-	return median(values)
+	return benchmarks.Median(values)
 }
 
 // ratio is how many times the leader's value the contender's is: the median of the
@@ -56,7 +55,7 @@ func (r results) ratio(contender, metric string) float64 {
 			ratios = append(ratios, v/l)
 		}
 	}
-	return median(ratios)
+	return benchmarks.Median(ratios)
 }
 
 // leader is the contender that the others are compared with.
@@ -87,9 +86,9 @@ func (r results) spread(metric string) float64 {
 		}
 		slices.Sort(values)
 		quarter := len(values) / 4
-		spreads = append(spreads, (values[len(values)-1-quarter]-values[quarter])/median(values))
+		spreads = append(spreads, (values[len(values)-1-quarter]-values[quarter])/benchmarks.Median(values))
 	}
-	return median(spreads)
+	return benchmarks.Median(spreads)
 }
 
 // contenders are those that a metric was measured of, in the order of the tables.
@@ -97,14 +96,4 @@ func (r results) contenders(metric string) []benchmarks.Contender {
 	return slices.DeleteFunc(benchmarks.Contenders(), func(c benchmarks.Contender) bool {
 		return len(r.series(c.Name, metric)) == 0
 	})
-}
-
-// median is the middle of the values, or the mean of the two in the middle.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
 }

@@ -22,6 +22,9 @@ Nanoseconds per decision: the time that passed, divided by the decisions of all 
 - W2: allowed, 16 goroutines per core.
 - W3: denied, 16 goroutines per core.
 
+The state of a SlidingLog has several words, and a decision locks the key for them, also to deny.
+The other policies of weir exchange one word, and only read it to deny.
+
 ` + r.comparison(r.measured(
 		column{"W1", "W1.ns", ns, true},
 		column{"W2", "W2.ns", ns, true},
