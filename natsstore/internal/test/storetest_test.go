@@ -74,8 +74,8 @@ func TestStore(t *testing.T) {
 		storetest.RoundTrips())
 }
 
-// Many connections, as of processes, grant exactly the limit of a key.
-func TestProcessesShareALimit(t *testing.T) {
+// Many connections grant exactly the limit of a key.
+func TestConnectionsShareALimit(t *testing.T) {
 	t.Parallel()
 	_, _, name := newShared(t)
 	var all []*natsstore.Store

@@ -1,0 +1,102 @@
+package traffic
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
+)
+
+// serverEnv makes a test of [Processes] one of the processes, which asks that server.
+const serverEnv = "WEIR_TRAFFIC_SERVER"
+
+// hundred is the policy of the key that the processes share.
+var hundred = weir.FixedWindow{Limit: 100, Per: Year, FromFirst: true}
+
+// Processes checks that eight processes with eight callers each are granted exactly the limit of a
+// key. Goroutines of one process would share more than a server: the round trips for a key, and
+// clocks, for example.
+//
+// start starts a server, and returns how to find it. open opens a store on it. It is called in each
+// of the processes, which are this program again with the same test.
+func Processes(t *testing.T, start func(t *testing.T) (server string), open func(t *testing.T, server string) weir.Store) {
+	t.Helper()
+	limiter := func(server string) *weir.KeyedLimiter {
+		return weir.Must(weir.New(hundred, weir.WithStore(open(t, server)), weir.WithName("processes")))
+	}
+	if server := os.Getenv(serverEnv); server != "" {
+		beOneProcess(t, limiter(server))
+		return
+	}
+	t.Parallel()
+	server := start(t)
+	var begin []io.Closer
+	var outputs []*bufio.Reader
+	for range 8 {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), serverEnv+"="+server)
+		cmd.Stderr = os.Stderr
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Wait() }) // its output tells how it went
+		begin, outputs = append(begin, in), append(outputs, bufio.NewReader(out))
+		line, err := outputs[len(outputs)-1].ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "ready\n", line)
+	}
+	for _, in := range begin {
+		require.NoError(t, in.Close())
+	}
+	all := 0
+	for _, out := range outputs {
+		var granted, denied int
+		line, err := out.ReadString('\n')
+		require.NoError(t, err)
+		_, err = fmt.Sscanf(line, "%d granted, %d denied", &granted, &denied)
+		require.NoError(t, err, "%s", line)
+		assert.Positive(t, denied, "more was asked for than there is")
+		all += granted
+	}
+	assert.Equal(t, hundred.Limit, all)
+	assert.Equal(t, hundred.Limit, Counted(t, limiter(server), "k"))
+}
+
+// beOneProcess says that it is ready, begins when its input ends, and says how it went.
+func beOneProcess(t *testing.T, l *weir.KeyedLimiter) {
+	require.Zero(t, Counted(t, l, "k"))
+	fmt.Println("ready")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	require.NoError(t, err)
+	var granted, denied atomic.Int64
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			for range runs.Long(200, 40) {
+				switch r, err := l.Take(t.Context(), "k", 1); {
+				case err != nil:
+					fmt.Println(err) // where the parent expects the result
+					return
+				case r.Allowed:
+					granted.Add(1)
+				default:
+					denied.Add(1)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	fmt.Printf("%d granted, %d denied\n", granted.Load(), denied.Load())
+}
