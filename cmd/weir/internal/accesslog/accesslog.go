@@ -75,7 +75,8 @@ func New(format string, head [][]byte, o Options) (p Parser, skip int, err error
 }
 
 // Guess returns a Parser for a log that starts with head: the one that finds the client's address
-// in most of these lines. Of several it is the first in [Formats].
+// in most of these lines. Of several it is the first in [Formats]. Only the first line of a CSV is
+// enough.
 func Guess(head [][]byte, o Options) (best Parser, skip int, err error) {
 	most := 0
 	for _, format := range Formats() {
@@ -84,6 +85,9 @@ func Guess(head [][]byte, o Options) (best Parser, skip int, err error) {
 			continue
 		}
 		score := 0
+		if format == "csv" && s == len(head) { // nothing was logged yet
+			score = 1
+		}
 		for _, line := range head[s:] {
 			_, err := p.Parse(line)
 			switch {

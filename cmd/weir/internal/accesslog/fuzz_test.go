@@ -59,6 +59,8 @@ func FuzzGuess(f *testing.F) {
 				understood++
 			}
 		}
-		require.Positive(t, understood)
+		if skip < len(lines) { // else it is a CSV without a line yet
+			require.Positive(t, understood)
+		}
 	})
 }

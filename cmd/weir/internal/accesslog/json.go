@@ -42,17 +42,7 @@ func (j *jsonLines) Check(string) error { return nil }
 // get returns the text of a scalar, or of the first in an array. It returns nil for null, for an
 // object, and if there is none.
 func (j *jsonLines) get(name string) []byte {
-	value := member(j.object, name)
-	for object, rest, more := j.object, name, true; value == nil && more; {
-		var first string
-		if first, rest, more = strings.Cut(rest, "."); more {
-			if object = member(object, first); object == nil {
-				return nil
-			}
-		} else {
-			value = member(object, first)
-		}
-	}
+	value := inner(j.object, name)
 	if len(value) > 0 && value[0] == '[' {
 		value = member(value, "0")
 	}
@@ -61,6 +51,21 @@ func (j *jsonLines) get(name string) []byte {
 		return nil
 	case value[0] == '"':
 		return unquote(value)
+	}
+	return value
+}
+
+// inner returns the member of that name, or that of a member. A name of either may have dots, too:
+// attributes.client.address is also client.address of attributes.
+func inner(object []byte, name string) []byte {
+	value := member(object, name)
+	for i := 0; i < len(name) && value == nil; i++ {
+		if name[i] != '.' {
+			continue
+		}
+		if outer := member(object, name[:i]); outer != nil {
+			value = inner(outer, name[i+1:])
+		}
 	}
 	return value
 }

@@ -32,6 +32,19 @@ func TestRequestInOneField(t *testing.T) {
 	}
 }
 
+// Members within others may have names with dots, as in logs of OpenTelemetry.
+func TestNamesWithDots(t *testing.T) {
+	p, _, err := New("json", nil, Options{Time: "log.time"})
+	require.NoError(t, err)
+	_, err = p.Parse([]byte(`{"log":{"time":1791640536},"a.b":1,"a":{"b":2,"b.c":3,"b.d":null},"x.y":{"z":4,"z.x":5},"s":"t"}`))
+	require.NoError(t, err)
+	for name, want := range map[string]string{
+		"a.b": "1", "a.b.c": "3", "a.b.d": "", "x.y.z": "4", "x.y.z.x": "5", "x.y": "", "s.t": "", ".": "", "a.": "", "x..y": "",
+	} {
+		require.Equal(t, want, string(p.Field(name)), name)
+	}
+}
+
 // reference is member by package json. Of members of the same name it takes the first, too.
 func reference(t *testing.T, value json.RawMessage, name string) []byte {
 	var items []json.RawMessage

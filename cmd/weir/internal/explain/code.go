@@ -10,10 +10,14 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Code returns p as an expression of Go, with the import paths "time" and that of weir.
+// Code returns p as an expression of Go, with the import paths "time" and that of weir. Of a policy
+// of a package that this one does not know, it is what package fmt makes of it.
 func Code(p weir.Policy) string {
 	components := weir.Components(p)
-	if components == nil {
+	switch {
+	case components == nil && period(p) == 0: // of another package: its fields may be anything
+		return fmt.Sprintf("%#v", p)
+	case components == nil:
 		return literal(reflect.ValueOf(p))
 	}
 	name := "All"

@@ -48,13 +48,17 @@ func Of(p weir.Policy) (Explanation, error) {
 }
 
 // Spans returns the spans for which the worst case of p tells most: the periods of its policies,
-// and a second, a minute, an hour and a day, if they are shorter than the longest of these.
+// and a second, a minute, an hour and a day, if they are shorter than the longest of these. A policy
+// of a package that this one does not know has no period.
 func Spans(p weir.Policy) []time.Duration {
 	var spans []time.Duration
+	longest := time.Duration(0)
 	for _, leaf := range leaves(p) {
-		spans = append(spans, period(leaf))
+		if d := period(leaf); d > 0 {
+			spans = append(spans, d)
+			longest = max(longest, d)
+		}
 	}
-	longest := slices.Max(spans)
 	for _, span := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
 		if span < longest {
 			spans = append(spans, span)

@@ -77,6 +77,27 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// half is a policy of another package.
+type half struct{ weir.Policy }
+
+func (*half) String() string { return "half of it" }
+
+// A policy that is not known is said to be that, also as a part of another.
+func TestOfUnknownPolicy(t *testing.T) {
+	unknown := &half{Policy: weir.FixedWindow{Limit: 7, Per: s}}
+	e, err := Of(unknown)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"A policy of another package: half of it."}, e.Words)
+	assert.Empty(t, e.Worst)
+	assert.Equal(t, 7, e.Client.AtOnce)
+	assert.Contains(t, e.Code, "explain.half{")
+
+	e, err = Of(weir.All(weir.SlidingLog{Limit: 9, Per: s}, unknown))
+	require.NoError(t, err)
+	assert.Equal(t, "  A policy of another package: half of it.", e.Words[2])
+	assert.Equal(t, []Worst{{s, 9}}, e.Worst)
+}
+
 func TestOfRefusedPolicy(t *testing.T) {
 	_, err := Of(weir.TokenBucket{Limit: 0, Per: 1})
 	assert.ErrorContains(t, err, "weir.TokenBucket.Limit is 0, must be at least 1")

@@ -49,11 +49,15 @@ func Words(p weir.Policy) []string {
 			"  " + Words(p.Peak)[0],
 		}
 	}
+	parts := weir.Components(p)
+	if parts == nil {
+		return []string{fmt.Sprintf("A policy of another package: %v.", p)}
+	}
 	lines := []string{"A request is granted if each of these grants it. A denial costs none of them:"}
 	if IsTiers(p) {
 		lines = []string{"A request counts in the first of these that grants it:"}
 	}
-	for _, part := range weir.Components(p) {
+	for _, part := range parts {
 		for _, line := range Words(part) {
 			lines = append(lines, "  "+line)
 		}

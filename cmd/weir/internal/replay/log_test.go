@@ -198,6 +198,13 @@ func TestBeforeTheFirstLine(t *testing.T) {
 	}
 }
 
+// A CSV to which nothing was written yet is as good as an empty log.
+func TestOnlyTheNamesOfColumns(t *testing.T) {
+	r := runOne(t, Config{}, "1/1s", textLog("new", "time,ip\n"), textLog("old", "time,ip\n1791640536,192.0.2.1\n"))
+	assert.Equal(t, []File{{Name: "new", Format: "csv"}, {Name: "old", Format: "csv", Lines: 1}}, r.Files)
+	assert.Equal(t, 1, r.Requests)
+}
+
 func TestLogsThatCannotBeRead(t *testing.T) {
 	_, err := Run(t.Context(), Config{}, nil, []Log{textLog("a", "garbage\n")})
 	assert.EqualError(t, err, `a: the format is not recognized, must be one of combined, alb, caddy, traefik, envoy, json, csv; its first line is "garbage"`)
