@@ -18,9 +18,10 @@ import (
 //	RateLimit-Remaining: 50
 //	RateLimit-Reset: 1
 //
-// With [Middleware.Limits], the fields are those of the limit with the smallest Remaining. If
-// several Middlewares apply to a request, they are those of the innermost handler. In a denied
-// answer, they are those of the limit that denied the request, or absent if it writes others.
+// With [Middleware.Limits], the fields are those of the limit with the smallest Remaining, and of
+// several of these the one with the longest effective window. If several Middlewares apply to a
+// request, they are those of the innermost handler. In a denied answer, they are those of the limit
+// that denied the request, or absent if it writes others.
 type LegacyRateLimit struct{}
 
 // XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the

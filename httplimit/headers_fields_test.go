@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // Two kinds of fields at once, one of them with names of its own, count a request once.
@@ -73,5 +74,26 @@ func TestHeaders_NestedLimitsDoNotContradictADenial(t *testing.T) {
 		} else {
 			assert.Equal(t, "0", resp.Header.Get("X-RateLimit-Remaining"))
 		}
+	}
+}
+
+// Fields with room for one limit tell of the one that leaves the least for the longest: a client
+// that waits for it is served. A limit of which nothing is known hides no other.
+func TestHeaders_OneOfSeveralLimits(t *testing.T) {
+	store := new(kit.Faulty)
+	store.Down.Store(true)
+	trial := weir.Shadow(weir.Must(weir.New(per(5, time.Minute), weir.WithStore(store))), nil)
+	for _, windows := range [][]time.Duration{{time.Minute, time.Hour}, {time.Hour, time.Minute}} {
+		limits, _, mock := threeLimits(per(2, windows[0]), per(2, windows[1]), per(2, time.Minute))
+		limits[2].Limiter = trial
+		h := httplimit.Middleware{Limits: limits, Headers: httplimit.LegacyRateLimit{}}.Wrap(ok)
+		for _, remaining := range []string{"1", "0"} {
+			resp := serve(h, request())
+			assert.Equal(t, 200, resp.StatusCode)
+			assert.Equal(t, remaining, resp.Header.Get("RateLimit-Remaining"))
+			assert.Equal(t, "3600", resp.Header.Get("RateLimit-Reset"))
+		}
+		mock.Add(time.Hour)
+		assert.Equal(t, 200, serve(h, request()).StatusCode)
 	}
 }

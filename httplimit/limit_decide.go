@@ -47,8 +47,8 @@ func (l *limited) find(r *http.Request, all []asked) []asked {
 }
 
 // decide asks the limits, one after the other, and returns the index of the one that decides for
-// all: the one that failed; or of those that denied the one with the longest RetryAfter; or the one
-// with the smallest Remaining. If the request is not granted, no limit has counted anything.
+// all: the one that failed; or of those that denied the one with the longest RetryAfter; or the
+// tightest. If the request is not granted, no limit has counted anything.
 func (l *limited) decide(r *http.Request, all []asked) (decisive int) {
 	ctx := r.Context()
 	for i := range all {
@@ -70,11 +70,23 @@ func (l *limited) decide(r *http.Request, all []asked) (decisive int) {
 			}
 			l.giveBack(r, all[:i])
 			return l.denial(r, all, i)
-		case a.d.Result.Remaining < all[decisive].d.Result.Remaining:
+		case i > 0 && tighter(&a.d.Result, &all[decisive].d.Result):
 			decisive = i
 		}
 	}
 	return decisive
+}
+
+// tighter reports whether a leaves a client less than b: fewer events, or as few for longer. A limit
+// of which nothing is known is not tighter: it may be a [weir.Shadow] whose store failed.
+func tighter(a, b *weir.Result) bool {
+	switch {
+	case a.Limit == 0:
+		return false
+	case a.Remaining == b.Remaining:
+		return effectiveWindow(a) > effectiveWindow(b)
+	}
+	return a.Remaining < b.Remaining
 }
 
 // giveBack gives back what the limits have granted.

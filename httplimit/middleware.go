@@ -103,7 +103,7 @@ type Middleware struct {
 //
 // With several Limits, it is that of one of them: the one that failed, or the one that denied. If
 // several denied, it is the one with the longest RetryAfter. If all granted, it is the one with the
-// smallest Remaining.
+// smallest Remaining, and of several of these the one that has more events last.
 type Decision struct {
 	Name   string        // the limit's name; that of RateLimit if there is one limit
 	Key    string        // may be a secret of the client, such as an API key
