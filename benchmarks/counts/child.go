@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-
-	"github.com/weir-go/weir"
 )
 
 // childArg is the argument by which the command tells itself to be the process that is measured.
@@ -28,7 +26,7 @@ func serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	return rows[i].decide(rows[i].limiter(), rows[i].keys(n), n)
+	return rows[i].right(rows[i].start(n), n)
 }
 
 // serveAllocations writes those of all rows. Where keys are known, memory grows with the first
@@ -36,15 +34,15 @@ func serve(args []string) error {
 func serveAllocations() error {
 	var counts []count
 	for _, r := range rows {
-		l, keys := r.limiter(), r.keys(decisions)
+		decide := r.start(decisions)
 		if r.name != newKeyRow {
-			if err := r.decide(l, keys, decisions); err != nil {
+			if err := r.right(decide, decisions); err != nil {
 				return err
 			}
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := r.decide(l, keys, decisions); err != nil {
+		if err := r.right(decide, decisions); err != nil {
 			return err
 		}
 		runtime.ReadMemStats(&after)
@@ -57,8 +55,9 @@ func serveAllocations() error {
 	return json.NewEncoder(os.Stdout).Encode(counts)
 }
 
-func (r row) decide(l *weir.KeyedLimiter, keys string, n int) error {
-	if right := r.calls(l, keys, n); right != n {
+// right makes n decisions. It is an error if one of them is not as it must be.
+func (r row) right(decide func(n int) (right int), n int) error {
+	if right := decide(n); right != n {
 		return fmt.Errorf("%s: %d of %d decisions were as they must be", r.name, right, n)
 	}
 	return nil

@@ -81,11 +81,15 @@ func instructions(program string, counts []count) error {
 		none = min(none, n)
 	}
 	for i := range counts {
-		all, err := executed(program, counts[i].Row, decisions)
+		row, before := counts[i].Row, none
+		all, err := executed(program, row, decisions)
+		if err == nil && strings.HasPrefix(row, middlewareRow) {
+			before, err = executed(program, row, 0)
+		}
 		if err != nil {
 			return err
 		}
-		counts[i].Instructions = float64(all-none) / decisions
+		counts[i].Instructions = float64(all-before) / decisions
 	}
 	return nil
 }

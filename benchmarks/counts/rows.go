@@ -8,57 +8,58 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A row is a policy, and what is asked of a limiter with it.
+// A row is something that decides. Its start returns what makes n decisions, of which it will be
+// asked for no more than most.
 type row struct {
-	name   string
-	policy weir.Policy
-	calls  calls
+	name  string
+	start func(most int) (decide func(n int) (right int))
 }
 
-// calls make n decisions, and return how many were as they must be. Their loop is part of the
-// counts.
-type calls func(l *weir.KeyedLimiter, keys string, n int) (right int)
-
-// Two rows differ from the others in more than that.
+// Some rows differ from the others.
 const (
-	newKeyRow = "TokenBucket, Allow, new key"        // each key is a new one
-	steadyRow = "SlidingLog, Allow, of 1,000 events" // its clock shows a nanosecond more each time
+	newKeyRow     = "TokenBucket, Allow, new key" // each key is a new one
+	middlewareRow = "httplimit, "                 // what they begin with: their start takes long
 )
 
 const century = 100 * 365 * 24 * time.Hour
 
 // rows are all of them. Those that are granted have so much that none is denied.
 var rows = []row{
-	{"TokenBucket, Allow", weir.TokenBucket{Limit: 1e8, Per: century}, allowed},
-	{"TokenBucket, Allow, denied", weir.TokenBucket{Limit: 1, Per: century}, denied},
-	{newKeyRow, weir.TokenBucket{Limit: 1, Per: century}, newKey},
-	{"TokenBucket, Take", weir.TokenBucket{Limit: 1e8, Per: century}, taken},
-	{"TokenBucket, TakeUpTo", weir.TokenBucket{Limit: 1e8, Per: century}, takenUpTo},
-	{"TokenBucket, Wait", weir.TokenBucket{Limit: 1e8, Per: century}, waited},
-	{"TokenBucket, Reserve and Cancel", weir.TokenBucket{Limit: 1e8, Per: century}, cancelled},
+	{"TokenBucket, Allow", asks(weir.TokenBucket{Limit: 1e8, Per: century}, allowed)},
+	{"TokenBucket, Allow, denied", asks(weir.TokenBucket{Limit: 1, Per: century}, denied)},
+	{newKeyRow, newKeys},
+	{"TokenBucket, Take", asks(weir.TokenBucket{Limit: 1e8, Per: century}, taken)},
+	{"TokenBucket, TakeUpTo", asks(weir.TokenBucket{Limit: 1e8, Per: century}, takenUpTo)},
+	{"TokenBucket, Wait", asks(weir.TokenBucket{Limit: 1e8, Per: century}, waited)},
+	{"TokenBucket, Reserve and Cancel", asks(weir.TokenBucket{Limit: 1e8, Per: century}, cancelled)},
 
-	{"LeakyBucket, Allow", weir.LeakyBucket{Limit: 1e9, Per: time.Second}, allowed},
-	{"LeakyBucket, Allow, denied", weir.LeakyBucket{Limit: 1, Per: century}, denied},
-	{"LeakyBucket, Take", weir.LeakyBucket{Limit: 1e9, Per: time.Second}, taken},
+	{"LeakyBucket, Allow", asks(weir.LeakyBucket{Limit: 1e9, Per: time.Second}, allowed)},
+	{"LeakyBucket, Allow, denied", asks(weir.LeakyBucket{Limit: 1, Per: century}, denied)},
+	{"LeakyBucket, Take", asks(weir.LeakyBucket{Limit: 1e9, Per: time.Second}, taken)},
 
-	{"FixedWindow, Allow", weir.FixedWindow{Limit: 1e8, Per: century}, allowed},
-	{"FixedWindow, Allow, denied", weir.FixedWindow{Limit: 1, Per: century}, denied},
-	{"FixedWindow, Take", weir.FixedWindow{Limit: 1e8, Per: century}, taken},
-	{"FixedWindow, Reserve and Cancel", weir.FixedWindow{Limit: 1e8, Per: century}, cancelled},
+	{"FixedWindow, Allow", asks(weir.FixedWindow{Limit: 1e8, Per: century}, allowed)},
+	{"FixedWindow, Allow, denied", asks(weir.FixedWindow{Limit: 1, Per: century}, denied)},
+	{"FixedWindow, Take", asks(weir.FixedWindow{Limit: 1e8, Per: century}, taken)},
+	{"FixedWindow, Reserve and Cancel", asks(weir.FixedWindow{Limit: 1e8, Per: century}, cancelled)},
 
-	{"SlidingWindow, Allow", weir.SlidingWindow{Limit: 1e8, Per: century}, allowed},
-	{"SlidingWindow, Allow, denied", weir.SlidingWindow{Limit: 1, Per: century}, denied},
-	{"SlidingWindow, Take", weir.SlidingWindow{Limit: 1e8, Per: century}, taken},
+	{"SlidingWindow, Allow", asks(weir.SlidingWindow{Limit: 1e8, Per: century}, allowed)},
+	{"SlidingWindow, Allow, denied", asks(weir.SlidingWindow{Limit: 1, Per: century}, denied)},
+	{"SlidingWindow, Take", asks(weir.SlidingWindow{Limit: 1e8, Per: century}, taken)},
 
 	// A log remembers each event. That of 1,000 forgets one at each decision.
-	{"SlidingLog, Allow", weir.SlidingLog{Limit: 1e8, Per: century}, allowed},
-	{steadyRow, weir.SlidingLog{Limit: 1000, Per: 1000}, allowed},
-	{"SlidingLog, Allow, denied", weir.SlidingLog{Limit: 1, Per: century}, denied},
-	{"SlidingLog, Take", weir.SlidingLog{Limit: 1e8, Per: century}, taken},
+	{"SlidingLog, Allow", asks(weir.SlidingLog{Limit: 1e8, Per: century}, allowed)},
+	{"SlidingLog, Allow, of 1,000 events", asks(weir.SlidingLog{Limit: 1000, Per: 1000}, allowed, weir.WithClock(new(ticks)))},
+	{"SlidingLog, Allow, denied", asks(weir.SlidingLog{Limit: 1, Per: century}, denied)},
+	{"SlidingLog, Take", asks(weir.SlidingLog{Limit: 1e8, Per: century}, taken)},
 
-	{"CalendarWindow, Allow", weir.CalendarWindow{Limit: 1e8, Unit: weir.Year}, allowed},
-	{"All of two, Allow", two, allowed},
-	{"All of two, Take", two, taken},
+	{"CalendarWindow, Allow", asks(weir.CalendarWindow{Limit: 1e8, Unit: weir.Year}, allowed)},
+	{"All of two, Allow", asks(two, allowed)},
+	{"All of two, Take", asks(two, taken)},
+
+	// Requests through a middleware, with its fields unless it says otherwise.
+	{middlewareRow + "without fields", serves(withoutFields)},
+	{middlewareRow + "one limit", serves(oneLimit)},
+	{middlewareRow + "three limits", serves(threeLimits)},
 }
 
 var two = weir.All(
@@ -66,16 +67,15 @@ var two = weir.All(
 	weir.FixedWindow{Limit: 1e8, Per: century},
 )
 
-// limiter is a new one for the row.
-func (r row) limiter() *weir.KeyedLimiter {
-	var opts []weir.Option
-	if r.name == steadyRow {
-		opts = append(opts, weir.WithClock(new(ticks)))
+// asks starts calls for one key.
+func asks(p weir.Policy, do calls, opts ...weir.Option) func(int) func(int) int {
+	return func(int) func(int) int {
+		l := weir.Must(weir.New(p, opts...))
+		return func(n int) int { return do(l, "0123456789abcdef", n) }
 	}
-	return weir.Must(weir.New(r.policy, opts...))
 }
 
-// ticks is a clock.
+// ticks is a clock that shows a nanosecond more each time.
 type ticks struct{ now int64 }
 
 func (t *ticks) Now() time.Time {
@@ -85,17 +85,26 @@ func (t *ticks) Now() time.Time {
 
 func (t *ticks) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-const keyLen = 16
-
-// keys are those for n decisions: one key, or bytes in which each place starts another.
-func (r row) keys(n int) string {
-	if r.name != newKeyRow {
-		return "0123456789abcdef"
+// newKeys starts calls for one key each.
+func newKeys(most int) func(int) int {
+	const length = 16
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: century}))
+	keys := make([]byte, most+length)             // each place starts another
+	_, _ = rand.NewChaCha8([32]byte{}).Read(keys) // the same each time; it never fails
+	all := string(keys)
+	return func(n int) (right int) {
+		for i := range n {
+			if l.Allow(all[i : i+length]) {
+				right++
+			}
+		}
+		return right
 	}
-	b := make([]byte, n+keyLen)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(b) // the same each time; it never fails
-	return string(b)
 }
+
+// calls make n decisions on a key, and return how many were as they must be. Their loop is part of
+// the counts.
+type calls func(l *weir.KeyedLimiter, key string, n int) (right int)
 
 func allowed(l *weir.KeyedLimiter, key string, n int) (right int) {
 	for range n {
@@ -110,15 +119,6 @@ func denied(l *weir.KeyedLimiter, key string, n int) (right int) {
 	l.Allow(key)
 	for range n {
 		if !l.Allow(key) {
-			right++
-		}
-	}
-	return right
-}
-
-func newKey(l *weir.KeyedLimiter, keys string, n int) (right int) {
-	for i := range n {
-		if l.Allow(keys[i : i+keyLen]) {
 			right++
 		}
 	}
