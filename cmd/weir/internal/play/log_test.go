@@ -1,7 +1,10 @@
 package play
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"maps"
@@ -19,13 +22,56 @@ import (
 )
 
 // drop drops a log on the page.
-func (b *browser) drop(text string) {
+func (b *browser) drop(log string) {
 	b.js(nil, `(() => {
 		document.getElementById("logSays").textContent = "";
 		const data = new DataTransfer();
-		data.items.add(new File([%s], "access.log"));
+		data.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], "access.log"));
 		document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-	})()`, quoted(text))
+	})()`, base64.StdEncoding.EncodeToString([]byte(log)))
+}
+
+// A large log says how much of it is read, and one that is cut off counts up to there.
+func testLargeLog(t *testing.T, b *browser) {
+	b.follow("p=5/1m&r=1")
+	var log bytes.Buffer
+	z := gzip.NewWriter(&log)
+	for i := range 60_000 {
+		at := time.Unix(1_800_000_000+int64(i), 0).UTC().Format("02/Jan/2006:15:04:05 -0700")
+		fmt.Fprintf(z, "192.0.2.1 - - [%s] \"GET /%d HTTP/1.1\" 200 12 \"-\" \"x\"\n", at, i)
+	}
+	require.NoError(t, z.Close())
+	b.js(nil, `(() => {
+		window.said = [];
+		new MutationObserver(() => said.push(document.getElementById("logSays").textContent)).observe(document.getElementById("logSays"), { childList: true });
+	})()`)
+	b.drop(log.String())
+	b.until(`!document.getElementById("logTable").hidden`)
+	var percents []string
+	b.js(&percents, `said.filter((s) => /^Reading access.log … \d+ %%$/.test(s))`)
+	require.NotEmpty(t, percents)
+	assert.NotEqual(t, "Reading access.log … 100 %", percents[0])
+
+	b.drop(log.String()[:log.Len()-9])
+	b.until(`!document.getElementById("logTable").hidden && document.getElementById("logSays").textContent.includes("60,000 requests")`)
+	var last string
+	b.js(&last, `document.getElementById("logSays").textContent`)
+	assert.Contains(t, last, " The rest of the log cannot be read: access.log: after line 60000: the file is cut off: unexpected EOF.")
+}
+
+// The log that was chosen can be chosen again, as for other policies: a browser tells only of a
+// change.
+func testSameLogAgain(t *testing.T, b *browser) {
+	var left int
+	b.js(&left, `(() => {
+		const file = document.getElementById("file"), data = new DataTransfer();
+		data.items.add(new File([""], "access.log"));
+		file.files = data.files;
+		file.addEventListener("click", (e) => e.preventDefault(), { once: true }); // no dialog
+		file.click();
+		return file.files.length;
+	})()`)
+	assert.Zero(t, left)
 }
 
 // A log that is dropped on the page gives the figures of weir replay.

@@ -90,6 +90,8 @@ func TestPage(t *testing.T) {
 		{"playing", testPlaying},
 		{"copies", testCopies},
 		{"log", testLog},
+		{"large log", testLargeLog},
+		{"same log again", testSameLogAgain},
 		{"skip link", testSkipLink},
 		{"focus stays", testFocusStays},
 		{"many edits", testManyEdits},

@@ -11,6 +11,7 @@ export class LogView {
   constructor(app) {
     this.app = app;
     this.worker = null;
+    $("file").onclick = () => ($("file").value = ""); // the same log may be chosen again, for other policies
     $("file").onchange = () => { if ($("file").files.length) this.run($("file").files[0]); };
     const hasFiles = (e) => e.dataTransfer.types.includes("Files"); // a text is dropped into a field
     addEventListener("dragover", (e) => { if (hasFiles(e)) e.preventDefault(); });
@@ -44,6 +45,7 @@ export class LogView {
     return new Promise((ok, fail) => {
       worker.onmessage = ({ data }) => {
         if (data.ready) worker.postMessage(message, [message.log.buffer]);
+        else if ("progress" in data) this.say(`Reading ${message.name} … ${data.progress} %`);
         else if (data.error) fail(new Error(data.error));
         else ok(data.report);
       };
@@ -56,9 +58,10 @@ export class LogView {
   show(report) {
     const [file] = report.files, count = (n) => n.toLocaleString("en"), many = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
     const bad = file.bad ? `, ${count(file.bad)} of them not understood, the first is ${file.first_bad}` : "";
-    if (!report.requests) return this.say(`${file.name}: no request was found in ${many(file.lines, "line")}${bad}.`);
+    const error = file.error ? ` The rest of the log cannot be read: ${file.error}.` : "";
+    if (!report.requests) return this.say(`${file.name}: no request was found in ${many(file.lines, "line")}${bad}.${error}`);
     this.say(`${file.name}: ${file.format}, ${many(file.lines, "line")}${bad}. ${many(report.requests, "request")} of ${many(report.clients, "client")}, ` +
-      `by address, in ${seconds((new Date(report.to) - new Date(report.from)) * 1e6)}.`);
+      `by address, in ${seconds((new Date(report.to) - new Date(report.from)) * 1e6)}.${error}`);
     const percent = (n, all) => `${count(n)} (${+((100 * n) / all).toPrecision(3)} %)`;
     $("logRows").replaceChildren(...report.policies.map((p) =>
       element("tr", {}, element("th", { scope: "row", textContent: p.policy }),

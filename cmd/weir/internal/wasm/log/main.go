@@ -2,7 +2,8 @@
 
 // Command log is the part of the playground that replays a log. The page loads it only when
 // somebody drops one, because the readers of logs weigh as much again. It runs in a worker, so that
-// the page stays alive. A message has the log and the policies; the answer has the report as JSON.
+// the page stays alive. A message has the log and the policies. The answers have how much is read,
+// in percent, and at the end the report as JSON.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"encoding/json"
 	"io"
 	"syscall/js"
+	"time"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/cmd/weir/internal/replay"
@@ -45,11 +47,19 @@ func run(data js.Value) (report string, err error) {
 		}
 		policies = append(policies, p)
 	}
-	r, err := replay.Run(context.Background(), replay.Config{Key: "ip", Spread: true}, policies, []replay.Log{{
+	left := bytes.NewReader(log)
+	var next time.Time // when the progress is told again
+	progress := func(int) {
+		if now := time.Now(); !now.Before(next) {
+			next = now.Add(time.Second)
+			js.Global().Call("postMessage", map[string]any{"progress": 100 - 100*left.Len()/len(log)})
+		}
+	}
+	r, err := replay.Run(context.Background(), replay.Config{Key: "ip", Spread: true, Progress: progress}, policies, []replay.Log{{
 		Name: data.Get("name").String(),
-		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(log)), nil },
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(left), nil },
 	}})
-	if err != nil {
+	if r == nil || err != nil && r.Files[0].Error == "" { // else the report says what ended the log early
 		return "", err
 	}
 	b, err := json.Marshal(r)
