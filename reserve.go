@@ -46,21 +46,20 @@ func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reserva
 // book asks the store for events. If there is a decision, it sets all fields of r. To clear r first
 // would take a tenth of the time.
 func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
-	reset := k.resets.number.Load() // one that comes while the store is asked may forget the events
 	a, now, err := k.ask(ctx, plan, key, ask, &r.grant)
 	if err != nil {
 		return err
 	}
-	r.Result, r.at, r.ahead, r.reset = a.Result, exact.After(now, a.Delay), a.At-now, reset
+	r.Result, r.at, r.ahead = a.Result, exact.After(now, a.Delay), a.At-now
 	r.open(k, key)
 	return nil
 }
 
-// open sets the other fields of r. The Result, the grant, at, ahead and reset are set before.
+// open sets the other fields of r. The Result, the grant, at and ahead are set before.
 func (r *Reservation) open(k *KeyedLimiter, key string) {
 	r.limiter, r.key = k, key
 	r.making, r.settling, r.settled, r.err = sync.Once{}, nil, false, nil
-	k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
+	r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
 }
 
 // reserve takes its turn with the calls that join the line. No call then books ahead of waiters
@@ -100,9 +99,8 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 	empty(results)
 	r.limiter = nil // if the store panics
 	plan, err := k.planFor(ctx, key, n)
-	// This needs no turn in the line of the key: like Take, it gets what no waiter has booked.
-	if err == nil && (k.mem == nil || !k.bookQuickly(plan, key, n, r)) {
-		err = k.book(ctx, plan, key, Ask{N: n, ByComponent: results, More: true}, r)
+	if err == nil {
+		err = k.bookNow(ctx, plan, key, Ask{N: n, ByComponent: results, More: true}, r)
 	}
 	if err != nil {
 		*r = Reservation{}
@@ -111,9 +109,23 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 	return callError("Reserve of", n, err)
 }
 
+// bookNow is book that needs no turn in the line of the key: like Take, it gets what no waiter has
+// booked. A reset that comes meanwhile may forget the events.
+func (k *KeyedLimiter) bookNow(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
+	reset := k.resets.number.Load()
+	if k.mem == nil || !k.bookQuickly(plan, key, ask.N, r) {
+		if err := k.book(ctx, plan, key, ask, r); err != nil {
+			return err
+		}
+	}
+	if r.reset != reset && r.grant.n > 0 && k.resets.meanwhile(key, reset) {
+		r.reset = reset
+	}
+	return nil
+}
+
 // bookQuickly is book for a known key whose state is a word. It takes half the time.
 func (k *KeyedLimiter) bookQuickly(plan *Plan, key string, n int, r *Reservation) bool {
-	reset := k.resets.number.Load() // as in book
 	sc, next, now, taken, ok := k.mem.take(plan, key, n)
 	if !ok {
 		return false
@@ -124,7 +136,7 @@ func (k *KeyedLimiter) bookQuickly(plan *Plan, key string, n int, r *Reservation
 	}
 	r.grant.charges = append(r.grant.room[:0], sc.admitWord.charge(next, now, n, taken))
 	r.grant.set(plan, n, &r.Result, now)
-	r.at, r.ahead, r.reset = now, 0, reset
+	r.at, r.ahead = now, 0
 	r.open(k, key)
 	return true
 }
@@ -152,7 +164,7 @@ type Reservation struct {
 	grant   grant
 	at      int64  // when they may go ahead, by the limiter's clock
 	ahead   int64  // of which the store's is ahead
-	reset   uint64 // the last of the limiter before the store was asked
+	reset   uint64 // the last of the limiter that cannot have forgotten it
 
 	making   sync.Once     // of settling: most reservations are settled by one call, or by none
 	settling chan struct{} // held by the call that is under way, and guards the others

@@ -51,8 +51,7 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 		return err
 	}
 	if forget {
-		k.resets.reset(key, k.plans.clock.Now())
-		if _, err := k.store.Do(waited, Request{Plan: plan, Key: key, Forget: true}); err != nil {
+		if err := k.forget(waited, plan, key); err != nil {
 			return err
 		}
 	}
@@ -62,6 +61,14 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 		return err
 	}
 	return k.askForPlaces(ctx, ln)
+}
+
+// forget has the store forget a key. It records that even if the store fails or panics, because the
+// key may be forgotten all the same.
+func (k *KeyedLimiter) forget(ctx context.Context, plan *Plan, key string) error {
+	defer func() { k.resets.reset(key, k.plans.clock.Now()) }()
+	_, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Forget: true})
+	return err
 }
 
 // freePlaces gives back what was booked, the last run first, unless it is forgotten. If the store
@@ -109,13 +116,16 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults 
 // Events that a key has counted since its reset were granted to others, even where the numbers look
 // the same.
 //
-// A key is kept only while a reservation from before its reset may still count.
+// A key is kept only while a reservation from before its reset may still count. A reservation that
+// is under way is not known yet. If there was a reset meanwhile, which may have been of its key but
+// was not kept, it counts as forgotten: it gives nothing back, rather than the events of others.
 type resets struct {
 	number atomic.Uint64 // of those there were
 	open   atomic.Int64  // when nothing reserved counts any more, by the limiter's clock
 
-	mu   sync.Mutex       // guards writes to number, and keys
+	mu   sync.Mutex       // guards writes to number, and what follows
 	keys map[string]reset // the last of each key
+	lost uint64           // the last that is not in keys, or no longer
 }
 
 type reset struct {
@@ -123,20 +133,21 @@ type reset struct {
 	until  int64 // when nothing reserved before counts any more
 }
 
-// reserved records what was reserved at an instant, if anything. It keeps a reset up to about a
-// second longer than needed. What all callers share is then written once in a second, and not for
-// each reservation.
-func (rs *resets) reserved(at int64, charges []Charge) {
+// reserved records what was reserved at an instant, if anything, and returns the number of resets
+// since. It keeps a reset up to about a second longer than needed. What all callers share is then
+// written once in a second, and not for each reservation.
+func (rs *resets) reserved(at int64, charges []Charge) (number uint64) {
 	for i := range charges {
 		until, open := charges[i].until(at).NS, rs.open.Load()
 		for open < until && !rs.open.CompareAndSwap(open, until|(1<<30-1)) {
 			open = rs.open.Load()
 		}
 	}
+	return rs.number.Load() // after open is written: reset reads it in the other order
 }
 
-// reset records that a key is reset at the instant now. It is called before the store is asked,
-// because an error may hide that the key was reset.
+// reset records that a key was reset before the instant now. It is called after the store was
+// asked, so that what was reserved until then has a lower number.
 func (rs *resets) reset(key string, now int64) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -144,16 +155,38 @@ func (rs *resets) reset(key string, now int64) {
 		if r.until > now {
 			break
 		}
+		rs.lost = max(rs.lost, r.number)
 		delete(rs.keys, old)
 	}
-	open := rs.open.Load()
-	if open <= now {
-		return
+	number := rs.number.Add(1)
+	if open := rs.open.Load(); open > now {
+		rs.keep(key, reset{number, open})
+	} else {
+		rs.lost = number
 	}
+}
+
+// keep requires that rs.mu is held.
+func (rs *resets) keep(key string, r reset) {
 	if rs.keys == nil {
 		rs.keys = make(map[string]reset)
 	}
-	rs.keys[strings.Clone(key)] = reset{rs.number.Add(1), open}
+	rs.keys[strings.Clone(key)] = r
+}
+
+// meanwhile is called if there were resets between number and the end of a reservation that did not
+// exclude them. It reports whether its key may have been reset, and then keeps that as long as the
+// reservation may count.
+func (rs *resets) meanwhile(key string, number uint64) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	r := rs.keys[key]
+	if r.number = max(r.number, rs.lost); r.number <= number {
+		return false
+	}
+	r.until = max(r.until, rs.open.Load())
+	rs.keep(key, r)
+	return true
 }
 
 // forgot reports whether the key was reset since the reset of that number.

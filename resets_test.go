@@ -73,41 +73,107 @@ func TestR16_AResetOfTheEpochForgetsReservations(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// slow is a store that has answered when arrived is called, and returns the answer then.
-type slow struct {
+// between is a store in whose calls something else happens: before it decides, or when it has
+// decided and has not returned the answer yet.
+type between struct {
 	MemStore
-	arrived func()
+	before, after func(Request)
 }
 
-func (s *slow) Do(ctx context.Context, r Request) (Answer, error) {
+func (s *between) Do(ctx context.Context, r Request) (Answer, error) {
+	if before := s.before; before != nil {
+		s.before = nil
+		before(r)
+	}
 	a, err := s.MemStore.Do(ctx, r)
-	if arrived := s.arrived; arrived != nil && r.N > 0 {
-		s.arrived = nil
-		arrived()
+	if after := s.after; after != nil {
+		s.after = nil
+		after(r)
 	}
 	return a, err
 }
 
-// R16: a reset also forgets what ReserveNow was granted, but has not returned yet.
+// R16: a reset also forgets what ReserveNow was granted, but has not returned yet, whatever else is
+// reserved. Cancelling it afterwards frees nothing, even when all other reservations have ended.
 func TestR16_AResetForgetsWhatIsBeingReserved(t *testing.T) {
 	ctx := context.Background()
-	store := new(slow)
-	l := Must(New(FixedWindow{Limit: 10, Per: time.Minute}, WithStore(store), WithClock(&stopped{time.Unix(1_800_000_000, 0)})))
-	var other, r Reservation
-	require.NoError(t, l.ReserveNow(ctx, "other", 1, &other, nil))
-	store.arrived = func() {
-		require.NoError(t, l.Reset(ctx, "k"))
-		require.True(t, take(t, l, 10).Allowed)
+	const minute = time.Minute
+	for name, test := range map[string]struct {
+		other time.Duration // how long before the other is reserved, or 0 if none is
+		later time.Duration // when it is cancelled
+	}{
+		"it is the first":        {},
+		"another counts as long": {other: time.Nanosecond},
+		"another has ended":      {other: minute + 2*time.Second},
+		"another ends before it": {other: minute - time.Second, later: 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, clock := new(between), &stopped{time.Unix(1_800_000_000, 0)}
+			l := Must(New(FixedWindow{Limit: 10, Per: minute, FromFirst: true}, WithStore(store), WithClock(clock)))
+			var other, r Reservation
+			if test.other > 0 {
+				require.NoError(t, l.ReserveNow(ctx, "other", 1, &other, nil))
+				clock.Time = clock.Add(test.other)
+			}
+			store.after = func(Request) {
+				require.NoError(t, l.Reset(ctx, "k"))
+				require.True(t, take(t, l, 10).Allowed)
+			}
+			require.NoError(t, l.ReserveNow(ctx, "k", 3, &r, nil))
+			require.True(t, r.Allowed)
+			clock.Time = clock.Add(test.later)
+			require.NoError(t, l.Reset(ctx, "a third"), "forgets resets that no longer matter")
+			require.NoError(t, r.Cancel(ctx))
+			assert.Zero(t, take(t, l, 0).Remaining, "all were granted since the reset")
+
+			if test.other > 0 {
+				require.NoError(t, other.Cancel(ctx))
+			}
+			left, err := l.Take(ctx, "other", 0)
+			require.NoError(t, err)
+			assert.Equal(t, 10, left.Remaining, "another key was reset")
+		})
 	}
-	require.NoError(t, l.ReserveNow(ctx, "k", 3, &r, nil))
-	require.True(t, r.Allowed)
+}
+
+// R16: a reset also forgets what ReserveNow is granted while the reset is under way.
+func TestR16_AResetForgetsWhatIsReservedJustBefore(t *testing.T) {
+	ctx := context.Background()
+	store := new(between)
+	l := Must(New(FixedWindow{Limit: 10, Per: time.Minute}, WithStore(store), WithClock(&stopped{time.Unix(1_800_000_000, 0)})))
+	var r Reservation
+	store.before = func(asks Request) {
+		require.True(t, asks.Forget)
+		require.NoError(t, l.ReserveNow(ctx, "k", 3, &r, nil))
+	}
+	require.NoError(t, l.Reset(ctx, "k"))
+	require.True(t, take(t, l, 10).Allowed)
 	require.NoError(t, r.Cancel(ctx))
 	assert.Zero(t, take(t, l, 0).Remaining, "all were granted since the reset")
+}
 
-	require.NoError(t, other.Cancel(ctx))
-	left, err := l.Take(ctx, "other", 0)
+// R16: what ReserveNow is granted while other keys are reset is given back.
+func TestR16_AResetForgetsNoOtherKey(t *testing.T) {
+	ctx := context.Background()
+	store := new(between)
+	l := Must(New(FixedWindow{Limit: 10, Per: time.Minute}, WithStore(store), WithClock(&stopped{time.Unix(1_800_000_000, 0)})))
+	var open, r Reservation
+	require.NoError(t, l.ReserveNow(ctx, "open", 1, &open, nil))
+	store.after = func(Request) {
+		require.NoError(t, l.Reset(ctx, "other"))
+		require.NoError(t, l.Reset(ctx, "a third"))
+	}
+	require.NoError(t, l.ReserveNow(ctx, "k", 3, &r, nil))
+	require.NoError(t, r.Cancel(ctx))
+	assert.Equal(t, 10, take(t, l, 0).Remaining)
+
+	// Reserve has its turn with resets of its key: it knows that there was none.
+	l = Must(New(FixedWindow{Limit: 10, Per: time.Minute}, WithStore(store), WithClock(&stopped{time.Unix(1_800_000_000, 0)}), WithName("2")))
+	store.after = func(Request) { require.NoError(t, l.Reset(ctx, "other")) }
+	first, err := l.Reserve(ctx, "k", 3)
 	require.NoError(t, err)
-	assert.Equal(t, 10, left.Remaining, "another key was reset")
+	require.NoError(t, first.Cancel(ctx))
+	assert.Equal(t, 10, take(t, l, 0).Remaining)
 }
 
 func take(t *testing.T, l *KeyedLimiter, n int) Result {
