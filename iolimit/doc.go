@@ -13,8 +13,9 @@
 //
 // Buffers can be of any size, also larger than the limiter ever grants at once. Data moves in
 // chunks. Their size is about an eighth of what the limiter grants at once, which is the Burst of a
-// bucket, or the Limit of a window. It is at most 16 KiB. It is at least 512 bytes, or all that the
-// limiter grants at once if that is less.
+// bucket, or the Limit of a window. Of [weir.Tiers], it is that of the smallest tier that grants 512
+// bytes at once: one tier pays for a chunk, and may be too small for a larger one. A chunk has at
+// most 16 KiB. It has at least 512 bytes, or all that the limiter grants at once if that is less.
 //
 // A smaller Burst makes the flow smoother, and a larger one needs fewer calls. After a change of
 // the policy, the size changes within 64 chunks.

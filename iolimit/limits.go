@@ -60,14 +60,35 @@ func (l *limits) look(ctx context.Context) error {
 		if limit.Limiter == nil {
 			return errNoLimiter
 		}
-		r, err := limit.Limiter.Take(ctx, limit.Key, 0)
+		most, err := limit.most(ctx)
 		if err != nil {
 			return err
 		}
-		chunk = min(chunk, chunkOf(r.Limit))
+		chunk = min(chunk, chunkOf(most))
 	}
 	l.chunk = chunk
 	return nil
+}
+
+// most returns how many bytes the limiter grants at once. Of several tiers it is the smallest that
+// has room for a chunk: what is larger than a tier, that tier never pays.
+func (l *Limit) most(ctx context.Context) (int, error) {
+	detailed, ok := l.Limiter.(interface {
+		TakeByComponent(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
+	})
+	if !ok {
+		r, err := l.Limiter.Take(ctx, l.Key, 0)
+		return r.Limit, err
+	}
+	var parts []weir.Result
+	r, err := detailed.TakeByComponent(ctx, l.Key, 0, &parts)
+	most := r.Limit
+	for _, part := range parts {
+		if part.Limit >= leastChunk {
+			most = min(most, part.Limit)
+		}
+	}
+	return most, err
 }
 
 // chunkOf returns the size of the chunks if most bytes are granted at once. Chunks are equal parts

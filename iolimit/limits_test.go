@@ -30,6 +30,24 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+// All tiers pay, because a chunk fits into each of them. One that has no room for a chunk of 512
+// bytes does not make chunks smaller.
+func TestTiersAllPay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limitOf(weir.Tiers(
+			weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 100},
+			weir.TokenBucket{Limit: 8000, Per: time.Second, Burst: 800},
+			weir.TokenBucket{Limit: 8000, Per: time.Second, Burst: 8000},
+		))
+		var out sink
+		start := time.Now()
+		_, err := iolimit.NewWriter(t.Context(), &out, l).Write(make([]byte, 168_000))
+		require.NoError(t, err)
+		assert.Equal(t, 800, out.passed[0].n)
+		assert.Less(t, time.Since(start), 11*time.Second, "at 16,000 bytes a second, with little left unused")
+	})
+}
+
 // With every policy, all bytes pass, in order, and the limit counts each of them once. A policy of
 // n bytes an instant lets three times n pass within three times its span.
 func TestEveryPolicy(t *testing.T) {
