@@ -152,3 +152,55 @@ func testLastLog(t *testing.T, b *browser) {
 	})()`)
 	b.until(`document.getElementById("logSays").textContent.startsWith("second: json, 1 line. 1 request of 1 client")`)
 }
+
+// While a policy has a fault, others can be added and removed. What is on the page is what there
+// is, with the figures of what was good last.
+func testLanesBesideAFault(t *testing.T, b *browser) {
+	typed := func(selector, text string) {
+		b.js(nil, `(() => { const e = document.querySelector(%q); e.value = %s; e.oninput(); })()`, selector, quoted(text))
+	}
+	texts := func() (all []string) {
+		b.js(&all, `[...document.querySelectorAll(".lane [id^=lane].text")].map((e) => e.value)`)
+		return all
+	}
+	const at = 10 * time.Second
+	b.follow("p=10/1s&p=20/1s&p=30/1s&r=15&t=10s&b=1s:5,2s:6")
+	b.showsAt(at)
+	typed("#lane1", "10/x")
+	b.until(`document.querySelector("#lane1").ariaInvalid === "true"`)
+	b.js(nil, `document.querySelector("[aria-label='Remove policy 2']").click()`)
+	b.until(`location.hash === "#p=10/1s&p=30/1s&r=15&b=1s:5,2s:6&t=10s"`)
+	b.js(nil, `document.querySelector("#presets button").click()`)
+	b.js(nil, `document.querySelector("#chips button").click()`)
+	b.until(`location.hash === "#p=10/1s&p=30/1s&p=10/1s&r=15&b=2s:6&t=10s"`)
+	b.showsAt(at)
+	assert.Equal(t, []string{"10/x", "30/1s", "10/1s"}, texts())
+	assert.Equal(t, simulated(t, "p=10/1s&p=30/1s&p=10/1s&r=15&b=2s:6&t=10s", at), b.shown())
+	b.until(`document.querySelectorAll(".lane [aria-invalid=true]").length === 1 && document.querySelector("#lane1").ariaInvalid === "true"`)
+
+	typed("#lane2", "5/1s") // the page waits for the fault
+	typed("#lane1", "11/1s")
+	b.until(`location.hash === "#p=11/1s&p=5/1s&p=10/1s&r=15&b=2s:6&t=10s"`)
+	typed("#span", "x")
+	b.until(`document.getElementById("fault").textContent !== ""`)
+	b.js(nil, `document.querySelector("[aria-label='Remove policy 1']").click()`)
+	b.until(`location.hash === "#p=5/1s&p=10/1s&r=15&b=2s:6&t=10s"`)
+	assert.Equal(t, []string{"5/1s", "10/1s"}, texts())
+	b.until(`document.getElementById("fault").textContent.includes('"x" is no duration')`)
+}
+
+// What is typed into a lane right after the button that removes it is for nothing. The last lane
+// stays, and there are six at most.
+func testLaneThatIsRemoved(t *testing.T, b *browser) {
+	b.follow("p=10/1s&p=20/1s&r=15&t=10s")
+	b.js(nil, `(() => {
+		const [first, second] = [1, 2].map((n) => document.querySelector(`+"`[aria-label='Remove policy ${n}']`"+`)), text = document.querySelector("#lane2");
+		second.click();
+		text.value = "30/1s";
+		text.oninput();
+		first.click();
+	})()`)
+	b.until(`location.hash === "#p=10/1s&r=15&t=10s"`)
+	b.js(nil, `(() => { for (let i = 0; i < 9; i++) document.querySelector("#presets button").click(); })()`)
+	b.until(`document.querySelectorAll(".lane").length === 6 && document.getElementById("fault").textContent === ""`)
+}

@@ -84,6 +84,8 @@ func TestPage(t *testing.T) {
 		{"experiments", testExperiments},
 		{"shared link", testSharedLink},
 		{"faults", testFaults},
+		{"lanes beside a fault", testLanesBesideAFault},
+		{"lane that is removed", testLaneThatIsRemoved},
 		{"keyboard", testKeyboard},
 		{"every answer", testEveryAnswer},
 		{"drawing", testDrawing},

@@ -5,7 +5,7 @@ import { DetailView } from "./detail.js";
 import { LaneView, element, toClipboard } from "./lane.js";
 import { Link } from "./link.js";
 import { LogView } from "./log.js";
-import { PRESETS, duration, fromModel, round, seconds, toQuery } from "./scenario.js";
+import { PRESETS, duration, fromModel, keepGood, lastGood, parts, round, seconds, toQuery } from "./scenario.js";
 import { TrafficView } from "./traffic.js";
 
 const $ = (id) => document.getElementById(id);
@@ -102,20 +102,29 @@ export class App {
       if (turn !== this.turn) return;
       const model = await this.weir.load(toQuery(this.state));
       if (turn !== this.turn) return;
-      if (!model.error) {
-        const atEnd = this.head >= this.span;
-        this.accept(model);
-        await this.show(atEnd ? this.span : Math.min(this.head, this.span));
-        return;
+      if (!model.error) return this.replace(model);
+      if (parts(this.state) !== this.parts) { // the page must not show a lane that is removed
+        const rest = await this.weir.load(toQuery(lastGood(this.state)));
+        if (turn !== this.turn) return;
+        if (!rest.error) await this.replace(rest, true);
       }
       for (const lane of this.lanes) lane.showFaults(model.faults);
       $("fault").textContent = model.faults.length ? "" : model.error;
     });
   }
 
-  /** Shows a scenario that the library has loaded. */
-  accept(model) {
+  /** Shows another scenario at the same time. */
+  async replace(model, faulty) {
+    const atEnd = this.head >= this.span;
+    this.accept(model, faulty);
+    await this.show(atEnd ? this.span : Math.min(this.head, this.span));
+  }
+
+  /** Shows a scenario that the library has loaded: the state, or what was last good of one with faults. */
+  accept(model, faulty = false) {
     this.model = model;
+    this.parts = parts(this.state);
+    if (!faulty) keepGood(this.state);
     this.span = model.span;
     this.simulated = 0; // until this time
     this.link.put(model.query);
@@ -139,7 +148,7 @@ export class App {
     put($("rate"), new Set(this.state.rates).size === 1 ? this.state.rates[0] : "");
     $("poisson").value = this.state.poisson ? "poisson" : "";
     $("clients").value = this.state.clients;
-    this.chips();
+    this.traffic.chips();
     const experiment = this.weir.experiments.find((e) => e.canonical === model.query);
     for (const b of $("experiments").children) {
       b.setAttribute("aria-pressed", String(b.dataset.id === experiment?.id));
@@ -147,18 +156,6 @@ export class App {
       if (b.dataset.id === experiment?.id && (left < 0 || right > innerWidth)) $("experiments").scrollLeft += left - 12;
     }
     if (experiment) $("lesson").textContent = experiment.text;
-  }
-
-  /** The bursts and outages, each with a button that removes it. */
-  chips() {
-    const chip = (text, list, i) =>
-      element("button", { type: "button", textContent: text + " ×", ariaLabel: "Remove " + text, onclick: () => this.edit((s) => s[list].splice(i, 1)) });
-    const focused = [...$("chips").children].indexOf(document.activeElement);
-    $("chips").replaceChildren(
-      ...this.state.bursts.map((b, i) => chip(`+${b.n} at ${seconds(b.at)}`, "bursts", i)),
-      ...this.state.outages.map((o, i) => chip(`outage ${seconds(o.from)} to ${seconds(o.to)}`, "outages", i)),
-    );
-    if (focused >= 0) ($("chips").children[focused] ?? $("chips").lastChild ?? $("outage")).focus();
   }
 
   /**
@@ -190,7 +187,7 @@ export class App {
     this.head = time;
     const { lanes } = this, figures = await this.simulate(time);
     if (!figures) return;
-    figures.forEach((f, i) => lanes[i].showFigures(f, this.state.measure, this.state.clients));
+    figures.forEach((f, i) => lanes[i].showFigures(f, this.model.measureText, this.model.clients));
     $("scrub").value = String((time / this.span) * 1000);
     $("scrub").setAttribute("aria-valuetext", seconds(time));
     $("clock").textContent = `${seconds(time)} / ${seconds(this.span)}`;
@@ -233,12 +230,7 @@ export class App {
     this.play(false);
     const from = this.head >= this.span ? -1 : this.head;
     if (!(await this.simulate(this.span))) return;
-    const next = this.lanes.map(({ records }) => {
-      let i = records.until(from);
-      while (i < records.length && !records.marked(i)) i++;
-      return i < records.length ? records.at(i) : this.span;
-    });
-    await this.show(Math.min(...next));
+    await this.show(Math.min(...this.lanes.map(({ records }) => records.nextMark(from) ?? this.span)));
   }
 
   /** Where a burst or an outage goes: at the time that is shown, or in the middle if that is the end. */
@@ -250,17 +242,21 @@ export class App {
   }
 
   addLane(text) {
-    this.edit((s) => s.lanes.push({ text, then: null, at: "" }));
+    this.edit((s) => { if (s.lanes.length < 6) s.lanes.push({ text, then: null, at: "" }); });
   }
 
   removeLane(i) {
-    this.edit((s) => s.lanes.splice(i, 1));
+    this.edit((s) => { if (s.lanes.length > 1) s.lanes.splice(i, 1); });
+  }
+
+  /** Changes a lane, if it was not removed a moment ago. */
+  editLane(i, change) {
+    this.edit((s) => { if (s.lanes[i]) change(s.lanes[i]); });
   }
 
   /** Lets a policy change at the time that is shown, at first to one of half the limit. */
   addChange(i) {
-    this.edit((s) => {
-      const l = s.lanes[i];
+    this.editLane(i, (l) => {
       l.at = duration(round(this.place(), this.span));
       l.then = l.text.replace(/\d+(?=\/)/, (n) => String(Math.max(Math.floor(n / 2), 1)));
     });

@@ -56,16 +56,16 @@ export class LaneView {
     this.text = element("input", { className: "text", id, spellcheck: false, autocomplete: "off", ariaLabel: `Policy ${n}` });
     this.fault = element("p", { className: "fault", id: id + "Fault", role: "alert" });
     this.text.setAttribute("aria-describedby", id + "Fault " + id + "Words");
-    this.text.oninput = () => app.edit((s) => (s.lanes[index].text = this.text.value));
+    this.text.oninput = () => app.editLane(index, (l) => (l.text = this.text.value));
     this.changeButton = element("button", { type: "button", textContent: "Change in use", onclick: () => app.addChange(index) });
     this.remove = element("button", { type: "button", textContent: "Remove", ariaLabel: `Remove policy ${n}`, onclick: () => app.removeLane(index) });
     this.at = element("input", { className: "at", spellcheck: false, ariaLabel: `When policy ${n} changes` });
-    this.at.oninput = () => app.edit((s) => (s.lanes[index].at = this.at.value));
+    this.at.oninput = () => app.editLane(index, (l) => (l.at = this.at.value));
     this.then = element("input", { className: "text", spellcheck: false, ariaLabel: `What policy ${n} changes to` });
-    this.then.oninput = () => app.edit((s) => (s.lanes[index].then = this.then.value));
+    this.then.oninput = () => app.editLane(index, (l) => (l.then = this.then.value));
     this.thenFault = element("p", { className: "fault", role: "alert" });
     this.thenRow = element("div", { className: "then row" }, "from", this.at, "on:", this.then,
-      element("button", { type: "button", textContent: "No change", onclick: () => app.edit((s) => (s.lanes[index].then = null)) }));
+      element("button", { type: "button", textContent: "No change", onclick: () => app.editLane(index, (l) => (l.then = null)) }));
     this.words = element("p", { className: "words", id: id + "Words" });
     this.canvas = element("canvas", { tabIndex: 0, role: "slider", ariaLabel: `Answers of policy ${n}. Left and right choose one.` });
     this.figures = element("dl", { className: "figures" });

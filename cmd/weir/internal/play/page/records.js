@@ -33,6 +33,13 @@ export class Records {
     return kind === GRANTED || kind === HELD || kind === DENIED;
   }
 
+  /** The instant of the first mark after another one, or undefined if there is none. */
+  nextMark(time) {
+    let i = this.until(time);
+    while (i < this.length && !this.marked(i)) i++;
+    return i < this.length ? this.at(i) : undefined;
+  }
+
   /** How many records are not after an instant. */
   until(time) {
     let low = 0, high = this.length;

@@ -2,11 +2,11 @@
 // file only writes.
 
 /**
- * @typedef {{text: string, then: string|null, at: string}} Lane  at is a duration as text
+ * @typedef {{text: string, then: string|null, at: string, good?: object}} Lane  at is a duration as text
  * @typedef {{at: number, n: number}} Burst
  * @typedef {{from: number, to: number}} Outage
  * @typedef {{lanes: Lane[], span: string, rates: number[], poisson: boolean, bursts: Burst[],
- *   outages: Outage[], clients: string, measure: string}} State  instants are in nanoseconds
+ *   outages: Outage[], clients: string, measure: string, good?: object}} State  instants are in nanoseconds
  */
 
 /** How many parts the drawn rate has. */
@@ -68,6 +68,19 @@ export function fromModel(model) {
     measure: model.measureText,
   };
 }
+
+/** Which lanes, bursts and outages a state has. @param {State} s */
+export const parts = (s) => JSON.stringify([s.lanes.length, s.bursts, s.outages]);
+
+/** Keeps in a state that the library takes what people type. @param {State} s */
+export function keepGood(s) {
+  const { span, rates, measure } = s;
+  s.good = { span, rates, measure };
+  for (const l of s.lanes) l.good = { text: l.text, then: l.then, at: l.at };
+}
+
+/** A state with what was good last in place of what is typed. @param {State} s @returns {State} */
+export const lastGood = (s) => ({ ...s, ...s.good, lanes: s.lanes.map((l) => ({ ...l, ...l.good })) });
 
 /** The text of a policy around the byte of its fault. @param {string} text @param {number} at */
 export function around(text, at) {

@@ -1,15 +1,17 @@
 // The traffic: a curve of the rate that is drawn by dragging, with bursts and outages.
 
 import { LEFT, RIGHT, begin, nice, playhead, short, timeAxis } from "./chart.js";
+import { element } from "./lane.js";
 import { PARTS, seconds } from "./scenario.js";
 
 const BOTTOM = 16; // for the labels
+const $ = (id) => document.getElementById(id);
 
 export class TrafficView {
   /** @param {import("./app.js").App} app */
   constructor(app) {
     this.app = app;
-    this.canvas = document.getElementById("flow");
+    this.canvas = $("flow");
     this.part = 0; // that the keyboard changes
     this.most = 1; // of the axis; it stays while a pointer drags
     this.dragging = null;
@@ -120,6 +122,19 @@ export class TrafficView {
     }
     playhead(g, colors, x(head), bottom);
     this.announce();
+  }
+
+  /** The bursts and outages, each with a button that removes it. */
+  chips() {
+    const { state } = this.app;
+    const chip = (text, list, i) =>
+      element("button", { type: "button", textContent: text + " ×", ariaLabel: "Remove " + text, onclick: () => this.app.edit((s) => s[list].splice(i, 1)) });
+    const focused = [...$("chips").children].indexOf(document.activeElement);
+    $("chips").replaceChildren(
+      ...state.bursts.map((b, i) => chip(`+${b.n} at ${seconds(b.at)}`, "bursts", i)),
+      ...state.outages.map((o, i) => chip(`outage ${seconds(o.from)} to ${seconds(o.to)}`, "outages", i)),
+    );
+    if (focused >= 0) ($("chips").children[focused] ?? $("chips").lastChild ?? $("outage")).focus();
   }
 
   announce() {
