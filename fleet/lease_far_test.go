@@ -133,3 +133,49 @@ func TestLease_ThoseWhoLeaveDoNotPileUp(t *testing.T) {
 		assert.NoError(t, l.lease.Release(t.Context()))
 	})
 }
+
+// A lateContext belongs to a caller that goes on late.
+type lateContext struct {
+	context.Context
+	goes chan struct{}
+}
+
+func (c lateContext) Done() <-chan struct{} {
+	<-c.goes
+	return c.Context.Done()
+}
+
+// A request that waits may find events of the call before, when the next one already asks for it. If
+// the others leave, that call is for nobody: it is called off, and holds up nobody who comes later.
+func TestLease_ACallForThoseWhoAreServedIsCalledOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, store := slow(t)
+		var all sync.WaitGroup
+		all.Go(func() { assert.True(t, l.Allow("k")) })
+		synctest.Wait()
+		late := lateContext{t.Context(), make(chan struct{})}
+		all.Go(func() {
+			a, err := l.lease.Do(late, weir.Request{Plan: l.plan, Key: "k", Ask: weir.Ask{N: 1}})
+			assert.NoError(t, err)
+			assert.True(t, a.Allowed)
+		})
+		time.Sleep(2 * store.takes)
+		store.takes = time.Hour
+		held := l.lease.Held(l.plan, "k")
+		assert.Positive(t, held)
+		ctx, cancel := context.WithCancel(t.Context())
+		all.Go(func() {
+			_, err := l.Take(ctx, "k", held+1)
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+		synctest.Wait()
+		assert.EqualValues(t, 1, store.inFlight.Load())
+		close(late.goes)
+		synctest.Wait()
+		cancel()
+		all.Wait()
+		synctest.Wait()
+		assert.Zero(t, store.inFlight.Load())
+		assert.NoError(t, l.lease.Release(t.Context()))
+	})
+}

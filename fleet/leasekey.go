@@ -108,8 +108,8 @@ func (s *LeaseStore) board(k *leasedKey, n int, who *rider) (w way, f *flight, n
 		who.flight, k.flight = f, f
 		return lead, f, who, a
 	}
-	if who != nil {
-		who.gone = true
+	if who != nil { // the next call may already ask for it
+		k.depart(who)
 	}
 	return w, nil, who, a
 }

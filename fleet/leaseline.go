@@ -22,6 +22,11 @@ type rider struct {
 func (k *leasedKey) leave(who *rider) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.depart(who)
+}
+
+// depart is leave, and requires that k.mu is held.
+func (k *leasedKey) depart(who *rider) {
 	who.gone = true
 	if f := who.flight; f != nil {
 		if f.waits--; f.waits == 0 {
