@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/memcachedstore"
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
@@ -38,6 +39,7 @@ func TestStore(t *testing.T) {
 	had := 0                 // replies lost before
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
+			runs.Short(t, runs.Server)
 			c := client
 			if strings.Contains(t.Name(), "/Failures:_") {
 				c = proxied // which makes each round trip longer

@@ -42,6 +42,7 @@ func TestStore(t *testing.T) {
 	n, had := 0, 0 // stores, and replies lost before
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
+			runs.Short(t, runs.Server)
 			n++
 			db := pool
 			if strings.Contains(t.Name(), "/Failures:_") {
@@ -67,13 +68,14 @@ func TestStore(t *testing.T) {
 		storetest.RoundTrips())
 }
 
-// The same with the clock of the server.
+// What depends on the clock, with that of the server.
 func TestStoreInRealTime(t *testing.T) {
 	t.Parallel()
 	_, pool, o := newShared(t)
 	n := 0
 	storetest.Run(t,
-		func(*testing.T) weir.Store {
+		func(t *testing.T) weir.Store {
+			runs.Only(t, runs.Clock)
 			n++
 			return pgstore.NewDriven(pool, o, fmt.Sprint(n, "/"), nil)
 		},

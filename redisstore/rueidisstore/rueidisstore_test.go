@@ -44,7 +44,7 @@ func made(tb testing.TB, addrs []string, opts ...checks.Option) weir.Store {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	checks.Store(t, made)
+	checks.StoreOfAnotherClient(t, made)
 }
 
 func TestStoreInRealTime(t *testing.T) {

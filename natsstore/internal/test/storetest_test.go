@@ -51,6 +51,7 @@ func TestStore(t *testing.T) {
 	n, had := 0, 0 // stores, and replies lost before
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
+			runs.Short(t, runs.Server)
 			n++
 			r := direct
 			if strings.Contains(t.Name(), "/Failures:_") {

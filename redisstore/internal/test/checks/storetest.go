@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 	"github.com/weir-go/weir/storetest"
@@ -37,12 +38,20 @@ func newDriven(tb testing.TB, m Maker, addr, prefix string) *driven {
 }
 
 // Store runs storetest, with a clock that it sets.
-func Store(t *testing.T, m Maker) {
+func Store(t *testing.T, m Maker) { store(t, m, func(*testing.T) {}) }
+
+// StoreOfAnotherClient runs the cases in which clients may differ. The scripts are those of redisstore.
+func StoreOfAnotherClient(t *testing.T, m Maker) {
+	store(t, m, func(t *testing.T) { runs.Short(t, runs.Server) })
+}
+
+func store(t *testing.T, m Maker, skip func(*testing.T)) {
 	server := redistest.Single(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	had := 0 // replies lost before
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
+			skip(t)
 			addr := server.Addr()
 			if strings.Contains(t.Name(), "/Failures:_") {
 				addr = proxy.Addr() // which makes each round trip longer, so other cases go without
@@ -65,10 +74,13 @@ func Store(t *testing.T, m Maker) {
 		storetest.RoundTrips())
 }
 
-// InRealTime runs storetest, with the clock of the server.
+// InRealTime runs what depends on the clock, with that of the server.
 func InRealTime(t *testing.T, m Maker) {
 	server := redistest.Single(t)
 	storetest.Run(t,
-		func(t *testing.T) weir.Store { return m.on(t, server.Addr(), withPrefix(apart())) },
+		func(t *testing.T) weir.Store {
+			runs.Only(t, runs.Clock)
+			return m.on(t, server.Addr(), withPrefix(apart()))
+		},
 		storetest.RealTime(), storetest.RoundTrips())
 }
