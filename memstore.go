@@ -28,9 +28,10 @@ import (
 //   - A store with two keys takes 1 to 2 kB, with its limiter.
 type MemStore struct {
 	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
-	// drops only expired keys. While there are none, new keys share allowances. Each name has a few
-	// of them, at most eight times as many as there are processors. When there is room again, a new
-	// key starts with what is left of the allowance that it shared.
+	// drops only expired keys. While a short search finds none, new keys share allowances. Each
+	// name has a few of them, at most eight times as many as there are processors. When there is
+	// room again, a new key starts with what is left of the allowance that it shared. The search
+	// may miss the last few expired keys. Set MaxKeys to twice the keys that are usually in use.
 	//
 	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
 	// a count, and an attacker gains nothing by it.

@@ -136,3 +136,25 @@ func TestResetInAFullStore(t *testing.T) {
 		assert.Equal(t, 3, kit.Take(t, l, key, 0).Remaining)
 	}
 }
+
+// New keys share no allowance while a good part of the store is free or expired, however many come
+// in a second.
+func TestMemStoreWithExpiredKeysHasRoom(t *testing.T) {
+	const maxKeys, lasting = 10_000, 5000
+	clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
+	store := &weir.MemStore{MaxKeys: maxKeys}
+	option := []weir.Option{weir.WithStore(store), weir.WithClock(clock)}
+	long := weir.Must(weir.New(weir.TokenBucket{Limit: 2, Per: time.Hour}, append(option, weir.WithName("long"))...))
+	for i := range lasting {
+		require.True(t, long.Allow(strconv.Itoa(i)))
+	}
+	short := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 10 * time.Millisecond}, append(option, weir.WithName("short"))...))
+	denied := 0
+	for i := range runs.Long(1_000_000, 100_000) {
+		clock.Time = clock.Add(100 * time.Microsecond) // so that 100 of them count at a time
+		if !short.Allow(strconv.Itoa(i)) {
+			denied++
+		}
+	}
+	assert.Zero(t, denied)
+}
