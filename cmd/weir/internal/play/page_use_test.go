@@ -151,6 +151,8 @@ func testSmallScreen(t *testing.T, b *browser) {
 		assert.GreaterOrEqual(t, chosen.Left, 0.0, e.ID)
 		assert.LessOrEqual(t, chosen.Right, 390.0, e.ID)
 	}
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 320, "height": 800, "deviceScaleFactor": 2, "mobile": true}, nil)
+	b.until(`document.documentElement.scrollWidth === 320`) // as wide as a page that is enlarged four times
 }
 
 // The page that -build writes works on any server of files, also on one that does not know
