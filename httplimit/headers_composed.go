@@ -23,8 +23,8 @@ type description struct {
 	parts []*member // of a policy composed by weir.All
 }
 
-// listsParts reports whether the fields list the parts of the policy. The limiter may have decided
-// by another policy, if it has just changed.
+// listsParts reports whether the fields list the parts of the policy. They do not if the limiter has
+// decided by a policy with other parts, as it may just after a change.
 func (a *asked) listsParts() bool {
 	return len(a.parts) > 0 && len(a.parts) == len(a.about.parts)
 }

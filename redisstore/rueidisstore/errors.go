@@ -6,8 +6,8 @@ import "github.com/weir-go/weir/redisstore/internal/remote"
 
 // Errors of decisions that failed. They are wrapped.
 var (
-	// ErrNoReply means that there was no reply within the timeout. The events may or may not have
-	// been counted, unless the error says more.
+	// ErrNoReply means that there was no reply within the timeout. It is not known whether the events
+	// were counted, unless the text of the error tells it.
 	ErrNoReply = remote.ErrNoReply
 
 	// ErrBusy means that other requests came first until the timeout. Nothing was counted. It comes
