@@ -71,7 +71,7 @@ func (c *call) run() {
 			err = panicked(p)
 		}
 		failed := err != nil
-		if c.ctx.Err() != nil { // called off, and those who have come since ask again
+		if c.ctx.Err() != nil { // nobody waited for it, and those who have come since ask again
 			err = nil
 		}
 		c.flight.cancel()

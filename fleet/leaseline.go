@@ -17,8 +17,9 @@ type rider struct {
 	answer  weir.Answer
 }
 
-// leave is for a rider that does not wait any more. It may be decided. A call that is for nobody
-// any more is called off. While a call hangs, those who have left do not pile up.
+// leave is for a rider that does not wait any more. It may already be decided. If nobody waits for a
+// call any more, the context of that call is cancelled. While a call hangs, those who have left do
+// not pile up.
 func (k *leasedKey) leave(who *rider) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

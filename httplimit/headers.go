@@ -70,8 +70,8 @@ func (f *fields) set(h http.Header, all []asked, decisive int, replace bool) {
 // day counts as 24 hours, although a day on which clocks are put back is longer.
 //
 // If several limits apply to a request, each adds its own members to the fields: the Limits of one
-// [Middleware], and Middlewares one in another. In a denied answer, the field RateLimit has only
-// the limits that deny the request. The longest of their t is Retry-After.
+// [Middleware], and nested Middlewares. In a denied answer, the field RateLimit has only the limits
+// that deny the request. The longest of their t is Retry-After.
 //
 // The components of a Policy composed by [weir.All] are listed in the same way. The name of a
 // component is its text, after Name if that is not empty. Tiers are one limit, because a client

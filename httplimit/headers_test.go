@@ -181,7 +181,7 @@ func TestRateLimit_WhatRemainsInTheWindowIsServed(t *testing.T) {
 	}
 }
 
-// Limits one in another each add themselves. A denial tells only of the limit that denied.
+// Nested limits each add themselves. A denial tells only of the limit that denied.
 func TestRateLimit_SeveralLimits(t *testing.T) {
 	outer, _ := frozen(per(10, time.Hour))
 	inner, _ := frozen(per(1, time.Minute))

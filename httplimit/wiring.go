@@ -13,15 +13,16 @@ import (
 // A Check is the name of a check of how a [Middleware] is wired. See Middleware.Warn.
 type Check string
 
-// The checks of how a [Middleware] is wired.
+// The checks of how a [Middleware] is wired. Each says what is wrong, and what to do.
 const (
 	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies,
 	// come from a private address. The key is that address, the proxy's, in place of the client's.
+	// Use [ClientIP] with the address of the proxy.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: the first 100 requests have one key. It is a private address, but the requests
 	// look as if they come from several clients. A proxy is not trusted, or another field is read
-	// than the proxy writes.
+	// than the proxy writes. Name the proxy in [ClientIP], and read the field that it writes.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckOneKey: the first 1,000 requests have one key, and look as if they come from many
@@ -29,11 +30,12 @@ const (
 	// Neither are [Pattern], [Method] and [Path], and the keys that a handler gives to a [Checker].
 	CheckOneKey Check = "one-key"
 
-	// CheckPattern: the Key is [Pattern], and the Middleware wraps the mux, where requests have no
-	// pattern. It must wrap the handlers in the mux.
+	// CheckPattern: the Key is [Pattern], but the Middleware wraps the mux. It runs before the mux
+	// has found the pattern, and so requests have no key. Wrap the handlers in the mux instead.
 	CheckPattern Check = "pattern"
 
-	// CheckAddress: the Key is an address, and the requests have none, as over a Unix socket.
+	// CheckAddress: the Key is an address, but the requests have none, as over a Unix socket. Set
+	// RemoteAddr in an outer handler, or use another Key.
 	CheckAddress Check = "address"
 
 	// CheckLimiterPerRequest: most Middlewares or Checkers of the process are used for one request
@@ -41,12 +43,13 @@ const (
 	// the program starts. For a router that calls Wrap for each request, use [Middleware.Wrapper].
 	CheckLimiterPerRequest Check = "limiter-per-request"
 
-	// CheckChargedTwice: two Middlewares, one in the other, charge the same Limiter for a request.
+	// CheckChargedTwice: two nested Middlewares charge the same Limiter for a request. Leave one of
+	// them out, or give it a Limiter of its own.
 	CheckChargedTwice Check = "charged-twice"
 
 	// CheckMaxWait: MaxWait is not below the WriteTimeout of the [http.Server]. A request that is
 	// held back for that long gets no answer. Or it is not below the ReadTimeout, and requests have
-	// bodies, over HTTP/1. The handler cannot read the body after that.
+	// bodies, over HTTP/1. The handler cannot read the body after that. Choose a shorter MaxWait.
 	CheckMaxWait Check = "max-wait"
 )
 
