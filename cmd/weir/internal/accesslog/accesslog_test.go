@@ -168,7 +168,7 @@ func TestBadLines(t *testing.T) {
 	for _, tt := range []struct{ format, line, says string }{
 		{"combined", "", "no time in brackets"},
 		{"combined", "garbage", "no time in brackets"},
-		{"combined", "192.0.2.1 - - [10/Oct/2026:13:55:36 +0000", "no ] after the time"},
+		{"combined", "192.0.2.1 - - [10/Oct/2026:13:55:36 +0000", "no time in brackets"},
 		{"combined", `192.0.2.1 [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1`, "no address, ident and user"},
 		{"combined", `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200`, "no request, status and bytes"},
 		{"combined", `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1 200 1`, `a quote " is not closed`},
@@ -176,6 +176,7 @@ func TestBadLines(t *testing.T) {
 		{"combined", `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" OK 1`, `status is "OK", must be a number`},
 		{"combined", `192.0.2.1 - - [today] "GET / HTTP/1.1" 200 1`, `time is "today", must be like`},
 		{"alb", "http 2026-10-10T13:55:36Z x", "3 fields, must be at least 14"},
+		{"alb", "http 2026-10-10T13:55:36Z lb web1" + strings.Repeat(" -", 10), `client:port is "web1", must be an address`},
 		{"alb", `http "`, `a quote " is not closed`},
 		{"json", "[1]", "not an object of JSON"},
 		{"json", `{"time":`, "not an object of JSON"},

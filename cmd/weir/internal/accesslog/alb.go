@@ -42,6 +42,9 @@ func (a *alb) Parse(line []byte) (Stamp, error) {
 	if a.n < albLeast {
 		return Stamp{}, fmt.Errorf("%d fields, must be at least %d", a.n, albLeast)
 	}
+	if client := a.at(albClient); client != nil && !isAddr(client) {
+		return Stamp{}, fmt.Errorf("client:port is %q, must be an address", shorten(string(client), 80))
+	}
 	when := a.words[albTime] // of the response
 	if a.n > albCreated {
 		when = a.words[albCreated] // of the request

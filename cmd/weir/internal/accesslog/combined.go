@@ -27,14 +27,14 @@ const maxExtra = 32
 func (*combined) Format() string { return "combined" }
 
 func (c *combined) Parse(line []byte) (Stamp, error) {
-	before, rest, ok := bytes.Cut(line, []byte(" ["))
-	if !ok {
+	// The user, whom the client names, and what stands before the address may have brackets. They
+	// have no quote as it is: servers put a backslash before it, or write it in another way.
+	end := max(bytes.Index(line, []byte(`] "`)), 0)
+	start := bytes.LastIndex(line[:end], []byte(" ["))
+	if start < 0 {
 		return Stamp{}, errors.New("no time in brackets")
 	}
-	time, rest, ok := bytes.Cut(rest, []byte("] "))
-	if !ok {
-		return Stamp{}, errors.New("no ] after the time")
-	}
+	before, time, rest := line[:start], line[start+2:end], line[end+2:]
 	if err := c.who(before); err != nil {
 		return Stamp{}, err
 	}

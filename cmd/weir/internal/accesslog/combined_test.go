@@ -26,8 +26,10 @@ func TestWho(t *testing.T) {
 		"192.0.2.1:5124 - ann":                                {"", "192.0.2.1", "ann"}, // a port is of a connection, not of a client
 		"[2001:db8::1]:5124 - ann":                            {"", "2001:db8::1", "ann"},
 		"web_1  | 192.0.2.1:5124 - ann":                       {"", "192.0.2.1", "ann"},
-		"192.0.2.1 identd ann":                                {"", "192.0.2.1", "ann"},
-		"192.0.2.1 identd frank miller":                       {"", "192.0.2.1", "frank miller"},
+		"192.0.2.1 - a [b] c] d":                              {"", "192.0.2.1", "a [b] c] d"}, // no client can hide
+		`<13>1 2026-10-10T13:55:36.1Z web1 nginx 1 - [timeQuality isSynced="1"] 192.0.2.1 - -`: {"", "192.0.2.1", ""},
+		"192.0.2.1 identd ann":          {"", "192.0.2.1", "ann"},
+		"192.0.2.1 identd frank miller": {"", "192.0.2.1", "frank miller"},
 	} {
 		var c combined
 		_, err := c.Parse([]byte(before + ` [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1`))
