@@ -21,8 +21,11 @@ func (c *clients) number(key []byte) uint32 {
 	return n
 }
 
-// translated has the IPv4 clients of a translator to IPv6 (RFC 6052).
-var translated = netip.MustParsePrefix("64:ff9b::/96")
+// Prefixes of IPv6 whose addresses contain that of an IPv4 client.
+var (
+	translated = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052
+	sixToFour  = netip.MustParsePrefix("2002::/16")    // RFC 3056
+)
 
 // address returns the key of an address, as the zero httplimit.ClientIP makes it: an IPv6 client is
 // known by the first 64 bits. What is no address is the key itself.
@@ -32,9 +35,11 @@ func address(field []byte) []byte {
 		return field
 	}
 	addr = addr.Unmap().WithZone("")
-	if translated.Contains(addr) {
-		all := addr.As16()
+	switch all := addr.As16(); {
+	case translated.Contains(addr):
 		addr = netip.AddrFrom4([4]byte(all[12:]))
+	case sixToFour.Contains(addr):
+		addr = netip.AddrFrom4([4]byte(all[2:6]))
 	}
 	if addr.Is4() {
 		return addr.AppendTo(nil)

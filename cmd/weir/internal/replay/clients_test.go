@@ -14,6 +14,7 @@ import (
 func TestAddressIsAsInHTTPLimit(t *testing.T) {
 	for _, addr := range []string{
 		"192.0.2.1", "::ffff:192.0.2.1", "2001:db8:1:2:3:4:5:6", "2001:DB8::1", "::1", "fe80::1%eth0", "64:ff9b::192.0.2.1", "64:ff9b:1::1",
+		"2002:c000:201:1::1", "2001:0:c000:201::1", "::192.0.2.1",
 	} {
 		want, err := httplimit.ClientIP{}.RemoteIP()(&http.Request{RemoteAddr: addr})
 		require.NoError(t, err)
