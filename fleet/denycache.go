@@ -46,8 +46,8 @@ type DenyCacheOptions struct {
 //   - at once, when events of the key are granted, given back or reset through this DenyCache
 //
 // Some requests always go to s: looks (n = 0), the first request of a [weir.KeyedLimiter.Wait], and
-// requests of [weir.KeyedLimiter.TakeByComponent]. A denial is not kept if it is
-// [weir.Result.Degraded], or if its RetryAfter is Never.
+// those of [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] with results. A
+// denial is not kept if it is [weir.Result.Degraded], or if its RetryAfter is Never.
 //
 // A DenyCache does not see the calls of other processes. If another process gives back events of a
 // key or resets it, this process still denies until the RetryAfter is over, or for MaxAge. A
@@ -58,6 +58,7 @@ type DenyCacheOptions struct {
 //     back after it gets a longer RetryAfter from s.
 //   - Remaining is 0 for a single event, which is exact. For several events it is the number at the
 //     time of the answer of s, and may have grown since.
+//   - MoreAfter may be 0, which stands for not known.
 //
 // Where this matters, set Exact. Put a DenyCache in front of a [Fallback], not behind it. It then
 // keeps its denials during an outage.
@@ -117,9 +118,9 @@ func (c *denyCache) Do(ctx context.Context, r weir.Request) (weir.Answer, error)
 		n = min(n, 1)
 	}
 	if n > 0 {
-		if d := s.find(id, r.Plan); d != nil && d.covers(n, c.exact) {
+		if d := s.find(id, r.Plan); d != nil && d.covers(n, r.More, c.exact) {
 			if now := r.Plan.Now(); now < d.until {
-				return d.answer(n, now), nil
+				return d.answer(n, r.More, now), nil
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // A serverStore decides by a clock of its own.
@@ -44,4 +45,22 @@ func TestDenyCache_TellsTheInstantOfItsOwnAnswersOnly(t *testing.T) {
 	mock.Add(time.Second)
 	a = ask()
 	assert.True(t, a.Allowed && a.ServerTime, "by the store: what is remembered is over")
+}
+
+// A store may deny more events than its Limit for a time only, as Shares do that are about to grow.
+// The key itself may have recovered before.
+func TestDenyCache_OfALimitThatGrows(t *testing.T) {
+	mock := clock.NewMock()
+	denied := weir.Result{Limit: 2, Remaining: 2, RetryAfter: 10 * time.Second, ResetAfter: time.Second}
+	c := fleet.DenyCache(kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
+		return weir.Answer{Result: denied}, nil
+	}), fleet.DenyCacheOptions{})
+	l := weir.Must(weir.New(weir.SlidingLog{Limit: 10, Per: 10 * time.Second}, weir.WithStore(c), weir.WithClock(mock)))
+	assert.Equal(t, denied, kit.Take(t, l, "k", 5))
+	mock.Add(3 * time.Second)
+	want := denied
+	want.RetryAfter, want.ResetAfter = 7*time.Second, 0
+	assert.Equal(t, want, kit.Take(t, l, "k", 5))
+	want.RetryAfter = weir.Never
+	assert.Equal(t, want, kit.Take(t, l, "k", 6), "the store has not said when")
 }

@@ -120,6 +120,7 @@ func (w *twin) ask() weir.Request {
 	default:
 		r.N = 1
 	}
+	r.More = r.N > 0 && r.Mode == weir.AllOrNone && w.rng.IntN(3) == 0
 	return r
 }
 
@@ -203,7 +204,7 @@ func TestDenyCache_ExactlyAsTheStoreAlone(t *testing.T) {
 }
 
 // Without, what is allowed is the same; and the rest, but for the RetryAfter and the Remaining of
-// asks for several events, which may be too low.
+// asks for several events, which may be too low, and a MoreAfter, which may be unknown.
 func TestDenyCache_AsTheStoreAlone(t *testing.T) {
 	eachTwin(t, fleet.DenyCacheOptions{MaxKeys: 50}, func(w *twin) {
 		w.run(runs.Long(10_000, 2000), func(r weir.Request, got, want weir.Answer) {
@@ -212,6 +213,10 @@ func TestDenyCache_AsTheStoreAlone(t *testing.T) {
 				require.Positive(w.t, got.RetryAfter)
 				require.LessOrEqual(w.t, got.Remaining, want.Remaining)
 				got.RetryAfter, got.Remaining = want.RetryAfter, want.Remaining
+			}
+			if r.N > 1 || got.MoreAfter == 0 {
+				require.LessOrEqual(w.t, got.MoreAfter, want.MoreAfter)
+				got.MoreAfter = want.MoreAfter
 			}
 			require.Equal(w.t, want, got, "%+v", r.Ask)
 		})

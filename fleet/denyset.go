@@ -61,23 +61,26 @@ func (s *denySet) find(id denialID, plan *weir.Plan) *denial {
 // covers reports whether an ask for n events is denied, too, and if exact, whether all of its
 // answer is known: where Remaining + 1 events were denied, Remaining stays as it is until they are
 // granted. More events may have to wait for longer, or be denied by another part of a composed
-// policy.
-func (d *denial) covers(n int, exact bool) bool {
+// policy. more says that MoreAfter is asked for.
+func (d *denial) covers(n int, more, exact bool) bool {
 	if exact {
-		return n == d.n && n == d.result.Remaining+1
+		return n == d.n && n == d.result.Remaining+1 && (!more || d.result.MoreAfter > 0)
 	}
 	return n >= d.n
 }
 
 // answer is the answer to an ask for n events at now, before d.until.
-func (d *denial) answer(n int, now int64) weir.Answer {
+func (d *denial) answer(n int, more bool, now int64) weir.Answer {
 	a := weir.Answer{Result: d.result, At: now}
 	passed := time.Duration(max(now-d.at, 0))
 	a.RetryAfter -= passed
 	if a.ResetAfter != weir.Never {
-		a.ResetAfter -= passed
+		a.ResetAfter = max(a.ResetAfter-passed, 0)
 	}
-	if n > a.Limit {
+	if a.MoreAfter = max(a.MoreAfter-passed, 0); !more {
+		a.MoreAfter = 0
+	}
+	if n > max(d.n, a.Limit) {
 		a.RetryAfter = weir.Never
 	}
 	return a
