@@ -22,6 +22,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -60,7 +61,7 @@ var _ weir.Acceptor = (*Store)(nil)
 // faults of the arguments.
 func New(db DB, o Options) (*Store, error) {
 	err := o.check()
-	if db == nil {
+	if v := reflect.ValueOf(db); db == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		err = errors.Join(errors.New("weir: pgstore.New with a nil DB, must be one"), err)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -32,6 +33,10 @@ weir: pgstore.Options.Table has the name "`+strings.Repeat("x", 56)+`", must hav
 weir: pgstore.Options.Timeout is -1ns, must be at least 0`)
 	_, err = pgstore.New(new(pgx.Conn), pgstore.Options{Table: pgx.Identifier{"a\x00b"}})
 	assert.ErrorContains(t, err, `"a\x00b"`)
+
+	var pool *pgxpool.Pool // as pgxpool.New returns it with an error
+	_, err = pgstore.New(pool, pgstore.Options{})
+	assert.EqualError(t, err, "weir: pgstore.New with a nil DB, must be one")
 }
 
 // Every name that is allowed is that of a table of its own, with an index of its own.
