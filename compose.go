@@ -41,6 +41,7 @@ func newList(policies []Policy) list {
 	var l list
 	unequal := false
 	for _, p := range slices.Backward(policies) {
+		p = valueOf(p)
 		n := node{p, l}
 		if unequal = unequal || !reflect.ValueOf(p).Comparable(); unequal {
 			l = list{n}

@@ -123,7 +123,7 @@ func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 		}
 		err = errors.Join(err, opt(k))
 	}
-	plan, fault := k.plans.newPlan(p)
+	plan, fault := k.plans.newPlan(valueOf(p))
 	k.plans.usual.Store(plan)
 	if k.plans.forKey != nil {
 		k.plans.known = newKnownPlans()

@@ -99,7 +99,7 @@ func (m *memory) scope(s *Plan) (*memScope, error) {
 		return nil, errTooManyPolicies
 	}
 	sc := &memScope{memory: m, writer: writerOf(joined), tag: joined.Tag()}
-	if sc.admitWord, _ = s.Decider.(wordAdmitter); sc.admitWord != nil {
+	if sc.admitWord, _ = sc.decider.(wordAdmitter); sc.admitWord != nil {
 		sc.limit = int(sc.admitWord.allowance())
 	}
 	if s.clock.Clock != nil {

@@ -33,6 +33,8 @@ type plans struct {
 //
 //   - The limiter prepares a policy once, and keeps it ready. A policy that is ready costs one
 //     lookup in a map. It does not allocate if the function returns a stored Policy.
+//   - If the function returns a pointer, what it points to must not change. For a changed policy,
+//     return another pointer.
 //   - Up to 100,000 different policies are kept ready. After the first thousand, a policy is kept
 //     from its second call on.
 //   - Other policies are prepared again for each call: those above that number, those unused for
@@ -80,7 +82,7 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade
 	}
-	s, err := k.plans.newPlan(p)
+	s, err := k.plans.newPlan(valueOf(p))
 	if err != nil {
 		return err
 	}

@@ -218,3 +218,48 @@ func TestPlanOf(t *testing.T) {
 	_, err = (*weir.KeyedLimiter)(nil).PlanOf(background, "k")
 	require.Error(t, err)
 }
+
+// R15: a policy may be read again into the place where the one before is, as from a changed file.
+// The limiter took the pointer to it for the same policy. The store then read states of one word as
+// places of longer ones, granted 9 more events to a used-up key, and panicked.
+func TestR15_APointerWhosePolicyHasChanged(t *testing.T) {
+	for _, of := range []func(weir.Policy) weir.Policy{
+		func(p weir.Policy) weir.Policy { return p },
+		func(p weir.Policy) weir.Policy { return weir.All(p) },
+		func(p weir.Policy) weir.Policy { return weir.Tiers(weir.All(p)) },
+	} {
+		p := &weir.TokenBucket{Limit: 7, Per: time.Second}
+		l, _ := kit.Frozen(of(p))
+		require.Zero(t, kit.Take(t, l, "k", 7).Remaining)
+		p.Limit = 10
+		assert.Equal(t, 7, kit.Take(t, l, "k", 0).Limit, "not yet")
+		kit.SetPolicy(t, l, of(p))
+		assert.Equal(t, 10, kit.Take(t, l, "k", 0).Limit)
+		assert.False(t, l.Allow("k"))
+		n, _, err := l.TakeUpTo(background, "k", 1)
+		assert.NoError(t, err)
+		assert.Zero(t, n)
+		assert.Equal(t, 9, kit.Take(t, l, "new", 1).Remaining)
+	}
+}
+
+// What a pointer of a function's points to must not change. If it does, a store that knows the
+// policy goes on with it as it was, in all calls.
+func TestWithPolicyFor_APointerWhosePolicyHasChanged(t *testing.T) {
+	for _, limit := range []int{7, 10} { // states of two words, and of one
+		p, store, mock := &weir.TokenBucket{Limit: limit, Per: time.Second}, new(weir.MemStore), clock.NewMock()
+		limiter := func() *weir.KeyedLimiter {
+			return weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithClock(mock), weir.WithStore(store),
+				weir.WithName("name"), weir.WithPolicyFor(func(context.Context, string) weir.Policy { return p })))
+		}
+		before := limiter()
+		require.Zero(t, kit.Take(t, before, "k", limit).Remaining)
+		p.Limit = 17 - limit
+		for _, l := range []*weir.KeyedLimiter{before, limiter()} {
+			assert.False(t, l.Allow("k"))
+			n, _, err := l.TakeUpTo(background, "k", 1)
+			assert.NoError(t, err)
+			assert.Zero(t, n)
+		}
+	}
+}

@@ -18,8 +18,11 @@ import (
 //   - [All] and [Tiers], which are composed of others
 //   - [SingleRateMarker] and [TwoRateMarker]
 //
-// They are plain values, which can be compared, printed, and read from text: see [ParsePolicy].
-// Other packages can add policies. Package storetest shows one.
+// They are plain values, which can be compared, printed, and read from text: see [ParsePolicy]. If
+// they are given as pointers, [New], [KeyedLimiter.SetPolicy], [All] and [Tiers] copy them.
+//
+// Other packages can add policies. Package storetest shows one. A policy of another package must
+// not change.
 type Policy interface {
 	// Decider checks the policy and returns its algorithm. An error names every fault of the
 	// policy, with its value and the allowed range.

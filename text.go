@@ -193,6 +193,13 @@ func kindOf(p Policy) (value Policy, kind int) {
 	return p, -1
 }
 
+// valueOf returns p, or a copy of what it points to if that is of this package. A policy whose
+// pointer was kept could change: it would be taken for the policy that it was before.
+func valueOf(p Policy) Policy {
+	p, _ = kindOf(p)
+	return p
+}
+
 // listForm is the form of a policy of others. set is that of [text.List].
 func listForm(parts []Policy, set func([]Policy) (must string)) text.Form {
 	return text.List[Policy]{Parts: parts, Text: policyText, Parse: readPolicy, Set: set}
