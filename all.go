@@ -35,10 +35,10 @@ import (
 //
 //   - A grant costs as much as all components together, with one look-up.
 //   - A denial costs up to twice that, if the last component is the one that denies.
-//   - The state has the words of all components. A component may grow if it is a [SlidingLog] or of
-//     another package. Each such component but one takes one word more.
-//   - To undo a denied request, a decision copies the words of all components but one. If there are
-//     components that may grow, the one that is not copied is one of them. Above 32 words the copy
+//   - The state has the words of all components. A component that is a [SlidingLog], or of another
+//     package, may grow. Each component that may grow takes one word more, except one of them.
+//   - To undo a denied request, a decision copies the words of all components but one. If some
+//     components may grow, the one that is not copied is one of these. Above 32 words the copy
 //     needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
@@ -94,8 +94,8 @@ func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) 
 	return state, sum.Answer
 }
 
-// Hold implements [Holder]: as long as all components allow. Tiers do not tell which of them has
-// paid.
+// Hold implements [Holder]. Events may be held as long as all components allow it. Events of Tiers
+// cannot be held, because Tiers do not tell which of them has paid.
 func (c *composed) Hold(at int64, charges []Charge) (all Hold) {
 	if c.tiers || len(charges) != len(c.leaves) {
 		return Hold{}
@@ -119,7 +119,7 @@ func (c *composed) Hold(at int64, charges []Charge) (all Hold) {
 }
 
 // undone returns how many words of the state to save: all before the component that decides last.
-// If that component denies it has changed nothing, and if it grants all have granted.
+// If that component denies, it has changed nothing. If it grants, all have granted.
 func (c *composed) undone(state []uint64) int {
 	from, _ := c.span(state, c.order[len(c.order)-1])
 	return from
@@ -133,15 +133,15 @@ func (c *composed) restore(state, saved []uint64) []uint64 {
 	return state
 }
 
-// would returns the answer of component i to ask, which another component denies: its denial, or a
-// look if it would grant.
+// would returns the answer of component i to an ask that another component has denied. If i would
+// deny it, that is its denial. If i would grant it, that is the answer to a look.
 func (c *composed) would(state []uint64, now int64, ask Ask, i int, a *Answer) []uint64 {
 	state = c.ask(state, i, now, Ask{More: ask.More}, a)
 	if a.Remaining >= ask.N {
 		return state
 	}
 	if _, log := c.parts[i].Decider.(eventLog); log && ask.Mode == AllOrNone {
-		return c.ask(state, i, now, ask, a) // denies, and so need not be saved, which may be long
+		return c.ask(state, i, now, ask, a) // it denies: the state, which may be long, need not be saved
 	}
 	var room [savedWords]uint64
 	from, to := c.span(state, i)

@@ -17,10 +17,10 @@ import (
 // nothing if it lies in the past.
 //
 // Its arithmetic does not wrap around. Now, a full bucket and an ask are each below 2^126 units. A
-// state is at most 3*2^126, where debts saturate (see pairMost). At most one such product is ever
-// added to the later of the state and now: the sum is below 2^128. Two asks go to the ends of that.
-// One gives back 2^63 events, which are only subtracted. The other charges what another policy has
-// counted: up to 2^64 events, below 2^127, on top of now and of a full bucket.
+// state is at most 3*2^126, where debts saturate (see pairMost). At most one full bucket or ask is
+// ever added to the later of the state and now: the sum is below 2^128. Two asks are at the ends of
+// this range. One gives back 2^63 events, which are only subtracted. The other charges what another
+// policy has counted: up to 2^64 events, below 2^127, on top of now and of a full bucket.
 type bucket struct {
 	rate  exact.Rate
 	limit int           // the most events that an ask can be granted
@@ -30,7 +30,7 @@ type bucket struct {
 	// which no more than full is owed.
 	spaced bool
 	queue  exact.Uint128 // how far ahead an ask may be granted, however long it would wait
-	most   exact.Uint128 // a state, in debt, that stands for all from it on, and that nothing lowers
+	most   exact.Uint128 // the largest state: it stands for all larger debts, too, and nothing lowers it
 }
 
 func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint128, Answer) {
@@ -85,8 +85,8 @@ func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 	return paidAt, a
 }
 
-// charged sets what a grant is charged. Callers check that the ask wants it: to make a call ready
-// that most asks do not need costs a bucket a tenth of its time.
+// charged sets what a grant is charged. Callers first check that the ask wants it. To prepare a
+// call that most asks do not need would cost a bucket a tenth of its time.
 func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 	c := Charge{N: ask.N}
 	c.Before, c.BeforeRest = b.rate.CeilRest(before)
@@ -94,14 +94,14 @@ func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 	*ask.Charges = append((*ask.Charges)[:0], c)
 }
 
-// giveBack frees no more of a grant than it still counts. The last grant is undone exactly, whether
-// it lies ahead or not. Waiters behind it with no other grant between them move up by Delay.
-// Nothing else is freed while a later grant lies ahead. Its instant is promised, and the next
-// caller would get the same one.
+// giveBack frees no more of a grant than still counts. The last grant is undone exactly, whether it
+// lies ahead or not. Waiters behind it with no other grant between them move up by Delay. Nothing
+// else is freed while a later grant lies ahead. The instant of that grant is promised, and the next
+// caller would get the same instant.
 //
-// The last grant is the one that ends where the state does. A grant may do so by chance, if others
-// before it were given back since. It has gone ahead then. With the numbers of one policy, no grant
-// behind it can lie ahead.
+// The last grant is the one that ends where the state does. Another grant may end there by chance,
+// if others before it were given back since. It has then already gone ahead. With the numbers of
+// one policy, no grant behind it can lie ahead.
 func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint128, Answer) {
 	at := b.rate.Units(now)
 	owed := paidAt.Sub(at)
@@ -143,8 +143,8 @@ func (b *bucket) Hold(_ int64, charges []Charge) Hold {
 	return Hold{For: left, Most: b.rate.Events(b.rate.Units(int64(left))), Over: left, Span: b.rate.Ceil(b.full)}
 }
 
-// goesAhead is the instant at which a grant goes ahead that is paid for at paidAt, or which ends a
-// debt.
+// goesAhead is the instant at which a grant goes ahead that is paid for at paidAt. For a debt that
+// is paid at paidAt, it is the instant at which the debt ends.
 func (b *bucket) goesAhead(paidAt exact.Uint128) int64 {
 	return int64(b.rate.Ceil(paidAt.Sub(b.ahead())))
 }
@@ -206,7 +206,8 @@ func newBucket(limit int, per time.Duration, size int) bucket {
 	return b
 }
 
-// pairMost is above the sum of an instant, full and a MaxWait; an ask more does not wrap around.
+// pairMost is above the sum of an instant, full and a MaxWait. If one more ask is added, the sum
+// does not wrap around.
 var pairMost = exact.Uint128{Hi: 3 << 62}
 
 var wordMost = exact.Uint128{Lo: math.MaxUint64 - 1} // in the year 2554

@@ -22,7 +22,7 @@ func (b bucket) decider() Decider {
 // bucketWord keeps the low word. The high one is zero. What admitWord reads of it is in one cache
 // line.
 type bucketWord struct {
-	room uint64 // what may be owed for one more event to be granted
+	room uint64 // the most that may be owed if one more event is to be granted
 	bucket
 	stored
 }

@@ -24,8 +24,8 @@ func Components(p Policy) []Policy {
 	return nil
 }
 
-// A list is policies in a value that can be compared with ==, however many they are. Limiters of
-// equal compositions then share their states, as those of equal single policies do.
+// A list holds policies, however many, in a value that can be compared with ==. Limiters of equal
+// compositions then share their states, as those of equal single policies do.
 //
 // An empty list is nil. Any other is the unique handle of a node, which is compared and hashed as
 // fast as a pointer. If the policy of the node, or one behind it, cannot be compared, the list is
@@ -102,12 +102,12 @@ type composed struct {
 	tiers  bool   // else All
 	shape  string // equal for compositions of the same form, whatever their leaves are
 	leaves []Rule
-	order  []int // of the decisions; of those of All, the last part that may grow comes last
+	order  []int // in which the parts decide; in All, the last part that may grow decides last
 	grows  bool
 	words  int // of a new state
 	fixed  int // words that come before the parts that may grow
 
-	wide func() Decider // see wideOf; it is made when a policy changes, and once
+	wide func() Decider // see wideOf; made once, when a policy first changes
 }
 
 type part struct {
@@ -122,8 +122,9 @@ type part struct {
 	at           int // where its words start, if it does not grow
 	grows        bool
 
-	// length is where the length of a part that may grow stands, less its size, so that a new state
-	// is of zeros. It is -1 for the last of these.
+	// length is the place of the word that has the length of a part that may grow. The word is the
+	// length less size, and therefore zero in a new state. length is -1 for the last of these
+	// parts.
 	length int
 }
 
@@ -171,7 +172,7 @@ func (c *composed) makeWide() Decider {
 	return w
 }
 
-// within adds to each of the faults in err where it is.
+// within adds to each of the faults in err where the fault is.
 func within(where string, err error) (errs []error) {
 	faults := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

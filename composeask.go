@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// spare is how many words a decision of a log adds. A part that is followed by others has room for
-// so many, so that it need not be copied to grow.
+// spare is how many words a decision of a log adds. A part that is followed by others gets room for
+// them, so that it need not be copied to grow.
 const spare = 2
 
 // ask lets part i decide on its words, and returns the state with what it made of them. The answer
@@ -123,7 +123,7 @@ func (c *composed) charges(ask Ask) *[]Charge {
 // askCharged is ask for an ask whose Charges are to be reported, or given back.
 func (c *composed) askCharged(state []uint64, i int, now int64, ask Ask, a *Answer) []uint64 {
 	place := own(c, *ask.Charges, i)
-	told := place // the part may put others in its place
+	told := place // the part may replace the slice
 	if ask.Charges = &told; ask.N < 0 && len(place) == 1 {
 		ask.N = -min(-max(ask.N, -math.MaxInt), place[0].N)
 	}

@@ -34,8 +34,8 @@ type packer interface {
 	narrow(wide []uint64) []uint64
 }
 
-// wideOf is a Decider that answers as d does, on states that are not packed: they mean the same to
-// all that count alike.
+// wideOf is a Decider that answers as d does, on states that are not packed. Such states mean the
+// same to all Deciders that count alike.
 func wideOf(d Decider) Decider {
 	switch d := d.(type) {
 	case packer:
@@ -46,8 +46,7 @@ func wideOf(d Decider) Decider {
 	return d
 }
 
-// countsOf is the counts of a counter; of a policy of another package, something that equals
-// nothing else.
+// countsOf is the counts of a counter. It is nil for a policy of another package.
 func countsOf(d Decider) any {
 	if c, ok := d.(counter); ok {
 		return c.counts()
@@ -69,7 +68,7 @@ func narrow(d Decider, wide []uint64) []uint64 {
 	return slices.Clone(wide)
 }
 
-// usedOf is how many events a policy that is not composed has used up, and of how many.
+// usedOf is how many events a policy that is not composed has used up.
 func usedOf(d Decider, state []uint64, now int64) uint64 {
 	if c, ok := d.(counter); ok {
 		return c.used(state, now)
@@ -78,13 +77,14 @@ func usedOf(d Decider, state []uint64, now int64) uint64 {
 	return uint64(max(look.Limit-max(look.Remaining, 0), 0))
 }
 
-// allowanceOf is how many events d grants a new key: Tiers, and the buckets of a marker, as one.
+// allowanceOf is how many events d grants a new key. Tiers count together, and so do the buckets of
+// a marker.
 func allowanceOf(d Decider) uint64 {
 	_, limit := usage(d, make([]uint64, len(Rule{Decider: d}.leaves())))
 	return limit
 }
 
-// usage is how many events d has used up, and of how many, if its leaves have used up the given
+// usage is how many events d has used up, and its limit, if its leaves have used up the given
 // numbers. All has as many left as the part that has least, and owes as many as the part that owes
 // most.
 func usage(d Decider, used []uint64) (n, limit uint64) {
@@ -164,7 +164,7 @@ func lasting(d Decider, at int64) (longest time.Duration) {
 }
 
 // A core is the algorithm of a policy whose states are two words, or three, which often fit in one.
-// It takes them by value, since what is passed to an interface by a slice is allocated.
+// It takes them by value, because a slice that is passed to an interface is allocated.
 type core interface {
 	decide(s words, now int64, ask Ask) (words, Answer)
 	expiry(s words) int64
@@ -189,8 +189,8 @@ type stored struct {
 }
 
 // A packing is how a state is kept in one word: the counts in the low bits, the first word before
-// them. The largest count there is for bits stands for the largest uint64. The zero packing is
-// none.
+// them. The largest count that bits can hold stands for the largest uint64. With the zero packing,
+// states are not packed.
 type packing struct {
 	bits int // of a count; at most 64
 	n    int // counts that there are: one or two
@@ -235,8 +235,8 @@ func (d stored) Words() int {
 	return 1
 }
 
-// Decide implements [Decider] for a packed state. Those of two words have their own: to copy the
-// answer once more takes 10 to 20 % of a Take.
+// Decide implements [Decider] for a packed state. Deciders of two words have a Decide of their own,
+// because to copy the answer once more takes 10 to 20 % of a Take.
 func (d stored) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	if !d.sound(state) {
 		return state, broken()

@@ -58,8 +58,8 @@ func (p *FixedWindow) form() text.Form {
 }
 
 // A window is the core of [FixedWindow] and [CalendarWindow]. Its state is the mark of the window
-// that was counted in last, and the count. In debt, the largest count stands for all from it on,
-// and nothing lowers it.
+// that was counted in last, and the count. In debt, the largest count stands for all larger ones,
+// too, and nothing lowers it.
 type window struct {
 	limit uint64
 	unit  uint64 // of the marks: a window starts so many nanoseconds after the epoch, times its mark
@@ -69,16 +69,15 @@ type window struct {
 // spans tell where windows start and end.
 type spans interface {
 	// around is the window that an event is counted in: its mark, and the instant at which it ends.
-	// An older instant counts as the start of the window known, which is that of s if it counted
-	// anything.
+	// If s has counted anything, an instant before its window counts as the start of that window.
 	around(s words, now uint64) (mark, end uint64)
 
 	// counts is that of a counter.
 	counts() any
 }
 
-// decider keeps the state in one word, with so many bits for the count, if the limit is below what
-// they hold.
+// decider keeps the state in one word, with that number of bits for the count, if the limit is
+// below the largest count that they hold.
 func (w window) decider(bits int) Decider {
 	if w.limit >= 1<<bits-1 {
 		d := &windowPair{window: w}
@@ -124,7 +123,8 @@ func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 	return s, a
 }
 
-// Hold implements [Holder]: until the window ends. No more is then used in it than it has counted.
+// Hold implements [Holder]. Events may be held until the window ends. No more events are then used
+// in the window than it has counted.
 func (w *window) Hold(at int64, charges []Charge) Hold {
 	if len(charges) != 1 {
 		return Hold{}

@@ -45,7 +45,7 @@ func (g *grant) set(s *Plan, n int, r *Result, at int64) {
 		g.charges = append(g.charges, Charge{N: n, For: r.ResetAfter})
 	}
 	g.plan, g.n, g.at, g.degraded = s, n, max(at, 1), r.Degraded
-	if g.at > at { // zero stands for no instant: the charges are told from one later
+	if g.at > at { // zero stands for no instant: g.at is one later, and the charges count from there
 		for i := range g.charges { // whose rests stay as they are
 			g.charges[i].Before -= time.Duration(g.at - at)
 			g.charges[i].For -= time.Duration(g.at - at)
@@ -104,8 +104,8 @@ func (g *grant) counting(n int, now int64) int {
 //   - After a change of policy, the policy that granted last gives back first: at most as many
 //     events as it granted and still counts. The rest goes to the policy before it.
 //
-// The caller must not give back more than was granted, and nothing twice. If the store fails, it is
-// not known whether the events were given back.
+// The caller must not give back more events than were granted, and no event twice. If the store
+// fails, it is not known whether the events were given back.
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
 // when they are cancelled. The store gets one second at least. Return is safe for concurrent use.
@@ -129,7 +129,7 @@ const returnWithin = time.Second
 
 // unended returns a context with the values of ctx for a call that gives back. It ends with ctx,
 // but not before returnWithin has passed: callers often give back when they are cancelled, at that
-// very moment. In memory nothing takes that long, and it never ends.
+// very moment. For a MemStore the context never ends, because nothing takes that long there.
 func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Done() == nil {
 		return ctx, func() {}
@@ -170,12 +170,12 @@ func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.Ca
 type giveBack struct {
 	plan *Plan // nil if there are none
 	ask  Ask
-	line line.Back // if those who wait are to move up
+	line line.Back // if waiters are to move up
 }
 
-// giveBack gives back the events that name returns. No call books in the line of the key at the
-// same time. It moves up the waiters behind. With alone it also excludes other calls with bookings
-// to give back, because the events that are free depend on them.
+// giveBack gives back the events that name returns, and moves up the waiters behind. Meanwhile no
+// call books in the line of the key. With alone, no other call gives back bookings either, because
+// which events are free depends on those.
 //
 // It reports whether it asked the store, or found that there is nothing to give back.
 func (k *KeyedLimiter) giveBack(

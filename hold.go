@@ -8,7 +8,7 @@ import (
 
 // A Holder is for implementers of policies, and of stores that take events before they are used, as
 // the Lease of package [github.com/weir-go/weir/fleet] does. It is a [Decider] whose granted events
-// may be used some time after the grant. A Decider that is no Holder needs its events to be used at
+// may be used some time after the grant. If a Decider is not a Holder, its events must be used at
 // once.
 //
 // In this package, the Deciders of [TokenBucket], [FixedWindow], [CalendarWindow] and
@@ -35,8 +35,8 @@ type Hold struct {
 	For time.Duration // an event must be used before this has passed
 
 	// If Over is above zero, the policy earns new events while the granted ones are held. At first,
-	// at most Most events of the grant may then be unused. Their number falls evenly to zero until
-	// Over has passed. The other events are lost.
+	// at most Most events of the grant may then be unused. This bound falls evenly to zero until
+	// Over has passed. Unused events above the bound are lost.
 	Most int
 	Over time.Duration
 
@@ -79,7 +79,7 @@ func (h Hold) Within(n int) time.Duration {
 	return max(min(h.For, h.Over-time.Duration(used)), 0)
 }
 
-// both returns for how long events may be held that are counted by two policies.
+// both is the Hold of events that two policies have counted.
 func (h Hold) both(g Hold) Hold {
 	most := Hold{For: min(h.For, g.For), Most: h.Most, Over: h.Over, Span: min(h.Span, g.Span)}
 	switch {

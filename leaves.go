@@ -32,7 +32,7 @@ func sameShape(r, s Rule) bool {
 	return shape(r.Decider) == shape(s.Decider) && slices.EqualFunc(r.leaves(), s.leaves(), Rule.like)
 }
 
-// walk calls do with each leaf of d, in their order, and the words that it has of a state. It
+// walk calls do with each leaf of d, in their order, and the words of state that belong to it. It
 // reports whether each part has its words there. If not, it walks a new state instead.
 func walk(d Decider, state []uint64, do func(leaf Decider, words []uint64)) (whole bool) {
 	c, ok := d.(*composed)
@@ -98,13 +98,13 @@ func (c *composed) span(state []uint64, i int) (from, to int) {
 	return from, from + p.size + int(state[p.length])
 }
 
-// split returns the words that each leaf of d has of a state.
+// split returns the words of a state that belong to each leaf of d.
 func split(d Decider, state []uint64) (words [][]uint64) {
 	walk(d, state, func(_ Decider, of []uint64) { words = append(words, of) })
 	return words
 }
 
-// join makes a state of d of the words of its leaves.
+// join makes a state of d from the words of its leaves.
 func join(d Decider, words [][]uint64) []uint64 {
 	c, ok := d.(*composed)
 	if !ok {
@@ -124,8 +124,9 @@ func own[T any](c *composed, all []T, i int) []T {
 	return all[p.leaf : p.leaf+p.leaves : p.leaf+p.leaves]
 }
 
-// charge counts n events on the words of the leaves of d, whether they fit or not. Of tiers, the
-// last are charged first, each as many as it has left. If there are more, none has anything left.
+// charge counts n events on the words of the leaves of d, whether they fit or not. Tiers are
+// charged from the last to the first, each for as many events as it has left. Events beyond that
+// are charged to none.
 func charge(d Decider, words [][]uint64, now int64, n int) {
 	c, ok := d.(*composed)
 	if !ok {
@@ -143,8 +144,8 @@ func charge(d Decider, words [][]uint64, now int64, n int) {
 	}
 }
 
-// A unit is a part of a policy on which each of its events counts: a leaf that is in no Tiers, or
-// Tiers as a whole, of whose parts only one pays.
+// A unit is a part of a policy that counts each of the policy's events. It is a leaf that is in no
+// Tiers, or Tiers as a whole, because only one of them pays.
 type unit struct {
 	decider  Decider
 	from, to int // its leaves
@@ -163,8 +164,8 @@ func units(d Decider, from int) []unit {
 	return us
 }
 
-// A place is where an event of a unit may count: a leaf, or one of the tiers. It counts alike in
-// two policies if they have its accounts in the same composition: tiers count an event in one of
+// A place is where an event of a unit may count: a leaf, or one of the tiers. A place counts alike
+// in two policies if both have its accounts in the same composition: tiers count an event in one of
 // them, and All in each.
 type place struct {
 	shape    string
@@ -175,7 +176,7 @@ func (p place) same(q place) bool {
 	return p.shape == q.shape && slices.Equal(p.accounts, q.accounts)
 }
 
-// places returns the places of the unit, if the policy has the accounts.
+// places returns the places of the unit in a policy that has the given accounts.
 func (u unit) places(accounts []*account) []place {
 	accounts = accounts[u.from:u.to]
 	c, ok := u.decider.(*composed)

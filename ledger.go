@@ -20,8 +20,8 @@ import (
 //   - The share that the other policies have used up is charged to the policy of the request,
 //     rounded down to whole events.
 //   - The charge ends when the other policies have recovered. At the latest, it ends when the
-//     charged policy would have recovered from a fully used allowance, reckoned from their last
-//     grant.
+//     charged policy would have recovered from a fully used allowance, counted from the last grant
+//     of the other policies.
 //   - Policies that count in the same way share their counts, such as two FixedWindows of the same
 //     length with different limits.
 //
@@ -48,8 +48,8 @@ type Rule struct {
 	Tag uint64
 }
 
-// same reports whether two rules are the same. A rule whose policy is not known is the same as
-// itself.
+// same reports whether two rules are the same. Rules whose policies are not known are the same if
+// their Tags and Deciders are equal.
 func (r Rule) same(s Rule) bool {
 	return r.Tag != 0 && r.Tag == s.Tag || saySame(r.Policy, s.Policy) &&
 		(r.Policy != nil || r.Tag == s.Tag && reflect.DeepEqual(r.Decider, s.Decider))
@@ -73,8 +73,8 @@ func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, chan
 		var charged bool
 		a, charged = g.ask(by, now, ask)
 		granted = ask.N > 0 && a.Allowed
-		// A plain state does not say when its last event was granted. The first denial because of
-		// it is written down, to bound that instant.
+		// A plain state does not say when its last event was granted. The first denial that it
+		// causes is stored, to bound that instant.
 		changed = granted || charged && l.Plain && ask.N > 0
 	}
 	if !changed {
@@ -87,7 +87,7 @@ func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, chan
 	return next, a, true, nil
 }
 
-// decidePlain decides on a state that the rule has left by itself, or on a new one.
+// decidePlain decides on a state that this rule alone has written, or on a new one.
 func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer, changed bool, err error) {
 	state := slices.Clone(l.Words)
 	if len(l.By) == 0 {
@@ -127,10 +127,16 @@ func (l Ledger) Expiry() int64 {
 	return 0
 }
 
-// The words of a ledger are its rest; and for each entry the instants of its last grant and of its
-// end, its events, and for each leaf the number of its account and its most. Behind them, a new
-// account has a length, and then which of all leaves counted in it last, its promise and its words.
-// For an account that an earlier entry has, the length is zero.
+// The words of a ledger are:
+//
+//   - its rest
+//   - for each entry, the instant of its last grant, that of its end, and the number of its events
+//   - behind these, for each leaf of the entry, the number of its account, its most, and a length
+//   - behind the length of an account that no earlier entry has: which of all leaves counted in it
+//     last, its promise and its words
+//
+// The length is the number of words of the last item. It is zero for an account that an earlier
+// entry has.
 
 // open takes a Ledger apart. It reports false if a ledger never writes such words.
 func (g *ledger) open(l Ledger, now int64) bool {

@@ -19,7 +19,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	ask.More = ask.More && !charged && len(g.entries) < 2 // the events of others come back as well
 	state, a = e.Decider.Decide(state, now, ask)
 	if ask.Mode == UpTo {
-		ask.N = min(ask.N, max(a.Granted, 1)) // a denial tells until when there is one
+		ask.N = min(ask.N, max(a.Granted, 1)) // a denial says when there is one
 	}
 	switch {
 	case ask.N > 0 && a.Allowed:
@@ -33,7 +33,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 			*c = append(*c, Charge{N: ask.N, For: untilInstant(now, e.expiry())})
 		}
 		g.foldOldest(now)
-		if charged || g.rest.share > 0 { // on another bucket of a marker, perhaps, or for what is now a share
+		if charged || g.rest.share > 0 { // the charge may be on another bucket of a marker, or for what is now a share
 			g.leave(by, now, &a, results)
 		}
 	case !a.Allowed && (charged || len(g.entries) > 1) && (a.RetryAfter != Never || ask.N <= a.Limit):
@@ -58,7 +58,7 @@ func (g *ledger) leave(by Rule, now int64, a *Answer, results *[]Result) {
 	}
 }
 
-// put keeps an entry that was granted n events, and its state since.
+// put keeps an entry that was granted n events. state is its state after that.
 func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
 	before := split(e.Decider, e.state())
 	e.keep(state)
@@ -90,7 +90,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 	for i := range slices.Backward(g.entries) {
 		e := &g.entries[i]
 		n, one := min(exact.Magnitude(ask.N), e.net, math.MaxInt), ask
-		if ask.GrantedAt == 0 && len(g.entries) > 1 { // named as of now: no part gives back what others have counted there
+		if ask.GrantedAt == 0 && len(g.entries) > 1 { // they are named as of now, so that no part gives back what others have counted there
 			own := make([]Charge, len(e.accounts))
 			for i := range own {
 				own[i] = Charge{N: int(min(n, e.used(i, now))), For: Never}
@@ -120,8 +120,9 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 }
 
 // firstGrant is the first instant after now at which n events are granted, if nobody asks before,
-// or math.MaxInt64. While time passes and nothing is granted, no charge grows. But where an entry
-// ends, another's leaf may count with accounts that it did not count with before.
+// or math.MaxInt64. While time passes and nothing is granted, no charge grows. But when an entry
+// ends, a leaf of another entry may get accounts that it did not have before. The time between two
+// ends is therefore searched by itself.
 func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
 	h := g.clone()
 	for settled := now; ; {
@@ -222,8 +223,8 @@ func (e tally) usage(counted []place, now int64) (used, limit uint64) {
 }
 
 // foldOldest makes the oldest entries a share while there are too many. Debts and bookings ahead
-// bind until they end, and a share does not show them. Entries without any are therefore folded
-// first (R17, R19).
+// bind until they end, and a share does not show them. Entries without debts and bookings are
+// therefore folded first (R17, R19).
 func (g *ledger) foldOldest(now int64) {
 	for len(g.entries) > maxEntries {
 		i := max(slices.IndexFunc(g.entries, func(e tally) bool {

@@ -18,11 +18,11 @@ type ledger struct {
 	rest    rest
 }
 
-// A tally is a policy that has granted events, an entry.
+// A tally is an entry of a ledger: a policy that has granted events.
 type tally struct {
 	Rule                // its Decider is wide: the words of accounts are not packed
 	by       Rule       // as the store knows it
-	last     int64      // when it did, at the latest
+	last     int64      // when it was last granted events, at the latest
 	until    int64      // its events count until then at most
 	net      uint64     // events that it was granted, less those that were given back
 	accounts []*account // of its leaves; entries whose leaves count alike share them
@@ -33,11 +33,10 @@ type tally struct {
 type account struct {
 	Rule     // of the leaf that counted in it last
 	words    []uint64
-	promised int64 // until then a booking may lie ahead, by other numbers than the leaf's
+	promised int64 // until then a booking may lie ahead that was made with other numbers than the leaf's
 }
 
-// gone is the instant from which on no event counts that the account has, whatever is counted
-// beside it.
+// gone is the instant from which on no event of the account counts, whatever else is counted.
 func (a *account) gone() int64 {
 	if s, ok := a.Decider.(sliding); ok {
 		return s.gone(a.words)
@@ -45,8 +44,8 @@ func (a *account) gone() int64 {
 	return a.Decider.Expiry(a.words)
 }
 
-// promisedBeside is the instant until which a booking may lie ahead, by other numbers than those of
-// a leaf.
+// promisedBeside is the instant until which a booking may lie ahead that was made with other
+// numbers than those of the leaf l.
 func (a *account) promisedBeside(l Rule) int64 {
 	if l.same(a.Rule) {
 		return a.promised
@@ -71,7 +70,7 @@ func (e tally) state() []uint64 {
 	return join(e.Decider, words)
 }
 
-// keep makes the accounts of an entry those of a state.
+// keep sets the accounts of an entry to the words of a state.
 func (e tally) keep(state []uint64) {
 	words := split(e.Decider, state)
 	for i, l := range e.leaves() {
@@ -91,8 +90,8 @@ func (e tally) promised() (last int64) {
 }
 
 // promisedBut is what a give-back to the entry must know of bookings: Ask.promised. While the grant
-// lies ahead, by the numbers of the policy that made it, it is the last if the state ends with it.
-// Once it has gone ahead, the bookings that lie ahead are others.
+// that is given back lies ahead, by the numbers of the policy that made it, it is the last booking
+// if the state ends with it. Once it has gone ahead, the bookings that lie ahead are others.
 func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {
 	promised := make([]int64, len(e.accounts))
 	own := newTally(by).leaves()
@@ -152,7 +151,7 @@ func (g *ledger) expiry() int64 {
 	return last
 }
 
-// expiry is the instant from which on the accounts of an entry count nothing any more.
+// expiry is the instant from which on the accounts of an entry count nothing.
 func (e tally) expiry() (last int64) {
 	for _, a := range e.accounts {
 		last = max(last, a.Decider.Expiry(a.words))
@@ -169,8 +168,9 @@ func (g *ledger) clone() ledger {
 	return h
 }
 
-// settle drops entries that count no more, and lowers the bounds on which events are each entry's
-// own. While there is a rest that counts, one entry is kept with it, even if that entry has ended.
+// settle drops entries that no longer count. For the others, it lowers the bounds on how many
+// events are the entry's own. While there is a rest that counts, one entry is kept with it, even if
+// that entry has ended.
 func (g *ledger) settle(now int64) {
 	if over(g.rest.until, now) {
 		g.rest = rest{}
@@ -220,7 +220,7 @@ func (e tally) used(leaf int, now int64) uint64 {
 	return min(usedOf(e.leaves()[leaf].Decider, e.accounts[leaf].words, now), e.most[leaf])
 }
 
-// counting is how many events count still that an entry was granted, at most.
+// counting is how many of the events that an entry was granted still count, at most.
 func (e tally) counting(now int64) uint64 {
 	used := make([]uint64, len(e.accounts))
 	for i := range used {
@@ -229,7 +229,7 @@ func (e tally) counting(now int64) uint64 {
 	return eventsOf(e.Decider, used)
 }
 
-// find is the entry of the shape of a rule, or -1.
+// find is the index of the entry that has the shape of a rule, or -1.
 func (g *ledger) find(by Rule) int {
 	return slices.IndexFunc(g.entries, func(e tally) bool { return sameShape(by, e.Rule) })
 }
@@ -239,7 +239,8 @@ func newTally(by Rule) tally {
 	return tally{Rule: Rule{by.Policy, wideOf(by.Decider), by.Tag}, by: by}
 }
 
-// entry returns the entry of a rule with the rule's numbers, as it is or as it would be.
+// entry returns the entry of a rule with the rule's numbers. If there is none, it returns the entry
+// that the rule would get.
 func (g *ledger) entry(by Rule) tally {
 	e := newTally(by)
 	if i := g.find(by); i >= 0 {

@@ -14,9 +14,9 @@
 //   - [All] and [Tiers] combine several.
 //   - [SingleRateMarker] and [TwoRateMarker] also give each granted event a color.
 //
-// Its [Store] keeps the counts. They are in memory unless [WithStore] sets another store. The store
-// of module redisstore shares them between processes. Package [github.com/weir-go/weir/fleet]
-// bridges the outages of such a store.
+// The limiter's [Store] keeps the counts. They are in memory unless [WithStore] sets another store.
+// The store of module redisstore shares them between processes. Package
+// [github.com/weir-go/weir/fleet] bridges the outages of such a store.
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for bulk work. [KeyedLimiter.Reserve] is for costs that are known only
@@ -24,8 +24,9 @@
 // from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), and changed in use
 // ([KeyedLimiter.SetPolicy]).
 //
-// A limiter follows its policy exactly, to the event and to the nanosecond. In Redis it is to the
-// microsecond. A denial consumes nothing. A limiter has no goroutine and needs no closing.
+// A limiter follows its policy exactly, to the event and to the nanosecond. With a store in Redis,
+// it is exact to the microsecond. A denial consumes nothing. A limiter has no goroutine and needs
+// no closing.
 //
 // These names are for implementers of stores and policies, and callers can skip them: [Accept],
 // [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [GrantMode], [Hold], [Holder],
@@ -69,8 +70,8 @@ type Limiter interface {
 	//     given back, if the store takes it back within a second.
 	//   - The error of the store: it failed.
 	//
-	// The first three count nothing. They come at once, unless they depend on other waiters. Wait's
-	// error wraps one of these errors. Test it with errors.Is.
+	// With the first three, Wait counts nothing. It returns them at once, unless they depend on
+	// other waiters. Wait's error wraps one of these errors. Test it with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -103,8 +104,8 @@ var (
 type KeyedLimiter struct {
 	plans  plans
 	store  Store
-	mem    *MemStore  // store if it is one, else nil: spares Allow the way through the interface
-	quick  QuickStore // store if it is one, else nil
+	mem    *MemStore  // the store if it is a MemStore, else nil: Allow then calls it without the interface
+	quick  QuickStore // the store if it is a QuickStore, else nil
 	lines  line.Lines
 	resets resets
 }
@@ -137,7 +138,7 @@ func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 	k.mem, _ = k.store.(*MemStore)
 	k.quick, _ = k.store.(QuickStore)
 	if err != nil {
-		k.plans.usual.Store(nil) // for a store that has accepted it
+		k.plans.usual.Store(nil) // a store may have accepted k: it then finds that k is not in use
 		return nil, err
 	}
 	return k, nil
@@ -171,8 +172,8 @@ func WithStore(s Store) Option {
 // WithClock sets the clock, for tests. A store with a clock of its own decides by that one.
 //
 // [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] compare the deadline of their context with this
-// clock. Contexts of package context use real time. They fit a clock that shows nearly the same
-// time, as in a testing/synctest bubble.
+// clock. Contexts of package context use real time. Use their deadlines only with a clock that
+// shows nearly the same time, as in a testing/synctest bubble.
 func WithClock(c Clock) Option {
 	return func(k *KeyedLimiter) error {
 		if isNil(c) {
@@ -190,9 +191,9 @@ func WithClock(c Clock) Option {
 // tests deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
 //
 // Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
-// range counts as the nearest one within, and the last second of the range counts as its end. A
-// booking for a later instant is told for that end, too. If a Clock steps back, a limiter keeps the
-// latest instant that it saw, until the Clock has caught up.
+// range counts as the nearest one within, and the last second of the range counts as its end. If a
+// booking is for a later instant, the limiter reports that end as its instant. If a Clock steps
+// back, a limiter keeps the latest instant that it saw, until the Clock has caught up.
 type Clock interface {
 	// Now returns the time, as time.Now does.
 	Now() time.Time

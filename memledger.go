@@ -7,9 +7,10 @@ import (
 	"github.com/weir-go/weir/internal/table"
 )
 
-// A key that several policies have asked has a Ledger in place of a state. Its entry has the tag of
-// a writer that is no policy. Callers without the segment's lock therefore do not find it. Its
-// words are how many policies the Ledger has, the tags of their writers, and the Ledger's words.
+// A key in which several policies have counted has a Ledger in place of a state. Its entry has the
+// tag of a writer that is no policy. Callers without the segment's lock therefore do not find it.
+// Its words are how many policies the Ledger has, the tags of their writers, and the Ledger's
+// words.
 
 // ledgers is the writer of entries with a ledger. It knows when they expire. No limiter has it, so
 // it need not decide.
@@ -30,8 +31,9 @@ func (l *ledgers) ID() any { return nil }
 // Clock implements [table.Owner].
 func (l *ledgers) Clock() table.Clock { return l }
 
-// Now implements [table.Clock]. The clocks of a ledger's limiters may differ from each other, and
-// so Expiry reads them itself: a ledger has expired at any time, or never.
+// Now implements [table.Clock]. The clocks of a ledger's limiters may differ from each other.
+// Expiry therefore reads them itself. It returns 0 for a ledger that has expired, and math.MaxInt64
+// for one that has not.
 func (l *ledgers) Now() int64 { return maxInstant }
 
 // Expiry implements [table.Expirer].
@@ -115,7 +117,8 @@ func (m *memory) decideInherited(sc *memScope, s *table.Segment, h table.Hash, f
 }
 
 // peek returns what the entry h has, or the zero Ledger if there is none. Its policies stay in use
-// until leave: the entry may be dropped meanwhile, and another policy could get a tag of theirs.
+// until leave. Otherwise the entry could be dropped meanwhile, and another policy could get one of
+// their tags.
 func (m *memory) peek(h table.Hash) (l Ledger) {
 	s := m.Lock(h)
 	defer s.Unlock()

@@ -26,7 +26,7 @@ type memory struct {
 
 	ledgers ledgers
 
-	mu     sync.Mutex                       // guards shared, and that a scope is met once
+	mu     sync.Mutex                       // guards shared; while it is held, no scope is added twice
 	shared map[weak.Pointer[Plan]]*memScope // those that are used with another memory, too
 
 	ownClocks ownClocks
@@ -38,9 +38,10 @@ type ownClocks struct {
 	loaded time.Time                   // zero while a file is read
 }
 
-// A memScope is what a memory knows of a limiter's scope, found through the scope itself. It fills
-// a cache line, and is all that a decision on a known key of one word reads of it: where each key
-// has a plan of its own, to read the writer, too, would take a tenth of the time.
+// A memScope is what a memory knows of a limiter's scope, which is a Plan. It is found through the
+// Plan. It fills a cache line. A decision on a known key of one word reads nothing else of the
+// scope. To read the writer, too, would take a tenth of the time where each key has a plan of its
+// own.
 type memScope struct {
 	memory       *memory
 	*writer                   // of its entries
@@ -75,8 +76,8 @@ func (sc *memScope) hash(key string) table.Hash {
 	return table.NewHash(a^sc.nameA, b^sc.nameB, sc.tag)
 }
 
-// overflow identifies the entry that stands for all keys of the scope which have the first bits of
-// h, and no entry.
+// overflow identifies the entry that keys of the scope share: those that have no entry of their
+// own, and the same first bits as h.
 func (sc *memScope) overflow(h table.Hash) table.Hash { return sc.memory.Overflow(h, sc.hash("")) }
 
 var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies at a time")
@@ -159,8 +160,8 @@ func (w *writer) Clock() table.Clock { return w.clock }
 // Tags implements [table.Owner].
 func (w *writer) Tags([]uint64) []uint64 { return nil }
 
-// decide decides under the lock of a segment: on keys that are new, where another policy wrote the
-// state, and where others use it.
+// decide decides under the lock of a segment. It is for keys that are new, whose state another
+// policy wrote, or whose state others are using.
 func (m *memory) decide(sc *memScope, h table.Hash, r Request) Answer {
 	for {
 		if a, ok := m.tryDecide(sc, h, r); ok {
@@ -175,8 +176,8 @@ func (m *memory) decide(sc *memScope, h table.Hash, r Request) Answer {
 	}
 }
 
-// tryDecide decides on the entry h, and makes it if need be. It fails if there is no room for that,
-// or if it is not yet known what it inherits.
+// tryDecide decides on the entry h, and makes it if need be. It fails if there is no room for the
+// entry, or if it is not yet known what the entry inherits.
 func (m *memory) tryDecide(sc *memScope, h table.Hash, r Request) (a Answer, ok bool) {
 	var inherited Ledger // what is left of the state that new keys shared while memory was full
 	inherits := m.Overflows() && !h.IsOverflow() && !m.Full()
@@ -271,8 +272,8 @@ func (m *memory) decideHeld(sc *memScope, e *table.Entry, at table.Ref, now int6
 	return a
 }
 
-// decideForeign is Decide of a policy that may panic. The state is then as it was before: the
-// policy, or other parts of a composed one, may have written to it.
+// decideForeign is Decide of a policy that may panic. After a panic it restores the state, because
+// the policy, or other parts of a composed one, may have written to it.
 func (w *writer) decideForeign(state []uint64, now int64, ask Ask) (next []uint64, a Answer) {
 	var room [savedWords]uint64
 	saved := append(room[:0], state...)

@@ -3,8 +3,7 @@
 package weir
 
 // The page of "weir play" saves nothing. It is built with the tag weir_play, without this file.
-// With package crypto/sha256, which checks a saved file, that page would be 50 kB larger as it is
-// sent.
+// Package crypto/sha256, which checks a saved file, would make the page that is sent 50 kB larger.
 
 import (
 	"errors"
@@ -52,7 +51,7 @@ func (s *MemStore) Save(w io.Writer) error {
 }
 
 // Load reads what [MemStore.Save] has written, in this process or another, on any machine. Call it
-// before the first decision. Limiters of the store may have been made already, or are made later. A
+// before the first decision. The limiters of the store may be made before Load or after it. A
 // limiter finds the states of its name:
 //
 //   - If its policy is the same, it goes on where the other process stopped.
@@ -64,12 +63,16 @@ func (s *MemStore) Save(w io.Writer) error {
 // booked stay booked.
 //
 // Instants are those of the wall clock. If it was set back between the processes, keys recover that
-// much later. If the limiter has a [WithClock], its states go on by the clock of the first limiter
-// with one. Until that limiter decides, real time passes for them.
+// much later. States of a limiter with a [WithClock] are an exception. They follow the clock of the
+// first limiter with a WithClock that decides in this process. Until that limiter decides, real
+// time passes for them.
 //
-// Load reads r to its end. It fails, and changes nothing, if the store has decided already, if the
-// file is damaged, incomplete, of another kind, or of a release whose states differ, and with the
-// error of r. Load takes as much memory as the keys that it reads.
+// Load reads r to its end. It takes as much memory as the keys that it reads. Load fails, and
+// changes nothing, in these cases:
+//
+//   - The store has decided already.
+//   - The file is damaged, incomplete, of another kind, or of a release whose states differ.
+//   - r returns an error, which the error of Load wraps.
 func (s *MemStore) Load(r io.Reader) error {
 	err := s.check()
 	if err != nil {
@@ -140,7 +143,7 @@ func (w *writer) saved() (p snapshot.Policy, err error) {
 	return p, nil
 }
 
-// A loader makes a memory of a file. No one else has it yet.
+// A loader makes a memory from a file. Nothing else uses that memory yet.
 type loader struct {
 	*memory
 	writers []*table.Writer // of the policies in the file, by number less 1
@@ -244,9 +247,9 @@ func (l *loader) ledger(words []uint64) bool {
 	return g.open(l.read(words), 0)
 }
 
-// A standIn is the clock of states from a file whose clock was a limiter's own. It stands while the
-// file is read, because that is no time that such a clock tells. Then it goes on until a limiter
-// comes that has a clock of its own.
+// A standIn is the clock of those states in a file whose limiter had a clock of its own. While the
+// file is read it stands still, because that time does not pass on such a clock. Then it follows
+// real time until a limiter comes that has a clock of its own.
 type standIn struct {
 	*ownClocks
 	read time.Time // when the file was written

@@ -14,8 +14,9 @@ import (
 // use.
 //
 // It has no goroutine and needs no closing. Memory follows the keys in use. Each later call, for a
-// new or a known key, drops a few of the keys that expired over a second ago. Until then they may
-// come back. If a million keys come once, four million calls for other keys then drop them all.
+// new or a known key, drops a few of the keys that expired over a second ago. Keys that expired
+// less than a second ago stay, because they may come back. If a million keys come once, four
+// million calls for other keys then drop them all.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.
@@ -29,9 +30,10 @@ import (
 type MemStore struct {
 	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
 	// drops only expired keys. While a short search finds none, new keys share allowances. Each
-	// name has a few of them, at most eight times as many as there are processors. When there is
-	// room again, a new key starts with what is left of the allowance that it shared. The search
-	// may miss the last few expired keys. Set MaxKeys to twice the keys that are usually in use.
+	// name has a few shared allowances, at most eight times as many as there are processors. When
+	// there is room again, a new key starts with what is left of the allowance that it shared. The
+	// search may miss the last few expired keys. Therefore set MaxKeys to twice the keys that are
+	// usually in use.
 	//
 	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
 	// a count, and an attacker gains nothing by it.
@@ -74,9 +76,9 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	}
 
 	// A known key whose state is a word is decided without a lock: the word is exchanged if no one
-	// else has in the meantime. One whose state is in the slab has a lock of its own. The slot is
-	// looked up before the clock is read: reading the clock waits for all loads before it, so that
-	// a slot that is not in the cache is not waited for twice.
+	// else has exchanged it in the meantime. A key whose state is in the slab has a lock of its
+	// own. The slot is looked up before the clock is read, because reading the clock waits for all
+	// loads before it. A slot that is not in the cache is then waited for only once.
 	if e := sc.memory.Find(h); e != nil {
 		now := r.Now()
 		sc.memory.SweepOften(h, now)

@@ -64,7 +64,7 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     half of the old limit is used up, half of the new one is. This lasts until the old policy no
 //     longer counts those events. At the latest, it ends after the time in which the new policy
 //     recovers from a fully used allowance. That time begins with the first request for events
-//     after the change. Then the old policy is forgotten.
+//     after the change. When the charge has ended, the old policy is forgotten.
 //   - Components of [All] and [Tiers] that stay keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].
@@ -98,8 +98,8 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 
 // PlanOf is for implementers of middleware. It returns the Plan by which key is decided: that of
 // the function of [WithPolicyFor], or that of the limiter. It asks no store. As long as the policy
-// is the same, the Plan mostly is, too. An invalid policy of WithPolicyFor is an error. PlanOf is
-// safe for concurrent use.
+// is the same, the Plan is usually the same, too. An invalid policy of WithPolicyFor is an error.
+// PlanOf is safe for concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade
@@ -171,8 +171,8 @@ const (
 //
 // The first thousand new policies of a generation are kept at once, the others from their second
 // call. For this, a bit is set for the hash of each. A generation also ends when one in eight bits
-// is set. A function that makes up ever new policies then leaves few of them: those that pass for
-// known ones, one in sixteen of the 130,000 that a generation then sees.
+// is set. If a function makes up new policies all the time, few of them are kept: those whose bit
+// another policy has set. They are one in sixteen of the 130,000 that a generation then sees.
 type knownPlans struct {
 	seed       maphash.Seed
 	young, old atomic.Pointer[planTable]
@@ -192,9 +192,8 @@ func newKnownPlans() *knownPlans {
 
 func (k *knownPlans) hash(policy Policy) uint64 { return maphash.Comparable(k.seed, policy) }
 
-// find looks a policy up in the young generation. It also reports whether the policy can be kept at
-// all: one that cannot be compared is not there. To check that first would take longer than the
-// look.
+// find looks a policy up in the young generation. ok is false if the policy cannot be compared, and
+// therefore cannot be kept. To check that first would take longer than the look-up.
 func (k *knownPlans) find(policy Policy) (s *Plan, ok bool) {
 	defer func() { _ = recover() }()
 	return k.young.Load().slot(k.hash(policy), policy).Load(), true

@@ -71,8 +71,8 @@ type WordDecider interface {
 // [KeyedLimiter.Allow], [KeyedLimiter.Take], [KeyedLimiter.TakeByComponent] and
 // [KeyedLimiter.ReserveNow].
 type wordAdmitter interface {
-	// admitWord asks for one event, and reports only whether it is granted. The whole answer would
-	// take as long again as everything else.
+	// admitWord asks for one event, and reports only whether it is granted. To make the whole
+	// answer would take as long as everything else together.
 	admitWord(state uint64, now int64) (next uint64, granted bool)
 
 	// takeWord asks for all or none of n events, at least zero. It returns the fields of the Result
@@ -138,8 +138,9 @@ type Ask struct {
 	More bool
 
 	// promised is for an N below zero. It has an instant for each single policy, in their order.
-	// Until then a booking may lie ahead that the numbers of the policy do not show. If it is not
-	// zero, the events themselves do not lie ahead, or they are not of the last booking.
+	// Until that instant a booking may lie ahead, even if it does not by the policy's present
+	// numbers. If the instant is not zero, the events that are given back do not lie ahead, or they
+	// are not of the last booking.
 	promised *[]int64
 }
 
@@ -148,10 +149,10 @@ type Ask struct {
 type Charge struct {
 	N      int           // events; zero for a tier that did not pay
 	Before time.Duration // ResetAfter before the grant
-	For    time.Duration // the events count for at most that long: mostly ResetAfter after the grant
+	For    time.Duration // the events count for at most that long: usually ResetAfter after the grant
 
-	// BeforeRest and ForRest are by how much Before and For are rounded up, in parts of a
-	// nanosecond of the policy's own. They are zero if the policy counts in nanoseconds.
+	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest are by how much, in a
+	// smaller unit that the policy chooses. They are zero if the policy counts in nanoseconds.
 	BeforeRest, ForRest uint64
 }
 
@@ -160,7 +161,8 @@ func (c Charge) from(at int64) exact.Instant {
 	return exact.Instant{NS: exact.After(at, c.Before), Rest: c.BeforeRest}
 }
 
-// until is the instant until which the events of a charge count that was made at the instant at.
+// until is the instant until which the events of a charge count, if the charge was made at the
+// instant at.
 func (c Charge) until(at int64) exact.Instant {
 	return exact.Instant{NS: exact.After(at, c.For), Rest: c.ForRest}
 }
@@ -232,9 +234,9 @@ func (a Answer) never() Answer {
 	return a
 }
 
-// count sets the answer of a policy that counts, if room more events fit, except Remaining and the
-// times until there are more. It returns how many events are asked for: of up to N those that fit,
-// or one.
+// count sets the answer of a policy that counts events, when room more events fit. The caller sets
+// Remaining and the times until there are more. count returns how many events are asked for. With
+// UpTo, it returns how many of the N events fit, or one if none fits.
 func (a *Answer) count(ask Ask, limit, room uint64) (n uint64) {
 	n = uint64(max(ask.N, 0))
 	a.Limit = int(limit)
@@ -248,8 +250,8 @@ func (a *Answer) count(ask Ask, limit, room uint64) (n uint64) {
 	return n
 }
 
-// isNil reports whether p is nil, or a nil pointer, as a map of pointers returns for a plan that it
-// lacks. The methods of most policies, stores and clocks panic on that.
+// isNil reports whether p is nil or a nil pointer. A map of pointers returns a nil pointer for a
+// plan that it lacks. The methods of most policies, stores and clocks panic on a nil pointer.
 func isNil(p any) bool {
 	if p == nil {
 		return true

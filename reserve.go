@@ -89,12 +89,12 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 // *results. Use it to take from several limiters all or none: if one denies, cancel the
 // reservations of the others.
 //
-// ReserveNow sets *r. To avoid allocations, use one Reservation again and again, when the one
-// before is no longer needed. If results is nil, the results of components are not returned.
+// ReserveNow sets *r. To avoid allocations, pass the same Reservation again when its earlier
+// contents are no longer needed. If results is nil, the results of components are not returned.
 //
 // An error means that there is no decision. The errors are those of Reserve. Cancel and Settle of r
-// are then errors, too. ReserveNow is safe for concurrent use, if each call has a Reservation and a
-// slice of its own.
+// then return errors, too. ReserveNow is safe for concurrent use, if each call has a Reservation
+// and a slice of its own.
 func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Reservation, results *[]Result) error {
 	empty(results)
 	r.limiter = nil // if the store panics
@@ -109,7 +109,7 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 	return callError("Reserve of", n, err)
 }
 
-// bookNow is book that needs no turn in the line of the key: like Take, it gets what no waiter has
+// bookNow is book without a turn in the line of the key: like Take, it gets what no waiter has
 // booked. A reset that comes meanwhile may forget the events.
 func (k *KeyedLimiter) bookNow(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
 	reset := k.resets.number.Load()
@@ -163,8 +163,8 @@ type Reservation struct {
 	key     string
 	grant   grant
 	at      int64  // when they may go ahead, by the limiter's clock
-	ahead   int64  // of which the store's is ahead
-	reset   uint64 // the last of the limiter that cannot have forgotten it
+	ahead   int64  // how far the store's clock is ahead of the limiter's
+	reset   uint64 // the number of the last reset that cannot have forgotten it
 
 	making   sync.Once     // of settling: most reservations are settled by one call, or by none
 	settling chan struct{} // held by the call that is under way, and guards the others
@@ -208,8 +208,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //
 //   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
 //     tier that paid, [All] to every component.
-//   - More events: they are charged now, even if there are not as many left. The key is then in
-//     debt, and later callers wait until it is paid.
+//   - More events: the additional ones are charged now, even if there are not as many left. The key
+//     is then in debt, and later callers wait until it is paid.
 //   - A denied reservation: all events are charged.
 //   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
 //     not booked it.
@@ -229,8 +229,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //     the instant of that booking.
 //
 // A [TokenBucket] frees nothing if a reservation is settled for fewer events before Delay has
-// passed. The actual events keep the instant that Delay reported. Settle after Delay has passed, or
-// cancel.
+// passed. The actual events keep the instant that Delay reported. To free the rest, settle after
+// Delay has passed, or cancel.
 //
 // An actual below 0 is an error. A ctx that has ended is not an error, because callers often settle
 // when they are cancelled. The store gets one second at least.
@@ -255,7 +255,7 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 		return ctx.Err()
 	}
 	if !r.settled {
-		r.settled, r.err = true, errPanicked // if it does
+		r.settled, r.err = true, errPanicked // this stays if the store panics
 		r.settled, r.err = r.settleFirst(ctx, actual)
 	}
 	return r.err

@@ -13,8 +13,8 @@ import (
 )
 
 // Reset forgets a key. The key has its full allowance again, and no debt. Its waiters get new
-// turns, in the same order. In a [MemStore] at its MaxKeys it is then a new key, and has what is
-// left of the allowance that new keys share.
+// turns, in the same order. A [MemStore] at its MaxKeys is an exception: the key is then a new key
+// there, and has what is left of the allowance that new keys share.
 //
 // Reset also forgets earlier reservations of the key:
 //
@@ -55,25 +55,26 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 			return err
 		}
 	}
-	// The store is asked with ctx, which does not tell it how long this call has waited: the
-	// bookings of all waiters must stay in one store.
+	// The store is asked with ctx, which does not tell it how long this call has waited. If it did,
+	// a Fallback could ask its second store, but the bookings of all waiters must stay in one
+	// store.
 	if err := k.freePlaces(ctx, ln, forget); err != nil {
 		return err
 	}
 	return k.askForPlaces(ctx, ln)
 }
 
-// forget has the store forget a key. It records that even if the store fails or panics, because the
-// key may be forgotten all the same.
+// forget has the store forget a key. It records the reset even if the store fails or panics,
+// because the key may be forgotten all the same.
 func (k *KeyedLimiter) forget(ctx context.Context, plan *Plan, key string) error {
 	defer func() { k.resets.reset(key, k.plans.clock.Now()) }()
 	_, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Forget: true})
 	return err
 }
 
-// freePlaces gives back what was booked, the last run first, unless it is forgotten. If the store
-// fails, the waiters before keep their bookings. A booking stays charged if it cannot be freed,
-// because others have booked behind it.
+// freePlaces gives back what was booked, the last run first, unless the store has forgotten it. If
+// the store fails, the waiters before keep their bookings. A booking stays charged if it cannot be
+// freed, because others have booked behind it.
 func (k *KeyedLimiter) freePlaces(ctx context.Context, ln *line.Line, forgotten bool) error {
 	for back, ok := ln.Unbook(); ok; back, ok = ln.Unbook() {
 		if !forgotten && !back.Apart {
@@ -117,8 +118,9 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults 
 // the same.
 //
 // A key is kept only while a reservation from before its reset may still count. A reservation that
-// is under way is not known yet. If there was a reset meanwhile, which may have been of its key but
-// was not kept, it counts as forgotten: it gives nothing back, rather than the events of others.
+// is under way is not known yet. A reset that comes meanwhile may be of its key without being kept.
+// The reservation then counts as forgotten: it gives nothing back, rather than the events of
+// others.
 type resets struct {
 	number atomic.Uint64 // of those there were
 	open   atomic.Int64  // when nothing reserved counts any more, by the limiter's clock

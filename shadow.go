@@ -12,7 +12,7 @@ import (
 type Shadowed struct {
 	limiter Limiter
 	observe func(Refusal)
-	share   atomic.Uint64 // of the keys, those are enforced whose hash of 53 bits is below it
+	share   atomic.Uint64 // keys are enforced whose hash of 53 bits is below it
 }
 
 var _ Limiter = (*Shadowed)(nil)
@@ -74,8 +74,8 @@ func (s *Shadowed) Allow(key string) bool {
 }
 
 // Take implements [Limiter]. If the limiter denied but the key is not enforced, the Result is the
-// limiter's, with Allowed set and a RetryAfter of 0. After an error, the Result is zero, with
-// Allowed set.
+// limiter's, with Allowed set and a RetryAfter of 0. If the limiter returned an error, the Result
+// is zero, with Allowed set.
 func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) {
 	return s.take(ctx, key, n, s.Enforces(key))
 }

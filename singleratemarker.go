@@ -88,7 +88,8 @@ func (d *marker) sound(state []uint64) bool {
 	return len(state) == d.Words() && d.green.valid(pairOf(state)) && d.yellow.valid(pairOf(state[2:]))
 }
 
-// used implements counter. The second bucket lacks what either has granted.
+// used implements counter. The second bucket lacks the tokens of all events, whichever bucket
+// granted them.
 func (d *marker) used(state []uint64, now int64) uint64 {
 	return d.yellow.usage(pairOf(state[2:]), now)
 }
@@ -152,8 +153,8 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 
 func fits(owed, cost exact.Uint128, b bucket) bool { return !b.full.Less(owed.Add(cost)) }
 
-// put makes the state from what the buckets lack. It returns what both lack by that state, because
-// a debt is bounded.
+// put makes the state from what the buckets lack. It returns what both lack by the new state. That
+// may be less, because a debt is bounded.
 func (d *singleRate) put(state []uint64, at, green, both exact.Uint128) exact.Uint128 {
 	greenAt, fullAt := at.Add(green), at.Add(both).Min(d.yellow.most)
 	greenAt.Store(state)

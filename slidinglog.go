@@ -69,7 +69,7 @@ const (
 	logEntries
 
 	// maxEvents is the most events that an entry can stand for. A debt that reaches it stands for
-	// all debts from it on, and nothing lowers it.
+	// all larger debts, too, and nothing lowers it.
 	maxEvents = math.MaxUint64 >> 1
 )
 

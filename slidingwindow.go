@@ -91,7 +91,7 @@ func (p *SlidingWindow) form() text.Form {
 // all above it. It leaves as a whole, and nothing lowers it.
 type sliding struct {
 	limit, width, buckets uint64
-	most                  uint64 // a count that becomes the largest, since the state does not hold more
+	most                  uint64 // from this count on, a count becomes the largest uint64, because the state does not hold it
 }
 
 func (s sliding) Words() int { return int(s.buckets) + 2 }
@@ -153,9 +153,9 @@ func (s sliding) Expiry(state []uint64) int64 {
 	return int64(exact.Duration(start + uint64(v.until(0))))
 }
 
-// gone is the instant at which no event counts, whatever was counted beside it. The estimate may
-// be zero before: of a sub-window that is leaving it is rounded down, and with more events less is
-// lost.
+// gone is the instant at which no event counts, whatever else was counted. The estimate may be zero
+// before that, because the share of the sub-window that is leaving is rounded down. With more
+// events in that sub-window, less is lost.
 func (s sliding) gone(state []uint64) int64 {
 	return exact.After(int64(state[0]*s.width), exact.Duration((s.buckets+1)*s.width))
 }
@@ -241,8 +241,8 @@ func (d *slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 	return state + 1<<currentAt, true
 }
 
-// takeWord is the same for any number of events. It decides itself where the sub-window lasts and
-// the events fit, which is where most asks are.
+// takeWord is the same for any number of events. If the sub-window lasts and the events fit, as for
+// most asks, it decides itself. Otherwise it calls DecideWord.
 func (d *slidingWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
 	s := &d.windows
 	index := state >> (2 * d.bits)

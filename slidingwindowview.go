@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/exact"
 )
 
-// A slidingView is a state as it is at an instant, which may be later than the latest it counted
-// at.
+// A slidingView is a state as it is at an instant, which may be later than the last one at which it
+// counted.
 type slidingView struct {
 	sliding
 	state   []uint64
@@ -88,8 +88,8 @@ func (v *slidingView) take(n uint64) {
 	v.whole = v.whole.Add(exact.Uint128{Lo: *c - before})
 }
 
-// giveBack takes n events out of the counts, the latest first. None of after grantedAt is among
-// them, if that is known: events that were granted later count for longer.
+// giveBack takes n events out of the counts, the latest first. If grantedAt is known, it takes none
+// that were granted in a later sub-window, because those count for longer.
 func (v *slidingView) giveBack(n uint64, grantedAt int64) {
 	first, known := uint64(0), v.state[0]
 	if grantedAt != 0 {
@@ -108,8 +108,8 @@ func (v *slidingView) giveBack(n uint64, grantedAt int64) {
 // until is the time until the estimate is at most target, if nothing is added.
 //
 // While a sub-window leaves, the estimate is whole + floor(leaving*(width-passed)/width). If whole
-// fits target, room for leaving remains, and the instant follows from that formula; if not, the
-// oldest of whole must leave too, and the search goes on in the next sub-window.
+// fits target, room for leaving remains, and the instant follows from that formula. If not, the
+// oldest of whole must leave, too, and the search goes on in the next sub-window.
 func (v *slidingView) until(target uint64) time.Duration {
 	whole, leaving, step := v.whole, v.leaving, uint64(0)
 	for leaving == math.MaxUint64 || whole.Hi > 0 || whole.Lo > target {

@@ -44,10 +44,10 @@ import (
 // [github.com/weir-go/weir/fleet] do:
 //
 //   - It passes on the Plan as it is. It may compare Plans by [Plan.Equal].
-//   - After Do has returned, it must not use memory of the caller any more. If it may pass the
-//     request on later, it copies Key, Charges and ByComponent.
-//   - In an answer that it makes itself, it sets At. If it is made without the shared store,
-//     Degraded is set, also in the results of ByComponent.
+//   - After Do has returned, it must no longer use memory of the caller. If it may pass the request
+//     on later, it copies Key, Charges and ByComponent.
+//   - In an answer that it makes itself, it sets At. In an answer that it makes without the shared
+//     store, it sets Degraded, also in the results of ByComponent.
 //   - If it bounds the time of a request, it subtracts the time that [Waited] returns.
 type Store interface {
 	// Do makes the decision that r asks for, in one step.
@@ -55,8 +55,8 @@ type Store interface {
 }
 
 // A QuickStore is for implementers of stores. It is a [Store] that can decide the most common
-// requests in memory, faster than Do. A Store does not have to be one. [MemStore] is none, because
-// limiters call it directly.
+// requests in memory, faster than Do. A Store does not have to be one. [MemStore] is not one,
+// because limiters call it directly.
 type QuickStore interface {
 	Store
 
@@ -110,9 +110,9 @@ func (p *Plan) limit() int {
 
 func (p *Plan) rule() Rule { return Rule{Policy: p.Policy, Decider: p.Decider} }
 
-// Equal reports whether requests of p and q always have the same answers: whether they are plans of
-// one limiter, and their policies are equal. Different limiters may read different clocks. p and q
-// may be nil.
+// Equal reports whether requests of p and q always have the same answers. They do if p and q are
+// plans of one limiter, and their policies are equal. Different limiters may read different clocks.
+// p and q may be nil.
 func (p *Plan) Equal(q *Plan) bool {
 	return p == q || p != nil && q != nil && p.clock == q.clock && reflect.DeepEqual(p.Policy, q.Policy)
 }

@@ -91,10 +91,10 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 	return a.Granted, a.Result, nil
 }
 
-// TakeByComponent is [KeyedLimiter.Take] with all that is known about the key, for those who report
-// it to clients. It sets MoreAfter in the Result. For a policy made by [All] or [Tiers], it also
-// sets *results to the Results of the policy's components, in their order. For other policies, and
-// on an error, *results is empty.
+// TakeByComponent is [KeyedLimiter.Take] with all that is known about the key. It is for programs
+// that report this to clients. It sets MoreAfter in the Result. For a policy made by [All] or
+// [Tiers], it also sets *results to the Results of the policy's components, in their order. For
+// other policies, and on an error, *results is empty.
 //
 //   - With All, Allowed of a component reports whether that component alone would have granted the
 //     events.

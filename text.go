@@ -128,8 +128,8 @@ var textKinds = [...]struct {
 	{"two-rate-marker", &TwoRateMarker{}},
 }
 
-// A textual policy has a text form. A policy of another package may embed one of these and so have
-// its method, but is of no kind: see kindOf.
+// A textual policy has a text form. A policy of another package may embed one of these, and then
+// has its method, too. It still is of no kind: see kindOf.
 type textual interface {
 	Policy
 
@@ -162,8 +162,8 @@ func readPolicy(r *text.Reader) Policy {
 	return p
 }
 
-// policyText returns the text form of p. A policy of another package gives the name of its type,
-// which ParsePolicy refuses.
+// policyText returns the text form of p. For a policy of another package it is the name of the
+// type, which ParsePolicy refuses.
 func policyText(p Policy) string {
 	value, kind := kindOf(p)
 	if kind < 0 {

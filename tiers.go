@@ -7,11 +7,11 @@ import (
 	"github.com/weir-go/weir/internal/exact"
 )
 
-// Tiers returns a policy that asks the first of the policies, its tiers. If that denies, it asks
-// the next. The first is the allowance for normal use, and the others are for use beyond it. The
-// events are charged to the tier that grants them: this tier pays. DecidedBy of the Result is its
-// number. The caller can treat the events accordingly: serve those of the first tier as promised,
-// and those of the next at a lower priority, or with a warning.
+// Tiers returns a policy whose tiers are the given policies. It asks the first tier. If that
+// denies, it asks the next. The first is the allowance for normal use, and the others are for use
+// beyond it. The events are charged to the tier that grants them: this tier pays. DecidedBy of the
+// Result is its number. The caller can treat the events accordingly: serve those of the first tier
+// as promised, and those of the next at a lower priority, or with a warning.
 //
 // One tier pays all the events of a request: the first that has enough. If none has, the request is
 // denied. A Result has the same meaning as that of a single policy:
@@ -74,7 +74,7 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 	for i := range c.parts {
 		this, last := ask, i == len(c.parts)-1
 		switch {
-		case sum.Allowed, short && !last: // only the last is charged what all have not got
+		case sum.Allowed, short && !last: // events that all tiers together lack are charged to the last alone
 			this = Ask{More: ask.More}
 		case !last:
 			this.Mode = AllOrNone

@@ -79,7 +79,7 @@ func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 		return err
 	}
 	defer w.Drop(nil) // even if a clock panics, or its place could not be given back
-	// SetPolicy may have looked for those who wait before w was one of them.
+	// SetPolicy may have listed the waiters before w was one of them.
 	if k.plans.usual.Load() != usual {
 		_ = k.renew(ctx, key, false) // an error is that of w, too, or that of ctx
 	}
