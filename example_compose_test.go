@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Five limits at once, in one step: what one of them denies is charged to none.
+// One request is checked against five limits in one step. If one of them denies it, it is charged
+// to none.
 func ExampleAll() {
 	const day = 24 * time.Hour
 	messages := weir.Must(weir.New(weir.All(
@@ -36,7 +37,7 @@ func ExampleKeyedLimiter_TakeByComponent() {
 		weir.SlidingLog{Limit: 2, Per: time.Second},
 		weir.SlidingLog{Limit: 1000, Per: 24 * time.Hour},
 	)))
-	var parts []weir.Result // used again for each request, it costs no allocation
+	var parts []weir.Result // the same slice for each request avoids allocations
 	for range 3 {
 		r, err := limiter.TakeByComponent(context.Background(), "ann", 1, &parts)
 		if err != nil {
@@ -54,7 +55,7 @@ func ExampleKeyedLimiter_TakeByComponent() {
 	// false second: 0 of 2 left day: 998 of 1000 left
 }
 
-// Beyond the usual rate, but within the burst: served at a lower priority.
+// Requests beyond the usual rate, but within the burst, are served at a lower priority.
 func ExampleTiers() {
 	limiter := weir.Must(weir.New(weir.Tiers(
 		weir.SlidingLog{Limit: 2, Per: time.Minute}, // promised
@@ -78,7 +79,8 @@ func ExampleTiers() {
 	// refused
 }
 
-// A router's marker: the committed burst is green, the excess burst yellow, all else red.
+// The marker of a router marks the committed burst green, the excess burst yellow, and all else
+// red.
 func ExampleSingleRateMarker() {
 	marker := weir.Must(weir.New(weir.SingleRateMarker{
 		Committed: weir.TokenBucket{Limit: 1000, Per: time.Hour, Burst: 1500},
@@ -125,7 +127,7 @@ func ExampleTwoRateMarker() {
 	// red
 }
 
-// Parts lists what a policy is composed of.
+// Components lists what a policy is composed of.
 func ExampleComponents() {
 	policy := weir.All(
 		weir.TokenBucket{Limit: 300, Per: time.Minute},

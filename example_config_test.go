@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A limit from an environment variable, say, and what a mistake in it looks like.
+// ParsePolicy reads a limit, for example from an environment variable. The last text has a mistake,
+// which the error names.
 func ExampleParsePolicy() {
 	for _, text := range []string{
 		"100/1m",
@@ -33,7 +34,7 @@ func ExampleParsePolicy() {
 	// weir: policy "token-bucket 100/1m bur=20": at byte 20, "bur=20": must be burst=N or the end
 }
 
-// Limits in a configuration file: of any kind for a plan, of one kind for logins.
+// A configuration file has limits of any kind for plans, and of one kind for logins.
 func ExampleAnyPolicy() {
 	var config struct {
 		Plans map[string]weir.AnyPolicy
@@ -58,7 +59,7 @@ func ExampleAnyPolicy() {
 	// 5 logins in 1m0s
 }
 
-// A limit of any kind as a flag.
+// A flag takes a limit of any kind.
 func ExampleAnyPolicy_flag() {
 	flags := flag.NewFlagSet("server", flag.ContinueOnError)
 	limit := weir.AnyPolicy{Policy: weir.TokenBucket{Limit: 100, Per: time.Minute}}
@@ -76,8 +77,8 @@ func ExampleAnyPolicy_flag() {
 	// now leaky-bucket 10/1s capacity=50
 }
 
-// Customers have plans. The plan of a key is looked up for each decision; a key that is promoted
-// keeps what it has used up, in proportion.
+// Customers have plans. The plan of a key is looked up for each decision. A key that gets a larger
+// plan keeps the share that it has used up: bob used half of 10, and then has half of 1000.
 func ExampleWithPolicyFor() {
 	var (
 		free weir.Policy = weir.TokenBucket{Limit: 10, Per: time.Minute}

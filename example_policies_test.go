@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// An API that bears ten requests at once, and two a second in the long run.
+// An API accepts ten requests at once, and two a second in the long run.
 func ExampleTokenBucket() {
 	now := clock.NewMock()
 	api := weir.Must(weir.New(weir.TokenBucket{Limit: 2, Per: time.Second, Burst: 10}, weir.WithClock(now)))
@@ -27,7 +27,7 @@ func ExampleTokenBucket() {
 	// 00:00:09 6 of 100
 }
 
-// A door that lets one in each 250 ms, however long nobody came.
+// A door lets one person in every 250 ms, even if nobody came for an hour before.
 func ExampleLeakyBucket() {
 	now := clock.NewMock()
 	door := weir.Must(weir.New(weir.LeakyBucket{Limit: 4, Per: time.Second}, weir.WithClock(now)))
@@ -48,7 +48,7 @@ func ExampleLeakyBucket() {
 	// 600 ms: true
 }
 
-// A plan of a thousand messages a day. All days start at midnight, UTC.
+// A plan allows a thousand messages a day. All days start at midnight, UTC.
 func ExampleFixedWindow() {
 	now := clock.NewMock()
 	now.Add(22 * time.Hour) // ten in the evening
@@ -78,8 +78,8 @@ func ExampleFixedWindow_fromFirst() {
 	// all back in 24h0m0s
 }
 
-// FixedWindow lets a client have two minutes' worth in two seconds, around the full minute. SlidingWindow
-// lets the last minute count.
+// Around the full minute, FixedWindow lets a client use the limits of two minutes within two
+// seconds. SlidingWindow also counts the events of the minute before.
 func ExampleSlidingWindow() {
 	now := clock.NewMock()
 	fixed := weir.Must(weir.New(weir.FixedWindow{Limit: 60, Per: time.Minute}, weir.WithClock(now)))
@@ -96,7 +96,7 @@ func ExampleSlidingWindow() {
 	// 1m30s fixed: 0 sliding: 29
 }
 
-// Three codes by text message in any ten minutes, exactly.
+// A phone number gets at most three codes in any ten minutes.
 func ExampleSlidingLog() {
 	now := clock.NewMock()
 	codes := weir.Must(weir.New(weir.SlidingLog{Limit: 3, Per: 10 * time.Minute}, weir.WithClock(now)))
@@ -132,8 +132,8 @@ func passed(l weir.Limiter, key string, n int) int {
 	return allowed
 }
 
-// A plan of a thousand messages a month. This customer pays on the 31st, and so on the last day of
-// shorter months, by clocks in Berlin, which are put forward in March.
+// A plan allows a thousand messages a month. This customer's months start on the 31st, or on the
+// last day of a shorter month, at midnight in Berlin. Clocks there are put forward in March.
 func ExampleCalendarWindow() {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -65,7 +65,8 @@ func ExampleKeyedLimiter_Reserve() {
 	// fourth denied: not within 5s
 }
 
-// Less than was booked is given back, and more is charged, even if there is not as much left.
+// If less is used than was booked, the rest is given back. If more is used, the difference is
+// charged, even if there is not as much left.
 func ExampleReservation_Settle() {
 	ctx := context.Background()
 	bytes := weir.Must(weir.New(weir.FixedWindow{Limit: 1000, Per: 24 * time.Hour, FromFirst: true}))
@@ -90,8 +91,8 @@ func ExampleReservation_Settle() {
 	// booked true used 500 left 0
 }
 
-// Two limits of their own, for the same call: if the second denies, what the first has booked is
-// given back.
+// A call needs events of two limiters. If the second limiter denies, the events booked with the
+// first are given back.
 func ExampleReservation_Cancel() {
 	ctx := context.Background()
 	requests := weir.Must(weir.New(weir.SlidingLog{Limit: 10, Per: time.Hour}))
@@ -134,8 +135,8 @@ func ExampleReservation_Delay() {
 	// eve prints in 2m0s
 }
 
-// Of logins only those that fail are charged: one is taken before the password is checked, so that
-// guesses at the same time can't pass together, and returned if it was right.
+// Only failed logins are charged. An event is taken before the password is checked, so that guesses
+// at the same time can't all pass. If the password was right, the event is returned.
 func ExampleKeyedLimiter_Return() {
 	ctx := context.Background()
 	failures := weir.Must(weir.New(weir.SlidingLog{Limit: 3, Per: time.Hour}))

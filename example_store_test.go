@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Two limiters in one store, of at most a million keys together. Their names keep their keys apart.
+// Two limiters share one store, with at most a million keys together. Their names keep their keys
+// apart.
 func ExampleWithStore() {
 	store := &weir.MemStore{MaxKeys: 1_000_000}
 	reads := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute},
@@ -43,8 +44,8 @@ func ExampleWithName() {
 	// Output: true true true false
 }
 
-// A store that counts what another refuses. A Store can stand in front of any other, and
-// needs to know nothing of the policies.
+// A counter is a store that counts what another store refuses. A Store can stand in front of any
+// other, and needs to know nothing of the policies.
 type counter struct {
 	weir.Store
 	refused atomic.Int64

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A limiter with a bucket of five tokens for each client. The first five requests of a
-// client pass at once, and after that one each twelve seconds.
+// This limiter has a bucket of five tokens for each client. The first five requests of a client
+// pass at once. After that, one request passes every twelve seconds.
 func Example() {
 	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Minute}))
 
@@ -31,7 +31,7 @@ func Example() {
 	// request 1 of bob: true
 }
 
-// Three tries to log in per hour, for each account. The refusal tells when to try again.
+// Each account has three tries to log in per hour. The refusal says when to try again.
 func Example_login() {
 	now := clock.NewMock() // a real program leaves out this line and WithClock
 	tries := weir.Must(weir.New(weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.WithClock(now)))
@@ -63,7 +63,8 @@ func Example_login() {
 	// <nil>
 }
 
-// New returns all that is wrong with a policy at once, so that a configuration is mended in one go.
+// New returns all that is wrong with a policy at once, so that you can correct a configuration in
+// one go.
 func ExampleNew() {
 	_, err := weir.New(weir.TokenBucket{Limit: 0, Per: -time.Second, Burst: -1})
 	fmt.Println(err)
@@ -83,8 +84,8 @@ func ExampleMust() {
 	// Output: true
 }
 
-// An upload of several parts takes as many events, all or none. Asking for none looks at what is
-// left.
+// An upload of several parts takes an event for each part, all or none. A request for no events
+// shows how many are left.
 func ExampleKeyedLimiter_Take() {
 	ctx := context.Background()
 	limiter := weir.Must(weir.New(weir.FixedWindow{Limit: 10, Per: 24 * time.Hour, FromFirst: true}))
