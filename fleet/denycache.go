@@ -22,15 +22,15 @@ type DenyCacheOptions struct {
 	// and give-backs by other processes go unnoticed for at most that time. Set it next to a
 	// [Lease], because other processes then give events back all the time. With one second, a
 	// denied key costs the store one call a second from each process. When a denial expires,
-	// several calls may come at the same instant.
+	// several calls may go to the store at the same instant.
 	MaxAge time.Duration
 
 	// If Exact is set, the cache gives only answers that equal the store's in every field, except
 	// the time that s took to answer. Requests for several events then often go to the store.
 	// Denials of a single event are kept as without Exact.
 	//
-	// DecidedBy may differ while events of several policies count, as after a change of policy:
-	// which component denies for the longest time then changes as time passes.
+	// DecidedBy may differ while events of several policies count, as after a change of policy. The
+	// component that denies for the longest time then changes as time passes.
 	Exact bool
 }
 
@@ -55,7 +55,7 @@ type DenyCacheOptions struct {
 //
 //   - RetryAfter is exact for as many events as s has denied, except that the time that s took to
 //     answer is added. For more events it is the same, and may be too short. A client that comes
-//     back after it gets a longer RetryAfter from s.
+//     back then gets a longer RetryAfter from s.
 //   - Remaining is 0 for a single event, which is exact. For several events it is the number at the
 //     time of the answer of s, and may have grown since.
 //   - MoreAfter may be 0, which stands for not known.
@@ -110,7 +110,7 @@ func (c *denyCache) Do(ctx context.Context, r weir.Request) (weir.Answer, error)
 	i, _ := bits.Mul64(id.a, uint64(len(c.sets)))
 	s := &c.sets[i]
 
-	n := r.N // of the ask for all or none that is denied in the same way; 0 if there is none such
+	n := r.N // the N of the ask for all or none that is denied in the same way; 0 if there is none
 	switch {
 	case r.Forget || r.Mode == weir.Regardless || r.MaxWait > 0 || r.ByComponent != nil:
 		n = 0

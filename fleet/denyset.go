@@ -29,13 +29,13 @@ type keyDenial struct {
 	*denial
 }
 
-// A denial is what is kept of one. It is immutable.
+// A denial is what is kept of a denial by the store. It is immutable.
 type denial struct {
 	plan   *weir.Plan
 	n      int // how many events were denied
 	result weir.Result
 	at     int64 // when result was there
-	until  int64 // the store denies for certain before
+	until  int64 // before this, the store denies for certain
 }
 
 // A denialID is a hash of a key under secret seeds. An attacker cannot make two keys that share it.
@@ -58,10 +58,10 @@ func (s *denySet) find(id denialID, plan *weir.Plan) *denial {
 	return nil
 }
 
-// covers reports whether an ask for n events is denied, too, and if exact, whether all of its
-// answer is known: where Remaining + 1 events were denied, Remaining stays as it is until they are
-// granted. More events may have to wait for longer, or be denied by another part of a composed
-// policy. more says that MoreAfter is asked for.
+// covers reports whether an ask for n events is denied, too. With exact, the whole answer must also
+// be known. It is known if Remaining + 1 events were denied: Remaining then stays as it is until
+// they are granted. More events may have to wait for longer, or be denied by another part of a
+// composed policy. more says that MoreAfter is asked for.
 func (d *denial) covers(n int, more, exact bool) bool {
 	if exact {
 		return n == d.n && n == d.result.Remaining+1 && (!more || d.result.MoreAfter > 0)

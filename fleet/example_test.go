@@ -51,7 +51,7 @@ func ExampleLease() {
 	// 5000 left
 }
 
-// All of them together, in the order in which they belong.
+// All stores of the package are used together, in the order in which they belong.
 func ExampleLease_inFrontOfAll() {
 	shared := new(redis)
 	shares := fleet.NewShares(new(weir.MemStore)) // call its Set when processes join and leave
@@ -119,8 +119,7 @@ func ExampleFallback() {
 	// asked 1 time
 }
 
-// Three processes divide a limit. With Shares as the second store they do so while the shared store is
-// away.
+// With Shares as the second store, three processes divide a limit while the shared store is away.
 func ExampleShares() {
 	shares := fleet.NewShares(new(weir.MemStore))
 	store := fleet.Fallback(&redis{away: true}, shares, fleet.FallbackOptions{})
@@ -158,7 +157,7 @@ func ExampleDenyCache() {
 	// Output: 2 granted, the store was asked 3 times
 }
 
-// All together: the cache spares the store, and the fallback takes its place.
+// The cache reduces the load of the store, and keeps its denials while the store is away.
 func ExampleDenyCache_inFrontOfFallback() {
 	store := new(redis)
 	limiter := weir.Must(weir.New(

@@ -25,8 +25,7 @@ type FallbackOptions struct {
 	CoolDown time.Duration
 
 	// MaxInFlight is the largest number of calls of the first store in flight; 0 means 1000. It
-	// includes calls for which no caller waits any more. Requests above it go to the second store
-	// at once.
+	// includes calls whose callers have left. Requests above it go to the second store at once.
 	//
 	// A first store that hangs and ignores its context therefore costs at most that many
 	// goroutines. While that many calls hang, it gets no more requests.
@@ -35,8 +34,8 @@ type FallbackOptions struct {
 	// Report, if not nil, is called while the first store fails, for some requests or for all:
 	//
 	//   - with the error, when the failures begin, and then at most once per CoolDown
-	//   - with nil, when the outage is over; if only some requests failed, when the first store has
-	//     granted something after a CoolDown without a failure
+	//   - with nil, when the outage is over; if only some requests failed, with nil when the first
+	//     store has granted something after a CoolDown without a failure
 	//
 	// Calls can overlap. Report should return soon, because a request waits for it. If it panics,
 	// that request gets an error that says so.
@@ -55,14 +54,15 @@ type FallbackOptions struct {
 //
 // An outage has these steps:
 //
-//   - A request fails, and the first store has granted none that came within the last budget. All
-//     requests then go to the second store for a cool-down. No request waits for the first.
+//   - A request fails, and the first store has granted no request that came within the last budget
+//     of time. All requests then go to the second store for a cool-down. No request waits for the
+//     first.
 //   - Then one request at a time tries the first store.
 //   - The outage ends when the first store grants events or resets a key. All requests then go to
 //     it again.
 //   - A denial or a look (n = 0) does not end the outage, because the first store might still be
-//     unable to write. Its answer is used all the same, and the next request tries it without
-//     another cool-down.
+//     unable to write. The answer is used all the same, and the next request tries the first store
+//     without another cool-down.
 //
 // Some errors are no failure of the first store:
 //
@@ -78,15 +78,16 @@ type FallbackOptions struct {
 //
 // During an outage, more may be granted than the policy allows. Neither store knows what the other
 // has granted. Answers of the second store have [weir.Result.Degraded] set. The first store grants
-// a key what its policy allows, and so does the second store of each process. This bound holds over
-// any time, however often the first store fails and comes back. With 8 processes it is at most 9
-// times the allowance. If second is a [Shares], the processes grant it together once more. This is
-// at most twice the allowance.
+// a key what its policy allows, and so does the second store of each process. With 8 processes this
+// is at most 9 times the allowance. If second is a [Shares], all processes together grant the
+// allowance once more. This is at most twice the allowance. The bound holds over any time, however
+// often the first store fails and comes back.
 //
 // Special cases:
 //
-//   - The first store may still execute a request that it did not answer within the budget. The
-//     same holds for some errors. The events then count in both stores, which may deny too much.
+//   - The first store may still execute a request that it did not answer within the budget. It may
+//     also have executed a request on which it returned an error. The events then count in both
+//     stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. This may not be the store that
 //     granted the events. Such give-backs add to the bound.
 //   - A reset goes to both stores. It fails if it does not reach the first store.
@@ -149,7 +150,7 @@ func (f *fallback) Accept(l *weir.KeyedLimiter) error {
 	return weir.Accept(f.second, l)
 }
 
-// Why first was not asked.
+// The reasons why first was not asked.
 var (
 	errResting = errors.New("weir: the first store has failed, and is not asked for a while")
 	errCrowded = errors.New("weir: too many calls of the first store are under way")

@@ -24,7 +24,7 @@ type term struct {
 	context.Context
 	cancel context.CancelFunc
 	over   context.Context
-	until  int64 // calls may start before
+	until  int64 // calls that start before share the term
 }
 
 // termAt is the term of a call that starts now.
@@ -56,7 +56,7 @@ type firstCall struct {
 	parts   []weir.Result
 	charges []weir.Charge
 	began   int64
-	try     bool // whether first is back
+	try     bool // the call tries whether first is back
 
 	judged atomic.Bool
 	answer weir.Answer // set before it is judged to have returned
@@ -68,7 +68,7 @@ type firstCall struct {
 // call starts a call of first.
 func (f *fallback) call(ctx context.Context, now int64, r weir.Request, try bool) *firstCall {
 	c := &firstCall{term: f.termAt(now), values: ctx, f: f, r: r, began: now, try: try, done: make(chan struct{})}
-	// It may outlast the caller, whose memory it must not touch then.
+	// The call may outlast the caller. It must then not touch the caller's memory.
 	c.r.Key = strings.Clone(r.Key)
 	if r.ByComponent != nil {
 		c.r.ByComponent = &c.parts
@@ -105,18 +105,18 @@ func (c *firstCall) run() {
 	c.answer, c.err = c.f.first.Do(c, c.r)
 }
 
-// judge concludes from a call that the store has returned or that the budget is spent, whichever
-// comes first. It reports whether this one came first, and an error if Report panicked.
+// judge records how a call ended: the store has returned, or the budget is spent, whichever comes
+// first. It reports whether this end came first, and returns an error if Report panicked.
 func (c *firstCall) judge(err error) (first bool, fault error) {
 	if !c.judged.CompareAndSwap(false, true) {
 		return false, nil
 	}
-	// A give-back may find nothing to write.
+	// A give-back does not show that the store can write: it may find nothing to write.
 	wrote := err == nil && (c.r.Forget || c.r.N > 0 && c.answer.Allowed)
 	return true, c.f.health.judge(c.began, c.try, wrote, err)
 }
 
-// judgeLater judges a call for which no caller waits any more.
+// judgeLater judges a call whose caller has left.
 func (c *firstCall) judgeLater() {
 	context.AfterFunc(c.over, func() { c.judge(c.f.late) })
 }

@@ -2,22 +2,23 @@
 // such as the one of module redisstore. They bridge its outages and reduce its load:
 //
 //   - [Fallback] asks a second store while the shared one fails or is slow. With a [weir.MemStore]
-//     as the second, each process then limits by itself. Take it in nearly every service. Without
+//     as the second, each process then limits by itself. Use it in nearly every service. Without
 //     it, all requests are denied during an outage of the shared store.
 //
-//   - [FailOpen] grants everything while the shared store fails. Take it only for limits that need
+//   - [FailOpen] grants everything while the shared store fails. Use it only for limits that need
 //     not hold in an outage.
 //
-//   - [DenyCache] keeps the denials of the shared store, and repeats them from memory. Take it if
+//   - [DenyCache] keeps the denials of the shared store, and repeats them from memory. Use it if
 //     clients keep calling with keys that are used up. Such calls then cost the shared store
 //     nothing.
 //
-//   - [Shares] divide the limits among the processes, without a shared store. As the second store of
-//     a Fallback, they grant the limits once in an outage, and not once in each process. Take them
-//     if your processes know how many they are.
+//   - [Shares] divide the limits among the processes, without a shared store. As the second store
+//     of a Fallback, they grant the limits once in an outage, and not once in each process. Use
+//     them if your processes know how many they are.
 //
-//   - [Lease] takes events of busy keys from the shared store ahead of need, and hands them out from
-//     memory. The limits hold all the same. Take it if round trips to the shared store cost too much.
+//   - [Lease] takes events of busy keys from the shared store ahead of need, and hands them out
+//     from memory. The limits hold all the same. Use it if round trips to the shared store cost too
+//     much.
 //
 // A process that shares its limits with no other needs none of them. If you use several, put them
 // in this order:
@@ -27,8 +28,8 @@
 //		fleet.DenyCacheOptions{MaxAge: time.Second})
 //	leased := fleet.Lease(store, fleet.LeaseOptions{})
 //
-// With leases, events come back all the time, because processes give back what they do not use. The
-// MaxAge limits for how long a DenyCache misses that.
+// With leases, events come back all the time, because processes give back what they do not use.
+// MaxAge limits how long a DenyCache still denies after that.
 //
 // The package uses only what package weir exports. It knows no database, and no policy by name. If
 // you write a store that stands in front of another, take this package as an example. The rules for

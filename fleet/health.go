@@ -20,13 +20,13 @@ type health struct {
 	budget, coolDown time.Duration
 	report           func(error)
 
-	// restUntil is 0, or in an outage the instant from which on a request may try first. It is the
-	// last instant while one does.
+	// restUntil is 0, or in an outage the instant from which on a request may try first. While a
+	// request tries first, it is the last instant that there is.
 	restUntil atomic.Int64
 
 	granted  atomic.Int64 // when the last call began that first has granted
-	troubled atomic.Int64 // 0, or a call has failed, and a grant from this instant on ends that
-	quiet    atomic.Int64 // until when no other failure is reported, but of a request that tries first
+	troubled atomic.Int64 // 0, or after a failure, the instant from which on a grant ends the trouble
+	quiet    atomic.Int64 // until then no failure is reported, except one of a request that tries first
 }
 
 // admit reports whether first may be asked at now, and whether that is to try if it is back.
@@ -81,7 +81,7 @@ func (h *health) fails(try bool) (news bool) {
 	case try:
 		h.restUntil.Store(until)
 		return true
-	case h.restUntil.Load() != 0: // a late one of an outage that is known
+	case h.restUntil.Load() != 0: // a late failure, of an outage that is known
 		return false
 	case now-int64(h.budget) >= h.granted.Load() && !h.restUntil.CompareAndSwap(0, until):
 		return false
@@ -93,7 +93,8 @@ func (h *health) fails(try bool) (news bool) {
 
 var errReport = errors.New("weir: FallbackOptions.Report panicked")
 
-// tell calls Report. It may be called in a goroutine in which nobody could recover.
+// tell calls Report. It recovers from a panic, because the goroutine may be one in which nobody
+// else recovers.
 func (h *health) tell(news error) (err error) {
 	if h.report == nil {
 		return nil

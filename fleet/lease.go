@@ -40,8 +40,8 @@ type LeaseOptions struct {
 // and Return, and of TakeByComponent with results. These do not use the events that are held.
 //
 // Call [LeaseStore.Release] when the process ends. Without it, the events that the process holds
-// are lost for a while. docs/fleet.md tells what is promised, with figures, and in which order to
-// combine it with other stores:
+// are lost for a while. docs/fleet.md says what a LeaseStore promises, with figures, and in which
+// order to combine it with other stores:
 //
 //	store := fleet.Lease(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
@@ -49,7 +49,7 @@ type LeaseOptions struct {
 //	defer store.Release(ctx)
 //
 // A lease bridges no outage. The events of a Degraded answer are granted, but none are taken ahead
-// of need. Neither are any of [Shares].
+// of need. The same holds for the events of [Shares].
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //
@@ -170,7 +170,7 @@ func (s *LeaseStore) look(ctx context.Context, k *leasedKey, r weir.Request) (we
 }
 
 // takeUpTo takes what is held here, and the rest from the store. The held events are taken last,
-// because the answer of the store may come when they must not be used any more.
+// because they may have become invalid when the store answers.
 func (s *LeaseStore) takeUpTo(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
 	a, held := s.takeHeld(k, r.N, r.N)
 	if a.Allowed || a.RetryAfter > 0 {
@@ -196,9 +196,9 @@ func (s *LeaseStore) takeUpTo(ctx context.Context, k *leasedKey, r weir.Request)
 	return rest, nil
 }
 
-// takeHeld takes up to most of the events that are held, if they are at least so many, and returns
-// how many they were. If there are none, and the store is not to be asked yet, the answer is a
-// denial with a RetryAfter.
+// takeHeld takes up to most of the events that are held, if at least least are held. It returns how
+// many were held. If none are, and the store is not to be asked yet, the answer is a denial with a
+// RetryAfter.
 func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, held int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -222,8 +222,8 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 }
 
 // forget drops the events that are held of a key, for all policies, and lets the store forget the
-// key. No lease is taken meanwhile, and no give-back is under way that could free events which are
-// counted after it.
+// key. No lease is taken meanwhile. No give-back is under way that could free events which are
+// counted after the key was forgotten.
 func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	set := s.keys.madeSet(s.keys.hash(r.Plan, r.Key))
 	set.resets.Add(1) // also for policies that ask for the key from now on

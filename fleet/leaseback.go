@@ -46,8 +46,8 @@ func (s *LeaseStore) drop(k *leasedKey) (l *lease, n int) {
 	return l, n
 }
 
-// backsAtOnce is the largest number of give-backs at a time where many keys give back. Each has
-// giveBackWithin, and must not wait for a connection for as long.
+// backsAtOnce is the largest number of give-backs at a time when many keys give back. Each must end
+// within giveBackWithin, and could otherwise spend that time waiting for a connection.
 const backsAtOnce = 64
 
 // giveBackAll gives back what take takes of the keys. It ends when all give-backs have begun, or
@@ -72,9 +72,10 @@ func (s *LeaseStore) giveBackAll(ctx context.Context, keys iter.Seq[*leasedKey],
 	}
 }
 
-// giveBack gives back n events of a lease. Its charges name where they were counted, so that
-// nothing else is freed. In an outage, a Fallback passes them to its second store, which then frees
-// as many of its own: the two together free each event once. It ends what k.backs has begun.
+// giveBack gives back n events of a lease. The charges of the lease name where the events were
+// counted, so that nothing else is freed. In an outage, a Fallback passes the give-back to its
+// second store, which then frees as many events of its own: the two stores together free each event
+// once. It ends what k.backs has begun.
 func (s *LeaseStore) giveBack(k *leasedKey, l *lease, n int) {
 	defer k.backs.end()
 	err := errNoReply
@@ -144,7 +145,7 @@ func (p *pending) wait(ctx context.Context) error {
 }
 
 // A leaseWatch looks for leases that nobody uses, with one timer. It looks at each lease from time
-// to time. If none of its events has been used since, they are given back.
+// to time. If none of the lease's events has been used since the last look, they are given back.
 type leaseWatch struct {
 	mu    sync.Mutex // guards what follows; keys are locked before it
 	keys  watchHeap
@@ -161,8 +162,8 @@ type watched struct {
 	looks    int64 // when to look next, in real time
 }
 
-// idle is for how long no event of a lease is used until the lease is given back. What is given
-// back of a bucket is lost: a lease of one is kept for longer. It requires that k.mu is held.
+// idle is how long a lease stays unused before it is given back. A lease of a bucket is kept for
+// longer, because its events are lost when they are given back. It requires that k.mu is held.
 func (k *leasedKey) idle() time.Duration {
 	leases := 0.5
 	if k.drains {
@@ -184,7 +185,7 @@ func (w *leaseWatch) add(s *LeaseStore, k *leasedKey, l *lease) {
 	w.set(s)
 }
 
-// stop watches no key any more. Keys that are leased later are watched again.
+// stop ends the watch of all keys. Keys that are leased later are watched again.
 func (w *leaseWatch) stop() {
 	w.mu.Lock()
 	due := w.keys
@@ -232,8 +233,8 @@ func (w *leaseWatch) look(s *LeaseStore) {
 	s.giveBackAll(context.Background(), slices.Values(due), s.unused)
 }
 
-// unused takes the events of a lease that nobody has used for a while. If there are others, it goes
-// on watching the key.
+// unused takes the events of a lease that nobody has used for a while. If some were used since the
+// last look, it goes on watching the key.
 func (s *LeaseStore) unused(k *leasedKey) (*lease, int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -59,8 +59,8 @@ type call struct {
 	granted int // by the store
 	got     grant
 
-	old  *lease // which is closed; nil if there was none
-	held int    // that it had left
+	old  *lease // the earlier lease, which is closed; nil if there was none
+	held int    // the events that old had left
 }
 
 // run asks the store, and lands.
@@ -71,7 +71,7 @@ func (c *call) run() {
 			err = panicked(p)
 		}
 		failed := err != nil
-		if c.ctx.Err() != nil { // nobody waited for it, and those who have come since ask again
+		if c.ctx.Err() != nil { // no request waited for it, and requests that have come since ask again
 			err = nil
 		}
 		c.flight.cancel()
@@ -80,8 +80,9 @@ func (c *call) run() {
 	err = c.decideFirst()
 }
 
-// decideFirst asks the store. If some of several events are missing then, because those of the
-// lease before may not be used any more, it asks for them, all or none.
+// decideFirst asks the store. Meanwhile, events of the earlier lease may have become invalid. If
+// the first request is for several events, and some of them are then missing, it asks for the
+// missing ones, all or none.
 func (c *call) decideFirst() error {
 	ask, n := c.ask(), c.flight.first.n
 	a, err := c.do(ask)
@@ -125,8 +126,8 @@ func (c *call) rest(a weir.Answer, missing int) error {
 		c.publish(rest, left, 0, nil)
 		return nil
 	case left+missing < c.flight.first.n:
-		// The others were counted in a window that is over now. Those that were missing are too
-		// few.
+		// The events from before were counted in a window that is over now. The missing events
+		// alone are too few: all are asked for again.
 		c.unneeded(c.grantOf(rest, missing, charges, sent), missing)
 		used, missing, charges, sent = 0, c.flight.first.n, nil, c.plan.Now()
 		if rest, err = c.do(weir.Ask{N: missing, Charges: &charges}); err != nil {
@@ -156,8 +157,10 @@ func (c *call) ask() weir.Ask {
 	if l := c.lease.Load(); l != nil {
 		ask.N = max(ask.N-l.valid(c.sent), 1)
 	}
-	// More is asked for if it is needed: by those who wait, and soon. For several events it must be
-	// there, too: of those that are granted without the others, nobody may have use.
+	// It also asks for the events that waiting requests need, and for those that will be needed
+	// soon. If the first request is for several events, the latter are asked for only if the store
+	// has enough for all. Otherwise the store might grant fewer events than that request needs, and
+	// perhaps no request could use them.
 	more, soon := int(min(c.queue(f), int64(c.limit))), c.want(c.sent)
 	f.line, c.line = c.line, nil
 	for _, r := range f.line {
@@ -221,9 +224,9 @@ func (c *call) unused() int {
 	return min(c.held, c.old.hold.Left(time.Duration(c.plan.Now()-c.old.sent)))
 }
 
-// publish makes a lease of left events, after used ones were handed out to the first request, which
-// is decided by the latest answer of the store, a, if there is no error. It reports whether the
-// request still waits. If it does not, what it was to use is left, too.
+// publish makes a lease of left events, after used events were handed out to the first request. If
+// there is no error, the latest answer of the store, a, decides that request. publish reports
+// whether the request still waits. If it does not, the events that it was to use are left, too.
 func (c *call) publish(a weir.Answer, left, used int, err error) (waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 // the store said of the key then. Only left and denied change.
 type lease struct {
 	grant
-	until int64 // as many as are left may be unused before; then there may be fewer
+	until int64 // before this, all that are left may be used; after it, perhaps fewer
 	size  int64 // how many were left at first
 	dead  int   // unused events that must not be used any more
 
-	retryAt   int64 // requests are denied before, if there is not enough left
+	retryAt   int64 // before this, requests are denied if there is not enough left
 	limit     int
 	remaining int   // in the store
 	resetAt   int64 // by its answer
@@ -32,7 +32,7 @@ type grant struct {
 	age      int64         // the events are given back then
 	at       int64         // the instant of the grant, by the store
 	charges  []weir.Charge // with which unused events are given back; nil if they are not
-	back     int64         // until then
+	back     int64         // until then they can be given back
 	degraded bool
 }
 
@@ -51,7 +51,7 @@ func (l *lease) take(n int, now int64) (r weir.Result, ok bool) {
 	if left >= 0 {
 		valid = l.valid(now)
 	}
-	if now >= l.retryAt || n > l.limit || n <= valid+l.remaining { // of fewer events the store had some
+	if now >= l.retryAt || n > l.limit || n <= valid+l.remaining { // the store had enough for so few events
 		return r, false
 	}
 	l.denied.Add(int64(n))
@@ -96,9 +96,9 @@ func (l *lease) end() (left, dead int) {
 	return int(before), l.dead
 }
 
-// keep sets how many events are left, of n that may be used now, and of dead ones. Of a bucket,
-// which earns them again, it is as many as may be unused for a while: until a part of the time is
-// over that there is for all.
+// keep sets how many events are left. n of them may be used now, and dead ones must not be used. A
+// bucket earns events again while they are held. Of its events, keep keeps as many as may stay
+// unused for a 32nd of the time that is left.
 func (l *lease) keep(n, dead int, now int64) {
 	last := min(l.age, later(l.sent, l.hold.For))
 	left := 0

@@ -21,17 +21,17 @@ type demand struct {
 
 	remaining int   // what the store had left
 	ends      int64 // when events of the window must be used, if it is one
-	over      int64 // when it is over
+	over      int64 // when the window is over
 	short     bool  // the store had less than was asked for
 	late      bool  // the last call took longer than its events are to be held, or may be
 	denials   int   // in a row
 }
 
 const (
-	wholeCall = 20 // decisions of the store earn a call beyond one for each
+	wholeCall = 20 // that many decisions of the store earn one more call than they made
 	leastPace = 4  // events in the time of a lease, from which on a key is leased
 	maxCredit = 4
-	calls     = 22 // events for which the store is asked once at most, where there are as many
+	calls     = 22 // the store is asked at most once for that many events, if it has them
 )
 
 // add adds n events that were asked for now.
@@ -109,7 +109,7 @@ func (k *leasedKey) longer() float64 {
 // want is how many events to take beyond those that are asked for now. It requires that k.mu is
 // held.
 func (k *leasedKey) want(now int64) int {
-	if k.failed || k.late { // what a call takes that fails is lost
+	if k.failed || k.late { // events that a failing call takes are lost
 		return 0
 	}
 	want := k.pace * k.longer()

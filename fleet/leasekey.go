@@ -21,10 +21,10 @@ type leasedKey struct {
 
 	mu      sync.Mutex // guards what follows, and that a lease is replaced once
 	flight  *flight    // the call of the store that is under way, or nil
-	line    []*rider   // those who wait, and for whom it does not ask
+	line    []*rider   // requests that wait, and for which the flight does not ask
 	left    int        // how many of them have left
-	failed  bool       // the last call did
-	other   bool       // the last answer was; see byAnother
+	failed  bool       // the last call failed
+	other   bool       // the last answer was by another store or limit; see byAnother
 	evicted bool       // from the table: it is not leased any more
 	demand
 	watched
@@ -56,7 +56,7 @@ func (k *leasedKey) idleSince() (seen int64, idle bool) {
 	return k.demand.at, k.flight == nil && !k.backs.any()
 }
 
-// evict reports whether the key was idle, and will not be leased any more.
+// evict reports whether the key was idle. If it was, it will no longer be leased.
 func (k *leasedKey) evict() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,8 +74,8 @@ const (
 	ride        // with those who wait
 )
 
-// board decides on n events, or returns the way to go: on which flight, if on one. who is the
-// rider that the request was so far, or nil if it has just come.
+// board decides on n events, or returns the way to go, and the flight if there is one. who is the
+// rider of the request, or nil if the request has just come.
 func (s *LeaseStore) board(k *leasedKey, n int, who *rider) (w way, f *flight, next *rider, a weir.Answer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -17,9 +17,9 @@ type rider struct {
 	answer  weir.Answer
 }
 
-// leave is for a rider that does not wait any more. It may already be decided. If nobody waits for a
-// call any more, the context of that call is cancelled. While a call hangs, those who have left do
-// not pile up.
+// leave is for a rider that stops waiting. It may already be decided. If no rider waits for a call,
+// the context of that call is cancelled. Riders that have left are dropped, so that they do not
+// pile up while a call hangs.
 func (k *leasedKey) leave(who *rider) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -38,8 +38,9 @@ func (k *leasedKey) depart(who *rider) {
 	}
 }
 
-// queue puts a flight's riders, and those who have come meanwhile, in one line, without those who
-// are gone or decided. It returns the number of their events. It requires that k.mu is held.
+// queue puts a flight's riders, and those that have come meanwhile, in one line. Riders that are
+// gone or decided are left out. It returns the number of their events. It requires that k.mu is
+// held.
 func (k *leasedKey) queue(f *flight) (n int64) {
 	k.line = slices.DeleteFunc(append(f.line, k.line...), func(r *rider) bool {
 		return r == f.first || r.gone || r.decided
@@ -53,7 +54,8 @@ func (k *leasedKey) queue(f *flight) (n int64) {
 }
 
 // seat lets riders use some of n events of the grant, as the caller does: at the instant of the
-// grant, when they waited already. It returns how many these are. It requires that k.mu is held.
+// grant, when they waited already. It returns how many events they use. It requires that k.mu is
+// held.
 func (c *call) seat(n int) (seated int) {
 	for _, r := range c.flight.line {
 		if r.n <= n-seated && !r.gone {

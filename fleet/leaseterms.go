@@ -14,7 +14,7 @@ type terms struct {
 	limit  int
 	span   time.Duration // of the policy, see weir.Hold; 0 if its events are not leased
 	drains bool          // a bucket earns again what is held
-	most   float64       // events to take of a bucket, for it must earn again those that are not used
+	most   float64       // the most events to take of a bucket, because it must earn again those that are not used
 	time   time.Duration // for which a lease is to last
 
 	longest float64 // by how much longer one may last, so that what it holds is used within MaxAge
@@ -67,9 +67,9 @@ func chargesOf(charges []weir.Charge, n int, a weir.Answer) []weir.Charge {
 }
 
 // hold returns how long events that were granted at the instant at may be held. The time is by this
-// process's clock, which runs up to one part in a thousand faster or slower than the store's, and
-// showed sent before the request. charges become those of a give-back, or nil if nothing can be
-// given back. Until back, events can be given back.
+// process's clock, which runs up to one part in a thousand faster or slower than the store's. The
+// clock showed sent before the request. unused are the charges of a give-back, or nil if nothing
+// can be given back. Until back, events can be given back.
 func (t *terms) hold(at, sent int64, charges []weir.Charge) (h weir.Hold, unused []weir.Charge, back int64) {
 	h = t.holder.Hold(at, charges)
 	h.For -= h.For/1000 + 1

@@ -49,8 +49,8 @@ func (s *Shares) ask(ctx context.Context, r weir.Request, weight int) (weir.Answ
 	return s.store.Do(ctx, r)
 }
 
-// askTooMany denies more events than any share has. As many as [times] returns for them, a policy
-// may have.
+// askTooMany denies more events than any share has. The store is asked for none of them, because a
+// policy might grant the number that [times] returns for them.
 func (s *Shares) askTooMany(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	r.N = 0
 	a, err := s.store.Do(ctx, r)
@@ -65,7 +65,7 @@ func (s *Shares) askUpTo(ctx context.Context, r weir.Request, weight int) (weir.
 	n := min(r.N, a.Remaining/weight)
 	r.Mode = weir.AllOrNone
 	for tries := 8; err == nil; tries-- {
-		if n < 1 || tries == 0 { // all the others take what there is
+		if n < 1 || tries == 0 { // each time, others take what there is
 			n = 1
 		}
 		r.N = times(n, weight)
@@ -102,8 +102,8 @@ func scale(a *weir.Answer, r weir.Request, weight int) {
 			result.Limit, result.Remaining, result.MoreAfter = 0, 0, 0
 			return
 		}
-		// The store says when one more remains in it. That is one more of weight, unless the others
-		// remain already, or come back at the same time.
+		// The store says when one more of its events remains. An event here needs weight of them.
+		// The time is right only if the others remain already, or come back at the same time.
 		if result.Remaining%weight != weight-1 && result.MoreAfter != result.ResetAfter {
 			result.MoreAfter = 0
 		}

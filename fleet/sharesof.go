@@ -58,8 +58,8 @@ func (s *Shares) share(p *weir.Plan) share {
 
 // shareAt finds the share of a plan at now. known is an earlier one, or nil.
 //
-// A process has the smallest of the shares that it had since an instant from which on events may
-// still count. At one such instant all processes together had at most the whole. None of them has
+// A process now has the smallest of the shares that it had at any instant whose events may still
+// count. At such an instant, all processes together had at most the whole limit. None of them has
 // more now.
 func (s *Shares) shareAt(now int64, p *weir.Plan, d *divided, known *share) share {
 	last := len(s.places) - 1
@@ -134,8 +134,8 @@ func divisible(p weir.Policy, d weir.Decider, now int64) bool {
 	return a.Remaining >= a.Limit-1
 }
 
-// recovered is when a key of a plan has fully recovered that is used up at the instant at. Both are
-// in real time, as now is.
+// recovered is when a key of a plan has fully recovered, if it is used up at the instant at. All
+// instants here are in real time.
 func recovered(p *weir.Plan, at, now int64) int64 {
 	of := p.Now()
 	expiry := recovery(p.Policy, p.Decider, max(of-(now-at), 0))
@@ -145,12 +145,12 @@ func recovered(p *weir.Plan, at, now int64) int64 {
 	return later(now, time.Duration(expiry-of))
 }
 
-// recovery is the instant at which a key has fully recovered that is used up at the instant at. No
-// request uses up all components of a policy if one has a smaller limit. Several requests may do
-// so.
+// recovery is the instant at which a key has fully recovered, if it is used up at the instant at.
+// One request cannot use up all components of a policy if one of them has a smaller limit. Several
+// requests can.
 func recovery(p weir.Policy, d weir.Decider, at int64) int64 {
-	// A queue is used up most by one request. Those for halves of what is left use up each color of
-	// a marker.
+	// A queue is used up most by one request. Each color of a marker is used up by requests for
+	// half of what is left.
 	last := max(d.Expiry(usedUp(d, at, 1)), d.Expiry(usedUp(d, at, 2)))
 	for _, c := range weir.Components(p) {
 		if of, err := c.Decider(); err == nil {
@@ -160,8 +160,8 @@ func recovery(p weir.Policy, d weir.Decider, at int64) int64 {
 	return last
 }
 
-// usedUp is the state of a key that is used up at the instant at, by requests each for such a part
-// of what is left.
+// usedUp is the state of a key that is used up at the instant at, by requests. Each of them takes
+// what is left, divided by part.
 func usedUp(d weir.Decider, at int64, part int) []uint64 {
 	state := make([]uint64, d.Words())
 	for range 64_000 { // Tiers may have a thousand, which are used up one after the other
