@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/internal/clock"
 )
 
-// A call is a request, and the caller that waits for its answer. It may outlast the caller, whose
-// memory it must not touch then.
+// A call is a request that a caller waits for. It may outlast the caller. It must then not touch
+// the caller's memory.
 type call struct {
 	ctx     context.Context
 	plan    *weir.Plan
@@ -31,7 +31,7 @@ type call struct {
 	// The mutex of the line guards these.
 	replies  int  // that its line had had before it came
 	attempts int  // that were lost to other processes
-	inRound  bool // or it waits for one
+	inRound  bool // false while it waits for a round
 	sent     bool // a Swap with its events may be under way
 	left     bool // nobody waits for it any more
 	answered bool

@@ -54,8 +54,8 @@ import (
 //     method, but the next call for the same key still does.
 //   - If a method panics, its callers get an error that says so.
 //
-// The context has no deadline. It ends when no caller waits for the call any more. It has the
-// values of the context of one of the callers.
+// The context has no deadline. It ends when all callers of the call have left. It has the values of
+// the context of one of the callers.
 type Register interface {
 	// Get returns what the key holds.
 	Get(ctx context.Context, key string) (Entry, error)
@@ -93,8 +93,9 @@ type Entry struct {
 	Version any
 
 	// Now is the time of the server when it read or wrote the value. It is zero if the server does
-	// not tell. Decisions are then by the clock of the limiter. Synchronize the clocks of the
-	// processes. Values are kept for five seconds longer, in case the clocks still differ.
+	// not tell. Decisions are then by the clock of the limiter. In that case, synchronize the
+	// clocks of the processes. Values are kept for five seconds longer, in case the clocks still
+	// differ.
 	Now time.Time
 }
 

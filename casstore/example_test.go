@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/casstore/registertest"
 )
 
-// A Table is a Register: rows by key, each with a revision. A database would do in Swap:
+// A Table is a Register: rows by key, each with a revision. In Swap, a database would execute:
 //
 //	UPDATE … SET value = …, revision = nextval(…) WHERE key = … AND revision = …
 type Table struct {
@@ -33,7 +33,7 @@ func (t *Table) Get(_ context.Context, key string) (casstore.Entry, error) {
 	return casstore.Entry{Value: r.value, Version: r.revision}, nil
 }
 
-// Swap does not drop what has expired. A Register in memory would.
+// Swap does not drop expired values. A Register in memory should do so.
 func (t *Table) Swap(
 	_ context.Context, key string, old casstore.Entry, value []byte, _ time.Duration,
 ) (casstore.Entry, bool, error) {

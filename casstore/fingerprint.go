@@ -27,7 +27,7 @@ func fingerprintOf(p weir.Policy) (text string, partial bool) {
 }
 
 func (f *fingerprint) policy(p weir.Policy) {
-	if parts := weir.Components(p); parts != nil { // a composed text describes what parts embed, not the parts
+	if parts := weir.Components(p); parts != nil { // the text of a composed policy may describe what its parts embed, not the parts
 		fmt.Fprintf(f, "%T %d,", p, len(parts))
 		for _, part := range parts {
 			f.policy(part)

@@ -13,7 +13,7 @@ const (
 )
 
 // keyPrefix has the version of the values. Two releases whose values differ then do not misread
-// each other's.
+// each other's values.
 const keyPrefix = "weir/1/"
 
 // Key returns the key in a [Register] for a key of the limiter name:

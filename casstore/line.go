@@ -140,7 +140,7 @@ func (l *line) begin() bool {
 func (l *line) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.round) > 0 && l.here == 0 { // its context has ended: those who wait get a new round
+	if len(l.round) > 0 && l.here == 0 { // the context of the round has ended: waiting calls get a new round
 		return false
 	}
 	begins := len(l.round) == 0

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A policy is one that a store knows. It is immutable.
+// A policy is a [weir.Policy] that a store knows, with its name. It is immutable.
 type policy struct {
 	weir.Rule
 	name    string // by which values know it
@@ -55,9 +55,9 @@ func (ps *policies) of(plan *weir.Plan) *policy {
 	return p
 }
 
-// add makes a policy known. Policies of the same text are the same. A policy without a text is
-// decided on by its own Decider, because its name does not describe the functions in it, for
-// example.
+// add makes a policy known. Policies of the same text are the same. A policy without a text always
+// decides by its own Decider, because its name does not describe everything in it, such as
+// functions.
 func (ps *policies) add(p weir.Policy, d weir.Decider) *policy {
 	own := &policy{Rule: weir.Rule{Policy: p, Decider: d}}
 	if text, ok := textOf(p); ok {
@@ -76,7 +76,7 @@ func (ps *policies) add(p weir.Policy, d weir.Decider) *policy {
 	return own
 }
 
-// A name is the text of a policy, or this and a hash. No text begins with it.
+// A name is the text of a policy, or foreign and a hash. No text begins with foreign.
 const (
 	foreign  = "#"
 	hashSize = 16

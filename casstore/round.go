@@ -18,7 +18,8 @@ const maxAttempts = 100
 // callers that have come meanwhile.
 //
 // The entry of the last round may be out of date. It is used only if a Swap then shows that it was
-// not. It never is if the server has a clock: its time would be from before the callers came.
+// not. It is never used if the server has a clock, because its time would be from before the
+// callers came.
 //
 // The calls have their answers when it returns, or else they all have the error. It returns early
 // if all callers have left.
@@ -43,7 +44,7 @@ func (l *line) decide() error {
 			l.hear()
 			found, sure = &entry, true
 		}
-		if !l.mark(true) { // from here on, the events of those who leave may be counted
+		if !l.mark(true) { // from here on, the events of callers that leave may be counted
 			return nil
 		}
 		d, err := l.store.policies.decide(*found, l.round)
@@ -77,8 +78,8 @@ func (l *line) decide() error {
 	}
 }
 
-// pause waits before the next attempt, each process for another time. It returns the longest that
-// this could be. It ends early if no caller is left.
+// pause waits before the next attempt, each process for another time. It returns the longest time
+// that this could be. The wait ends early if no caller is left.
 func (l *line) pause(attempt int) (longest time.Duration) {
 	longest = min(100*time.Microsecond<<min(attempt, 8), 10*time.Millisecond)
 	timer := time.NewTimer(rand.N(longest))
@@ -132,7 +133,7 @@ func (ps *policies) decide(e Entry, calls []*call) (d decision, err error) {
 }
 
 // skew is how much longer a server keeps a value if it tells no time. The clocks of the processes
-// differ, and a state must not expire by that of another one.
+// differ, and a state must not expire by the clock of another process.
 const skew = 5 * time.Second
 
 // keep is the time from now to an expiry in whole milliseconds, rounded up, at least one.

@@ -21,8 +21,9 @@ import (
 //	number of words
 //	words, of 8 bytes each, the highest first
 //
-// All numbers but the format and the words are uvarints. Limit, rest and end are for processes that
-// can't know the policy from its name. The end is in seconds since the Unix epoch, rounded up.
+// All numbers but the format and the words are uvarints. The limit, what is left of it, and the end
+// are for processes that can't know the policy from its name. The end is in seconds since the Unix
+// epoch, rounded up.
 const format = 1
 
 const second = int64(time.Second)
@@ -83,8 +84,8 @@ var errValue = fmt.Errorf("%w: the value of the key is not one of a limiter", we
 // maxHeld bounds the policies of a value. A ledger has fewer.
 const maxHeld = 64
 
-// load parses a value, which may be any. Its words are checked when they are decided on. own are
-// the policies of requests. They go before others with the same name.
+// load parses a value, which may have any content. Its words are checked when they are decided on.
+// own are the policies of requests. They go before others with the same name.
 func (ps *policies) load(value []byte, own []*policy) (h held, err error) {
 	if len(value) == 0 {
 		return h, nil
@@ -141,8 +142,8 @@ func (r *reader) flagged() (n uint64, flag bool) {
 	return n >> 1, n&1 != 0
 }
 
-// policy reads a policy. If the writer did not know it, the words of its ledger do not hold what
-// the policy would, and this process must not know it either.
+// policy reads a policy. If the writer did not know it, the words do not hold what the policy
+// itself would have counted. This process must then treat it as not known, too.
 func (r *reader) policy(ps *policies, own []*policy) *policy {
 	size, strange := r.flagged()
 	name := string(r.take(size))

@@ -171,7 +171,8 @@ func keys(e *env) error {
 	return nil
 }
 
-// values writes values of many lengths, and looks at those that it was told before.
+// values writes values of many lengths. It checks that Entries that Get returned before do not
+// change.
 func values(e *env) error {
 	const most = 100_000 // a SlidingLog of ten thousand events
 	key := e.key("k")

@@ -120,7 +120,7 @@ func (e *env) put(r casstore.Register, key string, value []byte, keep time.Durat
 	return nil
 }
 
-// putAgain is put for a key that may change meanwhile, by what was begun before.
+// putAgain is put for a key that calls begun before may still change.
 func (e *env) putAgain(r casstore.Register, key string, value []byte, keep time.Duration) (err error) {
 	for range 100 {
 		if err = e.put(r, key, value, keep); err == nil {
