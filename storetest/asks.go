@@ -154,8 +154,8 @@ func concurrentRegardless(e *env) {
 	})
 }
 
-// GivingBack: events granted at an instant that the policy no longer counts are not given back to
-// the events that it counts now. The instant is the At of the answer that granted them.
+// GivingBack: if the policy no longer counts the events of an instant, giving them back does not
+// free events that it counts now. The instant is the At of the answer that granted them.
 func givenBackByInstant(e *env) {
 	const limit, per = 10, time.Second
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {

@@ -99,8 +99,9 @@ func (b *bounded) granted(key string, n int) {
 	}
 }
 
-// denied checks that a denial is not too early: the policy would have denied, too, as long ago as
-// is declared. Or another store was asked in that time, and may hold events.
+// denied checks that a denial is not too early. The policy would have denied, too, if it had been
+// asked earlier by the declared time. If not, another store must have been asked in that time, and
+// may hold events.
 func (b *bounded) denied(store int, key string, n int) {
 	b.Helper()
 	if !b.would(key, n, b.early).Allowed {

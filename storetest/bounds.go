@@ -13,10 +13,9 @@ import (
 // boundsLimit is large enough that a store which takes events ahead of need does so.
 const boundsLimit = 200
 
-// boundsPolicies are policies that, asked for some of the requests, never grant more than if asked
-// for all of them. A store that denies some requests early can therefore not grant more later.
-// Tiers and markers are not among them, because any of their parts might have paid for a denied
-// request.
+// boundsPolicies are policies that never grant more events if some of the requests are left out. A
+// store that denies some requests early can therefore not grant more later. Tiers and markers are
+// not among them, because any of their parts might have paid for a denied request.
 func boundsPolicies(per time.Duration) []named {
 	composed := conserving(boundsLimit, per)
 	return append(shapes(boundsLimit, per), slices.DeleteFunc(composed, func(p named) bool {
@@ -77,7 +76,7 @@ func (b *bounded) walk() {
 		}
 		switch kind := b.random.IntN(20); {
 		case kind == 0:
-			b.take(b.limiters[store], key, 0) // which is allowed
+			b.take(b.limiters[store], key, 0) // a look, which is allowed
 		case kind == 1:
 			b.tooMany(store, key)
 		case kind == 2:
@@ -238,8 +237,8 @@ func boundsAfterIdling(e *env) {
 	})
 }
 
-// Bounds: what is given back can be used again when events were held for as long as they may, and
-// no more than that.
+// Bounds: events that are given back can be used again, at the latest after the time for which
+// events may be held. No more events than these can be used.
 func boundsGivenBack(e *env) {
 	e.eachBound(e.boundsLong(), e.backends(), func(b *bounded) {
 		if isQueue(b.policy) {

@@ -25,8 +25,9 @@ func (d deadlined) Value(key any) any {
 	return d.Context.Value(key)
 }
 
-// A bearable store hides deadlines by the clock of the test from the store. Clients of databases
-// compare a deadline with real time. They would refuse such a context, or wait too long.
+// A bearable store hides deadlines from the store behind it, if they are by the clock of the test.
+// Clients of databases compare a deadline with real time. They would refuse such a context, or wait
+// too long.
 type bearable struct{ weir.Store }
 
 func (b bearable) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {

@@ -18,8 +18,8 @@ func (s *suite) onServer() *suite {
 }
 
 // Expiry: a server that expires states by real time keeps each for as long as it matters, however
-// short or long that is. A time to live that is rounded down limits nothing. Some servers take a
-// long one for an instant.
+// short or long that is. If a time to live is rounded down to zero, nothing is limited. Some
+// servers take a long time to live for an instant.
 func expiresOnServer(e *env) {
 	for _, c := range []struct {
 		name string
@@ -33,8 +33,8 @@ func expiresOnServer(e *env) {
 	}
 }
 
-// keptForLong checks states that stay for a minute, for decades, and for ever. The first time over
-// which memcached takes an expiration for an instant is 30 days.
+// keptForLong checks states that stay for a minute, for decades, and for ever. memcached takes an
+// expiration of more than 30 days for an instant.
 func keptForLong(e *env) {
 	const day = 24 * time.Hour
 	for _, per := range []time.Duration{time.Minute, 29 * day, 31 * day, 400 * day, 50 * 365 * day, weir.Never} {

@@ -64,8 +64,9 @@ type walk struct {
 	random   *rand.Rand
 	granted  map[string][]grant // the latest grants, which can be given back
 
-	// canAllow is true if Allow is used beside Do. They come from two limiters. Their states are
-	// known to be exchanged exactly only if the policies can be compared.
+	// canAllow is true if Allow is used beside Do. The two are calls of different limiters. It is
+	// certain that each limiter reads the states of the other exactly only if the policies can be
+	// compared.
 	canAllow bool
 }
 

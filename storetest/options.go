@@ -99,13 +99,13 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //   - The policy alone would have granted all that the store grants, at the same instants. No
 //     window or span exceeds the limit. A window that starts with its first event may have started
 //     earlier.
-//   - A denial may come too soon, by early at most. After the same grants, the policy alone would
-//     have denied the same events at the instant that lies early before the denial. With an early
-//     of zero, each denial must be exact. With [Shared], a store may also deny because another
-//     store was asked for that key within the time early, and may hold events.
-//   - Nothing is lost while a key is idle. After a key has been idle until the policy has
-//     recovered, and for early more, all its events are there again. The same holds for events that
-//     were given back.
+//   - A denial may come too soon, by the duration early at most. This means that after the same
+//     grants, the policy alone would have denied the same events if it had been asked that much
+//     earlier. With an early of zero, each denial must be exact. With [Shared], a store may also
+//     deny because another store was asked for that key within that duration, and may hold events.
+//   - Nothing is lost while a key is idle. When a key has been idle until the policy has recovered,
+//     and then for the duration early, all its events are there again. The same holds for events
+//     that were given back.
 //
 // It also runs the cases that compare no answers: those of keys and names, of goroutines at one
 // instant, and of errors and failures. Remaining, RetryAfter and ResetAfter may have any value that

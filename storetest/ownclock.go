@@ -14,7 +14,7 @@ func clocksOfClients(e *env) {
 	for _, skew := range []time.Duration{time.Second, -time.Second, time.Hour} {
 		for _, p := range append(shapes(10, e.long()), custom(e.long())...) {
 			if p.name == "composed" {
-				continue // in general, each limiter's counts as another policy
+				continue // in general, the policy of each limiter counts as another one
 			}
 			name := p.name + skew.String()
 			clock := &skewedClock{Clock: e.clock, by: skew}

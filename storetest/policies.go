@@ -33,7 +33,7 @@ func shapes(limit int, per time.Duration) []named {
 	}
 }
 
-// every returns a policy of each form, with a script or not. unscripted documents what they grant.
+// every returns the policies of shapes and of unscripted. unscripted documents what they grant.
 func every(limit int, per time.Duration) []named {
 	return append(shapes(limit, per), unscripted(limit, per)...)
 }

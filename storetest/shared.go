@@ -10,9 +10,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Backend: two stores on it, as in two processes, share their states. A decision of one is known to
-// the other at its next request. The case finds stores that answer from their own past results, or
-// write back what they read before.
+// Backend: two stores on one backend, as in two processes, share their states. A decision of one is
+// known to the other at its next request. The case finds stores that answer from their own past
+// results, or write back what they read before.
 func sharedBackend(e *env) {
 	another := e.alsoOn()
 	if !e.realTime {

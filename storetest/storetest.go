@@ -114,7 +114,7 @@ type when int
 
 const (
 	exactly    when = iota // without Bounds
-	always                 // in both modes: it compares nothing that need not be exact
+	always                 // in both modes: it compares only what must be exact
 	withBounds             // with Bounds only
 )
 

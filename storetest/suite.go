@@ -96,7 +96,7 @@ type env struct {
 	store  weir.Store
 	others []weir.Store // other stores on the same backend
 	clock  *manualClock
-	bubble bool // whose clock all have
+	bubble bool // in a testing/synctest bubble, whose clock all have
 }
 
 func (s *suite) env(tb testing.TB) *env {
@@ -199,7 +199,7 @@ func (e *env) long() time.Duration {
 }
 
 // exhaust takes single events until one is denied. It returns how many were granted, and the
-// denial. It gives up after more than most.
+// denial. It gives up when more than most were granted.
 func (e *env) exhaust(l limiter, key string, most int) (int, weir.Result) {
 	e.Helper()
 	for granted := 0; ; granted++ {

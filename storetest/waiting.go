@@ -70,9 +70,9 @@ func (e *env) watch(p weir.Policy) (limiter, <-chan step) {
 	return e.limiterOn(w, p, ""), w.steps
 }
 
-// Booking: policies that can do so grant an ask with MaxWait ahead, and giving it back undoes it
-// completely. A request that waits in a queue with a single place keeps the next one out. When it
-// gives up, the place is free.
+// Booking: a policy that can book grants an ask with MaxWait for a later instant. Giving the events
+// back undoes that completely. A request that waits in a queue with a single place keeps the next
+// one out. When it gives up, the place is free.
 func bookingGivenUp(e *env) {
 	e.each(shapes(10, e.long()), func(e *env, p weir.Policy) {
 		l := e.limiter(p, "")

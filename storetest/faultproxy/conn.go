@@ -11,7 +11,7 @@ import (
 // A conn is a client's connection, and the one to the server that belongs to it.
 type conn struct {
 	client, server *net.TCPConn
-	losing         atomic.Bool // nothing is passed back to the client any more
+	losing         atomic.Bool // nothing more is passed back to the client
 }
 
 // cut ends both connections. The client sees a reset.
@@ -137,7 +137,7 @@ func (p *Proxy) passReplies(c *conn) {
 	}
 }
 
-// pass returns when nothing stalls, with how long a reply is to be delayed.
+// pass waits while the Proxy stalls. Then it returns how long a reply is to be delayed.
 func (p *Proxy) pass() time.Duration {
 	for {
 		p.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/storetest/faultproxy"
 )
 
-// A test of a client's timeout, with a server that hangs.
+// A test checks the timeout of a client with a server that hangs.
 func Example() {
 	TestTimeout := func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())

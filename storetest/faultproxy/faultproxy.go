@@ -82,7 +82,7 @@ func New(tb testing.TB, target string, split bufio.SplitFunc) *Proxy {
 	return p
 }
 
-// atOnce is a bufio.SplitFunc for which everything that there is, is one token.
+// atOnce is a bufio.SplitFunc that returns all the data as one token.
 func atOnce(data []byte, _ bool) (advance int, token []byte, err error) {
 	if len(data) == 0 {
 		return 0, nil, nil
