@@ -68,7 +68,8 @@ type Limiter interface {
 	//   - [ErrQueueFull]: the policy's queue has no room.
 	//   - The error of ctx: it has ended, before the call or during the wait. The booked place is
 	//     given back, if the store takes it back within a second.
-	//   - The error of the store: it failed.
+	//   - The error of the store: it failed. It never wraps [io.EOF], by which a reader says that all
+	//     was read.
 	//
 	// With the first three, Wait counts nothing. It returns them at once, unless they depend on
 	// other waiters. Wait's error wraps one of these errors. Test it with errors.Is.

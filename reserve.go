@@ -198,7 +198,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 		return errNotReserved
 	}
 	if err := r.settle(ctx, 0); err != nil {
-		return fmt.Errorf("weir: Cancel: %w", err)
+		return fmt.Errorf("weir: Cancel: %w", noEnd(err))
 	}
 	return nil
 }

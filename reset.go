@@ -33,7 +33,7 @@ func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	if err == nil || err == errNotMade {
 		return err
 	}
-	return fmt.Errorf("weir: Reset: %w", err)
+	return fmt.Errorf("weir: Reset: %w", noEnd(err))
 }
 
 // renew gives the waiters for a key new turns, because the policy has changed, or because the key

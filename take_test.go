@@ -2,7 +2,9 @@ package weir_test
 
 import (
 	"context"
+	"io"
 	"math"
+	"net"
 	"testing"
 	"time"
 
@@ -98,6 +100,43 @@ func (q *quick) TakeQuickly(p *weir.Plan, key string, n int) (weir.Result, bool)
 func (q *quick) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	q.asked++
 	return q.MemStore.Do(ctx, r)
+}
+
+// A store whose server has closed the connection may fail with io.EOF. No method passes that on: a
+// reader that returns the error would tell that all was read. All else is still found.
+func TestErrors_AreNoEndOfAStream(t *testing.T) {
+	closed := &net.OpError{Op: "read", Err: io.EOF}
+	var store weir.MemStore
+	open := true
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Second}, weir.WithStore(
+		kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if open {
+				return store.Do(ctx, r)
+			}
+			return weir.Answer{}, closed
+		}))))
+	ctx := t.Context()
+	booked, err := l.Reserve(ctx, "b", 1)
+	require.NoError(t, err)
+	open = false
+	for name, call := range map[string]func() error{
+		"Take":            func() error { _, err := l.Take(ctx, "a", 1); return err },
+		"TakeUpTo":        func() error { _, _, err := l.TakeUpTo(ctx, "a", 1); return err },
+		"TakeByComponent": func() error { _, err := l.TakeByComponent(ctx, "a", 1, nil); return err },
+		"Wait":            func() error { return l.Wait(ctx, "a", 1) },
+		"Reserve":         func() error { _, err := l.Reserve(ctx, "a", 1); return err },
+		"ReserveNow":      func() error { return l.ReserveNow(ctx, "a", 1, new(weir.Reservation), nil) },
+		"Return":          func() error { return l.Return(ctx, "a", 1) },
+		"Reset":           func() error { return l.Reset(ctx, "a") },
+		"Cancel":          func() error { return booked.Cancel(ctx) },
+	} {
+		err := call()
+		var found *net.OpError
+		assert.ErrorAs(t, err, &found, name)
+		assert.ErrorIs(t, err, closed, name)
+		assert.NotErrorIs(t, err, io.EOF, name)
+		assert.ErrorContains(t, err, ": read: EOF", name)
+	}
 }
 
 func TestQuickStore(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -69,8 +70,24 @@ func callError(what string, n int, err error) error {
 	case errNegative:
 		return fmt.Errorf("weir: %s %d events, %w", what, n, err)
 	}
-	return fmt.Errorf("weir: %s %d events: %w", what, n, err)
+	return fmt.Errorf("weir: %s %d events: %w", what, n, noEnd(err))
 }
+
+// noEnd returns err so that [io.EOF] is not found in it, but all else is. A store whose server has
+// closed the connection may fail with io.EOF. A reader that asks a limiter would return that, and
+// its caller would believe that all was read.
+func noEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return notEnd{err}
+	}
+	return err
+}
+
+type notEnd struct{ error }
+
+// Is and As are for package errors, in place of Unwrap.
+func (e notEnd) Is(target error) bool { return target != io.EOF && errors.Is(e.error, target) }
+func (e notEnd) As(target any) bool   { return errors.As(e.error, target) }
 
 func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 	usual := k.plans.usual.Load()

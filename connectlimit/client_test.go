@@ -2,6 +2,7 @@ package connectlimit_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -168,6 +169,26 @@ func TestClient_OtherErrors(t *testing.T) {
 		})
 	}
 }
+
+// A stream whose call was not sent does not end well, also if the store's server has closed the
+// connection.
+func TestClient_StoreAtItsEnd(t *testing.T) {
+	closed := storeFunc(func(context.Context, weir.Request) (weir.Answer, error) { return weir.Answer{}, io.EOF })
+	paced(t, func() *connectlimit.ClientInterceptor {
+		return &connectlimit.ClientInterceptor{Limiter: weir.Must(weir.New(steady, weir.WithStore(closed)))}
+	}, freely, func(t *testing.T, _ *connectlimit.ClientInterceptor, c rpc, came *[]time.Duration) {
+		stream := c.sums.CallBidiStream(context.Background())
+		assert.NotErrorIs(t, stream.Send(&number{}), io.EOF)
+		_, err := stream.Receive()
+		assert.Equal(t, connect.CodeUnavailable, connect.CodeOf(err))
+		assert.NotErrorIs(t, err, io.EOF)
+		assert.Empty(t, *came)
+	})
+}
+
+type storeFunc func(context.Context, weir.Request) (weir.Answer, error)
+
+func (f storeFunc) Do(ctx context.Context, r weir.Request) (weir.Answer, error) { return f(ctx, r) }
 
 func TestClient_Faults(t *testing.T) {
 	c := &connectlimit.ClientInterceptor{MaxHold: -1, Jitter: -2}

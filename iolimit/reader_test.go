@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"testing/iotest"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/iolimit"
 )
 
@@ -100,6 +102,20 @@ func TestReaderKeeps(t *testing.T) {
 	assert.Equal(t, "abcdef", string(f.readAll(t, r, 4)))
 	assert.Equal(t, 994, remaining(t, first))
 	assert.Equal(t, []int{6}, second.waits)
+}
+
+// A limit whose store has lost its connection is not the end of what is read.
+func TestReaderStoreAtItsEnd(t *testing.T) {
+	store := kit.StoreFunc(func(_ context.Context, r weir.Request) (weir.Answer, error) {
+		if r.Ask.N == 0 {
+			return weir.Answer{Result: weir.Result{Limit: 1000}}, nil
+		}
+		return weir.Answer{}, fmt.Errorf("the store: %w", io.EOF)
+	})
+	l := iolimit.Limit{Limiter: weir.Must(weir.New(roomy, weir.WithStore(store)))}
+	_, err := iolimit.NewReader(t.Context(), bytes.NewReader([]byte("abc")), l).Read(make([]byte, 3))
+	require.ErrorContains(t, err, "the store: EOF")
+	assert.NotErrorIs(t, err, io.EOF)
 }
 
 // A look that fails reads nothing.
