@@ -176,6 +176,7 @@ func (p *page) write(w http.ResponseWriter, r *http.Request) {
 		mediaType, body = "application/problem+json", p.json
 	}
 	h, values := w.Header(), []string{mediaType, "nosniff"}
+	delete(h, "Content-Length") // that of the answer which the handler of a Checker had in mind
 	h["Content-Type"] = values[0:1:1]
 	h["X-Content-Type-Options"] = values[1:2:2]
 	w.WriteHeader(p.status)

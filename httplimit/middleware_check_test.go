@@ -116,6 +116,23 @@ func TestCheck_NamesAreToldApart(t *testing.T) {
 	}
 }
 
+// A handler may have said how long its answer is before it checks. That of the denial is another.
+func TestCheck_LengthOfTheDenial(t *testing.T) {
+	l, _ := frozen(per(1, time.Minute))
+	check := httplimit.Middleware{Limiter: l}.Checker()
+	url, client := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "2")
+		if check.Check(w, r, "one", 1) {
+			ok(w, r)
+		}
+	}))
+	_, body := do(t, client, "GET", url)
+	assert.Equal(t, "ok", body)
+	resp, body := do(t, client, "GET", url, "Accept", "text/plain")
+	assert.Equal(t, 429, resp.StatusCode)
+	assert.Equal(t, "Quota Exceeded: too many requests, try again after the time in Retry-After\n", body)
+}
+
 func TestCheck_HoldsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := queue(10, time.Second)
