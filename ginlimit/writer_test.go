@@ -136,3 +136,39 @@ func TestWriter_PastTheMiddleware(t *testing.T) {
 		})
 	}
 }
+
+// A handler in front may have put a writer of its own into gin's context, whatever its type.
+func TestWriter_OfAnotherHandler(t *testing.T) {
+	gin.SetMode(gin.TestMode)
+	for name, settle := range map[string]func(*http.Request, int, int64) int{
+		"as it is": nil, "looked at": func(*http.Request, int, int64) int { return 1 },
+	} {
+		var written []string
+		router := gin.New()
+		router.Use(func(c *gin.Context) {
+			c.Writer = hooked{c.Writer, []func(string){func(s string) { written = append(written, s) }}}
+		}, New(httplimit.Middleware{
+			Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Minute})),
+			Key:     httplimit.RemoteIP,
+			Settle:  settle,
+		}))
+		router.GET("/", func(c *gin.Context) { _, _ = io.WriteString(c.Writer, "hello") })
+		w := httptest.NewRecorder()
+		assert.NotPanics(t, func() { router.ServeHTTP(w, httptest.NewRequest("GET", "/", nil)) }, name)
+		assert.Equal(t, "hello", w.Body.String(), name)
+		assert.Equal(t, []string{"hello"}, written, name)
+	}
+}
+
+// hooked is a writer that cannot be compared with another.
+type hooked struct {
+	gin.ResponseWriter
+	hooks []func(string)
+}
+
+func (w hooked) WriteString(s string) (int, error) {
+	for _, hook := range w.hooks {
+		hook(s)
+	}
+	return w.ResponseWriter.WriteString(s)
+}
