@@ -105,10 +105,11 @@ func (l *limited) prepareLimits() (errs []error) {
 // An asked is a limit that applies to a request, and what it answers.
 type asked struct {
 	*limit
-	d      Decision
-	about  *description
-	parts  []weir.Result     // of the components, if the fields list them
-	booked *weir.Reservation // nil if there is one limit without Settle
+	d       Decision
+	about   *description
+	parts   []weir.Result     // of the components, if the fields list them
+	booked  *weir.Reservation // nil if there is one limit without Settle
+	granted bool              // whether booked has events to give back
 }
 
 // bookings is memory for what limits may have to give back. It is used again, because Reservations

@@ -70,7 +70,9 @@ func (l *limited) decide(r *http.Request, all []asked) (decisive int) {
 			}
 			l.giveBack(r, all[:i])
 			return l.denial(r, all, i)
-		case i > 0 && tighter(&a.d.Result, &all[decisive].d.Result):
+		}
+		a.granted = a.books
+		if i > 0 && tighter(&a.d.Result, &all[decisive].d.Result) {
 			decisive = i
 		}
 	}
@@ -90,9 +92,12 @@ func tighter(a, b *weir.Result) bool {
 }
 
 // giveBack gives back what the limits have granted.
-func (l *limited) giveBack(r *http.Request, granted []asked) {
-	for i := range granted {
-		l.settled(r, &granted[i], granted[i].booked.Cancel(r.Context()))
+func (l *limited) giveBack(r *http.Request, all []asked) {
+	for i := range all {
+		if a := &all[i]; a.granted {
+			a.granted = false
+			l.settled(r, a, a.booked.Cancel(r.Context()))
+		}
 	}
 }
 

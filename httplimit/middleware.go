@@ -218,7 +218,14 @@ func (l *limited) serveBooked(w http.ResponseWriter, r *http.Request, next http.
 	all := l.find(r, room[:0])
 	b := bookingsPool.Get().(*bookings)
 	b.lend(all)
+	decided := false
+	defer func() {
+		if !decided { // a Limiter, Observe or Warn panics
+			l.giveBack(r, all)
+		}
+	}()
 	granted := len(all) == 0 || l.admit(w, r, all, by)
+	decided = true
 	if granted && l.settles {
 		l.pass(w, r, next, all)
 	}
