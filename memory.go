@@ -128,7 +128,7 @@ func (m *memory) forgetScope(s weak.Pointer[Plan], w *table.Writer) {
 
 // newWriter makes the writer of the entries of s. The table may already know an equal one.
 func newWriter(s *Plan) *table.Writer {
-	w := &writer{clock: s.clock, policy: s.Policy, decider: s.Decider, words: s.Decider.Words()}
+	w := &writer{clock: s.clock, policy: valueOf(s.Policy), decider: s.Decider, words: s.Decider.Words()}
 	w.word, _ = s.Decider.(WordDecider)
 	if w.foreign = isForeign(s.Decider); !w.foreign {
 		w.admit, _ = s.Decider.(admitter)

@@ -63,7 +63,8 @@ func (s *MemStore) Len() int {
 }
 
 // Do implements [Store]. It does not block. It fails only if more than a million different policies
-// are in use on the store at a time.
+// are in use on the store at a time. Policies that [WithPolicyFor] prepares again for each call
+// count until the garbage collector runs.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	sc, err := s.scope(r.Plan)
 	if err != nil {

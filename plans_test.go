@@ -2,6 +2,7 @@ package weir_test
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -151,6 +152,21 @@ func TestP23_PoliciesAreForgotten(t *testing.T) {
 	assert.LessOrEqual(t, weir.PoliciesKnown(l), 2*1024)
 }
 
+// A function that makes a pointer for each call makes one policy for the store, however seldom
+// garbage is collected. After a million calls the store had failed.
+func TestP23_PointersToOnePolicy(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	store := new(weir.MemStore)
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(store), weir.WithPolicyFor(func(context.Context, string) weir.Policy {
+		return &weir.TokenBucket{Limit: 5000, Per: time.Hour}
+	})))
+	for range 5000 {
+		require.True(t, l.Allow("k"))
+	}
+	require.False(t, l.Allow("k"))
+	assert.Equal(t, 1, weir.Writers(store))
+}
+
 func TestPoliciesByKeyAllocateNothing(t *testing.T) {
 	var pro, free weir.Policy = weir.TokenBucket{Limit: 1 << 30, Per: time.Hour}, weir.TokenBucket{Limit: 1 << 29, Per: time.Hour}
 	l := weir.Must(weir.New(free, weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy {
@@ -243,8 +259,8 @@ func TestR15_APointerWhosePolicyHasChanged(t *testing.T) {
 	}
 }
 
-// What a pointer of a function's points to must not change. If it does, a store that knows the
-// policy goes on with it as it was, in all calls.
+// What a pointer of a function's points to must not change. If it does, the store still tells the
+// states of one policy from those of the other.
 func TestWithPolicyFor_APointerWhosePolicyHasChanged(t *testing.T) {
 	for _, limit := range []int{7, 10} { // states of two words, and of one
 		p, store, mock := &weir.TokenBucket{Limit: limit, Per: time.Second}, new(weir.MemStore), clock.NewMock()
