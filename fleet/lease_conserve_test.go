@@ -91,6 +91,65 @@ func TestLease_EventsThatComeTooLateAreGivenBack(t *testing.T) {
 	})
 }
 
+// If the store fails or panics on the second call for a request, the events of the first are not lost.
+func TestLease_SecondCallThatFails(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			soon, quota := weir.SlidingWindow{Limit: 1000, Per: time.Second, Buckets: 40}, weir.FixedWindow{Limit: 5000, Per: time.Hour}
+			store := new(weir.MemStore)
+			var calls atomic.Int64 // until one fails
+			l := newLeased(weir.All(soon, quota), kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				switch left := calls.Add(-1); {
+				case left != 0 || r.N < 0:
+					a, err := store.Do(ctx, r)
+					if left == 1 {
+						time.Sleep(30 * time.Millisecond) // longer than an event may be held
+					}
+					return a, err
+				case panics:
+					panic("oh")
+				}
+				return weir.Answer{}, kit.ErrStore
+			}), fleet.LeaseOptions{})
+			granted, held := l.busy(t), l.lease.Held(l.plan, "k")
+			calls.Store(2)
+			_, err := l.Take(context.Background(), "k", held+20)
+			require.Error(t, err)
+			require.NoError(t, l.lease.Release(context.Background()))
+			assert.Equal(t, 5000-granted, l.parts(t)[1].Remaining)
+		})
+	}
+}
+
+// A clock that panics while its key might make room for another blocks nobody.
+func TestLease_ClockThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := &panickyClock{}
+		lease := fleet.Lease(new(weir.MemStore), fleet.LeaseOptions{MaxKeys: 1})
+		l := weir.Must(weir.New(windows[0], weir.WithStore(lease), weir.WithClock(clock)))
+		for range 50 {
+			require.True(t, l.Allow("k"))
+		}
+		clock.panics = true
+		another := weir.Must(weir.New(windows[0], weir.WithStore(lease)))
+		assert.Panics(t, func() { another.Allow("another") })
+		clock.panics = false
+		assert.True(t, kit.Take(t, l, "k", 500).Allowed)
+		require.NoError(t, lease.Release(context.Background()))
+	})
+}
+
+type panickyClock struct{ panics bool }
+
+func (c *panickyClock) Now() time.Time {
+	if c.panics {
+		panic("oh")
+	}
+	return time.Unix(1e9, 0)
+}
+
+func (*panickyClock) After(time.Duration) <-chan time.Time { return nil }
+
 // A reset by any limiter of the name drops what is held for all of them.
 func TestLease_ResetByAnotherLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

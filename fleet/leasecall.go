@@ -142,7 +142,13 @@ func (c *call) rest(a weir.Answer, missing int) error {
 	return nil
 }
 
-func (c *call) do(ask weir.Ask) (weir.Answer, error) {
+// do asks the store. A panic is an error, after which what was granted before is kept.
+func (c *call) do(ask weir.Ask) (a weir.Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
 	return c.store.Do(c.ctx, weir.Request{Plan: c.plan, Key: c.key, Ask: ask})
 }
 

@@ -45,23 +45,20 @@ type flight struct {
 }
 
 // idleSince returns when the key was last asked for, and whether it may be dropped: nothing is held
-// that can still be used or given back, and no call is under way. It requires that k.mu is held.
-func (k *leasedKey) idleSince() (seen int64, idle bool) {
+// that can still be used or given back, and no call is under way. If it may, and drop is set, it
+// will no longer be leased.
+func (k *leasedKey) idleSince(drop bool) (seen int64, idle bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock() // even if the clock panics
 	if l := k.lease.Load(); l != nil {
 		now, unused := k.plan.Now(), int(max(l.left.Load(), 0))+l.dead
 		if l.valid(now) > 0 || now < l.retryAt || k.returnable(l, unused) > 0 {
 			return 0, false
 		}
 	}
-	return k.demand.at, k.flight == nil && !k.backs.any()
-}
-
-// evict reports whether the key was idle. If it was, it will no longer be leased.
-func (k *leasedKey) evict() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, k.evicted = k.idleSince()
-	return k.evicted
+	idle = k.flight == nil && !k.backs.any()
+	k.evicted = k.evicted || drop && idle
+	return k.demand.at, idle
 }
 
 // A way is how a request for a leased key goes on.

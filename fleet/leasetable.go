@@ -103,18 +103,17 @@ func (t *leaseTable) add(terms *terms, key string) *leasedKey {
 			place = i
 			break
 		}
-		k.mu.Lock()
-		seen, idle := k.idleSince()
-		k.mu.Unlock()
-		if idle && (place < 0 || seen < oldest) {
+		if seen, idle := k.idleSince(false); idle && (place < 0 || seen < oldest) {
 			place, oldest = i, seen
 		}
 	}
 	if place < 0 {
 		return nil
 	}
-	if old := s.keys[place].Load(); old != nil && !old.evict() {
-		return nil
+	if old := s.keys[place].Load(); old != nil {
+		if _, idle := old.idleSince(true); !idle {
+			return nil
+		}
 	}
 	k := &leasedKey{terms: terms, set: s, key: strings.Clone(key)}
 	s.hashes[place].Store(hash)
