@@ -9,8 +9,8 @@ import (
 )
 
 // Most returns the most events that one client can get in any span of that length, if it knows the
-// policy, chooses the moments, and asks for one event at a time. The span includes its start, not
-// its end. These are the figures of docs/choosing.md:
+// policy, chooses the moments, and asks for one event at a time, at once or by Wait. The span
+// includes its start, not its end. These are the figures of docs/choosing.md:
 //
 //   - For a single policy, some client does get as many. If events are only a few nanoseconds apart,
 //     it may get less, because there is no instant between two nanoseconds.
@@ -27,7 +27,7 @@ func Most(p weir.Policy, span time.Duration) int {
 	case weir.TokenBucket:
 		return sum(orLimit(p.Burst, p.Limit)-1, parts(span, p.Limit, p.Per))
 	case weir.LeakyBucket:
-		return parts(span, 1, each(p.Per, p.Limit)) // the outlet saves nothing, not even a part of a nanosecond
+		return parts(span, p.Limit, p.Per) // by Wait: one that comes itself is late by a part of a nanosecond
 	case weir.FixedWindow:
 		if p.FromFirst { // all but one event at the end of a window that one event has opened
 			return max(product(p.Limit, parts(span, 1, p.Per)), sum(p.Limit-1, product(p.Limit, parts(span-1, 1, p.Per))))

@@ -45,14 +45,15 @@ func TestMostIsAsInChoosing(t *testing.T) {
 type walker struct {
 	decider weir.Decider
 	state   []uint64
+	wait    time.Duration // books so far ahead, as callers of Wait do
 	granted []time.Duration
 }
 
 func (w *walker) take(at time.Duration) (retryAfter time.Duration) {
 	var a weir.Answer
-	w.state, a = w.decider.Decide(w.state, calendarFrom.UnixNano()+int64(at), weir.Ask{N: 1})
+	w.state, a = w.decider.Decide(w.state, calendarFrom.UnixNano()+int64(at), weir.Ask{N: 1, MaxWait: w.wait})
 	if a.Allowed {
-		w.granted = append(w.granted, at)
+		w.granted = append(w.granted, at+a.Delay)
 	}
 	return a.RetryAfter
 }
@@ -102,13 +103,15 @@ func TestMostIsWhatAnAttackerGets(t *testing.T) {
 		got := map[time.Duration]int{}
 		for _, opener := range []int{0, 1} {
 			for _, at := range []time.Duration{0, 1, s / 5, s/5 - 1, s / 2, s - 1, s, 60*s - 1} {
-				w := walker{decider: d, state: make([]uint64, d.Words())}
-				for range opener {
-					w.take(0)
-				}
-				w.takeAll(at, at+5*s)
-				for _, span := range walkedSpans {
-					got[span] = max(got[span], w.busiest(span))
+				for _, wait := range []time.Duration{0, s} {
+					w := walker{decider: d, state: make([]uint64, d.Words()), wait: wait}
+					for range opener {
+						w.take(0)
+					}
+					w.takeAll(at, at+5*s)
+					for _, span := range walkedSpans {
+						got[span] = max(got[span], w.busiest(span))
+					}
 				}
 			}
 		}
@@ -124,7 +127,7 @@ func TestMostIsNeverExceeded(t *testing.T) {
 		d, err := p.Decider()
 		require.NoError(t, err)
 		for range 100 {
-			w := walker{decider: d, state: make([]uint64, d.Words())}
+			w := walker{decider: d, state: make([]uint64, d.Words()), wait: time.Duration(rnd.IntN(2)) * s}
 			for at := time.Duration(0); at < 6*s; {
 				if rnd.IntN(3) == 0 {
 					w.takeAll(at, at+1)
