@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,21 @@ func TestOrder(t *testing.T) {
 	r = runOne(t, Config{}, "1/1s", textLog("a", lines...))
 	assert.Zero(t, r.Late)
 	assert.Zero(t, r.Policies[0].Refused)
+}
+
+// A slow request that is the earliest of a file stands anywhere in what is sorted of it.
+func TestMergedFilesAreSorted(t *testing.T) {
+	var a, b bytes.Buffer
+	for i := range orderWindow - 1 {
+		a.WriteString(lineAt(1000+float64(i), "x"))
+		b.WriteString(lineAt(2000+float64(i), "y"))
+	}
+	b.WriteString(lineAt(1000.5, "x"))
+	for _, logs := range [][]Log{{fileOf("a", a.Bytes()), fileOf("b", b.Bytes())}, {logOf("a", a.Bytes()), logOf("b", b.Bytes())}} {
+		r := runOne(t, Config{}, "sliding-log 1/1s", logs...)
+		assert.Zero(t, r.Late)
+		assert.Equal(t, 1, r.Policies[0].Refused)
+	}
 }
 
 // Files that follow one another are in memory one after the other.

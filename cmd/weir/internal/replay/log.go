@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ type reader struct {
 	lines  *lines // nil before the first line is read of a file, and after the last
 	past   int    // lines of a file before the first that next returns
 	parser accesslog.Parser
-	start  int64 // the earliest time of the first lines
+	start  int64 // no request of a file is earlier, of the lines that are sorted
 	whole  bool  // whether the first lines have whole seconds
 	err    error // of reading the log
 }
@@ -50,7 +51,7 @@ type reader struct {
 // then read again from its start, when its turn has come: of many files, only those take memory
 // that are read at the time.
 func newReader(name string, source *source, run *run) (*reader, error) {
-	f := &reader{File: File{Name: name}, run: run, source: source, start: math.MaxInt64, whole: true}
+	f := &reader{File: File{Name: name}, run: run, source: source, whole: true}
 	l, err := newLines(source)
 	switch {
 	case err != nil && run.stopped():
@@ -94,11 +95,13 @@ func newReader(name string, source *source, run *run) (*reader, error) {
 	f.Format = f.parser.Format()
 	for _, line := range head[skip:] {
 		if stamp, err := f.parser.Parse(line); err == nil {
-			f.start = min(f.start, stamp.Nanos)
 			f.whole = f.whole && stamp.Whole
 		}
 	}
 	f.past += skip
+	if run.several && source.pipe == nil {
+		f.start = f.earliest()
+	}
 	if source.rewind() {
 		f.lines = nil
 		return f, nil
@@ -107,6 +110,21 @@ func newReader(name string, source *source, run *run) (*reader, error) {
 		_, f.err = l.next()
 	}
 	return f, nil
+}
+
+// earliest reads the lines that are sorted first, and returns the earliest time in them.
+func (f *reader) earliest() int64 {
+	earliest := int64(math.MaxInt64)
+	for range orderWindow {
+		line, err := f.lines.next()
+		if err != nil && !errors.Is(err, errLong) {
+			break // next meets it again
+		}
+		if stamp, err := f.parser.Parse(bytes.Clone(line)); err == nil { // a parser keeps the last one
+			earliest = min(earliest, stamp.Nanos)
+		}
+	}
+	return earliest
 }
 
 // check returns an error for a field of the run that no line can have.

@@ -31,6 +31,7 @@ type Config struct {
 type run struct {
 	Config
 	ctx     context.Context
+	several bool // logs, which are merged
 	clients clients
 	report  Report
 	files   []*reader
@@ -99,7 +100,7 @@ func Run(ctx context.Context, c Config, policies []weir.Policy, logs []Log) (*Re
 
 // newRun opens the logs.
 func newRun(ctx context.Context, c Config, logs []Log) (*run, error) {
-	r := &run{Config: c, ctx: ctx}
+	r := &run{Config: c, ctx: ctx, several: len(logs) > 1}
 	r.clients.numbers = map[string]uint32{}
 	if r.Key == "" {
 		r.Key = "ip"
