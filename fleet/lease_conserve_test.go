@@ -91,7 +91,7 @@ func TestLease_EventsThatComeTooLateAreGivenBack(t *testing.T) {
 	})
 }
 
-// If the store fails or panics on the second call for a request, the events of the first are not lost.
+// If the store fails or panics on the second call for a request, the first call loses no events.
 func TestLease_SecondCallThatFails(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
