@@ -76,8 +76,8 @@ type spans interface {
 	counts() any
 }
 
-// decider keeps the state in one word, with that number of bits for the count, if the limit is
-// below the largest count that they hold.
+// decider keeps the state in one word if the limit is below the largest count that the given number
+// of bits holds. The count then has that many bits.
 func (w window) decider(bits int) Decider {
 	if w.limit >= 1<<bits-1 {
 		d := &windowPair{window: w}

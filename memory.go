@@ -18,8 +18,8 @@ import (
 // memory is the content of a MemStore after its first use: a table of entries, and what it must
 // know of the policies that wrote them.
 //
-// It drops what it knows of a scope when the scope is garbage. The table drops a writer that has no
-// scope and no entry any more, because a policy may be changed every second for years.
+// It drops what it knows of a scope when the scope is garbage. The table drops a writer once it has
+// neither a scope nor an entry, because a policy may be changed every second for years.
 type memory struct {
 	seeds keyhash.Seeds
 	table.Table

@@ -27,10 +27,10 @@ import (
 // it takes less than a megabyte of memory, plus the size of the longest state, plus some 40 bytes
 // for each policy in use.
 //
-// Save writes neither keys nor expired states. But keep the file as secret as a list of the keys:
-// with it, anyone can test whether a key is in the store, read its counts, and find keys that share
-// an allowance. Give it the mode 0600. Write to a new file and rename it, as the example does. A
-// file of a Save that was interrupted is an error for Load.
+// Save writes neither keys nor expired states. But keep the file as secret as a list of the keys.
+// With the file, anyone can test whether a key is in the store, read its counts, and find keys that
+// share an allowance. Give it the mode 0600. Write to a new file and rename it, as the example
+// does. A file of a Save that was interrupted is an error for Load.
 //
 // Save fails with the error of w. It also fails if a policy in use has no text (see
 // [AnyPolicy.MarshalText]), such as one of another package. The error names the policy. Give its

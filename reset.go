@@ -13,8 +13,8 @@ import (
 )
 
 // Reset forgets a key. The key has its full allowance again, and no debt. Its waiters get new
-// turns, in the same order. A [MemStore] at its MaxKeys is an exception: the key is then a new key
-// there, and has what is left of the allowance that new keys share.
+// turns, in the same order. A [MemStore] at its MaxKeys is an exception. There the key is then a
+// new key, and has what is left of the allowance that new keys share.
 //
 // Reset also forgets earlier reservations of the key:
 //

@@ -82,8 +82,8 @@ const (
 	hashSize = 16
 )
 
-// by returns the policy of a name in a value, or nil if it is not known: it is of another package,
-// of a later release, or in a time zone that is not known here.
+// by returns the policy of a name in a value. It returns nil if the policy is not known here: it is
+// of another package, of a later release, or in a time zone that is not known here.
 func (ps *policies) by(name string) *policy {
 	if known := ps.get(name); known != nil {
 		return known

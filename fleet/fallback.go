@@ -34,8 +34,9 @@ type FallbackOptions struct {
 	// Report, if not nil, is called while the first store fails, for some requests or for all:
 	//
 	//   - with the error, when the failures begin, and then at most once per CoolDown
-	//   - with nil, when the outage is over; if only some requests failed, with nil when the first
-	//     store has granted something after a CoolDown without a failure
+	//   - with nil, when the outage is over
+	//   - with nil, when only some requests failed, and the first store has then granted something
+	//     after a CoolDown without a failure
 	//
 	// Calls can overlap. Report should return soon, because a request waits for it. If it panics,
 	// that request gets an error that says so.
@@ -48,7 +49,7 @@ type FallbackOptions struct {
 //
 //	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
-// One slow answer, or one lost connection of many, is no outage: the second store answers that
+// One slow answer, or one lost connection of many, is not an outage. The second store answers that
 // request, and the first store is asked for all others. If a part of the first store hangs, such as
 // one server of a cluster, each request that needs that part waits for the budget.
 //

@@ -35,9 +35,12 @@ type LeaseOptions struct {
 //
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
 // and [weir.All] of these, if the limit is at least 100. A bucket must also earn 22 events within
-// MaxAge. A key is leased after 20 decisions at the earliest. All else goes to s as it is: requests
-// for other policies, for keys that are asked rarely, and the requests of Wait, Reserve, ReserveNow
-// and Return, and of TakeByComponent with results. These do not use the events that are held.
+// MaxAge. A key is leased after 20 decisions at the earliest. All else goes to s as it is, and does
+// not use the events that are held:
+//
+//   - requests for other policies
+//   - requests for keys that are asked rarely
+//   - the requests of Wait, Reserve, ReserveNow and Return, and of TakeByComponent with results
 //
 // Call [LeaseStore.Release] when the process ends. Without it, the events that the process holds
 // are lost for a while. docs/fleet.md says what a LeaseStore promises, with figures, and in which
@@ -53,8 +56,8 @@ type LeaseOptions struct {
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //
-//   - Remaining and ResetAfter are as of the last answer of s, less what this process has used
-//     since. Other processes may have used more.
+//   - Remaining is that of the last answer of s, less what this process has used since. ResetAfter
+//     is also taken from that answer. Other processes may have used more.
 //   - RetryAfter of a denial is the time until this process asks s again. That request may be
 //     denied, too.
 //   - DecidedBy is taken from the last answer of s.

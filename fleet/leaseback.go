@@ -74,7 +74,7 @@ func (s *LeaseStore) giveBackAll(ctx context.Context, keys iter.Seq[*leasedKey],
 
 // giveBack gives back n events of a lease. The charges of the lease name where the events were
 // counted, so that nothing else is freed. In an outage, a Fallback passes the give-back to its
-// second store, which then frees as many events of its own: the two stores together free each event
+// second store, which then frees as many events of its own. The two stores together free each event
 // once. It ends what k.backs has begun.
 func (s *LeaseStore) giveBack(k *leasedKey, l *lease, n int) {
 	defer k.backs.end()

@@ -45,7 +45,7 @@ import (
 //
 // A smaller share counts at once. A larger share counts one span later: from the instant at which a
 // key that was used up during the change has fully recovered. By then, no event that the members
-// granted with their earlier shares counts any more. The span of a FixedWindow or CalendarWindow is
+// granted with their earlier shares still counts. The span of a FixedWindow or CalendarWindow is
 // the rest of the window, and that of a composed policy is the longest of its components. A process
 // that starts has no share for a span.
 //
