@@ -20,13 +20,15 @@ import (
 // window. The effective window depends on the answer:
 //
 //   - Allowed: the time until more events remain, if no more requests come. A client that uses at
-//     most the remaining events in that time gets no denial, and no less than the limit.
+//     most the remaining events in that time is not denied. If it uses all of them, it gets the
+//     whole limit.
 //   - Denied: the time of Retry-After, after which the same request will be granted.
 //
-// It is rounded up to whole seconds. A Limiter that is not a *[weir.KeyedLimiter], and has no
-// TakeByComponent method either, may not tell when more events remain. The same holds for some
-// stores of package fleet. The effective window of an allowed request is then the time until the
-// whole allowance is back. A client that waits for it may get less than the limit.
+// The effective window is rounded up to whole seconds. A Limiter that is not a
+// *[weir.KeyedLimiter], and has no TakeByComponent method either, may not report when more events
+// remain. The same holds for some stores of package fleet. The effective window of an allowed
+// request is then the time until the whole allowance is back. A client that waits for it may get
+// less than the limit.
 type Headers interface {
 	addTo(*fields) error
 }
@@ -41,8 +43,9 @@ type fields struct {
 // any reports whether there are fields to write.
 func (f *fields) any() bool { return f.current != nil || len(f.three) > 0 }
 
-// set writes the fields. Those of RateLimit list all limits, the others are those of the decisive
-// one. With replace, a member that an earlier Check of the same limit has written is replaced.
+// set writes the fields. The fields of RateLimit list all limits. The others have the values of the
+// decisive limit. With replace, a member that an earlier Check of the same limit has written is
+// replaced.
 func (f *fields) set(h http.Header, all []asked, decisive int, replace bool) {
 	if f.current != nil {
 		f.setRateLimit(h, all, decisive, replace)
@@ -83,20 +86,20 @@ func (f *fields) set(h http.Header, all []asked, decisive int, replace bool) {
 // For w and the components, RateLimit needs to know the policy. A *[weir.KeyedLimiter] tells it for
 // each key: also if policies differ by key, or change in use.
 //
-// The parameter pk of the draft, the partition key, is not written. Its value would have to be one
-// that the client can predict, and that tells nobody else whose request it is.
+// The parameter pk of the draft, the partition key, is not written. Its value would have to be
+// predictable for the client, and must not show anybody else whose request it is.
 type RateLimit struct {
-	// Name is printable ASCII; "" means "default". It must be empty with Middleware.Limits, which
-	// have names of their own. So must the other fields.
+	// Name is printable ASCII; "" means "default". With Middleware.Limits, which have names of
+	// their own, Name and the other fields must be empty.
 	Name string
 
-	// Unit is the parameter qu of RateLimit-Policy: what the limit counts. If it is empty, the
-	// parameter is left out, and means requests. The draft knows "requests", "content-bytes" and
-	// "concurrent-requests". It must be printable ASCII.
+	// Unit is the parameter qu of RateLimit-Policy: what the limit counts. If Unit is empty, the
+	// parameter is left out, and the limit counts requests. The draft knows "requests",
+	// "content-bytes" and "concurrent-requests". It must be printable ASCII.
 	Unit string
 
-	// Policy is the policy of a Limiter that does not tell it, such as one of another package. A
-	// *weir.KeyedLimiter, or a Limiter that has its PlanOf method, tells it.
+	// Policy is for a Limiter that does not report its policy, such as a Limiter of another
+	// package. A *weir.KeyedLimiter, or a Limiter that has its PlanOf method, reports it.
 	Policy weir.Policy
 }
 
@@ -146,10 +149,10 @@ func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace 
 	put(h, rateLimitField, slots[1:2:2], replace)
 }
 
-// newFieldValues returns memory for the values of a limit's fields, and for the text of those that
-// a request needs anew, which will have some n bytes. Both are in one allocation, unless the text
-// is long: two would take 5 to 10 % longer for a request. Room for a long text, where the text is
-// short, would take a tenth longer.
+// newFieldValues returns memory for the values of a limit's fields, and for the text of the values
+// that are made for this request: some n bytes. Both are in one allocation, because two would make
+// a request 5 to 10 % slower. A text of more than 96 bytes needs another one. A short text gets
+// less room, because the room for a long text would make the request a tenth slower.
 func newFieldValues(n int) (slots []string, text []byte) {
 	if n <= 32 {
 		v := new(struct {
@@ -165,7 +168,7 @@ func newFieldValues(n int) (slots []string, text []byte) {
 	return v.slots[:], v.text[:0]
 }
 
-// textOf returns b as a string. Nothing may write to b any more.
+// textOf returns b as a string. After that, nothing may write to b.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // list returns the policies of several limits or components, and appends the members of RateLimit.

@@ -149,7 +149,7 @@ func (lm *limit) of(ctx context.Context, key string) *description {
 		return known.(*description)
 	}
 	about := &description{plan: plan}
-	if err := about.setTo(lm.Name, lm.Unit, plan.Policy, true); err != nil { // the plan is valid: never
+	if err := about.setTo(lm.Name, lm.Unit, plan.Policy, true); err != nil { // never happens: the plan is valid
 		return lm.unknown
 	}
 	if lm.size.Add(1) > maxDescribed {

@@ -18,10 +18,11 @@ import (
 //	RateLimit-Remaining: 50
 //	RateLimit-Reset: 1
 //
-// With [Middleware.Limits], the fields are those of the limit with the smallest Remaining, and of
-// several of these the one with the longest effective window. If several Middlewares apply to a
-// request, they are those of the innermost handler. In a denied answer, they are those of the limit
-// that denied the request, or absent if it writes others.
+// With [Middleware.Limits], the fields are those of the limit with the smallest Remaining. If
+// several limits have the same Remaining, the one of them with the longest effective window counts.
+// If several Middlewares apply to a request, the fields are those of the innermost. In a denied
+// answer, the fields are those of the limit that denied the request. They are absent if that limit
+// writes other fields.
 type LegacyRateLimit struct{}
 
 // XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the
@@ -35,7 +36,7 @@ type LegacyRateLimit struct{}
 type XRateLimit struct{}
 
 // OwnFields writes the values of [LegacyRateLimit] in fields of other names. All three names are
-// required. Give nested Middlewares the same names, and the fields are those of the innermost.
+// required. If nested Middlewares use the same names, the fields are those of the innermost.
 type OwnFields struct {
 	Limit, Remaining, Reset string
 

@@ -5,7 +5,7 @@ import "net/netip"
 // wellKnown is the prefix of RFC 6052 that all translators may use.
 var wellKnown = netip.MustParsePrefix("64:ff9b::/96")
 
-// embeds reports whether the addresses of p can contain an IPv4 address as RFC 6052 has it.
+// embeds reports whether the addresses of p can contain an IPv4 address in the form of RFC 6052.
 func embeds(p netip.Prefix) bool {
 	switch p.Bits() {
 	case 32, 40, 48, 56, 64, 96:
@@ -14,8 +14,8 @@ func embeds(p netip.Prefix) bool {
 	return false
 }
 
-// embedded returns the IPv4 address that an IPv6 address contains. It is not asked whether to
-// trust an address, or to skip it: an address that only stands for another must open nothing.
+// embedded returns the IPv4 address that an IPv6 address contains. It is for keys only, and not for
+// Proxies or Skip: an address that only contains a trusted one must not be trusted.
 func (c *clients) embedded(addr netip.Addr) (netip.Addr, bool) {
 	b := addr.As16()
 	if b[0] == 0x20 && b[1] == 0x02 { // 6to4: the /48 of the IPv4 address that follows

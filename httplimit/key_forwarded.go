@@ -37,8 +37,8 @@ func (c ClientIP) ForwardedIP() KeyFunc {
 }
 
 // ForwardedHeader is like [ForwardedIP] for proxies that append to the Forwarded field of RFC 7239.
-// The names that the field has for hidden and unknown clients are not addresses. The KeyFunc fails
-// in the same cases as that of ForwardedIP.
+// The field can have a name in place of an address, for a client that is hidden or unknown. The key
+// is then the last trusted proxy. The KeyFunc fails in the same cases as that of ForwardedIP.
 func ForwardedHeader(proxies ...netip.Prefix) KeyFunc {
 	return ClientIP{Proxies: proxies}.ForwardedHeader()
 }
@@ -60,7 +60,7 @@ func (c ClientIP) ForwardedHeader() KeyFunc {
 // request that bypasses the proxies is limited by its own address. Every request is limited.
 //
 // The proxies must replace the field that a client sends. With several proxies in a row, no request
-// may bypass the one that writes it.
+// may bypass the proxy that writes the field.
 //
 // The KeyFunc fails in the same cases as that of [ForwardedIP].
 func HeaderIP(name string, proxies ...netip.Prefix) KeyFunc {

@@ -15,16 +15,16 @@ import (
 // A Limit is one of several limits on a request: see [Middleware.Limits]. Its fields are those of
 // the same name in [Middleware].
 type Limit struct {
-	// Name tells the limit from the others in [RateLimit], in answers and in [Decision]. It is
-	// required, and must be printable ASCII.
+	// Name identifies the limit in [RateLimit], in answers and in [Decision]. It is required, and
+	// must be printable ASCII.
 	Name string
 
 	// Unit is what the limit counts, as for [RateLimit].Unit.
 	Unit string
 
 	// Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method, because what it grants
-	// is given back if another limit denies the request. Only the last of the Limits may be another
-	// Limiter, if it has no Settle.
+	// is given back if another limit denies the request. Only the last of the Limits may have a
+	// Limiter of any other type, if it has no Settle.
 	Limiter weir.Limiter
 
 	Key    KeyFunc
@@ -113,7 +113,7 @@ type asked struct {
 }
 
 // bookings is memory for what limits may have to give back. It is used again, because Reservations
-// are large. It is not cleared, which would take as long as a decision.
+// are large. It is not cleared: clearing it would take as long as a decision.
 type bookings [4]weir.Reservation
 
 var bookingsPool = sync.Pool{New: func() any { return new(bookings) }}

@@ -47,8 +47,9 @@ func (l *limited) find(r *http.Request, all []asked) []asked {
 }
 
 // decide asks the limits, one after the other, and returns the index of the one that decides for
-// all: the one that failed; or of those that denied the one with the longest RetryAfter; or the
-// tightest. If the request is not granted, no limit has counted anything.
+// all. If one failed, it is that one. If some denied, it is the one of them with the longest
+// RetryAfter. Otherwise it is the tightest. If the request is not granted, no limit has counted
+// anything.
 func (l *limited) decide(r *http.Request, all []asked) (decisive int) {
 	ctx := r.Context()
 	for i := range all {
@@ -126,9 +127,10 @@ func (l *limited) denial(r *http.Request, all []asked, first int) (longest int) 
 	return longest
 }
 
-// foretell asks whether the limit would grant the request. It counts nothing. If there are enough
-// events, a look tells it. If not, an ask for the cost is denied, and reports the RetryAfter. If
-// events came back just before that ask, it is granted, and foretell gives them back.
+// foretell asks whether the limit would grant the request. It counts nothing. First it looks
+// whether there are enough events. If there are not, it asks for the cost. The ask is denied, and
+// reports the RetryAfter. If events came back just before, the ask is granted, and foretell gives
+// them back.
 func (a *asked) foretell(ctx context.Context) {
 	a.ask(ctx, 0, false)
 	res := &a.d.Result

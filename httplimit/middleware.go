@@ -52,7 +52,8 @@ type Middleware struct {
 	//
 	// The limits are asked in their order. Until a later one has decided, the events are booked in
 	// the earlier ones. Put the narrowest limit first, such as the one by address, and the one that
-	// all clients share last. A flood that one address sends then books nothing that others need.
+	// all clients share last. A flood from one address is then denied by the first limit, and books
+	// nothing in the limit that all clients share.
 	Limits []Limit
 
 	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,
@@ -103,7 +104,8 @@ type Middleware struct {
 //
 // With several Limits, it is that of one of them: the one that failed, or the one that denied. If
 // several denied, it is the one with the longest RetryAfter. If all granted, it is the one with the
-// smallest Remaining, and of several of these the one that has more events last.
+// smallest Remaining. If several have the same Remaining, it is the one that takes the longest to
+// have more events.
 type Decision struct {
 	Name   string        // the limit's name; that of RateLimit if there is one limit
 	Key    string        // may be a secret of the client, such as an API key
@@ -122,7 +124,7 @@ type Decision struct {
 //   - both Limits and one of the fields that they replace
 //   - Limits without a name, or with the same name
 //   - a Limiter that cannot give events back, where this is needed
-//   - a Check in Unchecked that there is not
+//   - an unknown Check in Unchecked
 //   - no next
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	l := &limited{m: m}
@@ -211,8 +213,8 @@ func (l *limited) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	}
 }
 
-// serveBooked is serve if what limits grant may have to be given back. If the handler panics
-// before it is settled, the bookings are garbage.
+// serveBooked is serve if what limits grant may have to be given back. If a handler with a Settle
+// panics, the bookings do not go back to the pool.
 func (l *limited) serveBooked(w http.ResponseWriter, r *http.Request, next http.Handler, by *answers) {
 	var room [4]asked
 	all := l.find(r, room[:0])

@@ -37,8 +37,8 @@ func effectiveWindow(res *weir.Result) time.Duration {
 	return max(res.ResetAfter, 0)
 }
 
-// stateFields are the fields with the state of a limit. If outer limits have granted a request,
-// their fields would contradict the denial.
+// stateFields are the fields with the state of a limit. A denial removes those that outer limits
+// have written when they granted the request: they would contradict it.
 var stateFields = [...]string{
 	rateLimitField,
 	"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset",

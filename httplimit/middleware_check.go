@@ -29,8 +29,8 @@ func (m Middleware) Checker() *Checker {
 }
 
 // Check counts n events of key, and reports whether they are within the limit. If they are not, or
-// if there is no decision, it has answered the request as the [Middleware] would, and the handler
-// returns:
+// if there is no decision, Check returns false. It has then answered the request as the
+// [Middleware] would, and the handler must return:
 //
 //	if !limit.Check(w, r, user, 1) {
 //		return

@@ -18,7 +18,7 @@ type answerWriter struct {
 // Unwrap is for [http.ResponseController].
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader notes the first status that is not informational. 101 is the last one, too. net/http
+// WriteHeader notes the first status that is final: 101, or one that is not informational. net/http
 // panics if a status is not valid, and sends none.
 func (w *answerWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
@@ -76,7 +76,7 @@ func (w *answerWriter) hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // as returns a ResponseWriter that also implements the interfaces that handlers look for, if the
-// one below does. It may be that of net/http, of HTTP/1 or HTTP/2, or a wrapper of it.
+// one below does. The one below may be that of net/http, of HTTP/1 or HTTP/2, or a wrapper of it.
 func (w *answerWriter) as() http.ResponseWriter {
 	_, flushes := w.ResponseWriter.(http.Flusher)
 	_, readsFrom := w.ResponseWriter.(io.ReaderFrom)
@@ -97,8 +97,9 @@ func (w *answerWriter) as() http.ResponseWriter {
 	return w
 }
 
-// canHijack reports whether w, or a writer that it wraps, is a Hijacker. An [http.ResponseController]
-// would find that one, and the answerWriter would not notice.
+// canHijack reports whether w, or a writer that it wraps, is a Hijacker. An
+// [http.ResponseController] would use the wrapped Hijacker directly, and the answerWriter would not
+// notice.
 func canHijack(w http.ResponseWriter) bool {
 	for {
 		if _, ok := w.(http.Hijacker); ok {

@@ -19,10 +19,10 @@ import (
 //
 //   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the request's
 //     context. The Timeout of an [http.Client] sets such a deadline, too. A request that was held
-//     back gets it when those before it have been sent.
+//     back gets this error when the requests before it have been sent.
 //   - The error of the context, if the context ends while the request waits.
-//   - The other errors of [weir.Limiter]. For example, with a [weir.LeakyBucket] more requests at
-//     once than its Capacity get [weir.ErrQueueFull].
+//   - The other errors of [weir.Limiter]. For example, if more requests come at once than the
+//     Capacity of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
 //
 // Do not change the fields after the first request, and do not copy the Transport. It is safe for
 // concurrent use.
@@ -38,13 +38,14 @@ type Transport struct {
 	Base http.RoundTripper
 
 	// Hold returns for how long the requests of a key are held back after an answer, or 0. If nil,
-	// it is [RetryAfter]. [UsedUp] also reads the fields that report that a limit is used up. It
+	// it is [RetryAfter]. [UsedUp] also reads the fields that report that a limit is used up. Hold
 	// must not read the body.
 	Hold func(*http.Response) time.Duration
 
-	// MaxHold bounds how long an answer can hold requests back. 0 means an hour: a server that
-	// asks for more is asked again after an hour. A server whose Retry-After is the year 9999 by
-	// mistake is not shut out until then. If MaxHold is negative, every RoundTrip fails.
+	// MaxHold bounds how long an answer can hold requests back. 0 means an hour: a server that asks
+	// for more is asked again after an hour. Without a bound, a server that sends a Retry-After in
+	// the year 9999 by mistake would get no more requests. If MaxHold is negative, every RoundTrip
+	// fails.
 	MaxHold time.Duration
 
 	// Jitter prolongs each hold by a random time up to Jitter, so that many processes do not come
@@ -85,8 +86,8 @@ func (t *Transport) learn(key string, resp *http.Response) {
 	t.gate.Hold(key, find(resp), t.MaxHold, t.Jitter)
 }
 
-// HeldUntil returns until when a server has asked to send no requests for key. It returns the zero
-// Time if the key is not held back.
+// HeldUntil returns the time until which requests for key are held back, because a server has asked
+// for it. It returns the zero Time if the key is not held back.
 func (t *Transport) HeldUntil(key string) time.Time { return t.gate.HeldUntil(key) }
 
 // Release ends the hold of key. The requests that were held back are sent, as the Limiter allows.

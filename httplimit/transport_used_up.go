@@ -26,9 +26,9 @@ func RetryAfter(resp *http.Response) time.Duration {
 //     understood: seconds, a Unix time, a duration such as 6m0s, and a time such as
 //     2027-03-04T12:00:00Z.
 //
-// The next request is then held back before the server denies it. A server whose fields mean
-// something else is misunderstood: look at its documentation first. Values that are malformed are
-// ignored.
+// The next request, which the server would deny, is then held back. If the fields of a server mean
+// something else, UsedUp misreads them: look at the server's documentation first. Values that are
+// malformed are ignored.
 func UsedUp(resp *http.Response) time.Duration {
 	h, now := resp.Header, time.Now()
 	longest := time.Duration(0)
@@ -99,8 +99,8 @@ func inUnits(value string, unit time.Duration) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// sinceEpoch is the least number of seconds that is a Unix time. A number of seconds to wait, for
-// over 30 years, it is not.
+// sinceEpoch is the least number of seconds that is a Unix time. It cannot be a number of seconds
+// to wait, because that would be over 30 years.
 const sinceEpoch = 1_000_000_000 * time.Second
 
 // untilReset returns how long after now a reset is, or 0 if it has passed or is malformed.

@@ -16,22 +16,25 @@ type Check string
 // The checks of how a [Middleware] is wired. Each says what is wrong, and what to do.
 const (
 	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies,
-	// come from a private address. The key is that address, the proxy's, in place of the client's.
-	// Use [ClientIP] with the address of the proxy.
+	// come from a private address. The key is that address. It is the proxy's, and not the
+	// client's. Use [ClientIP] with the address of the proxy.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: the first 100 requests have one key. It is a private address, but the requests
-	// look as if they come from several clients. A proxy is not trusted, or another field is read
-	// than the proxy writes. Name the proxy in [ClientIP], and read the field that it writes.
+	// look as if they come from several clients. Either a proxy is not trusted, or Key reads
+	// another field than the one that the proxy writes. Name the proxy in [ClientIP], and read the
+	// field that it writes.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckOneKey: the first 1,000 requests have one key, and look as if they come from many
-	// clients. Use [Everyone] as the Key of a limit that all clients share. It is not checked.
-	// Neither are [Pattern], [Method] and [Path], and the keys that a handler gives to a [Checker].
+	// clients. If all clients are meant to share the limit, use [Everyone] as its Key. The keys of
+	// Everyone, [Pattern], [Method] and [Path] are not checked, and neither are those that a
+	// handler gives to a [Checker].
 	CheckOneKey Check = "one-key"
 
-	// CheckPattern: the Key is [Pattern], but the Middleware wraps the mux. It runs before the mux
-	// has found the pattern, and so requests have no key. Wrap the handlers in the mux instead.
+	// CheckPattern: the Key is [Pattern], but the Middleware wraps the mux. The Middleware runs
+	// before the mux has found the pattern, and so requests have no key. Wrap the handlers in the
+	// mux instead.
 	CheckPattern Check = "pattern"
 
 	// CheckAddress: the Key is an address, but the requests have none, as over a Unix socket. Set
@@ -39,8 +42,9 @@ const (
 	CheckAddress Check = "address"
 
 	// CheckLimiterPerRequest: most Middlewares or Checkers of the process are used for one request
-	// only. If they have Limiters of their own, these never see a second one. Make them once, when
-	// the program starts. For a router that calls Wrap for each request, use [Middleware.Wrapper].
+	// only. If each has a Limiter of its own, that Limiter never sees a second request. Make the
+	// Middlewares and Checkers once, when the program starts. For a router that calls Wrap for each
+	// request, use [Middleware.Wrapper].
 	CheckLimiterPerRequest Check = "limiter-per-request"
 
 	// CheckChargedTwice: two nested Middlewares charge the same Limiter for a request. Leave one of
@@ -48,8 +52,9 @@ const (
 	CheckChargedTwice Check = "charged-twice"
 
 	// CheckMaxWait: MaxWait is not below the WriteTimeout of the [http.Server]. A request that is
-	// held back for that long gets no answer. Or it is not below the ReadTimeout, and requests have
-	// bodies, over HTTP/1. The handler cannot read the body after that. Choose a shorter MaxWait.
+	// held back for that long gets no answer. Or MaxWait is not below the ReadTimeout, and requests
+	// over HTTP/1 have bodies. After the ReadTimeout, the handler cannot read the body. Choose a
+	// shorter MaxWait.
 	CheckMaxWait Check = "max-wait"
 )
 
@@ -58,8 +63,8 @@ var checks = []Check{
 	CheckLimiterPerRequest, CheckChargedTwice, CheckMaxWait,
 }
 
-// looksAt is the number of requests that the checks look at. Later requests only cost a look at the
-// number of those that there were.
+// looksAt is the number of requests that the checks look at. For a later request, they only look at
+// the number of requests so far.
 const looksAt = 1000
 
 // wiring looks at the first requests of a Middleware.

@@ -25,7 +25,7 @@ type seenKeys struct {
 // forwardingFields are the fields in which proxies name their client.
 var forwardingFields = [...]string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip"}
 
-// clientSeed is of the hashes of clients.
+// clientSeed is the seed of the hashes of clients.
 var clientSeed = maphash.MakeSeed()
 
 // lookAtKey looks at the key of a request.
@@ -52,7 +52,8 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 		if forwarded && isPrivate(peer.addr) {
 			p, ok := addresses(key)
 			atProxy := ok && p.Contains(peer.addr)
-			// A client that has the key of its proxy, such as one on the same host, tells nothing.
+			// A client whose own key is that of its proxy, such as a client on the same host,
+			// proves no fault.
 			if !(atProxy && forwardedFrom(r, p)) && s.forwarded.Add(1) <= 10 && atProxy && s.atProxy.Add(1) == 10 {
 				w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
 					"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", unmarked(key))
@@ -97,9 +98,9 @@ func forwardedFrom(r *http.Request, p netip.Prefix) bool {
 	return false
 }
 
-// isShared reports whether all clients are meant to have the key. It is then Everyone's, or tells
-// what is asked for and not who asks, such as the route. A Checker has no Key: its handler has
-// chosen the key.
+// isShared reports whether all clients are meant to have the key. Such a key is that of Everyone,
+// or it says what is requested and not who requests it, such as the route. It is not for the keys
+// of a Checker, which a handler has chosen.
 func isShared(r *http.Request, key string) bool {
 	key = unmarked(key)
 	if parts, ok := edge.Split(key); ok {

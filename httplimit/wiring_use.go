@@ -12,10 +12,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// charging are the requests that are being served, with the Limiters that have counted them, as far
-// as the checks look at them. It is one for the process, because an outer Middleware does not know
-// the inner one. A context would tell, but a new one would be a new request, and what handlers
-// further in note in the request would be lost to those further out.
+// charging are the requests that are being served and that the checks look at, with the Limiters
+// that have counted them. There is one map for the process, because an outer Middleware does not
+// know the inner one. A context could carry the Limiters. But a request with a new context is a
+// copy, and outer handlers would not see what inner handlers note in the copy.
 var charging sync.Map // from charge to nil
 
 // A charge identifies a request by its header, which copies of the request share.
@@ -58,8 +58,8 @@ var uses struct {
 // manyUses is the number of Middlewares after which the counts begin anew.
 const manyUses = 1000
 
-// countUses counts the uses of l when it is garbage. It warns if nine in ten of those before had
-// one use.
+// countUses counts the uses of l when it is garbage. It warns if nine in ten of the Middlewares
+// counted before had one use.
 func (w *wiring) countUses(l *limited) {
 	if once, more := uses.once.Load(), uses.more.Load(); once+more >= manyUses {
 		uses.once.Store(0)
