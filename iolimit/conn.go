@@ -15,8 +15,8 @@ import (
 type Conn struct {
 	conn net.Conn
 
-	// The locks are channels of one: calls can stop waiting for them, and a testing/synctest bubble
-	// knows such a wait.
+	// The locks are channels with room for one value. A call can stop waiting for a channel, and a
+	// testing/synctest bubble knows such a wait.
 	reading, writing chan struct{}
 
 	in         reader // guarded by reading
@@ -27,11 +27,12 @@ type Conn struct {
 
 var _ net.Conn = (*Conn)(nil)
 
-// NewConn returns a connection over c. The bytes that are read count for the limits read, those
-// that are written for the limits write. Both may be empty, and both may contain the same limit,
-// which then counts both.
+// NewConn returns a connection over c. The bytes that are read count for the limits in read, and
+// the bytes that are written for the limits in write. Both slices may be empty. Both may contain
+// the same limit, which then counts the bytes of both directions.
 //
-// c must be a stream, as of TCP. A Write of more than one chunk would be several datagrams.
+// c must be a stream, such as a TCP connection. On a connection of datagrams, a Write of more than
+// one chunk would send several of them.
 func NewConn(c net.Conn, read, write []Limit) *Conn {
 	return &Conn{
 		conn: c, in: newReader(c, read), out: newWriter(c, write),
@@ -73,7 +74,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// lock takes a lock that is a channel of one, unless ctx ends before.
+// lock takes a lock that is a channel with room for one value, unless ctx ends before.
 func lock(ctx context.Context, held chan<- struct{}) error {
 	select {
 	case held <- struct{}{}: // even if ctx has ended: an empty buffer needs no wait

@@ -13,9 +13,10 @@
 //
 // Buffers can be of any size, also larger than the limiter ever grants at once. Data moves in
 // chunks. Their size is about an eighth of what the limiter grants at once, which is the Burst of a
-// bucket, or the Limit of a window. Of [weir.Tiers], it is that of the smallest tier that grants 512
-// bytes at once: one tier pays for a chunk, and may be too small for a larger one. A chunk has at
-// most 16 KiB. It has at least 512 bytes, or all that the limiter grants at once if that is less.
+// bucket, or the Limit of a window. With [weir.Tiers], it is about an eighth of the smallest tier
+// that grants at least 512 bytes at once: one tier pays for a whole chunk, and a small tier never
+// pays for a chunk that is larger. A chunk has at most 16 KiB. It has at least 512 bytes, or all
+// that the limiter grants at once if that is less.
 //
 // A smaller Burst makes the flow smoother, and a larger one needs fewer calls. After a change of
 // the policy, the size changes within 64 chunks.
@@ -26,18 +27,18 @@
 // connection before the limit of all of them: a chunk that waits for its own limit then holds back
 // nobody else.
 //
-//   - The last limit is exact. In no span of time does more pass than its policy allows. There is one
-//     exception, in a window that several writers share. If an underlying Write takes a while, and
-//     then fails, what it gives back may be later bytes of another writer. A span can then have as
-//     many bytes more.
-//   - Each limit before it counts a chunk when it grants it, and the chunk may pass later. There, a
-//     span can have one chunk more for each reader or writer.
+//   - The last limit is exact. In no span of time does more pass than its policy allows. There is
+//     one exception, in a window that several writers share. If an underlying Write takes a while
+//     and then fails, its bytes are given back. The window may then free later bytes, which another
+//     writer has written. A span of time can have that many bytes more.
+//   - Each limit before it counts a chunk when it grants it, and the chunk may pass later. In such
+//     a limit, a span can have one chunk more for each reader or writer.
 //   - If a later limit fails, a reader keeps what the earlier limits have granted for its next
 //     call. A writer gives it back.
 //
 // # Policies
 //
 // [weir.TokenBucket] fits best. A window fits, too: it lets its bytes go at its start, and may
-// leave less than a chunk unused at its end. With a [weir.LeakyBucket], all that wait must fit into
-// its Capacity. Otherwise calls fail with [weir.ErrQueueFull].
+// leave less than a chunk unused at its end. With a [weir.LeakyBucket], all bytes that wait must
+// fit into its Capacity. Otherwise calls fail with [weir.ErrQueueFull].
 package iolimit

@@ -70,8 +70,9 @@ func (l *limits) look(ctx context.Context) error {
 	return nil
 }
 
-// most returns how many bytes the limiter grants at once. Of several tiers it is the smallest that
-// has room for a chunk: what is larger than a tier, that tier never pays.
+// most returns how many bytes the limiter grants at once. With several tiers, it is what the
+// smallest tier with room for a chunk grants: a tier never pays for a chunk that is larger than the
+// tier.
 func (l *Limit) most(ctx context.Context) (int, error) {
 	detailed, ok := l.Limiter.(interface {
 		TakeByComponent(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)

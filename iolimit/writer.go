@@ -26,9 +26,9 @@ func NewWriter(ctx context.Context, w io.Writer, limits ...Limit) *Writer {
 //
 // The errors are those of the underlying writer, of the context, and of [weir.Limiter]. For
 // example, if a chunk cannot be granted before the deadline of the context, the error wraps
-// [weir.ErrTooLate], and comes at once. What was granted and not written is given back by
-// [weir.KeyedLimiter.Return], as far as the policy frees it. An empty p is passed on, and counts
-// nothing.
+// [weir.ErrTooLate], and comes at once. Bytes that were granted and not written are given back by
+// [weir.KeyedLimiter.Return], which frees as many as the policy allows. An empty p is passed on,
+// and counts nothing.
 func (w *Writer) Write(p []byte) (int, error) {
 	n, _, err := w.out.write(w.ctx, p)
 	return n, err
