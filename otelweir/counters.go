@@ -61,8 +61,8 @@ func (c *counters) add(r result, degraded bool) {
 	c.cells[rand.Uint32()%uint32(len(c.cells))][r][i].Add(1)
 }
 
-// observe reports the counts. Those of requests that are not degraded are reported from the start:
-// Prometheus does not see a count rise that begins with 1.
+// observe reports the counts. Those of requests that are not degraded are reported from the start,
+// as 0. Prometheus does not see the first request of a count that starts with 1.
 func (c *counters) observe(o metric.Int64Observer) {
 	for r := range results {
 		for i := range c.requests[r] {

@@ -14,19 +14,19 @@ import (
 // has all methods of the KeyedLimiter, with the same answers. It is safe for concurrent use.
 //
 // These count as one request each: Allow, Take, TakeUpTo, TakeByComponent, Wait, Reserve and
-// ReserveNow, for any number of events above zero. A look (n = 0) does not count. A request that an
-// edge such as httplimit refuses after a wait may count twice as denied, because it also asks when
-// to come back. The results are:
+// ReserveNow, for any number of events above zero. A look (n = 0) does not count. A request that a
+// package such as httplimit refuses after a wait may count twice as denied, because the package
+// also asks when to come back. The results are:
 //
 //   - granted: TakeUpTo has granted at least one event, the other methods all of them.
-//   - denied: also by [weir.ErrTooLate], [weir.ErrNeverFits] and [weir.ErrQueueFull], and if the
-//     deadline of a Wait has come before its turn.
+//   - denied: the limit does not allow the request. This includes the errors [weir.ErrTooLate],
+//     [weir.ErrNeverFits] and [weir.ErrQueueFull], and a Wait whose deadline comes before its turn.
 //   - canceled: the caller has canceled its context, before the call or during it.
 //   - error: there is no decision for another reason. For example, the store failed, or did not
 //     answer before the deadline of the caller.
 //
 // weir.degraded is true for decisions without the shared store, see [weir.Result.Degraded]. Wait
-// does not report it: its requests are not degraded here, whatever the store did.
+// does not report this: for its requests weir.degraded is always false, whatever the store did.
 type Limiter struct {
 	*weir.KeyedLimiter
 	counters    *counters
@@ -35,12 +35,12 @@ type Limiter struct {
 
 var _ weir.Limiter = (*Limiter)(nil)
 
-// Limiter returns l with its decisions counted under a name. Take the name that l has by
+// Limiter returns l with its decisions counted under a name. Use the name that l has from
 // [weir.WithName]. Limiters with the same name are counted together. The counts of a name take some
 // 4 kB, and are kept until the process ends. Limiter panics if l is nil.
 //
-// Use what it returns in place of l, in [weir.Shadow], too. It adds some 40 ns to a decision of
-// Allow or Take, and no allocation.
+// Use the returned Limiter in place of l everywhere, also in [weir.Shadow]. It adds some 40 ns to a
+// decision of Allow or Take, and no allocation.
 func (m *Metrics) Limiter(name string, l *weir.KeyedLimiter) *Limiter {
 	if l == nil {
 		panic("weir: Metrics.Limiter with a nil KeyedLimiter, must be a KeyedLimiter")
@@ -48,7 +48,7 @@ func (m *Metrics) Limiter(name string, l *weir.KeyedLimiter) *Limiter {
 	return &Limiter{l, m.of(name), m.timeInQueue}
 }
 
-// Allow implements [weir.Limiter]. It asks as Take does, which also reports errors.
+// Allow implements [weir.Limiter]. It calls Take, because Take also reports errors.
 func (l *Limiter) Allow(key string) bool {
 	r, _ := l.Take(context.Background(), key, 1)
 	return r.Allowed

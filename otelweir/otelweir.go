@@ -63,7 +63,7 @@ type memStore struct {
 }
 
 // New makes the instruments. One call is enough for a program: all limiters and stores can share
-// the Metrics. A nil provider and the errors of the provider are errors.
+// the Metrics. New fails if provider is nil, or if it returns an error.
 func New(provider metric.MeterProvider) (*Metrics, error) {
 	if provider == nil {
 		return nil, errors.New("weir: otelweir.New(nil), must be a MeterProvider")
@@ -98,8 +98,8 @@ func New(provider metric.MeterProvider) (*Metrics, error) {
 }
 
 // Keys reports the number of keys in a [weir.MemStore], and its MaxKeys if it has such a bound. The
-// MeterProvider keeps s alive. Pass the MemStore to limiters as it is: [Metrics.Store] would take
-// more time than its decisions.
+// MeterProvider keeps s alive. Pass the MemStore itself to limiters, without [Metrics.Store]:
+// measuring a decision would take longer than the decision.
 func (m *Metrics) Keys(name string, s *weir.MemStore) {
 	if s == nil {
 		panic("weir: Metrics.Keys with a nil MemStore, must be a MemStore")
@@ -131,6 +131,6 @@ func storeName(name string) attribute.KeyValue {
 	return attribute.String("weir.store.name", valid(name))
 }
 
-// valid returns name without bytes that are no UTF-8. One of them would make an exporter drop all
-// metrics.
+// valid returns name without bytes that are not valid UTF-8. Such a byte would make an exporter
+// drop all metrics.
 func valid(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }

@@ -12,16 +12,18 @@ import (
 )
 
 // Store returns s with the time of its operations measured under a name. Stores with the same name
-// are measured together. A nil s is an error of [weir.New] and of each Do.
+// are measured together. If s is nil, [weir.New] and each Do return an error.
 //
-// If stores stand in front of another, measure the shared one, and the one that the limiters have:
+// If other stores stand in front of the shared one, measure two: the shared store, and the store
+// that the limiters use:
 //
 //	redis := metrics.Store("redis", shared)
 //	store := metrics.Store("limits", fleet.Fallback(redis, new(weir.MemStore), opts))
 //
-// "redis" then shows how Redis fares, and "limits" for how long callers wait, and how much is
-// decided without Redis (weir.degraded). What a [weir.QuickStore] such as a fleet.Lease decides
-// from memory is passed through, and not measured. It is in weir.requests.
+// "redis" then shows how long Redis takes, and how often it fails. "limits" shows how long callers
+// wait, and how much is decided without Redis (weir.degraded). A [weir.QuickStore], such as a
+// fleet.Lease, makes some decisions in memory. They are not measured here, but weir.requests counts
+// them.
 //
 // An operation that failed has an error.type:
 //
@@ -105,7 +107,7 @@ func outcomeOf(a weir.Answer, err error) outcome {
 	return otherError
 }
 
-// isTimeout reports whether err is one of a deadline, of a context or of a connection.
+// isTimeout reports whether err says that a deadline has passed, of a context or of a connection.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
