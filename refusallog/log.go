@@ -38,8 +38,8 @@ type Options struct {
 	// minute.
 	Lines weir.Policy
 
-	// Key returns what is logged of a key. It may shorten or hash it. If Key is nil, nothing is
-	// logged of any key. Key is called only for lines that are written, concurrently.
+	// Key returns what is logged of a key. It may shorten or hash the key. If Key is nil, nothing
+	// is logged of any key. Key is called only for lines that are written, concurrently.
 	Key func(key string) string
 }
 
@@ -96,8 +96,8 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // if the logger is not enabled for the level.
 //
 // The line has the limiter's name, the number of events, and what the Result says. left_out is the
-// number of refusals of that kind since the last line. If no other line follows, a line with
-// left_out alone is written as soon as there may be one. A timer does that. There is none while
+// number of refusals of that kind since the last line. If no other line follows, a timer writes a
+// line with left_out alone, as soon as the allowance has room for it. There is no timer while
 // nothing is left out.
 //
 // If the handler of the logger panics, so does Refused. If it panics on the line of the timer, the
@@ -150,8 +150,9 @@ func (l *Log) mayWrite(k *kind) time.Duration {
 	return r.RetryAfter
 }
 
-// summarize sets a timer that reports the refusals without a line, unless one is set. In a flood it
-// finds the allowance used up by a line that says more, because it comes a second later.
+// summarize sets a timer that reports the refusals without a line, unless one is set. The timer
+// comes a second late. In a flood, a refusal has then taken the allowance, for a line that says
+// more.
 func (l *Log) summarize(k *kind, after time.Duration) {
 	if k.pending.CompareAndSwap(false, true) {
 		time.AfterFunc(min(after, weir.Never-time.Second)+time.Second, func() { l.report(k) })
