@@ -8,10 +8,10 @@
 //	router := gin.Default()
 //	router.GET("/items/:id", limit, showItem)
 //
-// All key functions of httplimit work, and [httplimit.Pattern] is the path of the route. [Route] and
-// [Value] find what only gin knows. For the address of a client behind proxies, take
-// [httplimit.ForwardedIP]. It trusts the proxies that you name. gin's own ClientIP trusts all of
-// them, unless it is told not to.
+// All key functions of httplimit work, and [httplimit.Pattern] is the path of the route. [Route]
+// and [Value] find what only gin knows. For the address of a client behind proxies, use
+// [httplimit.ForwardedIP]. It trusts only the proxies that you name. gin's own ClientIP trusts
+// every proxy, unless it is configured otherwise.
 package ginlimit
 
 import (
@@ -32,9 +32,9 @@ import (
 // Use one New for several routes that share the allowance of a key.
 //
 // A Settle gets the status and the bytes of the answer, however handlers behind the limit write it.
-// What handlers in front of it write afterwards, such as the answer to the errors of c.Error, it
-// does not get. If HandleContext of gin has answered, the bytes are 0, because gin then writes past
-// the limit.
+// It does not get what handlers in front of the limit write afterwards, such as the answer to the
+// errors of c.Error. If HandleContext of gin has answered, the bytes are 0, because gin then writes
+// past the limit.
 func New(m httplimit.Middleware) gin.HandlerFunc {
 	limited := m.Wrap(http.HandlerFunc(pass))
 	return func(c *gin.Context) {
@@ -77,7 +77,7 @@ func pass(w http.ResponseWriter, r *http.Request) {
 //
 //	Key: func(r *http.Request) (string, error) { return ginlimit.Context(r).Param("tenant"), nil },
 //
-// It returns nil if no [New] has passed the request on. The context must not be used when the
+// It returns nil if no [New] has passed the request on. The context must not be used after the
 // request has been answered.
 func Context(r *http.Request) *gin.Context {
 	if p, ok := r.Context().Value(passageKey{}).(*passage); ok {
