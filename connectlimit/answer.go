@@ -39,7 +39,7 @@ func quotaFailure(p weir.Policy) (*connect.ErrorDetail, error) {
 	}), nil
 }
 
-// detail packs a message that cannot fail to be packed: it has valid strings and numbers only.
+// detail packs a message. That cannot fail, because the message has valid strings and numbers only.
 func detail(m proto.Message) *connect.ErrorDetail {
 	d, _ := connect.NewErrorDetail(m)
 	return d

@@ -52,7 +52,7 @@ func (p pacing) WrapStreamingClient(next connect.StreamingClientFunc) connect.St
 type paced struct {
 	connect.StreamingClientConn
 	c     *ClientInterceptor
-	turn  func() error // what it returned first
+	turn  func() error // asks once, and then returns the same again
 	key   string       // set by turn
 	ended bool         // Receive may be called again, and then returns the error again
 }

@@ -33,7 +33,8 @@ type Middleware struct {
 }
 
 // Wrap returns a handler that passes the requests within the limit to next. It is safe for
-// concurrent use. Changes to m after Wrap have no effect. These are the errors of the other calls:
+// concurrent use. Changes to m after Wrap have no effect. Calls that are not passed on get one of
+// these errors:
 //
 //   - resource_exhausted if the call is over the limit. RetryInfo in its details is the time after
 //     which the same call is granted, if nothing else is counted meanwhile. It is absent if the
@@ -44,8 +45,8 @@ type Middleware struct {
 //     [httplimit.ErrNoKey])
 //   - unavailable if there is no decision, because Key, Cost or the Limiter failed
 //
-// They contain nothing of the request, its key or the cause. Wrap panics with a message that lists
-// the faults of m: those of [httplimit.Middleware.Wrap], and a Policy that is not valid.
+// The errors contain nothing of the request, its key or the cause. Wrap panics with a message that
+// lists the faults of m: those of [httplimit.Middleware.Wrap], and a Policy that is not valid.
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return m.answers().wrap(m.Limit.Wrap(next))
 }

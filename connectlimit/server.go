@@ -41,8 +41,8 @@ type ServerInterceptor struct {
 
 	// MaxWait is the longest time for which a call or message is held back until it is granted,
 	// within the deadline of the call. If it is 0, a call over the limit is refused at once. A call
-	// whose turn would come after that is refused at once. If its turn depends on other waiting
-	// calls, it is refused later.
+	// whose turn would come after MaxWait or the deadline is refused at once. If its turn depends
+	// on other waiting calls, it is refused later.
 	//
 	// Every waiting call costs a goroutine and its request. Use a [weir.LeakyBucket], whose
 	// Capacity bounds their number, or a short MaxWait.
@@ -59,7 +59,7 @@ type ServerInterceptor struct {
 	// nil, the call goes ahead. If Failed is nil, the errors are those of [Middleware.Wrap], and
 	// canceled or deadline_exceeded if the call has ended.
 	//
-	// To bridge outages of a store, use package [github.com/weir-go/weir/fleet]. It still limits.
+	// To go on limiting while a store is down, use package [github.com/weir-go/weir/fleet].
 	Failed func(context.Context, connect.Spec, error) error
 
 	// Observe, if not nil, is called with every decision and every failure to decide, before the

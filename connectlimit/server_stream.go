@@ -26,7 +26,8 @@ func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) co
 		case errors.Is(err, httplimit.ErrSkip):
 			return next(ctx, conn)
 		case err != nil:
-			// If Failed lets it go ahead, there is no key to count its messages for.
+			// If Failed lets the stream go ahead, its messages do not count, because there is no
+			// key.
 			if err := i.decide(ctx, c, httplimit.Decision{Cost: 1, Err: err}); err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func quotaFailure(p weir.Policy) (*anypb.Any, error) {
 	}), nil
 }
 
-// detail packs a message that cannot fail to be packed: it has valid strings and numbers only.
+// detail packs a message. That cannot fail, because the message has valid strings and numbers only.
 func detail(m proto.Message) *anypb.Any {
 	packed, _ := anypb.New(m)
 	return packed

@@ -23,17 +23,17 @@ import (
 // messages, call Wait of the Limiter before each. A call fails with an error that wraps:
 //
 //   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the call. A call
-//     that was held back gets it when those before it have been sent.
+//     that was held back gets this error when the calls before it have been sent.
 //   - The error of the context, if the call ends while it waits.
-//   - The other errors of [weir.Limiter]. For example, with a [weir.LeakyBucket] more calls at once
-//     than its Capacity get [weir.ErrQueueFull].
+//   - The other errors of [weir.Limiter]. For example, if more calls come at once than the Capacity
+//     of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
 //
-// The first and the last have the code RESOURCE_EXHAUSTED, or UNAVAILABLE if the Limiter's store
-// failed.
+// ErrTooLate and the other errors of the Limiter have the code RESOURCE_EXHAUSTED, or UNAVAILABLE
+// if its store failed.
 //
-// The retries of gRPC, by the retryPolicy of a service config, happen below interceptors. They do
-// not see these errors. The Limiter does not count them, and an answer that is retried holds
-// nothing back. Leave RESOURCE_EXHAUSTED out of a retryPolicy.
+// gRPC itself can retry calls, by the retryPolicy of a service config. These retries happen below
+// interceptors. They do not see the errors above, and the Limiter does not count them. An answer
+// that gRPC retries holds nothing back. Leave RESOURCE_EXHAUSTED out of a retryPolicy.
 //
 // Do not change the fields after the first call, and do not copy the ClientInterceptor. It is safe
 // for concurrent use.
@@ -111,8 +111,8 @@ func (a *answers) RecvMsg(msg any) error {
 	return err
 }
 
-// HeldUntil returns until when a server has asked for no calls for key. It returns the zero Time if
-// the key is not held back.
+// HeldUntil returns the time until which calls for key are held back, because a server has asked
+// for it. It returns the zero Time if the key is not held back.
 func (c *ClientInterceptor) HeldUntil(key string) time.Time { return c.gate.HeldUntil(key) }
 
 // Release ends the hold of key. The calls that were held back are sent, as the Limiter allows. It

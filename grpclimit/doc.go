@@ -18,6 +18,6 @@
 // servers.
 //
 // Calls with the same key share an allowance. Choose a key that a client cannot change to evade the
-// limit. It should also not be able to use another client's key, to use up that client's allowance.
-// A client can write anything into its metadata.
+// limit. A client should also not be able to send another client's key, because it could then use
+// up that client's allowance. A client can write anything into its metadata.
 package grpclimit

@@ -33,7 +33,8 @@ type Call struct {
 //   - [ErrSkip]: the call is not limited.
 type KeyFunc func(context.Context, Call) (string, error)
 
-// The errors of a [KeyFunc]. They are those of package httplimit, for functions that call it.
+// The errors of a [KeyFunc]. They are those of package httplimit. A KeyFunc that calls a function
+// of httplimit can therefore return its errors.
 var (
 	ErrSkip  = httplimit.ErrSkip
 	ErrNoKey = httplimit.ErrNoKey
@@ -43,7 +44,7 @@ var (
 // [httplimit.RemoteIP] makes it. Clients cannot forge it. Behind a proxy or load balancer it is the
 // address of the proxy, the same for all clients. Use [FromHTTP] there.
 //
-// It fails if that is not an IP address, as over a Unix socket.
+// It fails if the other end has no IP address, as over a Unix socket.
 func PeerIP(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, httplimit.ClientIP{}) }
 
 // PeerIPOf returns a KeyFunc like [PeerIP], with the options of clients. Proxies and Hops have no

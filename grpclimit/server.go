@@ -20,8 +20,8 @@ import (
 // counts, whatever the method then answers. gRPC has then read the request of a unary call: the
 // server's MaxRecvMsgSize bounds it.
 //
-// Two ServerInterceptors with the same Limiter share the allowance of each key. Unary and Stream of
-// one are meant to. If they have different Keys, give each its own Limiter.
+// Two ServerInterceptors with the same Limiter share the allowance of each key. If their Keys
+// differ, give each its own Limiter. Unary and Stream of one ServerInterceptor are meant to share.
 type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter
@@ -42,8 +42,8 @@ type ServerInterceptor struct {
 
 	// MaxWait is the longest time for which a call or message is held back until it is granted,
 	// within the deadline of the call. If it is 0, a call over the limit is refused at once. A call
-	// whose turn would come after that is refused at once. If its turn depends on other waiting
-	// calls, it is refused later. A call that the client cancels leaves the queue.
+	// whose turn would come after MaxWait or the deadline is refused at once. If its turn depends
+	// on other waiting calls, it is refused later. A call that the client cancels leaves the queue.
 	//
 	// Every waiting call costs a goroutine and its request. Use a [weir.LeakyBucket], whose
 	// Capacity bounds their number, or a short MaxWait.
@@ -60,8 +60,8 @@ type ServerInterceptor struct {
 	//     meanwhile. It is absent if the call counts as more events than are ever granted at once.
 	//   - QuotaFailure, if Policy is set.
 	//
-	// In either case, the trailer grpc-retry-pushback-ms has the same time. The retries of gRPC
-	// clients obey it.
+	// With or without Denied, the trailer grpc-retry-pushback-ms of a refused call has the time of
+	// RetryInfo. The retries of gRPC clients obey it.
 	Denied func(context.Context, Call, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
@@ -71,7 +71,7 @@ type ServerInterceptor struct {
 	//   - INVALID_ARGUMENT if the call lacks what Key looks for (the cause wraps [ErrNoKey])
 	//   - UNAVAILABLE otherwise
 	//
-	// To bridge outages of a store, use package [github.com/weir-go/weir/fleet]. It still limits.
+	// To go on limiting while a store is down, use package [github.com/weir-go/weir/fleet].
 	Failed func(context.Context, Call, error) error
 
 	// Observe, if not nil, is called with every decision and every failure to decide, before the

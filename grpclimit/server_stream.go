@@ -24,7 +24,8 @@ func (s ServerInterceptor) Stream() grpc.StreamServerInterceptor {
 		case errors.Is(err, ErrSkip):
 			return handler(srv, ss)
 		case err != nil:
-			// If Failed lets it go ahead, there is no key to count its messages for.
+			// If Failed lets the stream go ahead, its messages do not count, because there is no
+			// key.
 			if err := l.decide(ctx, c, Decision{Cost: 1, Err: err}); err != nil {
 				return err
 			}
