@@ -23,15 +23,16 @@ func WithPrefix(prefix string) Option {
 	return func(c *remote.Config) { c.Prefix = prefix }
 }
 
-// WithMaxKeyLen sets the length in bytes up to which names and keys are kept as they are, at least
-// 1. The default is 128. A longer name or key is replaced by its SHA-256. It must be the same in
-// all processes that share limits.
+// WithMaxKeyLen sets the length in bytes up to which names and keys are kept as they are. A longer
+// name or key is replaced by its SHA-256. n must be at least 1; the default is 128. It must be the
+// same in all processes that share limits.
 func WithMaxKeyLen(n int) Option {
 	return func(c *remote.Config) { c.MaxKeyLen = n }
 }
 
-// WithTimeout sets how long a decision may take, above 0. The default is one second. An earlier
-// deadline of the context takes precedence. When the time is over, a decision returns one of:
+// WithTimeout sets how long a decision may take. d must be above 0; the default is one second. An
+// earlier deadline of the context takes precedence. When the time is over, a decision returns one
+// of:
 //
 //   - [ErrNoReply]: the command was sent. The client may still wait for the reply.
 //   - [ErrBusy]: the command was not sent.
@@ -39,10 +40,10 @@ func WithTimeout(d time.Duration) Option {
 	return func(c *remote.Config) { c.Timeout = d }
 }
 
-// WithMaxInFlight sets how many commands may be in flight, at least 1. The default is 1024. A
-// command whose caller has given up is still in flight until the client gives it up. When all
-// places are taken, callers wait for one. They get [ErrBusy] if none is free in time. This bounds
-// the goroutines, memory and connections that a server without replies can take up.
+// WithMaxInFlight sets how many commands may be in flight. n must be at least 1; the default is
+// 1024. A command whose caller has given up is still in flight until the client gives it up. When
+// all places are taken, callers wait for one. They get [ErrBusy] if none is free in time. This
+// bounds the goroutines, memory and connections that a server without replies can take up.
 //
 // The farther away the server is, the more commands are in flight, up to this number. For d
 // decisions a second over a round trip of t, set at least d × t. For example, 50,000 a second over
@@ -52,7 +53,7 @@ func WithMaxInFlight(n int) Option {
 }
 
 // WithSingleServer declares that one server has all keys. The client connects to it directly, by
-// Sentinel, or through a proxy. [New] refuses the client of several servers, such as a Cluster.
+// Sentinel, or through a proxy. [New] refuses a client of several servers, such as a Cluster.
 // Callers that ask for different keys while other commands are in flight then share a script call,
 // too. Each gets the answer or the error that it would have got alone. docs/stores.md has
 // measurements.

@@ -70,9 +70,9 @@ type Client interface {
 // gets no reply, all its callers get the error.
 //
 // A hook of the client sees pipelines. Its context has the values of a caller only if the command
-// is sent alone. If a hook panics, those decisions fail with an error that reports it. With a
-// cluster or a ring, each command is sent alone, because a pipeline would wait for all its servers.
-// See also [WithSingleServer].
+// is sent alone. If a hook panics, the decisions that it was called for fail with an error that
+// reports the panic. With a cluster or a ring, each command is sent alone, because a pipeline would
+// wait for all its servers. See also [WithSingleServer].
 type Store struct {
 	remote   *remote.Store
 	limiters weir.Limiters

@@ -9,8 +9,8 @@
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
 //
 // It uses the same scripts and the same keys as package redisstore, which is for go-redis.
-// Processes may use either, and share their limits. The documentation of redisstore has the ways of
-// decision, the clock and the requirements of the server. The differences are:
+// Processes may use either, and share their limits. The documentation of redisstore describes the
+// two ways of decision, the clock, and the requirements for the server. The differences are:
 //
 //   - A decision makes two allocations in place of some ten.
 //   - Commands of many goroutines are sent together, also in a Cluster.
@@ -21,13 +21,13 @@
 //
 // # Options of the client
 //
-// Leave ConnLifetime at zero. If it is set, the client sends a command once more in one case: its
-// connection has reached its age, and there is no reply for another second. The events may then
-// count twice. No other option has this effect.
+// Leave ConnLifetime at zero. If it is set, the client sends a command a second time in one case:
+// the connection has lasted for ConnLifetime, and there is no reply for another second. The events
+// may then count twice. No other option has this effect.
 //
 // In a Cluster, set ClusterOption.ShardsRefreshInterval to about a second. By default, the client
 // asks for the masters only when a connection was closed or refused. A lost master may neither
-// reply nor refuse. The client then takes its connection for closed after ConnWriteTimeout and a
+// reply nor refuse. The client then treats the connection as closed after ConnWriteTimeout and a
 // second. That is eleven seconds by default.
 package valkeystore
 
@@ -96,7 +96,7 @@ func send(ctx context.Context, client valkey.Client, cmds []*remote.Command) {
 }
 
 // build makes a command that the client does not send again after an error that leaves open whether
-// it was executed. The client does that only with commands that are built as reading, or as
+// it was executed. The client sends a command again only if it is built as reading, or as
 // retryable. An arbitrary command is neither.
 func build(client valkey.Client, c *remote.Command) valkey.Completed {
 	if c.Script == nil {

@@ -31,8 +31,8 @@ func newCall(timeout time.Duration) *call {
 }
 
 // send sends a command, and waits for its reply, the end of ctx, or the timeout. The caller does
-// not wait in the client. A client may wait for a connection, the dial of another caller, or room,
-// longer than the context allows.
+// not wait in the client, because the client may wait longer than the context allows: for a
+// connection, for the dial of another caller, or for room.
 func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return script.Reply{}, err

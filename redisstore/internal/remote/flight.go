@@ -47,7 +47,8 @@ func (f *flight) fail(panicked any) {
 	f.failed = true
 }
 
-// again returns the sent commands to send once more. It is known that they counted nothing:
+// again returns those of the sent commands that must be sent once more. It is known that they
+// counted nothing:
 //
 //   - A script that the server does not know by its hash is sent in full.
 //   - A command for many keys is sent alone for each key that failed. The command may have been
@@ -92,7 +93,7 @@ func (f *flight) board() {
 // A flightContext is the context that [Driver] documents.
 type flightContext struct {
 	context.Context
-	gone     <-chan struct{} // closed when no caller waits for the flight any more
+	gone     <-chan struct{} // closed when the last caller has stopped waiting for the flight
 	done     <-chan struct{} // the same, or nil if it is never done
 	deadline time.Time       // zero for no deadline
 }

@@ -54,8 +54,8 @@ func (c *Command) part() []*Command {
 }
 
 // divide gives each of the commands its part of the reply. It returns those that failed, to be sent
-// again. They then get the same reply as if they had been sent alone. The client sees errors that
-// it must know, such as that the server is no longer a master.
+// again, each alone. In this way each gets its own reply, and the client sees the errors that it
+// must know, such as that the server is no longer a master.
 func (c *Command) divide() (failed []*Command) {
 	reply, err := c.Reply, c.Err
 	for _, cmd := range c.part() {

@@ -9,11 +9,11 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/script"
 )
 
-// Two flights keep both sides of a near server busy. While it works on one, replies of the other
-// are read and the next one is written. More flights at once would be smaller, and each call would
-// cost more. But a flight that is in the air for longer than patience goes to a distant server or
-// is stuck, and others need not wait for it. The number of flights thus follows the round trip. The
-// size of a flight is bounded because other clients of the server wait for it.
+// Two flights keep a near server and this process busy. While the server works on one, this process
+// reads the replies of the other and writes the next one. More flights at once would be smaller,
+// and each call would cost more. But a flight that is in the air for longer than patience goes to a
+// distant server or is stuck, and others need not wait for it. The number of flights thus follows
+// the round trip. The size of a flight is bounded because other clients of the server wait for it.
 const (
 	MaxFlights = 2
 	MaxCalls   = 64
@@ -21,7 +21,8 @@ const (
 )
 
 // After a pause, flights start small. Each two have twice as many seats as the two before. If a
-// connection was lost during the pause, one call fails, as it would without flights.
+// connection was lost during the pause, only the call in the first flight fails, as it would
+// without flights.
 const grown = 6 * MaxFlights
 
 // A queue collects calls into flights, and bounds the calls in flight. If maxFlights flights have
@@ -61,7 +62,7 @@ type flight struct {
 	firsts    map[script.Group]*call
 	kinds     map[kind]*Command
 	ctx       flightContext // for Endless drivers
-	gone      chan struct{} // closed when no caller waits for it any more
+	gone      chan struct{} // closed when the last caller has stopped waiting for it
 	waitedFor int           // number of waiting callers. The queue's mutex guards it.
 	failed    bool          // then it is not used again
 }

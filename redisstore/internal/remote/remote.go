@@ -42,9 +42,9 @@ type Driver struct {
 
 	// Send sends commands in one go, each once, and sets their replies and errors.
 	//
-	// If there is one command, the context has the values of its caller's context. It ends when no
-	// caller waits for the commands any more. Commands that were not sent yet need not be sent
-	// then.
+	// If there is one command, the context has the values of its caller's context. It ends when the
+	// last caller has stopped waiting for the commands. Commands that were not sent before need not
+	// be sent.
 	Send func(context.Context, []*Command)
 
 	// Pipelines reports that it is useful to send several commands in one go: they all go to one
@@ -55,9 +55,10 @@ type Driver struct {
 	// for one.
 	MaxOut int
 
-	// Endless reports that sent commands take up room in the client until they end, even if the
-	// client stops waiting for them. They must count as in flight until then, so the client has to
-	// wait: the context has no deadline and is never done. It has an error at its end.
+	// Endless reports that a sent command takes up room in the client until it ends, even if the
+	// client stops waiting for it. The command must count as in flight until then, and so the
+	// client must wait for its end. The context therefore has no deadline, and its Done channel is
+	// never closed. Only its Err shows that it has ended.
 	Endless bool
 
 	// NoReply, if not nil, is called when there was no reply in time.

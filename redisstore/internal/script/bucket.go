@@ -8,10 +8,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A bucket is the codec of TokenBucket and LeakyBucket. An event costs each units, and den units
-// are paid a microsecond.
+// A bucket is the codec of TokenBucket and LeakyBucket. The field each is the cost of an event in
+// units. In a microsecond, den units are paid.
 //
-// The deciders count in other units: 1/nsDen ns, for a rate of one event each num/nsDen ns in
+// The deciders count in other units: 1/nsDen ns, for a rate of one event every num/nsDen ns in
 // lowest terms. A unit of the script is scale units of the Decider.
 type bucket struct {
 	den, each    uint64

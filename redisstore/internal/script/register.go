@@ -15,8 +15,8 @@ import (
 // A register is the casstore.Register for decisions that no script makes. It translates: a state
 // that a script can go on from is in the script's form in Redis.
 //
-// If a state is ahead of the clock, a server with another clock left it. The state goes on by that
-// clock, and recovers as it would have there.
+// If a state is ahead of the server's clock, it comes from a server with another clock. The state
+// goes on by that other clock, and recovers as it would have there.
 type register struct{ *Engine }
 
 // A version is the Version of an entry: what stands in Redis, and how far the clock of the state is
