@@ -31,8 +31,8 @@ import (
 )
 
 // A Client sends commands. It must be safe for concurrent use, as a [*memcache.Client] is. A Client
-// that wraps one, for example to trace it, must not send a CompareAndSwap or an Add again: if its
-// reply was lost, events would count twice.
+// that wraps one, for example to trace it, must not send a CompareAndSwap or an Add again: if the
+// first reply was lost, events would count twice.
 //
 // All processes must find a key on the same server. See docs/stores.md for several servers.
 type Client interface {
@@ -50,9 +50,9 @@ type Options struct {
 	// the context takes precedence.
 	//
 	// The Timeout of the client ends each command. It is 500 ms by default, once for the connection
-	// and again for the reply. When their time is over, callers no longer wait for a command, but
-	// the next command for the same key still does. Give the client a shorter Timeout than this
-	// one.
+	// and again for the reply. When the time of a decision is over, its caller no longer waits for
+	// the command. The next command for the same key still waits for it. Give the client a shorter
+	// Timeout than this one.
 	Timeout time.Duration
 }
 

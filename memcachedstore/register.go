@@ -39,8 +39,8 @@ func (r *register) Get(_ context.Context, key string) (casstore.Entry, error) {
 	return casstore.Entry{Value: item.Value, Version: item.CasID}, nil
 }
 
-// Swap implements [casstore.Register]. It does not tell what the key holds, because memcached does
-// not tell that.
+// Swap implements [casstore.Register]. It does not return what the key holds, because memcached
+// does not report that.
 func (r *register) Swap(
 	_ context.Context, key string, old casstore.Entry, value []byte, keep time.Duration,
 ) (now casstore.Entry, ok bool, err error) {
@@ -53,7 +53,7 @@ func (r *register) Swap(
 	case err == nil:
 		return casstore.Entry{}, true, nil
 	case errors.Is(err, memcache.ErrNotStored), errors.Is(err, memcache.ErrCASConflict),
-		errors.Is(err, memcache.ErrCacheMiss): // there is an item; there is another; there is none any more
+		errors.Is(err, memcache.ErrCacheMiss): // there is an item; there is another; it is gone
 		return casstore.Entry{}, false, nil
 	default:
 		return casstore.Entry{}, false, wrap("replace an item", err)
@@ -73,8 +73,9 @@ func (r *register) Delete(_ context.Context, key string) error {
 // old.
 const lag = 2 * time.Second
 
-// A time to live above longestSpan is an instant for the server. The clock by which it ends is then
-// another one than that by which it began, so it is later by apart.
+// The server reads a time to live above longestSpan as an instant. This process computes the
+// instant by its own clock, and the server compares it with another clock. The instant is therefore
+// later by apart.
 const (
 	longestSpan = 30 * 24 * time.Hour
 	apart       = 24 * time.Hour

@@ -65,10 +65,12 @@ func New(js jetstream.JetStream, o Options) (*Store, error) {
 }
 
 // Check returns an error if the bucket does not exist, or if a setting of it could make it forget
-// counts. The error lists all such settings. Call it when the program starts. Otherwise the first
-// decision does. Until a check has succeeded, each decision checks, and may return such an error.
+// counts. The error lists all such settings. Call it when the program starts. If you do not, the
+// first decision makes the check. Until a check has succeeded, each decision makes it, and may
+// return such an error.
 //
-// It takes no longer than a decision may. Later changes of the settings are not noticed.
+// Check takes at most as long as a decision may take. Later changes of the settings are not
+// noticed.
 func (s *Store) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -54,8 +54,9 @@ LEFT JOIN {table} AS t ON t.key = $1::text AND NOT done.ok`
 
 	deleteSQL = `DELETE FROM {table} WHERE key = $1::text`
 
-	// now() is a constant for the index, and clock_timestamp() is not. Rows that are locked are in
-	// use: they do not expire now, or another call deletes them.
+	// now() is constant during a statement, so the index can be used. With clock_timestamp() it
+	// could not. Rows that are locked are skipped, because they are in use: a decision keeps them,
+	// or another call deletes them.
 	deleteExpiredSQL = `DELETE FROM {table} WHERE key = ANY (ARRAY(
     SELECT key FROM {table} WHERE expires <= now() ORDER BY expires LIMIT $1::bigint FOR UPDATE SKIP LOCKED
 ))`

@@ -32,10 +32,11 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	return s.reg.wrap("create the table", err)
 }
 
-// lockSchema is held until the end of the transaction. The number is any that no one else uses.
+// lockSchema takes a lock until the end of the transaction. Any number that no one else uses would
+// do.
 const lockSchema = "SELECT pg_advisory_xact_lock(8316291649012);\n"
 
-// batch is how many rows are deleted by one statement. It is short enough for a transaction.
+// batch is how many rows one statement deletes: few enough for a short transaction.
 const batch = 1000
 
 // DeleteExpired deletes the rows that have expired, and returns their number. Expired rows do not

@@ -1,5 +1,5 @@
-// Package bucket is a [casstore.Register] on a key-value bucket of NATS JetStream. It is internal
-// to package natsstore, and apart from it for the tests that need a server.
+// Package bucket is a [casstore.Register] on a key-value bucket of NATS JetStream. It belongs to
+// package natsstore. It is a package of its own so that the tests that need a server can use it.
 //
 // A bucket is a stream with one message for each key. The store's requests are those of the
 // jetstream package, except for two things which its KeyValue does not offer: values that expire
@@ -47,7 +47,8 @@ func New(js jetstream.JetStream, name string) *Register {
 	return r
 }
 
-// apiPrefix returns what the subjects of all requests begin with, and whether it is not the usual.
+// apiPrefix returns what the subjects of all requests begin with, and whether that differs from the
+// default.
 func apiPrefix(o jetstream.JetStreamOptions) (prefix string, own bool) {
 	switch {
 	case o.Domain != "":
@@ -60,8 +61,9 @@ func apiPrefix(o jetstream.JetStreamOptions) (prefix string, own bool) {
 	return o.APIPrefix + ".", o.APIPrefix+"." != jetstream.DefaultAPIPrefix
 }
 
-// Get implements [casstore.Register]. The leader of the stream answers, and not any replica, as
-// KeyValue.Get lets it: one that lags behind would deny by a count that is no longer true.
+// Get implements [casstore.Register]. Only the leader of the stream answers. KeyValue.Get would let
+// any replica answer. If that replica lags behind, requests would be denied by a count that is no
+// longer true.
 func (r *Register) Get(ctx context.Context, key string) (casstore.Entry, error) {
 	if !r.checked.Load() {
 		if err := r.Check(ctx); err != nil {
@@ -84,8 +86,8 @@ func (r *Register) Get(ctx context.Context, key string) (casstore.Entry, error) 
 	return casstore.Entry{Value: reply.Message.Data, Version: reply.Message.Sequence}, nil
 }
 
-// Swap implements [casstore.Register]. It returns what it wrote, as the server says which version
-// that has.
+// Swap implements [casstore.Register]. It returns what it wrote, with the version that the server
+// has reported.
 func (r *Register) Swap(
 	ctx context.Context, key string, old casstore.Entry, value []byte, keep time.Duration,
 ) (now casstore.Entry, ok bool, err error) {
@@ -110,7 +112,7 @@ func (r *Register) Swap(
 }
 
 // Delete implements [casstore.Register]. It leaves a marker for a second, as KeyValue.Purge does,
-// so that those who watch the bucket see it.
+// so that programs that watch the bucket see the deletion.
 func (r *Register) Delete(ctx context.Context, key string) error {
 	m := nats.NewMsg(r.write + key)
 	m.Header.Set("KV-Operation", "PURGE")
@@ -119,8 +121,8 @@ func (r *Register) Delete(ctx context.Context, key string) error {
 	return r.wrap("delete a value", err)
 }
 
-// The server adds the time to live to the time of the message, in nanoseconds. A longer one than
-// longest might overflow.
+// The server adds the time to live to the time of the message, in nanoseconds. With a time to live
+// above longest, the sum might overflow.
 const longest = 100 * 365 * 24 * time.Hour
 
 // timeToLive is keep in whole seconds, rounded up.

@@ -41,9 +41,9 @@ func (r *Register) request(ctx context.Context, m *nats.Msg) (answer reply, err 
 
 // send waits for the connection, and for the reply as long as the connection lasts.
 //
-// While there is no connection, the client would keep the request and send it later, possibly when
-// nobody waits for it any more. When a connection breaks, the client would still wait for replies
-// that cannot come.
+// While there is no connection, the client would keep the request and send it later, possibly after
+// the caller has given up. When a connection breaks, the client would still wait for replies that
+// cannot come.
 func (r *Register) send(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	conn := r.conn
 	changes := conn.StatusChanged()

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// ask sends a command on a connection of its own. The answer is the statistics, and the line after
-// them, which ends it.
+// ask sends a command on a connection of its own. The answer is the statistics, and a last line
+// that ends it.
 func (s *Server) ask(command string, within time.Duration) (stats []string, last string, err error) {
 	conn, err := net.DialTimeout("tcp4", s.Addr(), within)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 // patience is how long the harness waits for what a server does by itself.
 const patience = time.Minute
 
-// A Server is one memcached server. Its methods are for one goroutine, but for Addr, Stats and
-// Left.
+// A Server is one memcached server. Its methods are for one goroutine, except Addr, Stats and Left.
 type Server struct {
 	path    string
 	flags   []string
@@ -46,13 +45,13 @@ func newServer(path string, flags ...string) (s *Server, err error) {
 	return nil, fmt.Errorf("memcachedtest: %w", err)
 }
 
-// errEnded is that a server ended where it should have begun to answer.
+// errEnded means that a server ended before it answered.
 var errEnded = errors.New("it ended")
 
 // start starts the server, and returns when it answers.
 func (s *Server) start() error {
 	cmd := exec.Command(s.path, append([]string{"-l", "127.0.0.1", "-p", fmt.Sprint(s.port.Number), "-U", "0"}, s.flags...)...)
-	if os.Geteuid() == 0 { // it wants to be told
+	if os.Geteuid() == 0 { // memcached runs as root only if a flag says so
 		cmd.Args = append(cmd.Args, "-u", "root")
 	}
 	cmd.Stdout, cmd.Stderr = &s.log, &s.log
@@ -96,7 +95,7 @@ func (s *Server) Addr() string { return s.port.Addr() }
 
 // Kill ends the server as a crash does, by SIGKILL.
 func (s *Server) Kill() {
-	_ = s.process.Kill() // an error: it has ended
+	_ = s.process.Kill() // an error means that it has ended
 	<-s.ended
 }
 

@@ -3,8 +3,8 @@
 //
 // [Shared] is one server for all tests of a package, which [Main] ends. [Start] starts a server for
 // one test, which may kill and restart it. Each server listens on a free loopback port, and has its
-// files in a temporary directory. Started by root, it runs as the user postgres. On Linux it also
-// dies with the test's process, however that ends.
+// files in a temporary directory. If root runs the tests, the server runs as the user postgres. On
+// Linux it also dies with the test's process, however that ends.
 //
 // The programs are those of PATH, or of the newest release in the folders of Debian's and Red Hat's
 // packages. Where they are missing, tests are skipped. With CI=true in the environment they fail,

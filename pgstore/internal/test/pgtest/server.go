@@ -19,7 +19,7 @@ import (
 // patience is how long the harness waits for what a server does by itself.
 const patience = time.Minute
 
-// A Server is one PostgreSQL server. Its methods are for one goroutine, but for Addr and URL.
+// A Server is one PostgreSQL server. Its methods are for one goroutine, except Addr and URL.
 type Server struct {
 	programs string
 	dir      string // has its data and its log
@@ -90,7 +90,7 @@ func (s *Server) run(name string, args ...string) (*exec.Cmd, chan struct{}, err
 	return cmd, ended, nil
 }
 
-// errEnded is that a server ended where it should have begun to answer.
+// errEnded means that a server ended before it answered.
 var errEnded = errors.New("it ended")
 
 // start starts the server, and returns when it answers.
@@ -144,7 +144,7 @@ func (s *Server) URL(addr string) string {
 
 // Kill ends the server as a crash does, by SIGKILL.
 func (s *Server) Kill() {
-	_ = s.process.Kill() // an error: it has ended
+	_ = s.process.Kill() // an error means that it has ended
 	<-s.ended
 }
 
