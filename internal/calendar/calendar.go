@@ -18,11 +18,11 @@ const (
 )
 
 // A calendar divides time into the windows of a unit, as the clocks of a zone show it. Its instants
-// are seconds since the Unix epoch, since no clock in any zone is off by fractions of a second. It
-// knows none before the epoch.
+// are seconds since the Unix epoch, because no clock in any zone is off by fractions of a second.
+// It knows no instants before the epoch.
 //
-// "Civil" is what the clocks show: the seconds since the epoch that UTC has when its clocks show
-// the same.
+// A "civil" time is what the clocks show, as a number: the seconds since the epoch at which clocks
+// of UTC show the same.
 type calendar struct {
 	unit  unit
 	start int // of a week, month or year: the weekday, the day of the month, the month
@@ -88,8 +88,8 @@ func (c calendar) first(civil int64) int64 {
 	}
 }
 
-// offset is how far ahead of UTC the clocks are at an instant, and until when they keep that at
-// least.
+// offset is how far ahead of UTC the clocks are at an instant, and an instant until which they keep
+// that offset at least.
 func (c calendar) offset(at int64) (offset, until int64) {
 	t := time.Unix(at, 0).In(c.zone)
 	_, east := t.Zone()

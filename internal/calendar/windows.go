@@ -16,9 +16,9 @@ import (
 type Windows struct {
 	calendar
 
-	// latest is the window of the latest decision. All keys share it. The calendar is asked when it
-	// turns, and hardly ever else. A span is one word: reading it takes no lock, and a new one no
-	// memory.
+	// latest is the window of the latest decision. All keys share it. The calendar is asked when
+	// the window ends, and hardly ever otherwise. A span is one word: reading it takes no lock, and
+	// a new one no memory.
 	latest atomic.Uint64
 }
 
@@ -71,8 +71,8 @@ func (s span) has(at uint64) bool {
 // second end, since the Unix epoch. now is in nanoseconds since then.
 //
 // known is the start of the window that the caller has counted in last, in seconds, or 0. An older
-// now counts as known. The window found starts at known if another version of the time zone
-// database had it start later.
+// now counts as known. If known is later than the start of the window that is found, the window
+// starts at known. This happens if known comes from another version of the time zone database.
 func (w *Windows) Around(now, known uint64) (start, end uint64) {
 	if in := span(w.latest.Load()); known <= in.start() && in.has(now) {
 		return in.start(), in.end()
@@ -81,8 +81,8 @@ func (w *Windows) Around(now, known uint64) (start, end uint64) {
 }
 
 // find asks the calendar, unless latest is the window all the same. It leaves latest as it is if
-// the instant is known, the start of a window: so asks a store that sweeps when windows of long ago
-// ended.
+// the instant is known, the start of a window. A store that sweeps asks in this way, to learn when
+// windows of long ago ended.
 func (w *Windows) find(now, known uint64) (start, end uint64) {
 	at, in := max(now, known*nanosPerSec), span(w.latest.Load())
 	if !in.has(at) {

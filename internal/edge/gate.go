@@ -10,9 +10,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A Gate is what the calls of a client go through, one key apart from another. A call passes when
-// the limiter allows it, and not before the time that the server asked for. The zero value is ready
-// for use. It is safe for concurrent use.
+// The calls of a client go through a Gate, which treats each key separately. A call passes when the
+// limiter allows it, and not before the time that the server asked for. The zero value is ready for
+// use. It is safe for concurrent use.
 type Gate struct {
 	held  holds
 	lines lines
@@ -31,7 +31,7 @@ func (g *Gate) Hold(key string, after, longest, jitter time.Duration) {
 	g.held.hold(key, time.Now(), after)
 }
 
-// HeldUntil returns until when key is held back, or the zero Time if it is not.
+// HeldUntil returns the time until which key is held back, or the zero Time if it is not.
 func (g *Gate) HeldUntil(key string) time.Time {
 	until, _ := g.held.find(key)
 	return until

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// maxHeld bounds the number of keys that are held back. It also bounds the memory of a crawler that
-// calls a server with many names.
+// maxHeld bounds the number of keys that are held back. It thereby bounds the memory of a crawler
+// that calls a server with many names.
 const maxHeld = 1 << 16
 
 // holds are the keys that are held back. The zero value is ready for use.
@@ -20,7 +20,7 @@ type holds struct {
 	sweep int // the number of keys at which the next clean is due
 }
 
-// held is until when a key is held back.
+// held is the time until which a key is held back.
 type held struct {
 	time.Time
 	released chan struct{} // closed if the hold is ended before
@@ -71,8 +71,8 @@ func (h *holds) clean(now time.Time) {
 	h.sweep = min(max(2*len(h.until), 64), maxHeld)
 }
 
-// find returns until when key is held back, and what is closed if that ends before. It returns the
-// zero Time if key is not held back.
+// find returns the time until which key is held back, and a channel that is closed if the hold ends
+// before. It returns the zero Time if key is not held back.
 func (h *holds) find(key string) (until time.Time, released <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

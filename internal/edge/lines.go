@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// lines are the callers that come while their key is held back, and those that come while others of
-// these are left. They go to the limiter one at a time, in the order in which they came. If they
-// all went when the hold ends, chance would decide on their order, and a short queue of the limiter
-// would refuse most of them. The zero value is ready for use.
+// lines are the callers that come while their key is held back, and the callers that come while
+// such callers are still waiting. They go to the limiter one at a time, in the order in which they
+// came. If they all went when the hold ends, chance would decide on their order, and a short queue
+// of the limiter would refuse most of them. The zero value is ready for use.
 type lines struct {
 	mu    sync.Mutex
 	came  uint64             // callers, so far

@@ -31,8 +31,9 @@ type Ask func(ctx context.Context, n int) (r weir.Result, parts []weir.Result, e
 // Wait decides on n events of key. The call waits for its turn, at most for maxWait and until the
 // deadline of ctx. waited is how long it has waited.
 //
-// The decision is that of the limiter's Wait, which returns no Result. After a denial, Wait asks
-// for one. After a grant, it does so only if look is set. Else the Result is only Allowed.
+// The decision is that of the limiter's Wait, which returns no Result. After a denial, this
+// function asks the limiter for a Result. After a grant, it asks only if look is set. Otherwise
+// only Allowed is set in the Result.
 func Wait(
 	ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, ask Ask, look bool,
 ) (r weir.Result, parts []weir.Result, waited time.Duration, err error) {
@@ -62,8 +63,9 @@ func Wait(
 	return r, parts, waited, e
 }
 
-// denies reports whether the error of Wait is a denial in any case. That the time is up is one only
-// if it is the time of the wait: a store may have a time limit of its own, and the call a deadline.
+// denies reports whether the error of Wait is a denial in any case. [context.DeadlineExceeded] is a
+// denial only if the time of the wait was up. It can also come from a store with a time limit of
+// its own, or from the deadline of the call.
 func denies(err error) bool {
 	return errors.Is(err, weir.ErrTooLate) || errors.Is(err, weir.ErrQueueFull) || errors.Is(err, weir.ErrNeverFits)
 }
@@ -106,8 +108,9 @@ func giveBack(ctx context.Context, l weir.Limiter, key string, n int) bool {
 	return ok && k.Return(ctx, key, n) == nil
 }
 
-// sooner returns the time after which a denied call is worth sending again. It would be granted
-// after the time after, and the server can hold it back for patience of that time.
+// sooner returns the time after which a denied call is worth sending again. The call would be
+// granted after the time after. The server can hold it back for as long as patience, so the client
+// may send it that much earlier.
 func sooner(after, patience time.Duration) time.Duration {
 	if after == 0 || after == weir.Never {
 		return after

@@ -13,7 +13,7 @@ import (
 // are both whole in that unit. Num and Den are from 1 to below 2^63.
 type Rate struct{ Num, Den uint64 }
 
-// NewRate returns the rate of limit events per per. Both are at least 1.
+// NewRate returns the rate of limit events in the time per. Both are at least 1.
 func NewRate(limit int, per time.Duration) Rate {
 	num, den := uint64(per), uint64(limit)
 	a, b := num, den
@@ -55,7 +55,7 @@ func (r Rate) Ceil(u Uint128) time.Duration {
 	return time.Duration(ns)
 }
 
-// CeilRest is Ceil, and how many units it has added. There is no rest at the end of 292 years.
+// CeilRest is Ceil, and how many units it has added. For u above 292 years, the rest is 0.
 func (r Rate) CeilRest(u Uint128) (d time.Duration, rest uint64) {
 	if d = r.Ceil(u); r.Den > 1 {
 		rest = r.Units(int64(d)).Sub(u).Lo

@@ -10,8 +10,8 @@ import (
 	"math/bits"
 )
 
-// Seeds are the secret of a hash, one half for each half of the result. Keys that collide can be
-// made by anybody who knows them.
+// Seeds are the secret of a hash, one half for each half of the result. Anybody who knows them can
+// make keys that collide.
 type Seeds [2]half
 
 // A half holds the words that the words of a key are mixed with. The halves have nothing in common.

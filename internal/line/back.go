@@ -17,9 +17,9 @@ type Back struct {
 	start exact.Instant // where the run starts then
 }
 
-// Alone waits until no other call that has called Alone gives back, and excludes others until done.
-// If a waiter has booked, the events that each call can free depend on the calls before. It fails
-// if ctx ends before. An activity of kind Returning is under way.
+// Alone waits until no other caller of Alone gives back, and excludes other callers until done. If
+// a waiter has booked, the events that each call can free depend on the calls before. It fails if
+// ctx ends before. An activity of kind Returning is under way.
 func (ln *Line) Alone(ctx context.Context) (done func(), err error) {
 	ln.mu.Lock()
 	booked := ln.booked != &ln.ends
@@ -51,9 +51,9 @@ func (ln *Line) BackBefore(b Booking, n, counting int) (back Back, ok bool) {
 	return back, true
 }
 
-// Back gives back the place of w, which is about to leave, and the places of all others of the last
-// run that are. Bookings behind a place of another run stay where they are. It reports false if
-// there is nothing to give back.
+// Back gives back the place of w, which is about to leave, and the places of all other waiters of
+// the last run that are about to leave. Bookings behind a place of another run stay where they are.
+// It reports false if there is nothing to give back.
 func (w *Waiter) Back() (back Back, ok bool) {
 	ln := w.line
 	ln.mu.Lock()
@@ -131,8 +131,8 @@ func (r *run) sooner(f Freed) exact.Instant {
 
 // moveUp moves up the booking of w by the time of the events before it, and returns by how much its
 // instant is earlier. Instants are rounded up to nanoseconds, each by itself: the old one and the
-// new one. A difference that is rounded by itself would add up to slots that are too late, or too
-// early.
+// new one. If the differences were rounded instead, the errors would add up, and slots would be too
+// late or too early.
 func (f Freed) moveUp(b Back, w *Waiter) time.Duration {
 	before, rate := uint64(b.N-w.behind), w.run.Pace.Rate
 	if rate.Den == 0 || rate.Cost(uint64(b.N)) != f.units(rate) {

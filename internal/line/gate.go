@@ -41,11 +41,11 @@ type caller struct {
 }
 
 // Start waits until an activity of the kind may start, and End ends it. Between them the line of
-// the key is kept. n is how many events it is going to ask for. Start fails if ctx ends before. It
-// returns since when the caller has waited in real time, or zero if it has not.
+// the key is kept. n is how many events the activity is going to ask for. Start fails if ctx ends
+// before. It returns since when the caller has waited in real time, or zero if it has not.
 //
-// All of a batch count as waiting since the first of them came. A caller that comes later and waits
-// in the batch behind then does not wait longer for those that joined the first batch late.
+// All callers of a batch count as waiting since the first of them came. A caller in the next batch
+// then does not wait longer because of callers that joined this batch late.
 func (ls *Lines) Start(ctx context.Context, key string, kind Activity, n int) (ln *Line, since time.Time, err error) {
 	ln, b, c := ls.enter(key, kind, n)
 	if b == nil {

@@ -41,7 +41,7 @@ type Line struct {
 	ends    Waiter  // no waiter: its next is the first of the line, and its prev the last
 	booked  *Waiter // the last waiter that has booked, or &ends
 	watcher *Waiter // the first waiter that is not about to leave, or &ends: it watches the time
-	askAt   int64   // when the first of those who have not booked may ask, if it is not to wait until it watches the time
+	askAt   int64   // when the first of those who have not booked may ask, if it need not wait until it watches the time
 
 	kind   Activity // of the activities under way,
 	active int      // so many
@@ -66,7 +66,7 @@ type Waiter struct {
 	in         uint64        // its ticket: when it came
 	joined     uint64        // and when it joined the line
 	err        error         // why it has no turn, once it is gone
-	leaving    bool          // is about to leave, and does not watch the time any more
+	leaving    bool          // is about to leave, and no longer watches the time
 	gone       bool          // has left the line
 	served     bool          // has left because the store granted its events at once
 	wake       chan struct{} // signals that it was granted, or is to look at the line again

@@ -16,9 +16,9 @@ const (
 	TooLate              // within its patience its turn would not come
 )
 
-// Come puts w at the end of a line, if it has to ask behind others. It is too late if within the
-// patience of w the last waiter that has booked does not go, or the first of the others does not
-// ask. An activity of kind Joining is under way.
+// Come puts w at the end of a line, if it has to ask behind others. It returns TooLate if the last
+// waiter that has booked does not go within the patience of w, or if the first of the others does
+// not ask within it. An activity of kind Joining is under way.
 func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Entry {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
@@ -31,7 +31,7 @@ func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Ent
 	switch {
 	case ln.watcher.run != nil:
 		earliest = ln.booked.at
-	case earliest == never: // it may ask when those who leave have left
+	case earliest == never: // it may ask when the waiters that leave have left
 		earliest = now
 	}
 	if time.Duration(earliest-now) > patience {

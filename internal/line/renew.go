@@ -2,10 +2,10 @@ package line
 
 import "math"
 
-// Unbook takes the places from the waiters of the last run, which are to get new turns, and returns
-// the events that they had booked. It reports false if none has booked. The caller then asks the
-// store to free these events, and calls Freed. If the store fails, the waiters keep their places.
-// An activity of kind Renewing is under way.
+// Unbook returns the events that the waiters of the last run have booked, so that these waiters can
+// get new turns. It reports false if none has booked. Otherwise the caller asks the store to free
+// the events, and calls Freed. If the store fails, the waiters keep their places. An activity of
+// kind Renewing is under way.
 func (ln *Line) Unbook() (back Back, ok bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()

@@ -22,8 +22,8 @@ type Booking struct {
 	Apart      bool // no other follows them: the store does not know them, or not as one booking
 }
 
-// A Pace is how a booking's instant follows from when it is paid for. The zero Pace is one that is
-// not known.
+// A Pace is how a booking's instant follows from when it is paid for. The zero Pace means that the
+// pace is not known.
 type Pace struct {
 	Rate  exact.Rate // by which events are paid for
 	Ahead int        // the instant comes before the end of its booking by the time of so many events
@@ -31,8 +31,9 @@ type Pace struct {
 
 // A run is bookings of waiters for a key that follow each other in the store. They are by one
 // policy, and no other booking is between two of them. If one of them is given back, and nothing
-// was booked behind the last, the waiters behind it can move up. Otherwise another caller could not
-// go ahead at the instant that it was given.
+// was booked behind the last, the waiters behind it can move up. If another caller has booked
+// behind the last, they cannot: that caller could then not go ahead at the instant that it was
+// given.
 type run struct{ Booking }
 
 // by reports whether the bookings of r, if there is one, are by p.

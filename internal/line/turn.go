@@ -9,10 +9,10 @@ type Turn int
 
 const (
 	Behind  Turn = iota // another is first
-	First               // none is before it but those who leave; its instant is yet to come
-	MayAsk              // none is before it but those who leave or have booked; it has not, and is to ask now
+	First               // only waiters that leave are before it; its instant is yet to come
+	MayAsk              // only waiters that leave or have booked are before it; it has not booked, and is to ask now
 	Granted             // its instant has come
-	Failed              // has none, because of Err or of its own accord
+	Failed              // it has no turn, because of Err or because it has left by itself
 )
 
 // Turn returns the position of w, and the time until its instant if it is the first.
@@ -76,8 +76,9 @@ func (w *Waiter) Served() bool {
 	return w.served
 }
 
-// Leave records that w is about to leave. It is Failed if w has left, and Behind if its place is to
-// be given back first. That may take a while. Meanwhile another waiter watches the time.
+// Leave records that w is about to leave. It returns Failed if w has left without a turn, Granted
+// if its turn has come, and Behind if the place of w is to be given back first. Giving it back may
+// take a while. Meanwhile another waiter watches the time.
 func (w *Waiter) Leave() Turn {
 	w.line.mu.Lock()
 	defer w.line.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 // A Reader reads a file. It takes little more memory than the longest state that the file really
 // has, even if the file claims to have longer ones.
 //
-// The file may be damaged until [Reader.Next] has returned [io.EOF], and so may all that was read
-// before. The caller must check the numbers of policies, the texts and the words.
+// Until [Reader.Next] has returned [io.EOF], the file may be damaged, and so may everything that
+// was read from it. The caller must check the numbers of policies, the texts and the words.
 type Reader struct {
 	r    io.Reader
 	sum  hash.Hash // of what buf had before
@@ -52,8 +52,8 @@ func NewReader(r io.Reader) (*Reader, Header, error) {
 	return in, h, err
 }
 
-// Next returns the next record, a [Policy] or a *[Key], which is valid until the next call. Next
-// returns [io.EOF] at the end of a file that is as it was written.
+// Next returns the next record, a [Policy] or a *[Key], which is valid until the next call. At the
+// end of a file that is undamaged, Next returns [io.EOF].
 func (r *Reader) Next() (record any, err error) {
 	kind, err := r.byte()
 	if err != nil {

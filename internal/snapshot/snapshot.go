@@ -6,16 +6,16 @@
 //	8 bytes   magic
 //	4 bytes   version
 //	48 bytes  the seeds of the hashes
-//	1 byte    how many bits of their hashes keys share that share an entry
+//	1 byte    how many first bits are equal in the hashes of keys that share an entry
 //	records   policies and keys, a policy before its keys
 //	1 byte    the kind end
 //	8 bytes   the number of keys
 //	32 bytes  SHA-256 of all that precedes
 //
 // A policy is its kind, 4 bytes with the length of its text, and the text. If its clock is not the
-// system's, 8 bytes with a reading of that precede the length. Policies have numbers, from 1 on. A
-// key is its kind, 16 bytes of hash, 4 bytes with the number of its policy or 0 for a ledger, 4
-// bytes with the number of its words, and the words.
+// system's, 8 bytes with a reading of its clock come before the length. Policies have numbers, from
+// 1 on. A key is its kind, 16 bytes of hash, 4 bytes with the number of its policy or 0 for a
+// ledger, 4 bytes with the number of its words, and the words.
 package snapshot
 
 import (

@@ -18,9 +18,9 @@ func (t *Table) Add(s *Segment, h Hash, c Content) bool {
 	return true
 }
 
-// Change calls f with a copy of what e holds. Until f returns, no other caller exchanges that:
-// callers wait for s. If f returns changed, e holds a copy of next instead, or is dropped if next
-// is the zero Content. If f panics, e stays as it was. It requires that s is locked, and not full.
+// Change calls f with a copy of what e holds. Until f returns, no other caller changes e: callers
+// wait for s. If f returns changed, e holds a copy of next instead, or is dropped if next is the
+// zero Content. If f panics, e stays as it was. It requires that s is locked, and not full.
 func (t *Table) Change(s *Segment, e *Entry, f func(Content) (next Content, changed bool)) {
 	w := t.writer(e)
 	old := e.takeOut(w)
@@ -94,8 +94,8 @@ func (t *Table) dropped(s *Segment, e *Entry, w *Writer, state uint64) {
 	d.end()
 }
 
-// drops are entries that were moved to nowhere. They are counted together where they are of one
-// writer, since all processors write these counts.
+// drops are entries that were moved to nowhere. Those of one writer are counted together, because
+// all processors write these counts.
 type drops struct {
 	table *Table
 	by    *Writer
@@ -103,7 +103,7 @@ type drops struct {
 	keys  int64 // of these, those that count towards maxKeys
 }
 
-// add accounts for an entry. It requires that s.mu is held, and that end is called before that is
+// add accounts for an entry. It requires that s.mu is held, and that end is called before s.mu is
 // unlocked.
 func (d *drops) add(s *Segment, e *Entry, w *Writer, state uint64) {
 	if d.by != w {

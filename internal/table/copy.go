@@ -88,9 +88,9 @@ func (t *Table) Restore(h Hash, c Content) bool {
 	return true
 }
 
-// OverflowDepth tells how many bits of their hashes keys share that share an entry.
+// OverflowDepth returns how many first bits are equal in the hashes of keys that share an entry.
 func (t *Table) OverflowDepth() uint { return t.overflowDepth }
 
-// SetOverflowDepth makes a table find the overflow entries that one of that depth had. It must be
-// called before others use the table.
+// SetOverflowDepth makes a table find the overflow entries that a table of that depth had. It must
+// be called before others use the table.
 func (t *Table) SetOverflowDepth(bits uint) { t.overflowDepth = bits }

@@ -7,8 +7,8 @@ import (
 
 // An Entry is a slot of a segment. Its fields are written under the segment's lock, the hash's a
 // last, and read by anyone. Once set, the hash never changes, so that whoever found an entry may go
-// on with it. When the entry is dropped or copied elsewhere its state becomes [Moved]. It stays
-// that unless the same key comes again while the slot is there.
+// on with it. When the entry is dropped or copied elsewhere, its state becomes [Moved]. The state
+// stays [Moved] unless the same key comes again while the slot is there.
 type Entry struct {
 	a, b  word64 // a Hash; a is zero in an empty slot
 	state word64 // a word, or where the words are in the slab
@@ -25,7 +25,8 @@ func (w *word64) CompareAndSwap(old, new uint64) bool {
 	return atomic.CompareAndSwapUint64((*uint64)(w), old, new)
 }
 
-// Moved is the state of an entry that counts no more. No Writer of single words may use it.
+// Moved is the state of an entry that no longer counts. No Writer of single words may use it as a
+// word.
 const Moved = 1<<64 - 1
 
 // Load returns the word of an entry whose Writer writes single words, or [Moved].

@@ -8,8 +8,8 @@ const (
 )
 
 // A Hash identifies a key, and the Writer that asks for it. It must be made with secret seeds. An
-// attacker then cannot make two keys that share it. By chance, two of a billion keys do with a
-// probability of 10^-14.
+// attacker then cannot make two keys that share it. By chance, two of a billion keys share one with
+// a probability of 10^-14.
 type Hash struct {
 	a uint64 // never zero
 	b uint64 // the low bits hold a tag and the overflowBit
@@ -33,8 +33,9 @@ func (h Hash) IsOverflow() bool { return h.b&overflowBit != 0 }
 // by is h with another tag.
 func (h Hash) by(tag uint64) Hash { return Hash{h.a, h.b&^tagMask | tag} }
 
-// Overflow identifies the entry that stands for keys without one. Those that have the same first
-// bits as h share it, and the same shared, which is the Hash of no key.
+// Overflow identifies the entry that stands for keys without one. Keys share that entry if their
+// hashes have the same first bits as h, and if they have the same shared. shared is the Hash of no
+// key.
 func (t *Table) Overflow(h, shared Hash) Hash {
 	low := ^uint64(0) >> t.overflowDepth
 	return Hash{a: h.a&^low | shared.a&low | 1, b: shared.b | overflowBit}

@@ -90,8 +90,8 @@ func (s *slab) drop(r Ref) {
 }
 
 // pack moves the block at r, if less than half of its page is used, to the page that serves the
-// next state, or to a new one if a much smaller one will do. Pages are emptied so, and given back.
-// It returns where the block is then.
+// next state, or to a new one if a much smaller one will do. In this way pages become empty, and
+// are given back. It returns where the block is then.
 func (s *slab) pack(r Ref) Ref {
 	p := s.page(r)
 	if 2*int(p.used.Load())*p.size >= len(p.words) {

@@ -7,9 +7,9 @@ const (
 	minSlots  = 4       // of a segment
 	maxSlots  = 6 << 10 // 150 kB: to divide one takes some 300 µs, most of it page faults
 
-	// churnSlots is the size to which a segment grows that fills up with keys which do not stay.
-	// With fewer slots it would be replaced more often: with 16, every 13 calls. Half of churnSlots
-	// is a size that a growing segment has.
+	// A segment that fills up with keys which do not stay grows to churnSlots. With fewer slots it
+	// would be replaced more often: with 16, every 13 calls. Half of churnSlots is a size that a
+	// growing segment has.
 	churnSlots = 224
 )
 
@@ -54,7 +54,7 @@ func (s *Segment) NewState(words int) []uint64 {
 	return state
 }
 
-// start is the slot from which on a hash is looked for.
+// start is the slot at which the search for a hash begins.
 func (s *Segment) start(a uint64) int {
 	return int(uint64(uint32(a)) * uint64(len(s.entries)) >> 32)
 }

@@ -100,9 +100,9 @@ func (s *slab) move(r Ref, state []uint64, grows bool) Ref {
 	return moved
 }
 
-// withRoom is get after the state at r has been given room to grow, if it needs that: if it fills
-// its block, and is no longer of the size that it started with. It returns where it is then. A
-// caller that appends to it then does so in place.
+// withRoom gives the state at r room to grow if it needs that: if it fills its block, and has no
+// longer the size that it started with. Then it returns the state, as get does, and where it is.
+// The caller can append to it in place.
 func (s *slab) withRoom(r Ref, started int) (Ref, []uint64) {
 	state := s.get(r)
 	if len(state) == started || len(state)+1 < cap(state) {

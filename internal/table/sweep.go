@@ -10,8 +10,8 @@ const sweepWhenFull = 32
 // staysFor is how long an expired entry stays, in nanoseconds, if less than half of maxKeys are
 // there: its key may come back. If more stayed, they could fill a table that has room, because a
 // full table looks for them in a few slots only. A new key costs several times as much as a known
-// one. Where a million keys of a short life were asked at random by two processors, at full speed,
-// they came back within 0.2 s on average.
+// one. When two processors asked for a million short-lived keys at random, at full speed, a key
+// came back within 0.2 s on average.
 const staysFor = int64(time.Second)
 
 // SweepWhenFull drops expired entries of s, to make room for a new key. It requires that s is
@@ -91,7 +91,7 @@ func (t *Table) sweepEntry(s *Segment, e *Entry, w *Writer, state uint64, now in
 }
 
 // unlike reports whether s has over ten times as many of all keys as chance gives it. Their hashes
-// are then not of secret seeds. To divide them does not help, and may not end: s grows instead.
+// are then not of secret seeds. Dividing s would not help, and might never end. s grows instead.
 func (t *Table) unlike(s *Segment) bool { return int64(s.live/10)<<s.depth > t.keys.Load() }
 
 // replace puts one segment, or two, in the place of s: with room for more, and without the entries

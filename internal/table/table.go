@@ -28,7 +28,7 @@ import (
 type Table struct {
 	maxKeys       int64
 	firstDepth    uint         // up to it segments divide early, so that processors seldom meet
-	overflowDepth uint         // as many of their first bits do keys share that share an entry
+	overflowDepth uint         // how many first bits are equal in the hashes of keys that share an entry
 	overflows     atomic.Int64 // entries that stand for all keys without one
 	dir           atomic.Pointer[directory]
 

@@ -94,9 +94,9 @@ func (ids *identities) remove(id any) {
 	delete(ids.many, id)
 }
 
-// Join gives w a tag, and returns it, or the Writer with the same ID that is there already. Tags
-// are counted from 1. Each Join must be followed by a [Table.Leave] when the Writer is no longer
-// used. It fails if more than a million Writers are in use at a time.
+// Join gives w a tag, and returns w. If a Writer with the same ID is there already, it returns that
+// one. Tags are counted from 1. Each Join must be followed by a [Table.Leave] when the Writer is no
+// longer used. It fails if more than a million Writers are in use at a time.
 func (t *Table) Join(w *Writer) (joined *Writer, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,12 +123,12 @@ func (t *Table) Join(w *Writer) (joined *Writer, ok bool) {
 	return w, true
 }
 
-// Use keeps w in use, which it must be, as long as the caller needs it. A [Table.Leave] must
+// Use keeps w in use as long as the caller needs it. w must be in use already. A [Table.Leave] must
 // follow.
 func (w *Writer) Use() { w.uses.Add(1) }
 
-// Leave accounts for a Join, a Use, or an entry, of w that is gone. It frees the tag if that was
-// the last.
+// Leave ends a Join or a Use of w, or accounts for an entry of w that is gone. It frees the tag if
+// that was the last.
 func (t *Table) Leave(w *Writer) { t.leave(w, 1) }
 
 func (t *Table) leave(w *Writer, uses int64) {

@@ -16,7 +16,8 @@ type Form interface {
 	String() string
 }
 
-// Rate is the form of a policy with a rate, limit per per, and options in any order.
+// Rate is the form of a policy with a rate, which is limit events in the time per, and options in
+// any order.
 func Rate(limit *int, per Value, options ...Option) Form { return rate{limit, per, options} }
 
 type rate struct {
@@ -74,7 +75,7 @@ func afterRate(options []Option, inList bool) string {
 	return anyOf(append(allowed, "the end"))
 }
 
-// A List is the form of a policy of others: a list of them in brackets.
+// A List is the form of a policy that other policies make up: a list of them in brackets.
 type List[P any] struct {
 	Parts []P
 	Text  func(P) string

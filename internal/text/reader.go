@@ -22,8 +22,8 @@ const (
 	marks  = "(),"
 )
 
-// A Reader reads a text, a word at a time. It keeps the first error. After it there are no more
-// words, so callers need not look for one before they go on.
+// A Reader reads a text, a word at a time. It keeps the first error. After an error there are no
+// more words, so callers can go on without looking for an error.
 type Reader struct {
 	text  string
 	depth int // of lists

@@ -35,7 +35,7 @@ func (d *duration) Set(word string) (must string) {
 	return "a duration such as 10ms, 1s, 1m, 1h30m, 1d or 1w"
 }
 
-// OneOf is a value that is one of some, each written as its String.
+// OneOf is a value that is one of values, each written as its String.
 func OneOf[T fmt.Stringer](field *T, values ...T) Value { return oneOf[T]{field, values} }
 
 type oneOf[T fmt.Stringer] struct {
