@@ -19,10 +19,10 @@ func playCommand() *cli.Command {
 		Name:      "play",
 		Usage:     "try policies side by side, in the browser",
 		ArgsUsage: "[POLICY …]",
-		Description: "It serves one page, which runs weir itself as WebAssembly. Each POLICY is a lane, such as\n" +
-			"10/1s or 'fixed-window 10/1s'. It needs the go command, and runs in a clone of weir.",
+		Description: "play serves one page, which runs weir itself as WebAssembly. Each POLICY is a lane, such as\n" +
+			"10/1s or 'fixed-window 10/1s'. play needs the go command, and a clone of weir.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8429", Usage: "serve at this `ADDRESS`; port 0 is any free one", OnlyOnce: true},
+			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8429", Usage: "serve at this `ADDRESS`; port 0 is any free port", OnlyOnce: true},
 			&cli.StringFlag{Name: "build", Usage: "write the page as static files into `DIR`, and serve nothing", OnlyOnce: true},
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {

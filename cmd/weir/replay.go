@@ -22,23 +22,23 @@ import (
 func replayCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "replay",
-		Usage:     "say what policies would have refused of the requests in a log",
+		Usage:     "say how many requests of a log each policy would have refused",
 		ArgsUsage: "POLICY… [FILE…]",
 		Description: "Each POLICY has the text form that weir.ParsePolicy reads, such as 300/1m or\n" +
-			"'all(5/1s, 60/1m)'. Each FILE is the log of a web server, also compressed by gzip.\n" +
-			"Logs are merged by time. Without a FILE, or for -, it is the standard input.",
+			"'all(5/1s, 60/1m)'. Each FILE is the log of a web server, and may be compressed by gzip.\n" +
+			"Logs are merged by time. Without a FILE, replay reads the standard input, as it does for -.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "key", Value: "ip", Usage: "`FIELD` that tells clients apart; ip is the address", OnlyOnce: true},
+			&cli.StringFlag{Name: "key", Value: "ip", Usage: "`FIELD` that identifies a client; ip is the address", OnlyOnce: true},
 			&cli.StringFlag{Name: "cost", Usage: "`FIELD` with the number of events that a request counts as", OnlyOnce: true},
 			&cli.StringFlag{Name: "where", Usage: "count only requests for which `EXPR` holds, such as 'method=POST and path~^/login'", OnlyOnce: true},
-			&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the log: " + strings.Join(accesslog.Formats(), ", ") + "; found out if not set", OnlyOnce: true},
+			&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the log: " + strings.Join(accesslog.Formats(), ", ") + "; detected if not set", OnlyOnce: true},
 			&cli.StringFlag{Name: "time", Usage: "`FIELD` with the time, of JSON or CSV", OnlyOnce: true},
 			&cli.BoolFlag{Name: "spread", Value: true, Usage: "if the log has whole seconds, spread the requests of a second over it; =false counts all at its start", DefaultText: "true"},
 			&cli.StringFlag{Name: "sweep", Usage: "also find the smallest limits that hit fewer than these `SHARES` of the clients, in percent: 0.01,0.1,1", OnlyOnce: true},
 			&cli.StringFlag{Name: "max-clients", Usage: "exit with status 1 if a policy hits more than this `SHARE` of the clients: 0.1%", OnlyOnce: true},
 			&cli.BoolFlag{Name: "json", Usage: "write JSON, with all that was found"},
 			&cli.BoolFlag{Name: "csv", Usage: "write CSV, a line for each policy"},
-			&cli.BoolFlag{Name: "svg", Usage: "write a picture, of requests over time"},
+			&cli.BoolFlag{Name: "svg", Usage: "write a picture of the requests over time"},
 			&cli.BoolFlag{Name: "bad", Usage: "write the lines that are not understood to the standard error"},
 		},
 		Action: replayAction,
