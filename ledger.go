@@ -49,10 +49,12 @@ type Rule struct {
 }
 
 // same reports whether two rules are the same. Rules whose policies are not known are the same if
-// their Tags and Deciders are equal.
+// their Tags and Deciders are equal. A policy of this package is the same with and without its
+// defaults: the state of a TokenBucket does not say whether its Burst was left out.
 func (r Rule) same(s Rule) bool {
-	return r.Tag != 0 && r.Tag == s.Tag || saySame(r.Policy, s.Policy) &&
-		(r.Policy != nil || r.Tag == s.Tag && reflect.DeepEqual(r.Decider, s.Decider))
+	return r.Tag != 0 && r.Tag == s.Tag || r.Policy != nil && saySame(r.Policy, s.Policy) ||
+		(r.Policy == nil && s.Policy == nil && r.Tag == s.Tag || countsOf(r.Decider) != nil) &&
+			reflect.DeepEqual(r.Decider, s.Decider)
 }
 
 // Decide decides on ask by a rule. It returns the Ledger that the store must keep, and whether it

@@ -23,6 +23,8 @@ import (
 //   - one word for each instant, or two if several events share it
 //   - two more words
 //
+// A key in debt takes no more than that: beyond it, earlier events count as new ones.
+//
 // It is the literal form of the sliding window. N. Mahdi, "An alternative approach to rate
 // limiting", Figma, 2017, describes it as "sliding window log", beside others.
 type SlidingLog struct {

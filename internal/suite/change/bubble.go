@@ -30,7 +30,7 @@ type crowd struct {
 	waiters []*waiter
 	hurried bool     // there were steps that did not let those who wait run: it is then not known by which policy they were granted
 	alone   [2]int64 // when all waiters for a key have booked
-	changed int64    // the policy, at the latest
+	changed int64    // the policy, at the latest, or when another policy was charged
 }
 
 // bubble plays a trial in a testing/synctest bubble.
@@ -54,7 +54,7 @@ func (s *Suite) bubble(t *Trial) (v *violation, answers []answer) {
 // play plays one step, and lets all its effects happen.
 func (c *crowd) play(s Step) *violation {
 	var a answer
-	was := c.current
+	was, h := c.current, c.held[s.Of]
 	switch s.Op {
 	case opAdvance:
 		a = answer{Step: s}
@@ -80,7 +80,8 @@ func (c *crowd) play(s Step) *violation {
 		a = c.do(s)
 	}
 	a.at = c.now()
-	if c.current != was {
+	settlesMore := s.Op == opSettle && h != nil && s.N > h.n // by the policy that reserved
+	if c.current != was || settlesMore && h.by != c.current {
 		c.changed = a.at
 	}
 	c.answers = append(c.answers, a)

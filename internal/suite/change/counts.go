@@ -165,11 +165,14 @@ func r15WhatStaysIsExact(w *world, a *answer) string {
 	return ""
 }
 
-// narrow reports whether a window may pack its count so tightly that a debt does not fit. By R9 it
-// then errs towards denying.
+// narrow reports whether a debt may not fit. By R9 the policy then errs towards denying. A window
+// may pack its count too tightly. A log in debt keeps as many entries as events of its limit take:
+// beyond that, earlier events count as new ones. The limit may have been raised and lowered before.
 func narrow(p tree, used int) bool {
 	per := time.Hour
 	switch p := p.leaf.(type) {
+	case weir.SlidingLog:
+		return true
 	case weir.FixedWindow:
 		per = p.Per
 	case weir.SlidingWindow:

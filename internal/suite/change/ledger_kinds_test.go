@@ -112,3 +112,29 @@ func TestR15_AnotherKindIsChargedByShare(t *testing.T) {
 		}
 	}
 }
+
+// R14: policies that differ only in what is left out are one. A store may know a state as that of
+// either: by the last of them that has asked, though it was denied. To a policy with several
+// buckets of this rate, it must be the same.
+func TestR14_DefaultsSaidOrNot(t *testing.T) {
+	said, unsaid := weir.TokenBucket{Limit: 3, Per: time.Hour, Burst: 3}, weir.TokenBucket{Limit: 3, Per: time.Hour}
+	small, large := weir.TokenBucket{Limit: 3, Per: time.Hour, Burst: 1}, weir.TokenBucket{Limit: 3, Per: time.Hour, Burst: 6}
+	for _, next := range []weir.Policy{
+		weir.Tiers(small, weir.All(unsaid, unsaid), large),
+		weir.Tiers(small, weir.All(said, unsaid), large),
+	} {
+		var answers []weir.Answer
+		for _, by := range []weir.Policy{said, unsaid} {
+			d, err := by.Decider()
+			require.NoError(t, err)
+			state, _ := d.Decide(make([]uint64, d.Words()), kit.T0, weir.Ask{N: 1})
+			l := weir.Ledger{By: []weir.Rule{{Policy: by, Decider: d}}, Plain: true, Words: state}
+			d, err = next.Decider()
+			require.NoError(t, err)
+			_, a, _, err := l.Decide(weir.Rule{Policy: next, Decider: d}, kit.T0, weir.Ask{N: 1})
+			require.NoError(t, err)
+			answers = append(answers, a)
+		}
+		assert.Equal(t, answers[0], answers[1])
+	}
+}
