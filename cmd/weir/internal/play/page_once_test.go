@@ -123,6 +123,38 @@ func testLongSimulation(t *testing.T, b *browser) {
 	assert.Equal(t, simulated(t, "p=5/1s&r=15&t=20s", 20*time.Second), b.shown())
 }
 
+// While a simulation takes long, the time that is chosen last is shown, and stays.
+func testLastTimeCounts(t *testing.T, b *browser) {
+	query := "p=10/1s&r=15&t=10s"
+	b.follow(query)
+	b.showsAt(10 * time.Second)
+	b.js(nil, `(() => {
+		const advance = weirPlay.advance;
+		let ends, waits = new Promise((ok) => { ends = ok; });
+		window.late = false;
+		window.end = () => { weirPlay.advance = advance; ends(); };
+		weirPlay.advance = async (at, load) => {
+			const figures = await advance(at, load);
+			if (at > 5e9) {
+				late = true;
+				await waits;
+			}
+			return figures;
+		};
+		location.hash = "p=5/1s&t=20s";
+	})()`)
+	b.until(`late`)
+	b.press("Home", 0)
+	b.showsAt(0)
+	b.js(nil, `end()`)
+	b.js(nil, `new Promise((ok) => requestAnimationFrame(() => requestAnimationFrame(ok)))`)
+	b.showsAt(0)
+	var clock string
+	b.js(&clock, `document.getElementById("clock").textContent`)
+	assert.Equal(t, "0.00 s / 20.0 s", clock)
+	assert.Equal(t, simulated(t, "p=5/1s&t=20s", 0), b.shown())
+}
+
 // Half of a surrogate pair is no text that a link can have. It is a fault like others.
 func testHalfCharacter(t *testing.T, b *browser) {
 	b.follow("p=10/1s&r=5")

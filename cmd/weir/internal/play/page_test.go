@@ -99,6 +99,7 @@ func TestPage(t *testing.T) {
 		{"many edits", testManyEdits},
 		{"last one counts", testLastOneCounts},
 		{"long simulation", testLongSimulation},
+		{"last time counts", testLastTimeCounts},
 		{"half a character", testHalfCharacter},
 		{"clock is silent", testClockIsSilent},
 		{"last log", testLastLog},

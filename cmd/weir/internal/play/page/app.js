@@ -89,8 +89,9 @@ export class App {
     this.state = fromModel(model);
     $("lesson").textContent = "";
     this.accept(model);
+    this.play(false);
     await this.show(play ? 0 : this.span);
-    if (turn === this.turn) this.play(play);
+    if (turn === this.turn && play) this.play(true);
   }
 
   /** Changes the state, and simulates it anew. Several changes in a row are simulated once. */
@@ -160,10 +161,10 @@ export class App {
 
   /**
    * Simulates until an instant. It does so in slices: the answers of some links take minutes.
-   * @returns the figures of each lane, or null if another scenario came
+   * @returns the figures of each lane, or null if another scenario or instant came
    */
   async simulate(time) {
-    const { lanes, span, model } = this;
+    const { lanes, span, model } = this, wanted = (this.wanted = {});
     let at = Math.min(this.simulated, time), slice = span / 64, figures;
     do {
       const before = performance.now();
@@ -172,6 +173,7 @@ export class App {
       if (!figures) return null;
       figures.forEach((f, i) => lanes[i].records.append(f.records));
       this.simulated = Math.max(this.simulated, at);
+      if (wanted !== this.wanted) return null;
       if (performance.now() - before < 50) slice *= 2;
       else if (at < time) {
         slice = Math.max(slice / 2, span / 1024);
