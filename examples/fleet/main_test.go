@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -25,6 +26,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && os.Args[1] == nodeArg {
 		main()
 		return
+	}
+	// Those that are parallel wait for windows, and count nothing. Those that count run alone. The
+	// flag -parallel is read later, and wins.
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -76,6 +82,7 @@ func program(t *testing.T, text string, args ...string) (*exec.Cmd, *output) {
 
 // An interrupt prints what there is, and draws it.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	svg := filepath.Join(t.TempDir(), "some.svg")
 	cmd, out := program(t, " 2 even ", "-time", "30s", "-svg", svg)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
@@ -87,6 +94,7 @@ func TestInterrupt(t *testing.T) {
 
 // When the program is killed, its nodes end. Wait waits for them, because they have its standard error.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	cmd, _ := program(t, " 1 even ", "-time", "30s", "-svg", "")
 	require.NoError(t, cmd.Process.Kill())
 	var killed *exec.ExitError
@@ -116,6 +124,7 @@ func checkSVG(t *testing.T, file string, texts ...string) {
 }
 
 func TestCommandLine(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		args []string
 		code int
