@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A Suite says on which stores trials run, and for how long.
@@ -25,7 +26,7 @@ type Suite struct {
 	Grain time.Duration
 
 	// Time is how long trials run; if it is zero, what the environment variable WEIR_MODEL_TIME
-	// says, else 2 s.
+	// says, else 2 s, or half a second in runs that are not long.
 	Time time.Duration
 
 	NoTwins bool // leave out what needs another store
@@ -62,7 +63,7 @@ func (s *Suite) time() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("WEIR_MODEL_TIME")); err == nil {
 		return d
 	}
-	return 2 * time.Second
+	return runs.Long(2*time.Second, time.Second/2)
 }
 
 // A found is a rule that trials broke.
