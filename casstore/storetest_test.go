@@ -74,6 +74,7 @@ func hangs(heeds bool) storetest.Option {
 }
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(*testing.T) weir.Store { return onMemory(newMemory()) },
 		shared(), lost(), hangs(true), storetest.RoundTrips()) // each is two steps or more, which compete
 }
@@ -81,6 +82,7 @@ func TestStore(t *testing.T) {
 // The same if Swap tells what the key holds, so that the next round needs no Get; and with a server
 // that has a clock.
 func TestStoreThatTells(t *testing.T) {
+	t.Parallel()
 	for _, clock := range []bool{true, false}[:runs.Long(2, 1)] {
 		opts := []storetest.Option{shared(), hangs(false), storetest.RoundTrips()}
 		if clock {
@@ -89,7 +91,8 @@ func TestStoreThatTells(t *testing.T) {
 			}))
 		}
 		t.Run(fmt.Sprint("clock: ", clock), func(t *testing.T) {
-			storetest.Run(t, func(*testing.T) weir.Store {
+			storetest.Run(t, func(t *testing.T) weir.Store {
+				runs.Short(t, runs.Server)
 				m := newMemory()
 				m.tells = true
 				return onMemory(m)

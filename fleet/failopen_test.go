@@ -13,11 +13,13 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest"
 )
 
 func TestFailOpen_StoreThatWorks(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
+		runs.Short(t, runs.Server)
 		return fleet.FailOpen(new(weir.MemStore), func(err error) { t.Errorf("told of %v", err) })
 	}, storetest.RoundTrips())
 }

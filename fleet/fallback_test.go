@@ -15,6 +15,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest"
 )
 
@@ -102,6 +103,7 @@ func taking(t *testing.T, l *weir.KeyedLimiter) (time.Duration, weir.Result) {
 
 func TestFallback_StoreThatWorks(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
+		runs.Short(t, runs.Server)
 		never := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 			t.Error("the second store was asked")
 			return weir.Answer{}, kit.ErrStore

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest"
 )
 
@@ -46,6 +47,7 @@ func (b *booking) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 // A process that is the only member answers as its store does, but books nothing ahead.
 func TestShares_OfOneMember(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
+		runs.Short(t, runs.Server)
 		mem := new(weir.MemStore)
 		return &booking{sharesOf(t, mem, 0, 1), mem}
 	}, storetest.RoundTrips())

@@ -22,7 +22,7 @@ var everyPolicy = append(append([]weir.Policy(nil), kit.EveryPolicy...), kit.Mor
 // system's clock, and give the same answers. Package change has this with clocks of the limiters'
 // own.
 func TestRestartsAreNotObserved(t *testing.T) {
-	for seed := range runs.Long(uint64(200), 12) {
+	for seed := range runs.Long(uint64(200), 6) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 3))
 			policy := func() weir.Policy { return everyPolicy[random.IntN(len(everyPolicy))] }
@@ -96,7 +96,7 @@ func TestRestartsOfAFullStoreAreNotObserved(t *testing.T) {
 		weir.SlidingLog{Limit: 5, Per: per},
 		weir.All(weir.TokenBucket{Limit: 5, Per: per}, weir.SlidingLog{Limit: 9, Per: per}),
 	}
-	for seed := range runs.Long(uint64(100), 6) {
+	for seed := range runs.Long(uint64(100), 3) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		mock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 		var file bytes.Buffer

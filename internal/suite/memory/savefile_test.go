@@ -132,7 +132,7 @@ func TestDamagedFiles(t *testing.T) {
 	for _, c := range []struct {
 		file []byte
 		each int // bit that is tried
-	}{{saved(t, small), runs.Long(1, 3)}, {saved(t, full(t)), 1009}} {
+	}{{saved(t, small), runs.Long(1, 7)}, {saved(t, full(t)), runs.Long(1009, 3001)}} {
 		file, store := c.file, new(weir.MemStore)
 		for n := 0; n < len(file); n += max(c.each/8, 1) {
 			unchanged(t, store, bytes.NewReader(file[:n]), "")
