@@ -2,6 +2,7 @@ package play
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -15,6 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// theSite is built once for all tests: four go commands look at the source each time.
+var theSite = sync.OnceValues(func() (*Site, error) { return NewSite(context.Background()) })
 
 // A browser is a Chromium with one page. It is driven by Chrome's protocol over two pipes, which
 // needs no other module.
@@ -54,7 +58,7 @@ func open(t testing.TB) *browser {
 		require.NotEqual(t, "true", os.Getenv("CI"), "with CI=true no test may be skipped: install chromium")
 		t.Skip("needs chromium: install chromium")
 	}
-	site, err := NewSite(t.Context())
+	site, err := theSite()
 	require.NoError(t, err)
 	server := httptest.NewServer(site.Handler("play.test"))
 	t.Cleanup(server.Close)

@@ -158,7 +158,7 @@ func testSmallScreen(t *testing.T, b *browser) {
 // The page that -build writes works on any server of files, also on one that does not know
 // WebAssembly.
 func testStaticFiles(t *testing.T, b *browser) {
-	site, err := NewSite(t.Context())
+	site, err := theSite()
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, site.Write(dir))

@@ -18,7 +18,7 @@ import (
 // A browser loads at most 1,250,000 bytes, compressed as web servers do. It loads the program for
 // logs only when there is a log.
 func TestWeight(t *testing.T) {
-	site, err := NewSite(t.Context())
+	site, err := theSite()
 	require.NoError(t, err)
 	total := 0
 	for name, content := range site.files {
