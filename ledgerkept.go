@@ -18,13 +18,13 @@ type ledger struct {
 	rest    rest
 }
 
-// A tally is an entry of a ledger: a policy that has granted events.
+// A tally is an entry of a ledger: a policy that has granted events, and what they count.
 type tally struct {
 	Rule                // its Decider is wide: the words of accounts are not packed
 	by       Rule       // as the store knows it
-	last     int64      // when it was last granted events, at the latest
+	last     int64      // when it last granted events, at the latest
 	until    int64      // its events count until then at most
-	net      uint64     // events that it was granted, less those that were given back
+	net      uint64     // events that it granted, less those that were given back
 	accounts []*account // of its leaves; entries whose leaves count alike share them
 	most     []uint64   // of each leaf: how many of the events that its account counts are the entry's own, at most
 }
