@@ -156,11 +156,15 @@ func (l *ledger) net() int {
 }
 
 // owe records n events that were charged beyond the booked ones. Only looks show when they are
-// paid.
+// paid. In a bubble nobody looks: a look by the policy that reserved would bring that policy back
+// for a moment, and those who wait would be granted by it.
 func (l *ledger) owe(w *world, a *answer, h *held, n int) {
 	l.debts = true
 	l.charged += n
 	l.asked[a.By] = true
+	if w.Bubble {
+		return
+	}
 	for _, by := range []int{h.by, a.By} {
 		if l.first[by] < 0 {
 			l.first[by] = max(a.at, 1)
