@@ -133,11 +133,11 @@ func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace 
 		limits []byte
 	)
 	if len(all) > 1 || a.listsParts() {
-		slots, limits = newFieldValues(24 * (len(all) + len(a.parts)))
+		slots, limits = newFieldValues(2, 24*(len(all) + len(a.parts)))
 		slots[0], limits = f.list(all, limits)
 	} else {
 		m := &a.about.whole
-		slots, limits = newFieldValues(len(m.quoted) + len(";r=1000000;t=60"))
+		slots, limits = newFieldValues(2, len(m.quoted) + len(";r=1000000;t=60"))
 		slots[0], limits = m.policy(a.d.Result.Limit).value, m.appendLimit(limits, &a.d.Result)
 	}
 	slots[1] = textOf(limits)
@@ -149,12 +149,20 @@ func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace 
 	put(h, rateLimitField, slots[1:2:2], replace)
 }
 
-// newFieldValues returns memory for the values of a limit's fields, and for the text of the values
-// that are made for this request: some n bytes. Both are in one allocation, because two would make
-// a request 5 to 10 % slower. A text of more than 96 bytes needs another one. A short text gets
-// less room, because the room for a long text would make the request a tenth slower.
-func newFieldValues(n int) (slots []string, text []byte) {
-	if n <= 32 {
+// newFieldValues returns memory for the values of two or three fields, and for the text of the
+// values that are made for this request: some n bytes. All is one allocation, and no larger than
+// most requests need. A second one, or a text of 96 bytes for all, would make a request a tenth
+// slower, and a third slot for the two fields of RateLimit a twentieth. A text of more than 96
+// bytes needs another allocation.
+func newFieldValues(slots, n int) ([]string, []byte) {
+	switch {
+	case n <= 32 && slots == 2:
+		v := new(struct {
+			slots [2]string
+			text  [32]byte
+		})
+		return v.slots[:], v.text[:0]
+	case n <= 32:
 		v := new(struct {
 			slots [3]string
 			text  [32]byte
