@@ -95,9 +95,9 @@ func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 }
 
 // giveBack frees no more of a grant than still counts. The last grant is undone exactly, whether it
-// lies ahead or not. Waiters behind it with no other grant between them move up by Delay. Nothing
-// else is freed while a later grant lies ahead. The instant of that grant is promised, and the next
-// caller would get the same instant.
+// lies ahead or not. Waiters that follow it directly, with no other grant in between, move up by
+// Delay. No other grant is freed while a later grant lies ahead. The instant of that later grant is
+// promised, and the next caller would get the same instant.
 //
 // The last grant is the one that ends where the state does. Another grant may end there by chance,
 // if others before it were given back since. It has then already gone ahead. With the numbers of

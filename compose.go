@@ -286,7 +286,7 @@ func (c *composed) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer)
 	return state, a
 }
 
-// Expiry implements [Decider]: all parts have expired then.
+// Expiry implements [Decider]. A composed state expires when all its parts have expired.
 func (c *composed) Expiry(state []uint64) int64 {
 	last := int64(0)
 	walk(c, state, func(leaf Decider, words []uint64) { last = max(last, leaf.Expiry(words)) })

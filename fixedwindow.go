@@ -66,7 +66,7 @@ type window struct {
 	spans
 }
 
-// spans tell where windows start and end.
+// spans determine where windows start and end.
 type spans interface {
 	// around is the window that an event is counted in: its mark, and the instant at which it ends.
 	// If s has counted anything, an instant before its window counts as the start of that window.
@@ -233,7 +233,7 @@ func (d *windowWord) charge(_ uint64, _ int64, n int, r shortResult) Charge {
 	return Charge{N: n, For: r.resetAfter}
 }
 
-// aligned are windows of a length, aligned to the epoch, and marked by their number.
+// aligned are windows of one length, aligned to the epoch. The mark of a window is its number.
 type aligned struct{ per uint64 }
 
 // around divides only when a window has ended.
@@ -248,8 +248,8 @@ func (a aligned) around(s words, now uint64) (mark, end uint64) {
 
 func (a aligned) counts() any { return a }
 
-// fromFirst are windows of a length. Their mark is the instant of their first event, at which they
-// start.
+// fromFirst are windows of one length that start with their first event. The mark of a window is
+// the instant of that event.
 type fromFirst struct{ per uint64 }
 
 func (f fromFirst) around(s words, now uint64) (mark, end uint64) {

@@ -18,8 +18,8 @@ type Holder interface {
 	Decider
 
 	// Hold returns how long the events of a grant may be held before they are used. at is the
-	// instant of the grant, and charges are its charges. If the policy keeps no charges, they are
-	// one Charge, of all the events until ResetAfter.
+	// instant of the grant, and charges are its charges. If the policy keeps no charges, there is
+	// one Charge: all the events of the grant, until ResetAfter.
 	//
 	// Hold sets N to 0 in the charges that must stay as they are when events are given back unused.
 	Hold(at int64, charges []Charge) Hold
@@ -41,7 +41,7 @@ type Hold struct {
 	Over time.Duration
 
 	// Span is the time in which the policy earns its whole allowance, such as the length of a
-	// window. A store that holds events decides by it how many to take.
+	// window. It helps a store that holds events to decide how many to take.
 	Span time.Duration
 }
 

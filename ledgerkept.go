@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/exact"
 )
 
-// maxEntries bounds how many policies a ledger tells apart. The others are a share that all are
-// charged.
+// maxEntries bounds how many policies a ledger counts separately. The counts of other policies are
+// kept as one share of the limit, which every policy is charged.
 const maxEntries = 4
 
 // ledger is a Ledger taken apart.
@@ -189,8 +189,8 @@ func (g *ledger) settle(now int64) {
 	}
 }
 
-// over reports whether an entry or a rest that ends at an instant has ended at now. The last
-// instant also stands for all later ones: a clock that stays there ends nothing.
+// over reports whether an entry or a rest whose end is at the instant end has ended at now. The
+// last instant also stands for all later instants. An entry that ends there therefore never ends.
 func over(end, now int64) bool { return end <= now && end < maxInstant }
 
 // end is the instant from which on no event that e was granted counts. If a later entry shares an

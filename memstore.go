@@ -13,10 +13,10 @@ import (
 // of limiters. Give each a name. It must not be copied after first use, and is safe for concurrent
 // use.
 //
-// It has no goroutine and needs no closing. Memory follows the keys in use. Some of the later calls,
-// for new or known keys, drop keys that expired over a second ago, a few at a time. Keys that
-// expired less than a second ago stay, because they may come back. If a million keys have expired,
-// four million calls for other keys drop them all.
+// It has no goroutine and does not have to be closed. Memory follows the keys in use. Some of the
+// later calls, for new or known keys, drop keys that expired over a second ago, a few at a time.
+// Keys that expired less than a second ago stay, because they may come back. If a million keys have
+// expired, four million calls for other keys drop them all.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.

@@ -133,8 +133,8 @@ type Ask struct {
 	// place of its contents. Other policies do not change it.
 	ByComponent *[]Result
 
-	// More is for an N of at least zero. It asks for MoreAfter in the Result, and in those of
-	// ByComponent. A policy that does not know it leaves it zero.
+	// More is for an N of at least zero. It asks for MoreAfter in the Result, and in the results of
+	// ByComponent. A policy that does not know MoreAfter leaves it zero.
 	More bool
 
 	// promised is for an N below zero. It has an instant for each single policy, in their order.

@@ -30,11 +30,11 @@ import (
 //   - All other policies, and [All], grant only the events that they can grant now.
 //
 // If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter
-// is the time until they could be booked. With n = 0 it books nothing, and Settle charges
-// everything.
+// is the time until they could be booked. With n = 0, Reserve books nothing, and all events are
+// charged by Settle.
 //
 // A Reservation that is neither settled nor cancelled keeps its events booked. It costs nothing
-// while it is open, and needs no closing.
+// while it is open, and does not have to be closed.
 //
 // An error means that there is no decision. The Reservation is then nil. An n below 0 and a ctx
 // that has ended are errors.
@@ -109,8 +109,8 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 	return callError("Reserve of", n, err)
 }
 
-// bookNow is book without a turn in the line of the key: like Take, it gets what no waiter has
-// booked. A reset that comes meanwhile may forget the events.
+// bookNow is book without a place in the key's line of waiters: like Take, it gets only what no
+// waiter has booked. If the key is reset during the call, the booked events may be forgotten.
 func (k *KeyedLimiter) bookNow(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
 	reset := k.resets.number.Load()
 	if k.mem == nil || !k.bookQuickly(plan, key, ask.N, r) {

@@ -72,9 +72,9 @@ func (k *KeyedLimiter) forget(ctx context.Context, plan *Plan, key string) error
 	return err
 }
 
-// freePlaces gives back what was booked, the last run first, unless the store has forgotten it. If
-// the store fails, the waiters before keep their bookings. A booking stays charged if it cannot be
-// freed, because others have booked behind it.
+// freePlaces gives back what the waiters have booked, the last run first, unless the store has
+// forgotten it. If the store fails, the waiters whose turn comes earlier keep their bookings. A
+// booking stays charged if it cannot be freed because others have booked behind it.
 func (k *KeyedLimiter) freePlaces(ctx context.Context, ln *line.Line, forgotten bool) error {
 	for back, ok := ln.Unbook(); ok; back, ok = ln.Unbook() {
 		if !forgotten && !back.Apart {

@@ -40,8 +40,8 @@ import (
 // A Store that has options, or that serves several limiters, should be an [Acceptor]. [New] then
 // reports its faults.
 //
-// A Store may stand in front of another, and pass requests on, as those of package
-// [github.com/weir-go/weir/fleet] do:
+// A Store may stand in front of another Store, and pass requests on to it. The stores of package
+// [github.com/weir-go/weir/fleet] do. Such a Store keeps these rules:
 //
 //   - It passes on the Plan as it is. It may compare Plans by [Plan.Equal].
 //   - After Do has returned, it must no longer use memory of the caller. If it may pass the request
@@ -55,8 +55,8 @@ type Store interface {
 }
 
 // A QuickStore is for implementers of stores. It is a [Store] that can decide the most common
-// requests in memory, faster than Do. A Store does not have to be one. [MemStore] is not one,
-// because limiters call it directly.
+// requests in memory, faster than Do. Stores need not implement it. [MemStore] does not, because
+// limiters call it directly.
 type QuickStore interface {
 	Store
 
@@ -118,8 +118,8 @@ func (p *Plan) Equal(q *Plan) bool {
 }
 
 // Waited is for implementers of stores that bound the time of a request. It returns how long the
-// request has waited in the limiter for other requests of its key, before it came to the store. ctx
-// is the context of [Store.Do]. It is real time, whatever clock the limiter has.
+// request has waited in the limiter for other requests of its key, before it came to the store.
+// That is real time, whatever clock the limiter has. ctx is the context of [Store.Do].
 func Waited(ctx context.Context) time.Duration {
 	since, ok := ctx.Value(sinceKey{}).(time.Time)
 	if !ok {
@@ -132,7 +132,7 @@ func Waited(ctx context.Context) time.Duration {
 type sinceKey struct{}
 
 // An Acceptor is for implementers of stores. It is a [Store] that [New] asks whether it can serve a
-// limiter. A Store does not have to be one.
+// limiter. Stores need not implement it.
 //
 //   - Accept returns the faults of the Store's own options.
 //   - A Store that serves several limiters calls [Limiters.Accept] here, to find two limiters that

@@ -82,8 +82,8 @@ func (c *call) returns(r weir.Request) (weir.Answer, error) {
 
 var errPolicy = fmt.Errorf("%w: the policy panicked", weir.ErrRequest)
 
-// decide decides on what is held, and returns the instant. If the policy or the limiter's clock
-// panics, that is an error of this call alone.
+// decide makes the decision on h, and returns its instant. If the policy or the limiter's clock
+// panics, only this call gets an error.
 func (c *call) decide(h *held, server time.Time) (now int64, changed bool) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -49,9 +49,9 @@ import (
 //     deleted before. It may keep it longer. An expired value does no harm.
 //   - An error means that the server failed. If a key has no value, or another value, that is not
 //     an error.
-//   - A method returns soon after its context has ended. If the client of the server cannot do
-//     that, give it a timeout. When their contexts have ended, callers no longer wait for the
-//     method, but the next call for the same key still does.
+//   - A method returns soon after its context has ended. If the server's client ignores contexts,
+//     give the client a timeout. Callers whose contexts have ended return even if the method has
+//     not. The next call for the same key waits until the method returns.
 //   - If a method panics, its callers get an error that says so.
 //
 // The context has no deadline. It ends when all callers of the call have left. It has the values of
@@ -64,7 +64,7 @@ type Register interface {
 	// it did. It compares old.Version, or old.Value. old is an Entry that Get or Swap returned for
 	// the key.
 	//
-	// It returns what the key holds now, if the server tells that, which saves the store a Get.
+	// It returns what the key holds now, if the server reports that, which saves the store a Get.
 	// Otherwise it returns the zero Entry.
 	//
 	// The server may forget the value after keep, but not before. keep is a whole number of
@@ -93,8 +93,8 @@ type Entry struct {
 	Version any
 
 	// Now is the time of the server when it read or wrote the value. It is zero if the server does
-	// not tell. Decisions are then by the clock of the limiter. In that case, synchronize the
-	// clocks of the processes. Values are kept for five seconds longer, in case the clocks still
+	// not report its time. Decisions then use the clock of the limiter: synchronize the clocks of
+	// the processes. Values are then kept for five seconds longer, because the clocks may still
 	// differ.
 	Now time.Time
 }

@@ -85,9 +85,9 @@ func (l *line) leave(c *call, cause error) error {
 	return fmt.Errorf("%s: %w", outcome, cause)
 }
 
-// works reports whether the server works, and a call has no answer because of other requests. The
-// server has then replied as often as the call would have needed if it had been alone, and it is
-// not silent now. It requires that the mutex of the line is held.
+// works reports whether the server works, so that only other requests can have kept c from its
+// answer. This is so if the server is not silent now, and since c came has sent as many replies as
+// c alone would have needed. works requires that l.mu is held.
 func (l *line) works(c *call) bool {
 	needs := 2 // a Get and a Swap
 	if c.found != nil {
@@ -136,7 +136,7 @@ func (l *line) begin() bool {
 }
 
 // take moves the waiting calls into the round, and begins the round if it was empty. It reports
-// whether anybody in the round waits for an answer.
+// whether any call in the round still waits for an answer.
 func (l *line) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

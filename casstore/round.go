@@ -17,9 +17,10 @@ const maxAttempts = 100
 // and swaps the value once. If another process was faster, it does so again, and then also for the
 // callers that have come meanwhile.
 //
-// The entry of the last round may be out of date. It is used only if a Swap then shows that it was
-// not. It is never used if the server has a clock, because its time would be from before the
-// callers came.
+// To save a Get, a round starts with the entry that the last round has left. That entry may be out
+// of date. A decision on it therefore counts only if a Swap succeeds, which proves that the entry
+// was current. Without a Swap, the value is read after all. If the server has a clock, the entry is
+// never used: its time would be from before the callers came.
 //
 // The calls have their answers when it returns, or else they all have the error. It returns early
 // if all callers have left.

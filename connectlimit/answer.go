@@ -25,8 +25,8 @@ var (
 	errUnavailable = errors.New("the request could not be checked, try again later")
 )
 
-// quotaFailure names a policy by its text. It has no subject: that would be the key. It is nil if
-// there is no policy.
+// quotaFailure returns a QuotaFailure that contains the text of a policy. Its subject is empty,
+// because the subject would be the key. If p is nil, quotaFailure returns nil.
 func quotaFailure(p weir.Policy) (*connect.ErrorDetail, error) {
 	if p == nil {
 		return nil, nil
@@ -61,8 +61,8 @@ func refusal(res weir.Result, quota *connect.ErrorDetail) *connect.Error {
 	return err
 }
 
-// pushBack tells the retries of a gRPC client how long to wait (gRFC A6), in milliseconds rounded
-// up. A negative number means that they must not try again.
+// pushBack sets how long a gRPC client must wait before it retries (gRFC A6), in milliseconds
+// rounded up. A negative number means that it must not retry.
 func pushBack(err *connect.Error, res weir.Result) {
 	switch {
 	case res.RetryAfter == weir.Never:

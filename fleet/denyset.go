@@ -118,7 +118,8 @@ func (s *denySet) note(id denialID, plan *weir.Plan, changed bool, d *denial, se
 
 func samePolicy(p, q *weir.Plan) bool { return p == q || reflect.DeepEqual(p.Policy, q.Policy) }
 
-// expired reports whether d has expired, by the clock of its own plan. now is the time of plan.
+// expired reports whether d has expired by the clock of d.plan. now is the time by the clock of
+// plan, which saves a look at that clock if both plans are the same.
 func (d *denial) expired(plan *weir.Plan, now int64) bool {
 	if d.plan != plan {
 		now = d.plan.Now()

@@ -199,8 +199,9 @@ func (s *LeaseStore) takeUpTo(ctx context.Context, k *leasedKey, r weir.Request)
 	return rest, nil
 }
 
-// takeHeld takes up to most of the events that are held, if at least least are held. It returns how
-// many were held. If none are, and the store is not to be asked yet, the answer is a denial with a
+// takeHeld takes some of the events that the process holds: as many as there are, and no more than
+// the argument most. It takes none if fewer than the argument least are held. It also returns how
+// many were held. If none were, and the store must not be asked yet, the answer is a denial with a
 // RetryAfter.
 func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, held int) {
 	k.mu.Lock()

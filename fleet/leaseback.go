@@ -46,8 +46,9 @@ func (s *LeaseStore) drop(k *leasedKey) (l *lease, n int) {
 	return l, n
 }
 
-// backsAtOnce is the largest number of give-backs at a time when many keys give back. Each must end
-// within giveBackWithin, and could otherwise spend that time waiting for a connection.
+// backsAtOnce is how many give-backs are under way at most when many keys give back. A give-back
+// must end within giveBackWithin. With too many at once, it could spend that time waiting for a
+// connection.
 const backsAtOnce = 64
 
 // giveBackAll gives back what take takes of the keys. It ends when all give-backs have begun, or
@@ -233,8 +234,8 @@ func (w *leaseWatch) look(s *LeaseStore) {
 	s.giveBackAll(context.Background(), slices.Values(due), s.unused)
 }
 
-// unused takes the events of a lease that nobody has used for a while. If some were used since the
-// last look, it goes on watching the key.
+// unused ends a lease whose events nobody has used for a while, and returns how many of them to
+// give back. If some were used since the last look, it keeps the lease, and looks again later.
 func (s *LeaseStore) unused(k *leasedKey) (*lease, int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -57,9 +57,10 @@ func (k *leasedKey) count(l *lease, left int) {
 	k.counted = asked
 }
 
-// save notes calls of the store that were saved, or spent if n is below zero. Decisions from memory
-// save one, and each other decision a part of one. A call that is not for a decision, such as a
-// give-back, spends one. A lease is taken only if one can be spent, because it may stay unused.
+// save keeps an account of calls to the store. A decision from memory saves a call. Any other
+// decision saves a part of a call. A call that decides nothing, such as a give-back, spends a saved
+// call: n is then negative. A lease is taken only if there is a saved call to spend, because the
+// lease may stay unused.
 func (d *demand) save(n int) { d.saved = min(d.saved+n, 2*wholeCall) }
 
 // busy counts n events that are asked for now, and reports whether the key is busy enough to be

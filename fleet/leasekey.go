@@ -33,8 +33,8 @@ type leasedKey struct {
 }
 
 // A flight is a call of the store for a key. There is one at a time. Requests that come meanwhile
-// wait until it has landed. They then take of what it has brought, or wait for the next one, which
-// asks for their events, too.
+// wait until it has landed. They then take events that it has brought, or wait for the next flight,
+// which asks for their events, too.
 type flight struct {
 	landed chan struct{} // closed when it has
 	err    error         // for all who wait; set before
@@ -44,9 +44,9 @@ type flight struct {
 	cancel func()        // ends its context
 }
 
-// idleSince returns when the key was last asked for, and whether it may be dropped: nothing is held
-// that can still be used or given back, and no call is under way. If it may, and drop is set, it
-// will no longer be leased.
+// idleSince returns when the key was last asked for, and whether the key may be dropped. It may be
+// if the process holds no events that can still be used or given back, and no call is under way. If
+// drop is set, a key that may be dropped is then no longer leased.
 func (k *leasedKey) idleSince(drop bool) (seen int64, idle bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock() // even if the clock panics

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A rider is a request that waits for a flight. If it came during another one, it waits for the
-// next, which asks for its events. It is then decided, unless the store had more than it was asked
-// for. The mutex of the key guards it.
+// A rider is a request that waits for a flight. If it came while a flight was under way, the next
+// flight asks the store for its events. That flight decides it, with one exception: the rider got
+// no events, but the store still has enough for it. The mutex of the key guards a rider.
 type rider struct {
 	n       int
 	flight  *flight // that asks for it, or nil

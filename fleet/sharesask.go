@@ -94,8 +94,8 @@ func times(n, weight int) int {
 	return n * weight
 }
 
-// scale converts an answer to events that count weight times. If weight is 0, this process has
-// none.
+// scale converts an answer of the store. Each event of this process counts as weight events there.
+// A weight of 0 means that this process has no share.
 func scale(a *weir.Answer, r weir.Request, weight int) {
 	eachResult(a, r, func(result *weir.Result) {
 		if weight == 0 {

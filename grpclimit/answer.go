@@ -30,8 +30,8 @@ const (
 	unavailable = "the request could not be checked, try again later"
 )
 
-// quotaFailure names a policy by its text. It has no subject: that would be the key. It is nil if
-// there is no policy.
+// quotaFailure returns a QuotaFailure that contains the text of a policy. Its subject is empty,
+// because the subject would be the key. If p is nil, quotaFailure returns nil.
 func quotaFailure(p weir.Policy) (*anypb.Any, error) {
 	if p == nil {
 		return nil, nil
@@ -65,8 +65,8 @@ func refusal(res weir.Result, quota *anypb.Any) error {
 	return status.ErrorProto(s)
 }
 
-// pushBack tells the retries of the client how long to wait (gRFC A6), in milliseconds rounded up.
-// A negative number means that they must not try again.
+// pushBack sets how long the client must wait before it retries (gRFC A6), in milliseconds rounded
+// up. A negative number means that it must not retry.
 func pushBack(ctx context.Context, res weir.Result) {
 	ms := int64(-1)
 	switch {

@@ -83,8 +83,8 @@ func (f *fields) set(h http.Header, all []asked, decisive int, replace bool) {
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
 //
-// For w and the components, RateLimit needs to know the policy. A *[weir.KeyedLimiter] tells it for
-// each key: also if policies differ by key, or change in use.
+// RateLimit can write w and list the components only if it knows the policy. A *[weir.KeyedLimiter]
+// reports the policy of each key, even if policies differ by key, or change in use.
 //
 // The parameter pk of the draft, the partition key, is not written. Its value would have to be
 // predictable for the client, and must not show anybody else whose request it is.

@@ -87,8 +87,8 @@ func quote(field, s string) (string, error) {
 	return string(append(quoted, '"')), nil
 }
 
-// policy returns the value of RateLimit-Policy. It keeps the latest, because most requests have the
-// same quota.
+// policy returns the value of RateLimit-Policy for a quota. It keeps the latest value, because most
+// requests have the same quota.
 func (m *member) policy(quota int) *policyField {
 	if latest := m.latest.Load(); latest != nil && latest.quota == quota {
 		return latest

@@ -27,9 +27,9 @@ type ClientIP struct {
 	IPv4Bits int // from 8 to 32; 0 means 32
 	IPv6Bits int // from 32 to 128; 0 means 64
 
-	// Proxies are the prefixes of the trusted proxies: what they write into a header field is
-	// believed. Name the addresses of your proxies only, and no network that also has clients in
-	// it.
+	// Proxies are the prefixes of the trusted proxies: what these proxies write into a header field
+	// is believed. Name only the addresses of your proxies, and no network that also contains
+	// clients.
 	Proxies []netip.Prefix
 
 	// Hops is the number of proxies that are trusted whatever their address. It is for proxies

@@ -8,8 +8,8 @@ import (
 )
 
 // Join returns a KeyFunc whose key combines the keys of all the given KeyFuncs. Requests share an
-// allowance only if all of these keys are equal. Keys may contain any bytes. If one of keys returns
-// an error, including [ErrSkip], the KeyFunc returns that error.
+// allowance only if all of these keys are equal. Keys may contain any bytes. If one of the given
+// KeyFuncs returns an error, including [ErrSkip], the returned KeyFunc returns that error.
 func Join(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(r *http.Request) (string, error) {

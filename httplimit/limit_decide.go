@@ -8,8 +8,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// find appends the limits that apply to the request, with their keys and costs. If one of them
-// fails, it returns that one alone. No limit is asked before all keys are known.
+// find appends the limits that apply to the request, with their keys and costs. If the Key or Cost
+// of a limit fails, find returns that limit alone, with the error. No limit is asked before all
+// keys are known.
 func (l *limited) find(r *http.Request, all []asked) []asked {
 	for i := range l.limits {
 		lm := &l.limits[i]

@@ -138,13 +138,14 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return &handler{l, next}
 }
 
-// Wrapper returns Wrap of a Middleware that is prepared once. It is for routers that call Wrap for
-// each request, as gorilla/mux and the WrapMiddleware of Echo do:
+// Wrapper returns a function that does what [Middleware.Wrap] does, but prepares the Middleware
+// only once. Use it for routers that wrap their handler anew for each request, as gorilla/mux and
+// the WrapMiddleware of Echo do:
 //
 //	router.Use(limit.Wrapper())
 //
-// If they called [Middleware.Wrap], each request would take several times as long, and the checks
-// of the wiring would see one request each. Wrapper panics in the same cases as Wrap.
+// If such a router called Wrap, each request would take several times as long, and the checks of
+// the wiring would see only one request. Wrapper panics in the same cases as Wrap.
 func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
 	l := &limited{m: m}
 	if err := errors.Join(l.prepare()...); err != nil {

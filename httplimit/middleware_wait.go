@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/edge"
 )
 
-// wait decides on a request that may be held back for maxWait. If tell is set, the Result of a
-// granted one says what remains.
+// wait decides on a request that may be held back for maxWait. If tell is set, and the request is
+// granted, its Result says what remains.
 func (a *asked) wait(ctx context.Context, maxWait time.Duration, tell bool) {
 	ask := func(ctx context.Context, n int) (weir.Result, []weir.Result, error) {
 		a.ask(ctx, n, false)

@@ -27,8 +27,8 @@ type Conn struct {
 
 var _ net.Conn = (*Conn)(nil)
 
-// NewConn returns a connection over c. The bytes that are read count for the limits in read, and
-// the bytes that are written for the limits in write. Both slices may be empty. Both may contain
+// NewConn returns a connection over c. Bytes that are read count against the limits in read. Bytes
+// that are written count against the limits in write. Both slices may be empty. Both may contain
 // the same limit, which then counts the bytes of both directions.
 //
 // c must be a stream, such as a TCP connection. On a connection of datagrams, a Write of more than

@@ -26,8 +26,8 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// PostgreSQL silently cuts off names after maxName bytes. Two tables would then be one. The name of
-// the index is that of the table and indexSuffix.
+// PostgreSQL silently cuts off names after maxName bytes. Two tables could then get the same name.
+// The name of the index is the name of the table, followed by indexSuffix.
 const (
 	maxName     = 63
 	indexSuffix = "_expires"

@@ -14,9 +14,9 @@ import (
 )
 
 // A register is a [casstore.Register] on a table. The version of a row is a random number, which
-// each Swap draws anew. Versions of a sequence would come back when the database loses its last
-// transactions: by a crash with synchronous_commit off, or by a failover to a standby that lags
-// behind. A key without a row has no version.
+// each Swap draws anew. A sequence would repeat versions after the database has lost its last
+// transactions. That happens in a crash with synchronous_commit off, or in a failover to a standby
+// that lags behind. A key without a row has no version.
 type register struct {
 	db    DB
 	table pgx.Identifier

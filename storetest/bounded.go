@@ -84,7 +84,8 @@ func (b *bounded) ask(store int, key string, size int) bool {
 	return r.Allowed
 }
 
-// granted checks that the policy would have granted n events, too, and counts them.
+// granted counts n events that a store has granted, and checks that the policy alone would have
+// granted them.
 func (b *bounded) granted(key string, n int) {
 	b.Helper()
 	k, now := b.key(key), b.clock.Now()

@@ -60,7 +60,7 @@ func fitWindows(all []grant, limit int, per int64) bool {
 	return false
 }
 
-// atInstants returns the grants with all grants of one instant added up.
+// atInstants returns one grant for each instant: the sum of the grants of that instant.
 func atInstants(all []grant) []grant {
 	var grants []grant
 	for _, g := range all {

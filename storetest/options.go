@@ -103,8 +103,8 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //     grants, the policy alone would have denied the same events if it had been asked that much
 //     earlier. With an early of zero, each denial must be exact. With [Shared], a store may also
 //     deny because another store was asked for that key within that duration, and may hold events.
-//   - Nothing is lost while a key is idle. When a key has been idle until the policy has recovered,
-//     and then for the duration early, all its events are there again. The same holds for events
+//   - Nothing is lost while a key is idle. When the policy has recovered, and the key has been idle
+//     for the duration early after that, all its events can be granted again. This includes events
 //     that were given back.
 //
 // It also runs the cases that compare no answers: those of keys and names, of goroutines at one

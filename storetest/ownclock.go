@@ -98,7 +98,8 @@ func expiresInRealTime(e *env) {
 	}
 }
 
-// least returns the shortest time between two events of a policy that grants one at once.
+// least returns the shortest time between two events of a policy that never grants two events
+// together.
 func least(p weir.Policy) time.Duration {
 	switch p := p.(type) {
 	case weir.TokenBucket:

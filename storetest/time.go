@@ -18,8 +18,8 @@ func (e *env) churn(n int) {
 	}
 }
 
-// R6: a key can expire when ResetAfter has passed. One tick before that, it answers by its state.
-// From then on it answers like a new key.
+// R6: a key can expire when ResetAfter has passed, and then answers like a new key. One tick
+// earlier, its state still counts.
 func forgottenNotBefore(e *env) {
 	const limit = 10
 	e.each(shapes(limit, time.Second), func(e *env, p weir.Policy) {
@@ -96,7 +96,8 @@ func (e *env) timeToLiveByRealTime() {
 }
 
 // skewed returns a function that takes n events at the instant start + at. A limiter's clock never
-// steps back, so each instant has its own limiter. They are like processes whose clocks differ.
+// steps back. Each instant therefore has its own limiter. The limiters are like processes whose
+// clocks differ.
 func (e *env) skewed(p weir.Policy) func(at time.Duration, key string, n int) weir.Result {
 	ls := map[time.Duration]limiter{}
 	return func(at time.Duration, key string, n int) weir.Result {
@@ -109,10 +110,10 @@ func (e *env) skewed(p weir.Policy) func(at time.Duration, key string, n int) we
 	}
 }
 
-// R7: takes at two instants in turn are granted no more than takes at the first and then at the
-// second. A limiter whose clock goes back and forth gains nothing by it. The takes in order come
-// first: a store may read a limiter's clock at any time, and no limiter goes back behind an instant
-// that it saw.
+// R7: takes that alternate between two instants are granted no more than takes that are all at the
+// first instant, and then all at the second. A clock that goes back and forth gains nothing. The
+// takes in order come first, because a store may read a limiter's clock at any time, and a limiter
+// never goes back to before an instant that it has seen.
 func olderEarnsNothing(e *env) {
 	const limit, per = 10, 10 * time.Second
 	e.each(shapes(limit, per), func(e *env, p weir.Policy) {

@@ -120,7 +120,8 @@ func (e *env) put(r casstore.Register, key string, value []byte, keep time.Durat
 	return nil
 }
 
-// putAgain is put for a key that calls begun before may still change.
+// putAgain puts a value, and tries again if earlier calls, which may still be under way, have
+// changed the key.
 func (e *env) putAgain(r casstore.Register, key string, value []byte, keep time.Duration) (err error) {
 	for range 100 {
 		if err = e.put(r, key, value, keep); err == nil {

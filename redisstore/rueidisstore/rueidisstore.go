@@ -10,7 +10,7 @@
 // Processes may use either, and share their limits. The documentation of redisstore describes the
 // two ways of decision, the clock, and the requirements for the server. The differences are:
 //
-//   - A decision makes two allocations in place of some ten.
+//   - A decision makes two allocations. With redisstore it makes about ten.
 //   - Commands of many goroutines are sent together, also in a Cluster.
 //   - When a server stalls and goes on, it executes all commands sent to it, even if the callers
 //     have given up.
