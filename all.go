@@ -95,7 +95,7 @@ func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) 
 }
 
 // Hold implements [Holder]. Events may be held as long as all components allow it. Events of Tiers
-// cannot be held, because Tiers do not tell which of them has paid.
+// cannot be held, because Tiers do not report which of them has paid.
 func (c *composed) Hold(at int64, charges []Charge) (all Hold) {
 	if c.tiers || len(charges) != len(c.leaves) {
 		return Hold{}

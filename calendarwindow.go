@@ -29,7 +29,7 @@ import (
 //     Howe Island, for example, they are put forward or back by half an hour.
 //
 // As with [FixedWindow], Limit events just before the boundary and Limit just after it make 2*Limit
-// in a short span. To spread a quota, combine it with a [TokenBucket] by [All].
+// in a short span. To spread a quota, combine it with a [TokenBucket] in an [All].
 //
 // It costs one word of memory per key. It costs two if Limit is above a billion (2^30 - 2).
 //

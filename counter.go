@@ -14,7 +14,7 @@ type counter interface {
 	Decider
 
 	// counts is a comparable value. It is equal for counters whose states mean the same: events
-	// that one has counted count for the other, whatever their limits.
+	// that one has counted count against the other, whatever their limits.
 	counts() any
 
 	// used is how many events a key has used up, with its debts and bookings. They may be more

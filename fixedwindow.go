@@ -72,7 +72,7 @@ type spans interface {
 	// If s has counted anything, an instant before its window counts as the start of that window.
 	around(s words, now uint64) (mark, end uint64)
 
-	// counts is that of a counter.
+	// counts is the counts method of a counter.
 	counts() any
 }
 

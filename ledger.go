@@ -8,7 +8,7 @@ import (
 
 // A Ledger is for implementers of stores. It is the state of a key in which several policies have
 // counted: after a change of policy, or if limiters of one name have different policies. The zero
-// Ledger is that of a new key.
+// Ledger is the state of a new key.
 //
 // A store may find a state that was not written by the policy of the request, but by another one.
 // It then makes a Ledger of that state, calls [Ledger.Decide], and keeps the Ledger that this
@@ -57,7 +57,7 @@ func (r Rule) same(s Rule) bool {
 			reflect.DeepEqual(r.Decider, s.Decider)
 }
 
-// Decide decides on ask by a rule. It returns the Ledger that the store must keep, and whether it
+// Decide decides on ask with a rule. It returns the Ledger that the store must keep, and whether it
 // differs from l. The error is an error of [CheckState].
 func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, changed bool, err error) {
 	if len(l.By) == 0 || l.Plain && by.same(l.By[0]) {
@@ -108,7 +108,7 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 // events of the other rules. used may be above limit.
 //
 // A Store can keep both numbers with a value. A process that does not know the policy can then
-// still tell which share of the limit is used.
+// still say which share of the limit is used.
 func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	var g ledger
 	if !g.open(l, now) {

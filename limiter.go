@@ -205,7 +205,7 @@ type Clock interface {
 
 // WithName sets the name of the limiter on its store. Limiters with the same name share the
 // allowance of each key. If the store is shared by processes, they share it across processes. If
-// their policies differ, events that one has counted still count for the others, as with
+// their policies differ, events that one has counted still count against the others, as with
 // [KeyedLimiter.SetPolicy].
 //
 // WithName("") sets the same name as no WithName at all. It declares that the limiters are meant to

@@ -24,7 +24,7 @@ import (
 //
 // Decisions go on while Save runs: it holds no lock for longer than it takes to copy a state. Of
 // each key, it writes a state that the key had while Save was running. However many keys there are,
-// it takes less than a megabyte of memory, plus the size of the longest state, plus some 40 bytes
+// it takes less than a megabyte of memory, plus the size of the longest state, plus about 40 bytes
 // for each policy in use.
 //
 // Save writes neither keys nor expired states. But keep the file as secret as a list of the keys.
@@ -55,17 +55,17 @@ func (s *MemStore) Save(w io.Writer) error {
 // limiter finds the states of its name:
 //
 //   - If its policy is the same, it goes on where the other process stopped.
-//   - If its policy differs, the states count for it as after a [KeyedLimiter.SetPolicy].
+//   - If its policy differs, the states count against it as after a [KeyedLimiter.SetPolicy].
 //   - States that no limiter asks for are dropped when they have expired.
 //
 // All keys are loaded, even if they are more than MaxKeys. There is then no room for new keys until
 // enough have expired. Places that callers of [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] had
 // booked stay booked.
 //
-// Instants are those of the wall clock. If it was set back between the processes, keys recover that
-// much later. States of a limiter with a [WithClock] are an exception. They follow the clock of the
-// first limiter with a WithClock that decides in this process. Until that limiter decides, real
-// time passes for them.
+// Instants are saved as times of the wall clock. If it was set back between the processes, keys
+// recover that much later. States of a limiter with a [WithClock] are an exception. They follow the
+// clock of the first limiter with a WithClock that decides in this process. Until that limiter
+// decides, real time passes for them.
 //
 // Load reads r to its end. It takes as much memory as the keys that it reads. Load fails, and
 // changes nothing, in these cases:

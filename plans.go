@@ -14,7 +14,7 @@ import (
 // plans are the policies of a limiter: one for all keys, or others for some.
 type plans struct {
 	name   string
-	named  bool // by WithName, even if the name is empty
+	named  bool // set with WithName, even if the name is empty
 	clock  *clock.Nanos
 	usual  atomic.Pointer[Plan]                       // of the policy that New or SetPolicy was given
 	forKey func(ctx context.Context, k string) Policy // or nil

@@ -214,14 +214,15 @@ type Answer struct {
 	// QueueFull reports that the policy's queue has no room, however long the caller would wait.
 	QueueFull bool
 
-	// ServerTime reports that At is by a clock of the store's own, for example its server's, and
-	// not by the limiter's. The Store sets it.
+	// ServerTime reports that At was read from a clock of the store's own, for example its
+	// server's, and not from the limiter's. The Store sets it.
 	ServerTime bool
 
 	// Granted is the number of events that were granted, if Mode was UpTo.
 	Granted int
 
-	// At is the instant of the decision, by the clock that decided. The Store sets it.
+	// At is the instant of the decision, read from the clock that was used for it. The Store sets
+	// it.
 	At int64
 
 	// rest is by how much Delay after a give-back is rounded down, in units of a bucket's rate.

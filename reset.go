@@ -65,7 +65,7 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 }
 
 // forget has the store forget a key. It records the reset even if the store fails or panics,
-// because the key may be forgotten all the same.
+// because the key may have been forgotten nevertheless.
 func (k *KeyedLimiter) forget(ctx context.Context, plan *Plan, key string) error {
 	defer func() { k.resets.reset(key, k.plans.clock.Now()) }()
 	_, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Forget: true})

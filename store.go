@@ -43,7 +43,7 @@ import (
 // A Store may stand in front of another Store, and pass requests on to it. The stores of package
 // [github.com/weir-go/weir/fleet] do. Such a Store keeps these rules:
 //
-//   - It passes on the Plan as it is. It may compare Plans by [Plan.Equal].
+//   - It passes on the Plan as it is. It may compare Plans with [Plan.Equal].
 //   - After Do has returned, it must no longer use memory of the caller. If it may pass the request
 //     on later, it copies Key, Charges and ByComponent.
 //   - In an answer that it makes itself, it sets At. In an answer that it makes without the shared

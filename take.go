@@ -99,7 +99,7 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 //   - With All, Allowed of a component reports whether that component alone would have granted the
 //     events.
 //   - With [Tiers] the same holds for each tier up to the one that paid. The Results of the tiers
-//     after it are those of a look, as with n = 0.
+//     after it are the results of a look, as with n = 0.
 //
 // On an error the Result is zero, which denies. The errors are those of Take: an n below 0, a ctx
 // that has ended, an invalid policy of [WithPolicyFor], or a failure of the store.

@@ -104,7 +104,7 @@ func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 }
 
 // start starts an activity of the line of a key, which asks the store with the context that it
-// returns: [Waited] tells how long it has waited.
+// returns: [Waited] returns how long it has waited.
 func (k *KeyedLimiter) start(
 	ctx context.Context, key string, kind line.Activity, n int,
 ) (*line.Line, context.Context, error) {

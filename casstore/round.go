@@ -64,7 +64,7 @@ func (l *line) decide() error {
 		l.hear()
 		hasClock := !found.Now.IsZero()
 		if found, sure = &now, true; now.Version == nil && len(now.Value) == 0 || hasClock == now.Now.IsZero() {
-			found = nil // it does not tell
+			found = nil // it does not say
 		}
 		if ok {
 			if !hasClock {
@@ -133,8 +133,8 @@ func (ps *policies) decide(e Entry, calls []*call) (d decision, err error) {
 	return d, nil
 }
 
-// skew is how much longer a server keeps a value if it tells no time. The clocks of the processes
-// differ, and a state must not expire by the clock of another process.
+// skew is how much longer a server keeps a value if the server reports no time. The clocks of the
+// processes differ, and a state must not expire by the clock of another process.
 const skew = 5 * time.Second
 
 // keep is the time from now to an expiry in whole milliseconds, rounded up, at least one.

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/httplimit"
 )
 
-// The texts of the errors contain nothing of the call, its key or the cause.
+// The texts of the errors reveal nothing about the call, its key or the cause.
 var (
 	errTooMany     = errors.New("too many requests, try again after the time in RetryInfo")
 	errTooLarge    = errors.New("the request counts for more than is ever granted at once")

@@ -37,7 +37,7 @@ type ClientInterceptor struct {
 	// Limiter decides when calls are sent. It is required.
 	Limiter weir.Limiter
 
-	// Key returns the key that a call counts for. If nil, it is [httplimit.TargetHost]. If it
+	// Key returns the key whose allowance a call uses. If nil, it is [httplimit.TargetHost]. If it
 	// returns ErrSkip, the call is sent at once. The call fails with its other errors.
 	Key httplimit.KeyFunc
 

@@ -15,7 +15,7 @@ import (
 // Middleware limits the requests that reach HTTP handlers of connect-go. Limit is required.
 type Middleware struct {
 	// Limit decides on each request, and adds its header fields to the answers. Its Denied and
-	// Failed answer requests that are no calls. Its Key can be any of package httplimit.
+	// Failed answer requests that are not calls. Its Key can be any of package httplimit.
 	//
 	// Its MaxWait does not know the deadline of a call. A call whose client gives up leaves the
 	// queue. Its Settle gets the status of HTTP, which is 200 for all calls of gRPC and gRPC-Web.
@@ -26,7 +26,7 @@ type Middleware struct {
 	// several Limits.
 	Policy weir.Policy
 
-	// Options are those of the handlers. Only [connect.WithCodec] and
+	// Options are the options of the handlers. Only [connect.WithCodec] and
 	// [connect.WithRequireConnectProtocolHeader] matter. Without the latter, every GET and every
 	// POST of JSON or protobuf is taken for a call.
 	Options []connect.HandlerOption
@@ -45,8 +45,8 @@ type Middleware struct {
 //     [httplimit.ErrNoKey])
 //   - unavailable if there is no decision, because Key, Cost or the Limiter failed
 //
-// The errors contain nothing of the request, its key or the cause. Wrap panics with a message that
-// lists the faults of m: those of [httplimit.Middleware.Wrap], and a Policy that is not valid.
+// The errors reveal nothing about the request, its key or the cause. Wrap panics with a message
+// that lists the faults of m: those of [httplimit.Middleware.Wrap], and a Policy that is not valid.
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return m.answers().wrap(m.Limit.Wrap(next))
 }

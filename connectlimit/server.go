@@ -23,20 +23,20 @@ type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter
 
-	// Key returns the key that the call counts for. It gets a request without a body, whose path
-	// and pattern are the procedure, and whose context is that of the call. If it returns
-	// [httplimit.ErrSkip], the call is not limited. On any other error, and on an empty key, Failed
-	// answers.
+	// Key returns the key whose allowance the call uses. It gets a request without a body, whose
+	// path and pattern are the procedure, and whose context is the context of the call. If it
+	// returns [httplimit.ErrSkip], the call is not limited. On any other error, and on an empty
+	// key, Failed answers.
 	Key httplimit.KeyFunc
 
 	// Cost returns how many events a call or message counts as. The message is nil for a stream as
-	// a whole. If Cost is nil, each counts as one. What costs 0 is not limited. A negative cost is
-	// an error, and Failed answers.
+	// a whole. If Cost is nil, each counts as one. A call or message that costs 0 is not limited. A
+	// negative cost is an error, and Failed answers.
 	Cost func(ctx context.Context, spec connect.Spec, message any) int
 
 	// Messages counts each message that the client sends on a stream, in place of the stream as a
 	// whole. The handler's Receive then returns the error of a refused message. This error ends the
-	// stream, whatever the handler returns. The key is that of the stream.
+	// stream, whatever the handler returns. All messages of a stream use the key of the stream.
 	Messages bool
 
 	// MaxWait is the longest time for which a call or message is held back until it is granted,
@@ -48,16 +48,16 @@ type ServerInterceptor struct {
 	// Capacity bounds their number, or a short MaxWait.
 	MaxWait time.Duration
 
-	// Policy is that of [Middleware].
+	// Policy has the same meaning as in [Middleware].
 	Policy weir.Policy
 
 	// Denied returns the error of a call that is over the limit. If it returns nil, the call goes
-	// ahead. If Denied is nil, the error is that of [Middleware.Wrap].
+	// ahead. If Denied is nil, the error is the same as with [Middleware.Wrap].
 	Denied func(context.Context, connect.Spec, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
-	// nil, the call goes ahead. If Failed is nil, the errors are those of [Middleware.Wrap], and
-	// canceled or deadline_exceeded if the call has ended.
+	// nil, the call goes ahead. If Failed is nil, the errors are the same as with
+	// [Middleware.Wrap], and canceled or deadline_exceeded if the call has ended.
 	//
 	// To go on limiting while a store is down, use package [github.com/weir-go/weir/fleet].
 	Failed func(context.Context, connect.Spec, error) error

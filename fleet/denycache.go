@@ -14,7 +14,7 @@ import (
 // default.
 type DenyCacheOptions struct {
 	// MaxKeys is the largest number of denials that are kept, one for each key of a limiter. It is
-	// at most 10,000,000; 0 means 10,000. A denial takes some 130 bytes, of which 3 are allocated
+	// at most 10,000,000; 0 means 10,000. A denial takes about 130 bytes, of which 3 are allocated
 	// at once. If more keys are denied, some of them ask the store again.
 	MaxKeys int
 

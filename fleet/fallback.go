@@ -24,7 +24,7 @@ type FallbackOptions struct {
 	// second. It is real time, too.
 	CoolDown time.Duration
 
-	// MaxInFlight is the largest number of calls of the first store in flight; 0 means 1000. It
+	// MaxInFlight is the largest number of calls to the first store in flight; 0 means 1000. It
 	// includes calls whose callers have left. Requests above it go to the second store at once.
 	//
 	// A first store that hangs and ignores its context therefore costs at most that many
@@ -62,19 +62,19 @@ type FallbackOptions struct {
 //   - The outage ends when the first store grants events or resets a key. All requests then go to
 //     it again.
 //   - A denial or a look (n = 0) does not end the outage, because the first store might still be
-//     unable to write. The answer is used all the same, and the next request tries the first store
-//     without another cool-down.
+//     unable to write. The answer is still used, and the next request tries the first store without
+//     another cool-down.
 //
 // Some errors are no failure of the first store:
 //
 //   - An error that wraps [weir.ErrRequest] is returned.
-//   - If the context of the caller ends, the caller gets that error at once. The call of the first
+//   - If the context of the caller ends, the caller gets that error at once. The call to the first
 //     store still has its full budget. Callers with short deadlines can neither keep other requests
 //     from the first store nor hide that it hangs.
 //
 // In a limiter, calls of Wait, Reserve, Return and Reset for one key are made one after another.
 // The time that a call waits for others is part of its budget. When the budget is spent, the second
-// store answers. The call of the first store still has its full budget. It has not failed, and
+// store answers. The call to the first store still has its full budget. It has not failed, and
 // Report is not called.
 //
 // During an outage, more may be granted than the policy allows. Neither store knows what the other
@@ -93,7 +93,7 @@ type FallbackOptions struct {
 //     granted the events. Such give-backs add to the bound.
 //   - A reset goes to both stores. It fails if it does not reach the first store.
 //
-// A Fallback adds one to two microseconds, and four allocations, to a call of the first store. Each
+// A Fallback adds one to two microseconds, and four allocations, to a call to the first store. Each
 // call has a goroutine of its own. This is the only way to be on time if the first store does not
 // return. The first store gets a context with the values of the caller's context. That context ends
 // somewhat before the budget is spent. A panic of the first store is a failure.

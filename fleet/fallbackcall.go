@@ -46,7 +46,7 @@ func (f *fallback) termAt(now int64) *term {
 	return f.term.Load()
 }
 
-// A firstCall is a call of the first store of a Fallback, in flight in a goroutine. It is also the
+// A firstCall is a call to the first store of a Fallback, in flight in a goroutine. It is also the
 // context that the store gets. It is not used again, because the store may keep the context.
 type firstCall struct {
 	*term

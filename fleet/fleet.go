@@ -17,8 +17,7 @@
 //     them if your processes know how many they are.
 //
 //   - [Lease] takes events of busy keys from the shared store ahead of need, and hands them out
-//     from memory. The limits hold all the same. Use it if round trips to the shared store cost too
-//     much.
+//     from memory. The limits still hold. Use it if round trips to the shared store cost too much.
 //
 // A process that shares its limits with no other needs none of them. If you use several, put them
 // in this order:
@@ -32,7 +31,7 @@
 // MaxAge limits how long a DenyCache still denies after that.
 //
 // The package uses only what package weir exports. It knows no database, and no policy by name. If
-// you write a store that stands in front of another, take this package as an example. The rules for
+// you write a store that stands in front of another, use this package as an example. The rules for
 // such a store are at [weir.Store].
 package fleet
 

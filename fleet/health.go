@@ -44,7 +44,7 @@ func (h *health) admit(now int64) (try, ok bool) {
 func (h *health) judge(began int64, try, wrote bool, err error) error {
 	switch {
 	case errors.Is(err, weir.ErrRequest) || err == nil && !wrote:
-		// This tells nothing: the request may not even have reached the server. Another may try at
+		// This proves nothing: the request may not even have reached the server. Another may try at
 		// once.
 		if try {
 			h.restUntil.Store(1)

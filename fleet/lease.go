@@ -18,9 +18,9 @@ type LeaseOptions struct {
 	MaxAge time.Duration
 
 	// MaxKeys is the largest number of keys that are watched, and leased if they are busy. It is at
-	// most 10,000,000; 0 means 10,000. A key takes some 500 bytes, and the bytes of the key itself.
-	// Keys without a lease make room for others. If all have leases, requests for other keys go to
-	// the store, and so do those for keys of more than 1,000 bytes.
+	// most 10,000,000; 0 means 10,000. A key takes about 500 bytes, plus the bytes of the key
+	// itself. Keys without a lease make room for others. If all have leases, requests for other
+	// keys go to the store, and so do those for keys of more than 1,000 bytes.
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
@@ -56,8 +56,8 @@ type LeaseOptions struct {
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //
-//   - Remaining is that of the last answer of s, less what this process has used since. ResetAfter
-//     is also taken from that answer. Other processes may have used more.
+//   - Remaining is the Remaining of the last answer of s, less what this process has used since.
+//     ResetAfter is also taken from that answer. Other processes may have used more.
 //   - RetryAfter of a denial is the time until this process asks s again. That request may be
 //     denied, too.
 //   - DecidedBy is taken from the last answer of s.

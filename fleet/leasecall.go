@@ -273,7 +273,7 @@ func (c *call) publish(a weir.Answer, left, used int, err error) (waits bool) {
 	return waits
 }
 
-// learn notes what the answer tells of the demand. It requires that k.mu is held.
+// learn notes what the answer says about the demand. It requires that k.mu is held.
 func (c *call) learn(l *lease, a weir.Answer) {
 	k := c.leasedKey
 	k.short = c.granted < c.asked

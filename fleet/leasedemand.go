@@ -15,8 +15,8 @@ type demand struct {
 	counted int64   // of the current lease, so that nothing is counted twice
 
 	uncounted int64   // what was asked for since at
-	saved     int     // calls of the store, in units of which a call has wholeCall
-	credit    float64 // the calls of the store that these events have earned
+	saved     int     // calls to the store, in units of which a call has wholeCall
+	credit    float64 // the calls to the store that these events have earned
 	stretch   float64 // by how much longer a lease must be, because a full bucket earns it again
 
 	remaining int   // what the store had left

@@ -20,7 +20,7 @@ type leasedKey struct {
 	lease atomic.Pointer[lease]
 
 	mu      sync.Mutex // guards what follows, and that a lease is replaced once
-	flight  *flight    // the call of the store that is under way, or nil
+	flight  *flight    // the call to the store that is under way, or nil
 	line    []*rider   // requests that wait, and for which the flight does not ask
 	left    int        // how many of them have left
 	failed  bool       // the last call failed
@@ -32,7 +32,7 @@ type leasedKey struct {
 	backs pending // give-backs that are under way
 }
 
-// A flight is a call of the store for a key. There is one at a time. Requests that come meanwhile
+// A flight is a call to the store for a key. There is one at a time. Requests that come meanwhile
 // wait until it has landed. They then take events that it has brought, or wait for the next flight,
 // which asks for their events, too.
 type flight struct {

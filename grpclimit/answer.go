@@ -22,7 +22,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// The texts of the statuses contain nothing of the call, its key or an error.
+// The texts of the statuses reveal nothing about the call, its key or an error.
 const (
 	tooMany     = "too many requests, try again after the time in RetryInfo"
 	tooLarge    = "the request counts for more than is ever granted at once"

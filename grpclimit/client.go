@@ -41,8 +41,8 @@ type ClientInterceptor struct {
 	// Limiter decides when calls are sent. It is required.
 	Limiter weir.Limiter
 
-	// Key returns the key that a call counts for. If nil, it is [Target]. If it returns ErrSkip,
-	// the call is sent at once. The call fails with its other errors.
+	// Key returns the key whose allowance a call uses. If nil, it is [Target]. If it returns
+	// ErrSkip, the call is sent at once. The call fails with its other errors.
 	Key KeyFunc
 
 	// Hold returns for how long the calls of a key are held back after an error, or 0. If nil, it

@@ -33,8 +33,8 @@ type Call struct {
 //   - [ErrSkip]: the call is not limited.
 type KeyFunc func(context.Context, Call) (string, error)
 
-// The errors of a [KeyFunc]. They are those of package httplimit. A KeyFunc that calls a function
-// of httplimit can therefore return its errors.
+// The errors of a [KeyFunc]. They are the same as in package httplimit. A KeyFunc that calls a
+// function of httplimit can therefore return its errors.
 var (
 	ErrSkip  = httplimit.ErrSkip
 	ErrNoKey = httplimit.ErrNoKey

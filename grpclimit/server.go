@@ -26,18 +26,19 @@ type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter
 
-	// Key returns the key that the call counts for. If it returns [ErrSkip], the call is not
+	// Key returns the key whose allowance the call uses. If it returns [ErrSkip], the call is not
 	// limited. On any other error, and on an empty key, Failed answers.
 	Key KeyFunc
 
 	// Cost returns how many events a call or message counts as. If Cost is nil, each counts as one.
-	// What costs 0 is not limited. A negative cost is an error, and Failed answers.
+	// A call or message that costs 0 is not limited. A negative cost is an error, and Failed
+	// answers.
 	Cost func(context.Context, Call) int
 
 	// Messages counts each message that the client sends on a stream, in place of the stream as a
 	// whole. The handler's RecvMsg then returns the status of a refused message. This status ends
-	// the stream, whatever the handler returns. The key is that of the stream. To limit both, chain
-	// a ServerInterceptor for each.
+	// the stream, whatever the handler returns. All messages of a stream use the key of the stream.
+	// To limit both, chain a ServerInterceptor for each.
 	Messages bool
 
 	// MaxWait is the longest time for which a call or message is held back until it is granted,
@@ -65,7 +66,7 @@ type ServerInterceptor struct {
 	Denied func(context.Context, Call, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
-	// nil, the call goes ahead. If Failed is nil, the error contains nothing of the cause. It is:
+	// nil, the call goes ahead. If Failed is nil, the error reveals nothing about the cause. It is:
 	//
 	//   - CANCELLED or DEADLINE_EXCEEDED if the call has ended
 	//   - INVALID_ARGUMENT if the call lacks what Key looks for (the cause wraps [ErrNoKey])

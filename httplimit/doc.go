@@ -10,7 +10,7 @@
 // [Middleware] is for servers. It counts each request for a key, which a [KeyFunc] finds in the
 // request. Requests over the limit get the answer 429 with Retry-After.
 //
-//   - A Middleware can have several [Limit]. A request that one of them denies counts for none.
+//   - A Middleware can have several [Limit]. If one of them denies a request, none counts it.
 //   - With a Settle, the answer decides what a request counts as: for example, failed logins only,
 //     or the bytes of the body.
 //   - A [Checker] asks inside of a handler, for keys and costs that are in the body.

@@ -78,7 +78,7 @@ func (f *fields) set(h http.Header, all []asked, decisive int, replace bool) {
 //
 // The components of a Policy composed by [weir.All] are listed in the same way. The name of a
 // component is its text, after Name if that is not empty. Tiers are one limit, because a client
-// need not keep to each of them.
+// does not have to stay within each of them.
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1

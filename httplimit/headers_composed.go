@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A planner is a [weir.Limiter] that tells its policy for a key. *weir.KeyedLimiter is one.
+// A planner is a [weir.Limiter] that reports its policy for a key. *weir.KeyedLimiter is one.
 type planner interface {
 	PlanOf(ctx context.Context, key string) (*weir.Plan, error)
 }

@@ -20,7 +20,7 @@ func fullQuota(p weir.Policy) (int, time.Duration, error) {
 
 // together returns the parts of a policy that all hold at once: those of [weir.All], to which every
 // grant is charged. For other policies it returns nil. Of [weir.Tiers], one tier is enough for a
-// grant, so clients need not keep to each of them.
+// grant, so clients do not have to stay within each of them.
 func together(p weir.Policy) []weir.Policy {
 	parts := weir.Components(p)
 	if len(parts) == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/internal/edge"
 )
 
-// A Limit is one of several limits on a request: see [Middleware.Limits]. Its fields are those of
-// the same name in [Middleware].
+// A Limit is one of several limits on a request: see [Middleware.Limits]. Its fields mean the same
+// as those of the same name in [Middleware].
 type Limit struct {
 	// Name identifies the limit in [RateLimit], in answers and in [Decision]. It is required, and
 	// must be printable ASCII.

@@ -22,8 +22,8 @@ type Middleware struct {
 	// Limiter decides on each request.
 	Limiter weir.Limiter
 
-	// Key returns the key that the request counts for. If it returns [ErrSkip], the request is not
-	// limited. On any other error, and on an empty key, Failed answers.
+	// Key returns the key whose allowance the request uses. If it returns [ErrSkip], the request is
+	// not limited. On any other error, and on an empty key, Failed answers.
 	Key KeyFunc
 
 	// Cost returns how many events a request counts as. If Cost is nil, each request counts as one.
@@ -31,7 +31,7 @@ type Middleware struct {
 	//
 	// Like Key, Cost runs before the decision and must not read the body, as r.FormValue does. For
 	// a parameter of the URL, use r.URL.Query().Get. If the cost is in the body, return 1, and let
-	// the handler take the rest by a [Checker].
+	// the handler take the rest with a [Checker].
 	Cost func(*http.Request) int
 
 	// Settle, if not nil, returns how many events the request counts as after all. It is called
@@ -39,7 +39,7 @@ type Middleware struct {
 	// cannot have these events. It is for limits that depend on the answer, such as failed logins
 	// only, or the bytes of the body.
 	//
-	// r is the request that the handler got. status is that of the answer: 500 if the handler
+	// r is the request that the handler got. status is the status of the answer: 500 if the handler
 	// panicked before it sent one, and 101 after [http.Hijacker]. bytes is the length of the body
 	// that the handler wrote. If Settle returns more events than there are, the key is in debt: see
 	// [weir.Reservation.Settle]. A negative number is an error.
@@ -71,12 +71,12 @@ type Middleware struct {
 
 	// Denied answers a request that is over the limit. The header already has Cache-Control:
 	// no-store and the fields of Headers. It also has Retry-After, unless the request can never be
-	// granted. If Denied is nil, the answer is 429 with a short body that contains nothing of the
+	// granted. If Denied is nil, the answer is 429 with a short body that reveals nothing about the
 	// request. With several Limits, the Result is that of the limit with the longest RetryAfter.
 	Denied func(http.ResponseWriter, *http.Request, weir.Result)
 
 	// Failed answers a request on which Key, Cost or the Limiter failed. The header already has
-	// Cache-Control: no-store. If Failed is nil, the answer contains nothing of the error. Its
+	// Cache-Control: no-store. If Failed is nil, the answer reveals nothing about the error. Its
 	// status is:
 	//
 	//   - 400 if the request lacks what Key looks for (the error wraps [ErrNoKey])
@@ -102,10 +102,10 @@ type Middleware struct {
 
 // A Decision is the decision of a [Middleware] on a request. Middleware passes it to Observe.
 //
-// With several Limits, it is that of one of them: the one that failed, or the one that denied. If
-// several denied, it is the one with the longest RetryAfter. If all granted, it is the one with the
-// smallest Remaining. If several have the same Remaining, it is the one that takes the longest to
-// have more events.
+// With several Limits, it is the decision of a single limit: the one that failed, or the one that
+// denied. If several denied, that limit is the one with the longest RetryAfter. If all granted, it
+// is the one with the smallest Remaining. If several have the same Remaining, it is the one that
+// takes the longest to have more events.
 type Decision struct {
 	Name   string        // the limit's name; that of RateLimit if there is one limit
 	Key    string        // may be a secret of the client, such as an API key

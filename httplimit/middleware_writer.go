@@ -130,7 +130,7 @@ func (w flushHijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) { retur
 
 type http1Writer struct{ flushHijackWriter }
 
-// ReadFrom implements [io.ReaderFrom]. net/http sends files by it without copying them.
+// ReadFrom implements [io.ReaderFrom]. net/http uses it to send files without copying them.
 func (w http1Writer) ReadFrom(src io.Reader) (int64, error) {
 	w.begin()
 	n, err := w.ResponseWriter.(io.ReaderFrom).ReadFrom(src)

@@ -30,7 +30,7 @@ type Transport struct {
 	// Limiter decides when requests are sent. It is required.
 	Limiter weir.Limiter
 
-	// Key returns the key that a request counts for. If nil, it is [TargetHost]. If it returns
+	// Key returns the key whose allowance a request uses. If nil, it is [TargetHost]. If it returns
 	// ErrSkip, the request is sent at once. RoundTrip returns its other errors.
 	Key KeyFunc
 

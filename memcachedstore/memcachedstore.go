@@ -12,7 +12,7 @@
 // grant takes two commands (gets, then cas or add), a denial or a look takes one. Callers of one
 // process that ask for the same key at the same time share the commands.
 //
-// The store decides by the clock of the limiter. Synchronize the clocks of the processes.
+// The store uses the clock of the limiter. Synchronize the clocks of the processes.
 //
 // memcached is a cache. It forgets items when it is restarted, and when its memory is full. A key
 // that it has forgotten starts with a full allowance. docs/stores.md says what to set.

@@ -16,7 +16,7 @@
 // [github.com/weir-go/weir/casstore]. A grant takes two requests to the server, a denial or a look
 // takes one. Callers of one process that ask for the same key at the same time share the requests.
 //
-// NATS has no clock for decisions. The store decides by the clocks of the limiters: synchronize the
+// NATS has no clock for decisions. The store uses the clocks of the limiters: synchronize the
 // clocks of the processes.
 package natsstore
 

@@ -23,8 +23,8 @@ const (
 var resultNames = [results]string{"granted", "denied", "canceled", "error"}
 
 // counters are the counts of all limiters of a name. They are read when metrics are collected. A
-// synchronous instrument of the SDK takes some 170 ns for each request, and more if many goroutines
-// ask at the same time.
+// synchronous instrument of the SDK takes about 170 ns for each request, and more if many
+// goroutines ask at the same time.
 type counters struct {
 	cells   [16]cell
 	waiting atomic.Int64

@@ -39,8 +39,8 @@ var _ weir.Limiter = (*Limiter)(nil)
 // [weir.WithName]. Limiters with the same name are counted together. The counts of a name take some
 // 4 kB, and are kept until the process ends. Limiter panics if l is nil.
 //
-// Use the returned Limiter in place of l everywhere, also in [weir.Shadow]. It adds some 40 ns to a
-// decision of Allow or Take, and no allocation.
+// Use the returned Limiter in place of l everywhere, also in [weir.Shadow]. It adds about 40 ns to
+// a decision of Allow or Take, and no allocation.
 func (m *Metrics) Limiter(name string, l *weir.KeyedLimiter) *Limiter {
 	if l == nil {
 		panic("weir: Metrics.Limiter with a nil KeyedLimiter, must be a KeyedLimiter")

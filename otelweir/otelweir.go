@@ -19,11 +19,11 @@
 //	weir.store.key.limit           gauge       its MaxKeys: weir.store.name
 //
 // No attribute contains a key. The names of limiters and stores are yours. Each name makes up to
-// eight time series of weir.requests, and each series of a histogram has some 15 buckets. Give a
+// eight time series of weir.requests, and each series of a histogram has about 15 buckets. Give a
 // name to each kind of limit, and not to each customer: the SDK drops attributes if there are too
 // many combinations.
 //
-// docs/operations.md tells what to watch, with queries and alerts.
+// docs/operations.md says what to watch, with queries and alerts.
 package otelweir
 
 import (

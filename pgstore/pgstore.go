@@ -7,7 +7,7 @@
 //	…
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
 //
-// Make the table once, by [Store.CreateTable] or with your migrations. Call [Store.DeleteExpired]
+// Create the table once, with [Store.CreateTable] or your migrations. Call [Store.DeleteExpired]
 // from time to time.
 //
 // The store runs every policy. It reads a key's row, decides in the process, and replaces the row

@@ -7,7 +7,7 @@
 //
 // A decision is made in one of two ways:
 //
-//   - By a script on the server, for TokenBucket, LeakyBucket, FixedWindow, SlidingWindow and
+//   - With a script on the server, for TokenBucket, LeakyBucket, FixedWindow, SlidingWindow and
 //     SlidingLog. A decision is one command for one key.
 //   - In the process, for any other policy: CalendarWindow, composed policies, and those of other
 //     packages. The store reads the state, and replaces it if no other process has changed it. This

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/remote"
 )
 
-// A sender sends commands by a client of go-redis.
+// A sender sends commands through a client of go-redis.
 type sender struct {
 	client   Client
 	reload   func(context.Context) // loads the topology of a cluster; nil for other clients

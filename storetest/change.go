@@ -115,7 +115,7 @@ func changeIsExact(e *env) {
 	}
 }
 
-// inTurn asks by two policies in turn.
+// inTurn asks with two policies in turn.
 func (e *env) inTurn(p, q weir.Policy) {
 	name := fmt.Sprintf("%#v and %#v", p, q)
 	w := e.walk(changeRule, p, 3, e.limiter(p, name), e.limiter(q, name))

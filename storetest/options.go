@@ -11,10 +11,10 @@ import (
 // An Option describes the store to [Run].
 type Option func(*suite)
 
-// OwnClock is for a store that decides by its own clock, or its server's, and whose clock tests can
-// set. set sets the clock of the store s to an instant, a whole number of ticks since the Unix
-// epoch. The clock must stay there until set is called again, possibly with an earlier instant. set
-// is called by one goroutine at a time, but also while requests are in flight.
+// OwnClock is for a store that uses its own clock, or its server's, and whose clock tests can set.
+// set sets the clock of the store s to an instant, a whole number of ticks since the Unix epoch.
+// The clock must stay there until set is called again, possibly with an earlier instant. set is
+// called by one goroutine at a time, but also while requests are in flight.
 //
 // tick is the clock's resolution, at most a millisecond. Run rounds up all instants to it. It also
 // rounds up the durations of answers before it compares them. A store may report them in ticks or
@@ -27,8 +27,8 @@ func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option 
 	return func(s *suite) { s.tick, s.setClock = tick, set }
 }
 
-// RealTime is for a store that decides by its own clock, which tests cannot set. If tests can set
-// the clock, use [OwnClock] instead.
+// RealTime is for a store that uses its own clock, which tests cannot set. If tests can set the
+// clock, use [OwnClock] instead.
 //
 // The cases in which the test must control the time are skipped:
 //

@@ -70,7 +70,7 @@ func lostReplies(e *env) {
 	const limit = 30
 	for _, p := range append(shapes(limit, e.long()), named{"composed", composed(3 * e.long())}) {
 		if isQueue(p.Policy) {
-			continue // the Remaining of a queue is all or nothing, and tells no count
+			continue // the Remaining of a queue is all or nothing, and is no count
 		}
 		l := e.limiter(p.Policy, p.name)
 		full := e.take(l, "k", 0).Remaining

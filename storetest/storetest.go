@@ -59,8 +59,8 @@ import (
 const longestEarly = time.Hour
 
 // Run checks the stores that newStore makes. newStore must return an empty store, or one that
-// shares no state with earlier ones. It is called for each of some 500 subtests, one after another.
-// Close the store by t.Cleanup.
+// shares no state with earlier ones. It is called for each of about 500 subtests, one after
+// another. Close the store with t.Cleanup.
 //
 // By default, Run assumes that the store reads the time from [weir.Plan.Now], as a store in memory
 // does. The time is then that of a clock of Run, which may step in either direction. The options

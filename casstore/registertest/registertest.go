@@ -131,7 +131,7 @@ func (e *env) putAgain(r casstore.Register, key string, value []byte, keep time.
 	return fmt.Errorf("in each of 100 attempts: %w", err)
 }
 
-// told checks what Swap returned. It may tell nothing.
+// told checks what Swap returned. Swap may return the zero Entry.
 func told(now casstore.Entry, want held) error {
 	if now.Value == nil && now.Version == nil {
 		return nil

@@ -28,7 +28,8 @@ import (
 	"github.com/weir-go/weir/internal/testport"
 )
 
-// A Proxy stands in front of a server. Make one by [New]. All methods are safe for concurrent use.
+// A Proxy stands in front of a server. Make one with [New]. All methods are safe for concurrent
+// use.
 type Proxy struct {
 	tb     testing.TB
 	target string
