@@ -25,8 +25,8 @@
 // ([KeyedLimiter.SetPolicy]).
 //
 // A limiter follows its policy exactly, to the event and to the nanosecond. With a store in Redis,
-// it is exact to the microsecond. A denial consumes nothing. A limiter has no goroutine and needs
-// no closing.
+// it is exact to the microsecond. A denial consumes nothing. A limiter has no goroutine and does
+// not have to be closed.
 //
 // These names are for implementers of stores and policies, and callers can skip them: [Accept],
 // [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [GrantMode], [Hold], [Holder],
@@ -68,8 +68,8 @@ type Limiter interface {
 	//   - [ErrQueueFull]: the policy's queue has no room.
 	//   - The error of ctx: it has ended, before the call or during the wait. The booked place is
 	//     given back, if the store takes it back within a second.
-	//   - The error of the store: it failed. It never wraps [io.EOF], by which a reader says that all
-	//     was read.
+	//   - The error of the store: it failed. It never wraps [io.EOF], with which a reader says that
+	//     all was read.
 	//
 	// With the first three, Wait counts nothing. It returns them at once, unless they depend on
 	// other waiters. Wait's error wraps one of these errors. Test it with errors.Is.
@@ -170,7 +170,7 @@ func WithStore(s Store) Option {
 	}
 }
 
-// WithClock sets the clock, for tests. A store with a clock of its own decides by that one.
+// WithClock sets the clock, for tests. A store with a clock of its own uses that clock instead.
 //
 // [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] compare the deadline of their context with this
 // clock. Contexts of package context use real time. Use their deadlines only with a clock that

@@ -36,7 +36,7 @@ type MemStore struct {
 	// usually in use.
 	//
 	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
-	// a count, and an attacker gains nothing by it.
+	// a count, and an attacker gains nothing from it.
 	//
 	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it.
 	MaxKeys int

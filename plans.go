@@ -52,8 +52,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 	}
 }
 
-// SetPolicy changes the policy of a limiter in use. It replaces the policy given to [New]. Where
-// [WithPolicyFor] chooses another policy for a key, that one stays.
+// SetPolicy changes the policy of a limiter in use. It replaces the policy given to [New]. If
+// [WithPolicyFor] chooses another policy for a key, the key keeps that policy.
 //
 // A change gives no key a fresh allowance, and locks no key out:
 //
@@ -96,10 +96,10 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	return nil
 }
 
-// PlanOf is for implementers of middleware. It returns the Plan by which key is decided: that of
-// the function of [WithPolicyFor], or that of the limiter. It asks no store. As long as the policy
-// is the same, the Plan is usually the same, too. An invalid policy of WithPolicyFor is an error.
-// PlanOf is safe for concurrent use.
+// PlanOf is for implementers of middleware. It returns the Plan with which the limiter decides on
+// key. The policy of the Plan is the one that the function of [WithPolicyFor] returns, or else the
+// policy of the limiter. It asks no store. As long as the policy is the same, the Plan is usually
+// the same, too. An invalid policy of WithPolicyFor is an error. PlanOf is safe for concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade

@@ -151,8 +151,9 @@ type Charge struct {
 	Before time.Duration // ResetAfter before the grant
 	For    time.Duration // the events count for at most that long: usually ResetAfter after the grant
 
-	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest are by how much, in a
-	// smaller unit that the policy chooses. They are zero if the policy counts in nanoseconds.
+	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest say by how much they
+	// were rounded, in a smaller unit that the policy chooses. They are zero if the policy counts
+	// in nanoseconds.
 	BeforeRest, ForRest uint64
 }
 

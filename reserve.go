@@ -84,9 +84,9 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	return r, nil
 }
 
-// ReserveNow is Reserve that books nothing ahead: it grants the n events for now, or denies them,
-// as [KeyedLimiter.TakeByComponent] does. Its Result is that of TakeByComponent, and so is
-// *results. Use it to take from several limiters all or none: if one denies, cancel the
+// ReserveNow is Reserve that books nothing ahead: it grants the n events at once, or denies them,
+// as [KeyedLimiter.TakeByComponent] does. The Result and *results are the same as with
+// TakeByComponent. Use it to take from several limiters all or none: if one denies, cancel the
 // reservations of the others.
 //
 // ReserveNow sets *r. To avoid allocations, pass the same Reservation again when its earlier

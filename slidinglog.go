@@ -23,7 +23,8 @@ import (
 //   - one word for each instant, or two if several events share it
 //   - two more words
 //
-// A key in debt takes no more than that: beyond it, earlier events count as new ones.
+// A key in debt takes no more memory than that. Events that do not fit share the latest entry, and
+// count as new events.
 //
 // It is the literal form of the sliding window. N. Mahdi, "An alternative approach to rate
 // limiting", Figma, 2017, describes it as "sliding window log", beside others.

@@ -85,7 +85,7 @@ type Request struct {
 // key at once.
 //
 // A store in front of another must not take such an error for an outage. Otherwise an attacker
-// could switch the limits off, by a key that the store cannot hold.
+// could switch the limits off with a key that the store cannot hold.
 var ErrRequest = errors.New("the request cannot be decided")
 
 // A Plan is for implementers of stores. It holds what all requests of a limiter for keys with the
@@ -177,7 +177,8 @@ type unnamed struct {
 
 // Accept returns an error if l would share its keys by accident. This is so if l and another
 // limiter in use both have no [WithName], and their policies differ. If the policy of a limiter was
-// changed by [KeyedLimiter.SetPolicy], it is enough that its old or its new policy is the same.
+// changed by [KeyedLimiter.SetPolicy], it is enough if either its old or its new policy is the
+// same.
 func (ls *Limiters) Accept(l *KeyedLimiter) error {
 	if l == nil || l.plans.named || l.plans.usual.Load() == nil {
 		return nil

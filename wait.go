@@ -29,8 +29,8 @@ import (
 // During that time its waiters ask again.
 //
 // The function of [WithPolicyFor] may return another policy than before. Waiters that have booked
-// events then keep their instants. Every other waiter asks by the policy that the function returns
-// for the waiter's own context.
+// events then keep their instants. Every other waiter asks with the policy that the function
+// returns for the waiter's own context.
 func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 	err := k.check(ctx, n)
 	if err == nil && n > 0 && !k.goes(ctx, key, n) {

@@ -19,7 +19,7 @@
 //   - Keys are short, and consist of characters that every server allows: see [Key].
 //   - A caller leaves when its context ends, even if the Register still waits.
 //
-// If the server can run code that decides by some policies, let it do so, and use [Store.DoFrom]
+// If the server can run code that decides for some policies, let it do so, and use [Store.DoFrom]
 // for all other policies.
 package casstore
 

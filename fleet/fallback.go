@@ -65,7 +65,7 @@ type FallbackOptions struct {
 //     unable to write. The answer is still used, and the next request tries the first store without
 //     another cool-down.
 //
-// Some errors are no failure of the first store:
+// Some errors do not count as a failure of the first store:
 //
 //   - An error that wraps [weir.ErrRequest] is returned.
 //   - If the context of the caller ends, the caller gets that error at once. The call to the first

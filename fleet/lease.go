@@ -35,8 +35,8 @@ type LeaseOptions struct {
 //
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
 // and [weir.All] of these, if the limit is at least 100. A bucket must also earn 22 events within
-// MaxAge. A key is leased after 20 decisions at the earliest. All else goes to s as it is, and does
-// not use the events that are held:
+// MaxAge. A key is leased after 20 decisions at the earliest. Everything else goes to s unchanged,
+// and does not use the events that are held:
 //
 //   - requests for other policies
 //   - requests for keys that are asked rarely
@@ -51,8 +51,8 @@ type LeaseOptions struct {
 //		fleet.LeaseOptions{})
 //	defer store.Release(ctx)
 //
-// A lease bridges no outage. The events of a Degraded answer are granted, but none are taken ahead
-// of need. The same holds for the events of [Shares].
+// A lease does not bridge an outage. The events of a Degraded answer are granted, but none are
+// taken ahead of need. The same holds for the events of [Shares].
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //

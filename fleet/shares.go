@@ -38,8 +38,8 @@ import (
 //   - A [weir.LeakyBucket] has one outlet, which cannot be divided. The first member has all of it,
 //     and the others nothing. This also holds if it is a component.
 //
-// The state of a key does not depend on n. A change of members is no change of policy, and gives no
-// fresh allowance, however often it happens.
+// The state of a key does not depend on n. A change of members is not a change of policy, and gives
+// no fresh allowance, however often it happens.
 //
 // # What holds while the members change
 //
@@ -72,7 +72,7 @@ import (
 // events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a span after
 // a change of members, fewer events may be freed than were given back.
 //
-// Shares is safe for concurrent use. A decision in front of a MemStore takes 20 % longer than by
+// Shares is safe for concurrent use. A decision in front of a MemStore takes 20 % longer than with
 // the MemStore alone, or 50 % longer with an Until. It allocates nothing.
 type Shares struct {
 	store weir.Store

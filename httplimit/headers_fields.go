@@ -19,8 +19,8 @@ import (
 //	RateLimit-Reset: 1
 //
 // With [Middleware.Limits], the fields are those of the limit with the smallest Remaining. If
-// several limits have the same Remaining, the one of them with the longest effective window counts.
-// If several Middlewares apply to a request, the fields are those of the innermost. In a denied
+// several limits have the same Remaining, the one with the longest effective window is used. If
+// several Middlewares apply to a request, the fields are those of the innermost. In a denied
 // answer, the fields are those of the limit that denied the request. They are absent if that limit
 // writes other fields.
 type LegacyRateLimit struct{}

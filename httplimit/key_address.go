@@ -35,7 +35,7 @@ type ClientIP struct {
 	// Hops is the number of proxies that are trusted whatever their address. It is for proxies
 	// whose addresses are not known. With 1, the other end of the connection is a trusted proxy.
 	// With 2, so is the proxy in front of that one. Every request must come through all of them. A
-	// client that can bypass one chooses its key.
+	// client that can bypass one of them can choose its own key.
 	Hops int
 
 	// Skip are the prefixes of clients that are not limited: for them, a KeyFunc returns [ErrSkip].

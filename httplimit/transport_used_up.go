@@ -21,10 +21,9 @@ func RetryAfter(resp *http.Response) time.Duration {
 //
 //   - Retry-After and Retry-After-Ms, if the status is 429, 503 or 403. GitHub uses 403.
 //   - t of a member of RateLimit whose r is 0.
-//   - The reset of a limit of which nothing remains, in RateLimit-Reset, X-RateLimit-Reset, the
-//     fields of OpenAI for requests and tokens, and those of Anthropic. All kinds of reset are
-//     understood: seconds, a Unix time, a duration such as 6m0s, and a time such as
-//     2027-03-04T12:00:00Z.
+//   - The reset of a limit that is used up, in RateLimit-Reset, X-RateLimit-Reset, the fields of
+//     OpenAI for requests and tokens, and those of Anthropic. All kinds of reset are understood:
+//     seconds, a Unix time, a duration such as 6m0s, and a time such as 2027-03-04T12:00:00Z.
 //
 // The next request, which the server would deny, is then held back. If the fields of a server mean
 // something else, UsedUp misreads them: look at the server's documentation first. Values that are
@@ -45,7 +44,7 @@ func UsedUp(resp *http.Response) time.Duration {
 			}
 		}
 	}
-	if date, err := http.ParseTime(h.Get("Date")); err == nil { // the resets are by the server's clock
+	if date, err := http.ParseTime(h.Get("Date")); err == nil { // the resets are times of the server's clock
 		now = date
 	}
 	for _, f := range resets {
@@ -69,8 +68,8 @@ var resets = [...]struct{ remaining, reset string }{
 }
 
 // retryAfter returns how long after now the Retry-After of an answer is, or 0 if it has none. The
-// field contains seconds or a date. A date is by the server's clock, and is compared with the Date
-// of the answer, if it has one.
+// field contains seconds or a date. A date is a time of the server's clock, and is compared with
+// the Date of the answer, if it has one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.Trim(h.Get("Retry-After"), " \t")
 	if after := inUnits(value, time.Second); after > 0 {

@@ -59,8 +59,8 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write implements [net.Conn], and counts as [Writer.Write] does. A wait ends as that of
-// [Conn.Read]. Write then returns the number of bytes that were written before.
+// Write implements [net.Conn], and counts as [Writer.Write] does. A wait ends in the same cases as
+// a wait of [Conn.Read]. Write then returns the number of bytes that were written before.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	ctx := c.writeUntil.context()
 	if err := lock(ctx, c.writing); err != nil {
@@ -126,22 +126,22 @@ func (c *Conn) LocalAddr() net.Addr { return c.conn.LocalAddr() }
 // RemoteAddr implements [net.Conn].
 func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
 
-// SetDeadline implements [net.Conn]. The deadline is also that of waits, even if they have begun.
+// SetDeadline implements [net.Conn]. The deadline also ends waits, even if they have begun.
 func (c *Conn) SetDeadline(t time.Time) error {
 	c.readUntil.set(t)
 	c.writeUntil.set(t)
 	return c.conn.SetDeadline(t)
 }
 
-// SetReadDeadline implements [net.Conn]. The deadline is also that of waits of Read, even if they
-// have begun.
+// SetReadDeadline implements [net.Conn]. The deadline also ends waits of Read, even if they have
+// begun.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.readUntil.set(t)
 	return c.conn.SetReadDeadline(t)
 }
 
-// SetWriteDeadline implements [net.Conn]. The deadline is also that of waits of Write, even if they
-// have begun.
+// SetWriteDeadline implements [net.Conn]. The deadline also ends waits of Write, even if they have
+// begun.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.writeUntil.set(t)
 	return c.conn.SetWriteDeadline(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A Limit is a limiter of bytes, and the key that the bytes count for.
+// A Limit is a limiter of bytes, and the key whose allowance the bytes use.
 type Limit struct {
 	// Limiter decides how many bytes may pass. It is required: without it, every call fails. If it
 	// has the Return method of [weir.KeyedLimiter], it gets back the bytes that it has granted and

@@ -89,7 +89,7 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 
 // Refused writes a line about r, or counts r if there are too many lines. ctx goes to the handler
 // of the logger. If the request was really refused, r.Enforced must be set, as [weir.Shadow] does.
-// Otherwise the line says that it would be refused.
+// Otherwise the line says that the request would be refused.
 //
 // A denial is logged at the level Warn, and a request with an Err at the level Error. Nothing is
 // logged or counted if r was granted, if Err says that the caller has gone ([context.Canceled]), or
@@ -100,9 +100,9 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // line with left_out alone, as soon as the allowance has room for it. There is no timer while
 // nothing is left out.
 //
-// If the handler of the logger panics, so does Refused. If it panics on the line of the timer, the
-// next call of Refused that has something to log panics with an error that says so. What could not
-// be logged stays counted in left_out.
+// If the handler of the logger panics, so does Refused. If the handler panics on a line that the
+// timer writes, the next call of Refused that has something to log panics with an error that says
+// so. What could not be logged stays counted in left_out.
 func (l *Log) Refused(ctx context.Context, r weir.Refusal) {
 	k := &l.denied
 	switch {

@@ -9,7 +9,7 @@ import (
 
 // Forgetting: a forgotten key is like a new key, whichever limiter wrote its state. Other keys, and
 // the same key of another name, do not change. The request takes no events. Forgetting an unknown
-// key is no error.
+// key is not an error.
 func forgottenOnRequest(e *env) {
 	const limit = 10
 	for _, p := range append(shapes(limit, e.long()), custom(e.long())...) {

@@ -70,13 +70,13 @@ func LostReplies(lose func(s weir.Store, n int)) Option {
 // Hangs is for a store whose backend may hang: it gives no answer, and not even an error. hang
 // makes the backend hang for s until resume is called. The backend may or may not execute the
 // requests that are in flight then. A proxy of package
-// [github.com/weir-go/weir/storetest/faultproxy] can do this, by its method Stall.
+// [github.com/weir-go/weir/storetest/faultproxy] can do this, with its method Stall.
 func Hangs(hang func(s weir.Store) (resume func())) Option {
 	return func(st *suite) { st.hang = hang }
 }
 
 // ServerExpiry is for a store whose server drops expired states by real time, while Run drives the
-// time by which the store decides. Such a store needs two forms in its test:
+// time that the store uses for decisions. Such a store needs two forms in its test:
 //
 //   - The stores that are passed to Run must keep each state an hour longer than a request asks
 //     for. Otherwise the server drops a state while the clock of Run stands still. A state may

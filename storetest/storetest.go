@@ -63,7 +63,7 @@ const longestEarly = time.Hour
 // another. Close the store with t.Cleanup.
 //
 // By default, Run assumes that the store reads the time from [weir.Plan.Now], as a store in memory
-// does. The time is then that of a clock of Run, which may step in either direction. The options
+// does. The time then comes from a clock of Run, which may step in either direction. The options
 // are for other stores:
 //
 //   - [OwnClock] and [RealTime]: the store has its own clock.
@@ -72,8 +72,8 @@ const longestEarly = time.Hour
 //   - [Shared], [LostReplies] and [Hangs]: the states are on a backend.
 //   - [Bounds] and [Bubble]: the answers need not be exact.
 //
-// The contexts that a store gets have no deadline, or one by real time. The store can therefore
-// pass them to a client of a database. Deadlines by the clock of Run are for the limiter, and the
+// The contexts that a store gets have no deadline, or one in real time. The store can therefore
+// pass them to a client of a database. Deadlines on the clock of Run are for the limiter, and the
 // store does not see them.
 //
 // With -short, the cases that need many requests make a fortieth of these requests.
