@@ -133,11 +133,11 @@ func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace 
 		limits []byte
 	)
 	if len(all) > 1 || a.listsParts() {
-		slots, limits = newFieldValues(2, 24*(len(all) + len(a.parts)))
+		slots, limits = newFieldValues(2, 24*(len(all)+len(a.parts)))
 		slots[0], limits = f.list(all, limits)
 	} else {
 		m := &a.about.whole
-		slots, limits = newFieldValues(2, len(m.quoted) + len(";r=1000000;t=60"))
+		slots, limits = newFieldValues(2, len(m.quoted)+len(";r=1000000;t=60"))
 		slots[0], limits = m.policy(a.d.Result.Limit).value, m.appendLimit(limits, &a.d.Result)
 	}
 	slots[1] = textOf(limits)

@@ -115,7 +115,7 @@ func unixAfter(d time.Duration) int64 {
 
 // set writes the fields. One text holds all three values.
 func (f *threeFields) set(h http.Header, res *weir.Result) {
-	slots, b := newFieldValues(3, len("100000000" + "100000000" + "1790000000"))
+	slots, b := newFieldValues(3, len("100000000"+"100000000"+"1790000000"))
 	b = appendInt(b, int64(res.Limit))
 	i := len(b)
 	b = appendInt(b, int64(res.Remaining))
