@@ -1,6 +1,9 @@
 package replay
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // An event is a request of a log.
 type event struct {
@@ -54,17 +57,14 @@ func (o *ordered) fill() {
 		}
 		o.batch = append(o.batch, e)
 	}
-	byTime := func(a, b event) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	}
-	if !slices.IsSortedFunc(o.batch, byTime) {
-		slices.SortStableFunc(o.batch, byTime)
+	sortByTime(o.batch)
+}
+
+// sortByTime leaves the order of events of one instant.
+func sortByTime(events []event) {
+	byTime := func(a, b event) int { return cmp.Compare(a.at, b.at) }
+	if !slices.IsSortedFunc(events, byTime) {
+		slices.SortStableFunc(events, byTime)
 	}
 }
 
@@ -104,19 +104,20 @@ func (m *merged) next() (event, bool) {
 }
 
 // spread gives each event of a whole second an instant within it: the i-th of n comes i/n of a
-// second later. Their order stays as it is.
+// second later. Their order stays as it is. All logs are merged before: each by itself would put its
+// first request of a second at the start, where those of the others are.
 type spread struct {
 	from   stream
-	second []event // of one second, from i on
+	second []event // of one second, from i on, in the order of their instants
 	i      int
 	ahead  []event // one that is of a later second, or none
 }
 
 const nanosPerSecond = 1_000_000_000
 
-// maxSecond is how many events of a second are held, to bound memory. What is beyond counts as
-// another second of the same name.
-const maxSecond = 1 << 18
+// maxSecond is how many events of a second are held, to bound memory: 25 MB. What is beyond counts
+// as another second of the same name.
+const maxSecond = 1 << 20
 
 func (s *spread) next() (event, bool) {
 	if s.i == len(s.second) && !s.fill() {
@@ -124,27 +125,42 @@ func (s *spread) next() (event, bool) {
 		return event{}, false
 	}
 	e := s.second[s.i]
-	if e.whole {
-		e.at += int64(s.i) * nanosPerSecond / int64(len(s.second))
-	}
 	s.i++
 	return e, true
 }
 
-// fill reads the events of the next second, or one event that is not of a whole second.
+// fill reads the events of the next second, or one event that is not of a whole second. Those of a
+// log with fractions, and late ones, may be among the others. Only their instants stay.
 func (s *spread) fill() bool {
 	s.second, s.i = s.second[:0], 0
 	s.second, s.ahead = append(s.second, s.ahead...), s.ahead[:0]
-	for len(s.second) < maxSecond {
+	for len(s.second) < maxSecond && (len(s.second) == 0 || s.second[0].whole) {
 		e, ok := s.from.next()
 		if !ok {
 			break
 		}
-		if len(s.second) > 0 && (!e.whole || !s.second[0].whole || e.at != s.second[0].at) {
+		if len(s.second) > 0 && e.at-s.second[0].at >= nanosPerSecond {
 			s.ahead = append(s.ahead, e)
 			break
 		}
 		s.second = append(s.second, e)
 	}
-	return len(s.second) > 0
+	if len(s.second) == 0 {
+		return false
+	}
+	start, n, i := s.second[0].at, int64(0), int64(0)
+	inStart := func(e event) bool { return e.whole && e.at == start }
+	for _, e := range s.second {
+		if inStart(e) {
+			n++
+		}
+	}
+	for k, e := range s.second {
+		if inStart(e) {
+			s.second[k].at += i * nanosPerSecond / n
+			i++
+		}
+	}
+	sortByTime(s.second)
+	return true
 }

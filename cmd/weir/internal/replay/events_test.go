@@ -2,9 +2,11 @@ package replay
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -105,12 +107,14 @@ func TestSpread(t *testing.T) {
 	assert.False(t, r.Spread)
 	assert.Zero(t, r.Whole)
 
-	// Each of several logs is spread by itself.
+	// Those of a log with fractions stay where they are, among the others.
 	whole := textLog("b", strings.Repeat(`{"time":5,"ip":"y"}`+"\n", 4))
-	r = runOne(t, Config{Spread: true}, "leaky-bucket 10/1s", whole, zeros, whole)
-	assert.Equal(t, 1+4, r.Policies[0].Refused, "4 of y at the instants of the other 4")
+	r = runOne(t, Config{Spread: true}, "leaky-bucket 8/1s", whole, zeros, whole)
+	assert.Equal(t, 2, r.Policies[0].Refused, "both at 5 of x")
 	assert.Zero(t, r.Late)
 	assert.Equal(t, 8, r.Whole)
+	r = runOne(t, Config{Spread: true}, "leaky-bucket 7/1s", whole, zeros, whole)
+	assert.Equal(t, 2+4, r.Policies[0].Refused, "8 of y are an eighth of a second apart")
 
 	line := `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1` + "\n"
 	log := textLog("a", strings.Repeat(line, 5))
@@ -121,4 +125,47 @@ func TestSpread(t *testing.T) {
 	assert.Equal(t, 4, r.Policies[0].Refused)
 	assert.Equal(t, 5, r.Whole)
 	assert.False(t, r.Spread)
+}
+
+// Logs that are merged are spread together, as if they were one: four servers that answer one
+// request a second each, from one client.
+func TestSpreadOfSeveralLogs(t *testing.T) {
+	lines := func(servers int) (all []string) {
+		for second := range 60 {
+			line := fmt.Sprintf(`192.0.2.1 - - [10/Oct/2026:13:55:%02d +0000] "GET / HTTP/1.1" 200 1`+"\n", second)
+			all = append(all, slices.Repeat([]string{line}, servers)...)
+		}
+		return all
+	}
+	each := textLog("a", lines(1)...)
+	for _, policy := range []string{"token-bucket 10/1s burst=1", "leaky-bucket 4/1s", "leaky-bucket 3/1s", "leaky-bucket 5/2s"} {
+		one := runOne(t, Config{Spread: true}, policy, textLog("a", lines(4)...))
+		four := runOne(t, Config{Spread: true}, policy, each, each, each, each)
+		assert.Equal(t, 240, four.Requests)
+		assert.Equal(t, one.Policies, four.Policies)
+		assert.Zero(t, four.Late)
+	}
+	assert.Zero(t, runOne(t, Config{Spread: true}, "token-bucket 10/1s burst=1", each, each, each, each).Policies[0].Refused)
+}
+
+// Those of a second come in the order of the logs, and of the lines in each. One that stands too
+// far away to be sorted counts at once, and does not divide the second that it comes in.
+func TestSpreadKeepsTheOrder(t *testing.T) {
+	events := []event{{at: 7e9, whole: true}, {at: 7e9, whole: true}, {at: 3e9, whole: true}, {at: 7.1e9}, {at: 7e9, whole: true}, {at: 7e9, whole: true}, {at: 8e9}}
+	s := &spread{from: streamFunc(func() (e event, ok bool) {
+		if ok = len(events) > 0; ok {
+			e, events = events[0], events[1:]
+		}
+		return e, ok
+	})}
+	var at []int64
+	for e, ok := s.next(); ok; e, ok = s.next() {
+		at = append(at, e.at/1e6)
+	}
+	assert.Equal(t, []int64{3000, 7000, 7100, 7250, 7500, 7750, 8000}, at)
+
+	line := func(ip string) string { return `{"time":5,"ip":"` + ip + `"}` + "\n" }
+	r := runOne(t, Config{Spread: true}, "1/1h", textLog("a", line("a"), line("b")), textLog("b", line("b"), line("c"), line("a")))
+	assert.Equal(t, 2, r.Policies[0].Refused)
+	assert.Equal(t, []Client{{"a", 2, 1, time.Hour - 800*time.Millisecond}, {"b", 2, 1, time.Hour - 200*time.Millisecond}}, r.Policies[0].Worst)
 }

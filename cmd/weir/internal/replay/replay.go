@@ -17,7 +17,7 @@ type Config struct {
 	Key    string // the field with the key; "ip" is the client's address
 	Cost   string // the field with the number of events of a request; "" counts each as one
 	Where  Where  // which requests count
-	Spread bool   // spread the requests of a second over it, if the log has whole seconds
+	Spread bool   // spread the requests of a second over it, of all logs that have whole seconds
 
 	// Bad, if not nil, is called for each line that is not understood. line is the start of one
 	// that is too long, and is valid during the call.
@@ -134,16 +134,16 @@ func (r *run) close() {
 func (r *run) each(do func(e event, now int64) error) error {
 	m := &merged{}
 	for _, f := range r.files {
-		var events stream = &ordered{from: f}
-		if r.Spread {
-			events = &spread{from: events}
-		}
-		m.from = append(m.from, head{stream: events, event: event{at: f.start}})
+		m.from = append(m.from, head{stream: &ordered{from: f}, event: event{at: f.start}})
+	}
+	var events stream = m
+	if r.Spread {
+		events = &spread{from: m}
 	}
 	rep := &r.report
 	now := int64(0)
 	for {
-		e, ok := m.next()
+		e, ok := events.next()
 		if !ok {
 			return nil
 		}
