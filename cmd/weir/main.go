@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	for _, c := range root.Commands {
 		c.OnUsageError = asUsageError
+		c.CommandNotFound = ownHelp
 	}
 	err := root.Run(ctx, args)
 	if err == nil {
@@ -68,6 +69,12 @@ func usage(format string, args ...any) error { return usageError{fmt.Errorf(form
 
 func asUsageError(_ context.Context, c *cli.Command, err error, _ bool) error {
 	return usage("%w (see: %s -help)", err, c.FullName())
+}
+
+// ownHelp prints the help of c. Package cli takes an argument beside -help for a command of c whose
+// help is wanted. It is a policy or a file, and c has no commands.
+func ownHelp(ctx context.Context, c *cli.Command, _ string) {
+	_ = cli.ShowCommandHelp(ctx, c.Root(), c.Name) // is there
 }
 
 // noCommand is what the root command does itself.

@@ -41,4 +41,13 @@ func TestHelp(t *testing.T) {
 		assert.Empty(t, stderr)
 		assert.Zero(t, status)
 	}
+	for _, command := range []string{"explain", "replay", "play"} {
+		want, _, _ := weirSays(t, "", command, "-h")
+		for _, args := range [][]string{{"1/1m", "-h"}, {"-h", "1/1m"}, {"--help", "replay"}, {"1/1m", "gone.log", "-help"}} {
+			stdout, stderr, status := weirSays(t, "", append([]string{command}, args...)...)
+			assert.Equal(t, want, stdout, "%s %q", command, args)
+			assert.Empty(t, stderr)
+			assert.Zero(t, status)
+		}
+	}
 }
