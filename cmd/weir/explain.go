@@ -58,7 +58,7 @@ func printExplanation(out io.Writer, p weir.Policy) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "at once, new key\t%s\t\n", explain.Count(e.Client.AtOnce))
 	for _, worst := range e.Worst {
-		fmt.Fprintf(table, "in any %s\t%s\t\n", explain.Duration(worst.Span), explain.Count(worst.Most))
+		fmt.Fprintf(table, "in any %s\t%s\t\n", explain.Exact(worst.Span), explain.Count(worst.Most))
 	}
 	table.Flush()
 
@@ -77,7 +77,7 @@ func printExplanation(out io.Writer, p weir.Policy) error {
 // fromTo is one duration, or two of which the answer is between, or the longest if there is no
 // least.
 func fromTo(d [2]time.Duration) string {
-	from, to := explain.Duration(d[0]), explain.Duration(d[1])
+	from, to := wait(d[0]), wait(d[1])
 	switch {
 	case from == to:
 		return to
@@ -85,6 +85,14 @@ func fromTo(d [2]time.Duration) string {
 		return "at most " + to
 	}
 	return from + " to " + to
+}
+
+// wait is d exactly if it is of whole seconds, as a period that somebody wrote, else rounded.
+func wait(d time.Duration) string {
+	if d%time.Second == 0 {
+		return explain.Exact(d)
+	}
+	return explain.Duration(d)
 }
 
 func memoryWords(m explain.Memory) string {

@@ -61,6 +61,24 @@ func TestExplainWaits(t *testing.T) {
 	}
 }
 
+// A period is told as exactly as it was written.
+func TestExplainPeriodsExactly(t *testing.T) {
+	for policy, says := range map[string][]string{
+		"tiers(sliding-log 5/1h, sliding-log 5/1h10s)": {"at most 5 events in any 1h, ", "at most 5 events in any 1h10s, ", "   in any 1h   ", " in any 1h10s   "},
+		"fixed-window 10/1d1s":                         {"10 events in each window of 1d1s, in UTC", "in any 1d1s   20", "Retry after: at most 1d1s\n"},
+		"10/1h0.0000001s":                              {"10 events each 1h100ns on average", "in any 1h100ns "},
+		"sliding-window 5/2h10s buckets=2":             {"5 events in any 2h10s, by an estimate from 2 sub-windows of 1h5s."},
+		"fixed-window 5/61.0001s from-first":           {"in a window of 1m1.0001s that", "in any 1m1.0001s "},
+		"sliding-log 5/8d1m":                           {"in any 8d1m, exactly"},
+	} {
+		stdout, _, status := weirSays(t, "", "explain", policy)
+		assert.Zero(t, status)
+		for _, s := range says {
+			assert.Contains(t, stdout, s)
+		}
+	}
+}
+
 func TestExplainToABrokenPipe(t *testing.T) {
 	var stderr bytes.Buffer
 	assert.Equal(t, 1, run(t.Context(), []string{"weir", "explain", "5/1s"}, nil, brokenWriter{errors.New("no space left")}, &stderr))

@@ -7,8 +7,26 @@ import (
 	"time"
 )
 
-// Duration writes d for people: in at most two units from a minute on, and in one with at most
-// three decimals below, such as 1h30m, 1.5s or 200ms.
+// Exact writes d for people, all of it, as a policy must be told: 1h10s, 1m30s or 1.5s.
+func Exact(d time.Duration) string {
+	s := ""
+	if days := d / (24 * time.Hour); days > 0 {
+		s, d = strconv.FormatInt(int64(days), 10)+"d", d%(24*time.Hour)
+	}
+	if hours := d / time.Hour; hours > 0 {
+		s, d = s+strconv.FormatInt(int64(hours), 10)+"h", d%time.Hour
+	}
+	if minutes := d / time.Minute; minutes > 0 {
+		s, d = s+strconv.FormatInt(int64(minutes), 10)+"m", d%time.Minute
+	}
+	if d > 0 || s == "" {
+		s += d.String()
+	}
+	return s
+}
+
+// Duration writes d for people, rounded: in at most two units from a minute on, and in one with at
+// most three decimals below, such as 1h30m, 1.5s or 200ms.
 func Duration(d time.Duration) string {
 	units := []struct {
 		name   string
@@ -65,7 +83,7 @@ var names = map[time.Duration]string{
 func a(d time.Duration) string {
 	switch name := names[d]; name {
 	case "":
-		return "each " + Duration(d)
+		return "each " + Exact(d)
 	case "hour":
 		return "an hour"
 	default:
@@ -73,4 +91,4 @@ func a(d time.Duration) string {
 	}
 }
 
-func window(d time.Duration) string { return fmt.Sprintf("a window of %s", Duration(d)) }
+func window(d time.Duration) string { return fmt.Sprintf("a window of %s", Exact(d)) }

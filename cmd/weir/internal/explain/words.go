@@ -24,15 +24,15 @@ func Words(p weir.Policy) []string {
 				events(p.Limit), window(p.Per))}
 		}
 		return []string{fmt.Sprintf("A fixed window: %s in each window of %s, in UTC. All are back when it ends.",
-			events(p.Limit), Duration(p.Per))}
+			events(p.Limit), Exact(p.Per))}
 	case weir.SlidingWindow:
-		s := fmt.Sprintf("A sliding window: about %s in any %s, by an estimate", events(p.Limit), Duration(p.Per))
+		s := fmt.Sprintf("A sliding window: about %s in any %s, by an estimate", events(p.Limit), Exact(p.Per))
 		if p.Buckets > 1 {
-			return []string{s + fmt.Sprintf(" from %d sub-windows of %s.", p.Buckets, Duration(p.Per/time.Duration(p.Buckets)))}
+			return []string{s + fmt.Sprintf(" from %d sub-windows of %s.", p.Buckets, Exact(p.Per/time.Duration(p.Buckets)))}
 		}
 		return []string{s + " from this window and the one before it."}
 	case weir.SlidingLog:
-		return []string{fmt.Sprintf("A sliding log: at most %s in any %s, exactly.", events(p.Limit), Duration(p.Per))}
+		return []string{fmt.Sprintf("A sliding log: at most %s in any %s, exactly.", events(p.Limit), Exact(p.Per))}
 	case weir.CalendarWindow:
 		return []string{calendarWords(p)}
 	case weir.SingleRateMarker:
