@@ -44,8 +44,8 @@ var Experiments = []Experiment{
 	{
 		"clients", "Clients that obey, clients that hammer",
 		"Half of the clients wait for Retry-After, the others ask again every tenth of a second. A denial costs nothing, so " +
-			"hammering does not shut the key. It does not open it either: the same number is granted. The server answers far " +
-			"more requests for it.",
+			"hammering does not shut the key. It does not open it either: no policy grants more than if all obeyed. The server " +
+			"answers far more requests for it.",
 		"p=5/1s&p=sliding-window+5/1s&p=sliding-log+5/1s&r=4&b=3s:20&c=mixed&t=20s",
 	},
 }

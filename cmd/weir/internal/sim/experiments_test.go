@@ -1,20 +1,24 @@
 package sim
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
 
+func queryOf(id string) string {
+	i := slices.IndexFunc(Experiments, func(e Experiment) bool { return e.ID == id })
+	return Experiments[i].Query
+}
+
 func figuresOf(t *testing.T, id string) (all []Figures) {
-	for _, e := range Experiments {
-		if e.ID == id {
-			r := ran(t, e.Query)
-			for i := range r.scenario.Lanes {
-				assert.False(t, r.Full(i))
-				all = append(all, r.Figures(i, r.scenario.Span))
-			}
-		}
+	r := ran(t, queryOf(id))
+	for i := range r.scenario.Lanes {
+		assert.False(t, r.Full(i))
+		all = append(all, r.Figures(i, r.scenario.Span))
 	}
 	return all
 }
@@ -47,7 +51,10 @@ func TestExperimentsShowWhatTheySay(t *testing.T) {
 	assert.Less(t, f[2].Granted, f[1].Granted)
 
 	f = figuresOf(t, "clients")
-	for _, lane := range f {
+	for i, lane := range f {
+		obeyed := ran(t, strings.Replace(queryOf("clients"), "c=mixed", "c=obey", 1)).Figures(i, 20*time.Second)
+		assert.LessOrEqual(t, lane.Granted, obeyed.Granted)
+		assert.Greater(t, 2*lane.Denied, 3*obeyed.Denied)
 		assert.Greater(t, lane.Denied, lane.Granted)
 		assert.NotZero(t, lane.Hammered)
 		assert.NotEqual(t, lane.Granted, lane.Hammered)
