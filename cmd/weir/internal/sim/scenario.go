@@ -78,7 +78,8 @@ func (s *Scenario) check() error {
 			errs = append(errs, fmt.Errorf("%s is %v, must be %v to %v", what, value, least, most))
 		}
 	}
-	within("the span", s.Span, time.Millisecond, maxSpan, time.Millisecond <= s.Span && s.Span <= maxSpan)
+	spanOK := time.Millisecond <= s.Span && s.Span <= maxSpan
+	within("the span", s.Span, time.Millisecond, maxSpan, spanOK)
 	within("the measured span", s.Measure, time.Duration(1), maxSpan, 1 <= s.Measure && s.Measure <= maxSpan)
 	within("the number of policies", len(s.Lanes), 1, maxLanes, 1 <= len(s.Lanes) && len(s.Lanes) <= maxLanes)
 	within("the number of rates", len(s.Rates), 1, maxRates, 1 <= len(s.Rates) && len(s.Rates) <= maxRates)
@@ -89,6 +90,19 @@ func (s *Scenario) check() error {
 	}
 	for _, b := range s.Bursts {
 		within("a burst", b.N, 1, maxArrivals, 1 <= b.N && b.N <= maxArrivals)
+	}
+	if spanOK { // else no instant is right
+		s.checkInstants(within)
+	}
+	if errs == nil {
+		n := s.requests()
+		within("the number of requests", n, 0, maxArrivals, n <= maxArrivals)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Scenario) checkInstants(within func(what string, value, least, most any, ok bool)) {
+	for _, b := range s.Bursts {
 		within("the instant of a burst", b.At, 0, s.Span, 0 <= b.At && b.At <= s.Span)
 	}
 	for _, o := range s.Outages {
@@ -96,13 +110,10 @@ func (s *Scenario) check() error {
 		within("the end of an outage", o.To, o.From, s.Span, o.From < o.To && o.To <= s.Span)
 	}
 	for _, l := range s.Lanes {
-		within("the instant of a change", l.At, 0, s.Span, 0 <= l.At && l.At <= s.Span)
+		if l.Then != nil {
+			within("the instant of a change", l.At, 0, s.Span, 0 <= l.At && l.At <= s.Span)
+		}
 	}
-	if errs == nil {
-		n := s.requests()
-		within("the number of requests", n, 0, maxArrivals, n <= maxArrivals)
-	}
-	return errors.Join(errs...)
 }
 
 // requests is the number of requests in the traffic, or more than maxArrivals.

@@ -180,8 +180,9 @@ func readBursts(s *Scenario, v string) error {
 		at, count, _ := strings.Cut(one, ":")
 		var b Burst
 		err := readDuration(&b.At, at)
-		if b.N, _ = strconv.Atoi(count); err != nil || b.N < 1 {
-			return fmt.Errorf("%q is no burst, must be an instant and a number, such as 8s:20", one)
+		n, noNumber := strconv.Atoi(count)
+		if b.N = n; err != nil || noNumber != nil || n < 1 {
+			return fmt.Errorf("%q is no burst, must be an instant and a number up to %d, such as 8s:20", one, maxArrivals)
 		}
 		s.Bursts = append(s.Bursts, b)
 	}
