@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/weir-go/weir/cmd/weir/internal/accesslog"
 )
@@ -22,11 +23,18 @@ type condition struct {
 //
 //	field=value   field!=value   field~regexp   field!~regexp
 //
-// A value stands between quotes, double or single, if it has white space, or starts with = or ~. A
-// field that a request does not have is the empty string.
+// There are no parentheses around conditions. A value stands between quotes, double or single, if it
+// has white space, or starts with = or ~. A field that a request does not have is the empty string.
 func ParseWhere(s string) (Where, error) {
 	var w Where
+	text := strings.TrimRightFunc(s, unicode.IsSpace)
 	for rest := strings.TrimSpace(s); rest != ""; {
+		field, _, _ := strings.Cut(rest, "~") // a value or a regexp may have parentheses
+		field, _, _ = strings.Cut(field, "=")
+		if i := strings.IndexAny(field, "()"); i >= 0 {
+			return Where{}, fmt.Errorf("where is %q, at byte %d: %q: must be a field without parentheses: conditions have only \"and\" between them",
+				s, len(text)-len(rest)+i, field[i:i+1])
+		}
 		c, after, err := parseCondition(rest)
 		if err != nil {
 			return Where{}, fmt.Errorf("where is %q, %w", s, err)

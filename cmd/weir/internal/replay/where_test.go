@@ -19,6 +19,7 @@ func TestKeyCostAndWhere(t *testing.T) {
 	for where, left := range map[string]int{
 		"": 4, "ip=a": 2, "ip!=a": 2, "ip~^[ab]$": 3, "ip!~[ab]": 1, "ip=a and path~^/a": 2, "ip=a and path=/b": 0,
 		`ip="a"`: 2, `ip!="=a"`: 4, `ip!~'~'`: 4, "path='/a'  and ip~a": 2, "none=": 4, "none!=": 0,
+		"ip~^(a|b)$": 3, "path=/a(": 0, "ip~(a) and path~(/a)": 2,
 		"ip=a\n\tand\tpath=/a\n": 2,
 	} {
 		w, err := ParseWhere(where)
@@ -44,6 +45,11 @@ func TestKeyCostAndWhere(t *testing.T) {
 		"ip=a and b~=":  "must be =, !=, ~ or !~ and a value",
 		"cost>=2":       "must be =, !=, ~ or !~ and a value",
 		"ip=a andip=b":  `at "andip=b" must be: and`,
+
+		"(status!=404)":             `where is "(status!=404)", at byte 0: "(": must be a field without parentheses: conditions have only "and" between them`,
+		" ip=a and (path~^/(a|b)) ": `at byte 10: "(": must be a field`,
+		"not(ip=a)":                 `at byte 3: "(": must be a field`,
+		"(ip":                       `at byte 0: "(": must be a field`,
 	} {
 		_, err := ParseWhere(where)
 		assert.ErrorContains(t, err, says, where)
