@@ -114,7 +114,7 @@ func replayAction(ctx context.Context, c *cli.Command) error {
 	if err := errors.Join(write(root.Writer, result), err); err != nil {
 		return err
 	}
-	return verdict(report, most)
+	return verdict(report, most, c.String("max-clients"))
 }
 
 // replayed is all that is written.
@@ -134,8 +134,9 @@ func (r *replayed) sweep(ctx context.Context, c replay.Config, policies []weir.P
 	return nil
 }
 
-// verdict is the error that gives the exit status of a run whose report was written.
-func verdict(r *replay.Report, most []float64) error {
+// verdict is the error that gives the exit status of a run whose report was written. limit is the
+// text of most, the limit of -max-clients.
+func verdict(r *replay.Report, most []float64, limit string) error {
 	switch {
 	case r.Stopped:
 		return errors.New("stopped before the end of the log")
@@ -148,8 +149,9 @@ func verdict(r *replay.Report, most []float64) error {
 	}
 	var errs []error
 	for _, p := range r.Policies {
-		if share := float64(p.Hit) / float64(r.Clients); share > most[0] {
-			errs = append(errs, fmt.Errorf("%s hits %s of the clients, more than %s", p.Policy, percent(share), percent(most[0])))
+		if float64(p.Hit)/float64(r.Clients) > most[0] { // a share in digits may look like the limit
+			errs = append(errs, fmt.Errorf("%s hits %s of %s, more than %s%%", p.Policy, explain.Count(p.Hit),
+				explain.Plural(r.Clients, "client", "clients"), strings.TrimSuffix(strings.TrimSpace(limit), "%")))
 		}
 	}
 	return errors.Join(errs...)

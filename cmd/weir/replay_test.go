@@ -90,7 +90,10 @@ func TestReplayCostless(t *testing.T) {
 func TestReplayMaxClients(t *testing.T) {
 	_, stderr, status := weirSays(t, threeLines, "replay", "1/1m", "9/1m", "-max-clients", "49.9%")
 	assert.Equal(t, 1, status)
-	assert.Equal(t, "weir: 1/1m hits 50% of the clients, more than 49.9%\n", stderr)
+	assert.Equal(t, "weir: 1/1m hits 1 of 2 clients, more than 49.9%\n", stderr)
+	three := strings.ReplaceAll(threeLines, "garbage", strings.Split(strings.ReplaceAll(threeLines, "192.0.2.1", "192.0.2.3"), "\n")[0])
+	_, stderr, _ = weirSays(t, three, "replay", "1/1m", "-max-clients", "33.33%")
+	assert.Equal(t, "weir: 1/1m hits 1 of 3 clients, more than 33.33%\n", stderr)
 	var seven strings.Builder // of a thousand clients make a second request
 	for i := range 1007 {
 		fmt.Fprintf(&seven, `{"time":%d,"ip":"c%d"}`+"\n", 1e9+i, i%1000)
