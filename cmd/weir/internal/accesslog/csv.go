@@ -9,7 +9,7 @@ import (
 
 // csvLines reads a CSV. Its first line has the names of its columns, with a comma, a semicolon or a
 // tab between them. A field in quotes may have these, and a quote as two of them, but no end of a
-// line.
+// line. Blanks around a field, or around its quotes, are no part of it.
 type csvLines struct {
 	names   names
 	columns []string
@@ -22,8 +22,10 @@ type csvLines struct {
 func newCSV(first []byte, o Options) (*csvLines, error) {
 	c := &csvLines{names: servers[len(servers)-1].names.with(o), comma: ',', time: -1} // those of any JSON
 	for _, comma := range []byte("\t;") {
-		if bytes.IndexByte(first, comma) >= 0 {
-			c.comma = comma
+		for i, part := range bytes.Split(first, []byte{'"'}) {
+			if i%2 == 0 && bytes.IndexByte(part, comma) >= 0 { // not within quotes
+				c.comma = comma
+			}
 		}
 	}
 	first = bytes.TrimPrefix(first, []byte("\ufeff")) // a byte order mark, as spreadsheets write it
@@ -45,7 +47,8 @@ func newCSV(first []byte, o Options) (*csvLines, error) {
 func (c *csvLines) split(line []byte) error {
 	c.fields = c.fields[:0]
 	for {
-		if len(line) > 0 && line[0] == '"' {
+		if blank := bytes.TrimLeft(line, " "); len(blank) > 0 && blank[0] == '"' {
+			line = blank
 			i := 1
 			for quotes := false; ; i++ { // quotes: a quote was just before
 				if i == len(line) && !quotes {
@@ -57,7 +60,7 @@ func (c *csvLines) split(line []byte) error {
 				quotes = line[i] == '"' && !quotes
 			}
 			c.fields = append(c.fields, bytes.ReplaceAll(line[1:i-1], []byte(`""`), []byte(`"`)))
-			if line = line[i:]; len(line) == 0 {
+			if line = bytes.TrimLeft(line[i:], " "); len(line) == 0 {
 				return nil
 			}
 			if line[0] != c.comma {
@@ -67,7 +70,7 @@ func (c *csvLines) split(line []byte) error {
 			continue
 		}
 		field, rest, more := bytes.Cut(line, []byte{c.comma})
-		c.fields = append(c.fields, field)
+		c.fields = append(c.fields, bytes.TrimSpace(field))
 		if !more {
 			return nil
 		}
