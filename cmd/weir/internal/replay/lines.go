@@ -40,12 +40,18 @@ func newLines(r io.Reader) (*lines, error) {
 // byteOrderMark stands before the text in files of Windows programs.
 const byteOrderMark = "\ufeff"
 
+// nul stands before the first line of a log that was truncated while the server wrote to it.
+const nul = "\x00"
+
 // skipEmpty goes to the first line that is not empty.
 func (l *lines) skipEmpty() {
 	for {
 		buffered, _ := l.r.Peek(maxLine)
-		ends := len(buffered) - len(bytes.TrimLeft(buffered, "\r\n"))
+		ends := len(buffered) - len(bytes.TrimLeft(buffered, "\r\n"+nul))
 		n := bytes.LastIndexByte(buffered[:ends], '\n') + 1
+		if n == 0 {
+			n = len(buffered) - len(bytes.TrimLeft(buffered, nul))
+		}
 		if n == 0 {
 			return
 		}
@@ -54,12 +60,21 @@ func (l *lines) skipEmpty() {
 	}
 }
 
-// next returns the next line that is not empty, without its end. The line is valid until the next
+// skipNULs goes to the first byte that is not NUL. There may be more of them than a line may have.
+func (l *lines) skipNULs() {
+	for first, _ := l.r.Peek(1); len(first) > 0 && first[0] == 0; first, _ = l.r.Peek(1) {
+		buffered, _ := l.r.Peek(l.r.Buffered())
+		_, _ = l.r.Discard(len(buffered) - len(bytes.TrimLeft(buffered, nul)))
+	}
+}
+
+// next returns the next line that is not empty, without its end and the NULs before it. The line is valid until the next
 // call. errLong is for one line: its start is returned, and the next call goes on after it. Other
 // errors are io.EOF and those of reading, after which there are no more lines.
 func (l *lines) next() ([]byte, error) {
 	for {
 		l.n++
+		l.skipNULs()
 		line, err := l.r.ReadSlice('\n')
 		switch {
 		case err == nil || errors.Is(err, io.EOF) && len(line) > 0:
@@ -104,7 +119,7 @@ func (l *lines) head(n int) ([][]byte, error) {
 	}
 	var head [][]byte
 	for line := range bytes.Lines(buffered) {
-		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+		if line = bytes.TrimLeft(bytes.TrimRight(line, "\r\n"), nul); len(line) > 0 {
 			head = append(head, bytes.Clone(line)) // each alone: a parser keeps the last one
 		}
 		if len(head) == n {

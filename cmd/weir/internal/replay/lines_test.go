@@ -18,6 +18,8 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("\x1f\x8b"), 1)
 	f.Add([]byte("\r\n\n"), 3*maxLine)
 	f.Add([]byte("\ufeff\n\r\na"), 0)
+	f.Add([]byte("\x00\x00a\n\x00\r\n\x00b"), 0)
+	f.Add(append(make([]byte, maxLine-1), "a\nb\n\n\x00"...), 3*maxLine)
 	f.Fuzz(func(t *testing.T, text []byte, repeat int) {
 		if repeat > 0 && len(text) > 0 { // long lines and long texts
 			text = bytes.Repeat(text, 1+repeat%100_000/len(text))
@@ -39,6 +41,8 @@ func FuzzLines(f *testing.F) {
 		n := 0
 		for i, want := range bytes.Split(text, []byte("\n")) {
 			whole := len(want)
+			want = bytes.TrimLeft(want, nul)
+			whole = len(want)
 			if want = bytes.TrimRight(want, "\r"); len(want) == 0 && whole < maxLine {
 				continue
 			}

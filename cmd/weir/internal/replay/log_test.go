@@ -184,11 +184,11 @@ func (c *cancelling) Read(b []byte) (int, error) {
 	return c.longLine.Read(b)
 }
 
-// What stands before the first line is no part of it: a byte order mark, and empty lines, however
-// many.
+// What stands before the first line is no part of it: a byte order mark, empty lines and NULs,
+// however many.
 func TestBeforeTheFirstLine(t *testing.T) {
 	const line = `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1` + "\n"
-	for before, n := range map[string]int{"": 2, "\ufeff": 2, "\n\r\n": 4, strings.Repeat("\r\n", maxLine): maxLine + 2, "\ufeff\n": 3} {
+	for before, n := range map[string]int{"": 2, "\ufeff": 2, "\n\r\n": 4, strings.Repeat("\r\n", maxLine): maxLine + 2, "\ufeff\n": 3, "\x00": 2, strings.Repeat("\x00", 3*maxLine): 2, strings.Repeat("\x00", maxLine-9): 2, "\x00\n\x00\r\n\x00": 4} {
 		for _, text := range [][]byte{[]byte(before + line + line + "x"), zipped([]byte(before + line + line + "x"))} {
 			r := runOne(t, Config{}, "1/1h", logOf("a", text))
 			assert.Equal(t, "combined", r.Files[0].Format)
