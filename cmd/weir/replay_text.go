@@ -56,6 +56,9 @@ func (t *text) log(r *replay.Report) {
 		if f.Bad > 0 {
 			fmt.Fprintf(t, ", %s of them not understood (-bad shows them), the first is %s", explain.Count(f.Bad), f.FirstBad)
 		}
+		if f.Ignored > 0 {
+			fmt.Fprintf(t, ", %s after the end of the gzip ignored", explain.Plural(int(f.Ignored), "byte", "bytes"))
+		}
 		fmt.Fprintln(t)
 	}
 	if r.Unselected > 0 {

@@ -52,6 +52,9 @@ func testLargeLog(t *testing.T, b *browser) {
 	require.NotEmpty(t, percents)
 	assert.NotEqual(t, "Reading access.log … 100 %", percents[0])
 
+	b.drop(log.String() + "junk")
+	b.until(`document.getElementById("logSays").textContent.startsWith("access.log: combined, 60,000 lines, 4 bytes after the end of the gzip ignored. 60,000 requests")`)
+
 	b.drop(log.String()[:log.Len()-9])
 	b.until(`!document.getElementById("logTable").hidden && document.getElementById("logSays").textContent.includes("60,000 requests")`)
 	var last string

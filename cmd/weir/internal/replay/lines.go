@@ -3,7 +3,6 @@ package replay
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -17,22 +16,24 @@ var errLong = fmt.Errorf("longer than %d bytes", maxLine)
 // lines reads the lines of a log, which may be compressed by gzip.
 type lines struct {
 	r *bufio.Reader
-	n int // of the line that was read last, from 1
+	z *unzipped // nil if the log is not compressed
+	n int       // of the line that was read last, from 1
 }
 
 func newLines(r io.Reader) (*lines, error) {
+	l := &lines{}
 	b := bufio.NewReaderSize(r, maxLine)
-	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		unzipped, err := gzip.NewReader(b)
+	if magic, _ := b.Peek(len(gzipMagic)); bytes.Equal(magic, gzipMagic) {
+		z, err := newUnzipped(b)
 		if err != nil {
-			return nil, fmt.Errorf("gzip: %w", err)
+			return nil, err
 		}
-		b = bufio.NewReaderSize(unzipped, maxLine)
+		l.z, b = z, bufio.NewReaderSize(z, maxLine)
 	}
 	if mark, _ := b.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = b.Discard(len(mark)) // is in the buffer
 	}
-	l := &lines{r: b}
+	l.r = b
 	l.skipEmpty()
 	return l, nil
 }
@@ -61,10 +62,10 @@ func (l *lines) skipEmpty() {
 }
 
 // skipNULs goes to the first byte that is not NUL. There may be more of them than a line may have.
-func (l *lines) skipNULs() {
-	for first, _ := l.r.Peek(1); len(first) > 0 && first[0] == 0; first, _ = l.r.Peek(1) {
-		buffered, _ := l.r.Peek(l.r.Buffered())
-		_, _ = l.r.Discard(len(buffered) - len(bytes.TrimLeft(buffered, nul)))
+func skipNULs(r *bufio.Reader) {
+	for first, _ := r.Peek(1); len(first) > 0 && first[0] == 0; first, _ = r.Peek(1) {
+		buffered, _ := r.Peek(r.Buffered())
+		_, _ = r.Discard(len(buffered) - len(bytes.TrimLeft(buffered, nul)))
 	}
 }
 
@@ -74,7 +75,7 @@ func (l *lines) skipNULs() {
 func (l *lines) next() ([]byte, error) {
 	for {
 		l.n++
-		l.skipNULs()
+		skipNULs(l.r)
 		line, err := l.r.ReadSlice('\n')
 		switch {
 		case err == nil || errors.Is(err, io.EOF) && len(line) > 0:

@@ -29,6 +29,7 @@ type File struct {
 
 	FirstBad string `json:"first_bad,omitempty"` // the first of them, and what is wrong with it
 	Error    string `json:"error,omitempty"`     // that ended the log early
+	Ignored  int64  `json:"ignored,omitempty"`   // bytes after the end of a gzip; zeros do not count
 }
 
 // headLines is how many lines are looked at to find the format of a log.
@@ -185,6 +186,9 @@ func (f *reader) end(err error) {
 		return
 	case f.run.stopped():
 		err = io.EOF
+	}
+	if f.lines != nil && f.lines.z != nil {
+		f.Ignored = f.lines.z.ignored
 	}
 	f.err, f.lines, f.parser = err, nil, nil // the parser's fields lie in the lines
 }

@@ -90,6 +90,30 @@ func TestCutOffGzip(t *testing.T) {
 	assert.ErrorContains(t, err, "a.gz: after line 20000: gzip: invalid checksum")
 }
 
+// What comes after the end of a gzip is ignored, as the command gzip does. Zeros fill up a file, and
+// are not told.
+func TestAfterTheGzip(t *testing.T) {
+	log := zipped([]byte(lineAt(1, "x") + lineAt(2, "x")))
+	for after, ignored := range map[string]int64{
+		"": 0, "\x00": 0, strings.Repeat("\x00", 9): 0, strings.Repeat("\x00", 3*maxLine): 0,
+		"x": 1, "\x00\x00junk\x00": 5, strings.Repeat("junk", maxLine): 4 * maxLine,
+	} {
+		for _, open := range []func(string, []byte) Log{logOf, fileOf} {
+			b := append(slices.Clone(log), after...)
+			r := runOne(t, Config{}, "1/1s", open("a.gz", b))
+			assert.Equal(t, File{Name: "a.gz", Format: "json", Lines: 2, Ignored: ignored}, r.Files[0])
+			r = runOne(t, Config{}, "1/1s", open("a.gz", append(slices.Clone(log), append(bytes.Trim([]byte(after), "junkx"), b...)...)))
+			if !strings.ContainsAny(after, "junkx") {
+				assert.Equal(t, 4, r.Requests, "a member after zeros")
+			}
+		}
+	}
+	for _, cut := range []int{1, 2, 9, len(log) / 2, len(log) - 1} {
+		_, err := Run(t.Context(), Config{}, nil, []Log{logOf("a.gz", append(slices.Clone(log), log[:cut]...))})
+		assert.ErrorContains(t, err, "the file is cut off: unexpected EOF", cut)
+	}
+}
+
 // manyX are copied, because to write gigabytes byte by byte takes seconds.
 var manyX = strings.Repeat("x", maxLine)
 

@@ -57,10 +57,10 @@ export class LogView {
 
   show(report) {
     const [file] = report.files, count = (n) => n.toLocaleString("en"), many = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
-    const bad = file.bad ? `, ${count(file.bad)} of them not understood, the first is ${file.first_bad}` : "";
+    const bad = file.bad ? `, ${count(file.bad)} of them not understood, the first is ${file.first_bad}` : "", junk = file.ignored ? `, ${many(file.ignored, "byte")} after the end of the gzip ignored` : "";
     const error = file.error ? ` The rest of the log cannot be read: ${file.error}.` : "";
-    if (!report.requests) return this.say(`${file.name}: no request was found in ${many(file.lines, "line")}${bad}.${error}`);
-    this.say(`${file.name}: ${file.format}, ${many(file.lines, "line")}${bad}. ${many(report.requests, "request")} of ${many(report.clients, "client")}, ` +
+    if (!report.requests) return this.say(`${file.name}: no request was found in ${many(file.lines, "line")}${bad}${junk}.${error}`);
+    this.say(`${file.name}: ${file.format}, ${many(file.lines, "line")}${bad}${junk}. ${many(report.requests, "request")} of ${many(report.clients, "client")}, ` +
       `by address, in ${seconds((new Date(report.to) - new Date(report.from)) * 1e6)}.${error}`);
     const percent = (n, all) => `${count(n)} (${+((100 * n) / all).toPrecision(3)} %)`;
     $("logRows").replaceChildren(...report.policies.map((p) =>
