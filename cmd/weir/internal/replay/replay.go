@@ -106,7 +106,11 @@ func newRun(ctx context.Context, c Config, logs []Log) (*run, error) {
 		r.Key = "ip"
 	}
 	for _, log := range logs {
-		opened, err := log.Open()
+		opened, err := openLog(ctx, log)
+		if err != nil && r.stopped() {
+			r.files = append(r.files, &reader{File: File{Name: log.Name}, run: r})
+			continue
+		}
 		if err != nil {
 			r.close()
 			return nil, err

@@ -30,6 +30,31 @@ func newSource(ctx context.Context, log io.ReadCloser) *source {
 	return s
 }
 
+// openLog opens a log, unless ctx ends before: that of a named pipe blocks until somebody writes to
+// it.
+func openLog(ctx context.Context, log Log) (io.ReadCloser, error) {
+	type result struct {
+		opened io.ReadCloser
+		err    error
+	}
+	results := make(chan result, 1)
+	go func() {
+		opened, err := log.Open()
+		results <- result{opened, err}
+	}()
+	select {
+	case r := <-results:
+		return r.opened, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-results; r.err == nil {
+				_ = r.opened.Close() // was not read
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
 // rewind goes back to the start of a file. It returns false for what cannot, such as a pipe.
 func (s *source) rewind() bool {
 	file, ok := s.log.(io.Seeker)
