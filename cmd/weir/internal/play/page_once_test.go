@@ -236,3 +236,22 @@ func testLaneThatIsRemoved(t *testing.T, b *browser) {
 	b.js(nil, `(() => { for (let i = 0; i < 9; i++) document.querySelector("#presets button").click(); })()`)
 	b.until(`document.querySelectorAll(".lane").length === 6 && document.getElementById("fault").textContent === ""`)
 }
+
+// A number that the page cannot use is a fault, or the field shows the one that is used.
+func testNumbersOutOfRange(t *testing.T, b *browser) {
+	b.follow("p=10/1s&r=5&t=10s")
+	b.showsAt(10 * time.Second)
+	rate := func(text string) {
+		b.js(nil, `(() => { const e = document.getElementById("rate"); e.focus(); e.value = %q; e.oninput(); })()`, text)
+	}
+	rate("-5")
+	b.until(`document.getElementById("fault").textContent.includes('"-5" is no rate, must be requests a second')`)
+	rate("") // the last one that was good
+	b.until(`document.getElementById("fault").textContent === "" && location.hash === "#p=10/1s&r=5&t=10s"`)
+	for text, n := range map[string]string{"1000000000": "5000", "-3": "1", "": "20", "2.6": "3"} {
+		b.follow("p=10/1s&r=5&t=10s")
+		b.showsAt(10 * time.Second)
+		b.js(nil, `(() => { document.getElementById("burstSize").value = %q; document.getElementById("burst").click(); })()`, text)
+		b.until(`location.hash === "#p=10/1s&r=5&b=5s:%s&t=10s" && document.getElementById("burstSize").value === %q`, n, n)
+	}
+}

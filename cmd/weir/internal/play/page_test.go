@@ -103,6 +103,7 @@ func TestPage(t *testing.T) {
 		{"half a character", testHalfCharacter},
 		{"clock is silent", testClockIsSilent},
 		{"last log", testLastLog},
+		{"numbers out of range", testNumbersOutOfRange},
 		{"small screen", testSmallScreen},
 		{"axes", testAxes},
 		{"close labels", testCloseLabels},

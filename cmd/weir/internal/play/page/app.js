@@ -51,7 +51,7 @@ export class App {
       const at = this.place(), from = Math.min(at, this.span * 0.95);
       s.outages.push({ from: round(from, this.span), to: round(from + this.span / 20, this.span) });
     });
-    $("rate").oninput = () => this.edit((s) => { const r = $("rate").valueAsNumber; if (r >= 0) s.rates = [r]; });
+    $("rate").oninput = () => this.edit((s) => { const r = $("rate").valueAsNumber; s.rates = isNaN(r) ? s.good.rates : [r]; }); // the library tells faults
     $("poisson").onchange = () => this.edit((s) => (s.poisson = $("poisson").value !== ""));
     $("clients").onchange = () => this.edit((s) => (s.clients = $("clients").value));
     $("span").oninput = () => this.edit((s) => (s.span = $("span").value));
@@ -240,6 +240,7 @@ export class App {
 
   burst() {
     const n = Math.min(Math.max(Math.round($("burstSize").valueAsNumber || 20), 1), 5000);
+    $("burstSize").value = n;
     this.edit((s) => s.bursts.push({ at: round(this.place(), this.span), n }));
   }
 
