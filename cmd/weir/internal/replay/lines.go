@@ -47,12 +47,10 @@ const nul = "\x00"
 // skipEmpty goes to the first line that is not empty.
 func (l *lines) skipEmpty() {
 	for {
+		skipNULs(l.r)
 		buffered, _ := l.r.Peek(maxLine)
-		ends := len(buffered) - len(bytes.TrimLeft(buffered, "\r\n"+nul))
+		ends := len(buffered) - len(bytes.TrimLeft(buffered, "\r\n"))
 		n := bytes.LastIndexByte(buffered[:ends], '\n') + 1
-		if n == 0 {
-			n = len(buffered) - len(bytes.TrimLeft(buffered, nul))
-		}
 		if n == 0 {
 			return
 		}

@@ -18,6 +18,7 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("\x1f\x8b"), 1)
 	f.Add([]byte("\r\n\n"), 3*maxLine)
 	f.Add([]byte("\ufeff\n\r\na"), 0)
+	f.Add([]byte("\r\x00\n"), 24)
 	f.Add([]byte("\x00\x00a\n\x00\r\n\x00b"), 0)
 	f.Add(append(make([]byte, maxLine-1), "a\nb\n\n\x00"...), 3*maxLine)
 	f.Fuzz(func(t *testing.T, text []byte, repeat int) {
