@@ -6,8 +6,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -71,10 +73,28 @@ func TestSettle_StatusAndBytes(t *testing.T) {
 		handler http.HandlerFunc
 		want    told
 	}{
-		"nothing":     {func(http.ResponseWriter, *http.Request) {}, told{200, 0}},
-		"body":        {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }, told{200, 5}},
-		"string":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, told{200, 5}},
-		"copy":        {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, strings.NewReader("hello")) }, told{200, 5}},
+		"nothing": {func(http.ResponseWriter, *http.Request) {}, told{200, 0}},
+		"body":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }, told{200, 5}},
+		"string":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, told{200, 5}},
+		"copy":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, strings.NewReader("hello")) }, told{200, 5}},
+		"empty copy": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.Copy(w, struct{ io.Reader }{strings.NewReader("")})
+			w.WriteHeader(404)
+		}, told{404, 0}},
+		"failed copy": {func(w http.ResponseWriter, _ *http.Request) {
+			_, err := io.Copy(w, iotest.ErrReader(io.ErrUnexpectedEOF))
+			http.Error(w, err.Error(), 500)
+		}, told{500, 15}},
+		"copy that panics": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.Copy(w, panicking{strings.NewReader("")})
+		}, told{500, 0}},
+		"copy that panics late": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "200000")
+			_, _ = io.Copy(w, panicking{strings.NewReader(strings.Repeat("a", 100_000))})
+		}, told{200, 100_000}},
+		"file": {func(w http.ResponseWriter, r *http.Request) {
+			http.ServeFile(w, r, "middleware_settle_test.go")
+		}, told{200, thisFile(t)}},
 		"error":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "four", 404) }, told{404, 5}},
 		"first":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204); w.WriteHeader(500) }, told{204, 0}},
 		"flush":       {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.WriteHeader(500) }, told{200, 0}},
@@ -106,11 +126,30 @@ func TestSettle_StatusAndBytes(t *testing.T) {
 			defer s.Close()
 			resp, err := s.Client().Get(s.URL)
 			if err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
 			}
 			assert.Equal(t, c.want, <-settled)
 		})
 	}
+}
+
+// A panicking Reader aborts the handler at its end.
+type panicking struct{ r io.Reader }
+
+func (p panicking) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if err == io.EOF {
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+// thisFile is the length of this file.
+func thisFile(t *testing.T) int64 {
+	info, err := os.Stat("middleware_settle_test.go")
+	require.NoError(t, err)
+	return info.Size()
 }
 
 // Over HTTP/2, and on a ResponseWriter that can do nothing more, handlers find what is there.

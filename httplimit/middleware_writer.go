@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 )
 
 // An answerWriter notes the status and the length of an answer.
@@ -75,22 +76,69 @@ func (w *answerWriter) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
-// as returns a ResponseWriter that also implements the interfaces that handlers look for, if the
-// one below does. The one below may be that of net/http, of HTTP/1 or HTTP/2, or a wrapper of it.
+// ReadFrom implements [io.ReaderFrom]. net/http sends files by it without copying them. If nothing
+// below has it, it copies src. An answer begins with its first byte: net/http sends nothing before.
+//
+// If src panics, the bytes that it gave until then are counted, unless it is a file.
+func (w *answerWriter) ReadFrom(src io.Reader) (int64, error) {
+	below, ok := w.ResponseWriter.(io.ReaderFrom)
+	if !ok {
+		return io.Copy(struct{ io.Writer }{w}, src)
+	}
+	before := w.bytes
+	if !isFile(src) {
+		src = &source{src, w}
+	}
+	n, err := below.ReadFrom(src)
+	if n > 0 {
+		w.begin()
+	}
+	w.bytes = before + n
+	return n, err
+}
+
+// isFile reports whether the system may send src without copying it, if it is not wrapped.
+func isFile(src io.Reader) bool {
+	if part, ok := src.(*io.LimitedReader); ok {
+		src = part.R
+	}
+	_, ok := src.(syscall.Conn)
+	return ok
+}
+
+// A source counts what is read from it as sent.
+type source struct {
+	io.Reader
+	to *answerWriter
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.Reader.Read(b)
+	if n > 0 {
+		s.to.begin()
+		s.to.bytes += int64(n)
+	}
+	return n, err
+}
+
+// Push implements [http.Pusher]. It is an error if the one below is no Pusher.
+func (w *answerWriter) Push(target string, opts *http.PushOptions) error {
+	if below, ok := w.ResponseWriter.(http.Pusher); ok {
+		return below.Push(target, opts)
+	}
+	return http.ErrNotSupported
+}
+
+// as returns a ResponseWriter that is also a Flusher and a Hijacker, if the one below is. The one
+// below may be that of net/http, of HTTP/1 or HTTP/2, or a wrapper of it.
 func (w *answerWriter) as() http.ResponseWriter {
 	_, flushes := w.ResponseWriter.(http.Flusher)
-	_, readsFrom := w.ResponseWriter.(io.ReaderFrom)
-	_, pushes := w.ResponseWriter.(http.Pusher)
 	hijacks := canHijack(w.ResponseWriter)
 	switch {
-	case flushes && hijacks && readsFrom:
-		return http1Writer{flushHijackWriter{flushWriter{w}}}
 	case flushes && hijacks:
 		return flushHijackWriter{flushWriter{w}}
 	case hijacks:
 		return hijackWriter{w}
-	case flushes && pushes:
-		return http2Writer{flushWriter{w}}
 	case flushes:
 		return flushWriter{w}
 	}
@@ -127,20 +175,3 @@ type flushHijackWriter struct{ flushWriter }
 
 // Hijack implements [http.Hijacker].
 func (w flushHijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
-
-type http1Writer struct{ flushHijackWriter }
-
-// ReadFrom implements [io.ReaderFrom]. net/http uses it to send files without copying them.
-func (w http1Writer) ReadFrom(src io.Reader) (int64, error) {
-	w.begin()
-	n, err := w.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
-	w.bytes += n
-	return n, err
-}
-
-type http2Writer struct{ flushWriter }
-
-// Push implements [http.Pusher].
-func (w http2Writer) Push(target string, opts *http.PushOptions) error {
-	return w.ResponseWriter.(http.Pusher).Push(target, opts)
-}

@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +96,46 @@ func TestSettle_WrappedResponseWriters(t *testing.T) {
 			assert.Equal(t, c.want, <-settled)
 		})
 	}
+}
+
+// copies is a ResponseWriter with the interfaces of HTTP/1 but one, and a Pusher.
+type copies struct {
+	*httptest.ResponseRecorder
+	from []io.Reader
+}
+
+func (w *copies) Push(string, *http.PushOptions) error { return nil }
+func (w *copies) ReadFrom(src io.Reader) (int64, error) {
+	w.from = append(w.from, src)
+	return io.Copy(w.ResponseRecorder, src)
+}
+
+// A writer with some of the interfaces keeps each of them. Files reach it as they are, because it
+// may send them without copying them.
+func TestSettle_ReadFromAndPush(t *testing.T) {
+	l, _ := frozen(per(100_000, time.Minute))
+	file, err := os.Open("middleware_writer_test.go")
+	require.NoError(t, err)
+	defer file.Close()
+	w := &copies{ResponseRecorder: httptest.NewRecorder()}
+	h := httplimit.Middleware{Limiter: l, Key: one, Settle: func(_ *http.Request, _ int, bytes int64) int { return int(bytes) }}
+	h.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.CopyN(w, file, 7)
+		_, _ = io.Copy(w, struct{ io.Reader }{strings.NewReader("hello")})
+		assert.NoError(t, w.(http.Pusher).Push("/", nil))
+	})).ServeHTTP(w, request())
+	require.Len(t, w.from, 2)
+	part, _ := w.from[0].(*io.LimitedReader)
+	require.NotNil(t, part)
+	assert.Same(t, file, part.R)
+	assert.Equal(t, "packagehello", w.Body.String())
+	assert.Equal(t, 100_000-12, remaining(t, l, "one"))
+
+	h.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.Copy(w, struct{ io.Reader }{strings.NewReader("hello")})
+		assert.ErrorIs(t, w.(http.Pusher).Push("/", nil), http.ErrNotSupported)
+	})).ServeHTTP(httptest.NewRecorder(), request())
+	assert.Equal(t, 100_000-17, remaining(t, l, "one"))
 }
 
 // A proxy behind the limit passes on trailers, answers without a body, and answers that break off.
