@@ -49,19 +49,25 @@ func (g *Gate) Pass(ctx context.Context, l weir.Limiter, key string) error {
 			if err := g.held.inTime(ctx, key); err != nil {
 				return heldBack(err)
 			}
-			if err := g.lines.join(ctx, key, place); err != nil {
-				return heldBack(err)
-			}
+			g.lines.join(key, place)
 			inLine = true
 			defer g.lines.leave(key, place)
+		}
+		if inLine {
+			if err := g.lines.wait(ctx, place); err != nil {
+				return heldBack(err)
+			}
 		}
 		if err := g.held.wait(ctx, key); err != nil {
 			return heldBack(err)
 		}
+		if inLine && !g.lines.isUp(place) { // one who came before has joined the line
+			continue
+		}
 		if err := l.Wait(ctx, key, 1); err != nil {
 			return err
 		}
-		if g.held.left(key) == 0 {
+		if g.held.left(key) == 0 && (!inLine || g.lines.isUp(place)) {
 			return nil
 		}
 	}

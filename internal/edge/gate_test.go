@@ -19,7 +19,7 @@ import (
 // test.
 type call struct {
 	came, deadline, cancelled time.Duration // the latter two are zero if there is none
-	held                      bool          // whether the key was held back when it came
+	held                      bool          // whether the key was held back when it came, or when its turn did
 	left                      time.Duration
 	err                       error
 }
@@ -79,7 +79,7 @@ func randomCalls(t *testing.T, seed uint64) {
 			}
 			wg.Go(func() {
 				defer cancel()
-				c.err = g.Pass(ctx, l, "k")
+				c.err = g.Pass(ctx, turns{l, func() { c.held = c.held || g.held.left("k") > 0 }}, "k")
 				c.left = time.Since(begin)
 				if c.err == nil && g.held.left("k") > 0 {
 					t.Errorf("seed %d: %+v has passed, %v before the end of the hold", seed, c, g.held.left("k"))
@@ -102,6 +102,20 @@ func randomCalls(t *testing.T, seed uint64) {
 			require.LessOrEqual(t, n, log.Limit, "seed %d: until %d %v", seed, i, c.left)
 		}
 	}
+}
+
+// turns is a limiter that calls came when a wait has ended with a turn.
+type turns struct {
+	weir.Limiter
+	came func()
+}
+
+func (l turns) Wait(ctx context.Context, key string, n int) error {
+	err := l.Limiter.Wait(ctx, key, n)
+	if err == nil {
+		l.came()
+	}
+	return err
 }
 
 // checkCalls checks how each call has ended, and the order of those that passed.

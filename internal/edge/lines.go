@@ -13,13 +13,13 @@ import (
 type lines struct {
 	mu    sync.Mutex
 	came  uint64             // callers, so far
-	byKey map[string][]*turn // the first of each has its turn
+	byKey map[string][]*turn // in the order in which they came; the first of each has its turn
 }
 
 // A turn is the place of a caller in a line.
 type turn struct {
 	came uint64
-	now  chan struct{} // closed when it has its turn
+	up   chan struct{} // closed when it has its turn; nil if it has it
 }
 
 // arrive notes that a caller has come, and returns its place in the order.
@@ -27,7 +27,7 @@ func (l *lines) arrive() *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.came++
-	return &turn{came: l.came, now: make(chan struct{})}
+	return &turn{came: l.came}
 }
 
 // isEmpty reports whether no one stands in the line of key.
@@ -37,28 +37,46 @@ func (l *lines) isEmpty(key string) bool {
 	return len(l.byKey[key]) == 0
 }
 
-// join returns when t has its turn, which it then keeps until it leaves. On an error it has none.
-func (l *lines) join(ctx context.Context, key string, t *turn) error {
+// join puts t into the line of key, in front of those who came later. The first of them may have
+// had its turn already. It loses it until t has left.
+func (l *lines) join(key string, t *turn) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	line := l.byKey[key]
-	if len(line) == 0 {
-		close(t.now)
-	}
 	at := len(line)
-	for at > 1 && line[at-1].came > t.came { // the first has its turn already
+	for at > 0 && line[at-1].came > t.came {
 		at--
+	}
+	if at > 0 {
+		t.up = make(chan struct{})
+	} else if len(line) > 0 {
+		line[0].up = make(chan struct{})
 	}
 	if l.byKey == nil {
 		l.byKey = make(map[string][]*turn)
 	}
 	l.byKey[key] = slices.Insert(line, at, t)
-	l.mu.Unlock()
+}
 
+// isUp reports whether t has its turn.
+func (l *lines) isUp(t *turn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return t.up == nil
+}
+
+// wait returns when t has its turn, or with the error of ctx.
+func (l *lines) wait(ctx context.Context, t *turn) error {
+	l.mu.Lock()
+	up := t.up
+	l.mu.Unlock()
+	if up == nil {
+		return nil
+	}
 	select {
-	case <-t.now:
+	case <-up:
 		return nil
 	case <-ctx.Done():
-		l.leave(key, t)
 		return ctx.Err()
 	}
 }
@@ -76,6 +94,7 @@ func (l *lines) leave(key string, t *turn) {
 	}
 	l.byKey[key] = line
 	if at == 0 {
-		close(line[0].now)
+		close(line[0].up)
+		line[0].up = nil
 	}
 }
