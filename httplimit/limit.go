@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -38,6 +40,7 @@ type limit struct {
 	booker   booker        // the Limiter if it is one, else nil
 	books    bool          // whether what it grants may have to be given back
 	detailed detailedTaker // the Limiter if it is one and there are fields, else nil
+	with     int           // the index of the first of the Limits with the same Limiter
 	descriptions
 	keys seenKeys
 }
@@ -79,6 +82,7 @@ func (l *limited) prepareLimits() (errs []error) {
 		if l.fields.any() {
 			lm.detailed, _ = lm.Limiter.(detailedTaker)
 		}
+		lm.with = slices.IndexFunc(given, func(g Limit) bool { return same(g.Limiter, lm.Limiter) })
 		fault := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("weir: Middleware."+where(i)+format, args...))
 		}
@@ -100,6 +104,11 @@ func (l *limited) prepareLimits() (errs []error) {
 		}
 	}
 	return errs
+}
+
+// same reports whether two Limiters are known to be the same.
+func same(a, b weir.Limiter) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // An asked is a limit that applies to a request, and what it answers.

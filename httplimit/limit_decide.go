@@ -3,6 +3,7 @@ package httplimit
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 
 	"github.com/weir-go/weir"
@@ -115,9 +116,20 @@ func (l *limited) settled(r *http.Request, a *asked, err error) {
 // request, if no other requests come.
 func (l *limited) denial(r *http.Request, all []asked, first int) (longest int) {
 	longest = first
-	for i := first + 1; i < len(all); i++ {
-		a := &all[i]
-		a.foretell(r.Context())
+	for i := first; i < len(all); i++ {
+		a, n := &all[i], demand(all[:i+1])
+		if i == first {
+			// If a limit before it has the same key, it was asked while that one had booked. It is
+			// asked again, because the retry needs the events of both.
+			if n != a.d.Cost {
+				denied := a.d.Result
+				if a.foretell(r.Context(), n); a.d.Err != nil || a.d.Result.Allowed {
+					a.d.Result, a.d.Err = denied, nil
+				}
+			}
+			continue
+		}
+		a.foretell(r.Context(), n)
 		if a.d.Err != nil { // the request is denied in any case
 			a.d.Result, a.d.Err = weir.Result{Allowed: true}, nil
 		}
@@ -128,21 +140,32 @@ func (l *limited) denial(r *http.Request, all []asked, first int) (longest int) 
 	return longest
 }
 
-// foretell asks whether the limit would grant the request. It counts nothing. First it looks
-// whether there are enough events. If there are not, it asks for the cost. The ask is denied, and
-// reports the RetryAfter. If events came back just before, the ask is granted, and foretell gives
-// them back.
-func (a *asked) foretell(ctx context.Context) {
+// demand returns how many events the request needs of the key of the last limit: its cost, and that
+// of the limits before it that have the same Limiter and the same key.
+func demand(all []asked) (n int) {
+	last := &all[len(all)-1]
+	for i := range all {
+		if a := &all[i]; a.with == last.with && a.d.Key == last.d.Key {
+			n += min(a.d.Cost, math.MaxInt-n)
+		}
+	}
+	return n
+}
+
+// foretell asks whether the limit would grant n events. It counts nothing. First it looks whether
+// there are enough events. If there are not, it asks for n. The ask is denied, and reports the
+// RetryAfter. If events came back just before, the ask is granted, and foretell gives them back.
+func (a *asked) foretell(ctx context.Context, n int) {
 	a.ask(ctx, 0, false)
 	res := &a.d.Result
 	switch {
-	case a.d.Err != nil || res.Remaining >= a.d.Cost || a.refusesNothing():
+	case a.d.Err != nil || res.Remaining >= n || a.refusesNothing():
 	case a.booker != nil:
-		a.ask(ctx, a.d.Cost, true)
+		a.ask(ctx, n, true)
 		if a.d.Err == nil && res.Allowed {
 			a.d.Err = a.booked.Cancel(ctx)
 		}
-	case a.d.Cost > res.Limit:
+	case n > res.Limit:
 		res.Allowed, res.RetryAfter = false, weir.Never
 	default: // what it granted could not be given back
 		res.Allowed, res.RetryAfter = false, min(max(res.ResetAfter, 1), weir.Never-1)

@@ -105,6 +105,39 @@ func TestP24_RetryAfterOfSeveralLimits(t *testing.T) {
 	}
 }
 
+// Limits with the same Limiter and the same key need events for all of them at once. Retry-After is
+// the time until there are enough.
+func TestLimits_SameLimiterSameKey(t *testing.T) {
+	for _, c := range []struct {
+		policy weir.Policy
+		used   int
+		after  string // empty for never
+	}{
+		{weir.SlidingLog{Limit: 3, Per: time.Minute}, 3, "60"},
+		{weir.SlidingWindow{Limit: 3, Per: time.Minute}, 2, "61"},
+		{weir.TokenBucket{Limit: 3, Per: time.Minute}, 3, "40"},
+		{weir.TokenBucket{Limit: 3, Per: time.Minute}, 2, "20"},
+		{weir.TokenBucket{Limit: 3, Per: time.Minute, Burst: 1}, 0, ""},
+	} {
+		limits, limiters, mock := threeLimits(c.policy, c.policy)
+		limits[1].Limiter = limits[0].Limiter
+		h := httplimit.Middleware{Limits: limits}.Wrap(ok)
+		kit.Take(t, limiters[0], "a", c.used)
+		resp := serve(h, request("X-Address", "a", "X-User", "a"))
+		assert.Equal(t, 429, resp.StatusCode, "%v", c.policy)
+		assert.Equal(t, c.after, resp.Header.Get("Retry-After"), "%v", c.policy)
+		if c.after != "" {
+			after, err := time.ParseDuration(c.after + "s")
+			require.NoError(t, err)
+			mock.Add(after - time.Second)
+			assert.Equal(t, 429, serve(h, request("X-Address", "a", "X-User", "a")).StatusCode, "%v", c.policy)
+			mock.Add(time.Second)
+			assert.Equal(t, 200, serve(h, request("X-Address", "a", "X-User", "a")).StatusCode, "%v", c.policy)
+		}
+		assert.Equal(t, 200, serve(h, request("X-Address", "b", "X-User", "c")).StatusCode, "other keys")
+	}
+}
+
 // Each limit has a cost of its own. A limit that costs nothing, or skips the request, is not asked.
 func TestLimits_CostsDiffer(t *testing.T) {
 	limits, limiters, _ := threeLimits(per(2, time.Minute), weir.TokenBucket{Limit: 100, Per: time.Minute})
