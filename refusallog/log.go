@@ -98,7 +98,8 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // The line has the limiter's name, the number of events, and what the Result says. left_out is the
 // number of refusals of that kind since the last line. If no other line follows, a timer writes a
 // line with left_out alone, as soon as the allowance has room for it. There is no timer while
-// nothing is left out.
+// nothing is left out. The timer has no ctx. If the logger is not enabled for the level then, the
+// number waits for the next line.
 //
 // If the handler of the logger panics, so does Refused. If the handler panics on a line that the
 // timer writes, the next call of Refused that has something to log panics with an error that says
@@ -170,7 +171,7 @@ func (l *Log) report(k *kind) {
 		}
 	}()
 	k.pending.Store(false) // a refusal that is left out from here on sets a timer of its own
-	if k.leftOut.Load() == 0 {
+	if k.leftOut.Load() == 0 || !l.to.Enabled(context.Background(), k.level) {
 		return
 	}
 	if after := l.mayWrite(k); after > 0 {

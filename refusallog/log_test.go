@@ -295,3 +295,23 @@ func TestRefused_LevelNotEnabled(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(w.text(), "\n"))
 	})
 }
+
+// Refusals that were left out are told of, also if the logger was not enabled when the timer came.
+func TestRefused_LevelNotEnabledForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, level := new(written), new(slog.LevelVar)
+		l, err := refusallog.New(slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), "login",
+			refusallog.Options{Lines: weir.SlidingLog{Limit: 1, Per: time.Minute}})
+		require.NoError(t, err)
+		for range 5 {
+			l.Refused(ctx, weir.Refusal{N: 1, Enforced: true})
+		}
+		level.Set(slog.LevelError)
+		time.Sleep(time.Hour)
+		require.Len(t, w.lines(t), 1)
+		level.Set(slog.LevelWarn)
+		l.Refused(ctx, weir.Refusal{N: 1, Enforced: true})
+		require.Len(t, w.lines(t), 2)
+		assert.EqualValues(t, 4, w.lines(t)[1]["left_out"])
+	})
+}
