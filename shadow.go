@@ -77,11 +77,27 @@ func (s *Shadowed) Allow(key string) bool {
 // limiter's, with Allowed set and a RetryAfter of 0. If the limiter returned an error, the Result
 // is zero, with Allowed set.
 func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) {
-	return s.take(ctx, key, n, s.Enforces(key))
+	r, err := s.limiter.Take(ctx, key, n)
+	return s.judge(ctx, key, n, r, err, s.Enforces(key))
 }
 
-func (s *Shadowed) take(ctx context.Context, key string, n int, enforced bool) (Result, error) {
-	r, err := s.limiter.Take(ctx, key, n)
+// TakeByComponent is [Shadowed.Take] by [KeyedLimiter.TakeByComponent], if the limiter has that
+// method. *results are the limiter's, also if a request that it denied is granted. If the limiter
+// does not have the method, *results is empty.
+func (s *Shadowed) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
+	l, ok := s.limiter.(interface {
+		TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error)
+	})
+	if !ok {
+		empty(results)
+		return s.Take(ctx, key, n)
+	}
+	r, err := l.TakeByComponent(ctx, key, n, results)
+	return s.judge(ctx, key, n, r, err, s.Enforces(key))
+}
+
+// judge returns what becomes of the limiter's answer to a request.
+func (s *Shadowed) judge(ctx context.Context, key string, n int, r Result, err error, enforced bool) (Result, error) {
 	if err == nil && r.Allowed || err != nil && (n < 0 || ctx.Err() != nil) {
 		return r, err
 	}
@@ -96,7 +112,8 @@ func (s *Shadowed) take(ctx context.Context, key string, n int, enforced bool) (
 // Wait implements [Limiter].
 func (s *Shadowed) Wait(ctx context.Context, key string, n int) error {
 	if !s.Enforces(key) {
-		_, err := s.take(ctx, key, n, false)
+		r, err := s.limiter.Take(ctx, key, n)
+		_, err = s.judge(ctx, key, n, r, err, false)
 		return err
 	}
 	err := s.limiter.Wait(ctx, key, n)

@@ -70,6 +70,36 @@ func testShadowEnforced(t *testing.T) {
 	}, told)
 }
 
+// The results of the components are the limiter's. Without such a method there are none.
+func TestShadow_TakeByComponent(t *testing.T) {
+	hour, day := weir.TokenBucket{Limit: 2, Per: time.Hour}, weir.TokenBucket{Limit: 9, Per: 24 * time.Hour}
+	var told []weir.Refusal
+	l := weir.Must(weir.New(weir.All(hour, day), weir.WithClock(clock.NewMock())))
+	s := weir.Shadow(l, func(r weir.Refusal) { told = append(told, r) })
+	var parts []weir.Result
+	_, err := s.TakeByComponent(background, "a", 2, &parts)
+	require.NoError(t, err)
+	assert.Empty(t, told)
+	r, err := s.TakeByComponent(background, "a", 1, &parts)
+	require.NoError(t, err)
+	assert.Equal(t, weir.Result{Allowed: true, Limit: 2, ResetAfter: parts[1].ResetAfter, MoreAfter: time.Hour / 2}, r)
+	require.Len(t, parts, 2)
+	assert.False(t, parts[0].Allowed)
+	assert.Equal(t, 7, parts[1].Remaining)
+	require.Len(t, told, 1)
+	assert.Equal(t, time.Hour/2, told[0].Result.RetryAfter)
+
+	require.NoError(t, s.Enforce(1))
+	r, err = s.TakeByComponent(background, "a", 1, nil)
+	require.NoError(t, err)
+	assert.False(t, r.Allowed)
+
+	r, err = weir.Shadow(struct{ weir.Limiter }{l}, nil).TakeByComponent(background, "a", 0, &parts)
+	require.NoError(t, err)
+	assert.True(t, r.Allowed)
+	assert.Empty(t, parts)
+}
+
 func TestShadow_WhenThereIsNoDecision(t *testing.T) {
 	broken := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) { return weir.Answer{}, kit.ErrStore })
 	s, told := shadowed(weir.WithStore(broken))

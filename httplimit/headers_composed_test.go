@@ -141,12 +141,12 @@ func TestComposed_NeverFits(t *testing.T) {
 // A limiter that does not tell of its parts, and a key whose policy has others, have one member.
 func TestComposed_PartsThatAreNotKnown(t *testing.T) {
 	l, _ := frozen(twoLimits)
-	shadowed := middleware(weir.Shadow(l, nil), httplimit.RateLimit{Policy: twoLimits}).Wrap(ok)
+	single := middleware(struct{ weir.Limiter }{l}, httplimit.RateLimit{Policy: twoLimits}).Wrap(ok)
 	byKey := weir.Must(weir.New(twoLimits, weir.WithClock(clock.NewMock()), weir.WithPolicyFor(func(context.Context, string) weir.Policy {
 		return weir.FixedWindow{Limit: 7, Per: time.Minute}
 	})))
 	for want, h := range map[string]http.Handler{
-		`"default";r=1;t=1200`: shadowed,
+		`"default";r=1;t=1200`: single,
 		`"default";r=6;t=60`:   middleware(byKey, httplimit.RateLimit{Policy: twoLimits}).Wrap(ok),
 	} {
 		resp := serve(h, request())

@@ -16,7 +16,8 @@
 // bucket, or the Limit of a window. With [weir.Tiers], it is about an eighth of the smallest tier
 // that grants at least 512 bytes at once: one tier pays for a whole chunk, and a small tier never
 // pays for a chunk that is larger. A chunk has at most 16 KiB. It has at least 512 bytes, or all
-// that the limiter grants at once if that is less.
+// that the limiter grants at once if that is less. While the limiter does not report how much that
+// is, as a [weir.Shadow] whose store is away, a chunk has 512 bytes.
 //
 // A smaller Burst makes the flow smoother, and a larger one needs fewer calls. After a change of
 // the policy, the size changes within 64 chunks.

@@ -1,6 +1,7 @@
 package iolimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -77,13 +78,15 @@ func (l *Limit) most(ctx context.Context) (int, error) {
 	detailed, ok := l.Limiter.(interface {
 		TakeByComponent(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
 	})
-	if !ok {
-		r, err := l.Limiter.Take(ctx, l.Key, 0)
-		return r.Limit, err
-	}
 	var parts []weir.Result
-	r, err := detailed.TakeByComponent(ctx, l.Key, 0, &parts)
-	most := r.Limit
+	var r weir.Result
+	var err error
+	if ok {
+		r, err = detailed.TakeByComponent(ctx, l.Key, 0, &parts)
+	} else {
+		r, err = l.Limiter.Take(ctx, l.Key, 0)
+	}
+	most := cmp.Or(r.Limit, leastChunk) // 0 from a Shadow whose store is away
 	for _, part := range parts {
 		if part.Limit >= leastChunk {
 			most = min(most, part.Limit)

@@ -30,6 +30,24 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+// A limit on trial has the chunks that it would have when enforced. While its store is away, they
+// are small, but not tiny.
+func TestChunks_OfAShadow(t *testing.T) {
+	store := new(kit.Faulty)
+	tiers := weir.Tiers(weir.TokenBucket{Limit: 1000, Per: time.Second}, weir.TokenBucket{Limit: 1 << 20, Per: time.Second})
+	l := iolimit.Limit{Limiter: weir.Shadow(weir.Must(weir.New(tiers, weir.WithStore(store))), nil), Key: "k"}
+	for _, c := range []struct {
+		down  bool
+		chunk int
+	}{{false, 1000}, {true, 512}} {
+		store.Down.Store(c.down)
+		var out sink
+		_, err := iolimit.NewWriter(t.Context(), &out, l).Write(make([]byte, 5000))
+		require.NoError(t, err)
+		assert.Equal(t, c.chunk, out.passed[0].n, "down: %v", c.down)
+	}
+}
+
 // All tiers pay, because a chunk fits into each of them. One that has no room for a chunk of 512
 // bytes does not make chunks smaller.
 func TestTiersAllPay(t *testing.T) {
