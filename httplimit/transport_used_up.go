@@ -105,7 +105,7 @@ const sinceEpoch = 1_000_000_000 * time.Second
 // untilReset returns how long after now a reset is, or 0 if it has passed or is malformed.
 func untilReset(value string, now time.Time) time.Duration {
 	if d := inUnits(value, time.Second); d >= sinceEpoch {
-		return max(d-time.Duration(min(now.UnixNano(), int64(d))), 0)
+		return max(time.Unix(0, int64(d)).Sub(now), 0)
 	} else if d > 0 {
 		return d
 	}
@@ -120,12 +120,10 @@ func untilReset(value string, now time.Time) time.Duration {
 
 // limitParams returns the parameters r and t of a member of RateLimit, such as "default";r=50;t=1.
 func limitParams(member string) (r, t string) {
-	member = strings.Trim(member, " \t")
-	if strings.HasPrefix(member, `"`) { // the name may contain anything
-		member = member[max(closingQuote(member), 0):]
-	}
-	_, params, _ := strings.Cut(member, ";")
-	for param := range strings.SplitSeq(params, ";") {
+	_, rest := cutParam(member) // the name
+	for rest != "" {
+		var param string
+		param, rest = cutParam(rest)
 		switch name, value, _ := strings.Cut(strings.Trim(param, " \t"), "="); name {
 		case "r":
 			r = value
@@ -134,4 +132,17 @@ func limitParams(member string) (r, t string) {
 		}
 	}
 	return r, t
+}
+
+// cutParam cuts s at the first semicolon that is not in a quoted string.
+func cutParam(s string) (param, rest string) {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			i += max(closingQuote(s[i:]), 0)
+		case ';':
+			return s[:i], s[i+1:]
+		}
+	}
+	return s, ""
 }

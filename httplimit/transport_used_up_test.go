@@ -31,6 +31,8 @@ func TestUsedUp(t *testing.T) {
 		{200, []string{"RateLimit", `"default";r=1;t=30`}, 0},
 		{200, []string{"RateLimit", `"a";r=5;t=90, "b";r=0;t=20`, "RateLimit", `"c" ; t=25 ; r=0`}, 25 * s},
 		{200, []string{"RateLimit", `"a;r=0;t=90, \"";r=5;t=60`}, 0},
+		{200, []string{"RateLimit", `"a";r=5;t=90;note=";r=0"`}, 0},
+		{200, []string{"RateLimit", `"a";note="\";r=5;";r=0;t=9`}, 9 * s},
 		{200, []string{"RateLimit", `token;r=0;t=9`}, 9 * s},
 		{200, []string{"RateLimit", `"a;r=0;t=9`}, 9 * s}, // the quote is left open
 		{200, []string{"RateLimit", `"a";r=0`}, 0},
@@ -48,6 +50,9 @@ func TestUsedUp(t *testing.T) {
 		}, 60 * s},
 		{403, []string{
 			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161599", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
+		}, 0},
+		{403, []string{
+			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660", "Date", "Fri, 31 Dec 9999 23:59:59 GMT",
 		}, 0},
 		{403, []string{"X-RateLimit-Remaining", "28", "Retry-After", "60"}, 60 * s},
 		// OpenAI
