@@ -26,8 +26,13 @@ func (c call) request(ctx context.Context) *http.Request {
 	}
 	if c.spec.IsClient {
 		r.URL.Host, r.Host = c.peer.Addr, c.peer.Addr
+		r.URL.Scheme = schemes[r.URL.Port()]
 	} else {
 		r.RemoteAddr = c.peer.Addr
 	}
 	return r.WithContext(ctx)
 }
+
+// schemes are those of the default ports. Interceptors do not learn the scheme, and TargetHost
+// needs it to leave the default port out.
+var schemes = map[string]string{"80": "http", "443": "https"}

@@ -3,6 +3,7 @@ package connectlimit_test
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/connectlimit"
@@ -69,6 +71,25 @@ func TestClient_WaitsItsTurn(t *testing.T) {
 }
 
 // What the client learns from one call holds all calls to that host back.
+// A URL that spells the default port out has the key of one that does not, as over plain HTTP.
+func TestClient_DefaultPorts(t *testing.T) {
+	c := &connectlimit.ClientInterceptor{
+		Limiter: limiter(freely), Hold: func(error) time.Duration { return time.Minute },
+	}
+	nowhere := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, net.ErrClosed
+	}}}
+	for url, key := range map[string]string{
+		"https://A.example:443": "a.example", "http://b.example:80": "b.example",
+		"https://c.example": "c.example", "http://d.example:8080": "d.example:8080",
+	} {
+		client := connect.NewClient[number, number](nowhere, url+echoProcedure, connect.WithInterceptors(c.Interceptor()))
+		_, err := client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.Int64(1)))
+		assert.Error(t, err)
+		assert.NotZero(t, c.HeldUntil(key), url)
+	}
+}
+
 func TestClient_RetryInfoHoldsTheHostBackForAll(t *testing.T) {
 	for name, call := range map[string]func(rpc) error{
 		"unary":  func(c rpc) error { return c.echo(1) },
