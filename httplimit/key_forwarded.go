@@ -172,7 +172,7 @@ func forParameter(element string) string {
 			if end < 0 {
 				return ""
 			}
-			value, element = value[1:end], strings.TrimLeft(value[end+1:], " \t")
+			value, element = unescape(value[1:end]), strings.TrimLeft(value[end+1:], " \t")
 			if element != "" && element[0] != ';' {
 				return ""
 			}
@@ -187,6 +187,21 @@ func forParameter(element string) string {
 			found = value
 		}
 	}
+}
+
+// unescape replaces the quoted pairs in a quoted string: \x stands for x.
+func unescape(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' {
+			i++
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
 }
 
 // closingQuote returns the index of the quote that closes the string at the start of s, or -1.
