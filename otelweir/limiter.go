@@ -14,9 +14,9 @@ import (
 // has all methods of the KeyedLimiter, with the same answers. It is safe for concurrent use.
 //
 // These count as one request each: Allow, Take, TakeUpTo, TakeByComponent, Wait, Reserve and
-// ReserveNow, for any number of events above zero. A look (n = 0) does not count. A request that a
-// package such as httplimit refuses after a wait may count twice as denied, because the package
-// also asks when to come back. The results are:
+// ReserveNow, for any number of events above zero. A look (n = 0) and a call with an n below 0 do
+// not count. A request that a package such as httplimit refuses after a wait may count twice as
+// denied, because the package also asks when to come back. The results are:
 //
 //   - granted: TakeUpTo has granted at least one event, the other methods all of them.
 //   - denied: the limit does not allow the request. This includes the errors [weir.ErrTooLate],
@@ -57,7 +57,7 @@ func (l *Limiter) Allow(key string) bool {
 // Take implements [weir.Limiter].
 func (l *Limiter) Take(ctx context.Context, key string, n int) (weir.Result, error) {
 	r, err := l.KeyedLimiter.Take(ctx, key, n)
-	if n != 0 {
+	if n > 0 {
 		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
 	}
 	return r, err
@@ -66,7 +66,7 @@ func (l *Limiter) Take(ctx context.Context, key string, n int) (weir.Result, err
 // TakeUpTo is [weir.KeyedLimiter.TakeUpTo].
 func (l *Limiter) TakeUpTo(ctx context.Context, key string, n int) (int, weir.Result, error) {
 	took, r, err := l.KeyedLimiter.TakeUpTo(ctx, key, n)
-	if n != 0 {
+	if n > 0 {
 		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
 	}
 	return took, r, err
@@ -77,7 +77,7 @@ func (l *Limiter) TakeByComponent(
 	ctx context.Context, key string, n int, parts *[]weir.Result,
 ) (weir.Result, error) {
 	r, err := l.KeyedLimiter.TakeByComponent(ctx, key, n, parts)
-	if n != 0 {
+	if n > 0 {
 		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
 	}
 	return r, err
@@ -86,7 +86,7 @@ func (l *Limiter) TakeByComponent(
 // Reserve is [weir.KeyedLimiter.Reserve].
 func (l *Limiter) Reserve(ctx context.Context, key string, n int) (*weir.Reservation, error) {
 	r, err := l.KeyedLimiter.Reserve(ctx, key, n)
-	if n != 0 {
+	if n > 0 {
 		l.counters.add(resultOf(ctx, err == nil && r.Allowed, err, false), err == nil && r.Degraded)
 	}
 	return r, err
@@ -97,7 +97,7 @@ func (l *Limiter) ReserveNow(
 	ctx context.Context, key string, n int, r *weir.Reservation, parts *[]weir.Result,
 ) error {
 	err := l.KeyedLimiter.ReserveNow(ctx, key, n, r, parts)
-	if n != 0 {
+	if n > 0 {
 		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
 	}
 	return err
@@ -105,7 +105,7 @@ func (l *Limiter) ReserveNow(
 
 // Wait implements [weir.Limiter].
 func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
-	if n == 0 {
+	if n <= 0 {
 		return l.KeyedLimiter.Wait(ctx, key, n)
 	}
 	l.counters.waiting.Add(1)

@@ -63,7 +63,9 @@ func TestLimiter_Methods(t *testing.T) {
 			if method != "Allow" { // which always asks for one event
 				_, err := ask(l, 0)
 				assert.NoError(t, err)
-				assert.Empty(t, requests(t, reader), "a look")
+				_, err = ask(l, -1)
+				assert.Error(t, err)
+				assert.Empty(t, requests(t, reader), "a look, and what is no request")
 			}
 			for _, want := range []bool{true, false, false} {
 				allowed, err := ask(l, 1)
@@ -166,10 +168,6 @@ func TestLimiter_EndedContexts(t *testing.T) {
 	assert.Error(t, l.Wait(late, "ada", 1))
 	assert.ErrorIs(t, l.Wait(ctx, "ada", 2), weir.ErrNeverFits)
 	assert.Equal(t, 2, count()["degraded=false limiter.name=login result=denied"])
-
-	_, err = l.Take(ctx, "ada", -1)
-	assert.Error(t, err)
-	assert.Equal(t, 2, count()["degraded=false limiter.name=login result=error"])
 }
 
 func TestLimiter_Queue(t *testing.T) {
