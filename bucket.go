@@ -265,7 +265,7 @@ func (b *bucket) usage(s words, now int64) uint64 {
 	}
 	events, part, ok := owed.Div(b.rate.Num)
 	switch {
-	case !ok || events > math.MaxInt64 || !s.paidAt().Less(b.most):
+	case !ok || !s.paidAt().Less(b.most):
 		return math.MaxUint64
 	case part > 0:
 		events++

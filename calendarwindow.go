@@ -31,7 +31,7 @@ import (
 // As with [FixedWindow], Limit events just before the boundary and Limit just after it make 2*Limit
 // in a short span. To spread a quota, combine it with a [TokenBucket] in an [All].
 //
-// It costs one word of memory per key. It costs two if Limit is above a billion (2^30 - 2).
+// It costs one word of memory per key. It costs two if Limit is above half a billion (2^29 - 1).
 //
 // API gateways have such quotas. In Apigee's Quota policy they have the type "calendar", in UTC.
 type CalendarWindow struct {

@@ -18,11 +18,11 @@ import (
 // calendarForms are the policy in both its forms: with a state of one word, and of two.
 func calendarForms(p weir.CalendarWindow) []weir.CalendarWindow {
 	word, pair := p, p
-	word.Limit, pair.Limit = 1<<30-2, 1<<30-1
+	word.Limit, pair.Limit = 1<<29-1, 1<<29
 	return []weir.CalendarWindow{word, pair}
 }
 
-func TestCalendarWindow_StatesAreOneWordUpToABillion(t *testing.T) {
+func TestCalendarWindow_StatesAreOneWordUpToHalfABillion(t *testing.T) {
 	forms := calendarForms(weir.CalendarWindow{Unit: weir.Month})
 	assert.Equal(t, 1, kit.NewKey(t, forms[0]).Words())
 	assert.Equal(t, 2, kit.NewKey(t, forms[1]).Words())

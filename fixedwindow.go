@@ -20,7 +20,7 @@ import (
 // 2*Limit in any short span around it. Where that matters, use [SlidingWindow] or [SlidingLog].
 //
 // It costs one word of memory per key. It costs two with FromFirst, and two if the limit is too
-// large for the window (above 500 million a second or 500,000 a millisecond).
+// large for the window (above 250 million a second or 250,000 a millisecond).
 //
 // The Redis documentation of INCR has both forms as patterns for a rate limiter: a counter for each
 // second, and a counter that expires a second after its first event.
@@ -76,10 +76,10 @@ type spans interface {
 	counts() any
 }
 
-// decider keeps the state in one word if the limit is below the largest count that the given number
-// of bits holds. The count then has that many bits.
+// decider keeps the state in one word if a count of the given number of bits has room for the limit
+// and as large a debt. The count then has that many bits.
 func (w window) decider(bits int) Decider {
-	if w.limit >= 1<<bits-1 {
+	if w.limit >= 1<<bits/2 { // the largest count stands for larger ones
 		d := &windowPair{window: w}
 		d.core = &d.window
 		return d
@@ -100,13 +100,15 @@ func (w *window) at(s words, now int64) (in words, left uint64) {
 
 func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 	in, left := w.at(s, now)
-	if ask.N < 0 && in.second < math.MaxUint64 && (ask.GrantedAt == 0 || uint64(ask.GrantedAt) >= in.first*w.unit) {
+	if ask.N < 0 && in.second < math.MaxUint64 && (ask.GrantedAt == 0 || uint64(ask.CountedAt()) >= in.first*w.unit) {
 		in.second -= min(in.second, exact.Magnitude(ask.N))
 	}
 	var a Answer
 	n := a.count(ask, w.limit, w.room(in))
 	if a.Allowed {
 		in.second = exact.Sum(in.second, n)
+		from := max(uint64(now), in.first*w.unit)
+		ask.chargeLate(n, now, from, from+left)
 	} else if n <= w.limit {
 		a.RetryAfter = time.Duration(left)
 	}
@@ -138,8 +140,8 @@ func (w *window) Hold(at int64, charges []Charge) Hold {
 func (w *window) room(s words) uint64 { return w.limit - min(s.second, w.limit) }
 
 func (w *window) expiry(s words) int64 {
-	if s.second == 0 {
-		return 0
+	if s.second == 0 { // after a give-back; an older instant still counts as the start of the window
+		return int64(s.first * w.unit)
 	}
 	_, end := w.around(s, s.first*w.unit)
 	return int64(exact.Duration(end))
@@ -229,8 +231,9 @@ func (d *windowWord) takeWord(state uint64, now int64, n int) (uint64, shortResu
 
 func (d *windowWord) more(_ uint64, _ int64, r shortResult) time.Duration { return r.resetAfter }
 
-func (d *windowWord) charge(_ uint64, _ int64, n int, r shortResult) Charge {
-	return Charge{N: n, For: r.resetAfter}
+func (d *windowWord) charge(next uint64, now int64, n int, r shortResult) Charge {
+	from := max(uint64(now), d.unpack(next).first*d.unit)
+	return countedCharge(n, now, from, from+uint64(r.resetAfter))
 }
 
 // aligned are windows of one length, aligned to the epoch. The mark of a window is its number.
@@ -255,7 +258,7 @@ type fromFirst struct{ per uint64 }
 func (f fromFirst) around(s words, now uint64) (mark, end uint64) {
 	mark = s.first
 	if s.second == 0 || now >= mark+f.per {
-		mark = now
+		mark = max(now, mark)
 	}
 	return mark, mark + f.per
 }

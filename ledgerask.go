@@ -93,7 +93,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		if ask.GrantedAt == 0 && len(g.entries) > 1 { // they are named as of now, so that no part gives back what others have counted there
 			own := make([]Charge, len(e.accounts))
 			for i := range own {
-				own[i] = Charge{N: int(min(n, e.used(i, now))), For: Never}
+				own[i] = Charge{N: int(min(n, e.used(i, now))), For: Never, Late: Never}
 			}
 			one.GrantedAt, one.Charges = max(now, 1), &own
 			n = min(n, e.counting(now))
@@ -170,7 +170,7 @@ func untilInstant(now, at int64) time.Duration {
 func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 	words := split(e.Decider, e.state())
 	for _, u := range units(e.Decider, 0) {
-		if n := g.chargeOf(e, u, now); n > 0 {
+		for n := g.chargeOf(e, u, now); n > 0; n -= min(n, math.MaxInt) { // more only of several tiers
 			charge(u.decider, words[u.from:u.to], now, int(min(n, math.MaxInt)))
 			charged = true
 		}

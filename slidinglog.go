@@ -84,7 +84,7 @@ func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		return state, broken()
 	}
 	if ask.N < 0 {
-		if l.giveBack(exact.Magnitude(ask.N), uint64(ask.GrantedAt)); !l.whole() {
+		if l.giveBack(exact.Magnitude(ask.N), uint64(ask.CountedAt())); !l.whole() {
 			return l.state, broken()
 		}
 	}
@@ -92,6 +92,7 @@ func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	n := a.count(ask, d.limit, l.room())
 	if a.Allowed {
 		l.take(n)
+		ask.chargeLate(n, now, l.now, l.now+d.per)
 	} else if n <= d.limit {
 		a.RetryAfter = l.leaves(l.nth(l.total + n - d.limit))
 	}

@@ -102,14 +102,14 @@ func (s sliding) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	}
 	v := s.view(state, now)
 	if ask.N < 0 {
-		v.giveBack(exact.Magnitude(ask.N), ask.GrantedAt)
+		v.giveBack(exact.Magnitude(ask.N), ask.CountedAt())
 	}
 	var a Answer
 	n := a.count(ask, s.limit, v.room())
 	if a.Allowed {
 		v.take(n)
 		if ask.Charges != nil && n > 0 {
-			*ask.Charges = append((*ask.Charges)[:0], Charge{N: int(n), For: untilInstant(now, s.gone(state))})
+			*ask.Charges = append((*ask.Charges)[:0], countedCharge(int(n), now, v.now*s.width+v.passed, uint64(s.gone(state))))
 		}
 	} else if n <= s.limit {
 		a.RetryAfter = v.until(s.limit - n)
@@ -275,5 +275,6 @@ func (d *slidingWord) more(next uint64, now int64, _ shortResult) time.Duration 
 }
 
 func (d *slidingWord) charge(next uint64, now int64, n int, _ shortResult) Charge {
-	return Charge{N: n, For: untilInstant(now, d.windows.gone([]uint64{d.unpack(next).first}))}
+	first := d.unpack(next).first
+	return countedCharge(int(n), now, max(uint64(now), first*d.windows.width), uint64(d.windows.gone([]uint64{first})))
 }

@@ -275,3 +275,13 @@ func TestR5_TiersOfLargeLimitsInDebt(t *testing.T) {
 	assert.True(t, granted.Allowed)
 	assert.Equal(t, look.Remaining, granted.Remaining)
 }
+
+// R5: a marker whose two buckets hold more than an int is not in debt when more than that is used.
+func TestR5_TiersOfAMarkerThatHoldsMoreThanAnInt(t *testing.T) {
+	k := kit.NewKey(t, weir.Tiers(weir.SingleRateMarker{
+		Committed: weir.TokenBucket{Limit: math.MaxInt, Per: time.Hour}, Excess: math.MaxInt,
+	}))
+	require.True(t, k.Take(kit.T0, math.MaxInt).Allowed)
+	assert.Equal(t, math.MaxInt-1, k.Take(kit.T0, 1).Remaining)
+	assert.True(t, k.Take(kit.T0, 1).Allowed)
+}

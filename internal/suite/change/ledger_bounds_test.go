@@ -178,3 +178,14 @@ func TestR16_ACancelOfAnEventThatCountsBesideOthersOnly(t *testing.T) {
 		assert.Equal(t, 100, k.Remaining(policy, now), name)
 	}
 }
+
+// R13: of tiers that grant more than an int holds, the next policy is charged all that they granted.
+func TestR13_TiersThatGrantMoreThanAnInt(t *testing.T) {
+	k := kit.LedgerKey{T: t}
+	windows := weir.Tiers(weir.FixedWindow{Limit: math.MaxInt, Per: time.Hour}, weir.FixedWindow{Limit: math.MaxInt, Per: 2 * time.Hour})
+	logs := weir.Tiers(weir.SlidingLog{Limit: math.MaxInt, Per: time.Hour}, weir.SlidingLog{Limit: math.MaxInt, Per: 2 * time.Hour})
+	for range 2 {
+		require.True(t, k.Ask(windows, kit.T0, weir.Ask{N: math.MaxInt}).Allowed)
+	}
+	assert.False(t, k.Ask(logs, kit.T0, weir.Ask{N: math.MaxInt}).Allowed)
+}

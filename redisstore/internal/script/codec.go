@@ -45,7 +45,7 @@ func countAsk(ask weir.Ask, limit uint64) (n, how, after int64, ok bool) {
 		return 0, 0, 0, false
 	}
 	if ask.GrantedAt != 0 { // a grant of the first microsecond is known, too
-		after = ask.GrantedAt/micro + 1
+		after = ask.CountedAt()/micro + 1
 	}
 	return clampN(ask.N), int64(ask.Mode), after, true
 }

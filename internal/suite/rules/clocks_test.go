@@ -1,0 +1,114 @@
+package rules
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+// counting are policies that count events, and do not earn them.
+func counting() []weir.Policy {
+	log, window := weir.SlidingLog{Limit: 10, Per: time.Hour}, weir.FixedWindow{Limit: 10, Per: 2 * time.Hour, FromFirst: true}
+	return []weir.Policy{
+		log, window,
+		weir.FixedWindow{Limit: 10, Per: time.Hour},
+		weir.FixedWindow{Limit: 1 << 60, Per: time.Hour},
+		weir.SlidingWindow{Limit: 10, Per: time.Hour},
+		weir.SlidingWindow{Limit: 10, Per: time.Hour, Buckets: 6},
+		weir.CalendarWindow{Limit: 10, Unit: weir.Month},
+		weir.All(log, window),
+		weir.Tiers(weir.SlidingLog{Limit: 2, Per: time.Hour}, window),
+	}
+}
+
+// R16: events that are granted behind the latest instant of their key count from that instant. They
+// are given back there, whichever clock the key had been counted by: that of another limiter, or of
+// a process that saved its store before the clock was set back.
+func TestR16_GivenBackWhereALaterClockHadCounted(t *testing.T) {
+	ctx := context.Background()
+	march := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC) // all windows begin
+	behind := &kit.HandClock{Time: march.Add(-50 * time.Millisecond)}
+	for _, p := range counting() {
+		store := new(weir.MemStore)
+		l := weir.Must(weir.New(p, weir.WithStore(store), weir.WithName("both"), weir.WithClock(&kit.HandClock{Time: march})))
+		require.True(t, l.Allow("key"))
+		var file bytes.Buffer
+		require.NoError(t, store.Save(&file))
+		loaded := new(weir.MemStore)
+		require.NoError(t, loaded.Load(&file))
+
+		for name, store := range map[string]*weir.MemStore{"another limiter": store, "set back": loaded} {
+			l := weir.Must(weir.New(p, weir.WithStore(store), weir.WithName("both"), weir.WithClock(behind)))
+			before, err := l.Take(ctx, "key", 0)
+			require.NoError(t, err)
+			for _, n := range []int{0, 1} { // Cancel, and Settle
+				r, err := l.Reserve(ctx, "key", 5)
+				require.NoError(t, err)
+				require.True(t, r.Allowed)
+				require.NoError(t, r.Settle(ctx, n))
+				after, err := l.Take(ctx, "key", 0)
+				require.NoError(t, err)
+				assert.Equal(t, before.Remaining-n, after.Remaining, "%v, %s, settled for %d", p, name, n)
+			}
+		}
+	}
+}
+
+// R7: what is given back takes no instant with it. A process whose clock is ahead, and that returns
+// what it takes, begins windows early, but does not make them shorter.
+func TestR7_AWindowFromItsFirstEventIsNotShortenedByReturns(t *testing.T) {
+	ctx, p := context.Background(), weir.FixedWindow{Limit: 3, Per: time.Minute, FromFirst: true}
+	start := time.Unix(0, kit.T0)
+	ahead, clock := &kit.HandClock{Time: start.Add(5 * time.Second)}, &kit.HandClock{Time: start}
+	store := new(weir.MemStore)
+	limiter := func(c weir.Clock) *weir.KeyedLimiter {
+		return weir.Must(weir.New(p, weir.WithStore(store), weir.WithName("both"), weir.WithClock(c)))
+	}
+	returning, taking := limiter(ahead), limiter(clock)
+	granted, minutes := 0, 100
+	for range minutes * 60 {
+		if returning.Allow("key") {
+			require.NoError(t, returning.Return(ctx, "key", 1))
+		}
+		for taking.Allow("key") {
+			granted++
+		}
+		ahead.Time, clock.Time = ahead.Add(time.Second), clock.Add(time.Second)
+	}
+	assert.LessOrEqual(t, granted, p.Limit*(minutes+1))
+}
+
+// A window has room for a debt as large as its limit. What is given back then is free to the event,
+// and a raised limit frees the difference.
+func TestR16_AWindowInDebtCountsExactly(t *testing.T) {
+	ctx := context.Background()
+	for _, limit := range []int{1<<29 - 1, 1 << 29, 1<<30 - 3, 1<<30 - 1} { // of one word, and of two
+		p := weir.CalendarWindow{Limit: limit, Unit: weir.Year}
+		l := weir.Must(weir.New(p))
+		first, err := l.Reserve(ctx, "key", 1)
+		require.NoError(t, err)
+		rest, err := l.Reserve(ctx, "key", limit-1)
+		require.NoError(t, err)
+		require.NoError(t, first.Settle(ctx, 10))
+		require.NoError(t, rest.Cancel(ctx))
+		look, err := l.Take(ctx, "key", 0)
+		require.NoError(t, err)
+		assert.Equal(t, limit-10, look.Remaining)
+
+		all, err := l.Reserve(ctx, "all", limit)
+		require.NoError(t, err)
+		require.NoError(t, all.Settle(ctx, limit+10))
+		p.Limit *= 2
+		require.NoError(t, l.SetPolicy(ctx, p))
+		look, err = l.Take(ctx, "all", 0)
+		require.NoError(t, err)
+		assert.Equal(t, limit-10, look.Remaining)
+	}
+}
