@@ -24,8 +24,10 @@ type LeaseOptions struct {
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
-	// stay charged until their window ends. Nobody else sees that error. Calls can overlap. They
-	// come from goroutines in which nobody recovers: if Report panics, the program ends.
+	// stay charged until their window ends. Nobody else sees that error. The same may happen to the
+	// events that are held of a key whose Reset fails. Report is then called with the error of the
+	// Reset. Calls can overlap. They come from goroutines in which nobody recovers: if Report
+	// panics, the program ends.
 	Report func(error)
 }
 
@@ -223,31 +225,6 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 		a.Result, _ = l.take(1, now)
 	}
 	return a, held
-}
-
-// forget drops the events that are held of a key, for all policies, and lets the store forget the
-// key. No lease is taken meanwhile. No give-back is under way that could free events which are
-// counted after the key was forgotten.
-func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, error) {
-	set := s.keys.madeSet(s.keys.hash(r.Plan, r.Key))
-	set.resets.Add(1) // also for policies that ask for the key from now on
-	defer set.resets.Add(-1)
-	for k := range s.keys.like(r.Plan, r.Key) {
-		f, err := k.alone(ctx)
-		if err != nil {
-			return weir.Answer{}, err
-		}
-		defer k.land(f, false, nil)
-		k.mu.Lock()
-		if l := k.lease.Swap(nil); l != nil {
-			l.end()
-		}
-		k.mu.Unlock()
-		if err := k.backs.wait(ctx); err != nil {
-			return weir.Answer{}, err
-		}
-	}
-	return s.store.Do(ctx, r)
 }
 
 // Release gives back all that is held, and waits until that is done, or ctx has ended. From then on
