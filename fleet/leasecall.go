@@ -287,12 +287,12 @@ func (c *call) learn(l *lease, a weir.Answer) {
 	}
 	switch lasts := l.hold.Over; {
 	case c.granted == 0:
-	case lasts <= 0:
+	case !k.drains:
 		k.endsAfter(l.sent, l.hold.For)
-	case k.short:
+	case k.short || lasts <= 0:
 		k.stretch = 1
 	case lasts < k.time:
-		k.stretch = min(2*max(k.stretch, 1), 64)
+		k.stretch = min(2*max(k.stretch, 1), float64(k.limit))
 	default:
 		k.stretch = max(k.stretch*float64(k.time)/float64(lasts), 1)
 	}

@@ -72,7 +72,7 @@ func (k *leasedKey) busy(n int, now int64) bool {
 	k.demand.add(int64(n)+k.uncounted, now, k.time)
 	k.uncounted = 0
 	k.save(1)
-	return k.pace*k.longer() >= leastPace && k.saved >= wholeCall
+	return k.pace*min(k.longer(), k.longest) >= leastPace && k.saved >= wholeCall
 }
 
 // note records the answer of the store to a request that was passed on to it, and was sent at the

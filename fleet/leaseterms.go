@@ -75,7 +75,7 @@ func (t *terms) hold(at, sent int64, charges []weir.Charge) (h weir.Hold, unused
 	h.For -= h.For/1000 + 1
 	h.Over -= (h.Over + 999) / 1000
 	if h.For < leastHold {
-		h = weir.Hold{}
+		h.For = 0
 	}
 	for _, c := range charges {
 		if c.N > 0 {
