@@ -101,7 +101,7 @@ func (c *call) decideFirst() error {
 		if c.granted == ask.N {
 			return c.rest(a, missing)
 		}
-		a.RetryAfter = c.earned(missing) // the store has no more
+		a.RetryAfter = c.earned(missing, a) // the store has no more
 	}
 	used := 0
 	if a.Allowed = left >= n; a.Allowed {
@@ -164,18 +164,19 @@ func (c *call) ask() weir.Ask {
 		ask.N = max(ask.N-l.valid(c.sent), 1)
 	}
 	// It also asks for the events that waiting requests need, and for those that will be needed
-	// soon. If the first request is for several events, the latter are asked for only if the store
-	// has enough for all. Otherwise the store might grant fewer events than that request needs, and
-	// perhaps no request could use them.
+	// soon. If the first request is for several events, no more of the latter are asked for than the
+	// store had left. Otherwise it might grant fewer events than that request needs, and perhaps no
+	// request could use them.
 	more, soon := int(min(c.queue(f), int64(c.limit))), c.want(c.sent)
 	f.line, c.line = c.line, nil
 	for _, r := range f.line {
 		r.flight = f
 	}
 	f.waits += len(f.line)
-	if f.first.n == 1 || !c.short && ask.N+more+soon <= c.remaining {
-		more += soon
+	if f.first.n > 1 {
+		soon = min(soon, max(c.remaining-ask.N-more, 0))
 	}
+	more += soon
 	if more > 0 {
 		ask.N, ask.Mode = ask.N+more, weir.UpTo
 	}
@@ -261,7 +262,10 @@ func (c *call) publish(a weir.Answer, left, used int, err error) (waits bool) {
 	unused, left = unused-seated, min(left, unused-seated)
 	c.learn(l, a)
 	if c.short && !a.Degraded && !two {
-		l.retryAt = later(now, c.pause(!a.Allowed, a.RetryAfter))
+		l.askAt, l.retryAt = c.pause(now, a)
+	}
+	if !first.answer.Allowed {
+		first.answer.RetryAfter = max(first.answer.RetryAfter, time.Duration(l.retryAt-now))
 	}
 	c.other = c.byAnother(a)
 	l.keep(left, unused-left, now)

@@ -15,7 +15,8 @@ type lease struct {
 	size  int64 // how many were left at first
 	dead  int   // unused events that must not be used any more
 
-	retryAt   int64 // before this, requests are denied if there is not enough left
+	askAt     int64 // before this, the store is not asked
+	retryAt   int64 // before this, it is asked only for as few events as it had
 	limit     int
 	remaining int   // in the store
 	resetAt   int64 // by its answer
@@ -51,11 +52,15 @@ func (l *lease) take(n int, now int64) (r weir.Result, ok bool) {
 	if left >= 0 {
 		valid = l.valid(now)
 	}
-	if now >= l.retryAt || n > l.limit || n <= valid+l.remaining { // the store had enough for so few events
+	until := l.retryAt
+	if n <= valid+l.remaining {
+		until = l.askAt
+	}
+	if now >= until || n > l.limit {
 		return r, false
 	}
 	l.denied.Add(int64(n))
-	return l.denial(valid, now, l.retryAt), true
+	return l.denial(valid, now, until), true
 }
 
 // granted is the result of a grant that leaves so many events.
@@ -118,8 +123,8 @@ func (l *lease) keep(n, dead int, now int64) {
 // next is a lease of n events that were left of l, which is closed, and of the same terms.
 func (l *lease) next(n, dead int, now int64) *lease {
 	m := &lease{
-		grant: l.grant, retryAt: l.retryAt, limit: l.limit, remaining: l.remaining,
-		resetAt: l.resetAt, decidedBy: l.decidedBy,
+		grant: l.grant, askAt: l.askAt, retryAt: l.retryAt, limit: l.limit,
+		remaining: l.remaining, resetAt: l.resetAt, decidedBy: l.decidedBy,
 	}
 	m.keep(n, dead, now)
 	return m

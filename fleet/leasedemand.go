@@ -16,7 +16,8 @@ type demand struct {
 
 	uncounted int64   // what was asked for since at
 	saved     int     // calls to the store, in units of which a call has wholeCall
-	credit    float64 // the calls to the store that these events have earned
+	size      float64 // the events of a request, on average
+	credit    float64 // the calls to the store that the requests have earned
 	stretch   float64 // by how much longer a lease must be, because a full bucket earns it again
 
 	remaining int   // what the store had left
@@ -31,7 +32,7 @@ const (
 	wholeCall = 20 // that many decisions of the store earn one more call than they made
 	leastPace = 4  // events in the time of a lease, from which on a key is leased
 	maxCredit = 4
-	calls     = 22 // the store is asked at most once for that many events, if it has them
+	calls     = 22 // the store is asked at most once for that many requests, if it has enough
 )
 
 // add adds n events that were asked for now.
@@ -43,7 +44,7 @@ func (d *demand) add(n int64, now int64, lasts time.Duration) {
 	passed, half := float64(max(now-d.at, 0)), float64(lasts)/2
 	d.pace = (d.pace*half + float64(n)*float64(lasts)) / (half + passed)
 	d.at = now
-	d.credit = min(d.credit+float64(n)*d.earns(), maxCredit)
+	d.credit = min(d.credit+float64(n)/d.size*d.earns(), maxCredit)
 }
 
 // count counts the events that were asked for since l was made, or since the last count. It
@@ -69,6 +70,7 @@ func (k *leasedKey) busy(n int, now int64) bool {
 	if l := k.lease.Load(); l != nil {
 		k.count(l, int(max(l.left.Load(), 0)))
 	}
+	k.size = max(k.size+(float64(n)-k.size)/16, 1)
 	k.demand.add(int64(n)+k.uncounted, now, k.time)
 	k.uncounted = 0
 	k.save(1)
@@ -120,31 +122,34 @@ func (k *leasedKey) want(now int64) int {
 	if k.drains {
 		want = min(want, k.most)
 	}
-	return int(min(want, max(float64(k.remaining)/4, calls)))
+	return int(min(want, max(float64(k.remaining)/4, calls*k.size)))
 }
 
-// pause is for how long the store is not asked again after a call that got less than it asked for:
-// until the key has earned a call. If there was nothing, the pause also doubles each time, but is
-// no longer than the store says.
-func (k *leasedKey) pause(denied bool, retryAfter time.Duration) time.Duration {
+// pause returns the instants before which the store is not asked again after it got less than it was
+// asked for: at all, and for more than it had. The first is when the requests have earned a call. If
+// there was nothing, the second comes later each time, but no later than the store says.
+func (k *leasedKey) pause(now int64, a weir.Answer) (askAt, retryAt int64) {
 	if k.pace < leastPace {
-		return 0
+		return 0, 0
 	}
 	event := float64(k.time) / k.pace // the time of one
-	least := min(time.Duration(max(-k.credit, 0)/k.earns()*event), 2*k.time)
-	if !denied {
-		return least
+	ask := min(time.Duration(max(-k.credit, 0)/k.earns()*k.size*event), 2*k.time, a.ResetAfter)
+	retry := ask
+	if !a.Allowed {
+		retry = max(ask, min(a.RetryAfter, time.Duration(event)<<min(k.denials-1, 10), 2*k.time))
 	}
-	return max(least, min(retryAfter, time.Duration(event)<<min(k.denials-1, 10), 2*k.time))
+	return later(now, ask), later(now, retry)
 }
 
-// earned is the time in which the policy allows n events.
-func (k *leasedKey) earned(n int) time.Duration {
-	return max(time.Duration(float64(k.span)/float64(k.limit)*float64(n)), 1)
+// earned is the time in which the policy may allow n events more than it had when it answered a. It
+// is no longer than a pause, or than the policy takes to recover.
+func (k *leasedKey) earned(n int, a weir.Answer) time.Duration {
+	earned := time.Duration(float64(k.span) / float64(k.limit) * float64(n))
+	return max(min(earned, 2*k.time, a.ResetAfter), 1)
 }
 
-// earns is how much of a call an event earns.
+// earns is how much of a call a request earns.
 func (d *demand) earns() float64 {
-	few := calls / d.pace
+	few := calls * d.size / d.pace
 	return min(max(few*few*few, 1)/calls, 1)
 }

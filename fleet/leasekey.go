@@ -150,7 +150,7 @@ func (k *leasedKey) reopen() {
 	if l := k.lease.Load(); l != nil && k.flight == nil && now < l.retryAt {
 		left, dead := k.end(l)
 		next := l.next(left, dead, now)
-		next.retryAt = 0
+		next.askAt, next.retryAt = 0, 0
 		k.put(next)
 	}
 }
