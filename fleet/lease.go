@@ -42,6 +42,7 @@ type LeaseOptions struct {
 //
 //   - requests for other policies
 //   - requests for keys that are asked rarely
+//   - the requests of TakeUpTo for events that are not held
 //   - the requests of Wait, Reserve, ReserveNow and Return, and of TakeByComponent with results
 //
 // Call [LeaseStore.Release] when the process ends. Without it, the events that the process holds
@@ -68,8 +69,8 @@ type LeaseOptions struct {
 // when it gives them back, or within a fraction of the policy's Per.
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
-// for concurrent use. It has no goroutine and no timer while no call of s is under way and it holds
-// no events that it could give back.
+// for concurrent use. While no call of s is under way, it has no goroutine. A timer runs while it
+// holds events that it could give back, and at most MaxAge longer.
 func Lease(s weir.Store, opts LeaseOptions) *LeaseStore {
 	l := &LeaseStore{store: s, maxAge: opts.MaxAge, report: opts.Report}
 	if l.maxAge == 0 {
