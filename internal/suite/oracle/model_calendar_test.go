@@ -74,8 +74,9 @@ func (m calendarModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 }
 
 // most is a count, in debt, that one word does not hold. It stands for all larger ones, and stays.
+// One word has room for the limit and a debt as large.
 func (m calendarModel) most() uint64 {
-	if most := uint64(1<<30 - 1); uint64(m.policy.Limit) < most {
+	if most := uint64(1<<30 - 1); uint64(m.policy.Limit) <= most/2 {
 		return most
 	}
 	return math.MaxUint64

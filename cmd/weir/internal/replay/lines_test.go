@@ -41,9 +41,8 @@ func FuzzLines(f *testing.F) {
 		text = bytes.TrimPrefix(text, []byte("\ufeff"))
 		n := 0
 		for i, want := range bytes.Split(text, []byte("\n")) {
-			whole := len(want)
 			want = bytes.TrimLeft(want, nul)
-			whole = len(want)
+			whole := len(want)
 			if want = bytes.TrimRight(want, "\r"); len(want) == 0 && whole < maxLine {
 				continue
 			}
