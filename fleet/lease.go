@@ -245,8 +245,8 @@ func (s *LeaseStore) Release(ctx context.Context) error {
 	s.giveBackAll(ctx, s.keys.all(), func(k *leasedKey) (l *lease, n int) {
 		f, err := k.alone(ctx)
 		if err == nil {
+			defer k.land(f, false, nil) // even if the clock panics
 			l, n = s.drop(k)
-			k.land(f, false, nil)
 		}
 		return l, n
 	})

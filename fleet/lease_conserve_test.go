@@ -139,6 +139,39 @@ func TestLease_ClockThatPanics(t *testing.T) {
 	})
 }
 
+// The same holds for a Reset and a Release: the next Reset of the key returns.
+func TestLease_ClockThatPanicsInAReset(t *testing.T) {
+	for name, call := range map[string]func(*weir.KeyedLimiter, *fleet.LeaseStore){
+		"reset":   func(l *weir.KeyedLimiter, _ *fleet.LeaseStore) { _ = l.Reset(context.Background(), "k") },
+		"release": func(_ *weir.KeyedLimiter, s *fleet.LeaseStore) { _ = s.Release(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock, lease := &panickyClock{}, fleet.Lease(new(weir.MemStore), fleet.LeaseOptions{})
+			l := weir.Must(weir.New(windows[0], weir.WithStore(lease), weir.WithClock(clock)))
+			for range 50 {
+				require.True(t, l.Allow("k"))
+			}
+			returned := make(chan error, 1)
+			go func() {
+				clock.panics = true
+				func() {
+					defer func() { _ = recover() }()
+					call(l, lease)
+				}()
+				clock.panics = false
+				returned <- l.Reset(context.Background(), "k")
+			}()
+			select {
+			case err := <-returned:
+				require.NoError(t, err)
+			case <-time.After(30 * time.Second):
+				t.Fatal("the key is blocked")
+			}
+			require.NoError(t, lease.Release(context.Background()))
+		})
+	}
+}
+
 type panickyClock struct{ panics bool }
 
 func (c *panickyClock) Now() time.Time {

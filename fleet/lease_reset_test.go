@@ -61,3 +61,53 @@ func TestLease_ResetThatWaits(t *testing.T) {
 		assert.Equal(t, 1000-granted, l.look(t).Remaining)
 	})
 }
+
+// A give-back that begins while a Reset waits for another may hold it up until its context ends.
+// What the Reset has dropped by then is given back, because the store was not asked.
+func TestLease_ResetThatWaitsTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store, resets, reports := context.Background(), new(weir.MemStore), 0, 0
+		small, large := weir.FixedWindow{Limit: 1000, Per: time.Hour}, weir.FixedWindow{Limit: 2000, Per: time.Hour}
+		var plan *weir.Plan
+		l := newLeased(small, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			plan = r.Plan
+			if r.N < 0 {
+				time.Sleep(985 * time.Millisecond)
+			}
+			if r.Forget {
+				resets++
+			}
+			return store.Do(ctx, r)
+		}), fleet.LeaseOptions{Report: func(error) { reports++ }})
+		lease := func(p weir.Policy) {
+			require.NoError(t, l.SetPolicy(ctx, p))
+			kit.Take(t, l.KeyedLimiter, "k", 0)
+			l.plan = plan
+			l.busy(t)
+		}
+		kit.Take(t, l.KeyedLimiter, "k", 1)
+		lease(large)
+		for l.lease.Held(l.plan, "k") > 0 { // until its give-back is under way
+			time.Sleep(time.Millisecond)
+		}
+		lease(small) // given back while the Reset waits
+		lease(large)
+
+		soon, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		failed := make(chan error, 1)
+		go func() { failed <- l.Reset(soon, "k") }()
+		for i := range 1100 {
+			if i < 960 && i%40 == 39 {
+				l.lease.TakeQuickly(l.plan, "k", 1) // so that the large one is not given back
+			}
+			synctest.Wait()
+			time.Sleep(time.Millisecond)
+		}
+		require.ErrorIs(t, <-failed, context.DeadlineExceeded)
+		assert.Zero(t, resets)
+		assert.Zero(t, reports)
+		time.Sleep(5 * time.Second)
+		require.NoError(t, l.lease.Release(ctx))
+	})
+}

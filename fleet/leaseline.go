@@ -82,7 +82,8 @@ func (c *call) decide(l *lease, a weir.Answer) {
 		case r.n > valid+l.remaining:
 			l.denied.Add(int64(r.n))
 			r.decided = true
-			again := max(l.retryAt, later(now, c.earned(r.n-valid-l.remaining, a)))
+			again := later(now, c.earned(r.n-valid-l.remaining, a))
+			again = max(l.retryAt, min(again, max(l.resetAt, later(now, 1)))) // the clock has moved on since a
 			r.answer = weir.Answer{At: now, Result: l.denial(valid, now, again)}
 		}
 	}

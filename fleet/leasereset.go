@@ -26,28 +26,50 @@ func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, e
 			return weir.Answer{}, err
 		}
 	}
-	lost := false
+	held := make([]dropped, 0, len(keys))
 	for _, k := range keys {
-		k.mu.Lock()
-		if l := k.lease.Swap(nil); l != nil {
-			left, dead := l.end()
-			lost = k.returnable(l, left+dead) > 0 || lost
-		}
-		k.mu.Unlock()
+		held = append(held, k.dropAll())
 	}
-	a, err := s.forgetNow(ctx, keys, r)
-	if err != nil && lost && s.report != nil {
+	for _, k := range keys { // for the give-backs that have begun meanwhile
+		if err := k.backs.wait(ctx); err != nil { // the store was not asked
+			for _, d := range held {
+				s.backDropped(d)
+			}
+			return weir.Answer{}, err
+		}
+	}
+	a, err := s.store.Do(ctx, r)
+	lost := func(d dropped) bool { return d.lease != nil && d.key.returnable(d.lease, d.unused) > 0 }
+	if err != nil && s.report != nil && slices.ContainsFunc(held, lost) {
 		s.report(err)
 	}
 	return a, err
 }
 
-// forgetNow lets the store forget a key, of which nothing is held.
-func (s *LeaseStore) forgetNow(ctx context.Context, keys []*leasedKey, r weir.Request) (weir.Answer, error) {
-	for _, k := range keys {
-		if err := k.backs.wait(ctx); err != nil { // for those that have begun meanwhile
-			return weir.Answer{}, err
-		}
+// dropped is a lease that a Reset has ended, or nil, and its unused events.
+type dropped struct {
+	key    *leasedKey
+	lease  *lease
+	unused int
+}
+
+// dropAll ends the lease of the key.
+func (k *leasedKey) dropAll() dropped {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d := dropped{key: k, lease: k.lease.Swap(nil)}
+	if d.lease != nil {
+		left, dead := d.lease.end()
+		d.unused = left + dead
 	}
-	return s.store.Do(ctx, r)
+	return d
+}
+
+// backDropped gives back what dropAll has ended.
+func (s *LeaseStore) backDropped(d dropped) {
+	d.key.mu.Lock()
+	defer d.key.mu.Unlock()
+	if d.lease != nil {
+		s.backLater(d.key, d.lease, d.unused)
+	}
 }
