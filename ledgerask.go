@@ -170,9 +170,13 @@ func untilInstant(now, at int64) time.Duration {
 func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 	words := split(e.Decider, e.state())
 	for _, u := range units(e.Decider, 0) {
-		for n := g.chargeOf(e, u, now); n > 0; n -= min(n, math.MaxInt) { // more only of several tiers
-			charge(u.decider, words[u.from:u.to], now, int(min(n, math.MaxInt)))
-			charged = true
+		n := g.chargeOf(e, u, now)
+		for range u.to - u.from { // each of several tiers may have used up to the largest int
+			if n > 0 {
+				part := min(n, math.MaxInt)
+				charge(u.decider, words[u.from:u.to], now, int(part))
+				n, charged = n-part, true
+			}
 		}
 	}
 	return join(e.Decider, words), charged

@@ -19,7 +19,7 @@ func counting() []weir.Policy {
 	return []weir.Policy{
 		log, window,
 		weir.FixedWindow{Limit: 10, Per: time.Hour},
-		weir.FixedWindow{Limit: 1 << 60, Per: time.Hour},
+		weir.FixedWindow{Limit: 1 << 28, Per: time.Second}, // of two words
 		weir.SlidingWindow{Limit: 10, Per: time.Hour},
 		weir.SlidingWindow{Limit: 10, Per: time.Hour, Buckets: 6},
 		weir.CalendarWindow{Limit: 10, Unit: weir.Month},
