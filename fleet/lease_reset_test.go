@@ -66,23 +66,24 @@ func TestLease_ResetThatWaits(t *testing.T) {
 // What the Reset has dropped by then is given back, because the store was not asked.
 func TestLease_ResetThatWaitsTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, store, resets, reports := context.Background(), new(weir.MemStore), 0, 0
+		ctx, store := context.Background(), new(weir.MemStore)
+		var resets, reports atomic.Int64
 		small, large := weir.FixedWindow{Limit: 1000, Per: time.Hour}, weir.FixedWindow{Limit: 2000, Per: time.Hour}
-		var plan *weir.Plan
+		var plan atomic.Pointer[weir.Plan]
 		l := newLeased(small, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-			plan = r.Plan
+			plan.Store(r.Plan)
 			if r.N < 0 {
 				time.Sleep(985 * time.Millisecond)
 			}
 			if r.Forget {
-				resets++
+				resets.Add(1)
 			}
 			return store.Do(ctx, r)
-		}), fleet.LeaseOptions{Report: func(error) { reports++ }})
+		}), fleet.LeaseOptions{Report: func(error) { reports.Add(1) }})
 		lease := func(p weir.Policy) {
 			require.NoError(t, l.SetPolicy(ctx, p))
 			kit.Take(t, l.KeyedLimiter, "k", 0)
-			l.plan = plan
+			l.plan = plan.Load()
 			l.busy(t)
 		}
 		kit.Take(t, l.KeyedLimiter, "k", 1)
@@ -105,8 +106,8 @@ func TestLease_ResetThatWaitsTwice(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		require.ErrorIs(t, <-failed, context.DeadlineExceeded)
-		assert.Zero(t, resets)
-		assert.Zero(t, reports)
+		assert.Zero(t, resets.Load())
+		assert.Zero(t, reports.Load())
 		time.Sleep(5 * time.Second)
 		require.NoError(t, l.lease.Release(ctx))
 	})
