@@ -153,3 +153,28 @@ func (d *demand) earns() float64 {
 	few := calls * d.size / d.pace
 	return min(max(few*few*few, 1)/calls, 1)
 }
+
+// learn notes what the answer says about the demand. It requires that k.mu is held.
+func (c *call) learn(l *lease, a weir.Answer) {
+	k := c.leasedKey
+	k.short = c.granted < c.asked
+	took := time.Duration(c.plan.Now() - c.sent)
+	k.late = c.granted > 0 && (took > k.time || !k.drains && c.got.hold.Left(took) == 0)
+	k.remaining = a.Remaining
+	if a.Allowed {
+		k.denials = 0
+	} else {
+		k.denials++
+	}
+	switch lasts := l.hold.Over; {
+	case c.granted == 0:
+	case !k.drains:
+		k.endsAfter(l.sent, l.hold.For)
+	case k.short || lasts <= 0:
+		k.stretch = 1
+	case lasts < k.time:
+		k.stretch = min(2*max(k.stretch, 1), float64(k.limit))
+	default:
+		k.stretch = max(k.stretch*float64(k.time)/float64(lasts), 1)
+	}
+}

@@ -246,37 +246,6 @@ func TestSettle_OfSeveralLimits(t *testing.T) {
 	})
 }
 
-// The decisions are in the context of the handler and of Settle, with those of the Middleware
-// around.
-func TestDecisions(t *testing.T) {
-	limits, limiters, _ := threeLimits(per(9, time.Minute), per(8, time.Minute))
-	var settled int
-	limits[1].Settle = func(r *http.Request, _ int, _ int64) int {
-		settled = len(httplimit.Decisions(r.Context()))
-		return 1
-	}
-	outer, _ := frozen(per(5, time.Minute))
-	var got []httplimit.Decision
-	h := httplimit.Middleware{Limiter: outer, Key: httplimit.RemoteIP, Headers: httplimit.RateLimit{Name: "outer"}, InContext: true}.Wrap(
-		httplimit.Middleware{Limits: limits, InContext: true}.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			got = httplimit.Decisions(r.Context())
-		})))
-	serve(h, from("192.0.2.1:1", "X-Address", "a", "X-User", "u"))
-	require.Len(t, got, 3)
-	assert.Equal(t, 3, settled)
-	for i, want := range []struct {
-		name, key string
-		left      int
-	}{{"outer", "192.0.2.1", 4}, {"address", "a", 8}, {"user", "u", 7}} {
-		assert.Equal(t, want.name, got[i].Name)
-		assert.Equal(t, want.key, got[i].Key)
-		assert.Equal(t, want.left, got[i].Result.Remaining)
-		assert.True(t, got[i].Result.Allowed)
-	}
-	assert.Empty(t, httplimit.Decisions(context.Background()))
-	assert.Equal(t, 8, remaining(t, limiters[0], "a"))
-}
-
 // Without a Settle, the handler gets the ResponseWriter itself.
 func TestSettle_UnusedCostsNothing(t *testing.T) {
 	l, _ := frozen(per(9, time.Minute))
