@@ -172,11 +172,12 @@ func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 	for _, u := range units(e.Decider, 0) {
 		n := g.chargeOf(e, u, now)
 		for range u.to - u.from { // each of several tiers may have used up to the largest int
-			if n > 0 {
-				part := min(n, math.MaxInt)
-				charge(u.decider, words[u.from:u.to], now, int(part))
-				n, charged = n-part, true
+			if n == 0 {
+				break
 			}
+			part := min(n, math.MaxInt)
+			charge(u.decider, words[u.from:u.to], now, int(part))
+			n, charged = n-part, true
 		}
 	}
 	return join(e.Decider, words), charged

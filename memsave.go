@@ -64,9 +64,9 @@ func (s *MemStore) Save(w io.Writer) error {
 //
 // Instants are saved as times of the wall clock. If it was set back between the processes, keys
 // recover that much later. States that had expired when they were saved are not in the file: their
-// keys start as new ones, although their windows may begin once more. States of a limiter with a [WithClock] are an exception. They follow the
-// clock of the first limiter with a WithClock that decides in this process. Until that limiter
-// decides, real time passes for them.
+// keys start as new ones, although their windows may begin once more. States of a limiter with a
+// [WithClock] are an exception. They follow the clock of the first limiter with a WithClock that
+// decides in this process. Until that limiter decides, real time passes for them.
 //
 // Load reads r to its end. It takes as much memory as the keys that it reads. Load fails, and
 // changes nothing, in these cases:

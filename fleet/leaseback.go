@@ -36,11 +36,11 @@ func (s *LeaseStore) backLater(k *leasedKey, l *lease, unused int) {
 func (s *LeaseStore) drop(k *leasedKey) (l *lease, n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if l = k.lease.Swap(nil); l == nil {
+	l, unused := k.drop()
+	if l == nil {
 		return nil, 0
 	}
-	left, dead := l.end()
-	if n = k.returnable(l, left+dead); n > 0 {
+	if n = k.returnable(l, unused); n > 0 {
 		k.backs.begin()
 	}
 	return l, n

@@ -136,6 +136,16 @@ func (k *leasedKey) end(l *lease) (left, dead int) {
 	return left, dead
 }
 
+// drop closes the lease of the key, if there is one, and returns it with its unused events. It
+// requires that k.mu is held.
+func (k *leasedKey) drop() (l *lease, unused int) {
+	if l = k.lease.Swap(nil); l != nil {
+		left, dead := l.end()
+		unused = left + dead
+	}
+	return l, unused
+}
+
 // put puts l in the place of a lease that is closed. It requires that k.mu is held.
 func (k *leasedKey) put(l *lease) {
 	k.counted = 0

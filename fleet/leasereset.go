@@ -28,7 +28,7 @@ func (s *LeaseStore) forget(ctx context.Context, r weir.Request) (weir.Answer, e
 	}
 	held := make([]dropped, 0, len(keys))
 	for _, k := range keys {
-		held = append(held, k.dropAll())
+		held = append(held, k.dropped())
 	}
 	for _, k := range keys { // for the give-backs that have begun meanwhile
 		if err := k.backs.wait(ctx); err != nil { // the store was not asked
@@ -53,19 +53,15 @@ type dropped struct {
 	unused int
 }
 
-// dropAll ends the lease of the key.
-func (k *leasedKey) dropAll() dropped {
+// dropped is drop under the lock of the key.
+func (k *leasedKey) dropped() dropped {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	d := dropped{key: k, lease: k.lease.Swap(nil)}
-	if d.lease != nil {
-		left, dead := d.lease.end()
-		d.unused = left + dead
-	}
-	return d
+	l, unused := k.drop()
+	return dropped{k, l, unused}
 }
 
-// backDropped gives back what dropAll has ended.
+// backDropped gives back what a Reset has ended.
 func (s *LeaseStore) backDropped(d dropped) {
 	d.key.mu.Lock()
 	defer d.key.mu.Unlock()
