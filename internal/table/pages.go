@@ -1,51 +1,94 @@
 package table
 
-import "slices"
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
 
-// put keeps a copy of state in a block of n words at least. It requires that s.mu is held.
+// put keeps a copy of state in a block of n words at least.
 func (s *slab) put(state []uint64, n int) Ref {
-	size := blockSize(max(n, 1)) // a state of no words has a block all the same, to grow in
-	number := slices.IndexFunc(s.classes, func(c *slabClass) bool { return c.size == size })
-	if number < 0 {
-		number = len(s.classes)
-		s.classes = append(s.classes, &slabClass{size: size})
+	p, block := s.reserve(blockSize(max(n, 1))) // a state of no words has a block all the same, to grow in
+	copy(p.words[block*p.size:], state)
+	if p.size > maxBlock {
+		p.len = len(state)
+		return makeRef(p.number, 0, 0)
 	}
-	c := s.classes[number]
-	if len(c.usable) == 0 {
-		s.newPage(c)
+	return makeRef(p.number, block, len(state))
+}
+
+// reserve returns a free block of size words, which is then in use.
+func (s *slab) reserve(size int) (p *page, block int) {
+	lock(&s.mu)
+	c := s.class(size)
+	for len(c.usable) == 0 {
+		words := c.pageWords()
+		s.mu.Unlock()
+		p := newPage(c, words) // which may take long, if the system has to provide the memory
+		lock(&s.mu)
+		if len(c.usable) == 0 { // else another was faster
+			s.addPage(p)
+		}
 	}
-	p := c.usable[len(c.usable)-1]
-	block := p.fresh
-	if p.free != 0 {
-		block = p.free - 1
-		p.free = p.words[int(block)*size]
-	} else {
-		p.fresh++
-	}
-	words := p.words[int(block)*size:]
+	p = c.usable[len(c.usable)-1]
+	block = p.take()
 	if p.full() {
 		c.usable = c.usable[:len(c.usable)-1]
 	}
 	c.used++
-	p.used.Add(1)
-	copy(words, state)
-	if size > maxBlock {
-		p.len = len(state)
-		return makeRef(p.number, 0, 0)
+	s.mu.Unlock()
+	return p, block
+}
+
+// class is that of blocks of size words. It requires that s.mu is held.
+func (s *slab) class(size int) *slabClass {
+	for _, c := range s.classes {
+		if c.size == size {
+			return c
+		}
 	}
-	return makeRef(p.number, int(block), len(state))
+	c := &slabClass{size: size}
+	s.classes = append(s.classes, c)
+	return c
+}
+
+// newPage makes a page of about as many words for blocks of c, all of them free.
+func newPage(c *slabClass, words int) *page {
+	blocks := max(words/c.size, 1)
+	p := &page{class: c, size: c.size, words: make([]uint64, blocks*c.size), taken: make([]uint64, (blocks+63)/64)}
+	if behind := blocks % 64; behind > 0 {
+		p.taken[len(p.taken)-1] = math.MaxUint64 << behind
+	}
+	return p
 }
 
 // full reports whether p has no free block.
-func (p *page) full() bool { return p.free == 0 && int(p.fresh)*p.size == len(p.words) }
+func (p *page) full() bool { return int(p.used.Load())*p.size == len(p.words) }
+
+// take returns the first block that is free, which is then in use. The system need not provide
+// memory for blocks that were never used. There must be a free one.
+func (p *page) take() (block int) {
+	for p.taken[p.from] == math.MaxUint64 {
+		p.from++
+	}
+	bit := bits.TrailingZeros64(^p.taken[p.from])
+	p.taken[p.from] |= 1 << bit
+	p.used.Add(1)
+	return p.from*64 + bit
+}
+
+// leave makes a block free.
+func (p *page) leave(block int) {
+	p.taken[block/64] &^= 1 << (block % 64)
+	p.from = min(p.from, block/64)
+	p.used.Add(-1)
+}
 
 // pageWords is how many words the next page of c has: as many as are in use, within limits.
 func (c *slabClass) pageWords() int { return min(max(c.used*c.size, firstPage), wholePage) }
 
-// newPage adds a page for c, which is the next to be used. It requires that s.mu is held.
-func (s *slab) newPage(c *slabClass) {
-	blocks := max(c.pageWords()/c.size, 1)
-	p := &page{class: c, words: make([]uint64, blocks*c.size), size: c.size}
+// addPage makes p the next page of its class to be used. It requires that s.mu is held.
+func (s *slab) addPage(p *page) {
 	var pages []*page
 	if old := s.pages.Load(); old != nil {
 		pages = *old
@@ -59,29 +102,22 @@ func (s *slab) newPage(c *slabClass) {
 		pages = append(pages, p)
 		s.pages.Store(&pages)
 	}
-	c.usable = append(c.usable, p)
+	p.class.usable = append(p.class.usable, p)
 }
 
-// remove frees the block at r, whose key is gone.
+// remove frees the block at r, and gives its page back if that was the last there. A small page
+// stays if it is the only one of its class.
 func (s *slab) remove(r Ref) {
-	lock(&s.mu)
-	defer s.mu.Unlock()
-	s.drop(r)
-}
-
-// drop frees a block, and gives its page back if that was the last there. A small page stays if it
-// is the only one of its class. It requires that s.mu is held.
-func (s *slab) drop(r Ref) {
 	p := s.page(r)
 	c := p.class
+	lock(&s.mu)
+	defer s.mu.Unlock()
 	if p.full() {
 		c.usable = append(c.usable, p)
 	}
-	block := r >> refLen & (1<<refBlock - 1)
-	p.words[int(block)*p.size] = p.free
-	p.free = block + 1
+	p.leave(int(r >> refLen & (1<<refBlock - 1)))
 	c.used--
-	if p.used.Add(-1) == 0 && (c.used > 0 || len(p.words) > firstPage) {
+	if p.used.Load() == 0 && (c.used > 0 || len(p.words) > firstPage) {
 		i := slices.Index(c.usable, p)
 		c.usable = slices.Delete(c.usable, i, i+1)
 		(*s.pages.Load())[p.number] = nil
@@ -94,19 +130,27 @@ func (s *slab) drop(r Ref) {
 // are given back. It returns where the block is then.
 func (s *slab) pack(r Ref) Ref {
 	p := s.page(r)
-	if 2*int(p.used.Load())*p.size >= len(p.words) {
+	if 2*int(p.used.Load())*p.size >= len(p.words) || !s.leadsAway(p) {
 		return r
-	}
-	lock(&s.mu)
-	defer s.mu.Unlock()
-	if c := p.class; len(c.usable) > 0 && c.usable[len(c.usable)-1] == p {
-		if len(p.words) < 4*c.pageWords() {
-			return r
-		}
-		s.newPage(c)
 	}
 	block := s.get(r)
 	moved := s.put(block, cap(block))
-	s.drop(r)
+	s.remove(r)
 	return moved
+}
+
+// leadsAway reports whether the next state of p's class goes to another page, and sees to it if p
+// is far too large.
+func (s *slab) leadsAway(p *page) bool {
+	lock(&s.mu)
+	defer s.mu.Unlock()
+	c := p.class
+	if len(c.usable) == 0 || c.usable[len(c.usable)-1] != p {
+		return true
+	}
+	if len(p.words) < 4*c.pageWords() {
+		return false
+	}
+	s.addPage(newPage(c, c.pageWords()))
+	return true
 }

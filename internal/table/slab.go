@@ -11,12 +11,14 @@ import (
 // whose blocks are all free is given back. The sweeper empties pages of which little is used.
 //
 // The holder of an entry may use the block that it refers to. The slab's own lock is for getting
-// and freeing blocks.
+// and freeing blocks. All keys share it. Therefore nobody copies a state, makes a page or touches a
+// block while holding it. When they did, 40 times as many of 64 goroutines whose logs grew had to
+// park.
 type slab struct {
 	pages atomic.Pointer[[]*page] // by number; nil where one was given back
 
-	mu      sync.Mutex
-	free    []uint64 // numbers of pages given back
+	mu      sync.Mutex // guards what follows, and which blocks of the pages are in use
+	free    []uint64   // numbers of pages given back
 	classes []*slabClass
 }
 
@@ -33,8 +35,8 @@ type page struct {
 	size   int          // words of a block
 	len    int          // words in use, if the page is a single large block
 	used   atomic.Int64 // blocks in use
-	free   uint64       // the last block that was freed, 1 and up, which names the one before in its first word; 0 if none
-	fresh  uint64       // how many blocks were used ever; the system need not provide memory for the others
+	taken  []uint64     // a bit for each block in use, and for those that would lie behind the page
+	from   int          // no word of taken before this one has a bit that is clear
 }
 
 const (
@@ -80,23 +82,17 @@ func (s *slab) get(r Ref) []uint64 {
 }
 
 // add keeps a copy of state.
-func (s *slab) add(state []uint64) Ref {
-	lock(&s.mu)
-	defer s.mu.Unlock()
-	return s.put(state, len(state))
-}
+func (s *slab) add(state []uint64) Ref { return s.put(state, len(state)) }
 
 // move is add of a state that has outgrown the block at r, or uses little of it, and frees that. A
 // state that grows gets room to grow by about a quarter.
 func (s *slab) move(r Ref, state []uint64, grows bool) Ref {
-	lock(&s.mu)
-	defer s.mu.Unlock()
 	n := len(state)
 	if grows {
 		n += n/4 + 2
 	}
 	moved := s.put(state, n)
-	s.drop(r)
+	s.remove(r)
 	return moved
 }
 

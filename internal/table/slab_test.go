@@ -2,6 +2,7 @@ package table
 
 import (
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -129,4 +130,48 @@ func TestR22_SlabPacks(t *testing.T) {
 		s.remove(r)
 	}
 	require.LessOrEqual(t, words(), firstPage)
+}
+
+// Goroutines that hold entries of their own share a slab: nobody's state gets into another's block.
+func TestSlabIsShared(t *testing.T) {
+	const goroutines, rounds, longest = 8, 3000, 40
+	var s slab
+	var wg sync.WaitGroup
+	for g := range uint64(goroutines) {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(g, 1))
+			var refs [20]Ref
+			for i := range refs {
+				refs[i] = s.add([]uint64{g})
+			}
+			for range rounds {
+				r := &refs[random.IntN(len(refs))]
+				at, block := s.withRoom(*r, 0)
+				for _, word := range block {
+					if word != g {
+						t.Errorf("goroutine %d found %d", g, word)
+						return
+					}
+				}
+				state := append(block, g)
+				if len(state) > longest || random.IntN(10) == 0 {
+					state = state[:1+random.IntN(len(state))]
+				}
+				*r = s.update(at, block, state)
+				if random.IntN(5) == 0 {
+					*r = s.pack(*r)
+				}
+			}
+			for _, r := range refs {
+				s.remove(r)
+			}
+		})
+	}
+	wg.Wait()
+	for _, p := range *s.pages.Load() {
+		if p != nil {
+			assert.Zero(t, p.used.Load())
+			assert.LessOrEqual(t, p.size, firstPage)
+		}
+	}
 }
