@@ -50,7 +50,7 @@ const busy = 1 << 63
 // and returns [Moved] if the entry is no longer valid. It also fails if the entry has been busy for
 // a while. A caller that holds an entry must call [Entry.Release].
 func (e *Entry) TryHold() (at Ref, ok bool) {
-	for pause := 32; pause <= longestPause; pause *= 2 {
+	for pause := firstPause; pause <= longestPause; pause *= 2 {
 		at = e.state.Load()
 		if at == Moved {
 			return Moved, false
