@@ -222,11 +222,11 @@ func changed(ask Ask, a Answer) bool { return ask.N != 0 && a.Allowed }
 
 // admit decides on one event for a key with a state of more than a word, if it is known.
 func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known bool) {
+	now := by.Now() // the clock of the writer is perhaps that of another limiter, which has seen less
 	e := m.Find(h)
 	if e == nil {
 		return false, false
 	}
-	now := by.Now() // the clock of the writer is perhaps that of another limiter, which has seen less
 	m.SweepOften(h, now)
 	at, ok := e.TryHold()
 	if !ok {

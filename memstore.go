@@ -78,10 +78,11 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 
 	// A known key whose state is a word is decided without a lock: the word is exchanged if no one
 	// else has exchanged it in the meantime. A key whose state is in the slab has a lock of its
-	// own. The slot is looked up before the clock is read, because reading the clock waits for all
-	// loads before it. A slot that is not in the cache is then waited for only once.
+	// own. The clock is read before the slot is looked up. While it is read, a processor that asks
+	// for the same key would take the slot away again. With the two the other way round, a hot key
+	// took 1.3 times as long.
+	now := r.Now()
 	if e := sc.memory.Find(h); e != nil {
-		now := r.Now()
 		sc.memory.SweepOften(h, now)
 		if sc.word == nil {
 			if at, ok := e.TryHold(); ok {
@@ -109,8 +110,8 @@ func (s *MemStore) allow(scope *Plan, key string) bool {
 	h := sc.hash(key)
 	switch {
 	case sc.admitWord != nil:
+		now := scope.Now()
 		if e := sc.memory.Find(h); e != nil {
-			now := scope.Now()
 			sc.memory.SweepOften(h, now)
 			for old := e.Load(); old != table.Moved; old = e.Load() {
 				next, granted := sc.admitWord.admitWord(old, now)
@@ -136,11 +137,11 @@ func (s *MemStore) take(scope *Plan, key string, n int) (sc *memScope, next uint
 		return sc, 0, 0, r, false
 	}
 	h := sc.hash(key)
+	now = scope.Now()
 	e := sc.memory.Find(h)
 	if e == nil {
 		return sc, 0, 0, r, false
 	}
-	now = scope.Now()
 	sc.memory.SweepOften(h, now)
 	for {
 		old := e.Load()
