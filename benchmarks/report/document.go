@@ -27,6 +27,9 @@ func document(r results) string {
 			put("%s", s.text(r))
 		}
 	}
+	if reasons := reasonsSection(r); reasons != "" {
+		put("%s", reasons)
+	}
 	if wrong := r.wrongSection(); wrong != "" {
 		put("%s", wrong)
 	}

@@ -193,6 +193,23 @@ func TestSections(t *testing.T) {
 	}
 }
 
+// All reasons stand in a report with all figures, and none in one without.
+func TestReasons(t *testing.T) {
+	var metrics []string
+	for _, reason := range reasons {
+		metrics = append(metrics, reason.metrics...)
+	}
+	text := document(made(t, 2, metrics...))
+	_, text, found := strings.Cut(text, "## What is not faster, and why\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	if got := strings.Count(text, "\n- **"); !found || got != len(reasons) || strings.Contains(text, "NaN") {
+		t.Errorf("%d of %d reasons in\n%s", got, len(reasons), text)
+	}
+	if text := reasonsSection(made(t, 2, "W6.ns")); text != "" {
+		t.Errorf("without their figures:\n%s", text)
+	}
+}
+
 func TestPlot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "plot.svg")
 	if err := drawPlot(file, made(t, 1, "W1.ns")); err != nil {
