@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,6 +24,11 @@ func deniedAnswer(p weir.Policy) ([]string, error) {
 	ctx := context.Background()
 	for _, n := range explain.Chunks(p) {
 		if _, err := limiter.Take(ctx, "a client", n); err != nil {
+			return nil, err
+		}
+	}
+	for more := 1; more > 0; { // if there are more than an int can count
+		if more, _, err = limiter.TakeUpTo(ctx, "a client", math.MaxInt); err != nil {
 			return nil, err
 		}
 	}

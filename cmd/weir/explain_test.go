@@ -54,6 +54,7 @@ func TestExplainWaits(t *testing.T) {
 		"calendar-window 9/month location=Europe/Berlin": "Retry after: at most 31d1h",
 		"sliding-window 100/1s buckets=10":               "All is back after: 999ms to 1.099s",
 		"fixed-window 9/1h from-first":                   "Retry after: 1h\n",
+		"sliding-window 100/1m buckets=60000":            "All is back after: 1m\n", // from 59.9999s
 	} {
 		stdout, _, status := weirSays(t, "", "explain", policy)
 		assert.Zero(t, status)
@@ -77,6 +78,13 @@ func TestExplainPeriodsExactly(t *testing.T) {
 			assert.Contains(t, stdout, s)
 		}
 	}
+}
+
+// The client has taken all, also if that is more than an int can count.
+func TestExplainHugeTiers(t *testing.T) {
+	stdout, _, status := weirSays(t, "", "explain", "tiers(9223372036854775807/1s, 9223372036854775807/1s)")
+	assert.Zero(t, status)
+	assert.Contains(t, stdout, "HTTP/1.1 429 Too Many Requests\n")
 }
 
 func TestExplainToABrokenPipe(t *testing.T) {

@@ -33,25 +33,25 @@ func Duration(d time.Duration) string {
 		length time.Duration
 	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}, {"µs", time.Microsecond}}
 	for i, u := range units {
-		switch {
-		case d < u.length:
-		case d%u.length == 0:
-			return strconv.FormatInt(int64(d/u.length), 10) + u.name
-		case u.length > time.Second: // such as 1h30m
-			next := units[i+1]
-			rest := (d % u.length).Round(next.length)
-			if rest == u.length {
-				return strconv.FormatInt(int64(d/u.length)+1, 10) + u.name
-			}
-			s := strconv.FormatInt(int64(d/u.length), 10) + u.name
-			if rest > 0 {
-				s += strconv.FormatInt(int64(rest/next.length), 10) + next.name
-			}
-			return s
-		default:
-			s := strconv.FormatFloat(float64(d)/float64(u.length), 'f', 3, 64)
-			return strings.TrimRight(strings.TrimRight(s, "0"), ".") + u.name
+		if d < u.length {
+			continue
 		}
+		step := u.length / 1000
+		if u.length > time.Second { // such as 1h30m
+			step = units[i+1].length
+		}
+		if rounded := d.Round(step); rounded != d {
+			return Duration(rounded) // may be one of the unit above: 1m, not 60s
+		}
+		whole, rest := strconv.FormatInt(int64(d/u.length), 10)+u.name, d%u.length
+		switch {
+		case rest == 0:
+			return whole
+		case u.length > time.Second:
+			return whole + strconv.FormatInt(int64(rest/step), 10) + units[i+1].name
+		}
+		s := strconv.FormatFloat(float64(d)/float64(u.length), 'f', 3, 64)
+		return strings.TrimRight(s, "0") + u.name
 	}
 	return strconv.FormatInt(int64(d), 10) + "ns"
 }
