@@ -59,3 +59,15 @@ func TestReplayJunkAfterGzip(t *testing.T) {
 	assert.Zero(t, status)
 	assert.Contains(t, stdout, "line 2001: no time in brackets\n19,536 requests")
 }
+
+// What there is none of is an empty list in JSON: a program that goes through it need not look first.
+func TestReplayEmptyLists(t *testing.T) {
+	stdout, _, status := weirSays(t, "", "replay", "100000/1m", shop, "-json")
+	assert.Zero(t, status)
+	assert.Contains(t, stdout, `"worst": []`)
+	assert.Contains(t, stdout, `"networks": []`)
+	stdout, _, status = weirSays(t, "", "replay", "1/1m", "-json")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, stdout, `"requests_over_time": []`)
+	assert.NotContains(t, stdout, "null")
+}

@@ -21,7 +21,13 @@ type bars struct {
 	rows  [][]int
 }
 
-func newBars(rows int) *bars { return &bars{width: widths[0], rows: make([][]int, rows)} }
+func newBars(rows int) *bars {
+	b := &bars{width: widths[0]}
+	for range rows {
+		b.rows = append(b.rows, []int{}) // nil would be null in JSON
+	}
+	return b
+}
 
 // at returns the index in each row of the bar for an instant. It is not before those of earlier
 // calls.

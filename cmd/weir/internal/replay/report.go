@@ -36,7 +36,7 @@ type Verdict struct {
 	LongestShutOut time.Duration `json:"longest_shut_out_ns"` // of a client: see Client
 	Over           []int         `json:"refused_over_time"`
 	Worst          []Client      `json:"worst"`
-	Networks       []Network     `json:"networks,omitempty"`
+	Networks       []Network     `json:"networks"`
 }
 
 // A Client is one of those with most refused requests.

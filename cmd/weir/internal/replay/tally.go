@@ -65,7 +65,7 @@ func (t *tally) count(e event, now int64, r weir.Result) {
 const worst = 10
 
 func (t *tally) verdict(policy string, c *clients) Verdict {
-	v := Verdict{Policy: policy, Refused: t.refused, Hit: len(t.hits), Early: t.early}
+	v := Verdict{Policy: policy, Refused: t.refused, Hit: len(t.hits), Early: t.early, Worst: []Client{}}
 	hits := slices.Clone(t.hits)
 	slices.SortFunc(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(b.refused, a.refused), cmp.Compare(a.client, b.client))
@@ -95,7 +95,7 @@ func networks(hits []hit, c *clients) []Network {
 		n.Clients++
 		n.Refused += h.refused
 	}
-	var all []Network
+	all := []Network{} // nil would be null in JSON
 	for _, n := range byPrefix {
 		all = append(all, *n)
 	}

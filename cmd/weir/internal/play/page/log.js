@@ -66,7 +66,7 @@ export class LogView {
     $("logRows").replaceChildren(...report.policies.map((p) =>
       element("tr", {}, element("th", { scope: "row", textContent: p.policy }),
         ...[percent(p.refused, report.requests), percent(p.hit, report.clients), count(p.early), seconds(p.longest_shut_out_ns),
-          p.worst?.length ? `${p.worst[0].key}: ${count(p.worst[0].refused)} of ${count(p.worst[0].requests)}` : "nobody"]
+          p.worst.length ? `${p.worst[0].key}: ${count(p.worst[0].refused)} of ${count(p.worst[0].requests)}` : "nobody"]
           .map((text) => element("td", { textContent: text })))));
     $("logTable").hidden = false;
   }
