@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,7 +84,7 @@ func TestExplainPeriodsExactly(t *testing.T) {
 
 // The client has taken all, also if that is more than an int can count.
 func TestExplainHugeTiers(t *testing.T) {
-	stdout, _, status := weirSays(t, "", "explain", "tiers(9223372036854775807/1s, 9223372036854775807/1s)")
+	stdout, _, status := weirSays(t, "", "explain", fmt.Sprintf("tiers(%[1]d/1s, %[1]d/1s)", math.MaxInt))
 	assert.Zero(t, status)
 	assert.Contains(t, stdout, "HTTP/1.1 429 Too Many Requests\n")
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
 	"github.com/weir-go/weir/cmd/weir/internal/play"
 	"github.com/weir-go/weir/cmd/weir/internal/sim"
@@ -79,10 +81,21 @@ func playQuery(policies []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if needsZone(p) {
+			return "", fmt.Errorf("policy %v must be in UTC: a browser has no database of time zones", p)
+		}
 		s.Lanes = append(s.Lanes, sim.Lane{Policy: p})
 	}
 	if _, err := sim.New(s); err != nil {
 		return "", err
 	}
 	return s.Query(), nil
+}
+
+// needsZone reports whether p cannot be shown in a browser, because of its time zone.
+func needsZone(p weir.Policy) bool {
+	if c, ok := p.(weir.CalendarWindow); ok {
+		return c.Location != "" && c.Location != "UTC"
+	}
+	return slices.ContainsFunc(weir.Components(p), needsZone)
 }

@@ -41,6 +41,7 @@ func TestPlayErrors(t *testing.T) {
 		{[]string{"play", "-addr", "nowhere"}, `weir: -addr is "nowhere", must be a host and a port`},
 		{[]string{"play", "-addr", ""}, `weir: -addr is "", must be a host and a port`},
 		{strings.Fields("play 1/s 1/s 1/s 1/s 1/s 1/s 1/s"), "weir: the number of policies is 7, must be 1 to 6"},
+		{[]string{"play", "all(1/s, calendar-window 5/day location=Europe/Berlin)"}, "location=Europe/Berlin) must be in UTC: a browser has no database of time zones"},
 	} {
 		stdout, stderr, status := weirSays(t, "", tt.args...)
 		assert.Empty(t, stdout)
