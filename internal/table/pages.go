@@ -54,32 +54,36 @@ func (s *slab) class(size int) *slabClass {
 
 // newPage makes a page of about as many words for blocks of c, all of them free.
 func newPage(c *slabClass, words int) *page {
-	blocks := max(words/c.size, 1)
-	p := &page{class: c, size: c.size, words: make([]uint64, blocks*c.size), taken: make([]uint64, (blocks+63)/64)}
+	blocks := max(words*64/(c.size*64+1), 1) // with a bit for each
+	p := &page{class: c, size: c.size, blocks: blocks, words: make([]uint64, blocks*c.size+(blocks+63)/64)}
 	if behind := blocks % 64; behind > 0 {
-		p.taken[len(p.taken)-1] = math.MaxUint64 << behind
+		p.words[len(p.words)-1] = math.MaxUint64 << behind // bits of no block
 	}
 	return p
 }
 
 // full reports whether p has no free block.
-func (p *page) full() bool { return int(p.used.Load())*p.size == len(p.words) }
+func (p *page) full() bool { return int(p.used.Load()) == p.blocks }
+
+// taken has a bit for each block in use.
+func (p *page) taken() []uint64 { return p.words[p.blocks*p.size:] }
 
 // take returns the first block that is free, which is then in use. The system need not provide
 // memory for blocks that were never used. There must be a free one.
 func (p *page) take() (block int) {
-	for p.taken[p.from] == math.MaxUint64 {
+	taken := p.taken()
+	for taken[p.from] == math.MaxUint64 {
 		p.from++
 	}
-	bit := bits.TrailingZeros64(^p.taken[p.from])
-	p.taken[p.from] |= 1 << bit
+	bit := bits.TrailingZeros64(^taken[p.from])
+	taken[p.from] |= 1 << bit
 	p.used.Add(1)
 	return p.from*64 + bit
 }
 
 // leave makes a block free.
 func (p *page) leave(block int) {
-	p.taken[block/64] &^= 1 << (block % 64)
+	p.taken()[block/64] &^= 1 << (block % 64)
 	p.from = min(p.from, block/64)
 	p.used.Add(-1)
 }
@@ -130,7 +134,7 @@ func (s *slab) remove(r Ref) {
 // are given back. It returns where the block is then.
 func (s *slab) pack(r Ref) Ref {
 	p := s.page(r)
-	if 2*int(p.used.Load())*p.size >= len(p.words) || !s.leadsAway(p) {
+	if 2*int(p.used.Load()) >= p.blocks || !s.leadsAway(p) {
 		return r
 	}
 	block := s.get(r)

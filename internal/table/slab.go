@@ -31,11 +31,11 @@ type slabClass struct {
 type page struct {
 	number uint64
 	class  *slabClass
-	words  []uint64
+	words  []uint64     // the blocks, and behind them a bit for each that is in use
 	size   int          // words of a block
+	blocks int          // how many there are
 	len    int          // words in use, if the page is a single large block
 	used   atomic.Int64 // blocks in use
-	taken  []uint64     // a bit for each block in use, and for those that would lie behind the page
 	from   int          // no word of taken before this one has a bit that is clear
 }
 
