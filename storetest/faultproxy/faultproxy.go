@@ -131,6 +131,7 @@ func (p *Proxy) Refuse() {
 	if p.listener == nil {
 		return
 	}
+	shutDown(p.listener)
 	_ = p.listener.Close() // it no longer accepts, whatever the error
 	p.listener = nil
 	for c := range p.conns {
