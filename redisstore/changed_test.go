@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -36,7 +37,7 @@ func (p processes) set(now time.Time) {
 func TestP10_ChangedPartsAreCarriedByThemselves(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
-	const month = 200
+	month := runs.Long(200, 60)
 	burst := func(limit int) weir.Policy { return weir.TokenBucket{Limit: limit, Per: time.Second} }
 	calendar := weir.CalendarWindow{Limit: month, Unit: weir.Month, Location: "Europe/Berlin"}
 	sum := weir.FixedWindow{Limit: month, Per: 30 * 24 * time.Hour, FromFirst: true}
@@ -69,7 +70,7 @@ func TestP10_ChangedPartsAreCarriedByThemselves(t *testing.T) {
 				for _, c := range []struct {
 					l    *weir.KeyedLimiter
 					asks int
-				}{{first, month - 20}, {then, 100}} {
+				}{{first, month - 20}, {then, month / 2}} {
 					for range c.asks {
 						both.set(now)
 						if take(t, c.l, fmt.Sprint(i), 1).Allowed {

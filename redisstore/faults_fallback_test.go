@@ -58,6 +58,7 @@ func TestFaults_Fallback(t *testing.T) {
 		more   = time.Second
 		hops   = 4
 	)
+	late := lateness(t) // for all faults, which come at once
 	for _, fault := range []struct {
 		name       string
 		begin, end func(*redistest.Server, *redistest.Proxy)
@@ -105,7 +106,6 @@ func TestFaults_Fallback(t *testing.T) {
 				CoolDown: 200 * time.Millisecond,
 				Report:   seen.report,
 			})
-			late := lateness(t)
 			tr := drive(t, checks.LimiterOn(t, store, checks.Spacious), 16, 4, checks.Patience)
 			tr.awaitShared(t)
 			before := tr.degraded.Load()

@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// A user who has the permissions of docs/stores.md, and no other, is refused nothing.
+// A user who has the permissions of docs/stores.md, and no other, is refused nothing. In a Cluster,
+// TestFaults_Cluster checks it.
 func TestDocsPermissions(t *testing.T) {
 	t.Parallel()
 	checks.Permissions(t, func(t *testing.T, addrs []string) weir.Store {
@@ -18,13 +19,4 @@ func TestDocsPermissions(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		return newStore(t, c)
 	}, redistest.Nodes{redistest.Single(t)}, checks.UserRules)
-}
-
-func TestDocsPermissionsInCluster(t *testing.T) {
-	t.Parallel()
-	checks.Permissions(t, func(t *testing.T, addrs []string) weir.Store {
-		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Username: "weir", Password: "password", ReadTimeout: checks.Patience})
-		t.Cleanup(func() { _ = c.Close() })
-		return newStore(t, c)
-	}, redistest.Cluster(t), checks.UserRules, checks.ClusterRules, checks.CommandRule)
 }

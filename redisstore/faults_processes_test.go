@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
@@ -52,7 +53,7 @@ func (j job) limiter(t *testing.T) *weir.KeyedLimiter {
 func TestFaults_ManyProcessesOnOneKey(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	j := job{Addrs: []string{server.Addr()}, Callers: 8, Keys: 1, Rounds: 400, Policy: checks.Spacious}
+	j := job{Addrs: []string{server.Addr()}, Callers: 8, Keys: 1, Rounds: runs.Long(400, 50), Policy: checks.Spacious}
 	j.Policy.Limit = 100
 	checkProcesses(t, 8, j)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 )
@@ -69,13 +70,14 @@ func drive(t testing.TB, l *weir.KeyedLimiter, callers, keys int, deadline time.
 	for i := range tr.keys {
 		tr.keys[i].name = fmt.Sprint("key ", i)
 	}
+	pause := runs.Long(10*time.Millisecond, 30*time.Millisecond) // for many tests drive at once
 	for i := range callers {
 		tr.callers.Go(func() {
 			for ; ; i++ {
 				select {
 				case <-tr.halted:
 					return
-				case <-time.After(10 * time.Millisecond):
+				case <-time.After(pause):
 					tr.call(&tr.keys[i%keys])
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/internal/test/tied"
 )
 
@@ -44,10 +45,18 @@ func startRedis(t *testing.T) (socket string) {
 	return socket
 }
 
-// The same with a real Redis.
+// The same with a real Redis. What it is told in another way is what plain and lease tell it.
 func TestRedis(t *testing.T) {
 	o := options{redis: startRedis(t), rate: leastRate, time: leastTime}
-	results, err := o.try(t.Context(), io.Discard)
+	store, stop, err := o.startStore(t.Context())
 	require.NoError(t, err)
-	checkResults(t, results)
+	for _, w := range ways {
+		if runs.Long(false, w.name != "plain" && w.name != "lease") {
+			continue
+		}
+		trial := trial{way: w, policy: o.policy(), store: store, out: io.Discard}
+		require.NoError(t, trial.run(t.Context()), w.name)
+		checkResult(t, w, trial.result())
+	}
+	require.NoError(t, stop())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // leased are policies whose window comes last, doesn't end in a test, and gets back what is not
@@ -33,7 +34,8 @@ func leased(limit int) []weir.Policy {
 // each. In the end the store has counted what they have used, to the event, whether the limit is
 // used up or not.
 func Leases(t *testing.T, stores ...weir.Store) {
-	for _, limit := range []int{2000, 1_000_000} {
+	asks := runs.Long(300, 100) // of each caller: in sum about three times as many events as the first limit
+	for _, limit := range []int{asks * 20 / 3, 1_000_000} {
 		for _, p := range leased(limit) {
 			t.Run(fmt.Sprintf("%v", p), func(t *testing.T) {
 				name := weir.WithName(fmt.Sprint("leases ", rand.Uint64())) // a server may have served a run before
@@ -47,7 +49,7 @@ func Leases(t *testing.T, stores ...weir.Store) {
 					leases = append(leases, lease)
 					l := weir.Must(weir.New(p, weir.WithStore(lease), name))
 					for range 4 {
-						callers.Go(func() { takeAll(t, l, &used) })
+						callers.Go(func() { takeAll(t, l, asks, &used) })
 					}
 				}
 				callers.Wait()
@@ -72,9 +74,9 @@ func Leases(t *testing.T, stores ...weir.Store) {
 }
 
 // takeAll takes events of the key in many ways, and counts those that it uses.
-func takeAll(t *testing.T, l *weir.KeyedLimiter, used *atomic.Int64) {
+func takeAll(t *testing.T, l *weir.KeyedLimiter, asks int, used *atomic.Int64) {
 	ctx := context.Background()
-	for range 300 {
+	for range asks {
 		n, err := 1+rand.IntN(10), error(nil)
 		var granted int
 		switch r := (weir.Result{}); rand.IntN(8) {

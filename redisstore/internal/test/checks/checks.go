@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -130,5 +131,6 @@ func Allocations(t *testing.T, m Maker, most float64) {
 
 // allocsPerRun is how often f allocates, without the allocations of a client that is new.
 func allocsPerRun(f func()) float64 {
-	return min(testing.AllocsPerRun(500, f), testing.AllocsPerRun(500, f), testing.AllocsPerRun(500, f))
+	n := runs.Long(500, 100)
+	return min(testing.AllocsPerRun(n, f), testing.AllocsPerRun(n, f), testing.AllocsPerRun(n, f))
 }

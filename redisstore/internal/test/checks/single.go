@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -26,10 +27,11 @@ func SingleServer(t *testing.T, m Maker) {
 // ownLimits checks that each of many keys is granted its limit by two stores, and that keys share
 // commands.
 func ownLimits(t *testing.T, m Maker) {
-	const limit, keys, callers = 3, 100, 64
+	const limit, callers = 3, 64
+	keys := runs.Long(100, 30)
 	server := redistest.Single(t)
 	for name, p := range each(limit) {
-		var granted [keys]atomic.Int64
+		granted := make([]atomic.Int64, keys)
 		var all sync.WaitGroup
 		server.MustDo("CONFIG", "RESETSTAT")
 		for _, store := range []weir.Store{m.on(t, server.Addr()), m.on(t, server.Addr())} {
