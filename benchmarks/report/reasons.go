@@ -89,11 +89,25 @@ func reasonsSection(r results) string {
 	var b strings.Builder
 	for _, reason := range reasons {
 		if !slices.ContainsFunc(reason.metrics, r.lacks) {
-			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(reason.text(r), "\n", "\n  "))
+			b.WriteString(item(reason.text(r)))
 		}
 	}
 	if b.Len() == 0 {
 		return ""
 	}
 	return "## What is not faster, and why\n\n" + b.String()
+}
+
+// item is text as an item of a list, in lines of at most 100 columns.
+func item(text string) string {
+	var b strings.Builder
+	line := "-"
+	for _, word := range strings.Fields(text) {
+		if len(line)+1+len(word) > 100 {
+			b.WriteString(line + "\n")
+			line = " "
+		}
+		line += " " + word
+	}
+	return b.String() + line + "\n"
 }
