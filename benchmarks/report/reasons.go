@@ -24,14 +24,16 @@ var reasons = []struct {
 %s times in W3. The state of the other policies is one word. They grant by one exchange of that
 word, and deny without writing. A log has several words. Each decision takes the lock of the key by
 one exchange, and returns it by another, also to deny. Then the processors take the lines of the log
-from each other. To deny without the lock, each key would need another word, whatever its policy:
+from each other. In the CPU profile, a third of the time is taking the lock, and a sixth returning
+it. To deny without the lock, each key would need another word, whatever its policy:
 8 bytes in addition to 39.`, r.times("W2.ns"), r.times("W3.ns"))
 	}},
 	{[]string{"W4.ns", "W4p.ns", "W5.ns"}, func(r results) string {
 		return fmt.Sprintf(`**A million keys with a SlidingLog** take %s times as long in W4, %s times in W4p, and %s times
 in W5. The slot of a key only says where the log is. A decision therefore waits for memory twice:
 for the slot, and for the log. Each event adds a word to its log. Logs that outgrow their place are
-copied to a larger one.`, r.times("W4.ns"), r.times("W4p.ns"), r.times("W5.ns"))
+copied to a larger one. In the CPU profile, a quarter of the time is the first reading of the slot,
+and another quarter the growth.`, r.times("W4.ns"), r.times("W4p.ns"), r.times("W5.ns"))
 	}},
 	{[]string{"W4.ns"}, func(r results) string {
 		return fmt.Sprintf(`**A million keys in a random order** take %s ns in W4, of which some 60 %% are the first reading of
