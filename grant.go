@@ -103,7 +103,9 @@ func (g *grant) counting(n int, now int64) int {
 //   - [All] frees them in every component. [Tiers] frees them in the last tier that does not have
 //     its full allowance.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
-//     events as it granted and still counts. The rest goes to the policy before it.
+//     events as it granted and still counts. The rest goes to the policy before it. These may be the
+//     events of an open reservation. Its Cancel then frees nothing, and the events that you meant
+//     count until they expire.
 //
 // The caller must not give back more events than were granted, and no event twice. If the store
 // fails, it is not known whether the events were given back.

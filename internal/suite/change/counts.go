@@ -113,9 +113,9 @@ func (m *mirror) follow(w *world, a *answer) {
 		_ = m.held[a.Of].Settle(bg, a.N)
 	case a.Op == opReturn: // returning more than was granted says nothing about debts
 		m.off = m.off || bucket && w.Policies[0].form == all || a.over || w.ledger(a.Step).debts
-		// If there were several policies, the events that the last one gives back may count in
-		// another part only.
-		m.off = m.off || w.Policies[0].form == all && w.ledger(a.Step).kinds() > 1 && !w.frozen()
+		// If there were several policies, the last one gives back. Its events may count in another
+		// part only, or they may be those of a reservation, which then frees none.
+		m.off = m.off || w.Policies[0].form == all && w.ledger(a.Step).kinds() > 1 && (!w.frozen() || len(m.held) > 0)
 		_ = m.l.Return(bg, "key", a.N)
 	case a.Op == opReset:
 		_ = m.l.Reset(bg, "key")

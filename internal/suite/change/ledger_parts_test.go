@@ -1,6 +1,7 @@
 package change_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -123,4 +124,21 @@ func TestR4_RetryAfterBeyondTheEndOfAnotherPolicy(t *testing.T) {
 	assert.False(t, a.Allowed)
 	assert.False(t, k.Ask(asker, now+int64(a.RetryAfter)-1, weir.Ask{N: 1}).Allowed)
 	assert.True(t, k.Ask(asker, now+int64(a.RetryAfter), weir.Ask{N: 1}).Allowed)
+}
+
+// R16: Return takes the events of the last policy, a reservation's, too. Its Cancel then frees none
+// of the policy before, whose event counts to its end.
+func TestR16_ReturnOfAReservationsEvent(t *testing.T) {
+	ctx := context.Background()
+	window := weir.FixedWindow{Limit: 11, Per: time.Hour, FromFirst: true}
+	l, clock := kit.Frozen(weir.All(window, weir.SlidingWindow{Limit: 11, Per: time.Hour}))
+	require.True(t, l.Allow("k"))
+	require.NoError(t, l.SetPolicy(ctx, weir.All(window)))
+	r, err := l.Reserve(ctx, "k", 1)
+	require.NoError(t, err)
+	require.NoError(t, l.Return(ctx, "k", 1))
+	require.NoError(t, r.Cancel(ctx))
+	assert.Equal(t, 10, kit.Take(t, l, "k", 0).Remaining)
+	clock.Time = clock.Add(time.Hour)
+	assert.Equal(t, 11, kit.Take(t, l, "k", 0).Remaining)
 }
