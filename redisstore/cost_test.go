@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -8,10 +10,12 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/hotkey"
+	"github.com/weir-go/weir/redisstore/internal/remote"
+	"github.com/weir-go/weir/redisstore/internal/script"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// go-redis itself makes six or seven allocations for a command.
+// go-redis itself makes six or seven allocations for a command that is sent alone.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has pools drop what they hold")
@@ -28,9 +32,20 @@ func TestAllocations(t *testing.T) {
 		l := newLimiter(t, s, p, name)
 		l.Allow("key")
 		got := testing.AllocsPerRun(500, func() { l.Allow("key") })
-		assert.LessOrEqual(t, got, 12.0, name)
+		assert.LessOrEqual(t, got, 10.0, name)
 		t.Logf("%s: %v allocations", name, got)
 	}
+}
+
+// The commands of a pipeline cost two allocations, and one for each key.
+func TestAllocations_OfAPipeline(t *testing.T) {
+	cmds := make([]*remote.Command, 64)
+	for i := range cmds {
+		cmds[i] = &remote.Command{Call: script.Call{Script: new(script.Script), Key: "weir:1:{name:" + strconv.Itoa(i) + "}"}}
+		cmds[i].Args = [4]any{"a", "b", "c"}
+	}
+	got := testing.AllocsPerRun(100, func() { newCommands(context.Background(), cmds) })
+	assert.LessOrEqual(t, got, 2.0+float64(len(cmds)))
 }
 
 func BenchmarkAllow(b *testing.B) {

@@ -189,7 +189,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 			if len(cmd.Args()) == 7 { // the old value, the new one, and its time to live
 				swaps++
 			}
-			cmd.(once).SetVal("\x02\x06\x0a\x24\x18\x1e\x40\x00") // an instant, and no value
+			cmd.(*once).SetVal("\x02\x06\x0a\x24\x18\x1e\x40\x00") // an instant, and no value
 			return nil
 		}}
 		s, err := New(client, WithTimeout(time.Hour))
@@ -246,7 +246,7 @@ func TestPipelineIsNoClient(t *testing.T) {
 func TestStrangeReplies(t *testing.T) {
 	for _, reply := range []string{"", "\x01", "\x07xxxxxxx", "\x01xxxxxxx"} {
 		client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
-			cmd.(once).SetVal(reply)
+			cmd.(*once).SetVal(reply)
 			return nil
 		}}
 		s, err := New(client)
@@ -261,7 +261,7 @@ func TestStrangeReplies(t *testing.T) {
 func TestServerOf32Bits(t *testing.T) {
 	for _, now := range []string{"\x00\x00\x00\x00\x00\x00\x01", "\x00\x00\x00\xff\xff\xff\xff"} {
 		client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
-			cmd.(once).SetVal("\x01" + now + "\x00\x00\x00\x00\x00\x00\x00")
+			cmd.(*once).SetVal("\x01" + now + "\x00\x00\x00\x00\x00\x00\x00")
 			return nil
 		}}
 		s := newStore(t, client)

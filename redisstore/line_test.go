@@ -45,7 +45,7 @@ func (f *fakeServer) Process(_ context.Context, cmd redis.Cmder) error {
 		now[i] = byte(us)
 	}
 	now[0] = what
-	cmd.(once).SetVal(string(now) + reply)
+	cmd.(*once).SetVal(string(now) + reply)
 	return nil
 }
 

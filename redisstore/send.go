@@ -18,26 +18,25 @@ type sender struct {
 
 // once is a command that go-redis does not send again. If its reply was lost, the command may have
 // been executed. A pipeline with such a command is not sent again either.
-type once struct{ *redis.StringCmd }
+type once struct{ redis.StringCmd }
 
 // NoRetry tells go-redis not to retry. go-redis calls it before a retry.
-func (once) NoRetry() bool { return true }
+func (*once) NoRetry() bool { return true }
 
 func (s *sender) send(ctx context.Context, cmds []*remote.Command) {
+	all := newCommands(ctx, cmds)
 	if len(cmds) == 1 {
-		cmd := newCommand(ctx, cmds[0])
-		cmd.SetErr(s.client.Process(ctx, cmd))
-		s.set(cmds[0], cmd)
+		all[0].SetErr(s.client.Process(ctx, &all[0]))
+		s.set(cmds[0], &all[0])
 		return
 	}
 	pipe := s.client.(*redis.Client).Pipeline() // with other clients each command is sent alone
-	all := make([]once, len(cmds))
-	for i, c := range cmds {
-		all[i] = newCommand(ctx, c)
-		_ = pipe.Process(ctx, all[i]) // adds it to the pipeline
+	for i := range all {
+		_ = pipe.Process(ctx, &all[i]) // adds it to the pipeline
 	}
 	_, err := pipe.Exec(ctx)
-	for i, cmd := range all {
+	for i := range all {
+		cmd := &all[i]
 		// If there is no connection because the server has refused it, go-redis sets no error in
 		// the commands.
 		if err != nil && cmd.Err() == nil && cmd.Val() == "" {
@@ -48,25 +47,46 @@ func (s *sender) send(ctx context.Context, cmds []*remote.Command) {
 }
 
 // set records the reply or the error of a command.
-func (s *sender) set(c *remote.Command, cmd once) {
+func (s *sender) set(c *remote.Command, cmd *once) {
 	c.Set(cmd.Val(), cmd.Err(), func(word string) bool { return redis.HasErrorPrefix(cmd.Err(), word) })
 	if c.Err != nil {
 		s.notice(c.Err)
 	}
 }
 
-func newCommand(ctx context.Context, c *remote.Command) once {
-	if c.Script == nil {
-		cmd := once{redis.NewStringCmd(ctx, "del", c.Key)}
-		cmd.SetFirstKeyPos(1)
-		return cmd
+// newCommands makes the commands for a client: all of them in one allocation, and their arguments
+// in another. They are not used again, because a hook of the client may keep them.
+func newCommands(ctx context.Context, cmds []*remote.Command) []once {
+	n := 0
+	for _, c := range cmds {
+		n += 3 + len(c.Keys()) + len(c.Args)
+	}
+	all, room := make([]once, len(cmds)), make([]any, 0, n)
+	for i, c := range cmds {
+		args := appendArgs(room, c)
+		room = args[len(args):]
+		all[i].StringCmd = *redis.NewStringCmd(ctx, args[:len(args):len(args)]...)
+		if c.Script == nil {
+			all[i].SetFirstKeyPos(1)
+		} else {
+			all[i].SetFirstKeyPos(3)
+		}
+	}
+	return all
+}
+
+// appendArgs appends the words of a command.
+func appendArgs(args []any, c *remote.Command) []any {
+	switch {
+	case c.Script == nil:
+		return append(args, "del", c.Key)
+	case c.InFull:
+		args = append(args, "eval", c.Script.SourceArg)
+	default:
+		args = append(args, "evalsha", c.Script.SHAArg)
 	}
 	keys := c.Keys()
-	args := make([]any, 3, 3+len(keys)+len(c.Args))
-	args[0], args[1], args[2] = "evalsha", c.Script.SHAArg, len(keys)
-	if c.InFull {
-		args[0], args[1] = "eval", c.Script.SourceArg
-	}
+	args = append(args, len(keys))
 	for _, key := range keys {
 		args = append(args, key)
 	}
@@ -75,7 +95,5 @@ func newCommand(ctx context.Context, c *remote.Command) once {
 			args = append(args, arg)
 		}
 	}
-	cmd := once{redis.NewStringCmd(ctx, args...)}
-	cmd.SetFirstKeyPos(3)
-	return cmd
+	return args
 }

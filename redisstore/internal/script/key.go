@@ -22,6 +22,16 @@ type Keys struct {
 // special are the bytes that have a meaning. In a name, a colon has one, too.
 const special = `{}%*?[]\`
 
+var inKeys, inNames = bytesOf(special), bytesOf(special + ":")
+
+// bytesOf is the set of the bytes of s. To look a byte up in it is faster than in a string.
+func bytesOf(s string) (set [256]bool) {
+	for _, c := range []byte(s) {
+		set[c] = true
+	}
+	return set
+}
+
 // The defaults of the stores of all clients, by which they find each other's keys.
 const (
 	DefaultPrefix    = "weir"
@@ -43,20 +53,24 @@ func NewKeys(prefix string, maxLen int) (Keys, error) {
 
 // Key returns the Redis key for a key of the limiter name.
 func (k Keys) Key(name, key string) string {
-	return k.before + k.part(name, special+":") + ":" + k.part(key, special) + "}"
+	return k.before + k.part(name, &inNames) + ":" + k.part(key, &inKeys) + "}"
 }
 
-func (k Keys) part(s, special string) string {
+func (k Keys) part(s string, special *[256]bool) string {
 	if len(s) > k.maxLen {
 		sum := sha256.Sum256([]byte(s))
 		return "%~" + base64.RawURLEncoding.EncodeToString(sum[:])
 	}
-	if !strings.ContainsAny(s, special) {
+	plain := 0
+	for plain < len(s) && !special[s[plain]] {
+		plain++
+	}
+	if plain == len(s) {
 		return s
 	}
-	var b []byte
-	for _, c := range []byte(s) {
-		if strings.IndexByte(special, c) >= 0 {
+	b := []byte(s[:plain])
+	for _, c := range []byte(s[plain:]) {
+		if special[c] {
 			const hex = "0123456789ABCDEF"
 			b = append(b, '%', hex[c>>4], hex[c&15])
 		} else {
