@@ -132,7 +132,8 @@ func (l Ledger) Expiry() int64 {
 // The words of a ledger are:
 //
 //   - its rest
-//   - for each entry, the instant of its last grant, that of its end, and the number of its events
+//   - for each entry, the instants of its first and its last grant, that of its end, and the number
+//     of its events
 //   - behind these, for each leaf of the entry, the number of its account, its most, and a length
 //   - behind the length of an account that no earlier entry has: which of all leaves counted in it
 //     last, its promise and its words
@@ -164,11 +165,11 @@ func (g *ledger) open(l Ledger, now int64) bool {
 	var counted []uint64 // which leaf did last, in each
 	var leaves []Rule
 	for _, by := range l.By {
-		if w = take(3); w == nil || w[0]|w[1] > maxInstant {
+		if w = take(4); w == nil || w[0]|w[1]|w[2] > maxInstant {
 			return false
 		}
 		e := newTally(by)
-		e.last, e.until, e.net = int64(w[0]), int64(w[1]), w[2]
+		e.began, e.last, e.until, e.net = int64(w[0]), int64(w[1]), int64(w[2]), w[3]
 		for _, leaf := range e.leaves() {
 			if w = take(3); w == nil || w[0] > uint64(len(known)) {
 				return false
@@ -250,7 +251,7 @@ func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
 	opened := 0 // of leaves
 	for _, e := range g.entries {
 		l.By = append(l.By, e.by)
-		w = append(w, uint64(e.last), uint64(e.until), e.net)
+		w = append(w, uint64(e.began), uint64(e.last), uint64(e.until), e.net)
 		for i, a := range e.accounts {
 			at, words := slices.Index(known, a), []uint64(nil)
 			if at < 0 {

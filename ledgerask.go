@@ -75,6 +75,9 @@ func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
 	e.last, e.net = max(e.last, now), exact.Sum(e.net, n)
 	if i := g.find(e.by); i >= 0 {
 		g.entries = slices.Delete(g.entries, i, i+1)
+		e.began = min(e.began, now)
+	} else {
+		e.began = now
 	}
 	g.entries = append(g.entries, e)
 }
@@ -98,7 +101,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 			one.GrantedAt, one.Charges = max(now, 1), &own
 			n = min(n, e.counting(now))
 		}
-		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.until().NS <= now) {
+		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.GrantedAt < e.began || ask.until().NS <= now) {
 			continue
 		}
 		promised := e.promisedBut(by, now, ask)

@@ -22,6 +22,7 @@ type ledger struct {
 type tally struct {
 	Rule                // its Decider is wide: the words of accounts are not packed
 	by       Rule       // as the store knows it
+	began    int64      // the earliest instant of a grant, or 0 if it is not known
 	last     int64      // when it last granted events, at the latest
 	until    int64      // its events count until then at most
 	net      uint64     // events that it granted, less those that were given back

@@ -222,7 +222,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //   - All later grants are to waiters of this limiter: they move up.
 //   - The instant of a later Reservation, or of a waiter of another limiter or process, is still to
 //     come: nothing is free. They keep the instants that they were given.
-//   - The key is in debt: nothing is free while the debt lasts.
+//   - The key is in debt: nothing is free while the debt lasts. To a small bucket it also seems in
+//     debt while a larger one of the same rate has granted more than the small one holds.
 //   - The instants of all later grants have passed: events of the reservation that still count are
 //     free.
 //   - The size of the bucket was changed, and a booking since was given back: nothing is free until

@@ -22,6 +22,7 @@ func drawTrial(seed uint64, policies []tree, grain time.Duration) *Trial {
 	case 0:
 		s.debts()
 	case 1:
+		s.named = r.IntN(2) == 0
 		s.blocks(1+r.IntN(2), 20)
 		s.add(Step{Op: opAllBack, By: s.by(), N: r.IntN(2)})
 	case 2: // asked all the time
@@ -38,11 +39,22 @@ type stepDraw struct {
 	*draw
 	t        *Trial
 	moving   bool
+	named    bool  // events are granted to reservations alone, and given back by these as a whole
 	reserved []int // IDs
 }
 
 func (d *stepDraw) add(s Step) {
 	s.ID = len(d.t.Steps) + 1
+	if d.named {
+		switch s.Op {
+		case opAllow, opTake, opUpTo, opReserve:
+			s.Op, s.N, s.D = opReserve, 1+s.N%5, forNow
+		case opSettle:
+			s.N = 0
+		case opReturn, opReset:
+			return
+		}
+	}
 	switch s.Op {
 	case opReserve:
 		d.reserved = append(d.reserved, s.ID)

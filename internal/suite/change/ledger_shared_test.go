@@ -1,6 +1,7 @@
 package change_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -71,4 +72,31 @@ func TestR16_ACancelBesideATierThatDidNotPay(t *testing.T) {
 		k.Ask(large, kit.T0, weir.Ask{N: -5, GrantedAt: kit.T0, Charges: &charges})
 		assert.Equal(t, left+5, k.Remaining(large, kit.T0), "%v", tiers)
 	}
+}
+
+// R16: a grant is cancelled when its policy has been forgotten and has granted again since. That
+// frees nothing, and takes nothing away from the later grant, which is still cancelled exactly.
+func TestR16_CancelOfAGrantFromBefore(t *testing.T) {
+	ctx := context.Background()
+	of := weir.All(weir.SlidingWindow{Limit: 100, Per: time.Second}, weir.FixedWindow{Limit: 1, Per: 1, FromFirst: true})
+	store, clock := new(weir.MemStore), &kit.HandClock{Time: time.Unix(0, kit.T0)}
+	limiter := func(p weir.Policy) *weir.KeyedLimiter {
+		return weir.Must(weir.New(p, weir.WithStore(store), weir.WithClock(clock), weir.WithName("n")))
+	}
+	l, other := limiter(of), limiter(weir.TokenBucket{Limit: 10, Per: time.Second})
+	reserve := func(l *weir.KeyedLimiter) *weir.Reservation {
+		r := kit.Reserve(t, l, 1)
+		require.True(t, r.Allowed)
+		return r
+	}
+	before := reserve(l)
+	clock.Time = clock.Add(1500 * time.Millisecond)
+	between, after := reserve(other), reserve(l)
+	clock.Time = clock.Add(1)
+	for _, r := range []*weir.Reservation{before, between, after} {
+		require.NoError(t, r.Cancel(ctx))
+	}
+	look := kit.Take(t, l, "k", 0)
+	assert.Equal(t, 1, look.Remaining)
+	assert.Zero(t, look.ResetAfter)
 }

@@ -13,14 +13,19 @@ func r16StillCounts(_ *world, a *answer) string {
 	return ""
 }
 
-// When all events that one policy granted are given back, none of them counts. Each is freed as
-// long as it counts, in any order. There are exceptions: a cancelled booking with later bookings
-// behind it may free nothing, markers do not know which events were green, and Return names no
-// tier. A queue frees its last event only, because the others may be in the future.
+// When all granted events are given back, none of them counts. Each is freed as long as it counts,
+// in any order. There are exceptions: a cancelled booking with later bookings behind it may free
+// nothing, markers do not know which events were green, and Return names no tier. A queue frees its
+// last event only, because the others may be in the future. If there were several policies, Return
+// does not know whose events they are, and buckets of one rate and several sizes may seem in debt to
+// each other.
 func r16AllBack(w *world, a *answer) string {
 	l := w.ledger(a.Step)
 	p := w.Policies[a.By]
-	if a.Op != opAllBack || l.kinds() != 1 || !l.asked[a.By] || l.debts || l.ahead || l.doubled || l.era > 1 || hasTiers(p) || isQueue(p) || p.any(isMarker) {
+	if a.Op != opAllBack || !l.asked[a.By] || l.debts || l.ahead || l.doubled || l.era > 1 || isQueue(p) || p.any(isMarker) {
+		return ""
+	}
+	if l.kinds() == 1 && hasTiers(p) || l.kinds() > 1 && (l.nameless || !w.oneHasBuckets()) {
 		return ""
 	}
 	look := w.look(a.By, a.Key)
@@ -32,6 +37,20 @@ func r16AllBack(w *world, a *answer) string {
 		return fmt.Sprintf("all is given back, and %d of %d remain, reset after %v", look.Remaining, fresh.Remaining, look.ResetAfter)
 	}
 	return ""
+}
+
+// oneHasBuckets reports whether at most one of the policies has buckets, and none is a marker.
+func (w *world) oneHasBuckets() bool {
+	n := 0
+	for _, p := range w.Policies {
+		if p.any(isMarker) {
+			return false
+		}
+		if p.any(isBucket) {
+			n++
+		}
+	}
+	return n <= 1
 }
 
 func hasTiers(p tree) bool {
