@@ -112,7 +112,7 @@ type Decision struct {
 	Cost   int           // how many events the request counts as, before Settle
 	Result weir.Result   // the limiter's answer; zero if Err is not nil
 	Waited time.Duration // how long the request was held back; zero unless MaxWait is set
-	Err    error         // the reason why there is no decision, or nil; wraps context.Canceled if the client has gone
+	Err    error         // why there is no decision, or nil; wraps context.Canceled if the client has gone
 }
 
 // Wrap returns a handler that passes the requests within the limit to next. Changes to m after Wrap
