@@ -268,7 +268,7 @@ func (b *bucket) usage(s words, now int64) uint64 {
 	case !ok || !s.paidAt().Less(b.most):
 		return math.MaxUint64
 	case part > 0:
-		events++
+		events = exact.Sum(events, 1)
 	}
 	if b.spaced {
 		return max(events, uint64(b.limit))

@@ -173,3 +173,20 @@ func TestALogInDebtStaysSmall(t *testing.T) {
 		}
 	}
 }
+
+// R9, R19: a bucket owes 2^64 events less a fraction, where ints have 64 bits. Rounded up, that is
+// more than a word holds. The other tiers know the debt all the same.
+func TestR19_TheLargestDebtOfATier(t *testing.T) {
+	ctx := t.Context()
+	l, clock := kit.Frozen(weir.Tiers(
+		weir.FixedWindow{Limit: 5, Per: time.Hour}, weir.TokenBucket{Limit: 3, Per: 2 * time.Second},
+	))
+	for _, n := range []int{math.MaxInt, math.MaxInt, 2} {
+		require.NoError(t, kit.Reserve(t, l, 0).Settle(ctx, n))
+	}
+	for range 3 {
+		assert.Zero(t, kit.Take(t, l, "k", 0).Remaining)
+		assert.False(t, kit.Take(t, l, "k", 1).Allowed)
+		clock.Time = clock.Add(time.Nanosecond)
+	}
+}

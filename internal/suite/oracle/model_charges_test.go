@@ -143,12 +143,15 @@ func usageOf(m model, now int64) (used, limit *big.Int) {
 	return used, limit
 }
 
-// owing is how many events a bucket owes. The latest instant that it can have stands for all debts.
+// owing is how many events a bucket owes, rounded up, or the largest number of a word. The latest
+// instant that it can have stands for all debts.
 func owing(events *big.Rat, latest bool) *big.Int {
-	if whole := new(big.Rat).SetInt64(math.MaxInt64); latest || whole.Cmp(events) < 0 {
+	if latest {
 		return new(big.Int).SetUint64(math.MaxUint64)
 	}
-	return big.NewInt(ceil(events))
+	up := new(big.Int).Add(events.Num(), events.Denom())
+	up.Sub(up, big.NewInt(1))
+	return fitted(up.Div(up, events.Denom()))
 }
 
 // fitted is n, or the largest number of a word.
