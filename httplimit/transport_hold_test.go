@@ -124,6 +124,36 @@ func TestTransport_OrderAfterAHold(t *testing.T) {
 	})
 }
 
+// So are requests whose turns come in a hold that is shorter than the limiter's queue. They do not
+// go behind those that came later, and whose turns come after the hold.
+func TestTransport_OrderAfterAShortHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rt, stop := client(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 5})
+		defer stop()
+		inner, order := rt.Base, []string{}
+		var mu sync.Mutex
+		rt.Base = roundTripper(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			order = append(order, r.URL.Path)
+			mu.Unlock()
+			resp, err := inner.RoundTrip(r)
+			if r.URL.Path == "/a" {
+				time.Sleep(500 * time.Millisecond)
+				resp.StatusCode, resp.Header = 429, http.Header{"Retry-After": {"1"}}
+			}
+			return resp, err
+		})
+		var wg sync.WaitGroup
+		for _, path := range []string{"a", "b", "c", "d"} {
+			wg.Go(func() { _, _ = get(forever, rt, "http://a.example/"+path) })
+			synctest.Wait()
+		}
+		wg.Wait()
+		assert.Equal(t, []string{"/a", "/b", "/c", "/d"}, order)
+		assert.Equal(t, []time.Duration{0, 1500 * time.Millisecond, 2500 * time.Millisecond, 3500 * time.Millisecond}, s.came["a.example"])
+	})
+}
+
 func TestTransport_HeldUntilAndRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rt, stop := client(freely, retryAfter(429, "60"))

@@ -29,6 +29,7 @@ func (g *Gate) Hold(key string, after, longest, jitter time.Duration) {
 		after += min(rand.N(jitter), weir.Never-after)
 	}
 	g.held.hold(key, time.Now(), after)
+	g.lines.stop(key)
 }
 
 // HeldUntil returns the time until which key is held back, or the zero Time if it is not.
@@ -40,37 +41,48 @@ func (g *Gate) HeldUntil(key string) time.Time {
 // Release ends the hold of key.
 func (g *Gate) Release(key string) { g.held.release(key) }
 
-// Pass returns when a call for key may be sent. A turn that comes while the key is held back is
-// given up. If such calls kept their turns, they would all be sent at once when the hold ends.
+// Pass returns when a call for key may be sent. When a hold begins, the calls that wait for the
+// limiter give their places up, and ask again when it ends. A turn that comes all the same is given
+// up, too. If such calls kept their turns, they would all be sent at once when the hold ends.
 func (g *Gate) Pass(ctx context.Context, l weir.Limiter, key string) error {
-	place, inLine := g.lines.arrive(), false
+	t := g.lines.join(key)
+	defer g.lines.leave(key, t)
 	for {
-		if !inLine && (g.held.left(key) > 0 || !g.lines.isEmpty(key)) {
+		if g.held.left(key) > 0 {
 			if err := g.held.inTime(ctx, key); err != nil {
 				return heldBack(err)
 			}
-			g.lines.join(key, place)
-			inLine = true
-			defer g.lines.leave(key, place)
+			g.lines.stop(key)
 		}
-		if inLine {
-			if err := g.lines.wait(ctx, place); err != nil {
-				return heldBack(err)
-			}
+		if err := g.lines.wait(ctx, key, t); err != nil {
+			return heldBack(err)
 		}
 		if err := g.held.wait(ctx, key); err != nil {
 			return heldBack(err)
 		}
-		if inLine && !g.lines.isUp(place) { // one who came before has joined the line
-			continue
-		}
-		if err := l.Wait(ctx, key, 1); err != nil {
+		if passes, err := g.ask(ctx, l, key, t); passes || err != nil {
 			return err
 		}
-		if g.held.left(key) == 0 && (!inLine || g.lines.isUp(place)) {
-			return nil
-		}
 	}
+}
+
+// ask waits for the limiter. If the call neither passes nor fails, it must ask again: a hold has
+// begun meanwhile.
+func (g *Gate) ask(ctx context.Context, l weir.Limiter, key string, t *turn) (passes bool, err error) {
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !g.lines.ask(key, t, cancel) {
+		return false, nil
+	}
+	err = l.Wait(asking, key, 1)
+	isUp, stopped := g.lines.asked(key, t)
+	switch {
+	case err == nil:
+		return isUp && g.held.left(key) == 0, nil
+	case stopped && ctx.Err() == nil:
+		return false, nil
+	}
+	return false, err
 }
 
 func heldBack(err error) error { return fmt.Errorf("weir: held back by the server: %w", err) }

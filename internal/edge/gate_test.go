@@ -19,7 +19,6 @@ import (
 // test.
 type call struct {
 	came, deadline, cancelled time.Duration // the latter two are zero if there is none
-	held                      bool          // whether the key was held back when it came, or when its turn did
 	left                      time.Duration
 	err                       error
 }
@@ -27,7 +26,7 @@ type call struct {
 // Calls with deadlines and cancels, of a key that is held back and released, at random:
 //
 //   - No call passes while the key is held back.
-//   - Calls that were held back pass in the order in which they came.
+//   - Calls pass in the order in which they came.
 //   - What passes keeps to the policy.
 //   - The others end when their context does, or before, and the error says why.
 //   - Nothing is left of any of them.
@@ -66,7 +65,7 @@ func randomCalls(t *testing.T, seed uint64) {
 		case 3:
 			time.Sleep(millis(900))
 		default:
-			c := &call{came: now, held: held > now}
+			c := &call{came: now}
 			calls = append(calls, c)
 			ctx, cancel := context.WithCancel(context.Background())
 			switch r.IntN(3) {
@@ -79,7 +78,7 @@ func randomCalls(t *testing.T, seed uint64) {
 			}
 			wg.Go(func() {
 				defer cancel()
-				c.err = g.Pass(ctx, turns{l, func() { c.held = c.held || g.held.left("k") > 0 }}, "k")
+				c.err = g.Pass(ctx, l, "k")
 				c.left = time.Since(begin)
 				if c.err == nil && g.held.left("k") > 0 {
 					t.Errorf("seed %d: %+v has passed, %v before the end of the hold", seed, c, g.held.left("k"))
@@ -104,25 +103,11 @@ func randomCalls(t *testing.T, seed uint64) {
 	}
 }
 
-// turns is a limiter that calls came when a wait has ended with a turn.
-type turns struct {
-	weir.Limiter
-	came func()
-}
-
-func (l turns) Wait(ctx context.Context, key string, n int) error {
-	err := l.Limiter.Wait(ctx, key, n)
-	if err == nil {
-		l.came()
-	}
-	return err
-}
-
 // checkCalls checks how each call has ended, and the order of those that passed.
 func checkCalls(t *testing.T, seed uint64, calls []*call) {
-	var before *call // the last that was held back and has passed
+	var before *call // the last that has passed
 	for _, c := range calls {
-		if c.err == nil && c.held {
+		if c.err == nil {
 			if before != nil && before.left > c.left {
 				t.Errorf("seed %d: %+v has passed before %+v", seed, c, before)
 			}
