@@ -60,7 +60,14 @@ With %d goroutines and %s keys. Times are in microseconds.
 - granted of 100, errors: 16 goroutines make 320 requests together for a limit of 100. The columns
   count the granted events, and the requests that end in an error.
 
-%s`, some, thousands(r.keys), leader, r.costs())
+%s
+What is left of weir's processor time with go-redis, by the CPU profile: a good third is the callers,
+which name the key, wait and read the reply. Another third is the pipelines, of which a third is
+system calls. A fifth is Go's scheduler, and a twentieth the garbage collector. The allocations are
+the name of the key, the interface that go-redis needs around it, the reply, and a share of those of
+the pipeline.
+
+`, some, thousands(r.keys), leader, r.costs())
 	put(`## A hot key that is denied
 
 %d goroutines ask for a used-up key.
