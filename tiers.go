@@ -153,7 +153,7 @@ func (c *composed) giveBackToTier(state []uint64, now int64, ask Ask) (_ []uint6
 			paid = slices.ContainsFunc(own(c, *ask.Charges, i), func(c Charge) bool { return c.N > 0 })
 		} else {
 			state = c.ask(state, i, now, Ask{}, &a)
-			paid = a.Remaining < a.Limit
+			paid = a.ResetAfter > 0 // Remaining may be Limit if parts of the tier have less
 		}
 		if paid {
 			return c.ask(state, i, now, ask, &a), i

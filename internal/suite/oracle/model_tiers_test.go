@@ -108,7 +108,7 @@ func (m tiersModel) giveBack(now int64, ask weir.Ask, charges []weir.Charge) (we
 	pays := -1
 	for i, l := range looks {
 		own := ownCharges(m.tiers, charges, i)
-		if charges == nil && l.Remaining < l.Limit || slices.ContainsFunc(own, func(c weir.Charge) bool { return c.N > 0 }) {
+		if charges == nil && l.ResetAfter > 0 || slices.ContainsFunc(own, func(c weir.Charge) bool { return c.N > 0 }) {
 			pays = i
 		}
 	}
