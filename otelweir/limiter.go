@@ -21,7 +21,9 @@ import (
 //   - granted: TakeUpTo has granted at least one event, the other methods all of them.
 //   - denied: the limit does not allow the request. This includes the errors [weir.ErrTooLate],
 //     [weir.ErrNeverFits] and [weir.ErrQueueFull], and a Wait whose deadline comes before its turn.
-//   - canceled: the caller has canceled its context, before the call or during it.
+//   - canceled: the caller has canceled its context, before the call or during it. If the
+//     limiter is that of a client such as httplimit.Transport, these are also the requests that
+//     waited when a hold began. They ask again after the hold.
 //   - error: there is no decision for another reason. For example, the store failed, or did not
 //     answer before the deadline of the caller.
 //
