@@ -154,6 +154,30 @@ func TestTransport_OrderAfterAShortHold(t *testing.T) {
 	})
 }
 
+// Turns that would come in a hold are not used up: the requests have left the limiter's queue.
+func TestTransport_HoldUsesUpNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, rt, stop := client(per(2, 10*time.Second))
+		defer stop()
+		inner := rt.Base
+		rt.Base = roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := inner.RoundTrip(r)
+			if r.URL.Path == "/slow" {
+				time.Sleep(7 * time.Second)
+				resp.StatusCode, resp.Header = 429, http.Header{"Retry-After": {"5"}}
+			}
+			return resp, err
+		})
+		var wg sync.WaitGroup
+		for _, path := range []string{"slow", "b", "c", "d"} { // the turns of the last two would come after 10 s
+			wg.Go(func() { _, _ = get(forever, rt, "http://a.example/"+path) })
+			synctest.Wait()
+		}
+		wg.Wait()
+		assert.Equal(t, []time.Duration{0, 0, 12 * time.Second, 12 * time.Second}, s.came["a.example"])
+	})
+}
+
 func TestTransport_HeldUntilAndRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rt, stop := client(freely, retryAfter(429, "60"))
