@@ -61,8 +61,9 @@ type Middleware struct {
 	// refused at once. If its turn depends on other waiting requests, it is refused later.
 	//
 	// A client that hangs up leaves the queue when net/http notices it. Over HTTP/1, net/http
-	// notices it only if the request has no body. Every waiting request costs a goroutine and a
-	// connection. Use a [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
+	// notices it only if the request has no body, or if the body has been read, as it may have been
+	// in front of a [Checker]. Every waiting request costs a goroutine and a connection. Use a
+	// [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
 	MaxWait time.Duration
 
 	// Headers adds fields with the limit and its state to allowed and denied answers. If nil, a
