@@ -107,19 +107,31 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 	return state, sum
 }
 
-// left returns how many events all tiers have together while one of them is in debt. Otherwise it
-// returns math.MaxInt, because no tier has more than all of them.
+// left returns how many events all tiers have together while one of them, or a part of one, is in
+// debt. Otherwise it returns math.MaxInt, because no tier has more than all of them.
 func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
 	used, limit := uint64(0), uint64(0)
 	for i := range c.parts {
 		from, to := c.span(state, i)
-		n, of := usageAt(c.parts[i].Decider, state[from:to:to], now)
+		part := c.parts[i].Decider
+		n, of := usageAt(part, state[from:to:to], now)
 		indebted, used, limit = indebted || n > of, exact.Sum(used, n), exact.Sum(limit, of)
+		if inner, ok := part.(*composed); ok && !indebted {
+			indebted = inner.owes(state[from:to:to], now)
+		}
 	}
 	if !indebted {
 		return math.MaxInt, false
 	}
 	return int(min(limit-min(used, limit), math.MaxInt)), true
+}
+
+// owes reports whether one of the leaves is in debt. Tiers may have more left than one of them owes.
+func (c *composed) owes(state []uint64, now int64) (indebted bool) {
+	walk(c, state, func(leaf Decider, words []uint64) {
+		indebted = indebted || usedOf(leaf, words, now) > allowanceOf(leaf)
+	})
+	return indebted
 }
 
 // denyDebt denies an ask for events that the tiers do not have together. It searches for the

@@ -190,3 +190,17 @@ func TestR19_TheLargestDebtOfATier(t *testing.T) {
 		clock.Time = clock.Add(time.Nanosecond)
 	}
 }
+
+// R5: Tiers know of a debt in one of their tiers that are composed, before more is used than that
+// tier's limit. An event in the queue uses all of it.
+func TestR5_TiersOfTiersInDebt(t *testing.T) {
+	hour := weir.FixedWindow{Limit: 1, Per: time.Hour}
+	k := kit.NewKey(t, weir.Tiers(hour, weir.Tiers(weir.LeakyBucket{Limit: 7, Per: time.Second}, hour)))
+	now := kit.T0
+	require.Equal(t, 1, k.Take(now, 2).DecidedBy)
+	k.Ask(now, weir.Ask{N: 4, Mode: weir.Regardless}) // the last tier of the last owes 3
+	now += 1e9
+	granted := k.Take(now, 2)
+	require.True(t, granted.Allowed)
+	assert.Equal(t, k.Look(now).Remaining, granted.Remaining)
+}

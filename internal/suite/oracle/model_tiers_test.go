@@ -138,14 +138,22 @@ func (m tiersModel) sum(now int64, answers []weir.Answer, part int) (weir.Answer
 	return sum, resultsOf(answers)
 }
 
+// owes reports whether a policy, or one that it is composed of, is in debt.
+func owes(m model, now int64) bool {
+	in := func(part model) bool { return owes(part, now) }
+	used, limit := usageOf(m, now)
+	switch m := m.(type) {
+	case tiersModel:
+		return slices.ContainsFunc(m.tiers, in)
+	case allModel:
+		return slices.ContainsFunc(m.parts, in)
+	}
+	return limit.Cmp(used) < 0
+}
+
 // left is what all tiers have together, while one of them is in debt.
 func (m tiersModel) left(now int64) int {
-	indebted := false
-	for _, tier := range m.tiers {
-		used, limit := usageOf(tier, now)
-		indebted = indebted || limit.Cmp(used) < 0
-	}
-	if !indebted {
+	if !owes(m, now) {
 		return math.MaxInt
 	}
 	used, limit := usageOf(m, now)
