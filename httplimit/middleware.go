@@ -36,8 +36,8 @@ type Middleware struct {
 
 	// Settle, if not nil, returns how many events the request counts as after all. It is called
 	// when the handler has returned. Until then the request counts as Cost, and other requests
-	// cannot have these events. It is for limits that depend on the answer, such as failed logins
-	// only, or the bytes of the body.
+	// cannot have these events. Headers are written before: they count the request as Cost. Settle
+	// is for limits that depend on the answer, such as failed logins only, or the bytes of the body.
 	//
 	// r is the request that the handler got. status is the status of the answer: 500 if the handler
 	// panicked before it sent one, and 101 after [http.Hijacker]. bytes is the length of the body
