@@ -209,7 +209,7 @@ type Clock interface {
 // [KeyedLimiter.SetPolicy].
 //
 // WithName("") sets the same name as no WithName at all. It declares that the limiters are meant to
-// share.
+// share their keys.
 func WithName(name string) Option {
 	return func(k *KeyedLimiter) error {
 		k.plans.name, k.plans.named = name, true

@@ -131,8 +131,8 @@ func Waited(ctx context.Context) time.Duration {
 // sinceKey is the key of the instant since which a request has waited for its turn.
 type sinceKey struct{}
 
-// An Acceptor is for implementers of stores. It is a [Store] that [New] asks whether it can serve a
-// limiter. Stores need not implement it.
+// An Acceptor is for implementers of stores. It is a [Store] that can refuse to serve a limiter:
+// [New] asks it first. Stores need not implement it.
 //
 //   - Accept returns the faults of the Store's own options.
 //   - A Store that serves several limiters calls [Limiters.Accept] here, to find two limiters that

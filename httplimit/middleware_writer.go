@@ -60,7 +60,8 @@ func (w *answerWriter) FlushError() error {
 }
 
 // CloseNotify implements http.CloseNotifier. That is deprecated, but the Stream of gin panics
-// without it. If nothing below has it, the channel is nil: no one hears that the client has gone.
+// without it. If the ResponseWriter below has no CloseNotify, the channel is nil: it never reports
+// that the client has gone.
 func (w *answerWriter) CloseNotify() <-chan bool {
 	if below, ok := w.ResponseWriter.(interface{ CloseNotify() <-chan bool }); ok {
 		return below.CloseNotify()

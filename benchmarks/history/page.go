@@ -11,8 +11,9 @@ import (
 
 const intro = `# Benchmarks by release
 
-What a decision takes in each release of weir, and with the best peer of the same run. The figures
-are medians. All workloads are described in [benchmarks.md](benchmarks.md).
+The time and the memory that each release of weir takes, beside the best other limiter ("peer") of
+the same run. The figures are medians. All workloads are described in
+[benchmarks.md](benchmarks.md).
 
 The number in brackets is the ratio to the best peer: the median of the ratios within a round. Below
 1, weir takes less. Compare these ratios between releases. The figures themselves depend on the
