@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -117,7 +118,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A caret stands below the byte of the fault. Characters of several bytes count as one column.
+// A caret stands below the byte of the fault, whatever bytes and columns the characters before it
+// take.
 func TestParseShowsThePlace(t *testing.T) {
 	for text, want := range map[string]string{
 		"5/1y":                   "policy at byte 2: \"1y\": must be a duration such as 10ms, 1s, 1m, 1h30m, 1d or 1w\n\n  5/1y\n    ^",
@@ -126,6 +128,9 @@ func TestParseShowsThePlace(t *testing.T) {
 		"1/1s ü x":               "policy at byte 5: \"ü\": must be burst=N or the end\n\n  1/1s ü x\n       ^",
 		"0/1s":                   "policy at byte 0: \"0/1s\": weir.TokenBucket.Limit is 0",
 		`x": at byte 3`:          "policy at byte 0: \"x\\\":\": must be ",
+
+		"calendar-window 5/day location=日本 x":                "  calendar-window 5/day location=日本 x\n" + strings.Repeat(" ", 38) + "^",
+		"calendar-window 5/day location=u\u0308\U0001f600 x": "location=u\u0308\U0001f600 x\n" + strings.Repeat(" ", 37) + "^",
 	} {
 		_, err := Parse(text)
 		require.Error(t, err)
