@@ -180,11 +180,14 @@ func percents(c *cli.Command, flag string) (shares []float64, err error) {
 	if !c.IsSet(flag) {
 		return nil, nil
 	}
-	list := c.String(flag)
+	list, least := c.String(flag), "at least 0"
+	if flag == "sweep" {
+		least = "above 0"
+	}
 	for text := range strings.SplitSeq(list, ",") {
 		x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), "%"), 64)
 		if err != nil || !(x >= 0 && x <= 100) || flag == "sweep" && x == 0 {
-			return nil, usage("-%s is %q, must be a percentage such as 0.1, above 0 for -sweep and at most 100", flag, text)
+			return nil, usage("-%s is %q, must be a percentage such as 0.1, %s and at most 100", flag, text, least)
 		}
 		exact, _ := new(big.Rat).SetString(strconv.FormatFloat(x, 'f', -1, 64))
 		share, _ := exact.Quo(exact, big.NewRat(100, 1)).Float64() // x/100 may be a little less: 0.7/100
