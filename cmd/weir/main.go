@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	_ "time/tzdata" // a policy may have a location, and the machine no database of time zones
 
 	"github.com/urfave/cli/v3"
 )

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // weirSays runs a command line, and returns what it prints and its exit status.
@@ -50,4 +52,12 @@ func TestHelp(t *testing.T) {
 			assert.Zero(t, status)
 		}
 	}
+}
+
+// The command knows time zones on machines that have no database of them. A test cannot take that of
+// this machine away.
+func TestOwnTimeZones(t *testing.T) {
+	packages, err := exec.Command("go", "list", "-deps", ".").Output()
+	require.NoError(t, err)
+	assert.Contains(t, strings.Fields(string(packages)), "time/tzdata")
 }
