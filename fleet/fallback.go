@@ -162,15 +162,17 @@ var (
 func (f *fallback) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	if r.Forget {
 		_, err := f.second.Do(ctx, r)
-		_, first := f.ask(ctx, r)
+		_, _, first := f.ask(ctx, r)
 		return weir.Answer{}, errors.Join(first, err)
 	}
-	a, err := f.ask(ctx, r)
+	a, asked, err := f.ask(ctx, r)
 	switch {
 	case err == nil || errors.Is(err, weir.ErrRequest) || errors.Is(err, errReport):
 		return a, err
 	case ctx.Err() != nil:
 		return weir.Answer{}, ctx.Err()
+	case asked && r.N < 0: // only one of the stores may give them back, and first may do so yet
+		return weir.Answer{}, err
 	}
 	a, second := f.second.Do(ctx, r)
 	if second != nil {
@@ -179,27 +181,29 @@ func (f *fallback) Do(ctx context.Context, r weir.Request) (weir.Answer, error) 
 	return degraded(a, r), nil
 }
 
-// ask asks first, if it is to be asked now.
-func (f *fallback) ask(ctx context.Context, r weir.Request) (weir.Answer, error) {
+// ask asks first, if it is to be asked now. It reports whether it has.
+func (f *fallback) ask(ctx context.Context, r weir.Request) (a weir.Answer, asked bool, err error) {
 	spent := weir.Waited(ctx)
 	if spent >= f.budget {
-		return weir.Answer{}, errNoTurn
+		return a, false, errNoTurn
 	}
 	if f.inFlight.Add(1) > f.maxInFlight {
 		f.inFlight.Add(-1)
-		return weir.Answer{}, errCrowded
+		return a, false, errCrowded
 	}
 	now := realTime()
 	try, ok := f.health.admit(now)
 	if !ok {
 		f.inFlight.Add(-1)
-		return weir.Answer{}, errResting
+		return a, false, errResting
 	}
 	c := f.call(ctx, now, r, try)
-	if spent == 0 {
-		return c.wait(ctx, r, nil)
+	var hurry <-chan time.Time
+	if spent > 0 {
+		timer := time.NewTimer(f.budget - spent)
+		defer timer.Stop()
+		hurry = timer.C
 	}
-	timer := time.NewTimer(f.budget - spent)
-	defer timer.Stop()
-	return c.wait(ctx, r, timer.C)
+	a, err = c.wait(ctx, r, hurry)
+	return a, true, err
 }

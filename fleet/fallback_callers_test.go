@@ -107,7 +107,7 @@ func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 										degraded.Add(1)
 									}
 									if err != nil {
-										assert.Equal(t, "Reset", call.name, "the others are answered without first")
+										assert.Contains(t, []string{"Reset", "Return"}, call.name, "the others are answered without first")
 									}
 									if (wasDegraded || err != nil) && !waitsForOthers {
 										told.mu.Lock()

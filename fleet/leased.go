@@ -75,10 +75,11 @@ func (l *lease) granted(left int, now int64) weir.Result {
 	}
 }
 
-// denial is the result of a denial until retryAt, with so many events left.
+// denial is the result of a denial until retryAt, with so many events left. It is not Degraded:
+// after a Degraded answer there is no time in which the store is not asked.
 func (l *lease) denial(left int, now, retryAt int64) weir.Result {
 	r := l.granted(left, now)
-	r.Allowed, r.Remaining, r.RetryAfter = false, left, time.Duration(retryAt-now)
+	r.Allowed, r.Degraded, r.Remaining, r.RetryAfter = false, false, left, time.Duration(retryAt-now)
 	return r
 }
 

@@ -85,6 +85,7 @@ func (c *call) decide(l *lease, a weir.Answer) {
 			again := later(now, c.earned(r.n-valid-l.remaining, a))
 			again = max(l.retryAt, min(again, max(l.resetAt, later(now, 1)))) // the clock has moved on since a
 			r.answer = weir.Answer{At: now, Result: l.denial(valid, now, again)}
+			r.answer.Degraded = a.Degraded
 		}
 	}
 }

@@ -1,0 +1,90 @@
+package fleet_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+// drain uses up a key, and returns how many events it got.
+func (l *leased) drain() (granted int) {
+	for denied := 0; denied < 3; {
+		if l.Allow("k") {
+			granted++
+			continue
+		}
+		denied++
+		time.Sleep(1100 * time.Millisecond) // until the first store of a Fallback is tried
+	}
+	return granted
+}
+
+// A store that is late gave back what was not used, after the second store had done the same. Each
+// such give-back let the second store grant as many events again.
+func TestLease_AFallbackGivesBackOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		first, shares := new(shared), fleet.NewShares(new(weir.MemStore))
+		require.NoError(t, shares.Set(fleet.Membership{Members: 1}))
+		store := fleet.Fallback(first, shares, fleet.FallbackOptions{})
+		l := newLeased(weir.FixedWindow{Limit: 1000, Per: day}, store, fleet.LeaseOptions{})
+		time.Sleep(day) // until the share counts
+
+		first.fail(kit.ErrStore)
+		granted := l.drain()
+		for range 10 {
+			first.work()
+			granted += l.busy(t)
+			first.hang()
+			first.takes.Store(int64(150 * time.Millisecond))
+			time.Sleep(3 * time.Second) // nobody asks
+			first.fail(kit.ErrStore)
+			granted += l.drain()
+		}
+		first.work()
+		assert.LessOrEqual(t, granted+l.drain(), 2000)
+	})
+}
+
+// Requests that the second store has denied got answers that were not Degraded, if another request
+// had asked for them.
+func TestLease_DenialsOfASecondStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := new(shared), new(weir.MemStore)
+		l := newLeased(weir.FixedWindow{Limit: 2000, Per: time.Hour},
+			fleet.Fallback(first, second, fleet.FallbackOptions{}), fleet.LeaseOptions{})
+		_, err := second.Do(context.Background(), weir.Request{Plan: l.plan, Key: "k", Ask: weir.Ask{N: 2000}})
+		require.NoError(t, err)
+		l.busy(t)
+
+		first.takes.Store(int64(10 * time.Millisecond))
+		denied := 0
+		var callers sync.WaitGroup
+		var mu sync.Mutex
+		for range 1000 {
+			callers.Go(func() {
+				r, err := l.Take(context.Background(), "k", 1)
+				mu.Lock()
+				defer mu.Unlock()
+				assert.NoError(t, err)
+				assert.Equal(t, !r.Allowed, r.Degraded)
+				if !r.Allowed {
+					denied++
+				}
+			})
+		}
+		time.Sleep(15 * time.Millisecond)
+		first.fail(kit.ErrStore)
+		callers.Wait()
+		assert.Greater(t, denied, 100)
+	})
+}
