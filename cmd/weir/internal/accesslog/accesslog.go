@@ -108,8 +108,8 @@ func Guess(head [][]byte, o Options) (best Parser, skip int, err error) {
 	return best, skip, nil
 }
 
-// because says what is wrong with the first line of JSON, or of a CSV. Of other lines it says
-// nothing.
+// because says what is wrong with the first line of JSON, of a CSV, or of a log that is like
+// combined. Of other lines it says nothing.
 func because(head [][]byte, o Options) string {
 	format := "csv"
 	switch {
@@ -117,6 +117,8 @@ func because(head [][]byte, o Options) string {
 		return ""
 	case bytes.HasPrefix(head[0], []byte("{")):
 		format = "json"
+	case bytes.Contains(head[0], []byte(" HTTP/")): // whose agents have commas, too
+		format = "combined"
 	case !bytes.ContainsAny(head[0], ",;\t"):
 		return ""
 	}

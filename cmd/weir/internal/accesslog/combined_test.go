@@ -45,6 +45,9 @@ func TestGuessSaysWhy(t *testing.T) {
 		`{"time":"yesterday"}`:   `; of json, time is "yesterday", must be like `,
 		"When,Who\n1791640536,a": `; of csv, the columns of the CSV are ["When" "Who"], one must be the time: ["time" `,
 		"time;ip\nyesterday;a":   `; of csv, time is "yesterday", must be like `,
+
+		// A log_format of nginx without the user. The agent has a comma and a semicolon.
+		`192.0.2.1 [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 12 "(X11; like KHTML, x)"`: "; of combined, no address, ident and user before the time",
 	} {
 		_, _, err := Guess(bytes.Split([]byte(text), []byte("\n")), Options{})
 		assert.ErrorContains(t, err, says, text)
