@@ -49,3 +49,23 @@ func TestR17_TheLastBookingOfAnotherPackageIsUndone(t *testing.T) {
 	require.NoError(t, l.SetPolicy(ctx, queue))
 	assert.Equal(t, time.Second, kit.Take(t, l, "k", 1).RetryAfter)
 }
+
+// R16: a policy of another package may hand what it is asked on to All or Tiers. These have more
+// parts than are known of it.
+func TestR16_CompositionWithinAnotherPackagesPolicy(t *testing.T) {
+	ctx := context.Background()
+	log, bucket := weir.SlidingLog{Limit: 4, Per: time.Hour}, weir.TokenBucket{Limit: 9, Per: time.Hour}
+	for _, p := range []weir.Policy{
+		foreign{weir.All(log, bucket)},
+		foreign{weir.Tiers(log, bucket)},
+		weir.All(log, foreign{weir.All(bucket, log)}),
+	} {
+		l, _ := kit.Frozen(log)
+		require.True(t, kit.Take(t, l, "k", 1).Allowed)
+		require.NoError(t, l.SetPolicy(ctx, p))
+		left := kit.Take(t, l, "k", 0).Remaining
+		require.True(t, kit.Take(t, l, "k", 1).Allowed, "%#v", p)
+		require.NoError(t, l.Return(ctx, "k", 1))
+		assert.Equal(t, left, kit.Take(t, l, "k", 0).Remaining, "%#v", p)
+	}
+}
