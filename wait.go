@@ -91,11 +91,11 @@ func (e notEnd) As(target any) bool   { return errors.As(e.error, target) }
 
 func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 	usual := k.plans.usual.Load()
-	w, err := k.join(ctx, key, n)
-	if w == nil {
+	w := k.lines.NewWaiter(ctx, n)
+	defer w.Drop(nil) // even if a clock or a policy panics, or its place could not be given back
+	if waits, err := k.join(ctx, key, w); !waits {
 		return err
 	}
-	defer w.Drop(nil) // even if a clock panics, or its place could not be given back
 	// SetPolicy may have listed the waiters before w was one of them.
 	if k.plans.usual.Load() != usual {
 		_ = k.renew(ctx, key, false) // an error is that of w, too, or that of ctx
@@ -115,33 +115,30 @@ func (k *KeyedLimiter) start(
 	return ln, ctx, err
 }
 
-// join asks for n events now or later. If they are granted now, it returns no waiter and no error.
-func (k *KeyedLimiter) join(ctx context.Context, key string, n int) (*line.Waiter, error) {
-	w := k.lines.NewWaiter(ctx, n)
-	ln, asking, err := k.start(ctx, key, line.Joining, n)
+// join asks for the events of w now or later, and reports whether w then waits. If it does not, and
+// there is no error, they were granted now.
+func (k *KeyedLimiter) join(ctx context.Context, key string, w *line.Waiter) (waits bool, err error) {
+	ln, asking, err := k.start(ctx, key, line.Joining, w.N)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	defer ln.End()
 	plan, err := k.plans.of(ctx, key)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	patience := k.patience(ctx)
 	entry := w.Come(ln, by{plan}, patience, k.plans.clock.Now())
 	switch {
 	case entry == line.Asks:
-		waits, err := k.place(asking, w, plan, patience)
-		if err != nil || !waits {
-			return nil, cmp.Or(err, w.Err())
-		}
-	case n > plan.limit():
-		w.Drop(nil)
-		return nil, ErrNeverFits
+		waits, err = k.place(asking, w, plan, patience)
+		return waits, cmp.Or(err, w.Err())
+	case w.N > plan.limit():
+		return false, ErrNeverFits
 	case entry == line.TooLate:
-		return nil, ErrTooLate
+		return false, ErrTooLate
 	}
-	return w, nil
+	return true, nil
 }
 
 // place asks the store for w, by the policy of s, and reports whether w then waits.

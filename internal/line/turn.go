@@ -59,8 +59,11 @@ func (w *Waiter) MayBook(p Policy) bool {
 	return false
 }
 
-// Drop takes w out of its line because of err, if it is still in it.
+// Drop takes w out of its line because of err, if it is in one.
 func (w *Waiter) Drop(err error) {
+	if w.line == nil { // it has not come to one
+		return
+	}
 	w.line.mu.Lock()
 	defer w.line.mu.Unlock()
 	if !w.gone {

@@ -201,6 +201,46 @@ func TestWait_ClockThatPanics(t *testing.T) {
 	}
 }
 
+// A policy that panics when a caller comes to the line takes that caller along, and nobody else.
+func TestWait_PolicyThatPanics(t *testing.T) {
+	p := brokenPolicy{weir.SlidingLog{Limit: 1, Per: time.Second}, new(atomic.Bool)}
+	bubble(t, p, func(c *crowd) {
+		c.come("a", 1)
+		c.come("b", 1)
+		p.breaks.Store(true)
+		c.inside.Go(func() {
+			assert.PanicsWithValue(t, "the policy panics", func() { _ = c.l.Wait(background, "k", 1) })
+		})
+		synctest.Wait()
+		c.come("d", 1)
+		c.end()
+		c.want("a 0s", "b 1s", "d 2s")
+	})
+}
+
+// brokenPolicy breaks once when a key is looked at.
+type brokenPolicy struct {
+	weir.Policy
+	breaks *atomic.Bool
+}
+
+type brokenDecider struct {
+	weir.Decider
+	breaks *atomic.Bool
+}
+
+func (p brokenPolicy) Decider() (weir.Decider, error) {
+	d, err := p.Policy.Decider()
+	return brokenDecider{d, p.breaks}, err
+}
+
+func (d brokenDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	if ask.N == 0 && d.breaks.CompareAndSwap(true, false) {
+		panic("the policy panics")
+	}
+	return d.Decider.Decide(state, now, ask)
+}
+
 // brokenClock is the bubble's clock, which breaks once when it is read.
 type brokenClock struct {
 	onTime
