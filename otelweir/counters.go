@@ -1,7 +1,6 @@
 package otelweir
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync/atomic"
 
@@ -63,7 +62,7 @@ func (c *counters) add(r result, degraded bool) {
 
 // observe reports the counts. Those of requests that are not degraded are reported from the start,
 // as 0. Prometheus does not see the first request of a count that starts with 1.
-func (c *counters) observe(o metric.Int64Observer) {
+func (c *counters) observe(o metric.Observer, requests, queued metric.Int64Observable) {
 	for r := range results {
 		for i := range c.requests[r] {
 			n := uint64(0)
@@ -71,10 +70,11 @@ func (c *counters) observe(o metric.Int64Observer) {
 				n += c.cells[j][r][i].Load()
 			}
 			if n > 0 || i == 0 {
-				o.Observe(int64(n), c.requests[r][i])
+				o.ObserveInt64(requests, int64(n), c.requests[r][i])
 			}
 		}
 	}
+	o.ObserveInt64(queued, c.waiting.Load(), c.queued)
 }
 
 // of returns the counters of a name.
@@ -87,16 +87,4 @@ func (m *Metrics) of(name string) *counters {
 		m.limiters[name] = c
 	}
 	return c
-}
-
-// observeLimiters returns a callback that calls observe for each name.
-func (m *Metrics) observeLimiters(observe func(*counters, metric.Int64Observer)) metric.Int64Callback {
-	return func(_ context.Context, o metric.Int64Observer) error {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		for _, c := range m.limiters {
-			observe(c, o)
-		}
-		return nil
-	}
 }

@@ -63,35 +63,52 @@ type memStore struct {
 }
 
 // New makes the instruments. One call is enough for a program: all limiters and stores can share
-// the Metrics. New fails if provider is nil, or if it returns an error.
+// the Metrics. Several Metrics of one provider, such as those of several packages, report together.
+// New fails if provider is nil, or if it returns an error.
 func New(provider metric.MeterProvider) (*Metrics, error) {
 	if provider == nil {
 		return nil, errors.New("weir: otelweir.New(nil), must be a MeterProvider")
 	}
 	meter := provider.Meter("github.com/weir-go/weir/otelweir")
 	m := &Metrics{limiters: make(map[string]*counters)}
-	var errs [6]error
-	_, errs[0] = meter.Int64ObservableCounter("weir.requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests that a limiter has decided on."),
-		metric.WithInt64Callback(m.observeLimiters((*counters).observe)))
-	_, errs[1] = meter.Int64ObservableUpDownCounter("weir.queued_requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests that wait for their turn."),
-		metric.WithInt64Callback(m.observeLimiters(func(c *counters, o metric.Int64Observer) {
-			o.Observe(c.waiting.Load(), c.queued)
-		})))
+	var (
+		errs                                 [6]error
+		requests, queued, keyCount, keyLimit metric.Int64Observable
+	)
+	requests, errs[0] = meter.Int64ObservableCounter("weir.requests", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that a limiter has decided on."))
+	queued, errs[1] = meter.Int64ObservableUpDownCounter("weir.queued_requests", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that wait for their turn."))
 	m.timeInQueue, errs[2] = meter.Float64Histogram("weir.request.time_in_queue", metric.WithUnit("s"),
 		metric.WithDescription("Time that requests have waited for their turn."),
 		metric.WithExplicitBucketBoundaries(queueBuckets...))
 	m.storeTime, errs[3] = meter.Float64Histogram("weir.store.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time that a store has taken to answer."),
 		metric.WithExplicitBucketBoundaries(storeBuckets...))
-	_, errs[4] = meter.Int64ObservableUpDownCounter("weir.store.key.count", metric.WithUnit("{key}"),
-		metric.WithDescription("Keys that a store in memory keeps."),
-		metric.WithInt64Callback(m.observeStores(func(s memStore) (int, bool) { return s.Len(), true })))
-	_, errs[5] = meter.Int64ObservableUpDownCounter("weir.store.key.limit", metric.WithUnit("{key}"),
-		metric.WithDescription("Keys that a store in memory has room for."),
-		metric.WithInt64Callback(m.observeStores(func(s memStore) (int, bool) { return s.MaxKeys, s.MaxKeys > 0 })))
+	keyCount, errs[4] = meter.Int64ObservableUpDownCounter("weir.store.key.count", metric.WithUnit("{key}"),
+		metric.WithDescription("Keys that a store in memory keeps."))
+	keyLimit, errs[5] = meter.Int64ObservableUpDownCounter("weir.store.key.limit", metric.WithUnit("{key}"),
+		metric.WithDescription("Keys that a store in memory has room for."))
 	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	// The SDK ignores the callbacks in the options of an instrument that exists. A second Metrics on
+	// one provider would report nothing.
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, c := range m.limiters {
+			c.observe(o, requests, queued)
+		}
+		for _, s := range m.stores {
+			o.ObserveInt64(keyCount, int64(s.Len()), s.name)
+			if s.MaxKeys > 0 {
+				o.ObserveInt64(keyLimit, int64(s.MaxKeys), s.name)
+			}
+		}
+		return nil
+	}, requests, queued, keyCount, keyLimit)
+	if err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -107,20 +124,6 @@ func (m *Metrics) Keys(name string, s *weir.MemStore) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stores = append(m.stores, memStore{s, metric.WithAttributeSet(attribute.NewSet(storeName(name)))})
-}
-
-// observeStores returns a callback that observes a number of each store that has it.
-func (m *Metrics) observeStores(number func(memStore) (n int, ok bool)) metric.Int64Callback {
-	return func(_ context.Context, o metric.Int64Observer) error {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		for _, s := range m.stores {
-			if n, ok := number(s); ok {
-				o.Observe(int64(n), s.name)
-			}
-		}
-		return nil
-	}
 }
 
 func limiterName(name string) attribute.KeyValue {

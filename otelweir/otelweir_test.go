@@ -82,6 +82,31 @@ func TestNew_Faults(t *testing.T) {
 	assert.EqualError(t, err, "no weir.requests\nno weir.store.key.limit")
 }
 
+// Two packages of a program may each make Metrics on its provider. None hides those of the other.
+func TestNew_Twice(t *testing.T) {
+	reader := sdk.NewManualReader()
+	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
+	for _, name := range []string{"first", "second"} {
+		m, err := otelweir.New(provider)
+		require.NoError(t, err)
+		store := &weir.MemStore{MaxKeys: 3}
+		m.Keys(name, store)
+		for _, limiter := range []string{name, "both"} {
+			m.Limiter(limiter, weir.Must(weir.New(weir.FixedWindow{Limit: 1, Per: time.Hour}, weir.WithStore(store)))).Allow(limiter)
+		}
+	}
+	for range 2 {
+		assert.Equal(t, map[string]int{
+			"degraded=false limiter.name=first result=granted":  1,
+			"degraded=false limiter.name=second result=granted": 1,
+			"degraded=false limiter.name=both result=granted":   2,
+		}, requests(t, reader))
+		assert.Len(t, read(t, reader, "weir.queued_requests"), 3)
+		assert.Equal(t, map[string]int{"store.name=first": 2, "store.name=second": 2}, read(t, reader, "weir.store.key.count"))
+		assert.Equal(t, map[string]int{"store.name=first": 3, "store.name=second": 3}, read(t, reader, "weir.store.key.limit"))
+	}
+}
+
 // refusing is a MeterProvider that refuses some instruments.
 type refusing struct{ noop.MeterProvider }
 
