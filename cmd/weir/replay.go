@@ -206,6 +206,8 @@ func policiesAndFiles(args []string) (policies []weir.Policy, files []string, er
 		switch {
 		case err == nil && files == nil:
 			policies = append(policies, p)
+		case err == nil && !exists(arg):
+			return nil, nil, usage("%q is no file, and a policy must be before all files", arg)
 		case files != nil || arg == "-" || exists(arg):
 			files = append(files, arg)
 		default:

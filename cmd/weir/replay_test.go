@@ -181,6 +181,7 @@ func TestReplayErrors(t *testing.T) {
 		{2, "policy at byte 6: \"1y\": must be", []string{"1/1s", "all(2/1y)"}},
 		{2, `"gone.log" is no file, and no policy either: policy at byte 0: "gone.log": must be a rate such as`, []string{"1/1s", "gone.log"}},
 		{1, "open gone.log: no such file", []string{"1/1s", shop, "gone.log"}},
+		{2, `"2/1s" is no file, and a policy must be before all files`, []string{"1/1s", shop, "2/1s"}},
 		{2, "- is given twice", []string{"1/1s", "-", "-"}},
 		{2, `-max-clients is "x", must be a percentage such as 0.1, at least 0 and at most 100`, []string{"1/1s", "-max-clients", "x"}},
 		{2, `-max-clients is "", must be a percentage`, []string{"1/1s", shop, "-max-clients", ""}}, // of an empty variable
