@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/cmd/weir/internal/explain"
 )
 
 // Headers returns the status line and the fields that package httplimit answers a request with. It
 // writes them itself, because net/http would make the page three times as large. A test compares
-// both. A composed policy is written as one limit.
+// both. A policy composed by [weir.All] is written as one limit: a record does not have the results
+// of its parts.
 func Headers(p weir.Policy, r weir.Result) string {
 	var b strings.Builder
 	if r.Allowed {
@@ -29,8 +31,19 @@ func Headers(p weir.Policy, r weir.Result) string {
 	return b.String()
 }
 
-// window is the time in which a used-up key has its allowance back, or 0 for a composed policy.
+// window is the time in which a used-up key has its allowance back, or 0 for a policy composed by
+// [weir.All], of which httplimit tells each part.
 func window(p weir.Policy) time.Duration {
+	d, err := p.Decider()
+	if err != nil || weir.Components(p) != nil && !explain.IsTiers(p) {
+		return 0
+	}
+	_, look := d.Decide(make([]uint64, d.Words()), 0, weir.Ask{})
+	return comesBack(p, look.Limit)
+}
+
+// comesBack is the time in which a key that used n events of p has them back.
+func comesBack(p weir.Policy, n int) (back time.Duration) {
 	switch p := p.(type) {
 	case weir.SlidingWindow:
 		return p.Per
@@ -38,13 +51,21 @@ func window(p weir.Policy) time.Duration {
 		return longest(p.Unit)
 	}
 	d, err := p.Decider()
-	if err != nil || weir.Components(p) != nil {
+	if err != nil {
 		return 0
 	}
-	state := make([]uint64, d.Words())
-	_, look := d.Decide(state, 0, weir.Ask{})
-	_, all := d.Decide(state, 0, weir.Ask{N: look.Limit})
-	return all.ResetAfter
+	var results []weir.Result
+	_, all := d.Decide(make([]uint64, d.Words()), 0, weir.Ask{N: n, ByComponent: &results})
+	parts := weir.Components(p)
+	if parts == nil {
+		return all.ResetAfter
+	}
+	for i, part := range parts {
+		if results[i].ResetAfter > 0 { // else no event was charged to it
+			back = max(back, comesBack(part, n))
+		}
+	}
+	return back
 }
 
 // longest is the length of the longest unit of its kind.
