@@ -108,6 +108,21 @@ func TestNew_SeveralLimits(t *testing.T) {
 	assert.Equal(t, []int{200, 200, 429, 200, 429}, codes)
 }
 
+// A request without a route has no Pattern. The wiring warns of it.
+func TestPattern_NoRoute(t *testing.T) {
+	var told []httplimit.Check
+	router := gin.New()
+	router.Use(ginlimit.New(httplimit.Middleware{
+		Limiter: newLimiter(10), Key: httplimit.Pattern,
+		Warn: func(c httplimit.Check, _ string) { told = append(told, c) },
+	}))
+	router.GET("/items/:id", func(*gin.Context) {})
+	assert.Equal(t, http.StatusOK, get(t, router, "/items/7").StatusCode)
+	assert.Empty(t, told)
+	assert.Equal(t, http.StatusServiceUnavailable, get(t, router, "/none").StatusCode)
+	assert.Equal(t, []httplimit.Check{httplimit.CheckPattern}, told)
+}
+
 func TestRoute(t *testing.T) {
 	var keys []string
 	router := gin.New()

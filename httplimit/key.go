@@ -123,5 +123,5 @@ func ContextValue(key any) KeyFunc {
 
 var (
 	errNoUser    = fmt.Errorf("weir: no user name of basic authentication: %w", ErrNoKey)
-	errNoPattern = errors.New("weir: no ServeMux pattern, Middleware must wrap a handler in the mux, not the mux")
+	errNoPattern = errors.New("weir: the request has no pattern, the Middleware must wrap the handlers of routes, not the router")
 )

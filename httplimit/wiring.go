@@ -34,7 +34,8 @@ const (
 
 	// CheckPattern: the Key is [Pattern], but the Middleware wraps the mux. The Middleware runs
 	// before the mux has found the pattern, and so requests have no key. Wrap the handlers in the
-	// mux instead.
+	// mux instead. Routers of other packages may set no pattern, or none for a request without a
+	// route: see docs/frameworks.md.
 	CheckPattern Check = "pattern"
 
 	// CheckAddress: the Key is an address, but the requests have none, as over a Unix socket. Set
@@ -114,7 +115,7 @@ func (w *wiring) look(r *http.Request, all []asked, maxWait time.Duration) {
 	for i := range all {
 		switch err := all[i].d.Err; {
 		case errors.Is(err, errNoPattern):
-			w.tell(CheckPattern, "the key is Pattern, and the request has none: wrap the handlers in the http.ServeMux, not the mux")
+			w.tell(CheckPattern, "the key is Pattern, and a request has none: wrap the handlers of the routes, and not the mux or router")
 		case errors.Is(err, errNoAddress):
 			w.tell(CheckAddress, "%v: over a Unix socket, set it in an outer handler", err)
 		case all[i].d.Key != "":

@@ -111,7 +111,7 @@ func isShared(r *http.Request, key string) bool {
 			return true
 		}
 	}
-	return r.Pattern != "" && key == r.Method+" "+r.Pattern // Route of ginlimit
+	return key == r.Method+" "+r.Pattern // Route of ginlimit, also of a request without a route
 }
 
 // unmarked returns a key without the mark of [Or].

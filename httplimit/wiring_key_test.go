@@ -35,6 +35,9 @@ func TestWiring_SharedKeys(t *testing.T) {
 		"route of gin": {func(r *http.Request) (string, error) {
 			return r.Method + " " + r.Pattern, nil
 		}, patterned},
+		"route of gin, without a route": {func(r *http.Request) (string, error) {
+			return r.Method + " " + r.Pattern, nil
+		}, direct},
 		"method": {httplimit.Method, direct},
 		"path":   {httplimit.Path, func(i int) *http.Request { r := direct(i); r.URL.Path = pathOfAll; return r }},
 		"both":   {httplimit.Join(httplimit.Method, httplimit.Join(httplimit.Pattern, httplimit.Everyone)), patterned},

@@ -234,6 +234,6 @@ func ExampleMiddleware_warn() {
 	mux.Handle("GET /items/{id}", hello)
 	show(limit.Wrap(mux), httptest.NewRequest("GET", "/items/1", nil)) // it should be limit.Wrap(hello) in the mux
 	// Output:
-	// pattern: the key is Pattern, and the request has none: wrap the handlers in the http.ServeMux, not the mux
+	// pattern: the key is Pattern, and a request has none: wrap the handlers of the routes, and not the mux or router
 	// 503
 }
