@@ -2,6 +2,7 @@ package change_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -68,4 +69,42 @@ func TestR16_CompositionWithinAnotherPackagesPolicy(t *testing.T) {
 		require.NoError(t, l.Return(ctx, "k", 1))
 		assert.Equal(t, left, kit.Take(t, l, "k", 0).Remaining, "%#v", p)
 	}
+}
+
+// A policy of another package may take time or memory for each event. It is charged no more than it
+// grants, however much another policy owes.
+func TestAnotherPackageIsChargedNoMoreThanItGrants(t *testing.T) {
+	for _, p := range kit.AllPolicies(1, time.Hour) {
+		l, _ := kit.Frozen(p)
+		r, err := l.Reserve(context.Background(), "k", 0)
+		require.NoError(t, err)
+		require.NoError(t, r.Settle(context.Background(), math.MaxInt))
+		most := new(int)
+		require.NoError(t, l.SetPolicy(context.Background(), eager{weir.SlidingLog{Limit: 5, Per: time.Hour}, most}))
+		assert.False(t, kit.Take(t, l, "k", 1).Allowed, "%#v", p)
+		assert.Equal(t, 5, *most, "%#v", p)
+	}
+}
+
+// eager notes the most events that it had to count regardless.
+type eager struct {
+	weir.Policy
+	most *int
+}
+
+type eagerDecider struct {
+	weir.Decider
+	most *int
+}
+
+func (p eager) Decider() (weir.Decider, error) {
+	d, err := p.Policy.Decider()
+	return eagerDecider{d, p.most}, err
+}
+
+func (d eagerDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	if ask.Mode == weir.Regardless {
+		*d.most = max(*d.most, ask.N)
+	}
+	return d.Decider.Decide(state, now, ask)
 }
