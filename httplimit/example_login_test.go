@@ -30,6 +30,7 @@ func newLogin(checkPassword func(user, password string) bool, secret []byte) htt
 	pairs := weir.Must(weir.New(weir.SlidingLog{Limit: 5, Per: time.Hour}))
 	user := func(r *http.Request) (string, error) { return r.PostForm.Get("user"), nil }
 	device := func(r *http.Request) (string, error) { return knownDevice(r, secret) }
+	pair := httplimit.Join(user, httplimit.Or(device, httplimit.RemoteIP))
 	stranger := func(key httplimit.KeyFunc) httplimit.KeyFunc {
 		return func(r *http.Request) (string, error) {
 			if _, err := device(r); err == nil {
@@ -40,10 +41,7 @@ func newLogin(checkPassword func(user, password string) bool, secret []byte) htt
 	}
 	limit := httplimit.Middleware{
 		Limits: []httplimit.Limit{
-			{
-				Name: "pair", Limiter: pairs, Settle: failedLogins,
-				Key: httplimit.Join(user, httplimit.Or(device, httplimit.RemoteIP)),
-			},
+			{Name: "pair", Limiter: pairs, Key: pair, Settle: failedLogins},
 			{
 				Name: "address", Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 20, Per: time.Hour})),
 				Key: stranger(httplimit.RemoteIP), Settle: failedLogins,
@@ -53,7 +51,6 @@ func newLogin(checkPassword func(user, password string) bool, secret []byte) htt
 				Key: stranger(user), Settle: failedLogins,
 			},
 		},
-		InContext: true,
 	}
 	login := func(w http.ResponseWriter, r *http.Request) {
 		user := r.PostForm.Get("user")
@@ -61,7 +58,8 @@ func newLogin(checkPassword func(user, password string) bool, secret []byte) htt
 			http.Error(w, "wrong user or password", http.StatusUnauthorized)
 			return
 		}
-		_ = pairs.Reset(r.Context(), httplimit.Decisions(r.Context())[0].Key) // if it fails, they count for an hour
+		key, _ := pair(r)                 // as the limit has found it
+		_ = pairs.Reset(r.Context(), key) // if it fails, they count for an hour
 		http.SetCookie(w, deviceCookie(user, secret))
 		fmt.Fprintln(w, "welcome")
 	}
@@ -165,6 +163,16 @@ func TestLoginRecipe_CountsFailuresOnly(t *testing.T) {
 	assert.Equal(t, 401, home.times(2, "ada", "wrong"))
 	assert.Equal(t, 429, home.times(1, "ada", "wrong"), "20 from this address: those of the address are not cleared")
 	assert.Equal(t, 200, at("192.0.2.2").times(1, "ada", "secret of ada"))
+}
+
+// A limit around the handler changes nothing.
+func TestLoginRecipe_BehindAnotherLimit(t *testing.T) {
+	home := newVisitors()("192.0.2.1")
+	home.handler = httplimit.Middleware{Limiter: weir.Must(weir.New(roomy)), Key: httplimit.RemoteIP, InContext: true}.Wrap(home.handler)
+	for range 3 {
+		assert.Equal(t, 401, home.times(4, "ada", "wrong"))
+		assert.Equal(t, 200, home.times(1, "ada", "secret of ada"))
+	}
 }
 
 func TestLoginRecipe_LimitsByAddress(t *testing.T) {
