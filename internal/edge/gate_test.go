@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -130,4 +131,24 @@ func checkCalls(t *testing.T, seed uint64, calls []*call) {
 			t.Errorf("seed %d: %+v", seed, c)
 		}
 	}
+}
+
+// The memory of a key may be used again when its call has passed, while others wait behind it.
+func TestGate_KeyInMemoryOfTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Gate
+		l := weir.Must(weir.New(weir.LeakyBucket{Limit: 1, Per: time.Second}))
+		require.True(t, l.Allow("ada"))
+		memory := []byte("ada")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			require.NoError(t, g.Pass(t.Context(), l, unsafe.String(unsafe.SliceData(memory), len(memory))))
+			copy(memory, "bob")
+		})
+		synctest.Wait()
+		g.Hold("ada", time.Second, 0, 0) // the next one waits for this one
+		wg.Go(func() { require.NoError(t, g.Pass(t.Context(), l, "ada")) })
+		wg.Wait()
+		require.Empty(t, g.lines.byKey)
+	})
 }

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"strings"
 	"sync"
 )
 
@@ -40,7 +41,7 @@ func (l *lines) join(key string) *turn {
 	of := l.byKey[key]
 	if of == nil {
 		of = &line{first: t}
-		l.byKey[key] = of
+		l.byKey[strings.Clone(key)] = of // the line may outlast the caller, and the memory of its key
 	} else {
 		t.before, of.last.behind = of.last, t
 	}
