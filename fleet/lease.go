@@ -59,14 +59,14 @@ type LeaseOptions struct {
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //
-//   - Remaining is the Remaining of the last answer of s, less what this process has used since.
-//     ResetAfter is also taken from that answer. Other processes may have used more.
+//   - Remaining, ResetAfter and DecidedBy come from the last call for a lease. From Remaining, the
+//     events of the lease that were used since are subtracted. Other processes may have used more,
+//     and so may requests of this process that went to s.
 //   - RetryAfter of a denial is the time until this process asks s again. That request may be
 //     denied, too.
-//   - DecidedBy is taken from the last answer of s.
 //
-// A denial may also be early: another process may hold events that it does not use. They come back
-// when it gives them back, or within a fraction of the policy's Per.
+// A denial may also be early: another process may hold events that it does not use. A window gets
+// them back, and a bucket has earned as many again, after the MaxAge of that process at the latest.
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
 // for concurrent use. While no call of s is under way, it has no goroutine. A timer runs while it

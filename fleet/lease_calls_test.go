@@ -265,3 +265,25 @@ func TestLease_CallsOfANewKey(t *testing.T) {
 		require.NoError(t, l.lease.Release(context.Background()))
 	})
 }
+
+// The events that are held must be used within a sub-window. Each sub-window may therefore cost two
+// calls more than one in 20 decisions.
+func TestLease_CallsOfSubWindows(t *testing.T) {
+	const per = 6 * time.Second
+	for _, buckets := range []int{1, 5, 20, 60} {
+		for _, load := range []float64{0.5, 0.95, 1.05, 3} {
+			synctest.Test(t, func(t *testing.T) {
+				gap := per / 32 / 30 // a lease lasts for 30 decisions
+				limit := int(float64(per/gap) / load)
+				l := newLeased(weir.SlidingWindow{Limit: limit, Per: per, Buckets: buckets}, new(weir.MemStore), fleet.LeaseOptions{})
+				decisions := 0
+				for begin := time.Now(); time.Since(begin) < 4*per; decisions++ {
+					l.Allow("k")
+					time.Sleep(gap)
+				}
+				most := decisions/20 + 2*4*buckets + 20 // and the first decisions on a key
+				assert.LessOrEqual(t, int(l.behind.asked.Load()), most, "%d sub-windows, %v times the limit", buckets, load)
+			})
+		}
+	}
+}
