@@ -23,6 +23,11 @@ type lines struct {
 func newLines(r io.Reader) (*lines, error) {
 	l := &lines{}
 	b := bufio.NewReaderSize(r, maxLine)
+	for _, o := range others {
+		if start, _ := b.Peek(len(o.start)); string(start) == o.start {
+			return nil, fmt.Errorf("it is %s, must be text in UTF-8, or such text compressed by gzip", o.is)
+		}
+	}
 	if magic, _ := b.Peek(len(gzipMagic)); bytes.Equal(magic, gzipMagic) {
 		z, err := newUnzipped(b)
 		if err != nil {
@@ -36,6 +41,18 @@ func newLines(r io.Reader) (*lines, error) {
 	l.r = b
 	l.skipEmpty()
 	return l, nil
+}
+
+// other is the start of a file that is not read, and what that is.
+type other struct{ start, is string }
+
+var others = []other{
+	{"\xfd7zXZ\x00", "compressed by xz"},
+	{"\x28\xb5\x2f\xfd", "compressed by zstd"},
+	{"BZh91AY&SY", "compressed by bzip2"},
+	{"PK\x03\x04", "a zip"},
+	{"\xff\xfe", "text in UTF-16"}, // of Windows programs
+	{"\xfe\xff", "text in UTF-16"},
 }
 
 // byteOrderMark stands before the text in files of Windows programs.

@@ -233,6 +233,13 @@ func TestOnlyTheNamesOfColumns(t *testing.T) {
 func TestLogsThatCannotBeRead(t *testing.T) {
 	_, err := Run(t.Context(), Config{}, nil, []Log{textLog("a", "garbage\n")})
 	assert.EqualError(t, err, `a: the format is not recognized, must be one of combined, alb, caddy, traefik, envoy, json, csv; its first line is "garbage"`)
+	for start, is := range map[string]string{
+		"\xfd7zXZ\x00\x00\x04": "compressed by xz", "\x28\xb5\x2f\xfd$,": "compressed by zstd", "BZh91AY&SYx": "compressed by bzip2",
+		"PK\x03\x04x": "a zip", "\xff\xfe1\x00": "text in UTF-16", "\xfe\xff\x001": "text in UTF-16",
+	} {
+		_, err = Run(t.Context(), Config{}, nil, []Log{textLog("a", start)})
+		assert.EqualError(t, err, "a: it is "+is+", must be text in UTF-8, or such text compressed by gzip")
+	}
 	_, err = Run(t.Context(), Config{Format: "xml"}, nil, []Log{textLog("a", "garbage\n")})
 	assert.ErrorContains(t, err, `a: format is "xml", must be one of`)
 	_, err = Run(t.Context(), Config{}, []weir.Policy{weir.TokenBucket{}}, nil)
