@@ -45,7 +45,15 @@ go-redis.
 
 	put("## One hot key\n\nThousands of decisions a second. The columns are the goroutines that ask at once.\n\n%s", r.rates(1))
 	put("## %s keys\n\nThe same with random keys. Redis has to remember all of them.\n\n%s", thousands(r.keys), r.rates(r.keys))
-	put("## How long a caller waits\n\nMicroseconds: the median and the 99th percentile, for one hot key.\n\n%s", r.waits())
+	put(`## How long a caller waits
+
+Microseconds: the median and the 99th percentile, for one hot key.
+
+%s
+A single caller of weir waits some microseconds longer than one of %s. On loopback this
+is a tenth. The caller gives its command to another goroutine, which waits for the client. So it can
+return when its context ends, even if the client still waits for a connection.
+`, r.waits(), leader)
 	put(`## What a decision costs
 
 With %d goroutines and %s keys. Times are in microseconds.
@@ -61,12 +69,11 @@ With %d goroutines and %s keys. Times are in microseconds.
   count the granted events, and the requests that end in an error.
 
 %s
-What is left of weir's processor time with go-redis, by the CPU profile: a good third is the callers,
-which name the key, wait and read the reply. Another third is the pipelines, of which a third is
-system calls. A fifth is Go's scheduler, and a twentieth the garbage collector. The allocations are
-the name of the key, the interface that go-redis needs around it, the reply, and a share of those of
-the pipeline.
-
+What is left of weir's processor time with go-redis, by the CPU profile: a good third is the
+callers, which name the key, wait and read the reply. Another third is the pipelines, of which a
+third is system calls. A fifth is Go's scheduler, and a twentieth the garbage collector. The
+allocations are the name of the key, the interface that go-redis needs around it, the reply, and a
+share of those of the pipeline.
 `, some, thousands(r.keys), leader, r.costs())
 	put(`## A hot key that is denied
 
