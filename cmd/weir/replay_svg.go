@@ -15,6 +15,7 @@ import (
 const (
 	svgWidth, svgLeft          = 860, 16
 	svgTop, svgRow, svgBars    = 64, 96, 56
+	svgText                    = 100 // characters of a line, for which there is room
 	svgInk, svgGray, svgDenied = "#1f2937", "#9ca3af", "#dc2626"
 )
 
@@ -30,7 +31,11 @@ func writeSVG(w io.Writer, r replayed) error {
 		if bold {
 			weight = ` font-weight="bold"`
 		}
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s"%s>%s</text>`+"\n", svgLeft, y, svgInk, weight, html.EscapeString(fmt.Sprintf(format, args...)))
+		text := []rune(fmt.Sprintf(format, args...))
+		if len(text) > svgText { // a policy may be long
+			text = append(text[:svgText-1], '…')
+		}
+		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s"%s>%s</text>`+"\n", svgLeft, y, svgInk, weight, html.EscapeString(string(text)))
 	}
 	label(26, true, "%s of %s", explain.Plural(r.Requests, "request", "requests"), explain.Plural(r.Clients, "client", "clients"))
 	if r.Requests > 0 {
@@ -50,8 +55,8 @@ func writeSVG(w io.Writer, r replayed) error {
 		label(svgTop+24, false, "requests, at most %s a bar", explain.Count(most))
 		row(0, r.Over, svgGray)
 		for i, p := range r.Policies {
-			label(svgTop+svgRow*(i+1)+24, false, "%s refuses %s, and hits %s (%s)", p.Policy, explain.Plural(p.Refused, "request", "requests"),
-				explain.Plural(p.Hit, "client", "clients"), percent(float64(p.Hit)/float64(r.Clients)))
+			label(svgTop+svgRow*(i+1)+24, false, "%s refused, %s hit (%s), by %s", explain.Plural(p.Refused, "request", "requests"),
+				explain.Plural(p.Hit, "client", "clients"), percent(float64(p.Hit)/float64(r.Clients)), p.Policy)
 			row(i+1, r.Over, "#e5e7eb")
 			row(i+1, p.Over, svgDenied)
 		}

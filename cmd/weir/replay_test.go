@@ -157,8 +157,10 @@ func TestReplayData(t *testing.T) {
 	require.Len(t, rows, 3)
 	assert.Equal(t, "all(20/1s, 120/1m)", rows[2][0])
 
-	stdout, _, status = weirSays(t, "", "replay", "60/1m", shop, "-svg")
+	stdout, _, status = weirSays(t, "", "replay", "60/1m", "all(60/1m, "+strings.Repeat("9/1s, ", 99)+"9/1s)", shop, "-svg")
 	assert.Zero(t, status)
+	assert.Contains(t, stdout, ">1,141 requests refused, 1 client hit (0.11%), by 60/1m<")
+	assert.Regexp(t, `>1,141 requests refused, 1 client hit \(0\.11%\), by all\(60/1m, [^<]{30,40}…<`, stdout) // where the picture ends
 	bars := strings.Count(stdout, `fill="#dc2626"`)
 	assert.Positive(t, bars)
 	d := xml.NewDecoder(strings.NewReader(stdout))
