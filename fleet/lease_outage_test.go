@@ -88,3 +88,58 @@ func TestLease_DenialsOfASecondStore(t *testing.T) {
 		assert.Greater(t, denied, 100)
 	})
 }
+
+// A call that takes events ahead of need took as many from a second store. They were granted beyond
+// the limit, or lost.
+func TestLease_NothingAheadOfNeedOfASecondStore(t *testing.T) {
+	day := weir.FixedWindow{Limit: 10_000, Per: 24 * time.Hour}
+	memory := func(*testing.T) weir.Store { return new(weir.MemStore) }
+	member := func(of int) func(t *testing.T) weir.Store {
+		return func(t *testing.T) weir.Store {
+			shares := fleet.NewShares(new(weir.MemStore))
+			require.NoError(t, shares.Set(fleet.Membership{Members: of}))
+			return shares
+		}
+	}
+	for name, c := range map[string]struct {
+		second func(t *testing.T) weir.Store
+		share  int
+	}{
+		"a MemStore":      {memory, 10_000},
+		"the only member": {member(1), 10_000},
+		"a member of two": {member(2), 5000},
+		"none":            {nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first := new(shared)
+				store := fleet.FailOpen(first, nil)
+				if c.second != nil {
+					store = fleet.Fallback(first, c.second(t), fleet.FallbackOptions{})
+				}
+				l := newLeased(day, store, fleet.LeaseOptions{})
+				time.Sleep(day.Per) // until the share counts
+				degraded := 0
+				for range 20 {
+					l.busy(t)
+					first.fail(kit.ErrStore)
+					for before := degraded; degraded == before; time.Sleep(time.Millisecond) {
+						if kit.Take(t, l, "k", 1).Degraded {
+							degraded++
+						}
+					}
+					first.work()
+					for range 10 {
+						require.False(t, kit.Take(t, l, "k", 1).Degraded, "a single answer failed")
+					}
+					time.Sleep(time.Second)
+				}
+				first.fail(kit.ErrStore)
+				time.Sleep(2 * time.Second) // until nothing is held
+				if c.share > 0 {
+					assert.Equal(t, c.share, degraded+l.drain())
+				}
+			})
+		})
+	}
+}

@@ -56,6 +56,7 @@ type call struct {
 	sent    int64
 	charges []weir.Charge
 	asked   int // of the store
+	ahead   int // of those, beyond what requests need now
 	granted int // by the store
 	got     grant
 
@@ -149,7 +150,23 @@ func (c *call) do(ask weir.Ask) (a weir.Answer, err error) {
 			err = panicked(p)
 		}
 	}()
-	return c.store.Do(c.ctx, weir.Request{Plan: c.plan, Key: c.key, Ask: ask})
+	ctx := c.ctx
+	if ask.Mode == weir.UpTo {
+		ctx = context.WithValue(ctx, aheadOfNeed{}, c.ahead)
+	}
+	return c.store.Do(ctx, weir.Request{Plan: c.plan, Key: c.key, Ask: ask})
+}
+
+// aheadOfNeed is the key of a context for how many events of a request are taken ahead of need.
+type aheadOfNeed struct{}
+
+// needed is a request as a second store gets it, without the events that are taken ahead of need.
+// They could not be given back: perhaps the first store answers again by then.
+func needed(ctx context.Context, r weir.Request) weir.Request {
+	if ahead, ok := ctx.Value(aheadOfNeed{}).(int); ok && r.Mode == weir.UpTo {
+		r.N -= ahead
+	}
+	return r
 }
 
 // ask returns the request for the store.
@@ -180,7 +197,7 @@ func (c *call) ask() weir.Ask {
 	if more > 0 {
 		ask.N, ask.Mode = ask.N+more, weir.UpTo
 	}
-	c.asked = ask.N
+	c.asked, c.ahead = ask.N, soon
 	return ask
 }
 

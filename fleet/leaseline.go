@@ -47,7 +47,7 @@ func (k *leasedKey) queue(f *flight) (n int64) {
 	})
 	for _, r := range k.line {
 		r.flight = nil
-		n += int64(r.n)
+		n = min(n+int64(r.n), mostLimit) // more is not asked for, and the sum might not fit
 	}
 	f.line, k.left = nil, 0
 	return n
