@@ -188,7 +188,8 @@ func refused(a Answer, n int, patience time.Duration) error {
 // the time. When it goes, it wakes the next.
 func (k *KeyedLimiter) await(ctx context.Context, key string, w *line.Waiter) error {
 	for ended := false; ; {
-		turn, left := w.Turn(k.plans.clock.Now())
+		now := k.plans.clock.Now()
+		turn, left := w.Turn(now)
 		switch turn {
 		case line.Granted:
 			return nil
@@ -205,7 +206,7 @@ func (k *KeyedLimiter) await(ctx context.Context, key string, w *line.Waiter) er
 		}
 		var timer <-chan time.Time
 		if turn == line.First {
-			timer = k.plans.clock.OrSystem().After(left)
+			timer = k.plans.clock.At(now + int64(left))
 		}
 		select {
 		case <-timer:

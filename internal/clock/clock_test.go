@@ -47,6 +47,30 @@ func TestNanos_Until(t *testing.T) {
 	assert.Zero(t, n.Until(time.Unix(9, 0)))
 }
 
+// A waiting caller need not look again until the Clock has caught up.
+func TestNanos_At(t *testing.T) {
+	c := &waited{stopped: stopped{time.Unix(10, 0)}}
+	n := &Nanos{Clock: c}
+	n.At(n.Now() + 5)
+	assert.Equal(t, time.Duration(5), c.d)
+	c.Time = time.Unix(7, 0)
+	n.At(n.Now() + 5)
+	assert.Equal(t, 3*time.Second+5, c.d)
+	n.At(0)
+	assert.Zero(t, c.d)
+}
+
+// A waited clock notes for how long it was waited.
+type waited struct {
+	stopped
+	d time.Duration
+}
+
+func (c *waited) After(d time.Duration) <-chan time.Time {
+	c.d = d
+	return nil
+}
+
 // Without a Clock it is the system's, which is the bubble's in a bubble.
 func TestNanos_System(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +78,7 @@ func TestNanos_System(t *testing.T) {
 		start, deadline := n.Now(), time.Now().Add(time.Minute)
 		assert.Equal(t, time.Now().UnixNano(), start)
 		assert.Equal(t, start, n.OrSystem().Now().UnixNano())
-		<-n.OrSystem().After(time.Minute)
+		<-n.At(start + int64(time.Minute))
 		assert.Equal(t, start+int64(time.Minute), n.Now())
 		assert.Zero(t, n.Until(deadline))
 		assert.Equal(t, time.Minute, n.Until(deadline.Add(time.Minute)))

@@ -58,6 +58,40 @@ func TestMock_OneLongStep(t *testing.T) {
 	}
 }
 
+// After a step back of the clock, waiters go when it has caught up. Each takes one timer, however
+// soon its turn would have come.
+func TestMock_StepBack(t *testing.T) {
+	for _, p := range policiesToWaitFor {
+		synctest.Test(t, func(t *testing.T) {
+			mock := &counted{Mock: clock.NewMock()}
+			mock.Add(time.Hour)
+			c := &crowd{t: t, l: weir.Must(weir.New(p, weir.WithClock(mock))), now: mock.Now, start: mock.Now()}
+			c.come("a", 1)
+			mock.Add(time.Second - time.Microsecond)
+			c.l.Allow("another key")
+			mock.Set(c.start.Add(990 * ms))
+			c.come("b", 1)
+			mock.Add(9 * ms)
+			assert.Len(c.t, c.returned(), 1)
+			mock.Add(2 * time.Second)
+			c.end()
+			c.wantMock("a 0s", "b 1s")
+			assert.LessOrEqual(c.t, mock.timers, 2) // SlidingWindow is asked once more
+		})
+	}
+}
+
+// counted is a mock that counts its timers.
+type counted struct {
+	*clock.Mock
+	timers int
+}
+
+func (c *counted) After(d time.Duration) <-chan time.Time {
+	c.timers++
+	return c.Mock.After(d)
+}
+
 // Deadlines are told in the mock's time, if the mock made the context.
 func TestMock_Deadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
