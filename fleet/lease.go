@@ -19,8 +19,9 @@ type LeaseOptions struct {
 
 	// MaxKeys is the largest number of keys that are watched, and leased if they are busy. It is at
 	// most 10,000,000; 0 means 10,000. A key takes about 500 bytes, plus the bytes of the key
-	// itself. Keys without a lease make room for others. If all have leases, requests for other
-	// keys go to the store, and so do those for keys of more than 1,000 bytes.
+	// itself. Keys that are neither leased nor busy make room for others. Requests for keys without
+	// room go to the store, and so do those for keys of more than 1,000 bytes. Set MaxKeys to twice
+	// the number of busy keys, because each key can take only eight of the places.
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then

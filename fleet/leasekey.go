@@ -45,18 +45,21 @@ type flight struct {
 }
 
 // idleSince returns when the key was last asked for, and whether the key may be dropped. It may be
-// if the process holds no events that can still be used or given back, and no call is under way. If
-// drop is set, a key that may be dropped is then no longer leased.
+// if the process holds no events that can still be used or given back, and no call is under way. It
+// must also not have been asked for within the time of a lease: if more keys are busy than there is
+// room for, and each drove out another, none of them would be leased. If drop is set, a key that
+// may be dropped is then no longer leased.
 func (k *leasedKey) idleSince(drop bool) (seen int64, idle bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock() // even if the clock panics
+	now := k.plan.Now()
 	if l := k.lease.Load(); l != nil {
-		now, unused := k.plan.Now(), int(max(l.left.Load(), 0))+l.dead
+		unused := int(max(l.left.Load(), 0)) + l.dead
 		if l.valid(now) > 0 || now < l.retryAt || k.returnable(l, unused) > 0 {
 			return 0, false
 		}
 	}
-	idle = k.flight == nil && !k.backs.any()
+	idle = k.flight == nil && !k.backs.any() && now-k.demand.at >= int64(k.time)
 	k.evicted = k.evicted || drop && idle
 	return k.demand.at, idle
 }

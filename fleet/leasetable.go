@@ -17,8 +17,8 @@ const (
 )
 
 // A leaseTable has the keys that are watched. It is read without a lock. Each key belongs to one
-// set of a few. If a set is full, a new key replaces the key without a lease that was not asked for
-// the longest time.
+// set of a few. If a set is full, a new key replaces the idle key that was not asked for the
+// longest time.
 type leaseTable struct {
 	keys, names maphash.Seed
 	ways        int // keys in a set
