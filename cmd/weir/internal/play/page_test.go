@@ -74,10 +74,10 @@ func (b *browser) showsAt(at time.Duration) {
 	b.until(`document.body.dataset.shown === "%d"`, at)
 }
 
+// The tests of the page are shared by two browsers, each of which waits for its page most of the
+// time.
 func TestPage(t *testing.T) {
-	b := open(t)
-	b.visit("")
-	for _, test := range []struct {
+	tests := []struct {
 		name string
 		run  func(*testing.T, *browser)
 	}{
@@ -112,13 +112,22 @@ func TestPage(t *testing.T) {
 		{"static files", testStaticFiles},
 		{"copies without https", testCopiesWithoutHTTPS},
 		{"log program ends", testLogProgramEnds},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+	}
+	const browsers = 2
+	for first := range browsers {
+		t.Run("browser "+strconv.Itoa(1+first), func(t *testing.T) {
+			t.Parallel()
+			b := open(t)
+			b.visit("")
+			for i := first; i < len(tests); i += browsers {
+				t.Run(tests[i].name, func(t *testing.T) {
+					b.t = t
+					tests[i].run(t, b)
+				})
+			}
 			b.t = t
-			test.run(t, b)
 		})
 	}
-	b.t = t
 }
 
 // Every experiment runs when its button is pressed, and shows the numbers of the library.
