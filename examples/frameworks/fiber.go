@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/middleware/adaptor"
+	"github.com/valyala/fasthttp"
 
 	"github.com/weir-go/weir/httplimit"
 )
@@ -33,9 +34,12 @@ func noteRoute(c fiber.Ctx) error {
 // Wrap again for each request.
 func limitFiber(m httplimit.Middleware) fiber.Handler {
 	type passedKey struct{}
-	limited := adaptor.HTTPHandler(m.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	limit := m.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		*r.Context().Value(passedKey{}).(*bool) = true
-	})))
+	}))
+	limited := adaptor.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit.ServeHTTP(w, r.WithContext(localsOf(r.Context().(*fasthttp.RequestCtx))))
+	}))
 	return func(c fiber.Ctx) error {
 		passed := false
 		c.Locals(passedKey{}, &passed)
@@ -44,6 +48,14 @@ func limitFiber(m httplimit.Middleware) fiber.Handler {
 		}
 		return c.Next()
 	}
+}
+
+// localsOf returns a context with the Locals of Fiber's own. That belongs to another request when
+// this one has been answered. A store that takes longer than its caller waits may read it then.
+func localsOf(own *fasthttp.RequestCtx) context.Context {
+	ctx := context.Background()
+	own.VisitUserValuesAll(func(key, value any) { ctx = context.WithValue(ctx, key, value) })
+	return ctx
 }
 
 // A fiberServer is an App with the methods of an http.Server.

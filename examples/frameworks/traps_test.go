@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -225,4 +226,26 @@ func TestFiber_RepeatedFields(t *testing.T) {
 	w := httptest.NewRecorder()
 	limit.Wrap(http.NotFoundHandler()).ServeHTTP(w, r)
 	assert.Equal(t, http.StatusBadRequest, w.Code)
+}
+
+// A store may read the context of a request that has been answered. It still has the values of that
+// request, while Fiber serves the next.
+func TestFiber_ContextOfOneRequest(t *testing.T) {
+	type userKey struct{}
+	var contexts []context.Context
+	limit := twoAMinute()
+	limit.Key = httplimit.ContextValue(userKey{})
+	limit.Observe = func(r *http.Request, _ httplimit.Decision) { contexts = append(contexts, r.Context()) }
+	app, users := fiber.New(), []string{"ada", "bob"}
+	app.Get("/", func(c fiber.Ctx) error {
+		c.Locals(userKey{}, users[len(contexts)])
+		return c.Next()
+	}, limitFiber(limit), fine)
+	url := start(t, fiberServer{app})
+	for range users {
+		get(t, url)
+	}
+	for i, user := range users {
+		assert.Equal(t, user, contexts[i].Value(userKey{}))
+	}
 }
