@@ -118,9 +118,10 @@ type part struct {
 	limit     int          // of admitWord
 	admit     admitter     // likewise
 
-	leaf, leaves int // the first of its leaves, and how many it has
-	size         int // words of a new state
-	at           int // where its words start, if it does not grow
+	id           *byte // of its leaf, if it has one alone
+	leaf, leaves int   // the first of its leaves, and how many it has
+	size         int   // words of a new state
+	at           int   // where its words start, if it does not grow
 	grows        bool
 
 	// length is the place of the word that has the length of a part that may grow. The word is the
@@ -139,7 +140,7 @@ func newComposed(kind string, policies []Policy) (Decider, error) {
 	var errs []error
 	for i, policy := range policies {
 		p := &c.parts[i]
-		p.policy = policy
+		p.policy, p.id = policy, new(byte)
 		if isNil(policy) {
 			errs = append(errs, fmt.Errorf("weir: part %d of %s is %s, must be a Policy", i, kind, nilText(policy)))
 			continue
@@ -207,7 +208,7 @@ func (c *composed) layOut() {
 			p.limit = int(p.admitWord.allowance())
 		}
 		p.admit, _ = p.Decider.(admitter)
-		of := Rule{Policy: p.policy, Decider: p.Decider}.leaves()
+		of := Rule{Policy: p.policy, Decider: p.Decider, id: p.id}.leaves()
 		p.leaf, p.leaves = len(c.leaves), len(of)
 		c.leaves = append(c.leaves, of...)
 		c.words += p.size

@@ -46,13 +46,18 @@ type Rule struct {
 	// Tag identifies the rules of a Ledger for the store. Two rules with the same nonzero Tag are
 	// the same.
 	Tag uint64
+
+	// id is of a leaf of a composed policy. Without it a policy with a function in it would not
+	// even be the same as itself.
+	id *byte
 }
 
 // same reports whether two rules are the same. Rules whose policies are not known are the same if
 // their Tags and Deciders are equal. A policy of this package is the same with and without its
 // defaults: the state of a TokenBucket does not say whether its Burst was left out.
 func (r Rule) same(s Rule) bool {
-	return r.Tag != 0 && r.Tag == s.Tag || r.Policy != nil && saySame(r.Policy, s.Policy) ||
+	return r.Tag != 0 && r.Tag == s.Tag || r.id != nil && r.id == s.id ||
+		r.Policy != nil && saySame(r.Policy, s.Policy) ||
 		(r.Policy == nil && s.Policy == nil && r.Tag == s.Tag || countsOf(r.Decider) != nil) &&
 			reflect.DeepEqual(r.Decider, s.Decider)
 }

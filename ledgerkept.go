@@ -237,7 +237,7 @@ func (g *ledger) find(by Rule) int {
 
 // newTally is an entry that has nothing yet.
 func newTally(by Rule) tally {
-	return tally{Rule: Rule{by.Policy, wideOf(by.Decider), by.Tag}, by: by}
+	return tally{Rule: Rule{Policy: by.Policy, Decider: wideOf(by.Decider), Tag: by.Tag}, by: by}
 }
 
 // entry returns the entry of a rule with the rule's numbers. If there is none, it returns the entry

@@ -54,7 +54,7 @@ func tagsOf(words []uint64) []uint64 { return words[1 : 1+words[0]] }
 
 func (m *memory) writerBy(tag uint64) *writer { return writerOf(m.Writer(tag)) }
 
-func (w *writer) rule() Rule { return Rule{w.policy, w.decider, w.Tag()} }
+func (w *writer) rule() Rule { return Rule{Policy: w.policy, Decider: w.decider, Tag: w.Tag()} }
 
 // ledger is what an entry holds, as a Ledger.
 func (m *memory) ledger(c table.Content) Ledger {

@@ -70,9 +70,9 @@ func (ps *policies) add(p weir.Policy, d weir.Decider) *policy {
 		sum := sha256.Sum256([]byte(text))
 		own.name = foreign + base64.RawURLEncoding.EncodeToString(sum[:hashSize])
 	}
-	if !own.partial {
-		ps.keep(own.name, own)
-	}
+	// A partial one is kept, too, for values in which several policies have counted. To read them,
+	// any of the same name will do.
+	ps.keep(own.name, own)
 	return own
 }
 

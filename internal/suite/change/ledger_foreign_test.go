@@ -108,3 +108,26 @@ func (d eagerDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64,
 	}
 	return d.Decider.Decide(state, now, ask)
 }
+
+// observed is a policy that is not equal to itself: it has a function in it.
+type observed struct {
+	weir.Policy
+	observe func()
+}
+
+func (p observed) Decider() (weir.Decider, error) { return foreign{p.Policy}.Decider() }
+
+// A part of a composed policy counts on after a change, also if the part is not equal to itself.
+func TestR14_PartThatIsNotEqualToItself(t *testing.T) {
+	log := weir.SlidingLog{Limit: 4, Per: time.Hour}
+	for _, compose := range []func(...weir.Policy) weir.Policy{weir.All, weir.Tiers} {
+		l, _ := kit.Frozen(log)
+		require.True(t, kit.Take(t, l, "k", 1).Allowed)
+		p := compose(log, observed{weir.TokenBucket{Limit: 4, Per: time.Hour}, func() {}})
+		require.NoError(t, l.SetPolicy(context.Background(), p))
+		for range 3 {
+			require.True(t, kit.Take(t, l, "k", 1).Allowed, "%#v", p)
+		}
+		assert.Equal(t, 4, kit.Take(t, l, "k", 1).Limit, "%#v", p)
+	}
+}
