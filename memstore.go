@@ -25,7 +25,8 @@ import (
 // cost no more than short ones.
 //
 //   - A key with a state of one word takes 30 to 50 bytes in all.
-//   - Each word of a longer state takes 8 to 10 bytes more.
+//   - A key with a longer state takes 8 to 10 bytes more for each word. A state that has grown has
+//     room for up to two words and a quarter of its words more.
 //   - A store with two keys takes 1 to 2 kB, with its limiter.
 type MemStore struct {
 	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store

@@ -36,7 +36,7 @@ A client that takes all at once is then refused
   Retry-After: 1
 
 Memory for a key
-  3 to 63 words of 8 bytes, by the events that count. In a MemStore it takes 526 to 670 bytes in all.
+  3 to 63 words of 8 bytes, by the events that count. In a MemStore it takes 534 to 850 bytes in all.
 
 Go
   limiter := weir.Must(weir.New(weir.All(

@@ -106,9 +106,12 @@ func TestOfRefusedPolicy(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	for text, want := range map[string]Memory{
-		"1000/1s":          {1, 1, [2]int{30, 50}},
-		"sliding-log 5/1s": {2, 7, [2]int{78, 110}},
-		"all(1000/1s, all(sliding-log 5/1s, sliding-log 10/1m))": {6, 21, [2]int{190, 250}},
+		"1000/1s":                       {1, 1, [2]int{30, 50}},
+		"all(5/1s, 60/1m)":              {2, 2, [2]int{46, 70}},
+		"sliding-log 5/1s":              {2, 7, [2]int{86, 150}},
+		"sliding-log 60/1m":             {2, 62, [2]int{526, 840}},
+		"sliding-window 9/1m buckets=6": {8, 8, [2]int{94, 130}},
+		"all(1000/1s, all(sliding-log 5/1s, sliding-log 10/1m))": {6, 21, [2]int{198, 330}},
 	} {
 		p, err := Parse(text)
 		require.NoError(t, err)

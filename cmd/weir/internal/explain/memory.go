@@ -21,7 +21,13 @@ func MemoryOf(p weir.Policy) (Memory, error) {
 			m.MostWords = sum(m.MostWords, log.Limit)
 		}
 	}
-	more := m.MostWords - 1
-	m.MostBytes = [2]int{sum(30, product(8, more)), sum(50, product(10, more))}
+	m.MostBytes = [2]int{30, 50} // with one word
+	if m.MostWords > 1 {
+		room := m.MostWords
+		if m.MostWords > m.NewWords { // a state that grows has room for more
+			room = sum(room, room/4+2)
+		}
+		m.MostBytes = [2]int{sum(30, product(8, m.MostWords)), sum(50, product(10, room))}
+	}
 	return m, nil
 }
