@@ -54,7 +54,8 @@ func (f *failOpen) Do(ctx context.Context, r weir.Request) (weir.Answer, error) 
 	if f.report != nil {
 		f.report(err)
 	}
-	r, now := needed(ctx, r), r.Now()
+	_, r = needed(ctx, r)
+	now := r.Now()
 	_, a = r.Decider.Decide(make([]uint64, r.Decider.Words()), now, r.Ask)
 	a.At = now
 	return degraded(a, r), nil

@@ -89,6 +89,27 @@ func TestLease_DenialsOfASecondStore(t *testing.T) {
 	})
 }
 
+// They are left out once, although the second store of a Fallback may be a Fallback, too.
+func TestLease_NothingAheadOfNeedOfAThirdStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := new(shared), new(shared)
+		var asked []int
+		third := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			asked = append(asked, r.N)
+			return new(weir.MemStore).Do(ctx, r)
+		})
+		store := fleet.Fallback(first, fleet.Fallback(second, third, fleet.FallbackOptions{}), fleet.FallbackOptions{})
+		l := newLeased(weir.FixedWindow{Limit: 10_000, Per: 24 * time.Hour}, store, fleet.LeaseOptions{})
+		l.busy(t)
+		first.fail(kit.ErrStore)
+		second.fail(kit.ErrStore)
+		for !kit.Take(t, l, "k", 1).Degraded {
+			time.Sleep(time.Millisecond)
+		}
+		assert.Equal(t, []int{1}, asked)
+	})
+}
+
 // A call that takes events ahead of need took as many from a second store. They were granted beyond
 // the limit, or lost.
 func TestLease_NothingAheadOfNeedOfASecondStore(t *testing.T) {

@@ -161,12 +161,14 @@ func (c *call) do(ask weir.Ask) (a weir.Answer, err error) {
 type aheadOfNeed struct{}
 
 // needed is a request as a second store gets it, without the events that are taken ahead of need.
-// They could not be given back: perhaps the first store answers again by then.
-func needed(ctx context.Context, r weir.Request) weir.Request {
-	if ahead, ok := ctx.Value(aheadOfNeed{}).(int); ok && r.Mode == weir.UpTo {
+// They could not be given back: perhaps the first store answers again by then. The context no longer
+// says how many these were, as the second store may be a Fallback, too.
+func needed(ctx context.Context, r weir.Request) (context.Context, weir.Request) {
+	if ahead, _ := ctx.Value(aheadOfNeed{}).(int); ahead > 0 && r.Mode == weir.UpTo {
 		r.N -= ahead
+		ctx = context.WithValue(ctx, aheadOfNeed{}, 0)
 	}
-	return r
+	return ctx, r
 }
 
 // ask returns the request for the store.
