@@ -70,9 +70,11 @@ func (ps *policies) add(p weir.Policy, d weir.Decider) *policy {
 		sum := sha256.Sum256([]byte(text))
 		own.name = foreign + base64.RawURLEncoding.EncodeToString(sum[:hashSize])
 	}
-	// A partial one is kept, too, for values in which several policies have counted. To read them,
-	// any of the same name will do.
-	ps.keep(own.name, own)
+	// Of a partial policy in a value, only the used share is known. Of a composed one, the words of
+	// each part stand in the value. To read them, one of the same name is better than none.
+	if !own.partial || len(weir.Components(p)) > 0 {
+		ps.keep(own.name, own)
+	}
 	return own
 }
 
