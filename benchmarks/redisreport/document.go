@@ -51,8 +51,8 @@ Microseconds: the median and the 99th percentile, for one hot key.
 
 %s
 A single caller of weir waits some microseconds longer than one of %s. On loopback this
-is a tenth. The caller gives its command to another goroutine, which waits for the client. So it can
-return when its context ends, even if the client still waits for a connection.
+is a tenth. The caller gives its command to another goroutine, which waits for the client. It can
+therefore return when its context ends, even if the client still waits for a connection.
 `, r.waits(), leader)
 	put(`## What a decision costs
 
