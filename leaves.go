@@ -1,6 +1,33 @@
 package weir
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
+
+// A Rule is for implementers of stores. It is a policy and its algorithm.
+type Rule struct {
+	Policy  Policy // nil if it is not known
+	Decider Decider
+
+	// Tag identifies the rules of a Ledger for the store. Two rules with the same nonzero Tag are
+	// the same.
+	Tag uint64
+
+	// id is of a leaf of a composed policy. Without it a policy with a function in it would not
+	// even be the same as itself.
+	id *byte
+}
+
+// same reports whether two rules are the same. Rules whose policies are not known are the same if
+// their Tags and Deciders are equal. A policy of this package is the same with and without its
+// defaults: the state of a TokenBucket does not say whether its Burst was left out.
+func (r Rule) same(s Rule) bool {
+	return r.Tag != 0 && r.Tag == s.Tag || r.id != nil && r.id == s.id ||
+		r.Policy != nil && saySame(r.Policy, s.Policy) ||
+		(r.Policy == nil && s.Policy == nil && r.Tag == s.Tag || countsOf(r.Decider) != nil) &&
+			reflect.DeepEqual(r.Decider, s.Decider)
+}
 
 // leaves are the policies in r that are not themselves composed, in their order. A marker is one
 // leaf: its buckets count together.

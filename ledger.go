@@ -2,7 +2,6 @@ package weir
 
 import (
 	"math"
-	"reflect"
 	"slices"
 )
 
@@ -38,30 +37,6 @@ type Ledger struct {
 	Words []uint64
 }
 
-// A Rule is for implementers of stores. It is a policy and its algorithm.
-type Rule struct {
-	Policy  Policy // nil if it is not known
-	Decider Decider
-
-	// Tag identifies the rules of a Ledger for the store. Two rules with the same nonzero Tag are
-	// the same.
-	Tag uint64
-
-	// id is of a leaf of a composed policy. Without it a policy with a function in it would not
-	// even be the same as itself.
-	id *byte
-}
-
-// same reports whether two rules are the same. Rules whose policies are not known are the same if
-// their Tags and Deciders are equal. A policy of this package is the same with and without its
-// defaults: the state of a TokenBucket does not say whether its Burst was left out.
-func (r Rule) same(s Rule) bool {
-	return r.Tag != 0 && r.Tag == s.Tag || r.id != nil && r.id == s.id ||
-		r.Policy != nil && saySame(r.Policy, s.Policy) ||
-		(r.Policy == nil && s.Policy == nil && r.Tag == s.Tag || countsOf(r.Decider) != nil) &&
-			reflect.DeepEqual(r.Decider, s.Decider)
-}
-
 // Decide decides on ask with a rule. It returns the Ledger that the store must keep, and whether it
 // differs from l. The error is an error of [CheckState].
 func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, changed bool, err error) {
@@ -72,7 +47,12 @@ func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, chan
 	if now < 0 || !g.open(l, now) {
 		return l, a, false, errState
 	}
-	g.settle(now)
+	if g.settle(now); len(g.entries) == 0 && g.rest.share == 0 && ask.N >= 0 { // as of a new key
+		if next, a, changed, err = (Ledger{}).decidePlain(by, now, ask); !changed {
+			next = l
+		}
+		return next, a, changed, err
+	}
 	granted := false
 	if ask.N < 0 {
 		a, changed = g.giveBack(by, now, ask)
@@ -112,8 +92,8 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 // Usage returns how many events a rule of By has used up at now, and its limit. It does not include
 // events of the other rules. used may be above limit.
 //
-// A Store can keep both numbers with a value. A process that does not know the policy can then
-// still say which share of the limit is used.
+// A Store can keep both numbers with a value. In a process that does not know the policy, the rule
+// then has a Decider that reports them as Limit and Remaining.
 func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	var g ledger
 	if !g.open(l, now) {
@@ -137,8 +117,8 @@ func (l Ledger) Expiry() int64 {
 // The words of a ledger are:
 //
 //   - its rest
-//   - for each entry, the instants of its first and its last grant, that of its end, and the number
-//     of its events
+//   - for each entry, the instants of its first and its last grant, that of its end, and the numbers
+//     of its events and of its leaves
 //   - behind these, for each leaf of the entry, the number of its account, its most, and a length
 //   - behind the length of an account that no earlier entry has: which of all leaves counted in it
 //     last, its promise and its words
@@ -154,54 +134,95 @@ func (g *ledger) open(l Ledger, now int64) bool {
 	case l.Plain:
 		return g.openPlain(l.By[0], l.Words, now)
 	}
-	words := l.Words
-	take := func(n uint64) (next []uint64) { // nil if there are too few
-		if n <= uint64(len(words)) {
-			next, words = words[:n:n], words[n:]
-		}
-		return next
-	}
-	w := take(3)
+	r := reader{words: l.Words}
+	w := r.take(3)
 	if w == nil || w[1]|w[2] > maxInstant {
 		return false
 	}
 	g.rest = rest{w[0], int64(w[1]), int64(w[2])}
-	var known []*account
-	var counted []uint64 // which leaf did last, in each
 	var leaves []Rule
 	for _, by := range l.By {
-		if w = take(4); w == nil || w[0]|w[1]|w[2] > maxInstant {
+		if w = r.take(5); w == nil || w[0]|w[1]|w[2] > maxInstant || w[4] > uint64(len(r.words)) {
 			return false
 		}
 		e := newTally(by)
 		e.began, e.last, e.until, e.net = int64(w[0]), int64(w[1]), int64(w[2]), w[3]
-		for _, leaf := range e.leaves() {
-			if w = take(3); w == nil || w[0] > uint64(len(known)) {
-				return false
-			}
-			if w[0] == uint64(len(known)) {
-				of := take(w[2])
-				if len(of) < 2 || of[1] > maxInstant {
-					return false
-				}
-				counted = append(counted, of[0])
-				known = append(known, &account{leaf, of[2:], int64(of[1])})
-			}
-			a := known[w[0]]
-			if !leaf.like(a.Rule) || slices.Contains(e.accounts, a) || !sound(a.Decider, a.words) {
-				return false
-			}
-			e.accounts, e.most = append(e.accounts, a), append(e.most, w[1])
+		of := e.leaves()
+		known := uint64(len(of)) == w[4]
+		if !known { // a composed policy of which this process has no more than what it has used up
+			of = make([]Rule, w[4])
 		}
-		g.entries, leaves = append(g.entries, e), append(leaves, e.leaves()...)
+		for _, leaf := range of {
+			a, most := r.account(leaf)
+			if a == nil || slices.Contains(e.accounts, a) {
+				return false
+			}
+			e.accounts, e.most = append(e.accounts, a), append(e.most, most)
+		}
+		if leaves = append(leaves, of...); known {
+			g.entries = append(g.entries, e)
+		} else {
+			used := usedOf(by.Decider, make([]uint64, by.Decider.Words()), now)
+			g.fold(used, allowanceOf(by.Decider), e.last, e.until)
+		}
 	}
-	for i, a := range known {
-		if counted[i] >= uint64(len(leaves)) || !leaves[counted[i]].like(a.Rule) {
+	for i, a := range r.accounts {
+		if r.counted[i] >= uint64(len(leaves)) || !a.readableBy(leaves[r.counted[i]]) {
 			return false
 		}
-		a.Rule = leaves[counted[i]]
 	}
-	return len(words) == 0
+	return len(r.words) == 0
+}
+
+// A reader reads the words of a ledger.
+type reader struct {
+	words    []uint64 // that are left
+	accounts []*account
+	counted  []uint64 // which of all leaves did last, in each
+}
+
+// take returns the next n words, or nil if there are fewer.
+func (r *reader) take(n uint64) (next []uint64) {
+	if n <= uint64(len(r.words)) {
+		next, r.words = r.words[:n:n], r.words[n:]
+	}
+	return next
+}
+
+// account reads the account of a leaf, and its most. It returns nil if it is none of that leaf.
+func (r *reader) account(leaf Rule) (a *account, most uint64) {
+	w := r.take(3)
+	if w == nil || w[0] > uint64(len(r.accounts)) {
+		return nil, 0
+	}
+	if w[0] == uint64(len(r.accounts)) {
+		of := r.take(w[2])
+		if len(of) < 2 || of[1] > maxInstant {
+			return nil, 0
+		}
+		r.counted = append(r.counted, of[0])
+		r.accounts = append(r.accounts, &account{words: of[2:], promised: int64(of[1])})
+	}
+	if a = r.accounts[w[0]]; !a.readableBy(leaf) {
+		return nil, 0
+	}
+	return a, w[1]
+}
+
+// readableBy reports whether a leaf can have left the words of an account. The account is then the
+// leaf's. A leaf that is not known can have left any.
+func (a *account) readableBy(leaf Rule) bool {
+	switch {
+	case leaf.Decider == nil:
+		return true
+	case a.Decider == nil:
+		a.Rule = leaf
+		return sound(leaf.Decider, a.words)
+	case leaf.like(a.Rule):
+		a.Rule = leaf
+		return true
+	}
+	return false
 }
 
 // openPlain opens the state of a single policy. It is not known when the last event was granted,
@@ -256,7 +277,7 @@ func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
 	opened := 0 // of leaves
 	for _, e := range g.entries {
 		l.By = append(l.By, e.by)
-		w = append(w, uint64(e.began), uint64(e.last), uint64(e.until), e.net)
+		w = append(w, uint64(e.began), uint64(e.last), uint64(e.until), e.net, uint64(len(e.accounts)))
 		for i, a := range e.accounts {
 			at, words := slices.Index(known, a), []uint64(nil)
 			if at < 0 {

@@ -239,4 +239,18 @@ func TestR6_TheEndOfTimeInAChange(t *testing.T) {
 	assert.Equal(t, weir.Never, denied.RetryAfter)
 	assert.Equal(t, weir.Never, denied.ResetAfter)
 	assert.Equal(t, years, kit.Take(t, l, "other", 1).ResetAfter)
+
+	decided := func(l weir.Ledger, p weir.Policy, now int64) (weir.Ledger, weir.Answer) {
+		d, err := p.Decider()
+		require.NoError(t, err)
+		l, a, _, err := l.Decide(weir.Rule{Policy: p, Decider: d}, now, weir.Ask{N: 1})
+		require.NoError(t, err)
+		return l, a
+	}
+	ended, _ := decided(weir.Ledger{}, weir.FixedWindow{Limit: 10, Per: time.Hour}, kit.T0)
+	want, granted := decided(weir.Ledger{}, slow, kit.T0+int64(2*time.Hour))
+	require.Equal(t, years, granted.ResetAfter)
+	got, again := decided(ended, slow, kit.T0+int64(2*time.Hour)) // a store may not have dropped it yet
+	assert.Equal(t, granted, again)
+	assert.Equal(t, want.Words, got.Words)
 }

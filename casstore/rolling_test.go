@@ -1,0 +1,67 @@
+package casstore_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
+)
+
+// rolledOut is a policy of another package, with words of its own.
+type rolledOut struct {
+	weir.SlidingLog
+	release int
+}
+
+func (p rolledOut) Decider() (weir.Decider, error) {
+	d, err := p.SlidingLog.Decider()
+	return struct{ weir.Decider }{d}, err
+}
+
+// While a release is rolled out, some processes have a policy that others can't know. Both decide on
+// the same keys (R13, R14, R21).
+func TestR14_RollingChange(t *testing.T) {
+	const limit = 12
+	bucket := weir.TokenBucket{Limit: limit, Per: time.Hour}
+	strange := rolledOut{weir.SlidingLog{Limit: limit, Per: time.Hour}, 1}
+	for _, next := range []weir.Policy{
+		strange,
+		weir.All(bucket, strange),
+		weir.All(strange, bucket),
+		weir.Tiers(bucket, strange),
+		weir.All(weir.All(weir.FixedWindow{Limit: limit, Per: time.Hour}, strange), bucket),
+	} {
+		for _, old := range []weir.Policy{
+			bucket,
+			weir.FixedWindow{Limit: limit, Per: time.Hour},
+			weir.All(weir.SlidingLog{Limit: limit, Per: time.Hour}, bucket),
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				const hours = 40
+				registers := newMemory()
+				var ls []*weir.KeyedLimiter
+				for _, p := range []weir.Policy{old, next} { // each process has a store of its own
+					s := casstore.New(registers, casstore.Options{})
+					ls = append(ls, newLimiter(t, s, p, weir.WithName("n")))
+				}
+				granted := 0
+				for i := range 30 * hours {
+					r, err := ls[i*i%7%2].Take(context.Background(), "k", 1)
+					require.NoError(t, err, "%v and %v", old, next)
+					if r.Allowed {
+						granted++
+					}
+					time.Sleep(time.Hour / 30)
+				}
+				assert.LessOrEqual(t, granted, 2*limit*(hours+2), "%v and %v", old, next)
+				assert.GreaterOrEqual(t, granted, limit*hours/2, "%v and %v", old, next)
+			})
+		}
+	}
+}
