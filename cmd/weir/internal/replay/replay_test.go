@@ -112,6 +112,20 @@ func TestVerdict(t *testing.T) {
 	assert.Equal(t, []Network{{"192.0.2.0/24", 2, 11}, {"2001:db8:1::/48", 1, 1}}, v.Networks)
 }
 
+// A request is early until the last RetryAfter has passed, also if one that costs less was granted
+// since.
+func TestEarlyByCost(t *testing.T) {
+	line := func(seconds, cost int) string {
+		return fmt.Sprintf("{\"time\":%d,\"ip\":\"192.0.2.7\",\"n\":%d}\n", seconds, cost)
+	}
+	r := runOne(t, Config{Cost: "n"}, "fixed-window 5/1m", textLog("a",
+		line(6000, 3), line(6001, 4), line(6002, 1), line(6003, 0), line(6004, 4), line(6059, 4), line(6060, 4), line(6061, 4)))
+	v := r.Policies[0]
+	assert.Equal(t, 4, v.Refused)
+	assert.Equal(t, 2, v.Early, "those at 6004 and 6059")
+	assert.Equal(t, 59*time.Second, v.LongestShutOut, "from a refused request until one that is granted")
+}
+
 func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log := madeLog(100_000, 100)

@@ -46,10 +46,11 @@ func (t *tally) count(e event, now int64, r weir.Result) {
 		t.slots[e.client] = slot
 	}
 	h := &t.hits[slot-1]
+	if now-h.last < h.retry { // also if a request that costs less was granted since
+		t.early++
+	}
 	if !h.open {
 		h.open, h.since = true, now
-	} else if now-h.last < h.retry {
-		t.early++
 	}
 	h.refused++
 	t.refused++
