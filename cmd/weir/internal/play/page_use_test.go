@@ -88,7 +88,7 @@ func testEveryAnswer(t *testing.T, b *browser) {
 		assert.Equal(t, want, rows)
 		var headers string
 		b.js(&headers, `document.getElementById("headers").textContent`)
-		assert.Equal(t, sim.Headers(s.Lanes[0].Policy, rec.Result), headers)
+		assert.Equal(t, sim.Headers(s.Lanes[0].Policy, rec), headers)
 	}
 	assert.Len(t, seen, 2, "grants and denials")
 	b.mouse("mouseMoved", ".lane:nth-child(2) canvas", 0.5, 0.25)

@@ -9,38 +9,67 @@ import (
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
 )
 
-// Headers returns the status line and the fields that package httplimit answers a request with. It
-// writes them itself, because net/http would make the page three times as large. A test compares
-// both. A policy composed by [weir.All] is written as one limit: a record does not have the results
-// of its parts.
-func Headers(p weir.Policy, r weir.Result) string {
-	var b strings.Builder
-	if r.Allowed {
-		b.WriteString("HTTP/1.1 200 OK\n")
-	} else {
-		b.WriteString("HTTP/1.1 429 Too Many Requests\n")
+// Headers returns the status line and the fields that package httplimit answers a request with,
+// which policy p has decided. It writes them itself, because net/http would make the page three
+// times as large. A test compares both.
+func Headers(p weir.Policy, r *Record) string {
+	told := r.Told
+	if told == nil {
+		told = []weir.Result{r.Result}
 	}
-	fmt.Fprintf(&b, "RateLimit-Policy: \"default\";q=%d", r.Limit)
-	if w := window(p); w > 0 {
-		fmt.Fprintf(&b, ";w=%d", max(seconds(w), 1))
+	answer, parts := told[0], together(p)
+	var quotas, states []string
+	if parts == nil {
+		quotas, states = []string{quota("default", p)}, []string{state("default", answer)}
 	}
-	fmt.Fprintf(&b, "\nRateLimit: \"default\";r=%d;t=%d\n", r.Remaining, seconds(effective(r)))
-	if !r.Allowed && r.RetryAfter != weir.Never {
-		fmt.Fprintf(&b, "Retry-After: %d\n", seconds(effective(r)))
+	for i, part := range parts {
+		name := strings.TrimPrefix(fmt.Sprint(part), "token-bucket ")
+		quotas = append(quotas, quota(name, part))
+		switch {
+		case answer.Allowed:
+			states = append(states, state(name, told[1+i]))
+		case i == answer.DecidedBy: // nothing remains of it, and its time is that of the answer
+			states = append(states, state(name, answer))
+		}
 	}
-	return b.String()
+	status, retryAfter := "200 OK", ""
+	if !answer.Allowed {
+		status = "429 Too Many Requests"
+		if answer.RetryAfter != weir.Never {
+			retryAfter = fmt.Sprintf("Retry-After: %d\n", seconds(effective(answer)))
+		}
+	}
+	return fmt.Sprintf("HTTP/1.1 %s\nRateLimit-Policy: %s\nRateLimit: %s\n%s",
+		status, strings.Join(quotas, ", "), strings.Join(states, ", "), retryAfter)
 }
 
-// window is the time in which a used-up key has its allowance back, or 0 for a policy composed by
-// [weir.All], of which httplimit tells each part.
-func window(p weir.Policy) time.Duration {
+// together returns the parts of a policy that all hold at once: those of [weir.All], and the only
+// one of [weir.Tiers]. For other policies it returns nil.
+func together(p weir.Policy) []weir.Policy {
+	parts := weir.Components(p)
+	if len(parts) > 1 && explain.IsTiers(p) {
+		return nil
+	}
+	return parts
+}
+
+// quota is the member of RateLimit-Policy for a policy.
+func quota(name string, p weir.Policy) string {
 	d, err := p.Decider()
-	if err != nil || weir.Components(p) != nil && !explain.IsTiers(p) {
-		return 0
+	if err != nil {
+		return ""
 	}
 	_, look := d.Decide(make([]uint64, d.Words()), 0, weir.Ask{})
-	return comesBack(p, look.Limit)
+	return fmt.Sprintf("%q;q=%d;w=%d", name, integer(look.Limit), max(seconds(comesBack(p, look.Limit)), 1))
 }
+
+// state is the member of RateLimit for a result.
+func state(name string, r weir.Result) string {
+	return fmt.Sprintf("%q;r=%d;t=%d", name, integer(r.Remaining), seconds(effective(r)))
+}
+
+// integer is n, or the largest number that a field may have.
+func integer(n int) int { return min(n, 999_999_999_999_999) }
 
 // comesBack is the time in which a key that used n events of p has them back.
 func comesBack(p weir.Policy, n int) (back time.Duration) {

@@ -29,8 +29,13 @@ type lane struct {
 	line    line
 
 	records []Record
+	parts   []weir.Result // of the latest answer, if its policy is composed of others
+	told    int           // results in Told of the records
 	meter   meter
 }
+
+// full reports whether l has as many records as a lane can have.
+func (l *lane) full() bool { return len(l.records) >= maxRecords || l.told >= maxTold }
 
 // A clock shows the instant of the simulation.
 type clock struct{ now int64 } // from Start
@@ -88,7 +93,7 @@ func newLane(s *Scenario, l Lane, arrivals []int64) (*lane, error) {
 // advance simulates all that happens until an instant. What happens at one instant happens in this
 // order: a change of policy, clients that have asked before, new clients, a look.
 func (l *lane) advance(to int64) error {
-	for len(l.records) < maxRecords {
+	for !l.full() {
 		change, again, arrival := int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64)
 		if l.lane.Then != nil {
 			change = int64(l.lane.At)
@@ -148,12 +153,15 @@ func (l *lane) resume(c *client) error {
 
 // ask takes an event for a client that does not wait.
 func (l *lane) ask(c *client) error {
-	r, err := l.limiter.TakeByComponent(context.Background(), key, 1, nil)
+	r, err := l.limiter.TakeByComponent(context.Background(), key, 1, &l.parts)
 	if err != nil {
 		return err
 	}
 	if r.Allowed {
-		l.record(Granted, c, r)
+		rec := l.record(Granted, c, r)
+		if len(l.parts) > 0 {
+			l.tell(rec, r)
+		}
 		return nil
 	}
 	l.record(Denied, c, r)
@@ -166,6 +174,12 @@ func (l *lane) ask(c *client) error {
 		l.schedule(c, r.RetryAfter)
 	}
 	return nil
+}
+
+// tell keeps what a client is told: r, and the parts of the latest answer.
+func (l *lane) tell(rec *Record, r weir.Result) {
+	rec.Told = append([]weir.Result{r}, l.parts...)
+	l.told += len(rec.Told)
 }
 
 // schedule makes c due after d, if the simulation lasts that long.

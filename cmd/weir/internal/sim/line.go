@@ -42,15 +42,13 @@ func (l *lane) book(c *client, isNew bool) (asks bool, err error) {
 		if isNew {
 			kind = Granted
 		}
-		l.record(kind, c, r.Result)
-		return false, nil
+		return false, l.answer(kind, c, r.Result)
 	case r.Allowed:
 		delay = r.Delay()
 		c.booked = r
 		l.line.booked = append(l.line.booked, c)
 	case l.store.latest.QueueFull || delay == weir.Never:
-		l.record(Denied, c, r.Result)
-		return false, nil
+		return false, l.answer(Denied, c, r.Result)
 	}
 	if isNew {
 		l.record(Waits, c, r.Result).Delay = delay
@@ -63,10 +61,21 @@ func (l *lane) book(c *client, isNew bool) (asks bool, err error) {
 func (l *lane) turn(c *client) error {
 	if c.booked != nil {
 		l.line.booked = l.line.booked[1:]
-		l.record(Held, c, c.booked.Result)
-		return nil
+		return l.answer(Held, c, c.booked.Result)
 	}
 	return l.askInTurn()
+}
+
+// answer ends the wait of a client. Wait has no Result: httplimit asks for one when the client goes
+// ahead, or is denied.
+func (l *lane) answer(kind Kind, c *client, r weir.Result) error {
+	n := 0
+	if kind == Denied { // and is denied again, which changes nothing
+		n = 1
+	}
+	told, err := l.limiter.TakeByComponent(context.Background(), key, n, &l.parts)
+	l.tell(l.record(kind, c, r), told)
+	return err
 }
 
 // askInTurn asks for the clients that have not booked, until one must ask again.

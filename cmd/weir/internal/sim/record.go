@@ -16,6 +16,10 @@ type Record struct {
 	At      time.Duration // of the answer
 	Delay   time.Duration // of Waits: until the client's turn, or until it asks again
 	Result  weir.Result
+
+	// Told is what package httplimit tells the client: a Result, and behind it those of the
+	// components of a policy that is composed of others. It is nil if all that counts is in Result.
+	Told []weir.Result
 }
 
 // A Kind is what a Record tells.

@@ -14,6 +14,9 @@ const looks = 400
 // maxRecords bounds the records of a lane, about 25 MB.
 const maxRecords = 200_000
 
+// maxTold bounds Told of the records of a lane in the same way: a policy may have many components.
+const maxTold = 2 * maxRecords
+
 // A Run is a simulation of a Scenario. It is not safe for concurrent use.
 type Run struct {
 	scenario Scenario
@@ -52,7 +55,7 @@ func (r *Run) Advance(to time.Duration) error {
 func (r *Run) Records(lane int) []Record { return r.lanes[lane].records }
 
 // Full reports whether a lane has stopped, because it has as many records as a lane can have.
-func (r *Run) Full(lane int) bool { return len(r.lanes[lane].records) >= maxRecords }
+func (r *Run) Full(lane int) bool { return r.lanes[lane].full() }
 
 // Figures returns the figures of a lane at an instant that has been simulated.
 func (r *Run) Figures(lane int, at time.Duration) Figures {

@@ -152,7 +152,7 @@ func (p *page) describe(args []js.Value) (any, error) {
 	}
 	headers := ""
 	if lines != nil && r.Kind != sim.Look {
-		headers = sim.Headers(policy, r.Result)
+		headers = sim.Headers(policy, r)
 	}
 	return map[string]any{"what": what, "fields": fields, "headers": headers}, nil
 }
