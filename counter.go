@@ -68,7 +68,8 @@ func narrow(d Decider, wide []uint64) []uint64 {
 	return slices.Clone(wide)
 }
 
-// usedOf is how many events a policy that is not composed has used up.
+// usedOf is how many events a policy that is not composed has used up. Of a policy of another
+// package, debts are not known.
 func usedOf(d Decider, state []uint64, now int64) uint64 {
 	if c, ok := d.(counter); ok {
 		return c.used(state, now)
@@ -77,27 +78,31 @@ func usedOf(d Decider, state []uint64, now int64) uint64 {
 	return uint64(max(look.Limit-max(look.Remaining, 0), 0))
 }
 
-// allowanceOf is how many events d grants a new key. Tiers count together, and so do the buckets of
-// a marker.
-func allowanceOf(d Decider) uint64 {
-	_, limit := usage(d, make([]uint64, len(Rule{Decider: d}.leaves())))
+// allowanceOf is how many events d grants a new key at now. Tiers count together, and so do the
+// buckets of a marker.
+func allowanceOf(d Decider, now int64) uint64 {
+	_, limit := usage(d, make([]uint64, len(Rule{Decider: d}.leaves())), now)
 	return limit
 }
 
-// usage is how many events d has used up, and its limit, if its leaves have used up the given
-// numbers. All has as many left as the part that has least, and owes as many as the part that owes
-// most.
-func usage(d Decider, used []uint64) (n, limit uint64) {
+// usage is how many events d has used up at now, and its limit, if its leaves have used up the
+// given numbers. All has as many left as the part that has least, and owes as many as the part that
+// owes most.
+//
+// The limit of a policy of another package may depend on the instant, and on what the key has done
+// before. To count more than the limit of a new key would look like a debt.
+func usage(d Decider, used []uint64, now int64) (n, limit uint64) {
 	c, ok := d.(*composed)
 	if !ok {
 		if d, ok := d.(counter); ok {
 			return used[0], d.allowance()
 		}
-		_, look := d.Decide(make([]uint64, d.Words()), 0, Ask{})
-		return used[0], uint64(max(look.Limit, 1))
+		_, look := d.Decide(make([]uint64, d.Words()), now, Ask{})
+		limit = uint64(max(look.Limit, 1))
+		return min(used[0], limit), limit
 	}
 	for i := range c.parts {
-		u, l := usage(c.parts[i].Decider, own(c, used, i))
+		u, l := usage(c.parts[i].Decider, own(c, used, i), now)
 		switch {
 		case c.tiers:
 			n, limit = exact.Sum(n, u), exact.Sum(limit, l)
@@ -144,7 +149,7 @@ func usageIn(d Decider, words [][]uint64, now int64) (n, limit uint64) {
 	for i, leaf := range (Rule{Decider: d}).leaves() {
 		used[i] = usedOf(leaf.Decider, words[i], now)
 	}
-	return usage(d, used)
+	return usage(d, used, now)
 }
 
 // lasting is for how long events that were granted at the instant at would count for a leaf of d,
@@ -156,7 +161,7 @@ func lasting(d Decider, at int64) (longest time.Duration) {
 			longest = max(longest, l.lasts())
 			continue
 		}
-		n := int(min(allowanceOf(d), math.MaxInt))
+		n := int(min(allowanceOf(d, at), math.MaxInt))
 		_, a := d.Decide(make([]uint64, d.Words()), at, Ask{N: n, Mode: Regardless})
 		longest = max(longest, a.ResetAfter)
 	}

@@ -68,7 +68,7 @@ func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
 		}
 		e.most[i] = exact.Sum(e.most[i], n)
 		if isQueue(a.Decider) || countsOf(a.Decider) == nil { // one event of a queue uses all
-			e.most[i] = max(e.most[i], allowanceOf(a.Decider))
+			e.most[i] = max(e.most[i], allowanceOf(a.Decider, now))
 		}
 		e.until = max(e.until, a.gone())
 	}
@@ -188,7 +188,7 @@ func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 
 // chargeOf is how many events a unit of an entry is charged at now.
 func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
-	limit, own := allowanceOf(u.decider), u.places(e.accounts)
+	limit, own := allowanceOf(u.decider, now), u.places(e.accounts)
 	recent := func(last int64) bool { return !over(exact.After(last, lasting(u.decider, last)), now) }
 	self, sum := g.find(e.by), uint64(0)
 	for i, other := range g.entries {
@@ -223,7 +223,7 @@ func (e tally) usage(counted []place, now int64) (used, limit uint64) {
 		if all { // each event of e has a place here
 			return 0, 1
 		}
-		if n, of := usage(u.decider, own); limit == 0 || exact.Mul(used, of).Less(exact.Mul(n, limit)) {
+		if n, of := usage(u.decider, own, now); limit == 0 || exact.Mul(used, of).Less(exact.Mul(n, limit)) {
 			used, limit = n, of
 		}
 	}

@@ -40,6 +40,7 @@ const maxInstant = math.MaxInt64
 //   - Instants are nanoseconds since the Unix epoch, never negative. An instant older than one that
 //     the state has seen earns nothing.
 //   - A denial and a look (N = 0) leave the state unchanged.
+//   - A look and a give-back (N below 0) are always allowed.
 //   - Numbers never wrap around. Where a true value does not fit, the answer is a denial.
 type Decider interface {
 	// Words returns the number of words of a new state.

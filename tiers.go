@@ -129,7 +129,8 @@ func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
 // owes reports whether one of the leaves is in debt. Tiers may have more left than one of them owes.
 func (c *composed) owes(state []uint64, now int64) (indebted bool) {
 	walk(c, state, func(leaf Decider, words []uint64) {
-		indebted = indebted || usedOf(leaf, words, now) > allowanceOf(leaf)
+		n, of := usageAt(leaf, words, now)
+		indebted = indebted || n > of
 	})
 	return indebted
 }

@@ -48,7 +48,11 @@ func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, w
 			granted = 1
 		}
 	case ask.N < 0:
-		opens -= min(opens, d.time(-ask.N))
+		back := d.time(-ask.N)
+		if counted := uint64(ask.CountedAt()); counted > 0 { // of a known grant: only what it still counts
+			back = min(back, max(counted+d.between, at)-at)
+		}
+		opens -= min(opens, back)
 		r.Allowed = true
 	default:
 		r.Allowed = true
