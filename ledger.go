@@ -163,7 +163,7 @@ func (g *ledger) open(l Ledger, now int64) bool {
 			g.entries = append(g.entries, e)
 		} else {
 			used := usedOf(by.Decider, make([]uint64, by.Decider.Words()), now)
-			g.fold(used, allowanceOf(by.Decider), e.last, e.until)
+			g.fold(used, allowanceOf(by.Decider, now), e.last, e.until)
 		}
 	}
 	for i, a := range r.accounts {
