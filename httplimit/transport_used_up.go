@@ -134,12 +134,18 @@ func limitParams(member string) (r, t string) {
 	return r, t
 }
 
-// cutParam cuts s at the first semicolon that is not in a quoted string.
+// cutParam cuts s at the first semicolon that is not in a quoted string. A quote that is never
+// closed ends the search: to look for others behind it would take time that grows with the square
+// of the length, which a server chooses.
 func cutParam(s string) (param, rest string) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '"':
-			i += max(closingQuote(s[i:]), 0)
+			end := closingQuote(s[i:])
+			if end < 0 {
+				return s, ""
+			}
+			i += end
 		case ';':
 			return s[:i], s[i+1:]
 		}

@@ -3,6 +3,7 @@ package httplimit_test
 import (
 	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +35,8 @@ func TestUsedUp(t *testing.T) {
 		{200, []string{"RateLimit", `"a";r=5;t=90;note=";r=0"`}, 0},
 		{200, []string{"RateLimit", `"a";note="\";r=5;";r=0;t=9`}, 9 * s},
 		{200, []string{"RateLimit", `token;r=0;t=9`}, 9 * s},
-		{200, []string{"RateLimit", `"a;r=0;t=9`}, 9 * s}, // the quote is left open
+		{200, []string{"RateLimit", `"a;r=0;t=9`}, 0}, // the quote is left open: all of it is the name
+		{200, []string{"RateLimit", `"a;r=0;t=9, "b";r=0;t=7`}, 7 * s},
 		{200, []string{"RateLimit", `"a";r=0`}, 0},
 		{200, []string{"RateLimit", `"a";r=0;t=-5`}, 0},
 		{200, []string{"RateLimit", `"a";r=0;t=99999999999999999999`}, math.MaxInt64},
@@ -72,6 +74,18 @@ func TestUsedUp(t *testing.T) {
 			}
 			assert.Equal(t, c.want, httplimit.UsedUp(&http.Response{StatusCode: c.status, Header: h}), "%d %q", c.status, c.fields)
 		})
+	}
+}
+
+// The time to read an answer grows with its length, and not with the square of it: a server could
+// otherwise keep a client busy for hours.
+func TestUsedUp_LongFields(t *testing.T) {
+	for _, part := range []string{`\"`, `"\`, `;"`, `";`, `;r=0`, `,"`, `"a";r=0;t=1,`} {
+		for _, start := range []string{``, `"`, `"a";r=0;t="`} {
+			long := start + strings.Repeat(part, 1_000_000)
+			h := http.Header{"Ratelimit": {long, `"b";r=0;t=7`}, "X-Ratelimit-Remaining": {long}, "X-Ratelimit-Reset": {long}}
+			assert.Equal(t, 7*time.Second, httplimit.UsedUp(&http.Response{StatusCode: 200, Header: h}), "%q %q", start, part)
+		}
 	}
 }
 
