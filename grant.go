@@ -126,30 +126,34 @@ func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	return callError("Return of", n, err)
 }
 
-// returnWithin is how long a slow store has to take events back, however soon ctx ends. After that
-// they stay booked.
+// returnWithin is how long a slow store has to book events or to take them back, however soon its
+// caller is cancelled. After that they stay booked.
 const returnWithin = time.Second
 
 // unended returns a context with the values of ctx for a call that gives back. It ends with ctx,
 // but not before returnWithin has passed: callers often give back when they are cancelled, at that
 // very moment. For a MemStore the context never ends, because nothing takes that long there.
 func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx.Done() == nil {
-		return ctx, func() {}
-	}
-	soon := context.WithoutCancel(ctx)
 	switch {
+	case ctx.Done() == nil:
+		return ctx, func() {}
 	case k != nil && k.mem != nil:
-		return soon, func() {}
+		return context.WithoutCancel(ctx), func() {}
 	case ctx.Err() != nil:
-		return context.WithTimeout(soon, returnWithin)
+		return context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	}
+	return uncancelled(ctx, returnWithin)
+}
+
+// uncancelled returns a context with the values of ctx. If ctx is cancelled, it goes on until
+// returnWithin has passed from now. It has the deadline of ctx, but not before least has passed.
+func uncancelled(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+	soon, now := context.WithoutCancel(ctx), time.Now()
 	var cancel context.CancelFunc
-	least := time.Now().Add(returnWithin)
 	deadline, has := ctx.Deadline()
 	if has {
-		if deadline.Before(least) {
-			deadline = least
+		if first := now.Add(least); deadline.Before(first) {
+			deadline = first
 		}
 		soon, cancel = context.WithDeadline(soon, deadline)
 	} else {
@@ -160,7 +164,7 @@ func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.Ca
 			return // soon has a deadline, too
 		}
 		select {
-		case <-time.After(time.Until(least)):
+		case <-time.After(returnWithin - time.Since(now)):
 			cancel()
 		case <-soon.Done():
 		}

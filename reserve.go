@@ -37,7 +37,8 @@ import (
 // while it is open, and does not have to be closed.
 //
 // An error means that there is no decision. The Reservation is then nil. An n below 0 and a ctx
-// that has ended are errors.
+// that has ended are errors. If ctx is cancelled while a store over a network decides, Reserve
+// still waits for the decision, for a second at most: otherwise nobody could give the events back.
 func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
 	return r, callError("Reserve of", n, err)
@@ -45,7 +46,15 @@ func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reserva
 
 // book asks the store for events. If there is a decision, it sets all fields of r. To clear r first
 // would take a tenth of the time.
+//
+// If the caller is cancelled meanwhile, book still waits for the answer. Without it, nobody would
+// know of the events, and nobody could give them back.
 func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
+	if k.mem == nil && ctx.Done() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = uncancelled(ctx, 0)
+		defer cancel()
+	}
 	a, now, err := k.ask(ctx, plan, key, ask, &r.grant)
 	if err != nil {
 		return err
@@ -92,9 +101,9 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 // ReserveNow sets *r. To avoid allocations, pass the same Reservation again when its earlier
 // contents are no longer needed. If results is nil, the results of components are not returned.
 //
-// An error means that there is no decision. The errors are those of Reserve. Cancel and Settle of r
-// then return errors, too. ReserveNow is safe for concurrent use, if each call has a Reservation
-// and a slice of its own.
+// An error means that there is no decision. The errors are those of Reserve, and so is what happens
+// if ctx is cancelled during the call. After an error, Cancel and Settle of r return errors, too.
+// ReserveNow is safe for concurrent use, if each call has a Reservation and a slice of its own.
 func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Reservation, results *[]Result) error {
 	empty(results)
 	r.limiter = nil // if the store panics

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -245,4 +246,55 @@ func TestReserve_WithAnEndedContext(t *testing.T) {
 	require.NoError(t, c.Settle(ended, 1))
 	require.NoError(t, l.Return(ended, "k", 4))
 	assert.Equal(t, 9, kit.Take(t, l, "k", 0).Remaining)
+}
+
+// R16: a caller that is cancelled while the store decides learns what was booked, and gives it back.
+// The store has a second for that. A deadline is kept to the instant.
+func TestR16_ReserveIsCancelledWhileTheStoreDecides(t *testing.T) {
+	for _, test := range []struct {
+		store, deadline, returns time.Duration
+		want                     error
+	}{
+		{500 * time.Millisecond, time.Minute, 500 * time.Millisecond, nil},
+		{500 * time.Millisecond, 300 * time.Millisecond, 300 * time.Millisecond, context.DeadlineExceeded},
+		{time.Minute, time.Hour, time.Second, context.Canceled},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			mem := new(weir.MemStore)
+			l := weir.Must(weir.New(weir.SlidingLog{Limit: 9, Per: time.Hour}, weir.WithStore(kit.StoreFunc(
+				func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+					answer, err := mem.Do(ctx, r)
+					select {
+					case <-ctx.Done():
+						return weir.Answer{}, ctx.Err()
+					case <-time.After(test.store):
+						return answer, err
+					}
+				}))))
+			for _, reserve := range []func(context.Context, *weir.Reservation) (*weir.Reservation, error){
+				func(ctx context.Context, _ *weir.Reservation) (*weir.Reservation, error) {
+					return l.Reserve(ctx, "k", 2)
+				},
+				func(ctx context.Context, r *weir.Reservation) (*weir.Reservation, error) {
+					return r, l.ReserveNow(ctx, "k", 2, r, nil)
+				},
+			} {
+				timed, stop := context.WithTimeout(background, test.deadline)
+				defer stop()
+				ctx, cancel := context.WithCancel(timed)
+				time.AfterFunc(100*time.Millisecond, cancel)
+				if test.want == context.DeadlineExceeded {
+					ctx = timed
+				}
+				start := time.Now()
+				r, err := reserve(ctx, new(weir.Reservation))
+				require.ErrorIs(t, err, test.want)
+				assert.Equal(t, test.returns, time.Since(start))
+				if err == nil {
+					require.NoError(t, r.Cancel(ctx))
+					assert.Equal(t, 9, kit.Take(t, l, "k", 0).Remaining)
+				}
+			}
+		})
+	}
 }

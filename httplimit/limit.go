@@ -78,7 +78,7 @@ func (l *limited) prepareLimits() (errs []error) {
 		lm := &l.limits[i]
 		lm.Limit = given[i]
 		lm.booker, _ = lm.Limiter.(booker)
-		lm.books = i < len(given)-1 || lm.Settle != nil // after the last, no other denies the request
+		lm.books = i < len(given)-1 || lm.Settle != nil
 		if l.fields.any() {
 			lm.detailed, _ = lm.Limiter.(detailedTaker)
 		}
@@ -90,6 +90,10 @@ func (l *limited) prepareLimits() (errs []error) {
 			fault("Limiter is nil, must be a Limiter")
 		} else if lm.booker == nil && lm.books {
 			fault("Limiter is a %T, must be a *weir.KeyedLimiter: what it grants may be given back", lm.Limiter)
+		} else if len(given) > 1 && lm.booker != nil {
+			// No other limit denies the request after the last. But a client that hangs up must not
+			// end the ask: the last limit could then count a request that the others do not.
+			lm.books = true
 		}
 		if lm.Key == nil && !l.inHandler {
 			fault("Key is nil, must be a KeyFunc")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -190,6 +191,39 @@ func TestLimits_FailuresCountNothing(t *testing.T) {
 	assert.ErrorIs(t, got[1].Err, kit.ErrStore)
 	assert.Equal(t, 9, remaining(t, limiters[0], "\x001:everyone"))
 	assert.Equal(t, 9, remaining(t, limiters[2], "s"))
+}
+
+// R16: a client that hangs up while a shared store decides leaves nothing in any limit, or counts in
+// all of them. Otherwise it could use up the limit of all, and the one by address would not notice.
+func TestR16_ClientsThatHangUpWhileTheStoreDecides(t *testing.T) {
+	for hangsUp := time.Duration(0); hangsUp < 60*time.Millisecond; hangsUp += 5 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			mem := new(weir.MemStore)
+			limits, limiters, _ := threeLimits(per(9, time.Minute), per(9, time.Minute), per(9, time.Minute))
+			for i, name := range []string{"address", "user", "service"} {
+				limiters[i] = weir.Must(weir.New(per(9, time.Minute), weir.WithName(name), weir.WithStore(kit.StoreFunc(
+					func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+						time.Sleep(7 * time.Millisecond)
+						answer, err := mem.Do(context.WithoutCancel(ctx), r)
+						time.Sleep(7 * time.Millisecond)
+						if ctx.Err() != nil {
+							return weir.Answer{}, ctx.Err()
+						}
+						return answer, err
+					}))))
+				limits[i].Limiter = limiters[i]
+			}
+			passed := 0
+			h := httplimit.Middleware{Limits: limits, Headers: httplimit.RateLimit{}}.Wrap(
+				http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed++ }))
+			ctx, hangUp := context.WithCancel(t.Context())
+			time.AfterFunc(hangsUp, hangUp)
+			serve(h, request().WithContext(ctx))
+			for i, l := range limiters {
+				assert.Equal(t, 9-passed, remaining(t, l, "\x001:everyone"), "%v limit %d", hangsUp, i)
+			}
+		})
+	}
 }
 
 // If the store of an earlier limit fails when its events are given back, Observe gets the error,
