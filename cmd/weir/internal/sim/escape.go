@@ -38,7 +38,7 @@ func unescape(s string) (string, error) {
 		case '%':
 			c, err := strconv.ParseUint(s[i+1:min(i+3, len(s))], 16, 8)
 			if err != nil || i+3 > len(s) {
-				return "", fmt.Errorf("the link has %q, must have two hexadecimal digits after %%", s[i:])
+				return "", fmt.Errorf("the link has %.80q, must have two hexadecimal digits after %%", s[i:])
 			}
 			b.WriteByte(byte(c))
 			i += 2

@@ -61,7 +61,7 @@ func (s *Scenario) rates() string {
 			n++
 		}
 		run := formatRate(s.Rates[i])
-		if n > 1 && n < len(s.Rates) {
+		if n > 1 {
 			run += "x" + strconv.Itoa(n)
 		}
 		runs = append(runs, run)

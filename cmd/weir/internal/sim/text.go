@@ -69,7 +69,7 @@ func Parse(query string) (Scenario, error) {
 		read, ok := readers[name]
 		switch values := fields[name]; {
 		case !ok:
-			errs = append(errs, fmt.Errorf("the link has %q, must be one of p, t, r, x, b, o, c and m", name))
+			errs = append(errs, fmt.Errorf("the link has %.80q, must be one of p, t, r, x, b, o, c and m", name))
 		case name == "p" && len(values) > maxLanes:
 			errs = append(errs, fmt.Errorf("the number of policies is %d, must be 1 to %d", len(values), maxLanes))
 		case name != "p" && len(values) > 1:
@@ -103,7 +103,7 @@ var readers = map[string]func(s *Scenario, value string) error{
 	"r": readRates,
 	"x": func(s *Scenario, v string) error {
 		if s.Poisson = v == "poisson"; !s.Poisson {
-			return fmt.Errorf("x is %q, must be poisson", v)
+			return fmt.Errorf("x is %.80q, must be poisson", v)
 		}
 		return nil
 	},
@@ -145,7 +145,7 @@ func readPolicy(text string, then bool) (weir.Policy, error) {
 
 func readDuration(d *time.Duration, v string) (err error) {
 	if *d, err = time.ParseDuration(v); err != nil {
-		return fmt.Errorf("%q is no duration, must be one such as 90s or 1h30m", v)
+		return fmt.Errorf("%.80q is no duration, must be one such as 90s or 1h30m", v)
 	}
 	return nil
 }
@@ -158,12 +158,12 @@ func readRates(s *Scenario, v string) error {
 		if repeated {
 			var err error
 			if n, err = strconv.Atoi(times); err != nil || n < 1 || n > maxRates {
-				return fmt.Errorf("%q repeats a rate, must do so 1 to %d times", run, maxRates)
+				return fmt.Errorf("%.80q repeats a rate, must do so 1 to %d times", run, maxRates)
 			}
 		}
 		rate, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(0 <= rate && rate <= maxRate/1000) {
-			return fmt.Errorf("%q is no rate, must be requests a second, at most %d", value, maxRate/1000)
+			return fmt.Errorf("%.80q is no rate, must be requests a second, at most %d", value, maxRate/1000)
 		}
 		for range n {
 			s.Rates = append(s.Rates, int64(float64(rate*1000)+0.5))
@@ -182,7 +182,7 @@ func readBursts(s *Scenario, v string) error {
 		err := readDuration(&b.At, at)
 		n, noNumber := strconv.Atoi(count)
 		if b.N = n; err != nil || noNumber != nil || n < 1 {
-			return fmt.Errorf("%q is no burst, must be an instant and a number up to %d, such as 8s:20", one, maxArrivals)
+			return fmt.Errorf("%.80q is no burst, must be an instant and a number up to %d, such as 8s:20", one, maxArrivals)
 		}
 		s.Bursts = append(s.Bursts, b)
 	}
@@ -194,7 +194,7 @@ func readOutages(s *Scenario, v string) error {
 		from, to, _ := strings.Cut(one, "-")
 		var o Outage
 		if readDuration(&o.From, from) != nil || readDuration(&o.To, to) != nil {
-			return fmt.Errorf("%q is no outage, must be two instants, such as 4s-5s", one)
+			return fmt.Errorf("%.80q is no outage, must be two instants, such as 4s-5s", one)
 		}
 		s.Outages = append(s.Outages, o)
 	}
@@ -216,5 +216,5 @@ func readClients(s *Scenario, v string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("c is %q, must be one of %s", v, strings.Join(clientNames[:], ", "))
+	return fmt.Errorf("c is %.80q, must be one of %s", v, strings.Join(clientNames[:], ", "))
 }
