@@ -88,3 +88,19 @@ func testFaultIsInSight(t *testing.T, b *browser) {
 	b.js(nil, `(() => { const e = document.querySelector(".lane .text"); e.value = "10/x"; e.oninput(); })()`)
 	b.until(`document.querySelector(".lane [aria-invalid=true]") && !document.getElementById("detail").classList.contains("open")`)
 }
+
+// On a low screen, all that is told of an answer can be read beside the lane that has it.
+func testAnswerIsInSight(t *testing.T, b *browser) {
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 1366, "height": 600, "deviceScaleFactor": 1, "mobile": false}, nil)
+	defer b.call("Emulation.clearDeviceMetricsOverride", nil, nil)
+	b.follow("p=all(10/1s,+sliding-log+20/5s,+fixed-window+100/1m)&p=10/1s&p=10/1s&r=20&t=10s")
+	b.until(`document.body.dataset.shown`)
+	b.js(nil, `document.querySelector(".lane canvas").focus()`)
+	b.press("ArrowRight", 0)
+	b.until(`!document.getElementById("headers").hidden`)
+	b.js(nil, `(() => { scrollTo(0, 200); const detail = document.getElementById("detail"); detail.scrollTop = detail.scrollHeight; })()`)
+	b.until(`(() => {
+		const headers = document.getElementById("headers"), { top, bottom } = headers.getBoundingClientRect();
+		return top > 0 && bottom < innerHeight && headers.scrollWidth <= headers.clientWidth;
+	})()`)
+}

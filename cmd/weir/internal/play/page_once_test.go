@@ -255,3 +255,15 @@ func testNumbersOutOfRange(t *testing.T, b *browser) {
 		b.until(`location.hash === "#p=10/1s&r=5&b=5s:%s&t=10s" && document.getElementById("burstSize").value === %q`, n, n)
 	}
 }
+
+// A burst, or an outage, that is too much is told and goes again. All else can be changed as before.
+func testTooMuch(t *testing.T, b *browser) {
+	const most = "p=10/1s&r=0&b=1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000&t=10s"
+	b.follow(most)
+	b.showsAt(10 * time.Second)
+	b.js(nil, `document.getElementById("burst").click()`)
+	b.until(`document.getElementById("fault").textContent === "the number of requests is 50001, must be 0 to 50000"`)
+	b.js(nil, `(() => { const e = document.getElementById("clients"); e.value = "obey"; e.onchange(); })()`)
+	b.until(`location.hash === "#%s" && document.getElementById("fault").textContent === ""`, strings.Replace(most, "&t", "&c=obey&t", 1))
+	b.until(`document.querySelectorAll("#chips button").length === 10`)
+}

@@ -104,13 +104,19 @@ export class App {
       const model = await this.weir.load(toQuery(this.state));
       if (turn !== this.turn) return;
       if (!model.error) return this.replace(model);
+      let fault = model.faults.length ? "" : model.error;
       if (parts(this.state) !== this.parts) { // the page must not show a lane that is removed
         const rest = await this.weir.load(toQuery(lastGood(this.state)));
         if (turn !== this.turn) return;
         if (!rest.error) await this.replace(rest, true);
+        else { // it is too much: what was added goes again
+          fault = rest.error;
+          this.state.bursts = [...this.model.bursts];
+          this.state.outages = [...this.model.outages];
+        }
       }
       for (const lane of this.lanes) lane.showFaults(model.faults);
-      $("fault").textContent = model.faults.length ? "" : model.error;
+      $("fault").textContent = fault;
     });
   }
 

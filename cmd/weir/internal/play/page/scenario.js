@@ -62,8 +62,8 @@ export function fromModel(model) {
     span: model.spanText,
     rates: model.rates,
     poisson: model.poisson,
-    bursts: model.bursts,
-    outages: model.outages,
+    bursts: [...model.bursts],
+    outages: [...model.outages],
     clients: model.clients,
     measure: model.measureText,
   };
