@@ -78,14 +78,21 @@ func ownHelp(ctx context.Context, c *cli.Command, _ string) {
 	_ = cli.ShowCommandHelp(ctx, c.Root(), c.Name) // is there
 }
 
-// noCommand is what the root command does itself.
-func noCommand(_ context.Context, c *cli.Command) error {
-	if !c.Args().Present() {
+// noCommand is what the root command does itself: help, and help of a command.
+func noCommand(ctx context.Context, c *cli.Command) error {
+	args := c.Args().Slice()
+	if len(args) > 0 && args[0] == "help" {
+		args = args[1:]
+		if len(args) > 0 && c.Command(args[0]) != nil {
+			return cli.ShowCommandHelp(ctx, c, args[0])
+		}
+	}
+	if len(args) == 0 {
 		return cli.ShowRootCommandHelp(c)
 	}
 	var names []string
 	for _, sub := range c.Commands {
 		names = append(names, sub.Name)
 	}
-	return usage("command is %q, must be one of %s", c.Args().First(), strings.Join(names, ", "))
+	return usage("command is %q, must be one of %s", args[0], strings.Join(names, ", "))
 }

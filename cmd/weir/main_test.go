@@ -24,6 +24,7 @@ func TestUsageErrors(t *testing.T) {
 		says string
 	}{
 		{[]string{"explian"}, `weir: command is "explian", must be one of explain`},
+		{[]string{"help", "explian"}, `weir: command is "explian", must be one of explain`},
 		{[]string{"-x"}, "weir: flag provided but not defined: -x (see: weir -help)"},
 		{[]string{"explain", "-x"}, "weir: flag provided but not defined: -x (see: weir explain -help)"},
 		{[]string{"explain"}, "weir: explain needs a POLICY"},
@@ -37,7 +38,7 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{}, {"-help"}, {"--help"}, {"-h"}, {"explain", "-help"}} {
+	for _, args := range [][]string{{}, {"-help"}, {"--help"}, {"-h"}, {"help"}, {"explain", "-help"}} {
 		stdout, stderr, status := weirSays(t, "", args...)
 		assert.Contains(t, stdout, "explain")
 		assert.Empty(t, stderr)
@@ -45,6 +46,9 @@ func TestHelp(t *testing.T) {
 	}
 	for _, command := range []string{"explain", "replay", "play"} {
 		want, _, _ := weirSays(t, "", command, "-h")
+		got, _, status := weirSays(t, "", "help", command)
+		assert.Equal(t, want, got)
+		assert.Zero(t, status)
 		for _, args := range [][]string{{"1/1m", "-h"}, {"-h", "1/1m"}, {"--help", "replay"}, {"1/1m", "gone.log", "-help"}} {
 			stdout, stderr, status := weirSays(t, "", append([]string{command}, args...)...)
 			assert.Equal(t, want, stdout, "%s %q", command, args)

@@ -44,11 +44,11 @@ func TestOf(t *testing.T) {
 			`weir.CalendarWindow{Limit: 9, Unit: weir.Month, Location: "Europe/Berlin", Start: 15}`,
 		},
 		{
-			"single-rate-marker 10/1s burst=20 excess=40", "A marker: 10 events a second on average.",
+			"single-rate-marker 10/1s burst=20 excess=40", "A marker: 10 events a second on average. Up to 20 at once are green, and 40 more are yellow.",
 			"weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 20}, Excess: 40}",
 		},
 		{
-			"two-rate-marker(10/1s, 20/1s)", "A marker of two buckets. What the second denies is denied.",
+			"two-rate-marker(10/1s, 20/1s)", "A marker: the second of these grants or denies. A grant is green if the first grants it, too, else yellow:",
 			"weir.TwoRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Second}, Peak: weir.TokenBucket{Limit: 20, Per: time.Second}}",
 		},
 		{
@@ -69,8 +69,9 @@ func TestOf(t *testing.T) {
 		assert.Equal(t, tt.words, e.Words[0])
 		assert.Equal(t, tt.code, e.Code)
 		assert.Len(t, e.Worst, len(Spans(p)))
-		for _, line := range e.Words {
+		for i, line := range e.Words {
 			assert.Regexp(t, `[.:]$`, line)
+			assert.Equal(t, i > 0, strings.HasPrefix(line, "  "), "a second line would look like another component")
 		}
 		var decoded weir.AnyPolicy
 		require.NoError(t, json.Unmarshal([]byte(e.JSON), &decoded))

@@ -8,8 +8,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Words describes p in one sentence or more, a line each. The components of a policy are indented
-// by two spaces below it.
+// Words describes p in one line. The components of a policy follow, each indented by two spaces.
 func Words(p weir.Policy) []string {
 	switch p := p.(type) {
 	case weir.TokenBucket:
@@ -36,15 +35,11 @@ func Words(p weir.Policy) []string {
 	case weir.CalendarWindow:
 		return []string{calendarWords(p)}
 	case weir.SingleRateMarker:
-		return []string{
-			fmt.Sprintf("A marker: %s %s on average.", events(p.Committed.Limit), a(p.Committed.Per)),
-			fmt.Sprintf("Up to %s at once are green, and %s more are yellow.",
-				Count(orLimit(p.Committed.Burst, p.Committed.Limit)), Count(p.Excess)),
-		}
+		return []string{fmt.Sprintf("A marker: %s %s on average. Up to %s at once are green, and %s more are yellow.",
+			events(p.Committed.Limit), a(p.Committed.Per), Count(orLimit(p.Committed.Burst, p.Committed.Limit)), Count(p.Excess))}
 	case weir.TwoRateMarker:
 		return []string{
-			"A marker of two buckets. What the second denies is denied.",
-			"Of the rest, what the first grants is green, and what it denies is yellow:",
+			"A marker: the second of these grants or denies. A grant is green if the first grants it, too, else yellow:",
 			"  " + Words(p.Committed)[0],
 			"  " + Words(p.Peak)[0],
 		}
