@@ -21,7 +21,15 @@ type grant struct {
 
 // ask asks the store for events, and sets g. now is the instant of the decision, by the clock of
 // the limiter.
+//
+// If the caller is cancelled meanwhile, ask still waits for the answer of a store over a network.
+// Without it, nobody would know of the events, and nobody could give them back.
 func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask, g *grant) (a Answer, now int64, err error) {
+	if k.mem == nil && ctx.Done() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = uncancelled(ctx, 0)
+		defer cancel()
+	}
 	g.charges = g.room[:0]
 	ask.Charges = &g.charges
 	a, err = k.store.Do(ctx, Request{Plan: s, Key: key, Ask: ask})
@@ -145,26 +153,33 @@ func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.Ca
 	return uncancelled(ctx, returnWithin)
 }
 
-// uncancelled returns a context with the values of ctx. If ctx is cancelled, it goes on until
-// returnWithin has passed from now. It has the deadline of ctx, but not before least has passed.
+// uncancelled returns a context with the values of ctx. It ends when the deadline of ctx has passed,
+// but not before least has passed from now. If ctx is cancelled, it goes on until returnWithin has
+// passed from now.
 func uncancelled(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
 	soon, now := context.WithoutCancel(ctx), time.Now()
 	var cancel context.CancelFunc
 	deadline, has := ctx.Deadline()
-	if has {
-		if first := now.Add(least); deadline.Before(first) {
-			deadline = first
-		}
+	if first := now.Add(least); has && deadline.Before(first) {
+		deadline = first
+	}
+	// A context of a mock clock has not ended although its deadline has passed.
+	if has = has && deadline.After(now); has {
 		soon, cancel = context.WithDeadline(soon, deadline)
 	} else {
 		soon, cancel = context.WithCancel(soon)
 	}
 	stop := context.AfterFunc(ctx, func() {
-		if has && ctx.Err() == context.DeadlineExceeded {
-			return // soon has a deadline, too
+		more := returnWithin
+		if ctx.Err() == context.DeadlineExceeded {
+			more = least
+		}
+		more = max(more-time.Since(now), 0)
+		if has && time.Until(deadline) <= more {
+			return // soon ends by itself
 		}
 		select {
-		case <-time.After(returnWithin - time.Since(now)):
+		case <-time.After(more):
 			cancel()
 		case <-soon.Done():
 		}

@@ -46,15 +46,7 @@ func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reserva
 
 // book asks the store for events. If there is a decision, it sets all fields of r. To clear r first
 // would take a tenth of the time.
-//
-// If the caller is cancelled meanwhile, book still waits for the answer. Without it, nobody would
-// know of the events, and nobody could give them back.
 func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
-	if k.mem == nil && ctx.Done() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = uncancelled(ctx, 0)
-		defer cancel()
-	}
 	a, now, err := k.ask(ctx, plan, key, ask, &r.grant)
 	if err != nil {
 		return err

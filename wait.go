@@ -31,6 +31,9 @@ import (
 // The function of [WithPolicyFor] may return another policy than before. Waiters that have booked
 // events then keep their instants. Every other waiter asks with the policy that the function
 // returns for the waiter's own context.
+//
+// If ctx is cancelled while a store over a network decides, Wait still waits for the decision, for a
+// second at most: otherwise nobody could give the events back.
 func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 	err := k.check(ctx, n)
 	if err == nil && n > 0 && !k.goes(ctx, key, n) {
