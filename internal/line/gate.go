@@ -71,8 +71,12 @@ func (ls *Lines) enter(key string, kind Activity, n int) (*Line, *batch, *caller
 		if ls.all == nil {
 			ls.all = make(map[string]*Line)
 		}
-		ln = &Line{Lines: ls, key: strings.Clone(key)}
-		ln.ends.prev, ln.ends.next, ln.booked, ln.watcher = &ln.ends, &ln.ends, &ln.ends, &ln.ends
+		if ln = ls.spare; ln == nil {
+			ln = &Line{Lines: ls}
+			ln.ends.prev, ln.ends.next, ln.booked, ln.watcher = &ln.ends, &ln.ends, &ln.ends, &ln.ends
+		}
+		ls.spare = nil
+		ln.key = strings.Clone(key)
 		ls.all[ln.key] = ln
 		ls.size.Store(int64(len(ls.all)))
 	}
@@ -81,6 +85,7 @@ func (ls *Lines) enter(key string, kind Activity, n int) (*Line, *batch, *caller
 		ln.active++
 		return ln, nil, nil
 	}
+	ln.known = true
 	c := &caller{n, make(chan struct{})}
 	for _, b := range ln.next {
 		if b.kind == kind && kind != Renewing && !b.begun {

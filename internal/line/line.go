@@ -26,6 +26,7 @@ type Lines struct {
 	mu      sync.Mutex
 	all     map[string]*Line // of the keys that have waiters, or for which an activity is under way
 	size    atomic.Int64     // of all
+	spare   *Line            // one that no call knows any more, or nil: to make one takes longer than all else
 	tickets atomic.Uint64    // of the waiters that have come, and that have joined, in their order
 }
 
@@ -43,6 +44,7 @@ type Line struct {
 	watcher *Waiter // the first waiter that is not about to leave, or &ends: it watches the time
 	askAt   int64   // when the first of those who have not booked may ask, if it need not wait until it watches the time
 
+	known  bool     // to a waiter, or to a call that has waited, and so perhaps after its last activity has ended
 	kind   Activity // of the activities under way,
 	active int      // so many
 	next   []*batch // those that wait for them to end
@@ -120,6 +122,9 @@ func (ln *Line) tidy() {
 	if ln.empty() && ln.active == 0 {
 		delete(ln.all, ln.key)
 		ln.size.Store(int64(len(ln.all)))
+		if !ln.known {
+			ln.spare = ln
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Entry {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	w.line = ln
+	w.line, ln.known = ln, true
 	ln.pass(now)
 	if ln.booked == ln.ends.prev && ln.booked.run.by(p) {
 		return Asks // it may book, too
