@@ -132,3 +132,15 @@ func (d *bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 func (d *bucketPair) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, d.admitTo(state, now)
 }
+
+func (d *bucketPair) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+	at := d.rate.Units(now)
+	owed := exact.Load(state).Sub(at)
+	if owes := owed.Add(d.rate.Cost(uint64(n))); n > 0 && !d.spaced && n <= d.limit && !d.full.Less(owes) {
+		paidAt := at.Add(owes)
+		paidAt.Store(state)
+		return state, shortResult{remaining: d.remaining(owes), resetAfter: d.rate.Ceil(owes)}, 0
+	}
+	state, a := d.Decide(state, now, Ask{N: n})
+	return state, a.short(), 0
+}

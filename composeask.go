@@ -88,6 +88,47 @@ func (c *composed) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, !c.tiers
 }
 
+// take implements admitter. It decides itself if all parts of All grant.
+func (c *composed) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+	if c.tiers || n == 0 || !c.laidOut(state) {
+		return c.takeSlowly(state, now, n)
+	}
+	var room [savedWords]uint64
+	saved := append(room[:0], state[:c.undone(state)]...)
+	all, decidedBy := shortResult{remaining: math.MaxInt}, 0
+	for _, i := range c.order {
+		var r shortResult
+		if state, r = c.takePart(state, i, now, n); r.retryAfter > 0 {
+			return c.takeSlowly(c.restore(state, saved), now, n)
+		}
+		if r.remaining < all.remaining || r.remaining == all.remaining && i < decidedBy {
+			all.remaining, decidedBy = r.remaining, i
+		}
+		all.resetAfter = max(all.resetAfter, r.resetAfter)
+	}
+	return state, all, decidedBy
+}
+
+func (c *composed) takeSlowly(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+	state, a := c.Decide(state, now, Ask{N: n})
+	return state, a.short(), a.DecidedBy
+}
+
+// takePart asks part i for n events.
+func (c *composed) takePart(state []uint64, i int, now int64, n int) (_ []uint64, r shortResult) {
+	switch p := &c.parts[i]; {
+	case p.admitWord != nil:
+		state[p.at], r = p.admitWord.takeWord(state[p.at], now, n)
+	case p.admit != nil && !p.grows:
+		_, r, _ = p.admit.take(state[p.at:p.at+p.size:p.at+p.size], now, n)
+	default:
+		var a Answer
+		state = c.ask(state, i, now, Ask{N: n}, &a)
+		r = a.short()
+	}
+	return state, r
+}
+
 // admitPart asks part i for one event.
 func (c *composed) admitPart(state []uint64, i int, now int64) ([]uint64, bool) {
 	switch p := &c.parts[i]; {

@@ -183,6 +183,11 @@ func (d *windowPair) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, true
 }
 
+func (d *windowPair) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+	state, a := d.Decide(state, now, Ask{N: n})
+	return state, a.short(), a.DecidedBy
+}
+
 // windowWord keeps both in a word.
 type windowWord struct {
 	stored

@@ -48,7 +48,7 @@ type memScope struct {
 	tag          uint64       // of the writer
 	nameA, nameB uint64       // hash of the name
 	admitWord    wordAdmitter // decider if it is one, else nil
-	limit        int          // of admitWord
+	limit        int          // of every Result, if there is an admitWord or an admit
 }
 
 // A writer is the policy and clock that entries were written by. Scopes whose policies and clocks
@@ -100,8 +100,10 @@ func (m *memory) scope(s *Plan) (*memScope, error) {
 		return nil, errTooManyPolicies
 	}
 	sc := &memScope{memory: m, writer: writerOf(joined), tag: joined.Tag()}
-	if sc.admitWord, _ = sc.decider.(wordAdmitter); sc.admitWord != nil {
-		sc.limit = int(sc.admitWord.allowance())
+	sc.admitWord, _ = sc.decider.(wordAdmitter)
+	if sc.admitWord != nil || sc.admit != nil {
+		_, look := sc.decider.Decide(make([]uint64, sc.words), 0, Ask{})
+		sc.limit = look.Limit
 	}
 	if s.clock.Clock != nil {
 		m.ownClocks.first.CompareAndSwap(nil, s.clock)
@@ -219,25 +221,6 @@ func (m *memory) tryDecide(sc *memScope, h table.Hash, r Request) (a Answer, ok 
 
 // changed reports whether an answer came with a new state.
 func changed(ask Ask, a Answer) bool { return ask.N != 0 && a.Allowed }
-
-// admit decides on one event for a key with a state of more than a word, if it is known.
-func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known bool) {
-	now := by.Now() // the clock of the writer is perhaps that of another limiter, which has seen less
-	e := m.Find(h)
-	if e == nil {
-		return false, false
-	}
-	m.SweepOften(h, now)
-	at, ok := e.TryHold()
-	if !ok {
-		return false, false
-	}
-	defer func() { e.Release(at) }()
-	at, block := m.WithRoom(at, sc.words)
-	state, granted := sc.admit.admit(block, now)
-	at = m.Update(at, block, state)
-	return granted, true
-}
 
 // decideKnown decides on an entry that the scope, or one like it, wrote. It requires that the
 // segment is locked.

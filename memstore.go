@@ -156,6 +156,45 @@ func (s *MemStore) take(scope *Plan, key string, n int) (sc *memScope, next uint
 	}
 }
 
+// admit decides on one event for a key with a state of more than a word, if it is known.
+func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known bool) {
+	now := by.Now() // the clock of the writer is perhaps that of another limiter, which has seen less
+	e := m.Find(h)
+	if e == nil {
+		return false, false
+	}
+	m.SweepOften(h, now)
+	at, ok := e.TryHold()
+	if !ok {
+		return false, false
+	}
+	defer func() { e.Release(at) }()
+	at, block := m.WithRoom(at, sc.words)
+	state, granted := sc.admit.admit(block, now)
+	at = m.Update(at, block, state)
+	return granted, true
+}
+
+// take decides on all or none of n events for a key with a state of more than a word, if it is
+// known.
+func (m *memory) take(sc *memScope, by *Plan, h table.Hash, n int) (r shortResult, decidedBy int, known bool) {
+	now := by.Now()
+	e := m.Find(h)
+	if e == nil {
+		return r, 0, false
+	}
+	m.SweepOften(h, now)
+	at, ok := e.TryHold()
+	if !ok {
+		return r, 0, false
+	}
+	defer func() { e.Release(at) }()
+	at, block := m.WithRoom(at, sc.words)
+	state, r, decidedBy := sc.admit.take(block, now, n)
+	at = m.Update(at, block, state)
+	return r, decidedBy, true
+}
+
 // scope returns what the memory knows of a scope.
 func (s *MemStore) scope(scope *Plan) (*memScope, error) {
 	m := s.memory.Load()

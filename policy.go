@@ -100,6 +100,7 @@ func (r Result) short() shortResult { return shortResult{r.Remaining, r.RetryAft
 // An admitter is a wordAdmitter's counterpart for a [Decider] whose states have more words.
 type admitter interface {
 	admit(state []uint64, now int64) (next []uint64, granted bool)
+	take(state []uint64, now int64, n int) (next []uint64, r shortResult, decidedBy int)
 }
 
 // An Ask is for implementers of stores and policies. It is the question to a [Decider].

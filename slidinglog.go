@@ -2,7 +2,6 @@ package weir
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -90,18 +89,13 @@ func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	}
 	var a Answer
 	n := a.count(ask, d.limit, l.room())
+	r := l.ask(n, ask.Mode == Regardless)
 	if a.Allowed {
-		l.take(n)
 		ask.chargeLate(n, now, l.now, l.now+d.per)
-	} else if n <= d.limit {
-		a.RetryAfter = l.leaves(l.nth(l.total + n - d.limit))
 	}
-	a.Remaining = int(l.room())
-	if l.total > 0 {
-		a.ResetAfter = l.leaves(l.last())
-		if ask.More {
-			a.MoreAfter = l.leaves(l.nth(l.total + l.room() + 1 - d.limit))
-		}
+	a.Remaining, a.RetryAfter, a.ResetAfter = r.remaining, r.retryAfter, r.resetAfter
+	if ask.More && l.total > 0 {
+		a.MoreAfter = l.leaves(l.nth(l.total + l.room() + 1 - d.limit))
 	}
 	return l.state, a
 }
@@ -113,6 +107,15 @@ func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
 		l.take(1)
 	}
 	return l.state, granted
+}
+
+func (d eventLog) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+	var l logView
+	if !d.view(&l, state, now) {
+		return state, broken().short(), 0
+	}
+	r := l.ask(uint64(n), false)
+	return l.state, r, 0
 }
 
 // The methods below are for changes of policy, see counter.
@@ -183,111 +186,4 @@ func (d eventLog) sound(state []uint64) bool {
 		i, before, total = i+words, at, total+events
 	}
 	return total == state[logTotal]
-}
-
-// A logView is a log at an instant. Only take and giveBack write to the state. A look and a denial
-// leave it as it was.
-type logView struct {
-	eventLog
-	state []uint64
-	head  uint64 // the oldest entry in the window
-	total uint64 // events in the window
-	now   uint64
-}
-
-// size is how many words the entry at i has, and how many events it stands for.
-func (l *logView) size(i uint64) (words, events uint64) {
-	if i+1 < uint64(len(l.state)) && l.state[i+1]&1 == 1 {
-		return 2, l.state[i+1] >> 1
-	}
-	return 1, 1
-}
-
-func (l *logView) instant(i uint64) uint64 { return l.state[i] >> 1 }
-
-// last is where the latest entry starts. There must be one.
-func (l *logView) last() uint64 { return l.entryBefore(uint64(len(l.state))) }
-
-// entryBefore is the start of the entry that ends before i. There must be one.
-func (l *logView) entryBefore(i uint64) uint64 { return i - 1 - l.state[i-1]&1 }
-
-// leaves is the time until the entry at i has left the window.
-func (l *logView) leaves(i uint64) time.Duration {
-	return exact.Duration(l.instant(i) + l.per - l.now)
-}
-
-// nth is the entry of the nth oldest event in the window, counted from one.
-func (l *logView) nth(n uint64) uint64 {
-	i := l.head
-	for {
-		words, events := l.size(i)
-		if n <= events || i+words >= uint64(len(l.state)) {
-			return i
-		}
-		n -= events
-		i += words
-	}
-}
-
-// room is how many more events fit.
-func (l *logView) room() uint64 { return l.limit - min(l.total, l.limit) }
-
-// take adds n events of now.
-func (l *logView) take(n uint64) {
-	if n == 0 {
-		return
-	}
-	if n > maxEvents-l.total { // all that is known counts as of now
-		l.state, l.head, l.total, n = l.state[:logEntries], logEntries, 0, maxEvents
-	}
-	l.cut()
-	end, words, events := uint64(len(l.state)), uint64(0), uint64(0)
-	if l.total > 0 {
-		// Debts take no more memory than events that fit: earlier events count as events of now.
-		last := l.last()
-		if l.instant(last) == l.now || l.total > l.limit && end-l.head > 2*l.limit {
-			words, events = l.size(last)
-		}
-	}
-	l.state = append(l.state[:end-words], l.now<<1)
-	if events += n; events > 1 {
-		l.state = append(l.state, events<<1|1)
-	}
-	l.total += n
-	l.state[logHead], l.state[logTotal] = l.head, l.total
-}
-
-// giveBack removes n events, the latest first. If grantedAt is not zero it removes none that were
-// granted later, because those count for longer.
-func (l *logView) giveBack(n, grantedAt uint64) {
-	for at := uint64(len(l.state)); n > 0 && l.total > 0 && at > l.head; {
-		at = l.entryBefore(at)
-		if at < l.head {
-			break // not sound
-		}
-		words, events := l.size(at)
-		switch {
-		case grantedAt != 0 && l.instant(at) > grantedAt:
-		case events == maxEvents && l.limit < maxEvents:
-			n = 0
-		default:
-			back := min(n, events, l.total)
-			n, l.total = n-back, l.total-back
-			if left := events - back; left > 1 {
-				l.state[at+1] = left<<1 | 1
-			} else {
-				l.state = slices.Delete(l.state, int(at+left), int(at+words))
-			}
-		}
-	}
-	l.state[logHead], l.state[logTotal] = l.head, l.total
-}
-
-// cut moves the entries to the front if enough of the state lies before them.
-func (l *logView) cut() {
-	gone := l.head - logEntries
-	if all := uint64(len(l.state)) - logEntries; gone > 0 && gone >= all/4 {
-		n := copy(l.state[logEntries:], l.state[l.head:])
-		l.state, l.head = l.state[:logEntries+n], logEntries
-	}
 }

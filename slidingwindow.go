@@ -130,6 +130,11 @@ func (s sliding) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, true
 }
 
+func (s sliding) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+	state, a := s.Decide(state, now, Ask{N: n})
+	return state, a.short(), a.DecidedBy
+}
+
 // Hold implements [Holder]: events may be held until the sub-window ends. Within it, the estimate
 // of the events that it has counted only falls.
 func (s sliding) Hold(at int64, charges []Charge) Hold {

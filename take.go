@@ -49,9 +49,14 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 		return Result{}, callError("Take of", n, err)
 	}
 	if k.mem != nil {
-		if sc, _, _, r, ok := k.mem.take(plan, key, n); ok {
+		sc, _, _, r, ok := k.mem.take(plan, key, n)
+		decidedBy := 0
+		if !ok && sc != nil && sc.admit != nil {
+			r, decidedBy, ok = sc.memory.take(sc, plan, sc.hash(key), n)
+		}
+		if ok {
 			return Result{
-				Allowed: r.retryAfter == 0, Limit: sc.limit,
+				Allowed: r.retryAfter == 0, Limit: sc.limit, DecidedBy: decidedBy,
 				Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
 			}, nil
 		}
@@ -80,11 +85,16 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 // An error means that there is no decision. An n below 0 and a ctx that has ended are errors. It is
 // safe for concurrent use.
 func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted int, r Result, err error) {
-	var a Answer
 	plan, err := k.planFor(ctx, key, n)
-	if err == nil {
-		a, err = k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n, Mode: UpTo}})
+	if err != nil {
+		return 0, Result{}, callError("TakeUpTo", n, err)
 	}
+	if k.mem != nil {
+		if sc, _, _, all, ok := k.mem.take(plan, key, n); ok && all.retryAfter == 0 {
+			return n, Result{Allowed: true, Limit: sc.limit, Remaining: all.remaining, ResetAfter: all.resetAfter}, nil
+		}
+	}
+	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n, Mode: UpTo}})
 	if err != nil {
 		return 0, Result{}, callError("TakeUpTo", n, err)
 	}

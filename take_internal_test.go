@@ -2,7 +2,9 @@ package weir
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,3 +63,57 @@ func TestTake_ShortWaysAreDecide(t *testing.T) {
 		assert.Greater(t, granted, 300, "%v", p)
 	}
 }
+
+// The same holds for states of more than a word.
+func TestTake_ShortWayOfWordsIsDecide(t *testing.T) {
+	bucket, log := TokenBucket{Limit: 5, Per: 5 * time.Second}, SlidingLog{Limit: 6, Per: 4 * time.Second}
+	thirds := TokenBucket{Limit: 3, Per: time.Second, Burst: 7} // no whole nanoseconds
+	for _, p := range []Policy{
+		log,
+		thirds,
+		FixedWindow{Limit: math.MaxInt, Per: time.Second},
+		SlidingWindow{Limit: 6, Per: 4 * time.Second, Buckets: 4},
+		SingleRateMarker{Committed: bucket, Excess: 3},
+		TwoRateMarker{Committed: bucket, Peak: thirds},
+		All(bucket, thirds, CalendarWindow{Limit: 4, Unit: Minute}),
+		All(log, bucket, log, All(thirds, log)),
+		Tiers(bucket, log),
+		All(Tiers(bucket, thirds), log),
+	} {
+		d, err := p.Decider()
+		require.NoError(t, err)
+		short, ok := d.(admitter)
+		require.Equal(t, mayTakeShortly(p), ok, "%v", p)
+		if !ok {
+			continue
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		state, now := make([]uint64, d.Words()), time.Date(2026, 11, 21, 13, 15, 0, 0, time.UTC).UnixNano()
+		granted, denied := 0, 0
+		for range 3000 {
+			n := random.IntN(8) << (random.IntN(9) / 8 * (bits.UintSize - 4)) // now and then more than any limit
+			want, a := d.Decide(slices.Clone(state), now, Ask{N: n})
+			got, r, decidedBy := short.take(slices.Clone(state), now, n)
+			require.Equal(t, want, got, "%v", p)
+			require.Equal(t, a.short(), r, "%v", p)
+			require.Equal(t, a.DecidedBy, decidedBy, "%v", p)
+			require.Equal(t, a.Allowed, r.retryAfter == 0, "%v", p)
+			if a.Allowed {
+				granted++
+			} else {
+				denied++
+			}
+			switch random.IntN(8) {
+			case 0: // a debt, now and then a large one
+				got, _ = d.Decide(got, now, Ask{N: random.IntN(40) << (random.IntN(2) * random.IntN(57)), Mode: Regardless})
+			case 1:
+				got = make([]uint64, d.Words())
+			}
+			state, now = got, now+random.Int64N(int64(2*time.Second))-int64(time.Second)/2
+		}
+		assert.Greater(t, min(granted, denied), 10, "%v", p)
+	}
+}
+
+// mayTakeShortly is false for a policy that has no short way.
+func mayTakeShortly(p Policy) bool { _, marker := p.(SingleRateMarker); return !marker }

@@ -138,6 +138,11 @@ func (d *twoRate) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, granted
 }
 
+func (d *twoRate) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+	state, a := d.Decide(state, now, Ask{N: n})
+	return state, a.short(), a.DecidedBy
+}
+
 // The methods below are for changes of policy, see counter. Peak grants, and what Committed lacks
 // is a color.
 

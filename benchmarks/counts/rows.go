@@ -31,6 +31,7 @@ var rows = []row{
 	{"TokenBucket, Take", asks(weir.TokenBucket{Limit: 1e8, Per: century}, taken)},
 	{"TokenBucket, TakeUpTo", asks(weir.TokenBucket{Limit: 1e8, Per: century}, takenUpTo)},
 	{"TokenBucket, Wait", asks(weir.TokenBucket{Limit: 1e8, Per: century}, waited)},
+	{"TokenBucket, Reserve and Settle", asks(weir.TokenBucket{Limit: 1e8, Per: century}, settled)},
 	{"TokenBucket, Reserve and Cancel", asks(weir.TokenBucket{Limit: 1e8, Per: century}, cancelled)},
 
 	{"LeakyBucket, Allow", asks(weir.LeakyBucket{Limit: 1e9, Per: time.Second}, allowed)},
@@ -55,6 +56,7 @@ var rows = []row{
 	{"CalendarWindow, Allow", asks(weir.CalendarWindow{Limit: 1e8, Unit: weir.Year}, allowed)},
 	{"All of two, Allow", asks(two, allowed)},
 	{"All of two, Take", asks(two, taken)},
+	{"All of five, Take", asks(five, taken)},
 
 	// Requests through a middleware, with its fields unless it says otherwise.
 	{middlewareRow + "without fields", serves(withoutFields)},
@@ -65,6 +67,14 @@ var rows = []row{
 var two = weir.All(
 	weir.TokenBucket{Limit: 1e8, Per: century},
 	weir.FixedWindow{Limit: 1e8, Per: century},
+)
+
+var five = weir.All(
+	weir.TokenBucket{Limit: 1e8, Per: century},
+	weir.TokenBucket{Limit: 1e8, Per: century - 1e8},
+	weir.TokenBucket{Limit: 1e8, Per: century - 2e8},
+	weir.TokenBucket{Limit: 1e8, Per: century - 3e8},
+	weir.TokenBucket{Limit: 1e8, Per: century - 4e8},
 )
 
 // asks starts calls for one key.
@@ -149,6 +159,16 @@ func waited(l *weir.KeyedLimiter, key string, n int) (right int) {
 	ctx := context.Background()
 	for range n {
 		if l.Wait(ctx, key, 1) == nil {
+			right++
+		}
+	}
+	return right
+}
+
+func settled(l *weir.KeyedLimiter, key string, n int) (right int) {
+	ctx := context.Background()
+	for range n {
+		if r, err := l.Reserve(ctx, key, 1); err == nil && r.Allowed && r.Settle(ctx, 1) == nil {
 			right++
 		}
 	}
