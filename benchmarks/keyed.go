@@ -68,10 +68,12 @@ func xsyncMap[T one](make1 func(Quota) T) func(Quota) Limiter {
 	}
 }
 
-func (m *inXsyncMap[T]) Allow(key string) bool {
+func (m *inXsyncMap[T]) of(key string) T {
 	l, ok := m.m.Load(key)
 	if !ok {
 		l, _ = m.m.LoadOrCompute(key, m.new)
 	}
-	return l.Allow()
+	return l
 }
+
+func (m *inXsyncMap[T]) Allow(key string) bool { return m.of(key).Allow() }

@@ -1,6 +1,10 @@
 package benchmarks
 
-import "github.com/weir-go/weir"
+import (
+	"time"
+
+	"github.com/weir-go/weir"
+)
 
 const weirModule = "github.com/weir-go/weir"
 
@@ -28,6 +32,18 @@ var weirs = []Contender{
 		New: func(q Quota) Limiter { return newWeir(weir.SlidingLog{Limit: q.Limit, Per: q.Per}) },
 	},
 	{
+		Name: AllOfFive, Module: weirModule, Kind: Counts,
+		How:  "exact. Five TokenBuckets in one decision, each a nanosecond an event faster",
+		Only: "methods",
+		New: func(q Quota) Limiter {
+			var ps []weir.Policy
+			for i := range 5 {
+				ps = append(ps, weir.TokenBucket{Limit: q.Limit, Per: q.Per - time.Duration(i*q.Limit)})
+			}
+			return newWeir(weir.All(ps...))
+		},
+	},
+	{
 		Name: "weir/TokenBucket, MaxKeys 100,000", Module: weirModule, How: "exact until it is full", Kind: Counts,
 		Only: "flood",
 		New: func(q Quota) Limiter {
@@ -38,5 +54,8 @@ var weirs = []Contender{
 
 // Leader is the contender that all others are compared with.
 const Leader = "weir/TokenBucket"
+
+// AllOfFive is the contender that asks five policies at once.
+const AllOfFive = "weir/All of five"
 
 func newWeir(p weir.Policy, opts ...weir.Option) Limiter { return must(weir.New(p, opts...)) }

@@ -40,6 +40,7 @@ func Groups() []Group {
 		{"memory", []string{"W7"}, keeper, measureMemory},
 		{"latency", []string{"W8"}, general, measureLatency},
 		{"growth", []string{"growth"}, leader, growth},
+		{"methods", []string{"M1"}, hasMethods, measureMethods},
 		{"http", []string{"H1"}, hasMiddleware, measureMiddleware},
 	}
 }

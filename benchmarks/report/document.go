@@ -49,6 +49,7 @@ var sections = []struct {
 	{[]string{"W7.bytes"}, memorySection},
 	{[]string{"W8.p50"}, latencySection},
 	{[]string{benchmarks.GrowthMetric(benchmarks.GrowthKeys[0], benchmarks.GrowthGoroutines[0])}, growthSection},
+	{[]string{benchmarks.MethodMetric("Allow")}, methodsSection},
 	{[]string{"H1.ns"}, httpSection},
 }
 

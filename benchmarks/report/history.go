@@ -45,6 +45,9 @@ func goBenchmarks(r results) string {
 		for _, metric := range slices.Sorted(maps.Keys(s.Metrics)) {
 			workload, figure, _ := strings.Cut(metric, ".")
 			name, unit := strings.ToUpper(workload[:1])+workload[1:], units[figure]
+			if workload == "M1" {
+				name, unit = "M1/method="+figure, units["ns"]
+			}
 			if keys, goroutines, ok := strings.Cut(figure, "/"); ok { // of growth
 				name, unit = fmt.Sprintf("%s/keys=%s/goroutines=%s", name, keys, goroutines), units["ns"]
 			}

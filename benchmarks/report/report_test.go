@@ -155,7 +155,7 @@ func TestDocument(t *testing.T) {
 		"| machine | Z80, 1 cores used, cp/m |",
 		"| weir/TokenBucket | 40 | 40 † | 40 |",
 		"| weir/LeakyBucket | 60 (1.5×) | 60 (1.5×) | 60 (1.5×) |",
-		"| x/time/rate, map + mutex | **160 (4.0×)** | **160 (4.0×)** | **160 (4.0×)** |",
+		"| x/time/rate, map + mutex | **180 (4.5×)** | **180 (4.5×)** | **180 (4.5×)** |",
 		"| weir/TokenBucket | W2 | 1.5 % |",
 		"| x/time/rate, sync.Map | golang.org/x/time v9.8.7 | *rate.Limiter in a sync.Map |",
 	} {

@@ -48,11 +48,15 @@ func (r results) median(contender, metric string) float64 {
 // ratio is how many times the leader's value the contender's is: the median of the
 // rounds' ratios, since what is measured in one round is closest in time.
 func (r results) ratio(contender, metric string) float64 {
-	own, leaders := r.series(contender, metric), r.series(leader(metric), metric)
+	return ratio(r.series(contender, metric), r.series(leader(metric), metric))
+}
+
+// ratio is the median of the rounds' ratios.
+func ratio(values, of map[int]float64) float64 {
 	var ratios []float64
-	for round, v := range own {
-		if l, ok := leaders[round]; ok {
-			ratios = append(ratios, v/l)
+	for round, v := range values {
+		if w, ok := of[round]; ok {
+			ratios = append(ratios, v/w)
 		}
 	}
 	return benchmarks.Median(ratios)

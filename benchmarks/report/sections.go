@@ -110,6 +110,38 @@ func growthSection(r results) string {
 ` + t.String()
 }
 
+func methodsSection(r results) string {
+	t := table{head: append([]string{""}, benchmarks.MethodNames...)}
+	allow := benchmarks.MethodMetric("Allow")
+	for _, c := range r.contenders(allow) {
+		row := []string{c.Name}
+		for _, name := range benchmarks.MethodNames {
+			metric := benchmarks.MethodMetric(name)
+			cell := ns(r.median(c.Name, metric))
+			switch {
+			case len(r.series(c.Name, metric)) == 0:
+				cell = "–"
+			case metric != allow:
+				cell += fmt.Sprintf(" (%s×)", significant(ratio(r.series(c.Name, metric), r.series(c.Name, allow))))
+			}
+			row = append(row, cell)
+		}
+		t.rows = append(t.rows, row)
+	}
+	text := `## M1: the methods
+
+One event of a known key by each method, one goroutine, all granted at once. Nanoseconds of a call,
+or of both calls. The ratio is to Allow of the same limiter.
+
+` + t.String()
+	take := benchmarks.MethodMetric("Take")
+	if five := r.ratio(benchmarks.AllOfFive, take); !math.IsNaN(five) {
+		text += fmt.Sprintf("\nFive policies at once take %s times as long as one by Allow, and %s times by Take.\n",
+			significant(r.ratio(benchmarks.AllOfFive, allow)), significant(five))
+	}
+	return text + r.spreads(allow, take)
+}
+
 func httpSection(r results) string {
 	return `## H1: middleware
 
