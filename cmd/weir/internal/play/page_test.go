@@ -210,6 +210,8 @@ func testFaults(t *testing.T, b *browser) {
 		b.until(`document.querySelectorAll('.lane [aria-invalid=true]').length === 0`)
 	}
 	assert.Equal(t, before, b.shown())
+	b.js(nil, `(() => { const e = document.getElementById("lane1"); e.value = "calendar-window 10/day location=Europe/Berlin"; e.oninput(); })()`)
+	b.until(`document.querySelector(".lane .fault").textContent.endsWith("a browser has no database of time zones: without location=, a calendar is in UTC")`)
 }
 
 // What is drawn, and a burst, go into the link.

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ type TextError struct {
 
 func (e *TextError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error of [weir.ParsePolicy].
+// Unwrap returns the error of [weir.ParsePolicy], or in a browser that of a time zone.
 func (e *TextError) Unwrap() error { return e.Err }
 
 // Default returns a Scenario without lanes: what a text describes that leaves all else out.
@@ -137,8 +138,12 @@ func readPolicy(text string, then bool) (weir.Policy, error) {
 		return p, nil
 	}
 	fault, ok := explain.FaultOf(text, err)
-	if !ok { // it is too long
+	switch {
+	case !ok: // it is too long
 		fault.Reason = err.Error()
+	case runtime.GOOS == "js" && strings.Contains(fault.Reason, ".Location is "):
+		fault.Reason = "a browser has no database of time zones: without location=, a calendar is in UTC"
+		err = fmt.Errorf("policy %q: %s", text, fault.Reason)
 	}
 	return nil, &TextError{Fault: fault, Then: then, Err: err}
 }
