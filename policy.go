@@ -42,6 +42,8 @@ const maxInstant = math.MaxInt64
 //   - A denial and a look (N = 0) leave the state unchanged.
 //   - A look and a give-back (N below 0) are always allowed.
 //   - Numbers never wrap around. Where a true value does not fit, the answer is a denial.
+//   - While time passes and nothing is granted, the number of events left does not shrink. If it
+//     does, such as when office hours end, the RetryAfter of a composed policy may be too early.
 type Decider interface {
 	// Words returns the number of words of a new state.
 	Words() int
@@ -197,6 +199,10 @@ func (a Answer) never() Answer {
 	a.Allowed, a.RetryAfter = false, Never
 	return a
 }
+
+// neverFits reports whether n events are denied because they can never fit. The limit of a policy of
+// another package may be higher at another instant.
+func (a *Answer) neverFits(n int) bool { return !a.Allowed && a.RetryAfter == Never && n > a.Limit }
 
 // count sets the answer of a policy that counts events, when room more events fit. The caller sets
 // Remaining and the times until there are more. count returns how many events are asked for. With

@@ -102,10 +102,10 @@ type Plan struct {
 // back.
 func (p *Plan) Now() int64 { return p.clock.Now() }
 
-// limit is the most events that the policy grants at once.
-func (p *Plan) limit() int {
-	_, look := p.Decider.Decide(make([]uint64, p.Decider.Words()), p.Now(), Ask{})
-	return look.Limit
+// fits reports whether the policy ever grants n events at once.
+func (p *Plan) fits(n int) bool {
+	_, a := p.Decider.Decide(make([]uint64, p.Decider.Words()), p.Now(), Ask{N: n})
+	return !a.neverFits(n)
 }
 
 func (p *Plan) rule() Rule { return Rule{Policy: p.Policy, Decider: p.Decider} }

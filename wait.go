@@ -136,7 +136,7 @@ func (k *KeyedLimiter) join(ctx context.Context, key string, w *line.Waiter) (wa
 	case entry == line.Asks:
 		waits, err = k.place(asking, w, plan, patience)
 		return waits, cmp.Or(err, w.Err())
-	case w.N > plan.limit():
+	case !plan.fits(w.N):
 		return false, ErrNeverFits
 	case entry == line.TooLate:
 		return false, ErrTooLate
@@ -177,7 +177,7 @@ func refused(a Answer, n int, patience time.Duration) error {
 	switch {
 	case a.Allowed:
 		return nil
-	case a.RetryAfter == Never && n > a.Limit:
+	case a.neverFits(n):
 		return ErrNeverFits
 	case a.QueueFull:
 		return ErrQueueFull

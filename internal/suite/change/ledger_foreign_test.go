@@ -2,7 +2,6 @@ package change_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 	"time"
@@ -133,41 +132,9 @@ func TestR14_PartThatIsNotEqualToItself(t *testing.T) {
 	}
 }
 
-// byDay is a policy of another package: its limit for an hour of the day differs from that for an
-// hour of the night.
-type byDay struct{ day, night weir.FixedWindow }
-
-type byDayDecider struct{ day, night weir.Decider }
-
-func (p byDay) Decider() (weir.Decider, error) {
-	day, err := p.day.Decider()
-	night, err2 := p.night.Decider()
-	return byDayDecider{day, night}, errors.Join(err, err2)
-}
-
-func (d byDayDecider) at(now int64) weir.Decider {
-	if time.Unix(0, now).UTC().Hour() < 8 {
-		return d.night
-	}
-	return d.day
-}
-
-func (d byDayDecider) Words() int { return d.day.Words() }
-
-func (d byDayDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
-	return d.at(now).Decide(state, now, ask)
-}
-
-func (d byDayDecider) Expiry(state []uint64) int64 { return d.day.Expiry(state) }
-
-// hourly has the limits by day and by night.
-func hourly(day, night int) byDay {
-	return byDay{weir.FixedWindow{Limit: day, Per: time.Hour}, weir.FixedWindow{Limit: night, Per: time.Hour}}
-}
-
 // R13: the share that is used up is that of the limit at the instant.
 func TestR13_LimitThatDependsOnTheInstant(t *testing.T) {
-	for _, p := range []weir.Policy{hourly(10, 100), hourly(100, 10)} {
+	for _, p := range []weir.Policy{kit.Hourly(10, 100), kit.Hourly(100, 10)} {
 		for _, hour := range []int{2, 12} {
 			l, clock := kit.Frozen(p)
 			clock.Time = time.Date(2026, 3, 5, hour, 0, 0, 0, time.UTC)
@@ -184,8 +151,8 @@ func TestR13_LimitThatDependsOnTheInstant(t *testing.T) {
 func TestTiersTakeNoHigherLimitForADebt(t *testing.T) {
 	log := weir.SlidingLog{Limit: 1, Per: time.Hour}
 	for _, p := range []weir.Policy{
-		weir.Tiers(log, hourly(100, 10)),
-		weir.Tiers(log, weir.All(hourly(100, 10))),
+		weir.Tiers(log, kit.Hourly(100, 10)),
+		weir.Tiers(log, weir.All(kit.Hourly(100, 10))),
 	} {
 		l, clock := kit.Frozen(p)
 		clock.Time = time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)

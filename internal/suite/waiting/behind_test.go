@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // A caller that would have to stand behind others gets this error at once, too.
@@ -28,4 +30,16 @@ func TestP16_MoreThanEverFitsIsToldAtOnceBehindOthers(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A policy of another package may grant later what is above its limit now.
+func TestP16_MoreThanFitsNowWaitsBehindOthers(t *testing.T) {
+	bubble(t, kit.Hourly(50, 5), func(c *crowd) { // it is midnight
+		c.come("fits", 5)
+		c.come("waits", 1)
+		c.come("at eight", 6)
+		c.come("never", 51)
+		c.until(8 * time.Hour)
+		c.want("fits 0s", "never 0s never-fits", "waits 1h0m0s", "at eight 8h0m0s")
+	})
 }

@@ -218,7 +218,7 @@ func TestWait_PolicyThatPanics(t *testing.T) {
 	})
 }
 
-// brokenPolicy breaks once when a key is looked at.
+// brokenPolicy breaks once when it is asked.
 type brokenPolicy struct {
 	weir.Policy
 	breaks *atomic.Bool
@@ -235,7 +235,7 @@ func (p brokenPolicy) Decider() (weir.Decider, error) {
 }
 
 func (d brokenDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
-	if ask.N == 0 && d.breaks.CompareAndSwap(true, false) {
+	if d.breaks.CompareAndSwap(true, false) {
 		panic("the policy panics")
 	}
 	return d.Decider.Decide(state, now, ask)
