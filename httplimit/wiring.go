@@ -16,14 +16,14 @@ type Check string
 // The checks of how a [Middleware] is wired. Each says what is wrong, and what to do.
 const (
 	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies,
-	// come from a private address. The key is that address. It is the proxy's, and not the
-	// client's. Use [ClientIP] with the address of the proxy.
+	// come from a private address. The key is that address, or one that [Join] makes of it. The
+	// address is the proxy's, and not the client's. Use [ClientIP] with the address of the proxy.
 	CheckForwarded Check = "forwarded"
 
-	// CheckProxyKey: the first 100 requests have one key. It is a private address, but the requests
-	// look as if they come from several clients. Either a proxy is not trusted, or Key reads
-	// another field than the one that the proxy writes. Name the proxy in [ClientIP], and read the
-	// field that it writes.
+	// CheckProxyKey: the first 100 requests have one address as their key, or as a part of it. It
+	// is a private address, but the requests look as if they come from several clients. Either a
+	// proxy is not trusted, or Key reads another field than the one that the proxy writes. Name the
+	// proxy in [ClientIP], and read the field that it writes.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckOneKey: the first 1,000 requests have one key, and look as if they come from many

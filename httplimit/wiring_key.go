@@ -15,11 +15,28 @@ import (
 // seenKeys is what the checks know of the keys of a limit.
 type seenKeys struct {
 	requests  atomic.Int32
-	forwarded atomic.Int32           // requests with a field of proxies
-	atProxy   atomic.Int32           // those of them whose key is the address of the proxy
-	first     atomic.Pointer[string] // the key of the first request
-	differ    atomic.Bool            // whether another key was seen
-	clients   atomic.Uint64          // a bit for each of the clients, by their hash
+	forwarded atomic.Int32  // requests with a field of proxies
+	atProxy   atomic.Int32  // those of them whose key has the address of the proxy
+	keys      uniform       // whether all requests have one key
+	addresses uniform       // whether their keys have one address
+	clients   atomic.Uint64 // a bit for each of the clients, by their hash
+}
+
+// A uniform tells whether all texts that it has seen are the same.
+type uniform struct {
+	first  atomic.Pointer[string]
+	differ atomic.Bool
+}
+
+// see notes a text, and reports whether all were the same so far.
+func (u *uniform) see(text string) bool {
+	if first := u.first.Load(); first == nil {
+		kept := strings.Clone(text) // fasthttp uses the memory of a request again
+		u.first.CompareAndSwap(nil, &kept)
+	} else if *first != text {
+		u.differ.Store(true)
+	}
+	return !u.differ.Load()
 }
 
 // forwardingFields are the fields in which proxies name their client.
@@ -35,6 +52,7 @@ var clientSeed = maphash.MakeSeed()
 func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	s, key := &a.keys, a.d.Key
 	n := s.requests.Add(1)
+	address, addresses := addressIn(key)
 	forwarded := false
 	var client maphash.Hash
 	client.SetSeed(clientSeed)
@@ -50,31 +68,25 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	if hasPeer {
 		_, _ = client.WriteString(peer.addr.String())
 		if forwarded && isPrivate(peer.addr) {
-			p, ok := addresses(key)
-			atProxy := ok && p.Contains(peer.addr)
+			atProxy := addresses.Contains(peer.addr)
 			// A client whose own key is that of its proxy, such as a client on the same host,
 			// proves no fault.
-			if !(atProxy && forwardedFrom(r, p)) && s.forwarded.Add(1) <= 10 && atProxy && s.atProxy.Add(1) == 10 {
+			if !(atProxy && forwardedFrom(r, addresses)) && s.forwarded.Add(1) <= 10 && atProxy && s.atProxy.Add(1) == 10 {
 				w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
-					"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", unmarked(key))
+					"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", address)
 			}
 		}
 	}
 	s.clients.Or(1 << (client.Sum64() % 64))
-	if first := s.first.Load(); first == nil {
-		kept := strings.Clone(key) // fasthttp uses the memory of a request again
-		s.first.CompareAndSwap(nil, &kept)
-	} else if *first != key {
-		s.differ.Store(true)
-	}
-	if s.differ.Load() || s.atProxy.Load() >= 10 {
+	oneKey, oneAddress := s.keys.see(key), s.addresses.see(address)
+	if s.atProxy.Load() >= 10 {
 		return
 	}
 	switch clients := bits.OnesCount64(s.clients.Load()); {
-	case n == 100 && clients >= 8 && isPrivateKey(key):
+	case n == 100 && clients >= 8 && oneAddress && isPrivate(addresses.Addr()):
 		w.tell(CheckProxyKey, "the first 100 requests seem to come from several clients, and all have the key %s, a private address: "+
-			"trust all proxies on the way, and read the field that they write", unmarked(key))
-	case n == looksAt && clients >= 16 && a.Key != nil && !isShared(r, key):
+			"trust all proxies on the way, and read the field that they write", address)
+	case n == looksAt && oneKey && clients >= 16 && a.Key != nil && !isShared(r, key):
 		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
 			"use Everyone as the Key of a limit that all clients share", n)
 	}
@@ -122,20 +134,31 @@ func unmarked(key string) string {
 	return key
 }
 
-// addresses returns the addresses that share the key, if it is one or a prefix of them.
-func addresses(key string) (netip.Prefix, bool) {
+// addressIn returns the part of a key that is an address, or a prefix of addresses: all of it, or one
+// of the keys that [Join] has combined. It also returns the addresses that share the part. If there
+// is no such part, it returns "" and the zero Prefix, which contains no address.
+func addressIn(key string) (string, netip.Prefix) {
 	key = unmarked(key)
-	if addr, err := netip.ParseAddr(key); err == nil {
-		return netip.PrefixFrom(addr, addr.BitLen()), true
+	if p, ok := parsePrefix(key); ok {
+		return key, p
 	}
-	p, err := netip.ParsePrefix(key)
-	return p, err == nil
+	parts, _ := edge.Split(key)
+	for _, part := range parts {
+		part = unmarked(part)
+		if p, ok := parsePrefix(part); ok {
+			return part, p
+		}
+	}
+	return "", netip.Prefix{}
 }
 
-// isPrivateKey reports whether a key is a private address, or the prefix of private addresses.
-func isPrivateKey(key string) bool {
-	p, ok := addresses(key)
-	return ok && isPrivate(p.Addr())
+// parsePrefix parses an address or a prefix.
+func parsePrefix(s string) (netip.Prefix, bool) {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		return netip.PrefixFrom(addr, addr.BitLen()), true
+	}
+	p, err := netip.ParsePrefix(s)
+	return p, err == nil
 }
 
 // shared are the addresses of RFC 6598, which some providers give their load balancers.

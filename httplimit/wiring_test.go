@@ -84,6 +84,11 @@ func TestWiring_Warns(t *testing.T) {
 	agents := func(remote string) func(int) *http.Request {
 		return func(i int) *http.Request { return from(remote, "User-Agent", fmt.Sprint("browser ", i)) }
 	}
+	byRoute := func() httplimit.KeyFunc { // as Join(Pattern, …), with two routes
+		n := 0
+		route := func(*http.Request) (string, error) { n++; return fmt.Sprint("GET /", n%2), nil }
+		return httplimit.Join(route, httplimit.Or(httplimit.BasicUser, httplimit.RemoteIP))
+	}
 	anonymous := func(*http.Request) (string, error) { return "anonymous", nil }
 	for _, c := range []struct {
 		name    string
@@ -96,6 +101,9 @@ func TestWiring_Warns(t *testing.T) {
 		{"once", httplimit.RemoteIP, 3000, behind("10.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
 		{"proxy over IPv6", httplimit.RemoteIP, 10, behind("[fd00::1]"), []httplimit.Check{httplimit.CheckForwarded}},
 		{"second of two", httplimit.Or(httplimit.BasicUser, httplimit.RemoteIP), 10, behind("127.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
+		{"by route, nobody trusted", byRoute(), 10, behind("10.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
+		{"by route, proxy that says nothing", byRoute(), 100, agents("10.0.0.1:1"), []httplimit.Check{httplimit.CheckProxyKey}},
+		{"by route, right", byRoute(), 3000, direct, nil},
 		{"not yet", httplimit.RemoteIP, 9, behind("10.0.0.1"), nil},
 		{"proxy, trusted", trusting("10.0.0.1/32"), 3000, behind("10.0.0.1"), nil},
 		{"no proxy, lies", httplimit.RemoteIP, 3000, func(i int) *http.Request {
