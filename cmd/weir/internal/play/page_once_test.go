@@ -248,6 +248,8 @@ func testNumbersOutOfRange(t *testing.T, b *browser) {
 	b.until(`document.getElementById("fault").textContent.includes('"-5" is no rate, must be requests a second')`)
 	rate("") // the last one that was good
 	b.until(`document.getElementById("fault").textContent === "" && location.hash === "#p=10/1s&r=5&t=10s"`)
+	b.js(nil, `(() => { const e = document.getElementById("span"); e.focus(); e.value = " 20s "; e.oninput(); })()`) // pasted
+	b.until(`location.hash === "#p=10/1s&r=5&t=20s"`)
 	for text, n := range map[string]string{"1000000000": "5000", "-3": "1", "": "20", "2.6": "3"} {
 		b.follow("p=10/1s&r=5&t=10s")
 		b.showsAt(10 * time.Second)

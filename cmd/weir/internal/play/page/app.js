@@ -54,8 +54,8 @@ export class App {
     $("rate").oninput = () => this.edit((s) => { const r = $("rate").valueAsNumber; s.rates = isNaN(r) ? s.good.rates : [r]; }); // the library tells faults
     $("poisson").onchange = () => this.edit((s) => (s.poisson = $("poisson").value !== ""));
     $("clients").onchange = () => this.edit((s) => (s.clients = $("clients").value));
-    $("span").oninput = () => this.edit((s) => (s.span = $("span").value));
-    $("measure").oninput = () => this.edit((s) => (s.measure = $("measure").value));
+    $("span").oninput = () => this.edit((s) => (s.span = $("span").value.trim()));
+    $("measure").oninput = () => this.edit((s) => (s.measure = $("measure").value.trim()));
     $("link").onclick = (e) => {
       this.link.write();
       toClipboard(location.href, e.target);

@@ -60,10 +60,11 @@ export class LaneView {
     this.changeButton = element("button", { type: "button", textContent: "Change in use", onclick: () => app.addChange(index) });
     this.remove = element("button", { type: "button", textContent: "Remove", ariaLabel: `Remove policy ${n}`, onclick: () => app.removeLane(index) });
     this.at = element("input", { className: "at", spellcheck: false, ariaLabel: `When policy ${n} changes` });
-    this.at.oninput = () => app.editLane(index, (l) => (l.at = this.at.value));
+    this.at.oninput = () => app.editLane(index, (l) => (l.at = this.at.value.trim()));
     this.then = element("input", { className: "text", spellcheck: false, ariaLabel: `What policy ${n} changes to` });
     this.then.oninput = () => app.editLane(index, (l) => (l.then = this.then.value));
-    this.thenFault = element("p", { className: "fault", role: "alert" });
+    this.thenFault = element("p", { className: "fault", id: id + "ThenFault", role: "alert" });
+    this.then.setAttribute("aria-describedby", this.thenFault.id);
     this.thenRow = element("div", { className: "then row" }, "from", this.at, "on:", this.then,
       element("button", { type: "button", textContent: "No change", onclick: () => app.editLane(index, (l) => (l.then = null)) }));
     this.words = element("p", { className: "words", id: id + "Words" });
