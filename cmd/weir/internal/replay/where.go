@@ -44,13 +44,13 @@ func ParseWhere(s string) (Where, error) {
 			break
 		}
 		next, ok := strings.CutPrefix(after, "and")
-		if !ok || strings.IndexAny(next, spaces) != 0 {
+		switch {
+		case ok && next == "":
+			return Where{}, fmt.Errorf("where is %q, must have a condition after the last \"and\"", s)
+		case !ok || strings.IndexAny(next, spaces) != 0:
 			return Where{}, fmt.Errorf("where is %q, at %q must be: and", s, after)
 		}
 		rest = strings.TrimSpace(next)
-		if rest == "" {
-			return Where{}, fmt.Errorf("where is %q, a condition must follow: and", s)
-		}
 	}
 	return w, nil
 }

@@ -35,7 +35,7 @@ func TestKeyCostAndWhere(t *testing.T) {
 		"ip!a":          "must be != or !~",
 		"ip!":           "must be != or !~",
 		"ip=a or ip=b":  `at "or ip=b" must be: and`,
-		"ip=a and ":     `at "and" must be: and`,
+		"ip=a and ":     `must have a condition after the last "and"`,
 		`ip="a`:         "is not closed",
 		"ip~(":          "missing closing )",
 		"ip=a and and ": "must be field=value",
