@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -223,21 +224,15 @@ func keep(e *env) error {
 			}
 		}
 	}
-	key, began := e.key("soon"), time.Now()
-	if err := e.put(e.regs[0], key, []byte("kept"), soon); err != nil {
-		return err
-	}
-	for {
-		entry, err := e.regs[1].Get(e.ctx, key)
+	var key string
+	for attempt := range 5 {
+		key = e.key("soon" + strconv.Itoa(attempt))
+		seen, err := e.keepFor(key, soon)
 		if err != nil {
-			return fmt.Errorf("a Get: %w", err)
+			return err
 		}
-		passed := time.Since(began)
-		if passed >= soon-soon/100 { // its clock need not run as ours does
+		if seen > soon*3/4 { // else the machine was too busy to look when it matters
 			break
-		}
-		if err := held("kept").check(entry); err != nil {
-			return fmt.Errorf("%v after a Swap, kept for %v: %w", passed, soon, err)
 		}
 	}
 	// What has expired, or soon will, is in nobody's way.
@@ -245,6 +240,29 @@ func keep(e *env) error {
 		return err
 	}
 	return e.putAgain(e.regs[1], key, []byte("again"), long)
+}
+
+// keepFor puts a value that must stay for the time soon, and gets it all that time. It returns how
+// long after the Swap the value was seen.
+func (e *env) keepFor(key string, soon time.Duration) (seen time.Duration, err error) {
+	began := time.Now()
+	if err := e.put(e.regs[0], key, []byte("kept"), soon); err != nil {
+		return 0, err
+	}
+	for {
+		entry, err := e.regs[1].Get(e.ctx, key)
+		if err != nil {
+			return 0, fmt.Errorf("a Get: %w", err)
+		}
+		passed := time.Since(began)
+		if passed >= soon-soon/100 { // its clock need not run as ours does
+			return seen, nil
+		}
+		if err := held("kept").check(entry); err != nil {
+			return 0, fmt.Errorf("%v after a Swap, kept for %v: %w", passed, soon, err)
+		}
+		seen = passed
+	}
 }
 
 // contexts makes each call with a context that has ended. What it did then is not known. The key

@@ -202,6 +202,7 @@ func TestRegistersThatBreakARule(t *testing.T) {
 		"writes to what it is given":      {memory{writes: true}, "Values", "Swap changes the value"},
 		"keeps for a minute at most":      {memory{halves: func(k time.Duration) time.Duration { return min(k, time.Minute) / 1e6 }}, "Keep", "the key holds"},
 		"keeps for half as long":          {memory{halves: func(k time.Duration) time.Duration { return k / 2 }}, "Keep", "the key holds no value"},
+		"keeps for half, after a pause":   {memory{halves: halvesAfterAPause()}, "Keep", "the key holds no value"},
 		"waits although nobody else does": {memory{deaf: deaf}, "Contexts", "has not returned"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,6 +210,18 @@ func TestRegistersThatBreakARule(t *testing.T) {
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), c.says)
 		})
+	}
+}
+
+// halvesAfterAPause keeps values for half as long. At the first one that expires soon, the machine
+// is busy until all its time has passed.
+func halvesAfterAPause() func(time.Duration) time.Duration {
+	var once sync.Once
+	return func(keep time.Duration) time.Duration {
+		if keep < time.Second {
+			once.Do(func() { time.Sleep(keep) })
+		}
+		return keep / 2
 	}
 }
 
