@@ -2,6 +2,8 @@ package weir
 
 import (
 	"context"
+	"errors"
+	"os"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -171,8 +173,8 @@ func uncancelled(ctx context.Context, least time.Duration) (context.Context, con
 	}
 	stop := context.AfterFunc(ctx, func() {
 		more := returnWithin
-		if ctx.Err() == context.DeadlineExceeded {
-			more = least
+		if ctx.Err() == context.DeadlineExceeded || errors.Is(context.Cause(ctx), os.ErrDeadlineExceeded) {
+			more = least // the second is the deadline of a connection, as package iolimit has it
 		}
 		more = max(more-time.Since(now), 0)
 		if has && time.Until(deadline) <= more {

@@ -1,6 +1,7 @@
 package iolimit_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -198,6 +199,31 @@ func TestConnClose(t *testing.T) {
 		_, err := call()
 		require.ErrorIs(t, err, net.ErrClosed)
 		assert.NoError(t, c.Close())
+	})
+}
+
+// A deadline is kept to the instant, also while a store over a network takes its time.
+func TestConnDeadlineWhileTheStoreDecides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := new(weir.MemStore)
+		slow := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if r.N == 0 { // the size of a chunk
+				return mem.Do(ctx, r)
+			}
+			select {
+			case <-ctx.Done():
+				return weir.Answer{}, ctx.Err()
+			case <-time.After(500 * time.Millisecond):
+				return mem.Do(ctx, r)
+			}
+		})
+		near, _ := pipe(t)
+		c := iolimit.NewConn(near, nil, []iolimit.Limit{{Limiter: weir.Must(weir.New(roomy, weir.WithStore(slow)))}})
+		start := time.Now()
+		require.NoError(t, c.SetDeadline(start.Add(300*time.Millisecond)))
+		_, err := c.Write([]byte("a"))
+		timedOut(t, err)
+		assert.Equal(t, 300*time.Millisecond, time.Since(start))
 	})
 }
 
