@@ -41,6 +41,18 @@ type call struct {
 
 func (c *call) hasLeft() bool { return c.left }
 
+// outcome says for an error what may have become of the call. It requires that the mutex of the line
+// is held.
+func (c *call) outcome() string {
+	switch {
+	case c.forgets:
+		return "the key may have been forgotten"
+	case c.sent:
+		return "the events may have been counted"
+	}
+	return "nothing was counted"
+}
+
 func newCall(ctx context.Context, r weir.Request, found *Entry) *call {
 	c := &call{
 		ctx: ctx, plan: r.Plan, ask: r.Ask, forgets: r.Forget,

@@ -69,13 +69,7 @@ func (l *line) leave(c *call, cause error) error {
 	} else if l.gone++; 2*l.gone > len(l.waiting) { // while a Register hangs they must not pile up
 		l.waiting, l.gone = slices.DeleteFunc(l.waiting, (*call).hasLeft), 0
 	}
-	outcome := "nothing was counted"
-	switch {
-	case c.forgets:
-		outcome = "the key may have been forgotten"
-	case c.sent:
-		outcome = "the events may have been counted"
-	}
+	outcome := c.outcome()
 	switch works := l.works(c); {
 	case works && !c.sent:
 		return fmt.Errorf("%w: %w, %s: %w", weir.ErrRequest, ErrBusy, outcome, cause)
@@ -184,7 +178,11 @@ func (l *line) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.round {
-		c.finish(cmp.Or(err, c.err))
+		if err == nil || errors.Is(err, weir.ErrRequest) { // which says that nothing was decided
+			c.finish(cmp.Or(err, c.err))
+			continue
+		}
+		c.finish(fmt.Errorf("%s: %w", c.outcome(), err))
 	}
 	clear(l.round)
 	l.round, l.here = l.round[:0], 0

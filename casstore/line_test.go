@@ -220,11 +220,12 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// All callers of a round get the error of the Register. After a failed Get nothing was counted, and
-// the next round reads again.
+// All callers of a round get the error of the Register, which says whether their events may have been
+// counted. After a failed Get nothing was counted, and the next round reads again.
 func TestErrorsOfTheRegister(t *testing.T) {
 	broken := errors.New("broken")
-	for _, fails := range []int{1, 2} { // the Get, or the Swap
+	for i, says := range []string{"nothing was counted", "the events may have been counted"} {
+		fails := i + 1 // the Get, or the Swap
 		bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
 			calls := 0
 			m.tells = true
@@ -238,6 +239,7 @@ func TestErrorsOfTheRegister(t *testing.T) {
 			_, errs := flood(l, 1)
 			require.Len(t, errs, 1)
 			assert.ErrorIs(t, errs[0], broken)
+			assert.ErrorContains(t, errs[0], says)
 			assert.NotErrorIs(t, errs[0], weir.ErrRequest)
 			granted, errs := flood(l, 10)
 			assert.Empty(t, errs)
@@ -246,7 +248,9 @@ func TestErrorsOfTheRegister(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, wide.Limit-10, r.Remaining)
 			m.before = func(context.Context) error { return broken }
-			assert.ErrorIs(t, l.Reset(t.Context(), "k"), broken)
+			err = l.Reset(t.Context(), "k")
+			assert.ErrorIs(t, err, broken)
+			assert.ErrorContains(t, err, "the key may have been forgotten")
 		})
 	}
 }
