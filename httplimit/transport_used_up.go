@@ -22,8 +22,9 @@ func RetryAfter(resp *http.Response) time.Duration {
 //   - Retry-After and Retry-After-Ms, if the status is 429, 503 or 403. GitHub uses 403.
 //   - t of a member of RateLimit whose r is 0.
 //   - The reset of a limit that is used up, in RateLimit-Reset, X-RateLimit-Reset, the fields of
-//     OpenAI for requests and tokens, and those of Anthropic. All kinds of reset are understood:
-//     seconds, a Unix time, a duration such as 6m0s, and a time such as 2027-03-04T12:00:00Z.
+//     OpenAI for requests and tokens, and those of Anthropic. These kinds of reset are understood:
+//     seconds, a Unix time in seconds or milliseconds, a duration such as 6m0s, and a time such as
+//     2027-03-04T12:00:00Z.
 //
 // The next request, which the server would deny, is then held back. If the fields of a server mean
 // something else, UsedUp misreads them: look at the server's documentation first. Values that are
@@ -98,15 +99,19 @@ func inUnits(value string, unit time.Duration) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// sinceEpoch is the least number of seconds that is a Unix time. It cannot be a number of seconds
-// to wait, because that would be over 30 years.
+// sinceEpoch is the least number that is a Unix time. It cannot be a number of seconds to wait,
+// because that would be over 30 years. A number that is one in milliseconds cannot be one in
+// seconds, because that would be after the year 30000.
 const sinceEpoch = 1_000_000_000 * time.Second
 
 // untilReset returns how long after now a reset is, or 0 if it has passed or is malformed.
 func untilReset(value string, now time.Time) time.Duration {
-	if d := inUnits(value, time.Second); d >= sinceEpoch {
-		return max(time.Unix(0, int64(d)).Sub(now), 0)
-	} else if d > 0 {
+	for _, unit := range [...]time.Duration{time.Millisecond, time.Second} {
+		if d := inUnits(value, unit); d >= sinceEpoch {
+			return max(time.Unix(0, int64(d)).Sub(now), 0)
+		}
+	}
+	if d := inUnits(value, time.Second); d > 0 {
 		return d
 	}
 	if d, err := time.ParseDuration(value); err == nil {

@@ -57,6 +57,11 @@ func TestUsedUp(t *testing.T) {
 			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660", "Date", "Fri, 31 Dec 9999 23:59:59 GMT",
 		}, 0},
 		{403, []string{"X-RateLimit-Remaining", "28", "Retry-After", "60"}, 60 * s},
+		// OpenRouter
+		{429, []string{
+			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660500", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
+		}, 60*s + 500*time.Millisecond},
+		{200, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "999999999"}, 999_999_999 * s},
 		// OpenAI
 		{200, []string{"X-RateLimit-Remaining-Requests", "0", "X-RateLimit-Reset-Requests", "6m0s"}, 6 * time.Minute},
 		{200, []string{"X-RateLimit-Remaining-Tokens", "0", "X-RateLimit-Reset-Tokens", "120ms"}, 120 * time.Millisecond},
