@@ -7,11 +7,28 @@ import "context"
 // first. For each of the Limits of a Middleware there is one, unless the limit did not apply. Look
 // for the Name of a limit, and not at an index. The caller must not change the slice.
 func Decisions(ctx context.Context) []Decision {
-	all, _ := ctx.Value(decisionsKey{}).([]Decision)
-	return all
+	if d, ok := ctx.Value(decisionsKey{}).(*decided); ok {
+		return d.list
+	}
+	return nil
 }
 
 type decisionsKey struct{}
+
+// decided is a context with decisions. A context.WithValue would need one more allocation, for the
+// slice as a value.
+type decided struct {
+	context.Context
+	list []Decision
+}
+
+// Value implements [context.Context].
+func (d *decided) Value(key any) any {
+	if key == (decisionsKey{}) {
+		return d
+	}
+	return d.Context.Value(key)
+}
 
 func withDecisions(ctx context.Context, all []asked) context.Context {
 	outer := Decisions(ctx)
@@ -20,5 +37,5 @@ func withDecisions(ctx context.Context, all []asked) context.Context {
 	for i := range all {
 		list = append(list, all[i].d)
 	}
-	return context.WithValue(ctx, decisionsKey{}, list)
+	return &decided{ctx, list}
 }
