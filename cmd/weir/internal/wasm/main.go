@@ -151,7 +151,7 @@ func (p *page) describe(args []js.Value) (any, error) {
 		fields = append(fields, []any{l.Field, l.Value, l.Words})
 	}
 	headers := ""
-	if lines != nil && r.Kind != sim.Look {
+	if r.Kind != sim.Look && r.Kind != sim.Waits { // which have no answer
 		headers = sim.Headers(policy, r)
 	}
 	return map[string]any{"what": what, "fields": fields, "headers": headers}, nil
