@@ -26,7 +26,8 @@ type Limit struct {
 
 	// Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method, because what it grants
 	// is given back if another limit denies the request. Only the last of the Limits may have a
-	// Limiter of any other type, if it has no Settle.
+	// Limiter of any other type, if it has no Settle. With a store over a network, it may count a
+	// request whose client hangs up while it is asked, which the other limits then do not count.
 	Limiter weir.Limiter
 
 	Key    KeyFunc
