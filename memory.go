@@ -242,7 +242,8 @@ func (m *memory) decideKnown(sc *memScope, e *table.Entry, r Request) Answer {
 // decideHeld decides on a state in the slab whose entry is held, and releases it.
 func (m *memory) decideHeld(sc *memScope, e *table.Entry, at table.Ref, now int64, ask Ask) Answer {
 	defer func() { e.Release(at) }() // even if the Decider panics
-	at, block := m.WithRoom(at, sc.words)
+	h := e.Hash()
+	at, block := m.WithRoom(h, at, sc.words)
 	var state []uint64
 	var a Answer
 	if sc.foreign {
@@ -250,7 +251,7 @@ func (m *memory) decideHeld(sc *memScope, e *table.Entry, at table.Ref, now int6
 	} else {
 		state, a = sc.decider.Decide(block, now, ask)
 	}
-	at = m.Update(at, block, state)
+	at = m.Update(h, at, block, state)
 	a.At = now
 	return a
 }

@@ -169,9 +169,9 @@ func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known boo
 		return false, false
 	}
 	defer func() { e.Release(at) }()
-	at, block := m.WithRoom(at, sc.words)
+	at, block := m.WithRoom(h, at, sc.words)
 	state, granted := sc.admit.admit(block, now)
-	at = m.Update(at, block, state)
+	at = m.Update(h, at, block, state)
 	return granted, true
 }
 
@@ -189,9 +189,9 @@ func (m *memory) take(sc *memScope, by *Plan, h table.Hash, n int) (r shortResul
 		return r, 0, false
 	}
 	defer func() { e.Release(at) }()
-	at, block := m.WithRoom(at, sc.words)
+	at, block := m.WithRoom(h, at, sc.words)
 	state, r, decidedBy := sc.admit.take(block, now, n)
-	at = m.Update(at, block, state)
+	at = m.Update(h, at, block, state)
 	return r, decidedBy, true
 }
 

@@ -158,7 +158,7 @@ func measureLatency(c Contender, s Settings) Metrics {
 // GrowthKeys and GrowthGoroutines are the sides of the table of growth.
 var (
 	GrowthKeys       = []int{1_000, 10_000, 100_000, 1_000_000, 10_000_000}
-	GrowthGoroutines = []int{1, 2, 4, 8, 16}
+	GrowthGoroutines = []int{1, 2, 4, 8, 16, 64}
 )
 
 // GrowthMetric names the decision's cost with so many keys and goroutines.

@@ -14,7 +14,7 @@ func (t *Table) Add(s *Segment, h Hash, c Content) bool {
 	if !t.reserve(h) {
 		return false
 	}
-	s.insert(h.by(c.By.Tag()), t.keep(c))
+	s.insert(h.by(c.By.Tag()), t.keep(h, c))
 	return true
 }
 
@@ -33,7 +33,7 @@ func (t *Table) Change(s *Segment, e *Entry, f func(Content) (next Content, chan
 		left = Moved
 		t.dropped(s, e, w, old)
 	default:
-		state := t.keep(next)
+		state := t.keep(e.Hash(), next)
 		t.free(w, old)
 		t.Leave(w)
 		if next.By == w {
@@ -42,7 +42,7 @@ func (t *Table) Change(s *Segment, e *Entry, f func(Content) (next Content, chan
 		}
 		left = Moved
 		s.live--
-		s.insert(e.hash().by(next.By.Tag()), state)
+		s.insert(e.Hash().by(next.By.Tag()), state)
 	}
 }
 
@@ -64,8 +64,8 @@ func (t *Table) words(w *Writer, state uint64) []uint64 {
 	return append([]uint64(nil), t.slab.get(state)...)
 }
 
-// keep returns the word that stands for c in a new entry.
-func (t *Table) keep(c Content) uint64 {
+// keep returns the word that stands for c in a new entry of h.
+func (t *Table) keep(h Hash, c Content) uint64 {
 	c.By.Use()
 	if c.By.Single {
 		return c.Words[0]
@@ -73,7 +73,7 @@ func (t *Table) keep(c Content) uint64 {
 	for _, tag := range c.By.Owner.Tags(c.Words) {
 		t.Writer(tag).Use()
 	}
-	return t.slab.add(c.Words)
+	return t.slab.add(h, c.Words)
 }
 
 // free frees what a removed entry of w referred to, except w itself.
@@ -112,7 +112,7 @@ func (d *drops) add(s *Segment, e *Entry, w *Writer, state uint64) {
 	}
 	d.n++
 	s.live--
-	if e.hash().IsOverflow() {
+	if e.Hash().IsOverflow() {
 		d.table.overflows.Add(-1)
 	} else {
 		d.keys++

@@ -40,7 +40,7 @@ func (t *Table) list(hashes []Hash, from uint64) ([]Hash, uint) {
 	defer s.Unlock()
 	for i := range s.entries {
 		if e := &s.entries[i]; e.a.Load() != 0 && e.state.Load() != Moved {
-			hashes = append(hashes, e.hash())
+			hashes = append(hashes, e.Hash())
 		}
 	}
 	return hashes, s.depth
@@ -56,7 +56,7 @@ func (t *Table) copy(h Hash) (c Copy, ok bool) {
 	}
 	t.Change(s, e, func(of Content) (Content, bool) {
 		if ok = !of.By.expired(of.Words, of.By.Owner.Clock().Now()); ok {
-			c = Copy{Hash: e.hash(), Content: of}
+			c = Copy{Hash: e.Hash(), Content: of}
 			if !of.By.Single {
 				for _, tag := range of.By.Owner.Tags(of.Words) { // they are in use as long as e has them
 					c.Of = append(c.Of, t.Writer(tag))
@@ -84,7 +84,7 @@ func (t *Table) Restore(h Hash, c Content) bool {
 	default:
 		t.keys.Add(1)
 	}
-	s.insert(h.by(c.By.Tag()), t.keep(c))
+	s.insert(h.by(c.By.Tag()), t.keep(h, c))
 	return true
 }
 

@@ -64,7 +64,9 @@ func (t *Table) put(s *Segment) {
 			wider.segments[i].Store(d.segments[i/2].Load())
 		}
 		t.dir.Store(wider)
-		d = wider
+		if d = wider; d.depth == t.firstDepth && d.depth > 2 {
+			t.slab.divide(1 << (d.depth - 2)) // two to four for each processor
+		}
 	}
 	shared := d.depth - s.depth // bits that s does not tell apart
 	for i := s.prefix << shared; i < (s.prefix+1)<<shared; i++ {

@@ -39,7 +39,8 @@ func (e *Entry) CompareAndSwap(old, new uint64) bool { return e.state.CompareAnd
 // Tag returns the tag of the entry's Writer.
 func (e *Entry) Tag() uint64 { return e.b.Load() & tagMask }
 
-func (e *Entry) hash() Hash { return Hash{e.a.Load(), e.b.Load()} }
+// Hash returns the hash of the entry, with the tag of its Writer.
+func (e *Entry) Hash() Hash { return Hash{e.a.Load(), e.b.Load()} }
 
 // busy is the lock of an entry whose state is in the slab: a bit of the word with its place. Keys
 // then do not wait for each other, and a known key does not need the lock of its segment. The

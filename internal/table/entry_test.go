@@ -40,10 +40,10 @@ func TestHeldStateMoves(t *testing.T) {
 		e := u.Find(u.hash(1))
 		at, ok := e.TryHold()
 		require.True(t, ok)
-		at, block := u.WithRoom(at, 2)
+		at, block := u.WithRoom(e.Hash(), at, 2)
 		require.Equal(t, want, block)
 		want = append(want, i)
-		e.Release(u.Update(at, block, append(block, i)))
+		e.Release(u.Update(e.Hash(), at, block, append(block, i)))
 		u.put(int(i)+2, 1<<40, i) // lies in between
 	}
 	assert.Equal(t, Content{u.Writer, want}, u.get(1))
@@ -120,8 +120,8 @@ func (u *user) countHeld(key int) bool {
 	if !ok {
 		return false
 	}
-	at, block := u.WithRoom(at, 3)
+	at, block := u.WithRoom(e.Hash(), at, 3)
 	block[1]++
-	e.Release(u.Update(at, block, block))
+	e.Release(u.Update(e.Hash(), at, block, block))
 	return true
 }

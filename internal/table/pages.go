@@ -7,25 +7,25 @@ import (
 )
 
 // put keeps a copy of state in a block of n words at least.
-func (s *slab) put(state []uint64, n int) Ref {
-	p, block := s.reserve(blockSize(max(n, 1))) // a state of no words has a block all the same, to grow in
+func (s *slab) put(sh *shelf, state []uint64, n int) Ref {
+	p, block := s.reserve(sh, blockSize(max(n, 1))) // a state of no words has a block all the same, to grow in
 	copy(p.words[block*p.size:], state)
 	if p.size > maxBlock {
-		p.len = len(state)
+		p.len = uint32(len(state))
 		return makeRef(p.number, 0, 0)
 	}
 	return makeRef(p.number, block, len(state))
 }
 
 // reserve returns a free block of size words, which is then in use.
-func (s *slab) reserve(size int) (p *page, block int) {
-	lock(&s.mu)
-	c := s.class(size)
+func (s *slab) reserve(sh *shelf, size int) (p *page, block int) {
+	lock(&sh.mu)
+	c := sh.class(size)
 	for len(c.usable) == 0 {
 		words := c.pageWords()
-		s.mu.Unlock()
+		sh.mu.Unlock()
 		p := newPage(c, words) // which may take long, if the system has to provide the memory
-		lock(&s.mu)
+		lock(&sh.mu)
 		if len(c.usable) == 0 { // else another was faster
 			s.addPage(p)
 		}
@@ -36,19 +36,19 @@ func (s *slab) reserve(size int) (p *page, block int) {
 		c.usable = c.usable[:len(c.usable)-1]
 	}
 	c.used++
-	s.mu.Unlock()
+	sh.mu.Unlock()
 	return p, block
 }
 
-// class is that of blocks of size words. It requires that s.mu is held.
-func (s *slab) class(size int) *slabClass {
-	for _, c := range s.classes {
+// class is that of blocks of size words. It requires that sh.mu is held.
+func (sh *shelf) class(size int) *slabClass {
+	for _, c := range sh.classes {
 		if c.size == size {
 			return c
 		}
 	}
-	c := &slabClass{size: size}
-	s.classes = append(s.classes, c)
+	c := &slabClass{shelf: sh, size: size}
+	sh.classes = append(sh.classes, c)
 	return c
 }
 
@@ -78,33 +78,34 @@ func (p *page) take() (block int) {
 	bit := bits.TrailingZeros64(^taken[p.from])
 	taken[p.from] |= 1 << bit
 	p.used.Add(1)
-	return p.from*64 + bit
+	return int(p.from)*64 + bit
 }
 
 // leave makes a block free.
 func (p *page) leave(block int) {
 	p.taken()[block/64] &^= 1 << (block % 64)
-	p.from = min(p.from, block/64)
+	p.from = min(p.from, int32(block/64))
 	p.used.Add(-1)
 }
 
 // pageWords is how many words the next page of c has: as many as are in use, within limits.
 func (c *slabClass) pageWords() int { return min(max(c.used*c.size, firstPage), wholePage) }
 
-// addPage makes p the next page of its class to be used. It requires that s.mu is held.
+// addPage makes p the next page of its class to be used. It requires that the shelf's mu is held.
 func (s *slab) addPage(p *page) {
-	var pages []*page
-	if old := s.pages.Load(); old != nil {
-		pages = *old
+	lock(&s.mu)
+	defer s.mu.Unlock()
+	known := s.pages.Load()
+	if known == nil {
+		known = new(pages)
 	}
-	if n := len(s.free); n > 0 {
-		p.number = s.free[n-1]
-		s.free = s.free[:n-1]
-		pages[p.number] = p
+	if n := len(known.free); n > 0 {
+		p.number = known.free[n-1]
+		known.free = known.free[:n-1]
+		known.all[p.number] = p
 	} else {
-		p.number = uint64(len(pages))
-		pages = append(pages, p)
-		s.pages.Store(&pages)
+		p.number = uint32(len(known.all))
+		s.pages.Store(&pages{all: append(known.all, p)})
 	}
 	p.class.usable = append(p.class.usable, p)
 }
@@ -114,8 +115,8 @@ func (s *slab) addPage(p *page) {
 func (s *slab) remove(r Ref) {
 	p := s.page(r)
 	c := p.class
-	lock(&s.mu)
-	defer s.mu.Unlock()
+	lock(&c.shelf.mu)
+	defer c.shelf.mu.Unlock()
 	if p.full() {
 		c.usable = append(c.usable, p)
 	}
@@ -124,9 +125,16 @@ func (s *slab) remove(r Ref) {
 	if p.used.Load() == 0 && (c.used > 0 || len(p.words) > firstPage) {
 		i := slices.Index(c.usable, p)
 		c.usable = slices.Delete(c.usable, i, i+1)
-		(*s.pages.Load())[p.number] = nil
-		s.free = append(s.free, p.number)
+		s.removePage(p)
 	}
+}
+
+func (s *slab) removePage(p *page) {
+	lock(&s.mu)
+	defer s.mu.Unlock()
+	known := s.pages.Load()
+	known.all[p.number] = nil
+	known.free = append(known.free, p.number)
 }
 
 // pack moves the block at r, if less than half of its page is used, to the page that serves the
@@ -138,7 +146,7 @@ func (s *slab) pack(r Ref) Ref {
 		return r
 	}
 	block := s.get(r)
-	moved := s.put(block, cap(block))
+	moved := s.put(p.class.shelf, block, cap(block))
 	s.remove(r)
 	return moved
 }
@@ -146,13 +154,13 @@ func (s *slab) pack(r Ref) Ref {
 // leadsAway reports whether the next state of p's class goes to another page, and sees to it if p
 // is far too large.
 func (s *slab) leadsAway(p *page) bool {
-	lock(&s.mu)
-	defer s.mu.Unlock()
 	c := p.class
+	lock(&c.shelf.mu)
+	defer c.shelf.mu.Unlock()
 	if len(c.usable) == 0 || c.usable[len(c.usable)-1] != p {
 		return true
 	}
-	if len(p.words) < 4*c.pageWords() {
+	if len(p.words) < 2*c.pageWords() {
 		return false
 	}
 	s.addPage(newPage(c, c.pageWords()))

@@ -58,7 +58,7 @@ func TestTableBesideAMap(t *testing.T) {
 			u.Leave(u.Writer)
 		}
 		assert.Zero(t, table.Writers(), "nobody uses the table, and it is empty")
-		for _, p := range *table.slab.pages.Load() {
+		for _, p := range table.slab.pages.Load().all {
 			assert.True(t, p == nil || p.used.Load() == 0, "a block of no entry")
 		}
 	}

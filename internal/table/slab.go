@@ -10,33 +10,54 @@ import (
 // collector has nothing to follow there. A freed block serves the next state of its size. A page
 // whose blocks are all free is given back. The sweeper empties pages of which little is used.
 //
-// The holder of an entry may use the block that it refers to. The slab's own lock is for getting
-// and freeing blocks. All keys share it. Therefore nobody copies a state, makes a page or touches a
-// block while holding it. When they did, 40 times as many of 64 goroutines whose logs grew had to
-// park.
+// The holder of an entry may use the block that it refers to. To get and to free blocks takes the
+// lock of their shelf, which many keys share. Therefore nobody copies a state, makes a page or
+// touches a block while holding it. When they did, 40 times as many of 64 goroutines whose logs
+// grew had to park.
 type slab struct {
-	pages atomic.Pointer[[]*page] // by number; nil where one was given back
+	pages atomic.Pointer[pages] // nil as long as there is none
 
+	first   shelf                           // of all keys, as long as there are few
+	shelves atomic.Pointer[[]separateShelf] // by the first bits of the hash, once there are many
+
+	mu sync.Mutex // guards the pages; whoever takes it may hold that of a shelf
+}
+
+// pages are those of all shelves.
+type pages struct {
+	all  []*page  // by number; nil where one was given back
+	free []uint32 // numbers of pages given back
+}
+
+// A shelf has the pages of some of the keys. With a single one for all keys, 16 processors together
+// made fewer decisions on growing logs than one alone.
+type shelf struct {
 	mu      sync.Mutex // guards what follows, and which blocks of the pages are in use
-	free    []uint64   // numbers of pages given back
 	classes []*slabClass
 }
 
+// A separateShelf has a cache line of its own.
+type separateShelf struct {
+	shelf
+	_ [32]byte
+}
+
 type slabClass struct {
+	shelf  *shelf
 	size   int     // words of a block
 	used   int     // blocks in use
 	usable []*page // those with a free block
 }
 
 type page struct {
-	number uint64
 	class  *slabClass
 	words  []uint64     // the blocks, and behind them a bit for each that is in use
 	size   int          // words of a block
 	blocks int          // how many there are
-	len    int          // words in use, if the page is a single large block
-	used   atomic.Int64 // blocks in use
-	from   int          // no word of taken before this one has a bit that is clear
+	number uint32       // among all pages
+	len    uint32       // words in use, if the page is a single large block
+	used   atomic.Int32 // blocks in use
+	from   int32        // no word of taken before this one has a bit that is clear
 }
 
 const (
@@ -54,8 +75,8 @@ const (
 	refBlock = 15
 )
 
-func makeRef(page uint64, block, n int) Ref {
-	return page<<(refLen+refBlock) | uint64(block)<<refLen | uint64(n)
+func makeRef(page uint32, block, n int) Ref {
+	return uint64(page)<<(refLen+refBlock) | uint64(block)<<refLen | uint64(n)
 }
 
 // blockSize is the size of the smallest blocks that hold n words. There are four sizes for each
@@ -68,30 +89,45 @@ func blockSize(n int) int {
 	return ((n-1)>>shift + 1) << shift // 5 to 8, shifted
 }
 
-func (s *slab) page(r Ref) *page { return (*s.pages.Load())[r>>(refLen+refBlock)] }
+func (s *slab) page(r Ref) *page { return s.pages.Load().all[r>>(refLen+refBlock)] }
 
 // get is the state at r, with the capacity of its block.
 func (s *slab) get(r Ref) []uint64 {
 	p := s.page(r)
 	n := int(r & (1<<refLen - 1))
 	if p.size > maxBlock {
-		n = p.len
+		n = int(p.len)
 	}
 	at := int(r>>refLen&(1<<refBlock-1)) * p.size
 	return p.words[at : at+n : at+p.size]
 }
 
-// add keeps a copy of state.
-func (s *slab) add(state []uint64) Ref { return s.put(state, len(state)) }
+// divide makes shelves, a power of two, once there are many keys.
+func (s *slab) divide(shelves int) {
+	many := make([]separateShelf, shelves)
+	s.shelves.Store(&many)
+}
+
+// shelf is that of new blocks for the key of h.
+func (s *slab) shelf(h Hash) *shelf {
+	many := s.shelves.Load()
+	if many == nil {
+		return &s.first
+	}
+	return &(*many)[h.a>>32*uint64(len(*many))>>32].shelf
+}
+
+// add keeps a copy of the state of h.
+func (s *slab) add(h Hash, state []uint64) Ref { return s.put(s.shelf(h), state, len(state)) }
 
 // move is add of a state that has outgrown the block at r, or uses little of it, and frees that. A
 // state that grows gets room to grow by about a quarter.
-func (s *slab) move(r Ref, state []uint64, grows bool) Ref {
+func (s *slab) move(h Hash, r Ref, state []uint64, grows bool) Ref {
 	n := len(state)
 	if grows {
 		n += n/4 + 2
 	}
-	moved := s.put(state, n)
+	moved := s.put(s.shelf(h), state, n)
 	s.remove(r)
 	return moved
 }
@@ -99,37 +135,41 @@ func (s *slab) move(r Ref, state []uint64, grows bool) Ref {
 // withRoom gives the state at r room to grow if it needs that: if it fills its block, and has no
 // longer the size that it started with. Then it returns the state, as get does, and where it is.
 // The caller can append to it in place.
-func (s *slab) withRoom(r Ref, started int) (Ref, []uint64) {
+func (s *slab) withRoom(h Hash, r Ref, started int) (Ref, []uint64) {
 	state := s.get(r)
 	if len(state) == started || len(state)+1 < cap(state) {
 		return r, state
 	}
-	moved := s.move(r, state, true)
+	moved := s.move(h, r, state, true)
 	return moved, s.get(moved)
 }
 
 // update replaces the content of the block at r by state, which a decision made from it. It returns
 // the place of the state: the state moves if it has outgrown the block, or uses little of it.
-func (s *slab) update(r Ref, block, state []uint64) Ref {
+func (s *slab) update(h Hash, r Ref, block, state []uint64) Ref {
 	n, size := len(state), cap(block)
 	if n > 0 && &state[0] == &block[:1][0] && (n > size/4 || size <= 8) {
 		switch {
 		case n == len(block):
 			return r
 		case size > maxBlock:
-			s.page(r).len = n
+			s.page(r).len = uint32(n)
 			return r
 		default:
 			return r&^(1<<refLen-1) | uint64(n)
 		}
 	}
-	return s.move(r, state, n > size)
+	return s.move(h, r, state, n > size)
 }
 
-// WithRoom returns the state at at, and where it is now: a state that grows is moved to a block
+// WithRoom returns the state of h at at, and where it is now: a state that grows is moved to a block
 // with room for more. started is the number of words of a new state. The entry must be held.
-func (t *Table) WithRoom(at Ref, started int) (Ref, []uint64) { return t.slab.withRoom(at, started) }
+func (t *Table) WithRoom(h Hash, at Ref, started int) (Ref, []uint64) {
+	return t.slab.withRoom(h, at, started)
+}
 
 // Update keeps state, which the caller made of the block that [Table.WithRoom] returned, in place
 // or by append. It returns where the state is now, for [Entry.Release].
-func (t *Table) Update(at Ref, block, state []uint64) Ref { return t.slab.update(at, block, state) }
+func (t *Table) Update(h Hash, at Ref, block, state []uint64) Ref {
+	return t.slab.update(h, at, block, state)
+}

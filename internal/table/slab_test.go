@@ -41,6 +41,7 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 		return words
 	}
 	var s slab
+	hash := func() Hash { return Hash{a: random.Uint64()} }
 	kept := map[Ref][]uint64{}
 	anyRef := func() Ref {
 		for r := range kept {
@@ -48,11 +49,14 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 		}
 		return 0
 	}
-	for range 20000 {
+	for round := range 20000 {
+		if round == 10000 {
+			s.divide(4)
+		}
 		switch r := anyRef(); {
 		case len(kept) < 10 || random.IntN(5) == 0 && len(kept) < 500:
 			words := content()
-			r := s.add(words)
+			r := s.add(hash(), words)
 			require.NotContains(t, kept, r)
 			kept[r] = words
 		case random.IntN(4) == 0:
@@ -72,7 +76,7 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 				state = append(state, content()...)
 			}
 			words = append([]uint64(nil), state...)
-			moved := s.update(r, s.get(r), state)
+			moved := s.update(hash(), r, s.get(r), state)
 			delete(kept, r)
 			require.NotContains(t, kept, moved)
 			kept[moved] = words
@@ -82,13 +86,13 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 		require.Equal(t, words, s.get(r))
 		s.remove(r)
 	}
-	left := map[int]int{}
-	for _, p := range *s.pages.Load() {
+	left := map[*slabClass]int{}
+	for _, p := range s.pages.Load().all {
 		if p != nil {
 			assert.Zero(t, p.used.Load())
-			left[p.size]++
+			left[p.class]++
 			assert.LessOrEqual(t, p.size, firstPage, "a page is given back, unless it is small")
-			assert.Equal(t, 1, left[p.size], "one page of a size is kept")
+			assert.Equal(t, 1, left[p.class], "one page of a size is kept on a shelf")
 		}
 	}
 }
@@ -99,7 +103,7 @@ func TestR22_SlabPacks(t *testing.T) {
 	const blocks, every = 100_000, 100
 	var s slab
 	words := func() (n int) {
-		for _, p := range *s.pages.Load() {
+		for _, p := range s.pages.Load().all {
 			if p != nil {
 				n += len(p.words)
 			}
@@ -108,7 +112,7 @@ func TestR22_SlabPacks(t *testing.T) {
 	}
 	refs := make([]Ref, blocks)
 	for i := range refs {
-		refs[i] = s.add([]uint64{uint64(i), 1, 2})
+		refs[i] = s.add(Hash{}, []uint64{uint64(i), 1, 2})
 	}
 	kept := map[uint64]Ref{}
 	for i, r := range refs {
@@ -142,11 +146,14 @@ func TestSlabIsShared(t *testing.T) {
 			random := rand.New(rand.NewPCG(g, 1))
 			var refs [20]Ref
 			for i := range refs {
-				refs[i] = s.add([]uint64{g})
+				refs[i] = s.add(Hash{a: random.Uint64()}, []uint64{g})
 			}
-			for range rounds {
-				r := &refs[random.IntN(len(refs))]
-				at, block := s.withRoom(*r, 0)
+			for round := range rounds {
+				if g == 0 && round == rounds/2 {
+					s.divide(4)
+				}
+				r, h := &refs[random.IntN(len(refs))], Hash{a: random.Uint64()}
+				at, block := s.withRoom(h, *r, 0)
 				for _, word := range block {
 					if word != g {
 						t.Errorf("goroutine %d found %d", g, word)
@@ -157,7 +164,7 @@ func TestSlabIsShared(t *testing.T) {
 				if len(state) > longest || random.IntN(10) == 0 {
 					state = state[:1+random.IntN(len(state))]
 				}
-				*r = s.update(at, block, state)
+				*r = s.update(h, at, block, state)
 				if random.IntN(5) == 0 {
 					*r = s.pack(*r)
 				}
@@ -168,7 +175,7 @@ func TestSlabIsShared(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for _, p := range *s.pages.Load() {
+	for _, p := range s.pages.Load().all {
 		if p != nil {
 			assert.Zero(t, p.used.Load())
 			assert.LessOrEqual(t, p.size, firstPage)

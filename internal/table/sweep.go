@@ -110,7 +110,7 @@ func (t *Table) replace(s *Segment, churn int) {
 	heirs := newSegments(1<<bits, slots>>bits, s.prefix<<bits, s.depth+bits)
 	for i := range s.entries {
 		e := &s.entries[i]
-		h := e.hash()
+		h := e.Hash()
 		if h.a == 0 {
 			continue
 		}
