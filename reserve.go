@@ -59,15 +59,27 @@ func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask
 // open sets the other fields of r. The Result, the grant, at and ahead are set before.
 func (r *Reservation) open(k *KeyedLimiter, key string) {
 	r.limiter, r.key = k, key
-	r.making, r.settling, r.settled, r.err = sync.Once{}, nil, false, nil
+	r.settling, r.ended, r.settled, r.err = false, nil, false, nil
 	r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
 }
 
 // reserve takes its turn with the calls that join the line. No call then books ahead of waiters
-// that are given new turns.
+// that are given new turns. If the key has no line, and events are left, it books nothing ahead. It
+// then came before all that join meanwhile.
 func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	if err := k.check(ctx, n); err != nil {
 		return nil, err
+	}
+	if k.mem != nil && k.lines.Empty(key) {
+		plan, err := k.plans.of(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		r := new(Reservation)
+		if k.bookNowQuickly(plan, key, n, r) && r.Allowed {
+			r.MoreAfter = 0 // as otherwise
+			return r, nil
+		}
 	}
 	ln, ctx, err := k.start(ctx, key, line.Returning, 0)
 	if err != nil {
@@ -110,38 +122,6 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 	return callError("Reserve of", n, err)
 }
 
-// bookNow is book without a place in the key's line of waiters: like Take, it gets only what no
-// waiter has booked. If the key is reset during the call, the booked events may be forgotten.
-func (k *KeyedLimiter) bookNow(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
-	reset := k.resets.number.Load()
-	if k.mem == nil || !k.bookQuickly(plan, key, ask.N, r) {
-		if err := k.book(ctx, plan, key, ask, r); err != nil {
-			return err
-		}
-	}
-	if r.reset != reset && r.grant.n > 0 && k.resets.meanwhile(key, reset) {
-		r.reset = reset
-	}
-	return nil
-}
-
-// bookQuickly is book for a known key whose state is a word. It takes half the time.
-func (k *KeyedLimiter) bookQuickly(plan *Plan, key string, n int, r *Reservation) bool {
-	sc, next, now, taken, ok := k.mem.take(plan, key, n)
-	if !ok {
-		return false
-	}
-	r.Result = Result{
-		Allowed: taken.retryAfter == 0, Limit: sc.limit, Remaining: taken.remaining,
-		RetryAfter: taken.retryAfter, ResetAfter: taken.resetAfter, MoreAfter: sc.admitWord.more(next, now, taken),
-	}
-	r.grant.charges = append(r.grant.room[:0], sc.admitWord.charge(next, now, n, taken))
-	r.grant.set(plan, n, &r.Result, now)
-	r.at, r.ahead = now, 0
-	r.open(k, key)
-	return true
-}
-
 // A Reservation is the answer to [KeyedLimiter.Reserve] and [KeyedLimiter.ReserveNow]: events that
 // are booked, or a denial. All methods are safe for concurrent use. It must not be copied.
 //
@@ -167,8 +147,9 @@ type Reservation struct {
 	ahead   int64  // how far the store's clock is ahead of the limiter's
 	reset   uint64 // the number of the last reset that cannot have forgotten it
 
-	making   sync.Once     // of settling: most reservations are settled by one call, or by none
-	settling chan struct{} // held by the call that is under way, and guards the others
+	mu       sync.Mutex    // guards settling and ended
+	settling bool          // by the call that is under way, which may use what follows
+	ended    chan struct{} // closed when that call has ended, if others wait for it
 	settled  bool
 	err      error // what the call that counted returned
 }
@@ -249,18 +230,39 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 	}
 	ctx, cancel := r.limiter.unended(ctx)
 	defer cancel()
-	r.making.Do(func() { r.settling = make(chan struct{}, 1) })
-	select {
-	case r.settling <- struct{}{}:
-		defer func() { <-r.settling }()
-	case <-ctx.Done():
-		return ctx.Err()
+	for ended := r.begin(); ended != nil; ended = r.begin() {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	defer r.end()
 	if !r.settled {
 		r.settled, r.err = true, errPanicked // this stays if the store panics
 		r.settled, r.err = r.settleFirst(ctx, actual)
 	}
 	return r.err
+}
+
+// begin lets the caller settle, until end, if it returns nil. Otherwise another call is under way.
+func (r *Reservation) begin() (ended <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.settling && r.ended == nil {
+		r.ended = make(chan struct{})
+	}
+	r.settling = true
+	return r.ended
+}
+
+func (r *Reservation) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended != nil {
+		close(r.ended)
+	}
+	r.settling, r.ended = false, nil
 }
 
 // settleFirst settles. It reports whether the store was asked, or need not be.
