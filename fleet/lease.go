@@ -37,7 +37,7 @@ type LeaseOptions struct {
 // as fast as with a [weir.MemStore], and together never grant more than the policy.
 //
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
-// and [weir.All] of these, if the limit is at least 100. A bucket must also earn 22 events within
+// and [weir.All] of these, if the limit is at least 100. Each bucket must also earn 22 events within
 // MaxAge. A key is leased after 20 decisions at the earliest. Everything else goes to s unchanged,
 // and does not use the events that are held:
 //

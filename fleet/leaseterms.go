@@ -14,7 +14,7 @@ type terms struct {
 	limit  int
 	span   time.Duration // of the policy, see weir.Hold; 0 if its events are not leased
 	drains bool          // a bucket earns again what is held
-	most   float64       // the most events to take of a bucket, because it must earn again those that are not used
+	most   float64       // the most events to take of buckets, which must earn again those that are not used
 	time   time.Duration // for which a lease is to last
 
 	longest float64 // by how much longer one may last, so that what it holds is used within MaxAge
@@ -37,12 +37,13 @@ func (s *LeaseStore) newTerms(p *weir.Plan) *terms {
 		var charges []weir.Charge
 		now := p.Now()
 		_, a := p.Decider.Decide(make([]uint64, p.Decider.Words()), now, weir.Ask{N: 1, Charges: &charges})
-		h := t.holder.Hold(now, chargesOf(charges, 1, a))
+		charges = chargesOf(charges, 1, a)
+		h := t.holder.Hold(now, charges)
 		t.limit = a.Limit
 		part := time.Duration(partOfWindow)
 		if t.drains = h.Over > 0; t.drains {
 			part = partOfBucket
-			t.most = float64(a.Limit) / float64(h.Span) * float64(s.maxAge)
+			t.most = float64(s.maxAge) / float64(earnedIn(charges))
 		}
 		slow := t.drains && t.most < calls // what is not used would be missing for long
 		t.time = min(h.Span/part, s.maxAge/2)
@@ -52,6 +53,18 @@ func (s *LeaseStore) newTerms(p *weir.Plan) *terms {
 		}
 	}
 	return t
+}
+
+// earnedIn is the time in which an event is earned again that is not given back, by the slowest of
+// the buckets. charges are those of one event for a new key, after Hold.
+func earnedIn(charges []weir.Charge) time.Duration {
+	longest := time.Duration(1)
+	for _, c := range charges {
+		if c.N == 0 {
+			longest = max(longest, c.For)
+		}
+	}
+	return longest
 }
 
 // byAnother reports whether an answer is of a second store, or by another limit than the policy's,
