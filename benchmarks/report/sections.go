@@ -106,6 +106,7 @@ func growthSection(r results) string {
 		t.rows = append(t.rows, row)
 	}
 	return "## Growth\n\n" + benchmarks.Leader + ` with more keys and more goroutines, in nanoseconds per decision, as in W4.
+[benchmarks-16-cores.md](benchmarks-16-cores.md) has it on a machine with 16 processors.
 
 ` + t.String()
 }
