@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // rolledOut is a policy of another package, with words of its own.
@@ -43,7 +44,7 @@ func TestR14_RollingChange(t *testing.T) {
 			weir.All(weir.SlidingLog{Limit: limit, Per: time.Hour}, bucket),
 		} {
 			synctest.Test(t, func(t *testing.T) {
-				const hours = 40
+				hours := runs.Long(40, 8)
 				registers := newMemory()
 				var ls []*weir.KeyedLimiter
 				for _, p := range []weir.Policy{old, next} { // each process has a store of its own

@@ -93,7 +93,7 @@ func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 						if meet {
 							keys, waitsForOthers = "key", call.takesTurns
 						}
-						for i := range runs.Long(12, 6) {
+						for i := range runs.Long(12, 4) {
 							key := fmt.Sprint(keys, i%3)
 							pause := time.Duration(1+random.IntN(30)) * time.Millisecond
 							callers.Go(func() {

@@ -80,7 +80,7 @@ func TestFaults_Cluster(t *testing.T) {
 		}{
 			{"killed", (*redistest.Server).Kill, (*redistest.Server).Restart},
 			{"stopped", (*redistest.Server).Pause, (*redistest.Server).Resume},
-		} {
+		}[:runs.Long(2, 1)] {
 			lost := nodes.Masters()[0]
 			fault.begin(lost)
 			tr.awaitFailed(t)

@@ -48,7 +48,7 @@ func TestCounts(t *testing.T) {
 				file, was.version, is.version, renew)
 		}
 		// Valgrind takes half a second for each row.
-		first := min(runs.Long(len(is.counts), 3), len(is.counts), len(was.counts))
+		first := min(runs.Long(len(is.counts), 1), len(is.counts), len(was.counts))
 		if err := instructions(program, is.counts[:first]); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 func needServer(t *testing.T) {
@@ -23,7 +25,10 @@ func needServer(t *testing.T) {
 // Before it is measured each contender is checked to limit, so this does, too.
 func TestReport(t *testing.T) {
 	needServer(t)
-	s := settings{rounds: 2, time: 3 * time.Millisecond, keys: 20, command: "go test"}
+	s := settings{
+		rounds: runs.Long(2, 1), time: runs.Long(3*time.Millisecond, time.Millisecond),
+		keys: 20, command: "go test",
+	}
 	r, err := s.run()
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ var soak = flag.Duration("soak", 0, "how long TestSoak keeps the server busy, at
 func TestSoak(t *testing.T) {
 	span := *soak
 	if span == 0 {
-		span = runs.Long(3*time.Second, time.Second)
+		span = runs.Long(3*time.Second, 500*time.Millisecond)
 	}
 	require.LessOrEqual(t, span, 50*time.Second, "-soak")
 	s, first := startQuickly(t, func() []string { return nil })

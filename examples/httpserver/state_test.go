@@ -10,11 +10,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // Two servers, one after the other, grant many connections what one would have granted, to the event.
 func TestRestartUnderLoad(t *testing.T) {
-	const half = time.Second
+	half := runs.Long(time.Second, 300*time.Millisecond)
 	s, first := startQuickly(t, func() []string { return []string{"-log", "error", "-state", filepath.Join(t.TempDir(), "limits")} })
 	api := &hammer{connections: 16, method: http.MethodGet}
 	login := &hammer{connections: 4, method: http.MethodPost, body: "user=ada&password=lovelace"}

@@ -58,7 +58,7 @@ func hammer(l *weir.KeyedLimiter, c *kit.MovingClock, step, end time.Duration, k
 // the same, and the key starts afresh. Here each key expires, is swept, and is used again all the
 // time, and is never granted more than its rate.
 func TestP5_ALiveEntryIsNeverDropped(t *testing.T) {
-	end := runs.Long(200*time.Millisecond, 40*time.Millisecond)
+	end := runs.Long(200*time.Millisecond, 20*time.Millisecond)
 	ms := int64(end / time.Millisecond)
 	for _, test := range []struct {
 		policy weir.Policy

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,6 +18,12 @@ var Server = []string{
 // Clock are those that depend on whose clock a store decides by.
 var Clock = []string{"R6 forgotten in real time", "R10 ", "At", "Clocks", "Backend"}
 
+// Dear are those of both that take long and check once more what others do, with other numbers or
+// more callers. Runs that are neither long nor in CI, where CI=true, go without them.
+var Dear = []string{
+	"Vectors", "R7 an older instant", "R10 takes and returns", "R10 many keys", "R10 answers at once", "R10 while time moves",
+}
+
 // Short is [Only] in runs that are not long.
 func Short(t *testing.T, names []string) {
 	if !Long(true, false) {
@@ -23,13 +31,21 @@ func Short(t *testing.T, names []string) {
 	}
 }
 
-// Only skips t, a case of storetest, unless its name begins with one of names. It is for stores
-// that run code on which another test runs all cases. Call it where storetest makes a store.
+// Only skips t, a case of storetest, unless its name begins with one of names. It also skips the
+// cases that are [Dear], unless the run is long or in CI. It is for stores that run code on which
+// another test runs all cases. Call it where storetest makes a store.
 func Only(t *testing.T, names []string) {
-	for _, name := range names {
-		if strings.Contains(t.Name(), "/"+strings.ReplaceAll(name, " ", "_")) {
-			return
-		}
+	if !isOf(t, names) {
+		t.Skip("another test runs this case on the same code")
 	}
-	t.Skip("another test runs this case on the same code")
+	if isOf(t, Dear) && !Long(true, os.Getenv("CI") == "true") {
+		t.Skip("this case takes long: it runs with CI=true or WEIR_LONG=1")
+	}
+}
+
+// isOf reports whether the name of a case begins with one of names.
+func isOf(t *testing.T, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return strings.Contains(t.Name(), "/"+strings.ReplaceAll(name, " ", "_"))
+	})
 }

@@ -50,7 +50,7 @@ func TestScriptsAnswerAsDecidersDo(t *testing.T) {
 	for i, p := range differential {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
 			d := newDrive(t, client, p, uint64(i))
-			steps := runs.Long(transitions/ofType[fmt.Sprintf("%T", p)], 5000)
+			steps := runs.Long(transitions/ofType[fmt.Sprintf("%T", p)], 2500)
 			for d.compared < steps {
 				if d.round(500); d.beyond > steps {
 					t.Fatal("too few are for the script")
