@@ -109,6 +109,7 @@ func (s *clientStore) Do(ctx context.Context, r weir.Request) (weir.Answer, erro
 
 // Clients of one server, which share its states.
 func TestClients(t *testing.T) {
+	t.Parallel() // it waits for states to expire
 	const tick = time.Microsecond
 	storetest.Run(t,
 		func(*testing.T) weir.Store { return &clientStore{server: &serverStore{tick: tick}} },
@@ -125,6 +126,7 @@ func TestClients(t *testing.T) {
 
 // A store with a clock of its own that nobody can set.
 func TestRealTime(t *testing.T) {
+	t.Parallel() // it waits for states to expire
 	storetest.Run(t,
 		func(*testing.T) weir.Store { return &serverStore{tick: time.Microsecond} },
 		storetest.RealTime())
@@ -137,6 +139,7 @@ func TestBounds(t *testing.T) {
 
 // Bounds with the other options.
 func TestBounds_Clients(t *testing.T) {
+	t.Parallel() // it waits for states to expire
 	const tick = time.Microsecond
 	storetest.Run(t,
 		func(*testing.T) weir.Store { return &clientStore{server: &serverStore{tick: tick}} },
