@@ -156,16 +156,25 @@ func (s *MemStore) take(scope *Plan, key string, n int) (sc *memScope, next uint
 	}
 }
 
-// admit decides on one event for a key with a state of more than a word, if it is known.
-func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known bool) {
-	now := by.Now() // the clock of the writer is perhaps that of another limiter, which has seen less
-	e := m.Find(h)
-	if e == nil {
-		return false, false
+// hold holds the entry of a known key with a state of more than a word, for a decision at now. e is
+// nil if the key is not known, or is busy.
+func (m *memory) hold(by *Plan, h table.Hash) (e *table.Entry, at table.Ref, now int64) {
+	now = by.Now() // the clock of the writer is perhaps that of another limiter, which has seen less
+	if e = m.Find(h); e == nil {
+		return nil, 0, now
 	}
 	m.SweepOften(h, now)
 	at, ok := e.TryHold()
 	if !ok {
+		return nil, 0, now
+	}
+	return e, at, now
+}
+
+// admit decides on one event for a key with a state of more than a word, if it is known.
+func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known bool) {
+	e, at, now := m.hold(by, h)
+	if e == nil {
 		return false, false
 	}
 	defer func() { e.Release(at) }()
@@ -175,17 +184,10 @@ func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known boo
 	return granted, true
 }
 
-// take decides on all or none of n events for a key with a state of more than a word, if it is
-// known.
+// take is admit for all or none of n events.
 func (m *memory) take(sc *memScope, by *Plan, h table.Hash, n int) (r shortResult, decidedBy int, known bool) {
-	now := by.Now()
-	e := m.Find(h)
+	e, at, now := m.hold(by, h)
 	if e == nil {
-		return r, 0, false
-	}
-	m.SweepOften(h, now)
-	at, ok := e.TryHold()
-	if !ok {
 		return r, 0, false
 	}
 	defer func() { e.Release(at) }()

@@ -70,12 +70,12 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	if err := k.check(ctx, n); err != nil {
 		return nil, err
 	}
+	r := new(Reservation)
 	if k.mem != nil && k.lines.Empty(key) {
 		plan, err := k.plans.of(ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		r := new(Reservation)
 		if k.bookNowQuickly(plan, key, n, r) && r.Allowed {
 			r.MoreAfter = 0 // as otherwise
 			return r, nil
@@ -90,7 +90,6 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	if err != nil {
 		return nil, err
 	}
-	r := new(Reservation)
 	if err := k.book(ctx, plan, key, Ask{N: n, MaxWait: k.patience(ctx)}, r); err != nil {
 		return nil, err
 	}
