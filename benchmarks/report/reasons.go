@@ -54,8 +54,8 @@ log that is full does not grow any more.`,
 		best := r.bestRatio("W8.p999")
 		return fmt.Sprintf(`**The 99.9th percentile of a TokenBucket** is %s ns in W8, and %s ns with the best peer. Within a
 round, the best peer's is %s times as high. In these calls both wait for memory: the slots of 100,000
-keys take some 4 MB, which is more than the caches near a processor hold. The rounds differ more than
-the two do: the middle half of them is within ±%.0f %%.`,
+keys take some 4 MB, which is more than the caches near a processor hold. The middle half of
+the rounds is within ±%.0f %%.`,
 			ns(r.median(benchmarks.Leader, "W8.p999")), ns(r.bestOfPeers("W8.p999")), significant(best), r.spread("W8.p999")*50)
 	}},
 	{[]string{benchmarks.MethodMetric("Allow"), benchmarks.MethodMetric("Reserve+Settle"), benchmarks.MethodMetric("Reserve+Cancel")}, func(r results) string {
