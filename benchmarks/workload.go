@@ -36,7 +36,7 @@ func Groups() []Group {
 	return []Group{
 		{"hot", []string{"W1", "W2", "W3"}, general, hot},
 		{"million", []string{"W4", "W4p", "W5"}, general, million},
-		{"flood", []string{"W6"}, anyone, measureFlood},
+		{"flood", []string{"W6"}, floodable, measureFlood},
 		{"memory", []string{"W7"}, keeper, measureMemory},
 		{"latency", []string{"W8"}, general, measureLatency},
 		{"growth", []string{"growth"}, leader, growth},
@@ -45,9 +45,9 @@ func Groups() []Group {
 	}
 }
 
-func anyone(c Contender) bool { return c.New != nil }
-
 func general(c Contender) bool { return c.New != nil && c.Only == "" }
+
+func floodable(c Contender) bool { return general(c) || c.Only == "flood" }
 
 func keeper(c Contender) bool { return general(c) && c.Kind != Idle }
 
