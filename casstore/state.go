@@ -1,6 +1,11 @@
 package casstore
 
-import "github.com/weir-go/weir"
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/weir-go/weir"
+)
 
 // EncodeState returns the value of a key whose state is words, written by the policy p alone. It is
 // for a Register that also has values in another form, such as values that code in the server
@@ -28,4 +33,23 @@ func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok boo
 		return nil, nil, false
 	}
 	return h.by[0].Policy, h.ledger.Words, true
+}
+
+// Expiry returns the instant from which on a value counts nothing, see [weir.Ledger.Expiry]. It is
+// for a Register that writes a value again by itself, and has to know how long to keep it. An error
+// wraps [weir.ErrRequest]: no store writes that value, or a policy in it panicked.
+func (s *Store) Expiry(value []byte) (at int64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			at, err = 0, fmt.Errorf("%w: %v\n%s", errPolicy, p, debug.Stack())
+		}
+	}()
+	h, err := s.policies.load(value, nil)
+	if err != nil || len(h.ledger.By) == 0 {
+		return 0, err
+	}
+	if _, _, _, err := h.ledger.Decide(h.ledger.By[0], 0, weir.Ask{}); err != nil { // a look checks the words
+		return 0, fmt.Errorf("%w: %w", errValue, err)
+	}
+	return h.ledger.Expiry(), nil
 }

@@ -74,6 +74,43 @@ func TestStateFromAClockAhead(t *testing.T) {
 	}
 }
 
+// R14: so it is with a key in which several policies have counted, also if this process does not
+// know one of them. Denials do not stop its time.
+func TestR14_StateOfSeveralPoliciesFromAClockAhead(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, redistest.Single(t).Addr())
+	right := time.Unix(1_700_000_000, 0)
+	foreign := inGo{weir.SlidingLog{Limit: 10, Per: 10 * time.Second}}
+	for _, test := range []struct{ first, then weir.Policy }{
+		{weir.SlidingLog{Limit: 10, Per: 10 * time.Second}, weir.TokenBucket{Limit: 10, Per: 10 * time.Second}},
+		{weir.TokenBucket{Limit: 10, Per: 10 * time.Second}, weir.All(weir.FixedWindow{Limit: 9, Per: 5 * time.Second, FromFirst: true})},
+		{foreign, weir.TokenBucket{Limit: 10, Per: 10 * time.Second}},
+		{foreign, foreign},
+	} {
+		t.Run(fmt.Sprintf("%v then %v", test.first, test.then), func(t *testing.T) {
+			s := newDriven(t, client, serverSkew, WithPrefix("several"))
+			l := newLimiter(t, s, test.first, t.Name())
+			s.set(right.Add(time.Hour))
+			take(t, l, "k", 5)
+			require.NoError(t, l.SetPolicy(t.Context(), test.then))
+			require.True(t, take(t, l, "k", 1).Allowed)
+			require.NoError(t, l.SetPolicy(t.Context(), test.first))
+			for take(t, l, "k", 1).Allowed {
+			}
+
+			second := newDriven(t, client, serverSkew, WithPrefix("several"))
+			l = newLimiter(t, second, test.then, t.Name())
+			for take(t, l, "k", 1).Allowed {
+			}
+			second.set(right)
+			for passed := time.Duration(0); !take(t, l, "k", 1).Allowed; passed += 100 * time.Millisecond {
+				require.LessOrEqual(t, passed, 10*time.Second, "the key stays shut")
+				second.set(right.Add(passed))
+			}
+		})
+	}
+}
+
 // An instant that was booked ahead is not mistaken for one of a clock that is ahead.
 func TestBookingsAreNotCutOff(t *testing.T) {
 	s := newDriven(t, newClient(t, redistest.Single(t).Addr()), serverSkew)

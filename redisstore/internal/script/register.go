@@ -136,16 +136,12 @@ func (r register) entry(ctx context.Context, key string, found reply) (casstore.
 // adopt writes how far the clock of a state is ahead. Without that, a key that is only denied would
 // not recover before the server's clock has caught up. It returns what then stands in Redis.
 func (r register) adopt(ctx context.Context, key, raw string, value []byte, latest, ahead int64) (string, error) {
-	p, words, ok := r.cas.DecodeState(value)
-	if !ok {
-		return raw, nil
-	}
-	d, err := p.Decider()
-	if err != nil || weir.CheckState(d, words) != nil {
+	expiry, err := r.cas.Expiry(value)
+	if err != nil {
 		return raw, nil // the decision fails
 	}
 	keep := weir.Never
-	if expiry := d.Expiry(words); expiry < math.MaxInt64 {
+	if expiry < math.MaxInt64 {
 		keep = max(time.Duration(expiry-latest*micro), 0) + time.Millisecond
 	}
 	with := r.raw(value, latest, ahead)
