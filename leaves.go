@@ -29,6 +29,9 @@ func (r Rule) same(s Rule) bool {
 			reflect.DeepEqual(r.Decider, s.Decider)
 }
 
+// unknown reports whether no more is known of a rule than what it has used up: see [Ledger.Usage].
+func (r Rule) unknown() bool { return r.Policy == nil && countsOf(r.Decider) == nil }
+
 // leaves are the policies in r that are not themselves composed, in their order. A marker is one
 // leaf: its buckets count together.
 func (r Rule) leaves() []Rule {

@@ -210,12 +210,12 @@ func (r *reader) account(leaf Rule) (a *account, most uint64) {
 }
 
 // readableBy reports whether a leaf can have left the words of an account. The account is then the
-// leaf's. A leaf that is not known can have left any.
+// leaf's. A leaf that is not known can have left any, and leaves the account to one that is known.
 func (a *account) readableBy(leaf Rule) bool {
 	switch {
-	case leaf.Decider == nil:
+	case leaf.Decider == nil || a.Decider != nil && leaf.unknown():
 		return true
-	case a.Decider == nil:
+	case a.Decider == nil || a.unknown():
 		a.Rule = leaf
 		return sound(leaf.Decider, a.words)
 	case leaf.like(a.Rule):

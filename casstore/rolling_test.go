@@ -66,3 +66,41 @@ func TestR14_RollingChange(t *testing.T) {
 		}
 	}
 }
+
+// R14, R15: a policy that other processes can't know has become a component of one that they have.
+// Both count in one account.
+func TestR14_PartOfARollingChange(t *testing.T) {
+	strange := rolledOut{weir.SlidingLog{Limit: 12, Per: time.Hour}, 1}
+	bucket := weir.TokenBucket{Limit: 100, Per: time.Hour}
+	for _, next := range []weir.Policy{weir.All(strange, bucket), weir.All(bucket, strange), weir.Tiers(strange)} {
+		for _, first := range []weir.Policy{strange, next} {
+			now := stopped(time.Unix(1_700_000_000, 0))
+			registers := newMemory()
+			a := newLimiter(t, casstore.New(registers, casstore.Options{}), first, weir.WithName("n"), weir.WithClock(now))
+			take(t, a, 4)
+			for _, p := range []weir.Policy{next, strange} {
+				require.NoError(t, a.SetPolicy(t.Context(), p))
+				take(t, a, 1)
+			}
+			b := newLimiter(t, casstore.New(registers, casstore.Options{}), next, weir.WithName("n"), weir.WithClock(now))
+			granted, _, err := b.TakeUpTo(t.Context(), "k", 100)
+			require.NoError(t, err, "first %v, then %v", first, next)
+			assert.Equal(t, 6, granted, "first %v, then %v", first, next)
+			assert.False(t, a.Allow("k"))
+		}
+	}
+}
+
+// R6: what a process can't know ends when it ended, however often such a process writes.
+func TestR6_EndOfWhatIsNotKnown(t *testing.T) {
+	now := stopped(time.Unix(1_700_000_000, 0))
+	registers := newMemory()
+	a := newLimiter(t, casstore.New(registers, casstore.Options{}), rolledOut{weir.SlidingLog{Limit: 12, Per: time.Hour}, 1},
+		weir.WithName("n"), weir.WithClock(now))
+	take(t, a, 1)
+	b := newLimiter(t, casstore.New(registers, casstore.Options{}), weir.TokenBucket{Limit: 100, Per: time.Minute},
+		weir.WithName("n"), weir.WithClock(now))
+	for range 10 {
+		assert.Equal(t, time.Hour, take(t, b, 1).ResetAfter)
+	}
+}

@@ -61,7 +61,8 @@ func (h *held) encode(now int64) []byte {
 		}
 		b = binary.AppendUvarint(b, flagged(len(p.name), strange))
 		b = append(b, p.name...)
-		for _, n := range []uint64{uint64(u.Limit), uint64(u.Remaining), uint64(max(u.until, 0)/second) + 1} {
+		until := uint64(max(u.until, 0))
+		for _, n := range []uint64{uint64(u.Limit), uint64(u.Remaining), (until + uint64(second) - 1) / uint64(second)} {
 			b = binary.AppendUvarint(b, n)
 		}
 	}
