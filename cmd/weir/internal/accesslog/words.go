@@ -54,19 +54,20 @@ func request(line []byte) (method, uri, protocol []byte) {
 	return line[:first], line[first+1 : last], line[last+1:]
 }
 
-// path is the uri without scheme, host and query.
+// path is the uri without scheme, host and query. A path may have a URL in it, as those of proxies
+// for images have: /600x/https://example.com/a.png.
 func path(uri []byte) []byte {
 	if i := bytes.IndexByte(uri, '?'); i >= 0 {
 		uri = uri[:i]
 	}
-	if i := bytes.Index(uri, []byte("://")); i >= 0 {
-		uri = uri[i+3:]
-		if i = bytes.IndexByte(uri, '/'); i < 0 {
-			return []byte("/")
-		}
-		uri = uri[i:]
+	scheme, rest, absolute := bytes.Cut(uri, []byte("://"))
+	if !absolute || bytes.IndexByte(scheme, '/') >= 0 {
+		return uri
 	}
-	return uri
+	if i := bytes.IndexByte(rest, '/'); i >= 0 {
+		return rest[i:]
+	}
+	return []byte("/")
 }
 
 // withoutPort cuts the port off an address: 192.0.2.1:80, or [2001:db8::1]:80.
