@@ -51,6 +51,9 @@ type Options struct {
 	Time string // the field of JSON or CSV with the time; "" for the usual names
 }
 
+// TakesTime reports whether the Time of [Options] means something in a format.
+func TakesTime(format string) bool { return format != "combined" && format != "alb" }
+
 // New returns a Parser of a format by its name. head are the first lines of the log. skip is how
 // many of them are no requests: the first line of a CSV.
 func New(format string, head [][]byte, o Options) (p Parser, skip int, err error) {

@@ -223,7 +223,7 @@ func (f *reader) event(line []byte) (e event, selected bool, err error) {
 	e = event{at: stamp.Nanos, whole: stamp.Whole && f.whole, cost: 1}
 	key := f.parser.Field(f.run.Key)
 	if key == nil {
-		return event{}, false, fmt.Errorf("no field %s for the key", f.run.Key)
+		return event{}, false, fmt.Errorf("no field %s for the key: weir replay -key names another", f.run.Key)
 	}
 	if f.run.Key == "ip" {
 		key = address(key)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/cmd/weir/internal/accesslog"
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
@@ -32,6 +33,13 @@ func TestFieldsThatAreNotThere(t *testing.T) {
 	_, err = Run(t.Context(), Config{Where: w}, nil, []Log{log})
 	assert.ErrorContains(t, err, `field is "price"`)
 
+	json := textLog("b", lineAt(1, "x"))
+	_, err = Run(t.Context(), Config{Time: "ts"}, nil, []Log{log})
+	require.ErrorIs(t, err, accesslog.ErrField)
+	assert.ErrorContains(t, err, `a: the time is "ts", which must be a field of JSON or CSV, and not of combined`)
+	_, err = Run(t.Context(), Config{Time: "time"}, nil, []Log{log, json, textLog("c")})
+	require.NoError(t, err)
+
 	var bad []string
 	note := func(file string, number int, _ []byte, err error) {
 		bad = append(bad, fmt.Sprintf("%s:%d: %v", file, number, err))
@@ -40,7 +48,7 @@ func TestFieldsThatAreNotThere(t *testing.T) {
 	assert.Equal(t, 1, r.Requests)
 	r = runOne(t, Config{Cost: "bytes", Bad: note}, "9/1s", log)
 	assert.Equal(t, 1, r.Requests)
-	assert.Equal(t, []string{"a:1: no field user for the key", `a:1: field bytes for the cost: is "x", must be a number of at least 0`}, bad)
+	assert.Equal(t, []string{"a:1: no field user for the key: weir replay -key names another", `a:1: field bytes for the cost: is "x", must be a number of at least 0`}, bad)
 	assert.Equal(t, `line 1: field bytes for the cost: is "x", must be a number of at least 0`, r.Files[0].FirstBad)
 }
 

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/cmd/weir/internal/accesslog"
 )
 
 // A Config says how to read logs.
@@ -124,7 +126,21 @@ func newRun(ctx context.Context, c Config, logs []Log) (*run, error) {
 		}
 		r.files = append(r.files, file)
 	}
+	if err := r.checkTime(); err != nil {
+		r.close()
+		return nil, err
+	}
 	return r, nil
+}
+
+// checkTime returns an error if no log has a field for the time.
+func (r *run) checkTime() error {
+	takes := func(f *reader) bool { return f.Format == "" || accesslog.TakesTime(f.Format) } // "" is that of an empty log
+	if r.Time == "" || slices.ContainsFunc(r.files, takes) {
+		return nil
+	}
+	f := r.files[0]
+	return fmt.Errorf("%s: the time is %q, which must be a field of JSON or CSV, and not of %s (%w)", f.Name, r.Time, f.Format, accesslog.ErrField)
 }
 
 func (r *run) close() {
