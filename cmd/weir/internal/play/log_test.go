@@ -20,14 +20,18 @@ import (
 	"github.com/weir-go/weir/cmd/weir/internal/replay"
 )
 
-// drop drops a log on the page.
-func (b *browser) drop(log string) {
+// drop drops a log on the page, or its parts.
+func (b *browser) drop(parts ...string) {
+	encoded := make([]string, len(parts))
+	for i, part := range parts {
+		encoded[i] = base64.StdEncoding.EncodeToString([]byte(part))
+	}
 	b.js(nil, `(() => {
 		document.getElementById("logSays").textContent = "";
 		const data = new DataTransfer();
-		data.items.add(new File([Uint8Array.from(atob(%q), (c) => c.charCodeAt(0))], "access.log"));
+		%q.split(" ").forEach((part, i) => data.items.add(new File([Uint8Array.from(atob(part), (c) => c.charCodeAt(0))], "access.log" + (i ? "." + i : ""))));
 		document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-	})()`, base64.StdEncoding.EncodeToString([]byte(log)))
+	})()`, strings.Join(encoded, " "))
 }
 
 // A large log says how much of it is read, and one that is cut off counts up to there.
@@ -112,6 +116,15 @@ func testLog(t *testing.T, b *browser) {
 		assert.Equal(t, explain.Count(p.Early), rows[i][3])
 		assert.Equal(t, fmt.Sprintf("%s: %s of %s", p.Worst[0].Key, explain.Count(p.Worst[0].Refused), explain.Count(p.Worst[0].Requests)), rows[i][5])
 	}
+
+	middle := strings.Index(log.String()[log.Len()/2:], "\n") + log.Len()/2 + 1
+	b.drop(log.String()[middle:], log.String()[:middle])
+	b.until(`!document.getElementById("logTable").hidden`)
+	b.js(&said, `document.getElementById("logSays").textContent`)
+	assert.Regexp(t, `^access.log: combined, \d+ lines. access.log.1: combined, \d+ lines. 900 requests of `, said)
+	var merged [][]string
+	b.js(&merged, `[...document.querySelectorAll("#logRows tr")].map((r) => [...r.cells].map((c) => c.textContent))`)
+	assert.Equal(t, rows, merged)
 
 	var prevented bool // a text that is dragged into a field comes there
 	b.js(&prevented, `(() => {

@@ -1,9 +1,9 @@
 //go:build js && wasm
 
-// Command log is the part of the playground that replays a log. The page loads it only when
-// somebody drops one, because the readers of logs weigh as much again. It runs in a worker, so that
-// the page stays alive. A message has the log and the policies. The answers have how much is read,
-// in percent, and at the end the report as JSON.
+// Command log is the part of the playground that replays logs. The page loads it only when somebody
+// drops some, because the readers of logs weigh as much again. It runs in a worker, so that the page
+// stays alive. A message has the logs and the policies. The answers have how much is read, in
+// percent, and at the end the report as JSON.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"syscall/js"
 	"time"
 
@@ -35,10 +36,8 @@ func main() {
 	select {}
 }
 
-// run replays a log by the policies of the page.
+// run replays the logs by the policies of the page.
 func run(data js.Value) (report string, err error) {
-	log := make([]byte, data.Get("log").Get("byteLength").Int())
-	js.CopyBytesToGo(log, data.Get("log"))
 	var policies []weir.Policy
 	for i := range data.Get("policies").Length() {
 		p, err := weir.ParsePolicy(data.Get("policies").Index(i).String())
@@ -47,21 +46,47 @@ func run(data js.Value) (report string, err error) {
 		}
 		policies = append(policies, p)
 	}
-	left := bytes.NewReader(log)
-	var next time.Time // when the progress is told again
-	progress := func(int) {
-		if now := time.Now(); !now.Before(next) {
-			next = now.Add(time.Second)
-			js.Global().Call("postMessage", map[string]any{"progress": 100 - 100*left.Len()/len(log)})
-		}
+	var logs []replay.Log
+	var parts []*bytes.Reader
+	for i := range data.Get("logs").Length() {
+		log := data.Get("logs").Index(i)
+		b := make([]byte, log.Get("bytes").Get("byteLength").Int())
+		js.CopyBytesToGo(b, log.Get("bytes"))
+		part := bytes.NewReader(b)
+		parts = append(parts, part)
+		logs = append(logs, replay.Log{
+			Name: log.Get("name").String(),
+			Open: func() (io.ReadCloser, error) { return opened{part}, nil },
+		})
 	}
-	r, err := replay.Run(context.Background(), replay.Config{Key: "ip", Spread: true, Progress: progress}, policies, []replay.Log{{
-		Name: data.Get("name").String(),
-		Open: func() (io.ReadCloser, error) { return io.NopCloser(left), nil },
-	}})
-	if r == nil || err != nil && r.Files[0].Error == "" { // else the report says what ended the log early
+	r, err := replay.Run(context.Background(), replay.Config{Key: "ip", Spread: true, Progress: telling(parts)}, policies, logs)
+	cut := func(f replay.File) bool { return f.Error != "" } // the report says what ended the log early
+	if r == nil || err != nil && !slices.ContainsFunc(r.Files, cut) {
 		return "", err
 	}
 	b, err := json.Marshal(r)
 	return string(b), err
+}
+
+// opened is a log in memory, which is read as a file is.
+type opened struct{ *bytes.Reader }
+
+func (opened) Close() error { return nil }
+
+// telling returns what tells the page each second how much of the logs is read.
+func telling(parts []*bytes.Reader) func(requests int) {
+	var next time.Time
+	return func(int) {
+		now := time.Now()
+		if now.Before(next) {
+			return
+		}
+		next = now.Add(time.Second)
+		left, all := 0, 0
+		for _, part := range parts {
+			left += part.Len()
+			all += int(part.Size())
+		}
+		js.Global().Call("postMessage", map[string]any{"progress": 100 - 100*left/all})
+	}
 }
