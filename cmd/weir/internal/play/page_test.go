@@ -185,6 +185,13 @@ func testSharedLink(t *testing.T, b *browser) {
 	// To read a location, the library looks for files, which a browser does not have.
 	b.js(nil, `location.hash = "p=calendar-window+5/minute+location=Europe/Berlin"`)
 	b.until(`document.getElementById("fault").textContent.includes("Europe/Berlin")`)
+
+	// Without a link the page shows the first experiment, as when it is opened.
+	b.follow("p=10/1s&r=5&t=10s")
+	b.js(nil, `location.hash = ""`)
+	b.until(`document.getElementById("fault").textContent === "" && location.hash.startsWith("#p=fixed-window")`)
+	b.showsAt(15 * time.Second)
+	assert.Equal(t, simulated(t, sim.Experiments[0].Query, 15*time.Second), b.shown())
 }
 
 // A fault in a policy is marked at its byte, and the lanes stay as they were.

@@ -76,13 +76,13 @@ export class App {
     });
   }
 
-  /** Opens a scenario, and plays it from the start, or shows it as a whole. */
+  /** Opens a scenario, the first experiment if that is empty. Plays it from the start, or shows it as a whole. */
   async open(query, play) {
-    const turn = (this.turn = {}), model = await this.weir.load(query);
+    const turn = (this.turn = {}), model = await this.weir.load(query || this.weir.experiments[0].query);
     if (turn !== this.turn) return; // something else was opened or edited meanwhile
     if (model.error) {
       $("fault").textContent = "This link cannot be shown: " + model.error;
-      if (!this.state) await this.open(this.weir.experiments[0].query, false);
+      if (!this.state) await this.open("", false);
       $("fault").textContent = "This link cannot be shown: " + model.error;
       return;
     }
@@ -289,8 +289,7 @@ document.addEventListener("weir", async () => {
   const app = new App(globalThis.weirPlay);
   $("loading").hidden = true;
   $("main").hidden = false;
-  const linked = location.hash.slice(1);
-  await app.open(linked || app.weir.experiments[0].query, false);
+  await app.open(location.hash.slice(1), false);
 }, { once: true });
 
 const go = new Go();
