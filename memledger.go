@@ -32,18 +32,20 @@ func (l *ledgers) ID() any { return nil }
 func (l *ledgers) Clock() table.Clock { return l }
 
 // Now implements [table.Clock]. The clocks of a ledger's limiters may differ from each other.
-// Expiry therefore reads them itself. It returns 0 for a ledger that has expired, and math.MaxInt64
-// for one that has not.
+// Expiry therefore reads them itself, and tells how long ago the ledger expired, back from here.
 func (l *ledgers) Now() int64 { return maxInstant }
 
-// Expiry implements [table.Expirer].
+// Expiry implements [table.Expirer]. A ledger has expired when it has by all of the clocks.
 func (l *ledgers) Expiry(words []uint64) int64 {
 	ledger := l.memory.read(words)
-	by := l.memory.writerBy(ledger.By[0].Tag)
-	if at := ledger.Expiry(); at == math.MaxInt64 || at > by.clock.Now() {
+	at, ago := ledger.Expiry(), int64(maxInstant)
+	for _, by := range ledger.By {
+		ago = min(ago, l.memory.writerBy(by.Tag).clock.Now()-at)
+	}
+	if at == math.MaxInt64 || ago < 0 {
 		return math.MaxInt64
 	}
-	return 0
+	return maxInstant - ago
 }
 
 // Tags implements [table.Owner].

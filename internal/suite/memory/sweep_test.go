@@ -47,6 +47,41 @@ func TestMemStoreForgetsWithoutNewKeys(t *testing.T) {
 	}
 }
 
+// R6: keys that expired less than a second ago stay, also if several policies have counted in them.
+// They may not have expired by another limiter's clock.
+func TestR6_KeysOfSeveralPoliciesStayForASecond(t *testing.T) {
+	ahead, behind := new(ticking), new(ticking)
+	store := new(weir.MemStore)
+	limiter := func(p weir.Policy, c weir.Clock) *weir.KeyedLimiter {
+		return weir.Must(weir.New(p, weir.WithClock(c), weir.WithStore(store), weir.WithName("n")))
+	}
+	first := limiter(weir.SlidingLog{Limit: 2, Per: time.Second}, ahead)
+	second := limiter(weir.TokenBucket{Limit: 2, Per: time.Second}, ahead)
+	late := limiter(weir.TokenBucket{Limit: 2, Per: time.Second}, behind)
+	behind.now.Store(int64(time.Hour))
+	ahead.now.Store(int64(time.Hour + 500*time.Millisecond))
+	const keys = 300
+	for i := range keys {
+		assert.True(t, first.Allow(kit.KeyName(i)))
+		assert.True(t, second.Allow(kit.KeyName(i)))
+	}
+	ahead.now.Add(int64(1200 * time.Millisecond)) // all have expired
+	behind.now.Add(int64(1200 * time.Millisecond))
+	for range 20 * keys {
+		first.Allow("the one in use")
+	}
+	for i := range keys {
+		r, err := late.Take(context.Background(), kit.KeyName(i), 0)
+		assert.NoError(t, err)
+		assert.Less(t, r.Remaining, 2)
+	}
+	ahead.now.Add(int64(2 * time.Second))
+	for range 50 * keys {
+		first.Allow("the one in use")
+	}
+	assert.Less(t, store.Len(), keys/6)
+}
+
 // A ticking clock is a microsecond later each time that it is read.
 type ticking struct{ now atomic.Int64 }
 
