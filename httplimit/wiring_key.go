@@ -17,6 +17,7 @@ type seenKeys struct {
 	requests  atomic.Int32
 	forwarded atomic.Int32  // requests with a field of proxies
 	atProxy   atomic.Int32  // those of them whose key has the address of the proxy
+	explained atomic.Bool   // whether a proxy is the reason that requests share a key
 	keys      uniform       // whether all requests have one key
 	addresses uniform       // whether their keys have one address
 	clients   atomic.Uint64 // a bit for each of the clients, by their hash
@@ -72,6 +73,7 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 			// A client whose own key is that of its proxy, such as a client on the same host,
 			// proves no fault.
 			if !(atProxy && forwardedFrom(r, addresses)) && s.forwarded.Add(1) <= 10 && atProxy && s.atProxy.Add(1) == 10 {
+				s.explained.Store(true)
 				w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
 					"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", address)
 			}
@@ -79,11 +81,12 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	}
 	s.clients.Or(1 << (client.Sum64() % 64))
 	oneKey, oneAddress := s.keys.see(key), s.addresses.see(address)
-	if s.atProxy.Load() >= 10 {
+	if s.explained.Load() {
 		return
 	}
 	switch clients := bits.OnesCount64(s.clients.Load()); {
 	case n == 100 && clients >= 8 && oneAddress && isPrivate(addresses.Addr()):
+		s.explained.Store(true)
 		w.tell(CheckProxyKey, "the first 100 requests seem to come from several clients, and all have the key %s, a private address: "+
 			"trust all proxies on the way, and read the field that they write", address)
 	case n == looksAt && oneKey && clients >= 16 && a.Key != nil && !isShared(r, key):

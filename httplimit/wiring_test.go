@@ -109,7 +109,7 @@ func TestWiring_Warns(t *testing.T) {
 		{"no proxy, lies", httplimit.RemoteIP, 3000, func(i int) *http.Request {
 			return from(visitorAddr(i)+":1", "X-Forwarded-For", "10.0.0.1")
 		}, nil},
-		{"inner proxy not trusted", trusting("10.0.0.1/32"), 100, behind("10.0.0.1", "10.0.0.2"), []httplimit.Check{httplimit.CheckProxyKey}},
+		{"inner proxy not trusted", trusting("10.0.0.1/32"), 3000, behind("10.0.0.1", "10.0.0.2"), []httplimit.Check{httplimit.CheckProxyKey}},
 		{"both trusted", trusting("10.0.0.0/24"), 3000, behind("10.0.0.1", "10.0.0.2"), nil},
 		{"proxy that says nothing", httplimit.RemoteIP, 100, agents("10.0.0.1:1"), []httplimit.Check{httplimit.CheckProxyKey}},
 		{"one client of one's own", httplimit.RemoteIP, 3000, func(int) *http.Request { return from("10.0.0.1:1", "User-Agent", "job") }, nil},
