@@ -81,13 +81,16 @@ func (l *lines) stop(key string) {
 	if of == nil {
 		return
 	}
-	of.single = true
 	for t := of.first; t != nil; t = t.behind {
 		if t.cancel != nil {
 			t.cancel()
 			t.cancel = nil
 		}
+		if of.single { // the others do not wait for the limiter
+			return
+		}
 	}
+	of.single = true
 }
 
 // ask notes that t waits for the limiter, and how to end that. It reports false if it is not its
