@@ -26,10 +26,10 @@ type plans struct {
 // customer. If it returns nil or a nil pointer, the policy is the one given to [New], or the one
 // that [KeyedLimiter.SetPolicy] has set since.
 //
-// The function is called once for each decision. [KeyedLimiter.Wait] may call it several times.
-// Calls can be concurrent. The function gets the context of the call. [KeyedLimiter.Allow] has none
-// and passes context.Background(). The function should be fast: it should look the policy up in
-// memory, and not fetch it over a network.
+// The function is called once for each decision. [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] may
+// call it several times. Calls can be concurrent. The function gets the context of the call.
+// [KeyedLimiter.Allow] has none and passes context.Background(). The function should be fast: it
+// should look the policy up in memory, and not fetch it over a network.
 //
 //   - The limiter prepares a policy once, and keeps it ready. A policy that is ready costs one
 //     lookup in a map. It does not allocate if the function returns a stored Policy.
