@@ -83,7 +83,7 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 		return l, a, false, err
 	}
 	state, a = by.Decider.Decide(state, now, ask)
-	if ask.N == 0 || !a.Allowed {
+	if ask.N == 0 || !a.Allowed || ask.N < 0 && len(l.By) == 0 { // a new key has nothing to give back
 		return l, a, false, nil
 	}
 	return Ledger{By: []Rule{by}, Plain: true, Words: state}, a, true, nil

@@ -112,7 +112,7 @@ func (m *memory) decideChanged(sc *memScope, s *table.Segment, e *table.Entry, r
 func (m *memory) decideInherited(sc *memScope, s *table.Segment, h table.Hash, from Ledger, now int64, ask Ask) (Answer, bool) {
 	next, a, _, err := from.Decide(sc.rule(), now, ask)
 	a.At = now
-	if err != nil || !changed(ask, a) || len(next.By) == 0 {
+	if err != nil || ask.N == 0 || !a.Allowed || len(next.By) == 0 {
 		return a, true
 	}
 	return a, m.Add(s, h, m.content(next))

@@ -213,14 +213,11 @@ func (m *memory) tryDecide(sc *memScope, h table.Hash, r Request) (a Answer, ok 
 		state, a = sc.decider.Decide(state, now, r.Ask)
 	}
 	a.At = now
-	if !changed(r.Ask, a) {
+	if r.N <= 0 || !a.Allowed { // a new key has nothing to give back
 		return a, true
 	}
 	return a, m.Add(s, h, table.Content{By: &sc.Writer, Words: state})
 }
-
-// changed reports whether an answer came with a new state.
-func changed(ask Ask, a Answer) bool { return ask.N != 0 && a.Allowed }
 
 // decideKnown decides on an entry that the scope, or one like it, wrote. It requires that the
 // segment is locked.

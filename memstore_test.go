@@ -49,6 +49,17 @@ func TestR6_MemStoreForgets(t *testing.T) {
 	})
 }
 
+// A look, and what is given back to a new key, take up no memory.
+func TestNewKeysThatCountNothing(t *testing.T) {
+	kit.EachInBubble(t, kit.EveryPolicy, func(t *testing.T, p weir.Policy) {
+		store := new(weir.MemStore)
+		l := weir.Must(weir.New(p, weir.WithStore(store)))
+		kit.Take(t, l, "k", 0)
+		require.NoError(t, l.Return(t.Context(), "k", 2))
+		assert.Zero(t, store.Len())
+	})
+}
+
 // R11: whatever bytes a key holds, and however long it is, it is a key of its own.
 func TestR11_KeysAndNames(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)

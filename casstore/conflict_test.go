@@ -249,6 +249,19 @@ func TestValues(t *testing.T) {
 	assert.Equal(t, 4, take(t, l, 1).Remaining)
 }
 
+// R7: what is given back to a new key changes nothing, also for a process whose clock is behind.
+func TestR7_GiveBackToANewKey(t *testing.T) {
+	m := newMemory()
+	now := time.Unix(1_700_000_000, 0)
+	for _, p := range modeled {
+		ahead := newLimiter(t, casstore.New(m, casstore.Options{}), p, weir.WithName("n"), weir.WithClock(stopped(now.Add(time.Second))))
+		require.NoError(t, ahead.Return(t.Context(), "k", 2))
+		assert.Empty(t, m.values)
+		late := newLimiter(t, casstore.New(m, casstore.Options{}), p, weir.WithName("n"), weir.WithClock(stopped(now)))
+		assert.Equal(t, 40, take(t, late, 0).Remaining)
+	}
+}
+
 type stopped time.Time
 
 func (s stopped) Now() time.Time                     { return time.Time(s) }
