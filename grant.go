@@ -133,12 +133,9 @@ func (g *grant) end() exact.Instant   { return g.charges[0].until(g.at) }
 // back gives back n of the events.
 func (g *grant) back(n int) Ask { return Ask{N: -n, GrantedAt: g.at, Charges: &g.charges} }
 
-// counting is how many of n events still count at the instant now of the store.
+// counting is how many of n events of a bucket still count at the instant now of the store.
 func (g *grant) counting(n int, now int64) int {
 	rate := paceOf(g.plan.Decider, g.n).Rate
-	if rate.Den == 0 { // of another package: its events are paid for one after the other, too
-		rate = exact.NewRate(g.n, time.Duration(max(g.end().NS-g.start().NS, 1)))
-	}
 	return min(n, rate.Events(rate.At(g.end()).Sub(rate.Units(now))))
 }
 
@@ -274,7 +271,7 @@ func (k *KeyedLimiter) giveBack(
 // ofGrant gives back n events of a grant at the instant now of the store. If all later bookings are
 // of the last run of the line, these are to move up.
 func ofGrant(ln *line.Line, g *grant, n int, now int64) giveBack {
-	if b := g.booking(); !b.Apart {
+	if b := g.booking(); b.Pace.Rate.Den > 0 {
 		if back, ok := ln.BackBefore(b, n, g.counting(n, now)); ok {
 			return ofLine(back)
 		}
@@ -284,6 +281,10 @@ func ofGrant(ln *line.Line, g *grant, n int, now int64) giveBack {
 
 // ofLine gives back what a line says.
 func ofLine(b line.Back) giveBack {
-	charges := []Charge{{N: b.N, For: time.Duration(b.End.NS - b.At), ForRest: b.End.Rest}}
+	charges := []Charge{{
+		N:      b.N,
+		Before: time.Duration(b.Start.NS - b.At), BeforeRest: b.Start.Rest,
+		For: time.Duration(b.End.NS - b.At), ForRest: b.End.Rest,
+	}}
 	return giveBack{b.By.(by).Plan, Ask{N: -b.N, GrantedAt: b.At, Charges: &charges}, b}
 }

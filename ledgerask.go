@@ -95,10 +95,11 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		n, one := min(exact.Magnitude(ask.N), e.net, math.MaxInt), ask
 		if ask.GrantedAt == 0 && len(g.entries) > 1 { // they are named as of now, so that no part gives back what others have counted there
 			own := make([]Charge, len(e.accounts))
-			for i := range own {
-				own[i] = Charge{N: int(min(n, e.used(i, now))), For: Never, Late: Never}
-			}
 			one.GrantedAt, one.Charges = max(now, 1), &own
+			last := time.Duration(maxInstant - one.GrantedAt)
+			for i := range own {
+				own[i] = Charge{N: int(min(n, e.used(i, now))), For: last, Late: last}
+			}
 			n = min(n, e.counting(now))
 		}
 		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.GrantedAt < e.began || ask.until().NS <= now) {

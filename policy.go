@@ -112,8 +112,9 @@ type Ask struct {
 	N int
 
 	// MaxWait is how far ahead the events may be granted. If it is above zero, a policy with a
-	// queue may grant them for a later instant, which is Delay in the answer. Policies without a
-	// queue answer as if it were zero. It is zero unless Mode is AllOrNone.
+	// queue may grant them for a later instant, which is Delay in the answer. That instant stands,
+	// whatever is given back later. Policies without a queue answer as if it were zero. It is zero
+	// unless Mode is AllOrNone.
 	MaxWait time.Duration
 
 	// Mode says what to do if not all of the N events can be granted.
@@ -173,7 +174,8 @@ type Answer struct {
 	//
 	//   - In a denial of such an ask, a policy with a queue sets it to the delay that was too long.
 	//     A policy without a queue sets it to zero.
-	//   - After a give-back, it is how far later bookings can move up.
+	//   - After a give-back to a TokenBucket or LeakyBucket, it is how far later bookings can move up.
+	//     Bookings of other policies never move up.
 	Delay time.Duration
 
 	// QueueFull reports that the policy's queue has no room, however long the caller would wait.

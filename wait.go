@@ -23,6 +23,8 @@ import (
 //     the instants that they were given.
 //   - With all other policies the first waiter asks again when the policy may grant. If a call of
 //     Allow comes before that, it takes the events.
+//   - A policy of another package may book ahead, too. If a waiter's context ends, its events are
+//     given back only if nobody on the same limiter waits behind it. Nobody moves up.
 //
 // [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give all waiters new turns, in the same order.
 // After a change of policy, a bucket books nothing while events of another policy still count.

@@ -104,7 +104,7 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 	defer ln.mu.Unlock()
 	at := ln.watcher.at
 	// Even where nobody moves up by a whole nanosecond, the run ends sooner.
-	if r := b.run; r != nil && f != (Freed{}) {
+	if r := b.run; r != nil && r.Pace.Rate.Den > 0 && f != (Freed{}) {
 		r.Start, r.End = b.start, r.sooner(f)
 		first := b.first
 		for first.gone { // meanwhile
@@ -123,10 +123,8 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 
 // sooner returns when a run ends of which something was freed.
 func (r *run) sooner(f Freed) exact.Instant {
-	if rate := r.Pace.Rate; rate.Den > 0 {
-		return rate.Instant(rate.At(r.End).Sub(f.units(rate)))
-	}
-	return exact.Instant{NS: max(r.End.NS-int64(f.Up), 0)}
+	rate := r.Pace.Rate
+	return rate.Instant(rate.At(r.End).Sub(f.units(rate)))
 }
 
 // moveUp moves up the booking of w by the time of the events before it, and returns by how much its
@@ -135,7 +133,7 @@ func (r *run) sooner(f Freed) exact.Instant {
 // late or too early.
 func (f Freed) moveUp(b Back, w *Waiter) time.Duration {
 	before, rate := uint64(b.N-w.behind), w.run.Pace.Rate
-	if rate.Den == 0 || rate.Cost(uint64(b.N)) != f.units(rate) {
+	if rate.Cost(uint64(b.N)) != f.units(rate) {
 		up := exact.Portion(uint64(f.Up), before, uint64(b.N))
 		w.goes = w.goes.Sub(rate.Units(int64(up)))
 		return time.Duration(up)

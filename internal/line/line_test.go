@@ -30,12 +30,17 @@ type alike struct{}
 func (alike) Equal(Policy) bool   { return true }
 func (alike) Follows(Policy) bool { return true }
 
+// slow is the pace of a queue whose events take so long that a give-back frees less than they took.
+var slow = Pace{Rate: exact.Rate{Num: 1 << 40, Den: 1}}
+
 // booked is the reply by which one books the instant at. The store has granted it at its instant
 // granted, and it pays for it from start to end.
 func booked(granted, start, end, now, at int64) *Reply {
 	return &Reply{
 		Granted: true, Delay: time.Duration(at - now), Now: now,
-		Booking: Booking{By: alike{}, N: 1, At: granted, Start: exact.Instant{NS: start}, End: exact.Instant{NS: end}},
+		Booking: Booking{
+			By: alike{}, N: 1, At: granted, Start: exact.Instant{NS: start}, End: exact.Instant{NS: end}, Pace: slow,
+		},
 	}
 }
 
@@ -75,7 +80,7 @@ func TestLine_IsANaiveLine(t *testing.T) {
 						at = max(at, naive[i-1].at)
 					}
 					require.True(t, w.Place(booked(1, 1, 2, now, at)))
-					w.run, *one = one, run{Booking{By: alike{}}}
+					w.run, *one = one, run{Booking{By: alike{}, Pace: slow}}
 					naive = slices.Insert(naive, i, naivePlace{w, at})
 				})
 			case 2: // some give up; those behind move up, each by its share
@@ -167,11 +172,16 @@ func TestLine_Runs(t *testing.T) {
 		{"another between", [][2]int64{{10, 11}, {12, 13}, {13, 14}}, []int{0, 1, 1}},
 		{"others between all", [][2]int64{{10, 11}, {12, 13}, {14, 15}}, []int{0, 1, 2}},
 		{"another has left", [][2]int64{{10, 11}, {11, 12}, {11, 12}}, []int{0, 0, 1}},
+		{"no pace known", [][2]int64{{10, 11}, {11, 12}, {12, 15}}, []int{0, 1, 2}},
 	} {
 		var ls Lines
 		for _, b := range test.bookings {
 			under(&ls, Joining, func(ln *Line) {
-				(&Waiter{line: ln, N: 1}).Place(booked(5, b[0], b[1], 5, b[1]))
+				reply := booked(5, b[0], b[1], 5, b[1])
+				if test.name == "no pace known" {
+					reply.Pace = Pace{}
+				}
+				(&Waiter{line: ln, N: 1}).Place(reply)
 			})
 		}
 		var runs []*run

@@ -23,7 +23,8 @@ type Booking struct {
 }
 
 // A Pace is how a booking's instant follows from when it is paid for. The zero Pace means that the
-// pace is not known.
+// pace is not known. Such a booking is a run of its own, because it is not known by how much the
+// bookings behind another one can move up.
 type Pace struct {
 	Rate  exact.Rate // by which events are paid for
 	Ahead int        // the instant comes before the end of its booking by the time of so many events
@@ -41,7 +42,7 @@ func (r *run) by(p Policy) bool { return r == nil || r.By.Equal(p) }
 
 // follows reports whether the bookings of r follow b.
 func (r *run) follows(b Booking) bool {
-	return r != nil && !r.Apart && !b.Apart && r.Start == b.End && r.By.Follows(b.By)
+	return r != nil && !r.Apart && !b.Apart && r.Pace.Rate.Den > 0 && r.Start == b.End && r.By.Follows(b.By)
 }
 
 // book records that w, which is in its place, has booked the instant at. If the instant of the
