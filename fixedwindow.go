@@ -89,13 +89,14 @@ func (w window) decider(bits int) Decider {
 	return d
 }
 
-// at is the window that counts at now, with its count, and how long it lasts.
-func (w *window) at(s words, now int64) (in words, left uint64) {
+// at is the window that counts at now, with its count, and the time until it ends. If the clock is
+// behind, that is longer than the window.
+func (w *window) at(s words, now int64) (in words, left time.Duration) {
 	mark, end := w.around(s, uint64(now))
 	if mark != s.first {
 		s = words{first: mark}
 	}
-	return s, end - max(uint64(now), mark*w.unit)
+	return s, exact.Duration(end - uint64(now))
 }
 
 func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
@@ -108,13 +109,13 @@ func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 	if a.Allowed {
 		in.second = exact.Sum(in.second, n)
 		from := max(uint64(now), in.first*w.unit)
-		ask.chargeLate(n, now, from, from+left)
+		ask.chargeLate(n, now, from, uint64(now)+uint64(left))
 	} else if n <= w.limit {
-		a.RetryAfter = time.Duration(left)
+		a.RetryAfter = left
 	}
 	a.Remaining = int(w.room(in))
 	if in.second > 0 {
-		a.ResetAfter = time.Duration(left)
+		a.ResetAfter = left
 	}
 	if ask.More { // all come back at once
 		a.MoreAfter = a.ResetAfter
@@ -222,14 +223,14 @@ func (d *windowWord) takeWord(state uint64, now int64, n int) (uint64, shortResu
 	case uint64(n) > d.limit:
 		r.retryAfter = Never
 	case uint64(n) > room:
-		r.retryAfter = time.Duration(left)
+		r.retryAfter = left
 	case n > 0:
 		in.second += uint64(n)
 		state = in.first<<d.bits | in.second
 	}
 	r.remaining = int(d.room(in))
 	if in.second > 0 {
-		r.resetAfter = time.Duration(left)
+		r.resetAfter = left
 	}
 	return state, r
 }
@@ -238,7 +239,7 @@ func (d *windowWord) more(_ uint64, _ int64, r shortResult) time.Duration { retu
 
 func (d *windowWord) charge(next uint64, now int64, n int, r shortResult) Charge {
 	from := max(uint64(now), d.unpack(next).first*d.unit)
-	return countedCharge(n, now, from, from+uint64(r.resetAfter))
+	return countedCharge(n, now, from, uint64(now)+uint64(r.resetAfter))
 }
 
 // aligned are windows of one length, aligned to the epoch. The mark of a window is its number.

@@ -142,8 +142,9 @@ func (d eventLog) view(l *logView, state []uint64, now int64) bool {
 	if head > uint64(len(state)) || total > 0 && head == uint64(len(state)) {
 		return false
 	}
-	if total > 0 {
-		l.now = max(l.now, l.instant(l.last())) // an older instant counts as the latest known
+	if total > 0 { // an older instant counts as the latest known
+		l.now = max(l.now, l.instant(l.last()))
+		l.late = l.now - uint64(now)
 	}
 	for total > 0 && head < uint64(len(state)) && l.instant(head)+d.per <= l.now {
 		words, events := l.size(head)

@@ -252,7 +252,7 @@ func (d *slidingWord) takeWord(state uint64, now int64, n int) (uint64, shortRes
 	s := &d.windows
 	index := state >> (2 * d.bits)
 	start := index * s.width
-	passed := max(uint64(now), start) - start
+	passed, late := max(uint64(now), start)-start, max(uint64(now), start)-uint64(now)
 	currentAt := d.bits * int(1-index&1)
 	current, previous := d.count(state>>currentAt), d.count(state>>(d.bits-currentAt))
 	if passed < s.width && max(current, previous) < math.MaxUint64 {
@@ -265,7 +265,9 @@ func (d *slidingWord) takeWord(state uint64, now int64, n int) (uint64, shortRes
 			r := shortResult{remaining: int(room - asked)}
 			if count > 0 {
 				left -= (s.width - 1) / count // the last event is gone before its share is
-				r.resetAfter = exact.Duration(left - min(left, passed))
+				if left > passed {
+					r.resetAfter = exact.Duration(exact.Sum(left-passed, late))
+				}
 			}
 			return state + asked<<currentAt, r
 		}

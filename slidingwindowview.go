@@ -15,6 +15,7 @@ type slidingView struct {
 	state   []uint64
 	now     uint64        // the sub-window that the instant lies in, the latest known or later
 	passed  uint64        // how much of it has passed
+	late    uint64        // the time until it begins
 	whole   exact.Uint128 // the sum of the counts that the window covers whole
 	leaving uint64        // the count of the sub-window that is leaving the window
 }
@@ -22,7 +23,8 @@ type slidingView struct {
 func (s sliding) view(state []uint64, now int64) slidingView {
 	v := slidingView{sliding: s, state: state, now: max(uint64(now)/s.width, state[0])}
 	// An older instant counts as the start of the latest sub-window.
-	v.passed = max(uint64(now), v.now*s.width) - v.now*s.width
+	start := v.now * s.width
+	v.passed, v.late = max(uint64(now), start)-start, max(uint64(now), start)-uint64(now)
 	v.sum()
 	return v
 }
@@ -102,7 +104,9 @@ func (v *slidingView) giveBack(n uint64, grantedAt int64) {
 			n -= back
 		}
 	}
-	v.sum()
+	if v.sum(); v.leaving == 0 && v.whole.IsZero() {
+		clear(v.state) // it counts nothing, and is that of a new key
+	}
 }
 
 // until is the time until the estimate is at most target, if nothing is added.
@@ -128,5 +132,8 @@ func (v *slidingView) until(target uint64) time.Duration {
 		passed = v.width - left + 1
 	}
 	after := step*v.width + passed // at most (k+1)*width, and so at most 2*Per
-	return exact.Duration(after - min(after, v.passed))
+	if after <= v.passed {
+		return 0
+	}
+	return exact.Duration(exact.Sum(after-v.passed, v.late))
 }

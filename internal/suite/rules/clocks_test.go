@@ -28,6 +28,46 @@ func counting() []weir.Policy {
 	}
 }
 
+// R4 and R6: RetryAfter and ResetAfter are times by the caller's clock, also if it is behind another
+// clock by which the key has been counted. Once, they began at the instant of that other clock. A
+// SlidingLog then denied again after RetryAfter, with the same RetryAfter, until the clock had caught
+// up: a caller of Wait asked 20,000 times if its turn was a microsecond away, and its clock 20 ms
+// behind.
+func TestR4_ByAClockThatIsBehind(t *testing.T) {
+	ctx := context.Background()
+	march := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for _, p := range counting() {
+		store := new(weir.MemStore)
+		limiter := func(c weir.Clock) *weir.KeyedLimiter {
+			return weir.Must(weir.New(p, weir.WithStore(store), weir.WithName("both"), weir.WithClock(c)))
+		}
+		ahead, behind := &kit.HandClock{Time: march}, &kit.HandClock{Time: march.Add(-50 * time.Millisecond)}
+		first, l := limiter(ahead), limiter(behind)
+		take := func(n int) weir.Result {
+			r, err := l.Take(ctx, "key", n)
+			require.NoError(t, err)
+			return r
+		}
+		require.True(t, first.Allow("key"))
+		ahead.Time = march.Add(time.Millisecond)
+		for granted := 1; granted > 0; {
+			granted, _, _ = first.TakeUpTo(ctx, "key", 1<<29)
+		}
+
+		start, denied := behind.Time, take(1)
+		look := func(after time.Duration) weir.Result {
+			behind.Time = start.Add(after)
+			return take(0)
+		}
+		before := look(denied.RetryAfter - 1)
+		assert.Zero(t, before.Remaining, "%v", p)
+		assert.Equal(t, denied.ResetAfter-denied.RetryAfter+1, before.ResetAfter, "%v", p)
+		assert.Equal(t, time.Duration(1), take(1).RetryAfter, "%v", p)
+		assert.Positive(t, look(denied.RetryAfter).Remaining, "%v", p)
+		assert.Zero(t, look(denied.ResetAfter).ResetAfter, "%v", p)
+	}
+}
+
 // R16: events that are granted behind the latest instant of their key count from that instant. They
 // are given back there, whichever clock the key had been counted by: that of another limiter, or of
 // a process that saved its store before the clock was set back.

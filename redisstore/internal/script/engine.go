@@ -114,7 +114,7 @@ func (p *plan) answer(buf []uint64, r reply, asked weir.Ask) (a weir.Answer, agr
 	now, ask, ok := r.now, asked, false
 	switch c := p.codec.(type) {
 	case log:
-		state, now, ask, ok = c.seen(buf, r.rest, now, ask)
+		state, ask, ok = c.seen(buf, r.rest, ask)
 	default:
 		state, _, ok = c.decode(buf, r.rest)
 	}

@@ -26,18 +26,17 @@ func (l log) ask(ask weir.Ask) (string, bool) {
 	return format(l.size) + numbers(micros(l.per), int64(l.limit), int64(l.size), 1<<(8*l.size), n, how, after), ok
 }
 
-// seen builds a log that answers as the log in Redis does, and returns the ask and the instant for
-// it. Only four things matter for the answer: how many events are in the window, the latest event,
-// the event that has to leave before the ask is granted, and the oldest, which has to leave before
-// more remain. The last two are the latest event if none has to leave.
+// seen builds a log that answers as the log in Redis does, and returns the ask for it. Only four
+// things matter for the answer: how many events are in the window, the latest event, the event that
+// has to leave before the ask is granted, and the oldest, which has to leave before more remain. The
+// last two are the latest event if none has to leave.
 //
-// After giving back, the reply describes the log as it is then. Its last instant is that of the
-// giving back. An instant older than the latest in the log counts as that latest instant.
-func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64, int64, weir.Ask, bool) {
+// After giving back, the reply describes the log as it is then.
+func (l log) seen(buf []uint64, reply reader, ask weir.Ask) ([]uint64, weir.Ask, bool) {
 	count, latest, leaving := reply.uint(7), uint64(reply.micros())*micro, uint64(reply.micros())*micro
 	oldest, state := uint64(reply.micros())*micro, append(buf, 0, 0)
 	if ask.N < 0 {
-		ask, now = weir.Ask{}, int64(leaving/micro)
+		ask = weir.Ask{}
 	} else if oldest < latest {
 		n := uint64(ask.N)
 		if ask.Mode == weir.UpTo {
@@ -52,7 +51,7 @@ func (l log) seen(buf []uint64, reply reader, now int64, ask weir.Ask) ([]uint64
 		count -= first
 	}
 	state = appendEvents(state, latest, count)
-	return state, now, ask, reply.ok
+	return state, ask, reply.ok
 }
 
 // The state of the decider is a header of two words, and then the entries, the oldest first. The

@@ -124,7 +124,7 @@ if n < 0 then
 			count, write = low, true
 		end
 	end
-	before, newest, leaving = count, base + latest, base + clock
+	before, newest = count, base + latest
 else
 	if how == 1 then
 		n = math.min(n, limit - count)
