@@ -243,6 +243,17 @@ func testDrawing(t *testing.T, b *browser) {
 	assert.Equal(t, simulated(t, hash[1:], 10*time.Second), b.shown())
 	b.js(nil, `document.querySelector("#chips button").click()`)
 	b.until(`!location.hash.includes("b=")`)
+
+	// A burst at a time that is not round is seen at that time.
+	b.follow("p=100/1s&r=0.35&t=20s")
+	b.showsAt(20 * time.Second)
+	for _, at := range []time.Duration{0, 2857142858} {
+		b.js(nil, `document.getElementById("step").click()`)
+		b.showsAt(at)
+	}
+	b.js(nil, `document.getElementById("burst").click()`)
+	b.until(`document.querySelector(".figures .granted dd").textContent === "22"`)
+	b.until(`location.hash.includes("b=2.84s:20")`)
 }
 
 // Playing shows instants one after the other, from the start to the end. Pausing stops it.

@@ -91,5 +91,5 @@ export function around(text, at) {
   return [before, marked || "⌃", rest.slice(marked.length)];
 }
 
-/** Rounds an instant, so that links stay short. */
-export const round = (t, span) => Math.round(t / (span / 1000)) * (span / 1000);
+/** Rounds an instant, so that links stay short. It rounds down: what is put at the time that is shown is seen there. */
+export const round = (t, span) => Math.floor(t / (span / 1000) + 1e-6) * (span / 1000);
