@@ -16,7 +16,10 @@ import (
 // These count as one request each: Allow, Take, TakeUpTo, TakeByComponent, Wait, Reserve and
 // ReserveNow, for any number of events above zero. A look (n = 0) and a call with an n below 0 do
 // not count. A request that a package such as httplimit refuses after a wait may count twice as
-// denied, because the package also asks when to come back. The results are:
+// denied, because the package also asks when to come back. A grant counts, even if its events are
+// given back: of several limits in httplimit, one may grant a request that another denies.
+//
+// The results are:
 //
 //   - granted: TakeUpTo has granted at least one event, the other methods all of them.
 //   - denied: the limit does not allow the request. This includes the errors [weir.ErrTooLate],
