@@ -66,6 +66,9 @@ func TestWrappers_NotMadeRight(t *testing.T) {
 		a, err := test.store.Do(context.Background(), weir.Request{Plan: planOf(weir.TokenBucket{Limit: 1, Per: 1})})
 		assert.Equal(t, weir.Answer{}, a)
 		assert.EqualError(t, err, test.want)
+		if l, ok := test.store.(*fleet.LeaseStore); ok {
+			assert.NoError(t, l.Release(context.Background()), "there is nothing to give back")
+		}
 	}
 }
 

@@ -239,9 +239,6 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 // The only error is the error of ctx. Errors of give-backs go to Report, as at other times. Events
 // that were not given back stay charged until their window ends. Release may be called again.
 func (s *LeaseStore) Release(ctx context.Context) error {
-	if s.fault != nil {
-		return s.fault
-	}
 	s.released.Store(true)
 	s.giveBackAll(ctx, s.keys.all(), func(k *leasedKey) (l *lease, n int) {
 		f, err := k.alone(ctx)
