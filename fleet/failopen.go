@@ -54,7 +54,7 @@ func (f *failOpen) Do(ctx context.Context, r weir.Request) (weir.Answer, error) 
 	if f.report != nil {
 		f.report(err)
 	}
-	_, r = needed(ctx, r)
+	r = needed(ctx, r)
 	now := r.Now()
 	_, a = r.Decider.Decide(make([]uint64, r.Decider.Words()), now, r.Ask)
 	a.At = now

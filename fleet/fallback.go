@@ -174,7 +174,7 @@ func (f *fallback) Do(ctx context.Context, r weir.Request) (weir.Answer, error) 
 	case asked && r.N < 0: // only one of the stores may give them back, and first may do so yet
 		return weir.Answer{}, err
 	}
-	a, second := f.second.Do(needed(ctx, r))
+	a, second := f.second.Do(ctx, needed(ctx, r))
 	if second != nil {
 		return weir.Answer{}, errors.Join(err, second)
 	}

@@ -110,6 +110,33 @@ func TestLease_NothingAheadOfNeedOfAThirdStore(t *testing.T) {
 	})
 }
 
+// A store between a Lease and a Fallback may ask for fewer events than were asked of it. The second
+// store then was asked to give events back.
+func TestLease_NothingAheadOfNeedThroughAStoreThatAsksForLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := new(shared)
+		var asked []int
+		second := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			asked = append(asked, r.N)
+			return new(weir.MemStore).Do(ctx, r)
+		})
+		store := fleet.Fallback(first, second, fleet.FallbackOptions{})
+		half := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if r.Mode == weir.UpTo {
+				r.N = (r.N + 1) / 2
+			}
+			return store.Do(ctx, r)
+		})
+		l := newLeased(weir.FixedWindow{Limit: 10_000, Per: 24 * time.Hour}, half, fleet.LeaseOptions{})
+		l.busy(t)
+		first.fail(kit.ErrStore)
+		for !kit.Take(t, l, "k", 1).Degraded {
+			time.Sleep(time.Millisecond)
+		}
+		assert.Equal(t, []int{1}, asked)
+	})
+}
+
 // A call that takes events ahead of need took as many from a second store. They were granted beyond
 // the limit, or lost.
 func TestLease_NothingAheadOfNeedOfASecondStore(t *testing.T) {

@@ -56,7 +56,7 @@ type call struct {
 	sent    int64
 	charges []weir.Charge
 	asked   int // of the store
-	ahead   int // of those, beyond what requests need now
+	need    int // of those, not taken ahead of need
 	granted int // by the store
 	got     grant
 
@@ -152,23 +152,21 @@ func (c *call) do(ask weir.Ask) (a weir.Answer, err error) {
 	}()
 	ctx := c.ctx
 	if ask.Mode == weir.UpTo {
-		ctx = context.WithValue(ctx, aheadOfNeed{}, c.ahead)
+		ctx = context.WithValue(ctx, neededNow{}, c.need)
 	}
 	return c.store.Do(ctx, weir.Request{Plan: c.plan, Key: c.key, Ask: ask})
 }
 
-// aheadOfNeed is the key of a context for how many events of a request are taken ahead of need.
-type aheadOfNeed struct{}
+// neededNow is the key of a context for how many events of a request are needed now.
+type neededNow struct{}
 
 // needed is a request as a second store gets it, without the events that are taken ahead of need.
-// They could not be given back: perhaps the first store answers again by then. The context no longer
-// says how many these were, as the second store may be a Fallback, too.
-func needed(ctx context.Context, r weir.Request) (context.Context, weir.Request) {
-	if ahead, _ := ctx.Value(aheadOfNeed{}).(int); ahead > 0 && r.Mode == weir.UpTo {
-		r.N -= ahead
-		ctx = context.WithValue(ctx, aheadOfNeed{}, 0)
+// They could not be given back: perhaps the first store answers again by then.
+func needed(ctx context.Context, r weir.Request) weir.Request {
+	if n, ok := ctx.Value(neededNow{}).(int); ok && r.Mode == weir.UpTo {
+		r.N = min(r.N, n)
 	}
-	return ctx, r
+	return r
 }
 
 // ask returns the request for the store.
@@ -199,7 +197,7 @@ func (c *call) ask() weir.Ask {
 	if more > 0 {
 		ask.N, ask.Mode = ask.N+more, weir.UpTo
 	}
-	c.asked, c.ahead = ask.N, soon
+	c.asked, c.need = ask.N, ask.N-soon
 	return ask
 }
 
