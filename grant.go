@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -226,7 +227,21 @@ func uncancelled(ctx context.Context, least time.Duration) (context.Context, con
 		case <-soon.Done():
 		}
 	})
-	return soon, func() { stop(); cancel() }
+	return following{soon, ctx}, func() { stop(); cancel() }
+}
+
+// A following context is cancelled after another has ended, and then has the error of that one.
+type following struct {
+	context.Context
+	other context.Context
+}
+
+func (f following) Err() error {
+	err := f.Context.Err()
+	if err == context.Canceled {
+		return cmp.Or(f.other.Err(), err)
+	}
+	return err
 }
 
 // A giveBack is events that are given back in one call: those of a grant, those of waiters that are

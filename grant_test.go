@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -39,6 +40,35 @@ func TestReserve_InstantsThatAreNotOfTheLimitersClock(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A store over a network gives up with the error of the caller's context, also if the deadline of
+// that context is not in real time.
+func TestErrorOfAContextInAnotherTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(kit.StoreFunc(
+			func(ctx context.Context, _ weir.Request) (weir.Answer, error) {
+				<-ctx.Done()
+				return weir.Answer{}, ctx.Err()
+			}))))
+		mock := clock.NewMock()
+		for _, call := range []func(ctx context.Context) error{
+			func(ctx context.Context) error { return l.Wait(ctx, "k", 1) },
+			func(ctx context.Context) error { _, err := l.Reserve(ctx, "k", 1); return err },
+			func(ctx context.Context) error { return l.ReserveNow(ctx, "k", 1, new(weir.Reservation), nil) },
+			func(ctx context.Context) error { return l.Return(ctx, "k", 1) },
+		} {
+			ctx, cancel := mock.WithTimeout(t.Context(), time.Second)
+			got := make(chan error)
+			go func() { got <- call(ctx) }()
+			synctest.Wait()
+			mock.Add(time.Second)
+			err := <-got
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.NotErrorIs(t, err, context.Canceled)
+			cancel()
+		}
+	})
 }
 
 // R16: a grant reports its charges for each policy in a composition, at any depth. A give-back that
