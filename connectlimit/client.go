@@ -18,9 +18,9 @@ import (
 // resource_exhausted or unavailable with a RetryInfo, all calls for the same key are held back
 // until that time. They are then sent in the order in which they came, as the Limiter allows.
 //
-// Calls that come while others are held back, or are still to be sent after a hold, queue up behind
-// them. The Limiter refuses none of this queue before its turn: only deadlines bound the queue. Give
-// each call a deadline.
+// Calls that come soon after a hold queue up behind those that it has held back. None of them gets
+// ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many calls
+// are held back: give each call a deadline.
 //
 // A ClientInterceptor never makes a call a second time. A stream counts once, before its first
 // message. To limit its messages, call Wait of the Limiter before each. A call fails with an error

@@ -15,9 +15,9 @@ import (
 // with Retry-After, all requests for the same key are held back until that time. They are then sent
 // in the order in which they came, as the Limiter allows. See Hold for other fields.
 //
-// Requests that come while others are held back, or are still to be sent after a hold, queue up
-// behind them. The Limiter refuses none of this queue before its turn: only deadlines bound the
-// queue. Give each request a deadline.
+// Requests that come soon after a hold queue up behind those that it has held back. None of them
+// gets ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many
+// requests are held back: give each request a deadline.
 //
 // Transport never sends a request a second time. RoundTrip fails with an error that wraps:
 //

@@ -20,6 +20,7 @@ import (
 // test.
 type call struct {
 	came, deadline, cancelled time.Duration // the latter two are zero if there is none
+	held                      bool // in a hold
 	left                      time.Duration
 	err                       error
 }
@@ -27,7 +28,7 @@ type call struct {
 // Calls with deadlines and cancels, of a key that is held back and released, at random:
 //
 //   - No call passes while the key is held back.
-//   - Calls pass in the order in which they came.
+//   - Calls that were held back pass in the order in which they came, and before all later ones.
 //   - What passes keeps to the policy.
 //   - The others end when their context does, or before, and the error says why.
 //   - Nothing is left of any of them.
@@ -59,6 +60,9 @@ func randomCalls(t *testing.T, seed uint64) {
 			after, longest := millis(3000), millis(3000)
 			g.Hold("k", after, longest, 0)
 			held = max(held, now+min(after, longest))
+			for _, c := range calls {
+				c.held = c.held || c.left == 0
+			}
 			require.Equal(t, held, g.HeldUntil("k").Sub(begin), "seed %d", seed)
 		case 2:
 			g.Release("k")
@@ -66,7 +70,7 @@ func randomCalls(t *testing.T, seed uint64) {
 		case 3:
 			time.Sleep(millis(900))
 		default:
-			c := &call{came: now}
+			c := &call{came: now, held: now < held}
 			calls = append(calls, c)
 			ctx, cancel := context.WithCancel(context.Background())
 			switch r.IntN(3) {
@@ -106,13 +110,16 @@ func randomCalls(t *testing.T, seed uint64) {
 
 // checkCalls checks how each call has ended, and the order of those that passed.
 func checkCalls(t *testing.T, seed uint64, calls []*call) {
-	var before *call // the last that has passed
+	var last, lastHeld time.Duration // when the last ones have passed
 	for _, c := range calls {
 		if c.err == nil {
-			if before != nil && before.left > c.left {
-				t.Errorf("seed %d: %+v has passed before %+v", seed, c, before)
+			if c.left < lastHeld || c.held && c.left < last {
+				t.Errorf("seed %d: %+v has passed before an earlier one, at %v or %v", seed, c, lastHeld, last)
 			}
-			before = c
+			last = max(last, c.left)
+			if c.held {
+				lastHeld = max(lastHeld, c.left)
+			}
 		}
 		var ok bool
 		switch {

@@ -11,7 +11,14 @@ import (
 // limiter one at a time, until none is left. If they all went when the hold ends, chance would
 // decide on their order, and a short queue of the limiter would refuse most of them. If some had
 // kept their places at the limiter, they would pass before others that came earlier and have lost
-// theirs. The zero value is ready for use.
+// theirs.
+//
+// A line to which callers come faster than they pass one at a time is never empty: the limiter may be
+// over a network, and allow more than one in a round trip. Or it allows fewer than come, and has to
+// refuse some. Therefore, when those that were held back have gone, and the line is twice as long as
+// it was, the others go together again.
+//
+// The zero value is ready for use.
 type lines struct {
 	mu    sync.Mutex
 	byKey map[string]*line
@@ -20,7 +27,11 @@ type lines struct {
 // A line are the callers of a key.
 type line struct {
 	first, last *turn
-	single      bool // whether the callers go one at a time
+	size        int
+
+	single bool  // whether the callers go one at a time
+	held   *turn // if so: the last of those that were held back; nil when they have gone
+	most   int   // if so: the size when the last of them came
 }
 
 // A turn is the place of a caller in a line.
@@ -46,14 +57,20 @@ func (l *lines) join(key string) *turn {
 		t.before, of.last.behind = of.last, t
 	}
 	of.last = t
+	of.size++
+	of.loosen()
 	return t
 }
 
-// leave takes t out of the line. If it was the first, it is the turn of the next.
+// leave takes t out of the line. It may then be the turn of the one behind.
 func (l *lines) leave(key string, t *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := l.byKey[key]
+	if of.size--; of.size == 0 {
+		delete(l.byKey, key)
+		return
+	}
 	if t.behind != nil {
 		t.behind.before = t.before
 	} else {
@@ -61,16 +78,14 @@ func (l *lines) leave(key string, t *turn) {
 	}
 	if t.before != nil {
 		t.before.behind = t.behind
-		return
+	} else {
+		of.first = t.behind
 	}
-	of.first = t.behind
-	switch next := of.first; {
-	case next == nil:
-		delete(l.byKey, key)
-	case next.up != nil:
-		close(next.up)
-		next.up = nil
+	if t == of.held {
+		of.held = t.before
 	}
+	of.loosen()
+	of.wake(t.behind)
 }
 
 // stop ends the waits for the limiter. From then on the callers of key go one at a time.
@@ -87,21 +102,48 @@ func (l *lines) stop(key string) {
 			t.cancel = nil
 		}
 		if of.single { // the others do not wait for the limiter
+			break
+		}
+	}
+	of.single, of.held, of.most = true, of.last, of.size
+}
+
+// loosen lets the callers go together again if they come faster than they pass one at a time.
+func (of *line) loosen() {
+	if !of.single || of.held != nil || of.size <= 2*of.most {
+		return
+	}
+	of.single = false
+	for t := of.first; t != nil; t = t.behind {
+		if t.up != nil {
+			of.wake(t) // ask wakes the next one, and so on
 			return
 		}
 	}
-	of.single = true
 }
+
+// wake wakes t if it is its turn and it waits for that.
+func (of *line) wake(t *turn) {
+	if t != nil && t.up != nil && of.isUp(t) {
+		close(t.up)
+		t.up = nil
+	}
+}
+
+// isUp reports whether it is the turn of t.
+func (of *line) isUp(t *turn) bool { return t.before == nil || !of.single }
 
 // ask notes that t waits for the limiter, and how to end that. It reports false if it is not its
 // turn.
 func (l *lines) ask(key string, t *turn, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.isUp(key, t) {
+	of := l.byKey[key]
+	if !of.isUp(t) {
 		return false
 	}
 	t.cancel = cancel
+	of.wake(t.behind)
 	return true
 }
 
@@ -112,13 +154,13 @@ func (l *lines) asked(key string, t *turn) (isUp, stopped bool) {
 	defer l.mu.Unlock()
 	stopped = t.cancel == nil
 	t.cancel = nil
-	return l.isUp(key, t), stopped
+	return l.byKey[key].isUp(t), stopped
 }
 
 // wait returns when it is the turn of t, or with the error of ctx.
 func (l *lines) wait(ctx context.Context, key string, t *turn) error {
 	l.mu.Lock()
-	if l.isUp(key, t) {
+	if l.byKey[key].isUp(t) {
 		l.mu.Unlock()
 		return nil
 	}
@@ -134,6 +176,3 @@ func (l *lines) wait(ctx context.Context, key string, t *turn) error {
 		return ctx.Err()
 	}
 }
-
-// isUp reports whether it is the turn of t. The caller holds the lock.
-func (l *lines) isUp(key string, t *turn) bool { return t.before == nil || !l.byKey[key].single }
