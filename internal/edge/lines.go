@@ -13,10 +13,10 @@ import (
 // kept their places at the limiter, they would pass before others that came earlier and have lost
 // theirs.
 //
-// A line to which callers come faster than they pass one at a time is never empty: the limiter may be
-// over a network, and allow more than one in a round trip. Or it allows fewer than come, and has to
-// refuse some. Therefore, when those that were held back have gone, and the line is twice as long as
-// it was, the others go together again.
+// A line to which callers come faster than they pass one at a time is never empty: the limiter may
+// be over a network, and allow more than one in a round trip. Or it allows fewer than come, and has
+// to refuse some. Therefore, when those that were held back have gone, and the line is twice as
+// long as it was, the others go together again.
 //
 // The zero value is ready for use.
 type lines struct {
