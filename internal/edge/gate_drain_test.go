@@ -76,7 +76,7 @@ func TestGate_AfterHoldMoreThanAllowed(t *testing.T) {
 	}
 }
 
-// If the store is far away, more calls may come than pass one at a time, and yet fewer than allowed.
+// If the store is far away, more calls may come than pass one at a time, and fewer than allowed.
 func TestGate_AfterHoldFarStore(t *testing.T) {
 	mem := new(weir.MemStore)
 	far := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {

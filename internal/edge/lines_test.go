@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// R22: each call that comes in a hold stops the line. That takes no longer if many are in it:
-// otherwise the calls of all keys would wait, for a time that grows with the square of their number.
+// R22: each call that comes in a hold stops the line. That takes no longer if many are in it.
+// Otherwise the calls of all keys would wait, for a time that grows with the square of their number.
 func TestR22_LongLine(t *testing.T) {
 	var l lines
 	stopped := 0
