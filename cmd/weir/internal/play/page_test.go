@@ -186,6 +186,12 @@ func testSharedLink(t *testing.T, b *browser) {
 	b.js(nil, `location.hash = "p=calendar-window+5/minute+location=Europe/Berlin"`)
 	b.until(`document.getElementById("fault").textContent.includes("Europe/Berlin")`)
 
+	// What is typed in a field goes when another link is opened.
+	b.follow("p=10/1s&r=5&t=10s")
+	b.js(nil, `document.getElementById("lane1").focus()`)
+	b.follow("p=7/1s&r=5&t=10s")
+	b.until(`document.getElementById("lane1").value === "7/1s"`)
+
 	// Without a link the page shows the first experiment, as when it is opened.
 	b.follow("p=10/1s&r=5&t=10s")
 	b.js(nil, `location.hash = ""`)

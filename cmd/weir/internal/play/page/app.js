@@ -86,6 +86,7 @@ export class App {
       $("fault").textContent = "This link cannot be shown: " + model.error;
       return;
     }
+    if (document.activeElement.matches("input")) document.activeElement.blur(); // what is typed there is of another scenario
     this.state = fromModel(model);
     $("lesson").textContent = "";
     this.accept(model);
