@@ -117,9 +117,11 @@ func (l *lines) next() ([]byte, error) {
 
 // broken is the error of reading in the middle of a line.
 func (l *lines) broken(err error) error {
-	l.n--
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("after line %d: the file is cut off: %w", l.n, err)
+		err = fmt.Errorf("the file is cut off: %w", err)
+	}
+	if l.n--; l.n == 0 { // such as of a directory
+		return err
 	}
 	return fmt.Errorf("after line %d: %w", l.n, err)
 }

@@ -256,7 +256,7 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 	_, err = Run(t.Context(), Config{}, nil, []Log{textLog("a"), {"b", func() (io.ReadCloser, error) { return nil, gone }}})
 	assert.ErrorIs(t, err, gone)
 	_, err = Run(t.Context(), Config{}, nil, []Log{{"folder", func() (io.ReadCloser, error) { return os.Open(".") }}})
-	assert.ErrorContains(t, err, "folder: after line 0: read .: is a directory")
+	assert.ErrorContains(t, err, "folder: read .: is a directory")
 	r := runOne(t, Config{}, "1/1s", textLog("empty"), textLog("a", lineAt(1, "x")))
 	assert.Equal(t, 1, r.Requests)
 }
