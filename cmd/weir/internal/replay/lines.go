@@ -23,17 +23,17 @@ type lines struct {
 func newLines(r io.Reader) (*lines, error) {
 	l := &lines{}
 	b := bufio.NewReaderSize(r, maxLine)
-	for _, o := range others {
-		if start, _ := b.Peek(len(o.start)); string(start) == o.start {
-			return nil, fmt.Errorf("it is %s, must be text in UTF-8, or such text compressed by gzip", o.is)
-		}
-	}
 	if magic, _ := b.Peek(len(gzipMagic)); bytes.Equal(magic, gzipMagic) {
 		z, err := newUnzipped(b)
 		if err != nil {
 			return nil, err
 		}
 		l.z, b = z, bufio.NewReaderSize(z, maxLine)
+	}
+	for _, o := range others {
+		if start, _ := b.Peek(o.at + len(o.mark)); o.marks(start) {
+			return nil, fmt.Errorf("it is %s, must be text in UTF-8, or such text compressed by gzip", o.is)
+		}
 	}
 	if mark, _ := b.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = b.Discard(len(mark)) // is in the buffer
@@ -43,16 +43,24 @@ func newLines(r io.Reader) (*lines, error) {
 	return l, nil
 }
 
-// other is the start of a file that is not read, and what that is.
-type other struct{ start, is string }
+// other is what marks a file that is not read, the byte where the mark is, and what the file is.
+type other struct {
+	at       int
+	mark, is string
+}
+
+func (o other) marks(file []byte) bool {
+	return bytes.HasPrefix(file[min(o.at, len(file)):], []byte(o.mark))
+}
 
 var others = []other{
-	{"\xfd7zXZ\x00", "compressed by xz"},
-	{"\x28\xb5\x2f\xfd", "compressed by zstd"},
-	{"BZh91AY&SY", "compressed by bzip2"},
-	{"PK\x03\x04", "a zip"},
-	{"\xff\xfe", "text in UTF-16"}, // of Windows programs
-	{"\xfe\xff", "text in UTF-16"},
+	{0, "\xfd7zXZ\x00", "compressed by xz"},
+	{0, "\x28\xb5\x2f\xfd", "compressed by zstd"},
+	{0, "BZh91AY&SY", "compressed by bzip2"},
+	{0, "PK\x03\x04", "a zip"},
+	{257, "ustar", "a tar"},           // in which a file begins in the line before its first one
+	{0, "\xff\xfe", "text in UTF-16"}, // of Windows programs
+	{0, "\xfe\xff", "text in UTF-16"},
 }
 
 // byteOrderMark stands before the text in files of Windows programs.

@@ -26,7 +26,7 @@ func FuzzLines(f *testing.F) {
 		if repeat > 0 && len(text) > 0 { // long lines and long texts
 			text = bytes.Repeat(text, 1+repeat%100_000/len(text))
 		}
-		isOther := slices.ContainsFunc(others, func(o other) bool { return bytes.HasPrefix(text, []byte(o.start)) })
+		isOther := slices.ContainsFunc(others, func(o other) bool { return o.marks(text) })
 		if isOther || bytes.HasPrefix(text, []byte("\x1f\x8b")) {
 			l, err := newLines(bytes.NewReader(text)) // most are no gzip
 			for err == nil {

@@ -244,9 +244,12 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 	for start, is := range map[string]string{
 		"\xfd7zXZ\x00\x00\x04": "compressed by xz", "\x28\xb5\x2f\xfd$,": "compressed by zstd", "BZh91AY&SYx": "compressed by bzip2",
 		"PK\x03\x04x": "a zip", "\xff\xfe1\x00": "text in UTF-16", "\xfe\xff\x001": "text in UTF-16",
+		"a.log" + strings.Repeat("\x00", 252) + "ustar\x0000" + lineAt(1, "x"): "a tar",
 	} {
-		_, err = Run(t.Context(), Config{}, nil, []Log{textLog("a", start)})
-		assert.EqualError(t, err, "a: it is "+is+", must be text in UTF-8, or such text compressed by gzip")
+		for _, log := range []Log{textLog("a", start), logOf("a", zipped([]byte(start)))} {
+			_, err = Run(t.Context(), Config{}, nil, []Log{log})
+			assert.EqualError(t, err, "a: it is "+is+", must be text in UTF-8, or such text compressed by gzip")
+		}
 	}
 	_, err = Run(t.Context(), Config{Format: "xml"}, nil, []Log{textLog("a", "garbage\n")})
 	assert.ErrorContains(t, err, `a: format is "xml", must be one of`)
