@@ -75,10 +75,10 @@ func (g *Gate) ask(ctx context.Context, l weir.Limiter, key string, t *turn) (pa
 		return false, nil
 	}
 	err = l.Wait(asking, key, 1)
-	isUp, stopped := g.lines.asked(key, t)
+	mayPass, stopped := g.lines.asked(key, t)
 	switch {
 	case err == nil:
-		return isUp && g.held.left(key) == 0, nil
+		return mayPass && g.held.left(key) == 0, nil
 	case stopped && ctx.Err() == nil:
 		return false, nil
 	}

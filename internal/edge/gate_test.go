@@ -20,7 +20,7 @@ import (
 // test.
 type call struct {
 	came, deadline, cancelled time.Duration // the latter two are zero if there is none
-	held                      bool // in a hold
+	held                      bool          // in a hold
 	left                      time.Duration
 	err                       error
 }

@@ -110,36 +110,33 @@ func (l *lines) stop(key string) {
 
 // loosen lets the callers go together again if they come faster than they pass one at a time.
 func (of *line) loosen() {
-	if !of.single || of.held != nil || of.size <= 2*of.most {
-		return
-	}
-	of.single = false
-	for t := of.first; t != nil; t = t.behind {
-		if t.up != nil {
-			of.wake(t) // ask wakes the next one, and so on
-			return
-		}
+	if of.single && of.held == nil && of.size > 2*of.most {
+		of.single = false
+		of.wake(of.first.behind)
 	}
 }
 
-// wake wakes t if it is its turn and it waits for that.
+// wake wakes t if it waits and may ask.
 func (of *line) wake(t *turn) {
-	if t != nil && t.up != nil && of.isUp(t) {
+	if t != nil && t.up != nil && of.mayAsk(t) {
 		close(t.up)
 		t.up = nil
 	}
 }
 
-// isUp reports whether it is the turn of t.
-func (of *line) isUp(t *turn) bool { return t.before == nil || !of.single }
+// mayAsk reports whether t may ask the limiter: if it is the first, or if those before it wait for
+// the limiter, and not one at a time.
+func (of *line) mayAsk(t *turn) bool {
+	return t.before == nil || !of.single && t.before.cancel != nil
+}
 
 // ask notes that t waits for the limiter, and how to end that. It reports false if it is not its
-// turn.
+// turn. Otherwise, it may be the turn of the next, too.
 func (l *lines) ask(key string, t *turn, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := l.byKey[key]
-	if !of.isUp(t) {
+	if !of.mayAsk(t) {
 		return false
 	}
 	t.cancel = cancel
@@ -147,20 +144,20 @@ func (l *lines) ask(key string, t *turn, cancel context.CancelFunc) bool {
 	return true
 }
 
-// asked notes that t no longer waits for the limiter. It reports whether it is its turn, and
-// whether stop has ended the wait.
-func (l *lines) asked(key string, t *turn) (isUp, stopped bool) {
+// asked notes that t no longer waits for the limiter. It reports whether t may pass if the limiter
+// allows it, and whether stop has ended the wait.
+func (l *lines) asked(key string, t *turn) (mayPass, stopped bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stopped = t.cancel == nil
 	t.cancel = nil
-	return l.byKey[key].isUp(t), stopped
+	return t.before == nil || !l.byKey[key].single, stopped
 }
 
 // wait returns when it is the turn of t, or with the error of ctx.
 func (l *lines) wait(ctx context.Context, key string, t *turn) error {
 	l.mu.Lock()
-	if l.byKey[key].isUp(t) {
+	if l.byKey[key].mayAsk(t) {
 		l.mu.Unlock()
 		return nil
 	}

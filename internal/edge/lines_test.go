@@ -35,3 +35,34 @@ func TestR22_LongLine(t *testing.T) {
 	}
 	assert.Empty(t, l.byKey)
 }
+
+// When the line grows, its callers ask together, in the order in which they came.
+func TestLines_TogetherAgain(t *testing.T) {
+	var l lines
+	asks := func(turn *turn) bool { return l.ask("k", turn, func() {}) }
+	first := l.join("k")
+	assert.True(t, asks(first))
+	l.stop("k")
+	second, third := l.join("k"), l.join("k")
+	assert.True(t, asks(first))
+	assert.False(t, asks(second), "the first was held back")
+	l.leave("k", first)
+	assert.True(t, asks(second))
+	assert.False(t, asks(third), "the line is as long as it may be")
+	fourth := l.join("k")
+	assert.False(t, asks(fourth), "the third comes first")
+	assert.True(t, asks(third))
+	assert.True(t, asks(fourth))
+
+	mayPass, stopped := l.asked("k", third)
+	assert.True(t, mayPass)
+	assert.False(t, stopped)
+	l.stop("k")
+	mayPass, stopped = l.asked("k", fourth)
+	assert.False(t, mayPass)
+	assert.True(t, stopped)
+	for _, turn := range []*turn{third, fourth, second} {
+		l.leave("k", turn)
+	}
+	assert.Empty(t, l.byKey)
+}
