@@ -101,26 +101,39 @@ func changedToAndFro(e *env) {
 	}
 }
 
-// Change is exact: two limiters of one name with different policies get, request by request, the
-// answers of a Ledger.
+// Change is exact: limiters of one name with different policies get, request by request, the answers
+// of a Ledger. They may be more than two, and more than a Ledger keeps apart.
 func changeIsExact(e *env) {
 	const per = 10 * 7 * time.Second
 	for _, p := range shapes(7, per) {
 		for _, q := range shapes(14, per/2) {
-			e.inTurn(p.Policy, q.Policy)
+			e.inTurn(e.few(300), p.Policy, q.Policy)
 		}
 	}
 	for i, p := range shapes(7, per) {
-		e.inTurn(p.Policy, shapes(14, per)[i].Policy) // only its numbers differ
+		e.inTurn(e.few(300), p.Policy, shapes(14, per)[i].Policy) // only its numbers differ
+	}
+	for i := range shapes(7, per) {
+		var many []weir.Policy
+		for j := range 6 {
+			all := shapes(7+7*(j%2), per<<j)
+			many = append(many, all[(i+j)%len(all)].Policy)
+		}
+		e.inTurn(max(e.few(300), 40), many...)
 	}
 }
 
-// inTurn asks with two policies in turn.
-func (e *env) inTurn(p, q weir.Policy) {
-	name := fmt.Sprintf("%#v and %#v", p, q)
-	w := e.walk(changeRule, p, 3, e.limiter(p, name), e.limiter(q, name))
-	w.model, w.by = e.model(p, q), []int{0, 1}
-	w.run(e.few(300))
+// inTurn asks with each of the policies, in a random order.
+func (e *env) inTurn(steps int, ps ...weir.Policy) {
+	name := fmt.Sprintf("%#v", ps)
+	var ls []limiter
+	var by []int
+	for i, p := range ps {
+		ls, by = append(ls, e.limiter(p, name)), append(by, i)
+	}
+	w := e.walk(changeRule, ps[0], 3, ls...)
+	w.model, w.by = e.model(ps...), by
+	w.run(steps)
 }
 
 // Policy: a policy that the store can't know decides as written. Its states may start without

@@ -168,6 +168,14 @@ func untold(int64) int64       { return 0 }
 
 func grantedUntold(_ weir.Ask, a *weir.Answer) { a.Granted = 0 }
 
+func chargedOfNothing(ask weir.Ask, _ *weir.Answer) {
+	if ask.N > 0 && ask.Charges != nil {
+		for i := range *ask.Charges {
+			(*ask.Charges)[i].Before, (*ask.Charges)[i].BeforeRest = 0, 0
+		}
+	}
+}
+
 func asBefore() func(weir.Ask, *weir.Answer) {
 	var before weir.Answer
 	steps := 0

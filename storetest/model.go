@@ -138,6 +138,10 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 	if ask.Mode == weir.UpTo {
 		n = got.Granted
 	}
+	if got.Allowed && w.tick == 1 && !slices.Equal(charges, wantCharges) {
+		w.Fatalf("%s: %#v, request %d, for %s after %v, of %+v: the Charges are\n     %+v\nwant %+v",
+			w.rule, l.plan.Policy, i, key, now.Sub(start), ask, charges, wantCharges)
+	}
 	if got.Allowed && n > 0 {
 		if len(charges) == 0 {
 			charges = []weir.Charge{{N: n, For: got.ResetAfter}}

@@ -23,6 +23,7 @@ type sim struct {
 	clears   bool                          // starts anew at any instant older than the last
 	live     func(left int64) int64        // for how long a state is kept that lives on for left ns
 	most     int                           // how many keys are kept
+	policies int                           // how many may have counted for a key
 	keep     func(words []uint64) []uint64 // what is kept of a state
 	keepsNew bool                          // keeps as many words as a new state has
 	policy   weir.Policy                   // runs this one for all of the same type
@@ -255,6 +256,9 @@ func (s *sim) decide(st *simState, r weir.Request, now int64) (weir.Answer, bool
 	}
 	if s.keep != nil && len(st.Words) > 0 {
 		st.Words = s.keep(slices.Clone(st.Words))
+	}
+	if s.policies > 0 && len(next.By) > s.policies {
+		return a, false, nil
 	}
 	return a, changed || s.keep != nil, nil
 }
