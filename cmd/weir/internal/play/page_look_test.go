@@ -1,9 +1,11 @@
 package play
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A label is a text on a canvas, and where it is.
@@ -103,4 +105,23 @@ func testAnswerIsInSight(t *testing.T, b *browser) {
 		const headers = document.getElementById("headers"), { top, bottom } = headers.getBoundingClientRect();
 		return top > 0 && bottom < innerHeight && headers.scrollWidth <= headers.clientWidth;
 	})()`)
+}
+
+// What people read before a field is in its name, by which they speak to it. Each field has a name
+// of its own.
+func testNames(t *testing.T, b *browser) {
+	b.follow("p=10/1s~5s~5/1s&p=20/1s~5s~5/1s&r=15&t=10s")
+	var fields []struct{ Name, Label string }
+	b.js(&fields, `[...document.querySelectorAll("#main :is(input, select, canvas)")].map((e) => {
+		const text = e.labels?.length ? [...e.labels[0].childNodes].find((n) => n.data?.trim()).data.trim() : "";
+		return { name: e.ariaLabel ?? text, label: text };
+	})`)
+	require.NotEmpty(t, fields)
+	seen := make(map[string]bool)
+	for _, f := range fields {
+		assert.NotEmpty(t, f.Name)
+		assert.True(t, strings.HasPrefix(f.Name, f.Label), "%q is read before %q", f.Label, f.Name)
+		assert.False(t, seen[f.Name], f.Name)
+		seen[f.Name] = true
+	}
 }

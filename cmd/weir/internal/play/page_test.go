@@ -95,6 +95,7 @@ func TestPage(t *testing.T) {
 		{"large log", testLargeLog},
 		{"same log again", testSameLogAgain},
 		{"skip link", testSkipLink},
+		{"names", testNames},
 		{"focus stays", testFocusStays},
 		{"many edits", testManyEdits},
 		{"last one counts", testLastOneCounts},
