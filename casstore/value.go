@@ -82,8 +82,8 @@ func flagged(n int, flag bool) uint64 {
 
 var errValue = fmt.Errorf("%w: the value of the key is not one of a limiter", weir.ErrRequest)
 
-// maxHeld bounds the policies of a value. A ledger has fewer.
-const maxHeld = 64
+// maxHeld bounds the policies of a value, each of which takes time to parse. A ledger has fewer.
+const maxHeld = 8
 
 // load parses a value, which may have any content. Its words are checked when they are decided on.
 // own are the policies of requests. They go before others with the same name.
