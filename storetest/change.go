@@ -101,8 +101,8 @@ func changedToAndFro(e *env) {
 	}
 }
 
-// Change is exact: limiters of one name with different policies get, request by request, the answers
-// of a Ledger. They may be more than two, and more than a Ledger keeps apart.
+// Change is exact: limiters of one name with different policies get, request by request, the
+// answers of a Ledger. They may be more than two, and more than a Ledger keeps apart.
 func changeIsExact(e *env) {
 	const per = 10 * 7 * time.Second
 	for _, p := range shapes(7, per) {
