@@ -1,14 +1,12 @@
 package weir
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"os"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
 	"github.com/weir-go/weir/internal/line"
+	"github.com/weir-go/weir/internal/outlive"
 )
 
 // A grant is a number of events that a store has granted. It identifies them when they are given
@@ -30,7 +28,7 @@ type grant struct {
 func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask, g *grant) (a Answer, now int64, err error) {
 	if k.mem == nil && ctx.Done() != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = uncancelled(ctx, 0)
+		ctx, cancel = outlive.Context(ctx, 0)
 		defer cancel()
 	}
 	g.charges = g.room[:0]
@@ -177,12 +175,8 @@ func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	return callError("Return of", n, err)
 }
 
-// returnWithin is how long a slow store has to book events or to take them back, however soon its
-// caller is cancelled. After that they stay booked.
-const returnWithin = time.Second
-
 // unended returns a context with the values of ctx for a call that gives back. It ends with ctx,
-// but not before returnWithin has passed: callers often give back when they are cancelled, at that
+// but not before a second has passed: callers often give back when they are cancelled, at that
 // very moment. For a MemStore the context never ends, because nothing takes that long there.
 func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.CancelFunc) {
 	switch {
@@ -191,57 +185,9 @@ func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.Ca
 	case k != nil && k.mem != nil:
 		return context.WithoutCancel(ctx), func() {}
 	case ctx.Err() != nil:
-		return context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
+		return context.WithTimeout(context.WithoutCancel(ctx), outlive.Within)
 	}
-	return uncancelled(ctx, returnWithin)
-}
-
-// uncancelled returns a context with the values of ctx. It ends when the deadline of ctx has passed,
-// but not before least has passed from now. If ctx is cancelled, it goes on until returnWithin has
-// passed from now.
-func uncancelled(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
-	soon, now := context.WithoutCancel(ctx), time.Now()
-	var cancel context.CancelFunc
-	deadline, has := ctx.Deadline()
-	if first := now.Add(least); has && deadline.Before(first) {
-		deadline = first
-	}
-	// A context of a mock clock has not ended although its deadline has passed.
-	if has = has && deadline.After(now); has {
-		soon, cancel = context.WithDeadline(soon, deadline)
-	} else {
-		soon, cancel = context.WithCancel(soon)
-	}
-	stop := context.AfterFunc(ctx, func() {
-		more := returnWithin
-		if ctx.Err() == context.DeadlineExceeded || errors.Is(context.Cause(ctx), os.ErrDeadlineExceeded) {
-			more = least // the second is the deadline of a connection, as package iolimit has it
-		}
-		more = max(more-time.Since(now), 0)
-		if has && time.Until(deadline) <= more {
-			return // soon ends by itself
-		}
-		select {
-		case <-time.After(more):
-			cancel()
-		case <-soon.Done():
-		}
-	})
-	return following{soon, ctx}, func() { stop(); cancel() }
-}
-
-// A following context is cancelled after another has ended, and then has the error of that one.
-type following struct {
-	context.Context
-	other context.Context
-}
-
-func (f following) Err() error {
-	err := f.Context.Err()
-	if err == context.Canceled {
-		return cmp.Or(f.other.Err(), err)
-	}
-	return err
+	return outlive.Context(ctx, outlive.Within)
 }
 
 // A giveBack is events that are given back in one call: those of a grant, those of waiters that are

@@ -1,0 +1,62 @@
+// Package outlive makes contexts for calls that must not stop the moment their caller is cancelled:
+// those that book events, or give them back. It knows no limiter and no store.
+package outlive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+// Within is how long such a call may take after its caller was cancelled.
+const Within = time.Second
+
+// Context returns a context with the values of ctx. It ends when the deadline of ctx has passed, but
+// not before least has passed from now. If ctx is cancelled, it goes on until [Within] has passed
+// from now. Its error is that of ctx, if that has one.
+func Context(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+	soon, now := context.WithoutCancel(ctx), time.Now()
+	var cancel context.CancelFunc
+	deadline, has := ctx.Deadline()
+	if first := now.Add(least); has && deadline.Before(first) {
+		deadline = first
+	}
+	// A context of a mock clock has not ended although its deadline has passed.
+	if has = has && deadline.After(now); has {
+		soon, cancel = context.WithDeadline(soon, deadline)
+	} else {
+		soon, cancel = context.WithCancel(soon)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		more := Within
+		if ctx.Err() == context.DeadlineExceeded || errors.Is(context.Cause(ctx), os.ErrDeadlineExceeded) {
+			more = least // the second is the deadline of a connection, as package iolimit has it
+		}
+		more = max(more-time.Since(now), 0)
+		if has && time.Until(deadline) <= more {
+			return // soon ends by itself
+		}
+		select {
+		case <-time.After(more):
+			cancel()
+		case <-soon.Done():
+		}
+	})
+	return following{soon, ctx}, func() { stop(); cancel() }
+}
+
+// A following context is cancelled after another has ended, and then has the error of that one.
+type following struct {
+	context.Context
+	other context.Context
+}
+
+func (f following) Err() error {
+	err := f.Context.Err()
+	if err == context.Canceled {
+		return cmp.Or(f.other.Err(), err)
+	}
+	return err
+}
