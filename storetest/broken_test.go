@@ -90,6 +90,7 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"loses an update in a hundred", sim{loses: 101}, "Regardless at once", r10},
 		{"gives back the latest", sim{ask: latestBack}, "GivingBack by instant", givingBackRule},
 		{"doesn't give back", sim{ask: dontGiveBack}, "GivingBack by instant", givingBackRule},
+		{"loses how late events were counted", sim{ask: notLate}, "GivingBack by a clock behind", givingBackRule},
 		{"forgets nothing", sim{forgets: forgetNothing}, "Forgetting", forgettingRule},
 		{"forgets everything", sim{forgets: forgetAll}, "Forgetting", forgettingRule},
 		{"fails to forget what it doesn't know", sim{forgets: forgetKnown}, "Forgetting", forgettingRule},

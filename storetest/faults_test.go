@@ -117,6 +117,16 @@ func allOrNone(a *weir.Ask)  { a.Mode = weir.AllOrNone }
 func latestBack(a *weir.Ask) { a.GrantedAt = 0 }
 func dropParts(a *weir.Ask)  { a.ByComponent = nil }
 
+func notLate(a *weir.Ask) {
+	if a.N < 0 && a.Charges != nil {
+		charges := slices.Clone(*a.Charges)
+		for i := range charges {
+			charges[i].Late = 0
+		}
+		a.Charges = &charges
+	}
+}
+
 func noDebts(a *weir.Ask) {
 	if a.Mode == weir.Regardless {
 		a.Mode = weir.UpTo

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,28 @@ func clocksOfClients(e *env) {
 			e.walk(clockRule, p.Policy, 2, ls...).run(e.few(200))
 		}
 	}
+}
+
+// GivingBack where the clocks of processes differ: events that are granted by a clock that is behind
+// count at the later instant that the state has seen. They come back all the same.
+func givenBackByClockBehind(e *env) {
+	const limit, per = 10, time.Second
+	e.each(shapes(limit, per), func(e *env, p weir.Policy) {
+		if books(p) || e.ownTime() {
+			e.Skip("a bucket counts no instants, and a store with its own clock sees no other")
+		}
+		ahead := e.limiterWith(e.store, &skewedClock{Clock: e.clock, by: 3 * per}, p, "")
+		behind := e.limiter(p, "")
+		e.take(ahead, "k", 3)
+		r, err := behind.Reserve(context.Background(), "k", 4)
+		if err == nil {
+			err = r.Cancel(context.Background())
+		}
+		if left := e.take(behind, "k", 0).Remaining; err != nil || left != limit-3 {
+			e.Fatalf("%s: a clock that is %v ahead took 3, another took 4 and gave them back: Remaining is %d, want %d: %v",
+				givingBackRule, 3*per, left, limit-3, err)
+		}
+	})
 }
 
 // A skewedClock is ahead of another clock, or behind it. It counts how often it is read.

@@ -160,6 +160,7 @@ func testCases() []testCase {
 		{"Regardless", nothing, chargedRegardless, exactly},
 		{"Regardless at once", nothing, concurrentRegardless, exactly},
 		{"GivingBack by instant", aClock, givenBackByInstant, exactly},
+		{"GivingBack by a clock behind", aClock, givenBackByClockBehind, exactly},
 		{"Forgetting", nothing, forgottenOnRequest, exactly},
 		{"Forgetting at once", nothing, concurrentForgetting, always},
 		{"Parts", nothing, resultsOfParts, exactly},
