@@ -70,20 +70,18 @@ the rounds is within ±%.0f %%.`,
 			ns(r.median(benchmarks.Leader, "W8.p999")), ns(r.bestOfPeers("W8.p999")), significant(best), r.spread("W8.p999")*50)
 	}},
 	{[]string{benchmarks.MethodMetric("Allow"), benchmarks.MethodMetric("Take")}, func(r results) string {
-		in := func(method string) string { return ns(r.median(benchmarks.Leader, benchmarks.MethodMetric(method))) }
 		return fmt.Sprintf(`**Take** takes %s ns in M1, where Allow takes %s ns. Allow only finds out whether the word may be
 exchanged. Take also returns what remains and two times. That is 525 instructions, and 398 for Allow
 (`+"`go run ./benchmarks/counts`"+`). A third of the difference is the arithmetic, with a division. The rest
 is the check of ctx, and the Result of eight words, which the caller reads.`,
-			in("Take"), in("Allow"))
+			r.method("Take"), r.method("Allow"))
 	}},
 	{[]string{benchmarks.MethodMetric("Allow"), benchmarks.MethodMetric("Reserve+Settle"), benchmarks.MethodMetric("Reserve+Cancel")}, func(r results) string {
-		in := func(method string) string { return ns(r.median(benchmarks.Leader, benchmarks.MethodMetric(method))) }
 		return fmt.Sprintf(`**To reserve and to settle** takes %s ns in M1, and %s ns to cancel, where Allow takes %s ns. The
 Reservation is allocated: it must know the grant exactly, also after a change of policy. To cancel
 also takes part in the line of the key. A booking then cannot come between, and those who wait behind
 the events move up. x/time/rate has no such line, and gives back less.`,
-			in("Reserve+Settle"), in("Reserve+Cancel"), in("Allow"))
+			r.method("Reserve+Settle"), r.method("Reserve+Cancel"), r.method("Allow"))
 	}},
 	{[]string{"H1.ns"}, func(r results) string {
 		return fmt.Sprintf(`**Three limits on one request** take %s times as long as one in H1. Each limit makes a decision of its
@@ -107,6 +105,11 @@ hashes of the key.`, ns(r.median(benchmarks.Leader, "W1.ns")))
 
 // times is how many times as long as a TokenBucket a SlidingLog takes.
 func (r results) times(metric string) string { return significant(r.ratio(slidingLog, metric)) }
+
+// method is what a method of the leader takes in M1.
+func (r results) method(name string) string {
+	return ns(r.median(benchmarks.Leader, benchmarks.MethodMetric(name)))
+}
 
 // bestRatio is the least ratio to the leader of a peer that keeps whole keys, and denies.
 func (r results) bestRatio(metric string) float64 {
