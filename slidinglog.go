@@ -134,7 +134,7 @@ func (d eventLog) used(state []uint64, now int64) uint64 {
 // the state is not sound. (It does not return l by value, because to copy it takes longer than all
 // else here.)
 func (d eventLog) view(l *logView, state []uint64, now int64) bool {
-	l.eventLog, l.state, l.now = d, state, uint64(now)
+	l.eventLog, l.state, l.now, l.asked = d, state, uint64(now), uint64(now)
 	if len(state) < logEntries {
 		return false
 	}
@@ -142,9 +142,8 @@ func (d eventLog) view(l *logView, state []uint64, now int64) bool {
 	if head > uint64(len(state)) || total > 0 && head == uint64(len(state)) {
 		return false
 	}
-	if total > 0 { // an older instant counts as the latest known
-		l.now = max(l.now, l.instant(l.last()))
-		l.late = l.now - uint64(now)
+	if total > 0 {
+		l.now = max(l.now, l.instant(l.last())) // an older instant counts as the latest known
 	}
 	for total > 0 && head < uint64(len(state)) && l.instant(head)+d.per <= l.now {
 		words, events := l.size(head)

@@ -15,7 +15,7 @@ type logView struct {
 	head  uint64 // the oldest entry in the window
 	total uint64 // events in the window
 	now   uint64
-	late  uint64 // by how much the clock is behind now
+	asked uint64 // the instant by the asking clock, which may be behind now
 }
 
 // size is how many words the entry at i has, and how many events it stands for.
@@ -34,9 +34,9 @@ func (l *logView) last() uint64 { return l.entryBefore(uint64(len(l.state))) }
 // entryBefore is the start of the entry that ends before i. There must be one.
 func (l *logView) entryBefore(i uint64) uint64 { return i - 1 - l.state[i-1]&1 }
 
-// leaves is the time until the entry at i has left the window, by the clock.
+// leaves is the time until the entry at i has left the window, by the asking clock.
 func (l *logView) leaves(i uint64) time.Duration {
-	return exact.Duration(l.instant(i) + l.per - l.now + l.late)
+	return exact.Duration(l.instant(i) + l.per - l.asked)
 }
 
 // nth is the entry of the nth oldest event in the window, counted from one.
