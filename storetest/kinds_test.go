@@ -11,6 +11,7 @@ import (
 
 // A store whose server has a clock of its own, in front of which a proxy breaks the network.
 func TestServerWithClock(t *testing.T) {
+	t.Parallel() // it waits for calls that hang
 	server := newRemoteServer(t)
 	server.keep = time.Hour // its own clock is not that by which it drops states
 	proxy := faultproxy.New(t, server.addr, nil)
@@ -28,6 +29,7 @@ func TestServerWithClock(t *testing.T) {
 
 // A store that decides by the limiter's clock, and whose server drops expired states by real time.
 func TestServerThatExpires(t *testing.T) {
+	t.Parallel() // it waits for states to expire
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
 			server := newRemoteServer(t)

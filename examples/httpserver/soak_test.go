@@ -21,6 +21,7 @@ var soak = flag.Duration("soak", 0, "how long TestSoak keeps the server busy, at
 // Many connections ask for more than they may have, and get what the policies allow over that time,
 // counted by the clients. Meanwhile the server's memory does not grow.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	span := *soak
 	if span == 0 {
 		span = runs.Long(3*time.Second, 500*time.Millisecond)

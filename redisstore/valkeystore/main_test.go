@@ -3,7 +3,7 @@ package valkeystore
 import (
 	"testing"
 
-	"github.com/weir-go/weir/redisstore/internal/test/checks"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-func TestMain(m *testing.M) { checks.Main(m) }
+func TestMain(m *testing.M) { runs.Main(m) }

@@ -22,12 +22,21 @@ func Long[T any](all, part T) T {
 	return part
 }
 
-// Main is TestMain for packages whose tests run storetest. storetest does not know this package,
-// and is shorter with the flag -short. Main sets that flag in runs that are not long. One test of
-// the package must also call Long, for the reason given there.
+// Main is for TestMain of packages whose tests wait for servers, or run storetest. It runs more
+// tests at once than there are processors, because most of them wait. storetest does not know this
+// package, and is shorter with the flag -short, which Main sets in runs that are not long. One test
+// of the package must also call Long, for the reason given there. Flags of the command line are read
+// later, and win.
 func Main(m *testing.M) {
+	set("test.parallel", "12")
 	if Long(false, true) {
-		_ = flag.Set("test.short", "true")
+		set("test.short", "true")
 	}
 	m.Run()
+}
+
+func set(name, value string) {
+	if err := flag.Set(name, value); err != nil {
+		panic(err)
+	}
 }
