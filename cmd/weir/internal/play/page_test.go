@@ -75,12 +75,13 @@ func (b *browser) showsAt(at time.Duration) {
 }
 
 // The tests of the page are shared by two browsers, each of which waits for its page most of the
-// time.
+// time, and takes the next test when it has done one.
 func TestPage(t *testing.T) {
-	tests := []struct {
+	type test struct {
 		name string
 		run  func(*testing.T, *browser)
-	}{
+	}
+	tests := []test{
 		{"experiments", testExperiments},
 		{"shared link", testSharedLink},
 		{"faults", testFaults},
@@ -116,16 +117,20 @@ func TestPage(t *testing.T) {
 		{"copies without https", testCopiesWithoutHTTPS},
 		{"log program ends", testLogProgramEnds},
 	}
-	const browsers = 2
-	for first := range browsers {
-		t.Run("browser "+strconv.Itoa(1+first), func(t *testing.T) {
+	queue := make(chan test, len(tests))
+	for _, test := range tests {
+		queue <- test
+	}
+	close(queue)
+	for i := range 2 {
+		t.Run("browser "+strconv.Itoa(1+i), func(t *testing.T) {
 			t.Parallel()
 			b := open(t)
 			b.visit("")
-			for i := first; i < len(tests); i += browsers {
-				t.Run(tests[i].name, func(t *testing.T) {
+			for test := range queue {
+				t.Run(test.name, func(t *testing.T) {
 					b.t = t
-					tests[i].run(t, b)
+					test.run(t, b)
 				})
 			}
 			b.t = t
