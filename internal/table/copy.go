@@ -1,6 +1,9 @@
 package table
 
-import "iter"
+import (
+	"iter"
+	"math/bits"
+)
 
 // A Copy is what an entry held at an instant.
 type Copy struct {
@@ -9,41 +12,48 @@ type Copy struct {
 	Of []*Writer // those of the tags in Words, in their order
 }
 
-// All returns the entries that have not expired, in no order. Callers need no lock, and may take
-// their time with each entry. Other callers of the table are hardly delayed: a segment is locked
-// only while its hashes are listed, 5,000 at most, and while an entry is copied.
+// All returns the entries that have not expired. Callers need no lock, and may take their time with
+// each entry. Other callers of the table are hardly delayed: a segment is locked only while its
+// hashes are listed, 5,000 at most, and while an entry is copied.
 //
 // If an entry is there all the time, the sequence has one state of it, which the entry had while
 // the sequence was read. An entry that comes or goes meanwhile may be in it or not.
+//
+// The sequence goes through the directory in the order of its numbers read backwards: 0, a half, a
+// quarter, three quarters. At any point, its hashes are spread evenly. Thus a table that is filled
+// with them has no segment that is [Table.unlike] the others.
 func (t *Table) All() iter.Seq[Copy] {
 	return func(yield func(Copy) bool) {
 		var hashes []Hash
-		for from := uint64(0); ; {
-			var depth uint
-			hashes, depth = t.list(hashes[:0], from)
-			for _, h := range hashes { // they may be in other segments by now
-				if c, ok := t.copy(h); ok && !yield(c) {
-					return
+		depth := t.dir.Load().depth
+		for i := range uint64(1) << depth {
+			from := bits.Reverse64(i)
+			last := from | (1<<(64-depth) - 1)
+			for more := true; more; {
+				hashes, from, more = t.list(hashes[:0], from, last)
+				for _, h := range hashes { // they may be in other segments by now
+					if c, ok := t.copy(h); ok && !yield(c) {
+						return
+					}
 				}
-			}
-			if from += 1 << (64 - depth); from == 0 { // it was the last segment, or the only one
-				return
 			}
 		}
 	}
 }
 
-// list appends the hashes in the segment of a hash, and tells how many of their first bits are
-// alike.
-func (t *Table) list(hashes []Hash, from uint64) ([]Hash, uint) {
+// list appends the hashes, from one up to another, that are in the segment of the first. If there
+// may be more, it returns the first that is in another segment.
+func (t *Table) list(hashes []Hash, from, last uint64) (_ []Hash, next uint64, more bool) {
 	s := t.Lock(Hash{a: from})
 	defer s.Unlock()
 	for i := range s.entries {
-		if e := &s.entries[i]; e.a.Load() != 0 && e.state.Load() != Moved {
+		e := &s.entries[i]
+		if a := e.a.Load(); from <= a && a <= last && a != 0 && e.state.Load() != Moved {
 			hashes = append(hashes, e.Hash())
 		}
 	}
-	return hashes, s.depth
+	end := s.prefix<<(64-s.depth) | (1<<(64-s.depth) - 1)
+	return hashes, end + 1, end < last
 }
 
 // copy returns what the entry of h holds, if it is there and has not expired.

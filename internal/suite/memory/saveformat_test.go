@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A foreign policy is one of another package.
@@ -104,4 +105,25 @@ func FuzzLoad(f *testing.F) {
 			l.Allow("k") // sweeps
 		}
 	})
+}
+
+// A store of any number of keys comes back, with each of them. A file begins with the keys of few
+// segments, whose hashes begin alike, as those of a made-up file may.
+func TestManyKeysAreLoaded(t *testing.T) {
+	policy := weir.FixedWindow{Limit: 1, Per: weir.Never}
+	for _, n := range []int{1, 1000, 10_000, runs.Long(1_000_000, 300_000)} {
+		store, loaded := new(weir.MemStore), new(weir.MemStore)
+		l := weir.Must(weir.New(policy, weir.WithStore(store)))
+		for i := range n {
+			l.Allow(kit.KeyName(i))
+		}
+		var file bytes.Buffer
+		require.NoError(t, store.Save(&file))
+		require.NoError(t, loaded.Load(&file))
+		require.Equal(t, n, loaded.Len())
+		l = weir.Must(weir.New(policy, weir.WithStore(loaded)))
+		for i := range n {
+			require.False(t, l.Allow(kit.KeyName(i)))
+		}
+	}
 }
