@@ -290,3 +290,10 @@ func TestDocsChangesTwoRates(t *testing.T) {
 	assert.LessOrEqual(t, granted, 10+9+19*seconds)
 	assert.GreaterOrEqual(t, granted, 9*seconds)
 }
+
+// If a struct of the package embedded an error, go doc would not list New beside KeyedLimiter.
+func TestDocsNew(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "doc", "-short", "KeyedLimiter").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Contains(t, string(out), "\nfunc New(")
+}

@@ -88,11 +88,14 @@ func noEnd(err error) error {
 	return err
 }
 
-type notEnd struct{ error }
+// It embeds no error: go doc would then not list New beside KeyedLimiter.
+type notEnd struct{ err error }
+
+func (e notEnd) Error() string { return e.err.Error() }
 
 // Is and As are for package errors, in place of Unwrap.
-func (e notEnd) Is(target error) bool { return target != io.EOF && errors.Is(e.error, target) }
-func (e notEnd) As(target any) bool   { return errors.As(e.error, target) }
+func (e notEnd) Is(target error) bool { return target != io.EOF && errors.Is(e.err, target) }
+func (e notEnd) As(target any) bool   { return errors.As(e.err, target) }
 
 func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 	usual := k.plans.usual.Load()
