@@ -45,21 +45,6 @@ type OwnFields struct {
 	ResetIsUnixTime bool
 }
 
-// A HeaderSet writes the fields of all its Headers. The request is counted once.
-type HeaderSet []Headers
-
-func (s HeaderSet) addTo(to *fields) error {
-	var errs []error
-	for i, h := range s {
-		if h == nil {
-			errs = append(errs, fmt.Errorf("weir: HeaderSet[%d] is nil, must be Headers", i))
-			continue
-		}
-		errs = append(errs, h.addTo(to))
-	}
-	return errors.Join(errs...)
-}
-
 // threeFields writes one field each for the limit, what remains, and the reset.
 type threeFields struct {
 	limit, remaining, reset string

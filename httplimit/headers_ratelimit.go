@@ -1,0 +1,187 @@
+package httplimit
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/weir-go/weir"
+)
+
+// RateLimit writes the fields of draft-ietf-httpapi-ratelimit-headers-11:
+//
+//	RateLimit-Policy: "default";q=100;w=60
+//	RateLimit: "default";r=50;t=1
+//
+// The parameters are:
+//
+//   - q: the Limit of the [weir.Result]
+//   - r: its Remaining
+//   - t: the effective window
+//   - w: the time in which the whole of q comes back, rounded up to whole seconds
+//
+// For windows, w is Per. For a [weir.TokenBucket] it is the time in which Burst tokens are earned.
+// For a [weir.CalendarWindow] it is the length of the longest unit of its kind, such as a month of
+// 31 days or a year of 366 days. A client that spreads q events over w is then never too fast. A
+// day counts as 24 hours, although a day on which clocks are put back is longer.
+//
+// If several limits apply to a request, each adds its own members to the fields: the Limits of one
+// [Middleware], and nested Middlewares. In a denied answer, the field RateLimit has only the limits
+// that deny the request. The longest of their t is Retry-After.
+//
+// The components of a Policy composed by [weir.All] are listed in the same way. The name of a
+// component is its text, after Name if that is not empty. Tiers are one limit, because a client
+// does not have to stay within each of them.
+//
+//	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
+//	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
+//
+// RateLimit can write w and list the components only if it knows the policy. A *[weir.KeyedLimiter]
+// reports the policy of each key, even if policies differ by key, or change in use.
+//
+// The parameter pk of the draft, the partition key, is not written. Its value would have to be
+// predictable for the client, and must not show anybody else whose request it is.
+type RateLimit struct {
+	// Name is printable ASCII; "" means "default". With Middleware.Limits, which have names of
+	// their own, Name and the other fields must be empty.
+	Name string
+
+	// Unit is the parameter qu of RateLimit-Policy: what the limit counts. If Unit is empty, the
+	// parameter is left out, and the limit counts requests. The draft knows "requests",
+	// "content-bytes" and "concurrent-requests". It must be printable ASCII.
+	Unit string
+
+	// Policy is for a Limiter that does not report its policy, such as a Limiter of another
+	// package. A *weir.KeyedLimiter, or a Limiter that has its PlanOf method, reports it.
+	Policy weir.Policy
+}
+
+func (f RateLimit) addTo(to *fields) error {
+	if to.current != nil {
+		return errors.New("weir: HeaderSet has more than one RateLimit, must have one at most")
+	}
+	to.current = &f
+	return nil
+}
+
+// The names of the fields, in the canonical form of http.Header.
+const (
+	rateLimitField       = "Ratelimit"
+	rateLimitPolicyField = "Ratelimit-Policy"
+)
+
+// setRateLimit writes the fields of RateLimit.
+func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace bool) {
+	a := &all[decisive]
+	var (
+		slots  []string
+		limits []byte
+	)
+	if len(all) > 1 || a.listsParts() {
+		slots, limits = newFieldValues(2, 24*(len(all)+len(a.parts)))
+		slots[0], limits = f.list(all, limits)
+	} else {
+		m := &a.about.whole
+		slots, limits = newFieldValues(2, len(m.quoted)+len(";r=1000000;t=60"))
+		slots[0], limits = m.policy(a.d.Result.Limit).value, m.appendLimit(limits, &a.d.Result)
+	}
+	slots[1] = textOf(limits)
+	if len(h) == 0 { // the usual case: there is no list to add to
+		h[rateLimitPolicyField], h[rateLimitField] = slots[0:1:1], slots[1:2:2]
+		return
+	}
+	put(h, rateLimitPolicyField, slots[0:1:1], replace)
+	put(h, rateLimitField, slots[1:2:2], replace)
+}
+
+// list returns the policies of several limits or components, and appends the members of RateLimit.
+func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
+	granted := true
+	for i := range all {
+		granted = granted && all[i].d.Result.Allowed
+	}
+	var few [8]*policyField
+	list := few[:0]
+	for i := range all {
+		a := &all[i]
+		res := &a.d.Result
+		if res.Limit <= 0 { // not known: the limit was not asked, or failed
+			continue
+		}
+		if !a.listsParts() {
+			list = append(list, a.about.whole.policy(res.Limit))
+			if granted || !res.Allowed {
+				limits = a.about.whole.appendLimit(comma(limits), res)
+			}
+			continue
+		}
+		for j, p := range a.about.parts {
+			part := &a.parts[j]
+			list = append(list, p.policy(part.Limit))
+			switch {
+			case granted:
+				limits = p.appendLimit(comma(limits), part)
+			case !res.Allowed && j == res.DecidedBy: // the times of the others would differ from Retry-After
+				r := *part
+				r.Allowed, r.RetryAfter = false, res.RetryAfter
+				limits = p.appendLimit(comma(limits), &r)
+			}
+		}
+	}
+	latest := f.latest.Load()
+	if latest == nil || !slices.Equal(latest.list, list) {
+		latest = newPolicyList(list)
+		f.latest.Store(latest)
+	}
+	return latest.joined, limits
+}
+
+// A policyList is the latest value of RateLimit-Policy for several limits. Most requests have the
+// same one.
+type policyList struct {
+	list   []*policyField
+	joined string
+}
+
+func newPolicyList(list []*policyField) *policyList {
+	values := make([]string, len(list))
+	for i, p := range list {
+		values[i] = p.value
+	}
+	return &policyList{slices.Clone(list), strings.Join(values, ", ")}
+}
+
+// comma appends a separator to a list that is not empty.
+func comma(list []byte) []byte {
+	if len(list) > 0 {
+		list = append(list, ", "...)
+	}
+	return list
+}
+
+// put adds the value to the list that h may already have under name. With replace, it replaces a
+// value that begins with the same name of a limit.
+func put(h http.Header, name string, value []string, replace bool) {
+	before := h[name]
+	if len(before) == 0 {
+		h[name] = value
+		return
+	}
+	all := make([]string, 0, len(before)+1)
+	limit := nameOf(value[0])
+	for _, old := range before {
+		if !replace || nameOf(old) != limit {
+			all = append(all, old)
+		}
+	}
+	h[name] = append(all, value[0])
+}
+
+// nameOf returns the quoted name of the first member of a field, or all of it if it has none.
+func nameOf(value string) string {
+	if !strings.HasPrefix(value, `"`) {
+		return value
+	}
+	return value[:closingQuote(value)+1]
+}
