@@ -36,8 +36,8 @@ func (c Charge) until(at int64) exact.Instant {
 	return exact.Instant{NS: exact.After(at, c.For), Rest: c.ForRest}
 }
 
-// CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, or later
-// by Late of the Charge if there is one alone. It returns 0 if the grant is not known.
+// CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus Late
+// of the Charge if there is exactly one. It returns 0 if the grant is not known.
 func (a Ask) CountedAt() int64 {
 	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) != 1 {
 		return a.GrantedAt

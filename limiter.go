@@ -21,8 +21,9 @@
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for bulk work. [KeyedLimiter.Reserve] is for costs that are known only
 // afterwards, and [KeyedLimiter.ReserveNow] for several limiters, all or none. Policies can be read
-// from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), and changed in use
-// ([KeyedLimiter.SetPolicy]).
+// from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), changed in use
+// ([KeyedLimiter.SetPolicy]), and tried on live traffic ([Shadow]). Package
+// [github.com/weir-go/weir/httplimit] limits HTTP requests.
 //
 // A limiter follows its policy exactly, to the event and to the nanosecond. With a store in Redis,
 // it is exact to the microsecond. A denial consumes nothing. A limiter has no goroutine and does
@@ -76,10 +77,10 @@ type Limiter interface {
 	Wait(ctx context.Context, key string, n int) error
 }
 
+// The bools of a Result share a word, because Take takes 5 % longer to return one word more.
+
 // A Result is the answer to [Limiter.Take]. The zero Result denies.
 type Result struct {
-	// The bools share a word: Take takes 5 % longer to return a Result of one word more.
-
 	Allowed    bool          // whether the events may happen
 	Degraded   bool          // decided without the shared store: see package fleet
 	Limit      int           // the most events that can be granted at once

@@ -22,7 +22,7 @@ import (
 // last request has been answered: the next process does not know the events that are counted after
 // Save.
 //
-// Decisions go on while Save runs: it holds no lock for longer than it takes to copy a state. Of
+// Decisions go on while Save runs: it holds no lock for longer than it takes to copy a state. For
 // each key, it writes a state that the key had while Save was running. However many keys there are,
 // it takes less than a megabyte of memory, plus the size of the longest state, plus about 40 bytes
 // for each policy in use.

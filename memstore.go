@@ -33,8 +33,8 @@ type MemStore struct {
 	// drops only expired keys. While a short search finds none, new keys share allowances. Each
 	// name has a few shared allowances, at most eight times as many as there are processors. When
 	// there is room again, a new key starts with what is left of the allowance that it shared. The
-	// search may miss the last few expired keys. Therefore set MaxKeys to twice the keys that are
-	// usually in use.
+	// search may miss the last few expired keys. Therefore set MaxKeys to at least twice the keys
+	// that are usually in use.
 	//
 	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
 	// a count, and an attacker gains nothing from it.

@@ -96,8 +96,8 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	return r, nil
 }
 
-// ReserveNow is Reserve that books nothing ahead: it grants the n events at once, or denies them,
-// as [KeyedLimiter.TakeByComponent] does. The Result and *results are the same as with
+// ReserveNow is like Reserve, but books nothing ahead: it grants the n events at once, or denies
+// them, as [KeyedLimiter.TakeByComponent] does. The Result and *results are the same as with
 // TakeByComponent. Use it to take from several limiters all or none: if one denies, cancel the
 // reservations of the others.
 //
@@ -203,12 +203,12 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //   - All later grants are to waiters of this limiter: they move up.
 //   - The instant of a later Reservation, or of a waiter of another limiter or process, is still to
 //     come: nothing is free. They keep the instants that they were given.
-//   - The key is in debt: nothing is free while the debt lasts. To a small bucket it also seems in
-//     debt while a larger one of the same rate has granted more than the small one holds.
+//   - The key is in debt: nothing is free while the debt lasts. If two buckets of one rate share the
+//     key, it is also in debt to the smaller while the larger has granted more than that one holds.
 //   - The instants of all later grants have passed: events of the reservation that still count are
 //     free.
-//   - The size of the bucket was changed, and a booking since was given back: nothing is free until
-//     the instant of that booking.
+//   - A booking was given back after the size of the bucket had changed: nothing is free until the
+//     instant of that booking.
 //
 // A [TokenBucket] frees nothing if a reservation is settled for fewer events before Delay has
 // passed. The actual events keep the instant that Delay reported. To free the rest, settle after

@@ -100,8 +100,8 @@ func (a AnyPolicy) MarshalText() ([]byte, error) {
 	return marshalPolicy(a.Policy)
 }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. With an empty text,
-// Policy becomes nil. Errors are those of [ParsePolicy]. After an error, a is unchanged.
+// UnmarshalText implements [encoding.TextUnmarshaler]. With an empty text, Policy becomes nil.
+// Errors are those of [ParsePolicy]. After an error, a is unchanged.
 func (a *AnyPolicy) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		a.Policy = nil
