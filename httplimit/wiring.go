@@ -117,7 +117,8 @@ func (w *wiring) look(r *http.Request, all []asked, maxWait time.Duration) {
 		case errors.Is(err, errNoPattern):
 			w.tell(CheckPattern, "the key is Pattern, and a request has none: wrap the handlers of the routes, and not the mux or router")
 		case errors.Is(err, errNoAddress):
-			w.tell(CheckAddress, "%v: over a Unix socket, set it in an outer handler", err)
+			w.tell(CheckAddress, "Request.RemoteAddr is %q, %v: over a Unix socket, set it in an outer handler",
+				r.RemoteAddr, errNoAddress)
 		case all[i].d.Key != "":
 			w.lookAtKey(r, &all[i])
 		}

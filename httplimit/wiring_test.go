@@ -144,6 +144,17 @@ func TestWiring_Warns(t *testing.T) {
 	}
 }
 
+// slog.Warn has one prefix "weir:", not that of the error as well.
+func TestWiring_MessageOfAddress(t *testing.T) {
+	message := ""
+	httplimit.Middleware{
+		Limiter: weir.Must(weir.New(roomy)), Key: httplimit.RemoteIP,
+		Warn: func(_ httplimit.Check, m string) { message = m },
+	}.Wrap(ok).ServeHTTP(&recorder{header: http.Header{}}, from("@"))
+	assert.Equal(t, `Request.RemoteAddr is "@", must be an IP address, with or without a port: `+
+		"over a Unix socket, set it in an outer handler", message)
+}
+
 // Each of the Limits is looked at.
 func TestWiring_WarnsOfEachLimit(t *testing.T) {
 	var w warnings
