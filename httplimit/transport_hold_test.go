@@ -26,7 +26,7 @@ func TestTransport_RetryAfterHoldsTheKeyBackForAll(t *testing.T) {
 		{429, map[string]string{}, 0},
 		{429, map[string]string{"Retry-After": "0"}, 0},
 		{429, map[string]string{"Retry-After": "-7"}, 0},
-		{429, map[string]string{"Retry-After": "7.5"}, 0},
+		{429, map[string]string{"Retry-After": "7.5"}, 7500 * time.Millisecond}, // not allowed, but some send it
 		{429, map[string]string{"Retry-After": "soon"}, 0},
 		{200, map[string]string{"Retry-After": "7"}, 0},
 		{404, map[string]string{"Retry-After": "7"}, 0},

@@ -21,10 +21,11 @@ func RetryAfter(resp *http.Response) time.Duration {
 //
 //   - Retry-After and Retry-After-Ms, if the status is 429, 503 or 403. GitHub uses 403.
 //   - t of a member of RateLimit whose r is 0.
-//   - The reset of a limit that is used up, in RateLimit-Reset, X-RateLimit-Reset, the fields of
-//     OpenAI for requests and tokens, and those of Anthropic. These kinds of reset are understood:
-//     seconds, a Unix time in seconds or milliseconds, a duration such as 6m0s, and a time such as
-//     2027-03-04T12:00:00Z.
+//   - The reset of a limit that is used up, in RateLimit-Reset, X-RateLimit-Reset,
+//     X-Rate-Limit-Reset, the fields of OpenAI for requests and tokens, and those of Anthropic.
+//     These kinds of reset are understood: seconds, a Unix time in seconds or milliseconds, a
+//     duration such as 6m0s, a time such as 2027-03-04T12:00:00Z, and a date as in Retry-After.
+//     Numbers may have decimals.
 //
 // The next request, which the server would deny, is then held back. If the fields of a server mean
 // something else, UsedUp misreads them: look at the server's documentation first. Values that are
@@ -60,6 +61,7 @@ func UsedUp(resp *http.Response) time.Duration {
 var resets = [...]struct{ remaining, reset string }{
 	{"Ratelimit-Remaining", "Ratelimit-Reset"},
 	{"X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
+	{"X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"},
 	{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"},
 	{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"},
 	{"Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset"},
@@ -69,8 +71,9 @@ var resets = [...]struct{ remaining, reset string }{
 }
 
 // retryAfter returns how long after now the Retry-After of an answer is, or 0 if it has none. The
-// field contains seconds or a date. A date is a time of the server's clock, and is compared with
-// the Date of the answer, if it has one.
+// field contains seconds or a date. Some servers send decimals, which the standard does not allow.
+// A date is a time of the server's clock, and is compared with the Date of the answer, if it has
+// one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.Trim(h.Get("Retry-After"), " \t")
 	if after := inUnits(value, time.Second); after > 0 {
@@ -86,17 +89,20 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// inUnits returns a number of units, or 0 if value is not digits alone.
+// inUnits returns a number of units, which may have decimals. It returns 0 if value is no such
+// number. The result is rounded up to a nanosecond; decimals after the ninth are ignored.
 func inUnits(value string, unit time.Duration) time.Duration {
-	value = strings.Trim(value, " \t")
-	if value == "" || strings.Trim(value, "0123456789") != "" {
+	whole, decimals, _ := strings.Cut(strings.Trim(value, " \t"), ".")
+	if whole == "" || strings.Trim(whole, "0123456789") != "" || strings.Trim(decimals, "0123456789") != "" {
 		return 0
 	}
-	n, err := strconv.ParseInt(value, 10, 64)
+	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || n > math.MaxInt64/int64(unit) { // more than an int64 holds
 		return math.MaxInt64
 	}
-	return time.Duration(n) * unit
+	billionths, _ := strconv.ParseInt((decimals + "000000000")[:9], 10, 64) // digits alone
+	after, rest := n*int64(unit), (billionths*int64(unit)+999_999_999)/1_000_000_000
+	return time.Duration(after + min(rest, math.MaxInt64-after))
 }
 
 // sinceEpoch is the least number that is a Unix time. It cannot be a number of seconds to wait,
@@ -117,10 +123,14 @@ func untilReset(value string, now time.Time) time.Duration {
 	if d, err := time.ParseDuration(value); err == nil {
 		return max(d, 0)
 	}
-	if at, err := time.Parse(time.RFC3339, value); err == nil {
-		return max(at.Sub(now), 0)
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		at, err = http.ParseTime(value)
 	}
-	return 0
+	if err != nil {
+		return 0
+	}
+	return max(at.Sub(now), 0)
 }
 
 // limitParams returns the parameters r and t of a member of RateLimit, such as "default";r=50;t=1.

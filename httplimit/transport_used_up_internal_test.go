@@ -3,6 +3,7 @@ package httplimit
 import (
 	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,4 +22,28 @@ func TestRetryAfter_LargeNumbers(t *testing.T) {
 	} {
 		assert.Equal(t, want, retryAfter(http.Header{"Retry-After": {value}}, time.Unix(0, 0)), value)
 	}
+}
+
+// Decimals are rounded up, never down: a client would come too soon. What is no number is no time.
+func TestInUnits_Decimals(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"7.5":                           7500 * time.Millisecond,
+		" 0.25\t":                       250 * time.Millisecond,
+		"7.":                            7 * time.Second,
+		"1.0000000004":                  time.Second,
+		"0.000000001":                   1,
+		"9223372035.999999999":          math.MaxInt64/time.Second*time.Second - 1,
+		"9223372036.9":                  math.MaxInt64,
+		"1." + strings.Repeat("9", 1e6): 2*time.Second - 1,
+		".5":                            0,
+		".":                             0,
+		"1.2.3":                         0,
+		"1.-5":                          0,
+		"-1.5":                          0,
+		"1.5s":                          0,
+		"1,5":                           0,
+	} {
+		assert.Equal(t, want, inUnits(value, time.Second), "%.30q", value)
+	}
+	assert.Equal(t, time.Duration(1), inUnits("0.0000001", time.Millisecond), "0.1 ns")
 }

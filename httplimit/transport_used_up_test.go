@@ -25,7 +25,7 @@ func TestUsedUp(t *testing.T) {
 		{429, []string{"Retry-After", "7"}, 7 * s},
 		{503, []string{"Retry-After", "7", "Retry-After-Ms", "6500"}, 7 * s},
 		{429, []string{"Retry-After-Ms", "1500"}, 1500 * time.Millisecond},
-		{429, []string{"Retry-After-Ms", "1.5"}, 0},
+		{429, []string{"Retry-After-Ms", "1.5"}, 1500 * time.Microsecond},
 		{200, []string{"Retry-After", "7", "Retry-After-Ms", "7"}, 0},
 
 		{200, []string{"RateLimit", `"default";r=0;t=30`}, 30 * s},
@@ -46,6 +46,8 @@ func TestUsedUp(t *testing.T) {
 		{200, []string{"RateLimit-Remaining", "1", "RateLimit-Reset", "30"}, 0},
 		{200, []string{"RateLimit-Remaining", "0"}, 0},
 		{200, []string{"RateLimit-Remaining", "0", "RateLimit-Reset", "soon"}, 0},
+		{200, []string{"RateLimit-Remaining", "0", "RateLimit-Reset", "Sat, 01 Jan 2000 00:01:00 GMT"}, 60 * s},
+		{200, []string{"RateLimit-Remaining", "0", "RateLimit-Reset", "Fri, 31 Dec 1999 23:59:59 GMT"}, 0},
 		// GitHub
 		{403, []string{
 			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
@@ -62,6 +64,14 @@ func TestUsedUp(t *testing.T) {
 			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660500", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
 		}, 60*s + 500*time.Millisecond},
 		{200, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "999999999"}, 999_999_999 * s},
+		// Discord
+		{200, []string{
+			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660.25", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
+		}, 60*s + 250*time.Millisecond},
+		// Okta, X
+		{429, []string{
+			"X-Rate-Limit-Remaining", "0", "X-Rate-Limit-Reset", "1804161660", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
+		}, 60 * s},
 		// OpenAI
 		{200, []string{"X-RateLimit-Remaining-Requests", "0", "X-RateLimit-Reset-Requests", "6m0s"}, 6 * time.Minute},
 		{200, []string{"X-RateLimit-Remaining-Tokens", "0", "X-RateLimit-Reset-Tokens", "120ms"}, 120 * time.Millisecond},
