@@ -45,8 +45,11 @@ func NewConn(c net.Conn, read, write []Limit) *Conn {
 // A wait ends at the deadline, also at one that is set meanwhile, with [os.ErrDeadlineExceeded]. It
 // ends with [net.ErrClosed] when the Conn is closed. Both are wrapped in a [*net.OpError], as are
 // the errors of the limiters. No byte is lost: after a later deadline is set, the next Read returns
-// the bytes that have waited.
+// the bytes that have waited. An empty p is passed on, and counts nothing.
 func (c *Conn) Read(p []byte) (n int, err error) {
+	if len(p) == 0 { // a closed connection is an error, and TLS makes its handshake
+		return c.conn.Read(p)
+	}
 	ctx := c.readUntil.context()
 	if err := lock(ctx, c.reading); err != nil {
 		return 0, c.waitError(ctx, "read", err)

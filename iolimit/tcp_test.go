@@ -2,6 +2,7 @@ package iolimit_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -50,6 +51,28 @@ func TestTCP(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(data, got))
 	assert.GreaterOrEqual(t, time.Since(start), 7*time.Second/64, "for 512 KiB in both directions")
+}
+
+// A Read of no bytes is what it is without limits: an error after Close, but not after a deadline.
+// With TLS, it makes the handshake.
+func TestConn_ReadOfNothing(t *testing.T) {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	raw, err := net.Dial("tcp", s.Listener.Addr().String())
+	require.NoError(t, err)
+	nothing := []iolimit.Limit{limitOf(weir.TokenBucket{Limit: 1, Per: time.Hour})}
+	encrypted := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
+	_, err = iolimit.NewConn(encrypted, nothing, nothing).Read(nil)
+	require.NoError(t, err)
+	assert.True(t, encrypted.ConnectionState().HandshakeComplete)
+
+	c := iolimit.NewConn(raw, nothing, nothing)
+	require.NoError(t, c.SetReadDeadline(time.Unix(1, 0)))
+	_, err = c.Read(nil)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	_, err = c.Read(nil)
+	require.ErrorIs(t, err, net.ErrClosed)
 }
 
 // A pipe has no CloseWrite.
