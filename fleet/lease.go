@@ -129,7 +129,11 @@ func (s *LeaseStore) TakeQuickly(p *weir.Plan, key string, n int) (r weir.Result
 	if l == nil {
 		return r, false
 	}
-	return l.take(n, p.Now())
+	now := p.Now()
+	if left, ok := l.use(n, now); ok { // [lease.take] would copy the Result, which takes 10 ns
+		return l.granted(left, now), true
+	}
+	return l.deny(n, now)
 }
 
 // Do implements [weir.Store].

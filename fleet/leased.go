@@ -37,19 +37,31 @@ type grant struct {
 	degraded bool
 }
 
-// take decides on n events, at least one, if that is possible without the store. An event that was
-// taken before until counts as used at the instant now, whenever the caller goes on.
-func (l *lease) take(n int, now int64) (r weir.Result, ok bool) {
-	left := l.left.Load()
+// take decides on n events, at least one, if that is possible without the store.
+func (l *lease) take(n int, now int64) (weir.Result, bool) {
+	if left, ok := l.use(n, now); ok {
+		return l.granted(left, now), true
+	}
+	return l.deny(n, now)
+}
+
+// use takes n events, and returns how many are left. An event that was taken before until counts as
+// used at the instant now, whenever the caller goes on.
+func (l *lease) use(n int, now int64) (left int, ok bool) {
 	if now < l.until {
-		for ; left >= int64(n); left = l.left.Load() {
+		for left := l.left.Load(); left >= int64(n); left = l.left.Load() {
 			if l.left.CompareAndSwap(left, left-int64(n)) {
-				return l.granted(int(left)-n, now), true
+				return int(left) - n, true
 			}
 		}
 	}
+	return 0, false
+}
+
+// deny denies n events, if that is possible without the store.
+func (l *lease) deny(n int, now int64) (r weir.Result, ok bool) {
 	valid := 0
-	if left >= 0 {
+	if l.left.Load() >= 0 {
 		valid = l.valid(now)
 	}
 	until := l.retryAt

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"hash/maphash"
 	"iter"
 	"math/bits"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/keyhash"
 )
 
 const (
@@ -20,9 +20,9 @@ const (
 // set of a few. If a set is full, a new key replaces the idle key that was not asked for the
 // longest time.
 type leaseTable struct {
-	keys, names maphash.Seed
-	ways        int // keys in a set
-	sets        []atomic.Pointer[leaseSet]
+	seeds keyhash.Seeds
+	ways  int // keys in a set
+	sets  []atomic.Pointer[leaseSet]
 }
 
 // A leaseSet is made when its first key comes.
@@ -36,15 +36,16 @@ type leaseSet struct {
 func newLeaseTable(maxKeys int) leaseTable {
 	ways := min(maxKeys, leaseWays)
 	return leaseTable{
-		keys: maphash.MakeSeed(), names: maphash.MakeSeed(),
-		ways: ways, sets: make([]atomic.Pointer[leaseSet], maxKeys/ways),
+		seeds: keyhash.New(),
+		ways:  ways, sets: make([]atomic.Pointer[leaseSet], maxKeys/ways),
 	}
 }
 
 func (t *leaseTable) hash(p *weir.Plan, key string) uint64 {
-	h := maphash.String(t.keys, key)
+	h, _ := t.seeds.Sum(key)
 	if p.Name != "" {
-		h ^= maphash.String(t.names, p.Name)
+		_, name := t.seeds.Sum(p.Name)
+		h ^= name
 	}
 	return h
 }
