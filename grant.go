@@ -75,11 +75,14 @@ func (k *KeyedLimiter) bookNowQuickly(plan *Plan, key string, n int, r *Reservat
 	if !ok {
 		return false
 	}
-	r.Result = Result{
-		Allowed: taken.retryAfter == 0, Limit: sc.limit, Remaining: taken.remaining,
-		RetryAfter: taken.retryAfter, ResetAfter: taken.resetAfter, MoreAfter: sc.admitWord.more(next, now, taken),
-	}
-	r.grant.charges = append(r.grant.room[:0], sc.admitWord.charge(next, now, n, taken))
+	// Field by field: a Result made elsewhere would be copied in pieces other than those in which it was
+	// written, and the processor would wait for the writes.
+	r.Allowed, r.Degraded = taken.retryAfter == 0, false
+	r.Limit, r.Remaining = sc.limit, taken.remaining
+	r.RetryAfter, r.ResetAfter = taken.retryAfter, taken.resetAfter
+	r.MoreAfter, r.DecidedBy = sc.admitWord.more(next, now, taken), 0
+	r.grant.room[0] = sc.admitWord.charge(next, now, n, taken)
+	r.grant.charges = r.grant.room[:1]
 	r.grant.set(plan, n, &r.Result, now)
 	r.at, r.ahead = now, 0
 	r.open(k, key)
