@@ -273,7 +273,7 @@ func (l *limited) admit(w http.ResponseWriter, r *http.Request, all []asked, by 
 	case !d.Result.Allowed:
 		l.deny(w, r, all, decisive, by)
 	default:
-		if d.Result.Limit > 0 { // 0 if the query after a wait failed
+		if l.fields.any() && d.Result.Limit > 0 { // 0 if the query after a wait failed
 			l.fields.set(w.Header(), all, decisive, l.inHandler)
 		}
 		return true

@@ -36,6 +36,17 @@ func TestMiddleware_LimitsByAddressOnLoopback(t *testing.T) {
 	assert.Equal(t, "ok", body)
 }
 
+// Without Headers, an allowed request costs nothing at its writer. The benchmarks of connectlimit have
+// none.
+func TestMiddleware_WithoutHeadersTheWriterIsNotTouched(t *testing.T) {
+	l, _ := frozen(per(1, time.Minute))
+	passed := false
+	httplimit.Middleware{Limiter: l, Key: one}.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		passed = true
+	})).ServeHTTP(nil, request())
+	assert.True(t, passed)
+}
+
 func TestMiddleware_SayWhatIsMissing(t *testing.T) {
 	l, _ := frozen(per(1, time.Second))
 	full := httplimit.Middleware{Limiter: l, Key: one}
