@@ -38,9 +38,9 @@ const (
 //     have 2*Limit.
 //
 // It costs Buckets + 2 words of memory per key. With one bucket and a small limit for the window
-// (8,000 a second, 65,000 a minute, 500,000 an hour) it costs one word. With one word, a debt
-// larger than Limit cannot be reduced by events that are given back. It counts in full until the
-// estimate no longer includes its window.
+// (8,000 a second, 65,000 a minute, 500,000 an hour) it costs one word. One word may have no room
+// for a debt larger than Limit. Events that are given back then do not reduce that debt, and it
+// counts in full until the estimate no longer includes its window.
 //
 // Cloudflare described the weighted form in "How we built rate limiting capable of scaling to
 // millions of domains", 2017.

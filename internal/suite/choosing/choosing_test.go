@@ -132,7 +132,8 @@ func words(t *testing.T, p weir.Policy) []any {
 	return []any{d.Words(), len(state)}
 }
 
-// The limits up to which a key takes one word of memory, and one more than that.
+// The limits up to which a key takes one word of memory, and one more than that, and what always
+// takes more.
 func TestChoosingOneWord(t *testing.T) {
 	const s, m, h = time.Second, time.Minute, time.Hour
 	tests := []struct {
@@ -151,6 +152,10 @@ func TestChoosingOneWord(t *testing.T) {
 		{weir.SlidingWindow{Limit: 65_536, Per: m}, 3},
 		{weir.SlidingWindow{Limit: 524_287, Per: h}, 1},
 		{weir.SlidingWindow{Limit: 524_288, Per: h}, 3},
+		{weir.CalendarWindow{Limit: 536_870_911, Unit: weir.Day}, 1},
+		{weir.CalendarWindow{Limit: 536_870_912, Unit: weir.Day}, 2},
+		{weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 8, Per: s}}, 4},
+		{weir.TwoRateMarker{Committed: weir.TokenBucket{Limit: 8, Per: s}, Peak: weir.TokenBucket{Limit: 8, Per: s}}, 4},
 	}
 	for _, tt := range tests {
 		d, err := tt.policy.Decider()
