@@ -206,7 +206,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //   - The key is in debt: nothing is free while the debt lasts. If two buckets of one rate share the
 //     key, it is also in debt to the smaller while the larger has granted more than that one holds.
 //   - The instants of all later grants have passed: events of the reservation that still count are
-//     free.
+//     free. If others were given back before, the bucket earned these events sooner. It does not
+//     know that, and frees them until the instant that was known when they were booked.
 //   - A booking was given back after the size of the bucket had changed: nothing is free until the
 //     instant of that booking.
 //

@@ -145,6 +145,33 @@ func TestR16_CancelAfterTheEventsWerePaidFreesNothing(t *testing.T) {
 	}
 }
 
+// A bucket does not know that it earned a reservation's events sooner, because others were given back.
+// A burst after a pause is then larger by these others at most.
+func TestR17_CancelOfWhatWasEarnedSooner(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.TokenBucket{Limit: 10, Per: time.Hour},
+		weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Hour}},
+	} {
+		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
+			l, clock := kit.Frozen(p)
+			var late []*weir.Reservation
+			for i := range 5 {
+				if r := kit.Reserve(t, l, 2); i < 2 {
+					require.NoError(t, r.Cancel(context.Background()))
+				} else {
+					late = append(late, r)
+				}
+			}
+			clock.Time = clock.Add(36 * time.Minute)
+			require.True(t, kit.Take(t, l, "k", 10).Allowed)
+			for _, r := range late {
+				require.NoError(t, r.Cancel(context.Background()))
+			}
+			assert.LessOrEqual(t, kit.Take(t, l, "k", 0).Remaining, 4)
+		})
+	}
+}
+
 // All that was granted is given back, so that nothing counts. The event that was returned was that
 // of the reservation, being the latest, and then Cancel found none at its instant.
 func TestR16_CancelAfterReturnLeavesNothing(t *testing.T) {
