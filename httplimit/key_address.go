@@ -29,7 +29,8 @@ type ClientIP struct {
 
 	// Proxies are the prefixes of the trusted proxies: what these proxies write into a header field
 	// is believed. Name only the addresses of your proxies, and no network that also contains
-	// clients.
+	// clients. Prefixes of 0 bits, such as 0.0.0.0/0, are not valid: every client could choose its
+	// key.
 	Proxies []netip.Prefix
 
 	// Hops is the number of proxies that are trusted whatever their address. It is for proxies
@@ -124,6 +125,12 @@ func (c ClientIP) prepare() (*clients, error) {
 		return list
 	}
 	p.proxies, p.skip = prefixes("Proxies", c.Proxies), prefixes("Skip", c.Skip)
+	for i, prefix := range p.proxies {
+		if prefix.Bits() == 0 {
+			errs = append(errs, fmt.Errorf("weir: ClientIP.Proxies[%d] is %v, must not contain all clients: each could choose its key. "+
+				"If the addresses of the proxies are not known, use Hops", i, c.Proxies[i]))
+		}
+	}
 	for i, prefix := range c.NAT64 {
 		if !embeds(prefix) {
 			errs = append(errs, fmt.Errorf("weir: ClientIP.NAT64[%d] is %v, must be an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits",

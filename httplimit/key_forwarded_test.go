@@ -179,9 +179,14 @@ func TestForwardedIP_TrustedPrefixes(t *testing.T) {
 	r := from("10.0.0.1:1", "X-Forwarded-For", "203.0.113.9")
 	mapped := netip.MustParsePrefix("::ffff:10.0.0.0/104")
 	assert.Equal(t, "203.0.113.9", keyOf(httplimit.ForwardedIP(mapped), r), "10.0.0.0/8, written otherwise")
-	assert.Equal(t, "10.0.0.1", keyOf(httplimit.ForwardedIP(netip.MustParsePrefix("::/0")), r), "all of IPv6 is not IPv4")
+	assert.Equal(t, "10.0.0.1", keyOf(httplimit.ForwardedIP(netip.MustParsePrefix("::/1")), r), "IPv6 is not IPv4")
 	assert.Equal(t, "10.0.0.1", keyOf(httplimit.ForwardedIP(), r), "nobody is trusted")
 	assert.Equal(t, "error", keyOf(httplimit.ForwardedIP(netip.Prefix{}), r), "fails closed")
+	for _, all := range []string{"0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96"} { // else the key is what the client has written
+		_, err := httplimit.ForwardedIP(netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix(all))(r)
+		assert.EqualError(t, err, "weir: ClientIP.Proxies[1] is "+all+", must not contain all clients: each could choose its key. "+
+			"If the addresses of the proxies are not known, use Hops")
+	}
 
 	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	f := httplimit.ForwardedIP(trusted...)
