@@ -42,6 +42,12 @@ const (
 	// RemoteAddr in an outer handler, or use another Key.
 	CheckAddress Check = "address"
 
+	// CheckKey: Key or a field of its [ClientIP] is at fault, or Key runs before what it needs. Either
+	// it fails with an error that does not wrap [ErrNoKey], or none of the first 100 requests has a
+	// key. All these requests are refused. If the user is the key, put the Middleware behind the
+	// handler that authenticates users.
+	CheckKey Check = "key"
+
 	// CheckLimiterPerRequest: most Middlewares or Checkers of the process are used for one request
 	// only. If each has a Limiter of its own, that Limiter never sees a second request. Make the
 	// Middlewares and Checkers once, when the program starts. For a router that calls Wrap for each
@@ -60,7 +66,7 @@ const (
 )
 
 var checks = []Check{
-	CheckForwarded, CheckProxyKey, CheckOneKey, CheckPattern, CheckAddress,
+	CheckForwarded, CheckProxyKey, CheckOneKey, CheckPattern, CheckAddress, CheckKey,
 	CheckLimiterPerRequest, CheckChargedTwice, CheckMaxWait,
 }
 
@@ -121,6 +127,8 @@ func (w *wiring) look(r *http.Request, all []asked, maxWait time.Duration) {
 				r.RemoteAddr, errNoAddress)
 		case all[i].d.Key != "":
 			w.lookAtKey(r, &all[i])
+		case r.Context().Err() == nil: // else Key may have failed because the client has gone
+			w.lookAtNoKey(&all[i].keys, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"errors"
 	"hash/maphash"
 	"math/bits"
 	"net/http"
@@ -14,7 +15,8 @@ import (
 
 // seenKeys is what the checks know of the keys of a limit.
 type seenKeys struct {
-	requests  atomic.Int32
+	requests  atomic.Int32  // requests with a key
+	without   atomic.Int32  // requests without one
 	forwarded atomic.Int32  // requests with a field of proxies
 	atProxy   atomic.Int32  // those of them whose key has the address of the proxy
 	explained atomic.Bool   // whether a proxy is the reason that requests share a key
@@ -92,6 +94,17 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	case n == looksAt && oneKey && clients >= 16 && a.Key != nil && !isShared(r, key):
 		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
 			"use Everyone as the Key of a limit that all clients share", n)
+	}
+}
+
+// lookAtNoKey looks at the error of a request that has no key. Clients may have chosen its bytes.
+func (w *wiring) lookAtNoKey(s *seenKeys, err error) {
+	switch {
+	case !errors.Is(err, ErrNoKey):
+		w.tell(CheckKey, "Key fails, and requests are refused: %.500q", err.Error())
+	case s.without.Add(1) == 100 && s.requests.Load() == 0:
+		w.tell(CheckKey, "none of the first 100 requests has a key, and all are refused: %.500q: "+
+			"put the limit behind the handler that sets the key", err.Error())
 	}
 }
 

@@ -1,9 +1,13 @@
 package httplimit_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,6 +59,53 @@ func TestWiring_SharedKeys(t *testing.T) {
 		told := traffic(httplimit.Middleware{Key: func(*http.Request) (string, error) { return key, nil }}, 1000, direct)
 		assert.Equal(t, []httplimit.Check{httplimit.CheckOneKey}, told, key)
 	}
+}
+
+// A Key that fails would refuse all requests in silence.
+func TestWiring_Key(t *testing.T) {
+	told := []httplimit.Check{httplimit.CheckKey}
+	fails := func(*http.Request) (string, error) {
+		return "", errors.New("no session\nlevel=INFO " + strings.Repeat("x", 1000))
+	}
+	halfway := 0
+	late := func(r *http.Request) (string, error) {
+		if halfway++; halfway < 50 {
+			return "alice", nil
+		}
+		return "", httplimit.ErrNoKey
+	}
+	user := httplimit.ContextValue(userKey{}) // in front of the authentication
+	gone := func(i int) *http.Request {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		return direct(i).WithContext(ctx)
+	}
+	for name, c := range map[string]struct {
+		key     httplimit.KeyFunc
+		n       int
+		request func(int) *http.Request
+		want    []httplimit.Check
+	}{
+		"a field is not valid":  {httplimit.ClientIP{IPv4Bits: 33}.RemoteIP(), 1, direct, told},
+		"no prefix":             {httplimit.ForwardedIP(netip.Prefix{}), 1, direct, told},
+		"everybody is trusted":  {httplimit.ForwardedIP(by("0.0.0.0/0")...), 1, direct, told},
+		"an error of one's own": {fails, 3, direct, told},
+		"the client has gone":   {fails, 300, gone, nil},
+		"nobody has a key":      {user, 100, direct, told},
+		"not yet":               {user, 99, direct, nil},
+		"some have a key":       {late, 1000, direct, nil},
+		"an empty key":          {func(*http.Request) (string, error) { return "", nil }, 100, direct, told},
+	} {
+		assert.Equal(t, c.want, traffic(httplimit.Middleware{Key: c.key}, c.n, c.request), name)
+		assert.Empty(t, traffic(httplimit.Middleware{Key: c.key, Unchecked: told}, c.n, c.request), name)
+	}
+
+	message := ""
+	httplimit.Middleware{
+		Limiter: weir.Must(weir.New(roomy)), Key: fails, Warn: func(_ httplimit.Check, m string) { message = m },
+	}.Wrap(ok).ServeHTTP(&recorder{header: http.Header{}}, request())
+	assert.Contains(t, message, `"no session\nlevel=INFO x`, "one line, whatever a client has sent")
+	assert.Less(t, len(message), 600)
 }
 
 // The key may be a network that the address of the proxy is in.
