@@ -71,6 +71,8 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"grants one less than is left", sim{answer: oneLess}, "R5 Remaining is exact", r5},
 		{"tells whole milliseconds, rounded down", sim{answer: roundedDown}, "R4 RetryAfter is tight", r4},
 		{"wraps around", sim{answer: wrap}, "R9 nothing wraps around", r9},
+		{"tells no more than 16 bits of what it granted", sim{answer: granted16Bits}, "R9 nothing wraps around", r9},
+		{"charges no more than 16 bits of a debt", sim{ask: debts16Bits}, "R9 nothing wraps around", r9},
 
 		{"doesn't book", sim{ask: dontBook}, "Booking and giving up", bookingRule},
 		{"doesn't give back", sim{ask: dontGiveBack}, "Booking and giving up", bookingRule},

@@ -178,6 +178,14 @@ func untold(int64) int64       { return 0 }
 
 func grantedUntold(_ weir.Ask, a *weir.Answer) { a.Granted = 0 }
 
+func granted16Bits(_ weir.Ask, a *weir.Answer) { a.Granted = min(a.Granted, math.MaxUint16) }
+
+func debts16Bits(a *weir.Ask) {
+	if a.Mode == weir.Regardless {
+		a.N = min(a.N, math.MaxUint16)
+	}
+}
+
 func chargedOfNothing(ask weir.Ask, _ *weir.Answer) {
 	if ask.N > 0 && ask.Charges != nil {
 		for i := range *ask.Charges {

@@ -215,7 +215,15 @@ func noDrift(e *env) {
 func nothingWraps(e *env) {
 	for _, p := range extremes() {
 		e.at(0)
-		e.walk(r9, p.Policy, 3, e.limiter(p.Policy, p.name)).run(e.few(500))
+		w := e.walk(r9, p.Policy, 3, e.limiter(p.Policy, p.name))
+		w.run(e.few(500))
+		for i, ask := range []weir.Ask{
+			{N: math.MaxInt / 2, Mode: weir.UpTo},
+			{N: math.MaxInt, Mode: weir.UpTo}, // of which there is a half
+			{N: math.MaxInt / 2, Mode: weir.Regardless},
+		} {
+			w.compare(w.limiters[0], 0, "many", ask, i)
+		}
 	}
 	if e.setClock != nil {
 		return // a server's clock never gets there
