@@ -58,6 +58,10 @@ func Header(name string) KeyFunc {
 //
 //   - to slow down the guessing of one user's password, together with a limit by address
 //   - behind a handler that has checked the password
+//
+// A request without a name has no key, and gets the status 400. Browsers ask for the password only
+// after a 401, which the handler behind the limit then cannot send. In front of that handler, use
+// Or(BasicUser, RemoteIP).
 func BasicUser(r *http.Request) (string, error) {
 	user, _, ok := r.BasicAuth()
 	if !ok || user == "" {
