@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-go/weir/internal/exact"
 	"github.com/weir-go/weir/internal/line"
 )
 
@@ -157,7 +158,7 @@ func (k *KeyedLimiter) place(ctx context.Context, w *line.Waiter, s *Plan, patie
 		w.Line().Together()
 		return false, err
 	}
-	if err := refused(a, w.N, patience); err != nil {
+	if err := refused(a, w.N, now, patience); err != nil {
 		w.Drop(err)
 		return false, nil
 	}
@@ -177,8 +178,8 @@ func (k *KeyedLimiter) patience(ctx context.Context) time.Duration {
 	return k.plans.clock.Until(deadline)
 }
 
-// refused returns the error if the answer denies n events, and waiting does not help.
-func refused(a Answer, n int, patience time.Duration) error {
+// refused returns the error if the answer at now denies n events, and waiting does not help.
+func refused(a Answer, n int, now int64, patience time.Duration) error {
 	switch {
 	case a.Allowed:
 		return nil
@@ -186,7 +187,7 @@ func refused(a Answer, n int, patience time.Duration) error {
 		return ErrNeverFits
 	case a.QueueFull:
 		return ErrQueueFull
-	case a.Delay > 0 || a.RetryAfter > patience || a.RetryAfter == Never: // in over 292 years
+	case a.Delay > 0 || a.RetryAfter > patience || exact.After(now, a.RetryAfter) == maxInstant: // no clock ever shows a later one
 		return ErrTooLate
 	}
 	return nil

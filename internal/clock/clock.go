@@ -72,11 +72,11 @@ func (c *Nanos) Until(t time.Time) time.Duration {
 }
 
 // At returns a channel that receives once the Clock shows the instant at. If the Clock has stepped
-// back, that takes longer than from the latest instant. A caller that looked again after that time
-// would do so over and over, until the Clock has caught up.
+// back, or shows a time before 1970, that takes longer than from the latest instant. A caller that
+// looked again after that time would do so over and over, until the Clock has caught up.
 func (c *Nanos) At(at int64) <-chan time.Time {
 	clock := c.OrSystem()
-	return clock.After(time.Duration(max(at-Instant(clock.Now()), 0)))
+	return clock.After(max(time.Unix(0, at).Sub(clock.Now()), 0))
 }
 
 // OrSystem returns the Clock, or the system's. The deadlines of contexts are in its time.

@@ -58,6 +58,9 @@ func TestNanos_At(t *testing.T) {
 	assert.Equal(t, 3*time.Second+5, c.d)
 	n.At(0)
 	assert.Zero(t, c.d)
+	c.Time = time.Unix(-60, 0)
+	n.At(5)
+	assert.Equal(t, time.Minute+5, c.d)
 }
 
 // A waited clock notes for how long it was waited.

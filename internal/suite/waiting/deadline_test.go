@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // turns tells when the second caller of one event is granted under each policy of one a second.
@@ -151,4 +153,19 @@ func TestR7_ADeadlineAfterAStepBack(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, r.Allowed)
 	assert.ErrorIs(t, k.Wait(ctx, "k", 1), weir.ErrTooLate)
+}
+
+// R9: no clock shows an instant after 2262. A turn that would come then never comes: a caller that
+// waited for it would ask over and over.
+func TestR9_ATurnAfterTheEndIsTooLate(t *testing.T) {
+	end := time.Unix(0, math.MaxInt64)
+	for _, test := range turns[5:] { // buckets tell the end as the instant of such a booking
+		for _, now := range []time.Time{end.AddDate(5000, 0, 0), end, end.Add(-test.turn / 2)} {
+			l := weir.Must(weir.New(test.policy, weir.WithClock(&kit.HandClock{Time: now})))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer time.AfterFunc(5*time.Second, cancel).Stop() // else it would ask for ever if this fails
+			require.NoError(t, l.Wait(ctx, "k", 1))
+			assert.ErrorIs(t, l.Wait(ctx, "k", 1), weir.ErrTooLate, "%v at %v", test.policy, now)
+		}
+	}
 }
