@@ -16,8 +16,8 @@ import (
 // The rules of a Ledger:
 //
 //   - Each policy counts only the events that it grants.
-//   - The share that the other policies have used up is charged to the policy of the request,
-//     rounded down to whole events.
+//   - The shares that the other policies have used up are charged to the policy of the request.
+//     Their sum is rounded down to whole events.
 //   - The charge ends when the other policies have recovered. At the latest, it ends when the
 //     charged policy would have recovered from a fully used allowance, counted from the last grant
 //     of the other policies.

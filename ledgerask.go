@@ -191,17 +191,17 @@ func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
 	limit, own := allowanceOf(u.decider, now), u.places(e.accounts)
 	recent := func(last int64) bool { return !over(exact.After(last, lasting(u.decider, last)), now) }
-	self, sum := g.find(e.by), uint64(0)
+	self, sum := g.find(e.by), exact.Portions{}
 	for i, other := range g.entries {
 		if i != self && recent(other.last) {
 			used, of := other.usage(own, now)
-			sum = exact.Sum(sum, exact.Portion(used, limit, of))
+			sum.Add(used, limit, of)
 		}
 	}
 	if g.rest.share > 0 && recent(g.rest.last) {
-		sum = exact.Sum(sum, exact.Portion(g.rest.share, limit, wholeShare))
+		sum.Add(g.rest.share, limit, wholeShare)
 	}
-	return min(sum, limit) // of a used-up allowance nothing is left: a larger charge changes nothing
+	return min(sum.Whole(), limit) // of a used-up allowance nothing is left: a larger charge changes nothing
 }
 
 // usage is how much an entry has used up: the usage of the unit of which the largest share is used

@@ -19,6 +19,7 @@ func FuzzExact(f *testing.F) {
 		if d > 0 {
 			checkDiv(t, Uint128{a, b}, d)
 			checkPortion(t, a, b, d)
+			checkPortions(t, a, b, d)
 		}
 		now, later := int64(a&math.MaxInt64), time.Duration(b&math.MaxInt64)
 		checkAfter(t, now, later)
