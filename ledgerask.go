@@ -208,7 +208,7 @@ func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
 // up. Places in counted are left out, because the policy that is asked has them, too, and counts
 // their events itself.
 func (e tally) usage(counted []place, now int64) (used, limit uint64) {
-	for _, u := range units(e.Decider, 0) {
+	for _, u := range e.units() {
 		var own []uint64
 		all := true
 		for _, p := range u.places(e.accounts) {

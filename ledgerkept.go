@@ -28,6 +28,7 @@ type tally struct {
 	net      uint64     // events that it granted, less those that were given back
 	accounts []*account // of its leaves; entries whose leaves count alike share them
 	most     []uint64   // of each leaf: how many of the events that its account counts are the entry's own, at most
+	sealed   bool       // its only account is the plain state of a policy that is not known
 }
 
 // An account is what a leaf has counted, in the form of its state.
@@ -185,7 +186,9 @@ func (g *ledger) settle(now int64) {
 	}
 	for _, e := range g.entries {
 		for i := range e.most {
-			e.most[i] = e.used(i, now)
+			if !e.unknown() {
+				e.most[i] = e.used(i, now)
+			}
 		}
 	}
 }
@@ -218,7 +221,11 @@ func (e tally) used(leaf int, now int64) uint64 {
 	if over(e.until, now) {
 		return 0
 	}
-	return min(usedOf(e.leaves()[leaf].Decider, e.accounts[leaf].words, now), e.most[leaf])
+	used := usedOf(e.leaves()[leaf].Decider, e.accounts[leaf].words, now)
+	if e.unknown() {
+		return used
+	}
+	return min(used, e.most[leaf])
 }
 
 // counting is how many of the events that an entry was granted still count, at most.

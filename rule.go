@@ -41,6 +41,14 @@ func (r Rule) leaves() []Rule {
 	return []Rule{r}
 }
 
+// leaves are those of the policy. Of one that is not known, each stands for the whole policy.
+func (e tally) leaves() []Rule {
+	if e.unknown() {
+		return slices.Repeat([]Rule{e.Rule}, max(len(e.accounts), 1))
+	}
+	return e.Rule.leaves()
+}
+
 // like reports whether the states of two leaves mean the same.
 func (r Rule) like(s Rule) bool {
 	if c := countsOf(r.Decider); c != nil {
@@ -192,6 +200,14 @@ func units(d Decider, from int) []unit {
 		us = append(us, units(c.parts[i].Decider, from+c.parts[i].leaf)...)
 	}
 	return us
+}
+
+// units are those of the policy.
+func (e tally) units() []unit {
+	if e.unknown() {
+		return []unit{{e.Decider, 0, len(e.accounts)}}
+	}
+	return units(e.Decider, 0)
 }
 
 // A place is where an event of a unit may count: a leaf, or one of the tiers. A place counts alike

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
@@ -102,5 +103,86 @@ func TestR6_EndOfWhatIsNotKnown(t *testing.T) {
 		weir.WithName("n"), weir.WithClock(now))
 	for range 10 {
 		assert.Equal(t, time.Hour, take(t, b, 1).ResetAfter)
+	}
+}
+
+// stamped is a policy of another package whose state is packed, as that of the policy in it.
+type stamped struct {
+	weir.FixedWindow
+	release int
+}
+
+// R15: a process keeps what a policy has counted that it can't know. A process that knows the policy
+// decides as if all did.
+func TestR15_WhatIsNotKnownIsKept(t *testing.T) {
+	log := weir.SlidingLog{Limit: 10, Per: time.Hour}
+	for _, next := range []weir.Policy{
+		rolledOut{log, 1},
+		stamped{weir.FixedWindow{Limit: 10, Per: time.Hour}, 1},
+		weir.All(rolledOut{log, 1}),
+		weir.All(weir.TokenBucket{Limit: 20, Per: time.Hour}, rolledOut{log, 1}),
+		weir.Tiers(rolledOut{weir.SlidingLog{Limit: 2, Per: time.Hour}, 1}, weir.All(stamped{weir.FixedWindow{Limit: 9, Per: time.Hour}, 1}, log)),
+	} {
+		for _, old := range []weir.Policy{weir.TokenBucket{Limit: 1000, Per: time.Hour}, weir.LeakyBucket{Limit: 30, Per: time.Hour}} {
+			var got [2][]weir.Result
+			for i, known := range []bool{true, false} {
+				now := &kit.HandClock{Time: time.Unix(1_700_000_000, 0)}
+				registers := newMemory()
+				stores := []*casstore.Store{casstore.New(registers, casstore.Options{}), casstore.New(registers, casstore.Options{})}
+				if known {
+					stores[1] = stores[0]
+				}
+				a := newLimiter(t, stores[0], next, weir.WithName("n"), weir.WithClock(now))
+				b := newLimiter(t, stores[1], old, weir.WithName("n"), weir.WithClock(now))
+				for minute := range 12 * 60 {
+					now.Time = now.Add(time.Minute)
+					if minute%7 == 0 {
+						b.Allow("k")
+					}
+					r, err := a.Take(t.Context(), "k", 1)
+					require.NoError(t, err)
+					r.ResetAfter = 0 // for others, what is not known ends with a whole second
+					got[i] = append(got[i], r)
+				}
+			}
+			assert.Equal(t, got[0], got[1], "%v beside %v", next, old)
+		}
+	}
+}
+
+// R13: processes that don't know each other's policies grant together no more at one instant than
+// the most generous of them alone.
+func TestR13_WhatIsNotKnownMintsNothing(t *testing.T) {
+	own := func(limit int) weir.Policy { return rolledOut{weir.SlidingLog{Limit: limit, Per: time.Hour}, 1} }
+	now := &kit.HandClock{Time: time.Unix(1_700_000_000, 0)}
+	for _, policies := range [][]weir.Policy{
+		{own(3), weir.FixedWindow{Limit: 3, Per: time.Hour}, own(2)},
+		{weir.All(own(7), weir.FixedWindow{Limit: 20, Per: time.Hour}), own(2), weir.All(own(6), own(10))},
+		{own(7), weir.All(own(6), weir.TokenBucket{Limit: 6, Per: time.Hour}), weir.All(own(8), weir.SlidingLog{Limit: 7, Per: time.Hour})},
+		{weir.Tiers(own(3), own(2)), own(5), weir.LeakyBucket{Limit: 4, Per: time.Hour}, weir.All(own(4))},
+	} {
+		for order := range 3 {
+			registers, granted := newMemory(), 0
+			var ls []*weir.KeyedLimiter
+			for _, p := range policies {
+				s := casstore.New(registers, casstore.Options{})
+				ls = append(ls, newLimiter(t, s, p, weir.WithName("n"), weir.WithClock(now)))
+			}
+			for i := range 60 {
+				n, _, err := ls[(i*i+order*i)%len(ls)].TakeUpTo(t.Context(), "k", 1+i%2*order)
+				require.NoError(t, err)
+				granted += n
+			}
+			most := 0
+			for _, p := range policies {
+				alone := newLimiter(t, new(weir.MemStore), p, weir.WithClock(now))
+				sum := 0
+				for alone.Allow("k") {
+					sum++
+				}
+				most = max(most, sum)
+			}
+			assert.LessOrEqual(t, granted, most, "%v", policies)
+		}
 	}
 }

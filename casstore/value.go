@@ -15,7 +15,7 @@ import (
 //	format
 //	number of policies × 2, + 1 if the words are the plain state of one policy
 //	for each policy:
-//	    length of its name × 2, + 1 if the writer of the value did not know it
+//	    length of its name
 //	    its name
 //	    its limit, how many of it are left, and until when the others count
 //	number of words
@@ -50,16 +50,20 @@ func (h *held) rule(p *policy) weir.Rule {
 func (h *held) encode(now int64) []byte {
 	l := h.ledger
 	b := append(make([]byte, 0, 64+8*len(l.Words)), format)
-	b = binary.AppendUvarint(b, flagged(len(l.By), l.Plain))
+	n := uint64(len(l.By)) << 1
+	if l.Plain {
+		n |= 1
+	}
+	b = binary.AppendUvarint(b, n)
 	expiry := l.Expiry()
 	for _, rule := range l.By {
 		p := h.by[rule.Tag-1]
-		u, strange := p.Decider.(*unknown)
-		if !strange {
+		u, ok := p.Decider.(*unknown)
+		if !ok {
 			used, limit := l.Usage(rule, now)
 			u = newUnknown(limit, limit-min(used, limit), expiry)
 		}
-		b = binary.AppendUvarint(b, flagged(len(p.name), strange))
+		b = binary.AppendUvarint(b, uint64(len(p.name)))
 		b = append(b, p.name...)
 		until := uint64(max(u.until, 0))
 		for _, n := range []uint64{uint64(u.Limit), uint64(u.Remaining), (until + uint64(second) - 1) / uint64(second)} {
@@ -71,13 +75,6 @@ func (h *held) encode(now int64) []byte {
 		b = binary.BigEndian.AppendUint64(b, w)
 	}
 	return b
-}
-
-func flagged(n int, flag bool) uint64 {
-	if flag {
-		return uint64(n)<<1 | 1
-	}
-	return uint64(n) << 1
 }
 
 var errValue = fmt.Errorf("%w: the value of the key is not one of a limiter", weir.ErrRequest)
@@ -92,8 +89,9 @@ func (ps *policies) load(value []byte, own []*policy) (h held, err error) {
 		return h, nil
 	}
 	r := reader{value[1:], value[0] == format}
-	n, plain := r.flagged()
-	if h.ledger.Plain = plain; plain && n != 1 || n > maxHeld {
+	n := r.uvarint()
+	h.ledger.Plain, n = n&1 != 0, n>>1
+	if h.ledger.Plain && n != 1 || n > maxHeld {
 		return held{}, errValue
 	}
 	for ; n > 0; n-- {
@@ -138,16 +136,9 @@ func (r *reader) uvarint() uint64 {
 	return n
 }
 
-func (r *reader) flagged() (n uint64, flag bool) {
-	n = r.uvarint()
-	return n >> 1, n&1 != 0
-}
-
-// policy reads a policy. If the writer did not know it, the words do not hold what the policy
-// itself would have counted. This process must then treat it as not known, too.
+// policy reads a policy.
 func (r *reader) policy(ps *policies, own []*policy) *policy {
-	size, strange := r.flagged()
-	name := string(r.take(size))
+	name := string(r.take(r.uvarint()))
 	limit, remaining, seconds := r.uvarint(), r.uvarint(), r.uvarint()
 	if !r.ok || name == "" {
 		r.ok = false
@@ -157,13 +148,11 @@ func (r *reader) policy(ps *policies, own []*policy) *policy {
 	if seconds <= math.MaxInt64/uint64(second) {
 		until = int64(seconds) * second
 	}
-	if !strange {
-		if i := slices.IndexFunc(own, func(p *policy) bool { return p.name == name }); i >= 0 {
-			return own[i]
-		}
-		if p := ps.by(name); p != nil {
-			return p
-		}
+	if i := slices.IndexFunc(own, func(p *policy) bool { return p.name == name }); i >= 0 {
+		return own[i]
+	}
+	if p := ps.by(name); p != nil {
+		return p
 	}
 	return &policy{Rule: weir.Rule{Decider: newUnknown(limit, remaining, until)}, name: name}
 }
