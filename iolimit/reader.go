@@ -15,7 +15,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of r. The context bounds the waits, and not the calls of r. After it
-// has ended, every Read fails.
+// has ended, every Read of at least one byte fails.
 func NewReader(ctx context.Context, r io.Reader, limits ...Limit) *Reader {
 	return &Reader{ctx, newReader(r, limits)}
 }
