@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -150,22 +149,35 @@ func deletes(e *env) error {
 	return nil
 }
 
-// keys writes keys of all bytes and of many lengths, and looks whether each has its own value.
+// keys writes keys of all bytes and of all lengths, and looks whether each has its own value.
 func keys(e *env) error {
-	all := []string{"", " ", ".", "a.b", "a..b", "a b", "k\r\nflush_all\r\n", strings.Repeat("k", 250), strings.Repeat("k", 251)}
+	var all []string
+	for _, key := range []string{
+		"", " ", ".", "a.b", "a_b", "a-b", "ab", "a..b", "a b", "k\r\nflush_all\r\n",
+		strings.Repeat("k", 250), strings.Repeat("k", 251),
+	} {
+		all = append(all, e.key(key))
+	}
 	for i := range 256 {
-		all = append(all, string([]byte{'b', byte(i)}))
+		all = append(all, e.key(string([]byte{'b', byte(i)})))
+	}
+	name := e.name
+	for len(casstore.Key(name, "")) < len("weir/1/")+64+len("/") { // longer names and keys are hashed
+		name += "n"
+	}
+	for _, last := range []string{"1", "2"} {
+		all = append(all, casstore.Key(name, strings.Repeat("k", 127)+last))
 	}
 	for i, key := range all {
-		if err := e.put(e.regs[0], e.key(key), []byte(key+"!"), long); err != nil {
+		if err := e.put(e.regs[0], key, []byte(key+"!"), long); err != nil {
 			return fmt.Errorf("key %d: %w", i, err)
 		}
 	}
 	for i, key := range all {
-		if _, err := e.get(e.regs[1], e.key(key), []byte(key+"!")); err != nil {
+		if _, err := e.get(e.regs[1], key, []byte(key+"!")); err != nil {
 			return fmt.Errorf("key %d: %w", i, err)
 		}
-		if err := e.regs[1].Delete(e.ctx, e.key(key)); err != nil {
+		if err := e.regs[1].Delete(e.ctx, key); err != nil {
 			return fmt.Errorf("a Delete of key %d: %w", i, err)
 		}
 	}
@@ -225,14 +237,16 @@ func keep(e *env) error {
 		}
 	}
 	var key string
-	for attempt := range 5 {
-		key = e.key("soon" + strconv.Itoa(attempt))
-		seen, err := e.keepFor(key, soon)
-		if err != nil {
-			return err
-		}
-		if seen > soon*3/4 { // else the machine was too busy to look when it matters
-			break
+	for _, again := range []bool{false, true} {
+		for attempt := range 5 {
+			key = e.key(fmt.Sprint("soon", again, attempt))
+			seen, err := e.keepFor(key, soon, again)
+			if err != nil {
+				return err
+			}
+			if seen > soon*3/4 { // else the machine was too busy to look when it matters
+				break
+			}
 		}
 	}
 	// What has expired, or soon will, is in nobody's way.
@@ -243,10 +257,16 @@ func keep(e *env) error {
 }
 
 // keepFor puts a value that must stay for the time soon, and gets it all that time. It returns how
-// long after the Swap the value was seen.
-func (e *env) keepFor(key string, soon time.Duration) (seen time.Duration, err error) {
+// long after the Swap the value was seen. With again, the value replaces one that need not stay for
+// as long.
+func (e *env) keepFor(key string, soon time.Duration, again bool) (seen time.Duration, err error) {
+	if again {
+		if err := e.put(e.regs[0], key, []byte("before"), soon/3); err != nil {
+			return 0, err
+		}
+	}
 	began := time.Now()
-	if err := e.put(e.regs[0], key, []byte("kept"), soon); err != nil {
+	if err := e.putAgain(e.regs[0], key, []byte("kept"), soon); err != nil {
 		return 0, err
 	}
 	for {

@@ -35,7 +35,10 @@ type memory struct {
 	keeps   bool                              // Delete does nothing
 	missing bool                              // Delete of no value is an error
 	lower   bool                              // keys are the same in lower case
+	most    int                               // bytes of a key, if not 0
+	dots    bool                              // a dot in a key is an underscore
 	text    bool                              // values end at a zero byte
+	first   bool                              // a key lives for as long as its first value was to
 	shares  bool                              // Get returns the bytes that it has
 	writes  bool                              // Swap writes to the value that it is given
 	halves  func(time.Duration) time.Duration // how long it keeps a value
@@ -63,6 +66,12 @@ func (m *memory) call(ctx context.Context, key string) (string, error) {
 	}
 	if m.lower {
 		key = strings.ToLower(key)
+	}
+	if m.most > 0 {
+		key = key[:min(len(key), m.most)]
+	}
+	if m.dots {
+		key = strings.ReplaceAll(key, ".", "_")
 	}
 	return key, m.fails
 }
@@ -134,12 +143,16 @@ func (m *memory) Swap(
 	if m.writes {
 		value[0]++
 	}
+	ends := r.expires
 	r.expires = time.Time{}
 	if m.halves != nil {
 		keep = m.halves(keep)
 	}
 	if keep != weir.Never {
 		r.expires = time.Now().Add(keep)
+	}
+	if m.first && before != nil {
+		r.expires = ends
 	}
 	m.rows[key] = r
 	switch {
@@ -197,11 +210,14 @@ func TestRegistersThatBreakARule(t *testing.T) {
 		"deletes only what is there":      {memory{missing: true}, "Delete", "no row"},
 		"begins anew with each row":       {memory{counts: true}, "Delete", "its Version has come back"},
 		"has keys without case":           {memory{lower: true}, "Keys", "the key holds"},
+		"cuts off keys":                   {memory{most: 199}, "Keys", "the key holds"},
+		"has keys without dots":           {memory{dots: true}, "Keys", "the key holds"},
 		"has values of text":              {memory{text: true}, "Values", "the key holds"},
 		"returns the bytes that it has":   {memory{shares: true}, "Values", "after Get has returned it"},
 		"writes to what it is given":      {memory{writes: true}, "Values", "Swap changes the value"},
 		"keeps for a minute at most":      {memory{halves: func(k time.Duration) time.Duration { return min(k, time.Minute) / 1e6 }}, "Keep", "the key holds"},
 		"keeps for half as long":          {memory{halves: func(k time.Duration) time.Duration { return k / 2 }}, "Keep", "the key holds no value"},
+		"keeps for as long as at first":   {memory{first: true}, "Keep", "the key holds no value"},
 		"keeps for half, after a pause":   {memory{halves: halvesAfterAPause()}, "Keep", "the key holds no value"},
 		"waits although nobody else does": {memory{deaf: deaf}, "Contexts", "has not returned"},
 	} {
