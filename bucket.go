@@ -126,7 +126,7 @@ func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 		a.Delay = b.rate.Floor(back)
 		a.rest = back.Sub(b.rate.Units(int64(a.Delay))).Lo
 	}
-	return at.Add(owed), a
+	return paidAt.Sub(back), a
 }
 
 // Hold implements [Holder] for tokens. A grant pays for a stretch of time that ends when all is

@@ -101,6 +101,7 @@ func (w *window) at(s words, now int64) (in words, left time.Duration) {
 
 func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 	in, left := w.at(s, now)
+	before := in.second
 	if ask.N < 0 && in.second < math.MaxUint64 && (ask.GrantedAt == 0 || uint64(ask.CountedAt()) >= in.first*w.unit) {
 		in.second -= min(in.second, exact.Magnitude(ask.N))
 	}
@@ -120,7 +121,7 @@ func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 	if ask.More { // all come back at once
 		a.MoreAfter = a.ResetAfter
 	}
-	if ask.N != 0 && a.Allowed {
+	if in.second != before {
 		s = in
 	}
 	return s, a

@@ -80,8 +80,8 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 		return l, a, false, err
 	}
 	state, a = by.Decider.Decide(state, now, ask)
-	if ask.N == 0 || !a.Allowed || ask.N < 0 && len(l.By) == 0 { // a new key has nothing to give back
-		return l, a, false, nil
+	if ask.N == 0 || !a.Allowed || ask.N < 0 && (len(l.By) == 0 || slices.Equal(state, l.Words)) {
+		return l, a, false, nil // a new key has nothing to give back
 	}
 	return Ledger{By: []Rule{by}, Plain: true, Words: state}, a, true, nil
 }

@@ -113,7 +113,7 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	case ask.N == 0:
 		return state, look
 	case ask.N < 0:
-		back := d.green.rate.Cost(exact.Magnitude(ask.N)).Min(d.green.rate.At(ask.until()).Sub(at))
+		back := d.green.rate.Cost(exact.Magnitude(ask.N)).Min(d.green.rate.At(ask.until()).Sub(at)).Min(both)
 		if !fullAt.Less(d.yellow.most) {
 			back = exact.Uint128{}
 		}
@@ -122,7 +122,9 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 		}
 		both = both.Sub(back)
 		green = green.Min(both)
-		d.put(state, at, green, both)
+		if !back.IsZero() {
+			d.put(state, at, green, both)
+		}
 		a := d.look(green, both, false)
 		a.DecidedBy = part
 		return state, a

@@ -100,6 +100,9 @@ func (l *logView) take(n uint64) {
 // giveBack removes n events, the latest first. If grantedAt is not zero it removes none that were
 // granted later, because those count for longer.
 func (l *logView) giveBack(n, grantedAt uint64) {
+	if l.total == 0 {
+		return
+	}
 	for at := uint64(len(l.state)); n > 0 && l.total > 0 && at > l.head; {
 		at = l.entryBefore(at)
 		if at < l.head {

@@ -145,16 +145,14 @@ func (s sliding) Hold(at int64, charges []Charge) Hold {
 	return Hold{For: min(left, charges[0].For), Span: exact.Duration(s.width * s.buckets)}
 }
 
-// Expiry is the instant at which the estimate reaches zero if nothing is added.
+// Expiry is the instant at which the estimate reaches zero if nothing is added. After a give-back an
+// older instant still counts as the start of the latest sub-window.
 func (s sliding) Expiry(state []uint64) int64 {
 	if !s.sound(state) {
 		return 0
 	}
 	start := state[0] * s.width
 	v := s.view(state, int64(start))
-	if v.leaving == 0 && v.whole.IsZero() {
-		return 0
-	}
 	return int64(exact.Duration(start + uint64(v.until(0))))
 }
 

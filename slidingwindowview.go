@@ -93,6 +93,9 @@ func (v *slidingView) take(n uint64) {
 // giveBack takes n events out of the counts, the latest first. If grantedAt is known, it takes none
 // that were granted in a later sub-window, because those count for longer.
 func (v *slidingView) giveBack(n uint64, grantedAt int64) {
+	if v.leaving == 0 && v.whole.IsZero() {
+		return
+	}
 	first, known := uint64(0), v.state[0]
 	if grantedAt != 0 {
 		first = known - min(known, uint64(grantedAt)/v.width)
@@ -104,9 +107,7 @@ func (v *slidingView) giveBack(n uint64, grantedAt int64) {
 			n -= back
 		}
 	}
-	if v.sum(); v.leaving == 0 && v.whole.IsZero() {
-		clear(v.state) // it counts nothing, and is that of a new key
-	}
+	v.sum()
 }
 
 // until is the time until the estimate is at most target, if nothing is added.

@@ -3,6 +3,7 @@ package rules
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -99,6 +100,52 @@ func TestR16_GivenBackWhereALaterClockHadCounted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// R7: windows know the latest instant also after all its events were given back. Otherwise an older
+// instant would have a fresh window each time.
+func TestR7_WindowsKnowTheTimeOfEventsThatWereGivenBack(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.FixedWindow{Limit: 10, Per: time.Second},
+		weir.FixedWindow{Limit: 10, Per: time.Second, FromFirst: true},
+		weir.SlidingWindow{Limit: 10, Per: time.Second},
+		weir.SlidingWindow{Limit: 10, Per: time.Second, Buckets: 5},
+	} {
+		k, granted := kit.NewKey(t, p), 0
+		for range 5 {
+			late := kit.T0 + int64(time.Minute)
+			if k.Ask(late, weir.Ask{N: 1}).Allowed {
+				k.Ask(late, weir.Ask{N: -1})
+			}
+			granted += k.Fill(kit.T0)
+		}
+		assert.Equal(t, 10, granted, "%v", p)
+	}
+}
+
+// R7, R16: to give back what no longer counts changes nothing, not even what the state knows of time.
+// By another clock, events may still count.
+func TestR7_NothingGivenBackChangesNothing(t *testing.T) {
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
+		k := kit.NewKey(t, p)
+		require.True(t, k.Ask(kit.T0, weir.Ask{N: 1}).Allowed)
+		before := slices.Clone(k.State)
+		for _, ask := range []weir.Ask{
+			{N: -1},
+			{N: -1, GrantedAt: kit.T0, Charges: &[]weir.Charge{{N: 1, For: time.Hour}}},
+		} {
+			late := k.Expiry(k.State) + int64(time.Minute)
+			assert.True(t, k.Ask(late, ask).Allowed)
+			assert.Equal(t, before, k.State)
+		}
+		var l weir.Ledger
+		by := weir.Rule{Policy: p, Decider: k.Decider}
+		l, _, _, err := l.Decide(by, kit.T0, weir.Ask{N: 1})
+		require.NoError(t, err)
+		_, _, changed, err := l.Decide(by, l.Expiry()+int64(time.Minute), weir.Ask{N: -1})
+		require.NoError(t, err)
+		assert.False(t, changed, "a store need not write")
+	})
 }
 
 // R7: what is given back takes no instant with it. A process whose clock is ahead, and that returns

@@ -91,7 +91,7 @@ elseif n > 0 then
 	end
 end
 
-if changed and left then
+if changed and (left or start > now) then -- an instant before start counts as start
 	local life = (start + (buckets + 1) * width - now) / 1000 + keep
 	redis.call('SET', KEYS[1], struct.pack('>c0I7I7c0', head, start, whole, counts),
 		'PX', string.format('%d', life))
