@@ -43,6 +43,7 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"joins name and key with a colon", sim{id: joined(":")}, "R11 names are told apart", r11},
 		{"joins name and key with a NUL", sim{id: joined("\x00")}, "R11 names are told apart", r11},
 		{"ignores the name", sim{id: keyAlone}, "R11 names are told apart", r11},
+		{"folds case of names", sim{id: lowerName}, "R11 names are told apart", r11},
 		{"folds case", sim{id: mapped(strings.ToLower)}, "R11 keys are told apart", r11},
 		{"trims", sim{id: mapped(strings.TrimSpace)}, "R11 keys are told apart", r11},
 		{"replaces what isn't UTF-8", sim{id: mapped(validUTF8)}, "R11 keys are told apart", r11},

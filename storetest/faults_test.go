@@ -40,6 +40,8 @@ func realTime() int64 { return time.Now().UnixNano() }
 
 func keyAlone(_, key string) string { return key }
 
+func lowerName(name, key string) string { return fmt.Sprintf("%q", strings.ToLower(name)) + key }
+
 func joined(separator string) func(name, key string) string {
 	return func(name, key string) string { return name + separator + key }
 }

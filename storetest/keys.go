@@ -75,28 +75,31 @@ func keysCopied(e *env) {
 
 // R11: limiters with different names never share a key, in whatever way the store joins name and
 // key. "a" and "b:c" are not "a:b" and "c". All names and keys of up to three letters are combined,
-// or of up to two in the shortest run. One of the letters is a separator.
+// or of up to two in the shortest run. One of the letters is a separator. Names are told apart as
+// keys are, too.
 func namesApart(e *env) {
+	e.sub(e.TB, "alike", func(tb testing.TB) { e.suite.env(tb).namesGrid(awkwardKeys(), []string{"k"}) })
 	for _, separator := range []string{":", "\x00", "/", "|", ".", ",", "\xff", "1", "}"} {
 		var words []string
 		for i := range min(4*4*4, e.few(4*4*40)) {
 			letters := []string{"", "a", separator, "{"}
 			words = append(words, letters[i/16]+letters[i/4%4]+letters[i%4])
 		}
-		e.sub(e.TB, "with "+short(separator), func(tb testing.TB) { e.suite.env(tb).namesGrid(distinct(words)) })
+		e.sub(e.TB, "with "+short(separator), func(tb testing.TB) { e.suite.env(tb).namesGrid(distinct(words), distinct(words)) })
 	}
 }
 
-func (e *env) namesGrid(words []string) {
-	limiters := make([]limiter, len(words))
-	for i, name := range words {
+func (e *env) namesGrid(names, keys []string) {
+	limiters := make([]limiter, len(names))
+	for i, name := range names {
 		limiters[i] = e.limiter(weir.FixedWindow{Limit: 1, Per: e.long()}, name)
 	}
 	for round, want := range []bool{true, false} {
-		for i, name := range words {
-			for _, key := range words {
+		for i, name := range names {
+			for _, key := range keys {
 				if r := e.take(limiters[i], key, 1); r.Allowed != want {
-					e.Fatalf("%s: name %q, key %q, take %d: allowed is %v, want %v", r11, name, key, round+1, r.Allowed, want)
+					e.Fatalf("%s: name %s, key %s, take %d: allowed is %v, want %v",
+						r11, short(name), short(key), round+1, r.Allowed, want)
 				}
 			}
 		}
