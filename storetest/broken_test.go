@@ -49,6 +49,8 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"replaces what isn't UTF-8", sim{id: mapped(validUTF8)}, "R11 keys are told apart", r11},
 		{"keeps 250 bytes", sim{id: cut(250)}, "R11 keys are told apart", r11},
 		{"keeps a megabyte less one", sim{id: cut(1<<20 - 1)}, "R11 keys are told apart", r11},
+		{"hashes keys to 32 bits by CRC", sim{id: mapped(crc)}, "R11 keys are told apart", r11},
+		{"hashes keys to 32 bits by FNV", sim{id: mapped(fnv1a)}, "R11 keys are told apart", r11},
 		{"ends keys at a NUL", sim{id: mapped(beforeNUL)}, "R11 keys are told apart", r11},
 		{"keeps the caller's buffer", sim{id: keyAlone}, "R11 keys are copied", r11},
 

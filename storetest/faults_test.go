@@ -3,6 +3,8 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -52,6 +54,14 @@ func mapped(f func(string) string) func(name, key string) string {
 
 func cut(length int) func(name, key string) string {
 	return mapped(func(key string) string { return key[:min(len(key), length)] })
+}
+
+func crc(key string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(key))) }
+
+func fnv1a(key string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key))
+	return fmt.Sprint(h.Sum32())
 }
 
 func validUTF8(key string) string { return strings.ToValidUTF8(key, "\ufffd") }

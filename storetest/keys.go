@@ -20,6 +20,7 @@ func awkwardKeys() []string {
 		"a:b", "a::b", "a/b", "a//b", "a/../a/b", "a|b", "a,b", "a%3Ab", "a%b", "a*b", "a?b",
 		"{a}b", "{a}c", "a{b}", `a\b`, `a"b`, "a'b", "$1",
 		"0", "-0", "00", "0x0", "1e3", "1000", // numbers
+		"plumless", "buckeroo", "creamwove", "quists", "costarring", "liquid", "Aa", "BB", // CRC-32, FNV-1, FNV-1a, times 31
 		"null", "nil", "true", "__proto__", "key", "keys", "%", "*", ".", "..", "/", `\`,
 		long, long + "x", long[:1<<20-1], long[:1<<20-1] + "y", "y" + long[1:], long[:1<<19] + "y" + long[1<<19+1:],
 	}
