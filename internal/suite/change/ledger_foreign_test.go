@@ -51,6 +51,37 @@ func TestR17_TheLastBookingOfAnotherPackageIsUndone(t *testing.T) {
 	assert.Equal(t, time.Second, kit.Take(t, l, "k", 1).RetryAfter)
 }
 
+// uncounted is a policy of another package that bounds each request alone.
+type uncounted int
+
+func (p uncounted) Decider() (weir.Decider, error) { return p, nil }
+func (uncounted) Words() int                       { return 0 }
+func (uncounted) Expiry([]uint64) int64            { return 0 }
+
+func (p uncounted) Decide(state []uint64, _ int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	r := weir.Result{Allowed: ask.N <= int(p), Limit: int(p), Remaining: int(p)}
+	if !r.Allowed {
+		r.RetryAfter = weir.Never
+	}
+	return state, weir.Answer{Result: r}
+}
+
+// R14: the events of a policy are charged for the asker's own span, also if the asker's grants leave
+// nothing that counts.
+func TestR14_GrantsThatDoNotCount(t *testing.T) {
+	k, now := kit.LedgerKey{T: t}, int64(kit.T0)
+	hourly := weir.SlidingLog{Limit: 10, Per: time.Hour}
+	tiers := weir.Tiers(uncounted(1), weir.SlidingLog{Limit: 10, Per: time.Second})
+	require.True(t, k.Ask(hourly, now, weir.Ask{N: 5}).Allowed)
+	require.False(t, k.Ask(tiers, now, weir.Ask{N: 10}).Allowed)
+	for range 3 {
+		now += int64(time.Second)
+		require.True(t, k.Ask(tiers, now, weir.Ask{N: 1}).Allowed)
+		assert.Equal(t, 10, k.Remaining(tiers, now))
+		assert.Equal(t, 5, k.Remaining(hourly, now))
+	}
+}
+
 // R16: a policy of another package may hand what it is asked on to All or Tiers. These have more
 // parts than are known of it.
 func TestR16_CompositionWithinAnotherPackagesPolicy(t *testing.T) {
