@@ -64,6 +64,10 @@ func fnv1a(key string) string {
 	return fmt.Sprint(h.Sum32())
 }
 
+func gives(a weir.Ask) bool   { return a.N < 0 }
+func waits(a weir.Ask) bool   { return a.MaxWait > 0 }
+func hasMode(a weir.Ask) bool { return a.Mode != weir.AllOrNone }
+
 func validUTF8(key string) string { return strings.ToValidUTF8(key, "\ufffd") }
 func beforeNUL(key string) string { return strings.Split(key, "\x00")[0] }
 

@@ -90,6 +90,27 @@ func lostReplies(e *env) {
 			e.Fatalf("%s: %s: of %d asks, the replies of some got lost, %d are known to be granted; counted were %d",
 				failureRule, p.name, asked, granted, used)
 		}
+		for _, ask := range []weir.Ask{
+			{N: 3, Mode: weir.UpTo}, {N: 3, Mode: weir.Regardless}, {N: -3}, {N: 3, MaxWait: 1},
+		} {
+			e.lostReply(l, p.name, ask)
+		}
+	}
+}
+
+// lostReply loses the reply to an ask, which was carried out once or not at all. The Remaining of a
+// composed policy may change by fewer events than were asked for.
+func (e *env) lostReply(l limiter, policy string, ask weir.Ask) {
+	e.Helper()
+	before := e.take(l, "k", 0).Remaining
+	if before < ask.N {
+		return // it may be denied, and no request that counts be sent
+	}
+	e.loseReplies(e.store, 1)
+	_, _ = l.store.Do(context.Background(), weir.Request{Plan: l.plan, Key: "k", Ask: ask})
+	e.loseReplies(e.store, 0)
+	if counted := before - e.take(l, "k", 0).Remaining; counted < min(ask.N, 0) || counted > max(ask.N, 0) {
+		e.Fatalf("%s: %s: the reply to %+v got lost; counted were %d", failureRule, policy, ask, counted)
 	}
 }
 

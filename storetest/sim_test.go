@@ -44,11 +44,12 @@ type sim struct {
 	keeps    func(ask weir.Ask, a weir.Answer) bool
 	caches   bool // what it has seen itself
 	cached   map[string]simState
-	resends  bool // what it got no reply to
-	deaf     bool // to the end of a context
-	dies     bool // when the backend hangs
-	theirs   bool // decides by the limiter's clock
-	readsNow bool // although it has a clock of its own
+	resends  bool                // what it got no reply to
+	resent   func(weir.Ask) bool // of that, if not nil
+	deaf     bool                // to the end of a context
+	dies     bool                // when the backend hangs
+	theirs   bool                // decides by the limiter's clock
+	readsNow bool                // although it has a clock of its own
 
 	runs   func(weir.Policy) weir.Policy // in place of each
 	denies time.Duration                 // for how long it denies what it has denied, without deciding
@@ -115,7 +116,7 @@ func (s *sim) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 		switch {
 		case !lost:
 			return a, err
-		case !s.resends:
+		case !s.resends || s.resent != nil && !s.resent(r.Ask):
 			return weir.Answer{}, errors.New("no reply")
 		}
 	}
