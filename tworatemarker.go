@@ -46,7 +46,9 @@ func (p TwoRateMarker) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	return &twoRate{marker{p.Committed.bucket(), p.Peak.bucket()}}, nil
+	d := &twoRate{marker{p.Committed.bucket(), p.Peak.bucket()}}
+	d.green.most, d.yellow.most = pairMost, pairMost // each has two words, also where one would do
+	return d, nil
 }
 
 // String returns the text form of p, such as "two-rate-marker(10/1s, 20/1s)".

@@ -53,3 +53,20 @@ func TestR19_AMarkerInheritsADebtOfGreen(t *testing.T) {
 		clock.Time = clock.Add(1)
 	}
 }
+
+// R14: a bucket of a marker may be full again only after the year 2554. A marker of the same rates
+// with smaller buckets, which are full again sooner, knows that state, too.
+func TestR14_ASmallerTwoRateMarker(t *testing.T) {
+	marker := func(burst int) weir.Policy {
+		return weir.TwoRateMarker{
+			Committed: weir.TokenBucket{Limit: 1, Per: 365 * 24 * time.Hour, Burst: 1},
+			Peak:      weir.TokenBucket{Limit: 1, Per: 365 * 24 * time.Hour, Burst: burst},
+		}
+	}
+	l, _ := kit.Frozen(marker(2000))
+	require.True(t, kit.Take(t, l, "k", 1000).Allowed)
+	kit.SetPolicy(t, l, marker(100))
+	look := kit.Take(t, l, "k", 0)
+	assert.True(t, look.Allowed)
+	assert.Equal(t, 100, look.Limit)
+}
