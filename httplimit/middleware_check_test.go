@@ -29,6 +29,10 @@ func checking(c *httplimit.Checker) http.Handler {
 
 // A Check sets the same headers as a Middleware, and gives the same answers.
 func TestCheck_AnswersAsMiddleware(t *testing.T) {
+	synctest.Test(t, testCheckAnswersAsMiddleware) // the time in X-RateLimit-Reset stands still
+}
+
+func testCheckAnswersAsMiddleware(t *testing.T) {
 	newBoth := func(m httplimit.Middleware) (check, wrap http.Handler) {
 		policy := weir.TokenBucket{Limit: 5, Per: time.Minute}
 		m.Limiter, _ = frozen(policy)
