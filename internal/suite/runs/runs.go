@@ -28,7 +28,7 @@ func Long[T any](all, part T) T {
 // of the package must also call Long, for the reason given there. Flags of the command line are read
 // later, and win.
 func Main(m *testing.M) {
-	set("test.parallel", "20")
+	set("test.parallel", "12")
 	if Long(false, true) {
 		set("test.short", "true")
 	}

@@ -58,7 +58,7 @@ func TestFaults_Disconnected(t *testing.T) {
 	short, err := natsstore.New(js, natsstore.Options{Bucket: bucket, Timeout: 20 * time.Millisecond})
 	require.NoError(t, err)
 	l, impatient := newLimiter(t, s, traffic.Spacious), newLimiter(t, short, traffic.Spacious)
-	require.NoError(t, short.Check(t.Context()))
+	require.NoError(t, s.Check(t.Context()))
 	require.NoError(t, l.Reset(t.Context(), "k"))
 	require.Zero(t, traffic.Counted(t, l, "k"))
 	proxy.Refuse()
