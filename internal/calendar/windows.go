@@ -2,8 +2,8 @@
 // that contains an instant, as the clocks of a time zone show it. The rules are in the doc comment
 // of weir.CalendarWindow.
 //
-// It knows no limit, no count, no clock and no default: instants in, windows out. Its tests look at the clocks
-// of every zone that Go knows, around every change of them, and note when a window starts.
+// It knows no limit, no count, no clock and no default: instants in, windows out. Its tests look at
+// the clocks of every zone that Go knows, around every change of them, and note when a window starts.
 package calendar
 
 import (

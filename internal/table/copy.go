@@ -28,7 +28,7 @@ func (t *Table) All() iter.Seq[Copy] {
 		depth := t.dir.Load().depth
 		for i := range uint64(1) << depth {
 			from := bits.Reverse64(i)
-			last := from | (1<<(64-depth) - 1)
+			last := lastLike(from, depth)
 			for more := true; more; {
 				hashes, from, more = t.list(hashes[:0], from, last)
 				for _, h := range hashes { // they may be in other segments by now
@@ -52,9 +52,12 @@ func (t *Table) list(hashes []Hash, from, last uint64) (_ []Hash, next uint64, m
 			hashes = append(hashes, e.Hash())
 		}
 	}
-	end := s.prefix<<(64-s.depth) | (1<<(64-s.depth) - 1)
+	end := lastLike(from, s.depth)
 	return hashes, end + 1, end < last
 }
+
+// lastLike returns the last hash of which the first bits, as many as depth, are those of a.
+func lastLike(a uint64, depth uint) uint64 { return a | (1<<(64-depth) - 1) }
 
 // copy returns what the entry of h holds, if it is there and has not expired.
 func (t *Table) copy(h Hash) (c Copy, ok bool) {
