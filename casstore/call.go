@@ -25,6 +25,7 @@ type call struct {
 	// The line's goroutine writes these until done is closed.
 	answer  weir.Answer
 	err     error
+	read    bool // the value, since the caller came
 	charges []weir.Charge
 	parts   []weir.Result
 

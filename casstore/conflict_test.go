@@ -100,11 +100,38 @@ func TestResetBetweenRounds(t *testing.T) {
 			r, _ := l.Take(t.Context(), "k", 2)
 			first <- r
 		}()
-		synctest.Wait()
+		time.Sleep(trip + trip/2)
 		second := take(t, l, 1)
 		assert.True(t, (<-first).Allowed)
 		assert.Equal(t, weir.Result{Allowed: true, Limit: 2, Remaining: 1, ResetAfter: second.ResetAfter}, second)
 		assert.Equal(t, 2, m.gets)
+	})
+}
+
+// A caller that comes during a Get joins its round, but the state may have been read before. A denial
+// that it leads to must not be returned either.
+func TestResetDuringAGet(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
+		l := newLimiter(t, s, weir.FixedWindow{Limit: 2, Per: time.Hour})
+		take(t, l, 2)
+		m.after = func(context.Context) error {
+			m.set(func(m *memory) { m.after = nil; clear(m.values) })
+			time.Sleep(trip) // the reply is on its way
+			return nil
+		}
+		first := make(chan bool)
+		go func() { first <- l.Allow("k") }()
+		time.Sleep(trip + trip/2)
+		second := make(chan weir.Result)
+		go func() { second <- take(t, l, 1) }()
+		synctest.Wait()
+		third := make(chan weir.Result)
+		go func() { third <- take(t, l, 1) }()
+		assert.False(t, <-first)
+		assert.Equal(t, 1, (<-second).Remaining)
+		assert.Zero(t, (<-third).Remaining)
+		assert.Equal(t, 3, m.gets)
+		assert.Equal(t, 2, m.swaps)
 	})
 }
 

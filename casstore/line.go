@@ -153,16 +153,43 @@ func (l *line) take() bool {
 	return l.here > 0
 }
 
-// mark marks the calls of the round as sent, or as not sent. Calls whose callers have left are
-// removed from the round. It reports whether any caller remains.
-func (l *line) mark(sent bool) bool {
+// send marks the calls of the round as sent. Calls whose callers have left are removed from the
+// round. It reports whether any caller remains.
+func (l *line) send() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.round = slices.DeleteFunc(l.round, (*call).hasLeft)
 	for _, c := range l.round {
-		c.sent = sent
+		c.sent = true
 	}
 	return l.here > 0
+}
+
+// wasRead notes that the value was read after the calls of the round had come.
+func (l *line) wasRead() {
+	for _, c := range l.round {
+		c.read = true
+	}
+}
+
+// putBack moves the calls for which the value was not read from the round to the head of those that
+// wait.
+func (l *line) putBack() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var back []*call
+	l.round = slices.DeleteFunc(l.round, func(c *call) bool {
+		if c.read {
+			return false
+		}
+		if !c.left {
+			c.inRound, c.sent = false, false
+			l.here--
+			back = append(back, c)
+		}
+		return true
+	})
+	l.waiting = append(back, l.waiting...)
 }
 
 // hear notes that the Register has replied.

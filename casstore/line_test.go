@@ -68,17 +68,23 @@ func flood(l *weir.KeyedLimiter, n int) (granted int, errs []error) {
 	return granted, errs
 }
 
-// Callers of one key share their round trips: the first has its own, all others the next.
+// Callers of one key share their round trips. The first has its own. Those who come during its Get
+// join it, and those who come during its Swap have the next.
 func TestCallersShareRoundTrips(t *testing.T) {
 	const callers = 200
 	for name, c := range map[string]struct {
-		tells, clock bool
-		gets, trips  int
+		after              time.Duration // the others come
+		tells, clock       bool
+		gets, swaps, trips int
 	}{
-		"":                  {false, false, 2, 4},
-		"tells":             {true, false, 1, 3}, // the second round goes on from what the first has left
-		"clock":             {false, true, 2, 4},
-		"tells and a clock": {true, true, 2, 4}, // the time must not be from before the callers came
+		"during Get":                   {trip / 2, false, false, 1, 1, 2},
+		"during Get, tells":            {trip / 2, true, false, 1, 1, 2},
+		"during Get, clock":            {trip / 2, false, true, 2, 2, 4}, // the time must not be from before the callers came
+		"during Get, tells and clock":  {trip / 2, true, true, 2, 2, 4},
+		"during Swap":                  {trip + trip/2, false, false, 2, 2, 4},
+		"during Swap, tells":           {trip + trip/2, true, false, 1, 2, 3}, // the second round goes on from what the first has left
+		"during Swap, clock":           {trip + trip/2, false, true, 2, 2, 4},
+		"during Swap, tells and clock": {trip + trip/2, true, true, 2, 2, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
@@ -89,13 +95,13 @@ func TestCallersShareRoundTrips(t *testing.T) {
 				began := time.Now()
 				first := make(chan bool)
 				go func() { first <- l.Allow("k") }()
-				synctest.Wait()
+				time.Sleep(c.after)
 				granted, errs := flood(l, callers-1)
 				assert.True(t, <-first)
 				assert.Empty(t, errs)
 				assert.Equal(t, callers-50, granted+1)
 				assert.Equal(t, c.gets, m.gets)
-				assert.Equal(t, 2, m.swaps)
+				assert.Equal(t, c.swaps, m.swaps)
 				assert.Equal(t, time.Duration(c.trips)*trip, time.Since(began))
 			})
 		})
@@ -121,18 +127,24 @@ func TestP22_KeysHaveLinesOfTheirOwn(t *testing.T) {
 func TestLeaving(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		after  time.Duration // the caller leaves; the first is served from 0 to 2 trips, it from 2 to 4
+		clock  bool          // with one, the caller has a round of its own, from 2 to 4 trips; else the first's, to 2
+		after  time.Duration // the caller leaves
 		counts bool          // it may have been counted
 		well   bool          // the server has replied meanwhile as often as a decision needs
 	}{
-		{"in the line", trip / 2, false, false},
-		{"later in the line", trip + trip/2, false, false},
-		{"during Get", 2*trip + trip/2, false, true},
-		{"during Swap", 3*trip + trip/2, true, true},
+		{"before the round", false, trip / 2, false, false},
+		{"during the shared Swap", false, trip + trip/2, true, false},
+		{"in the line", true, trip / 2, false, false},
+		{"later in the line", true, trip + trip/2, false, false},
+		{"during Get", true, 2*trip + trip/2, false, true},
+		{"during Swap", true, 3*trip + trip/2, true, true},
 	} {
 		for _, cancels := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.name, ", cancels: ", cancels), func(t *testing.T) {
 				bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
+					if c.clock {
+						m.now = time.Now()
+					}
 					l := newLimiter(t, s, wide)
 					go l.Allow("k")
 					synctest.Wait()
@@ -148,7 +160,7 @@ func TestLeaving(t *testing.T) {
 					_, err := l.Take(ctx, "k", 100)
 					require.ErrorIs(t, err, want)
 					assert.Equal(t, c.well && !c.counts, errors.Is(err, casstore.ErrBusy), "%v", err)
-					assert.Equal(t, c.well || cancels, errors.Is(err, weir.ErrRequest), "%v", err)
+					assert.Equal(t, c.well || cancels && !c.counts, errors.Is(err, weir.ErrRequest), "%v", err)
 					used := 1 + 10
 					if c.counts {
 						assert.ErrorContains(t, err, "may have been counted")

@@ -17,10 +17,11 @@ const maxAttempts = 100
 // and swaps the value once. If another process was faster, it does so again, and then also for the
 // callers that have come meanwhile.
 //
-// To save a Get, a round starts with the entry that the last round has left. That entry may be out
-// of date. A decision on it therefore counts only if a Swap succeeds, which proves that the entry
-// was current. Without a Swap, the value is read after all. If the server has a clock, the entry is
-// never used: its time would be from before the callers came.
+// To save a Get, a round starts with the entry that the last round has left, and callers that come
+// during a Get join its round. For them, the entry may be out of date. A decision on it therefore
+// counts only if a Swap succeeds, which proves that the entry was current. Without a Swap, they wait
+// for the next round, which reads the value. If the server has a clock, there is none of this: the
+// entry's time would be from before the callers came.
 //
 // The calls have their answers when it returns, or else they all have the error. It returns early
 // if all callers have left.
@@ -29,9 +30,9 @@ func (l *line) decide() error {
 	if l.round[0].forgets { // it is alone
 		return register.Delete(l.ctx, l.key)
 	}
-	found, sure := l.found, false
+	found := l.found
 	if l.found = nil; len(l.round) == 1 && l.round[0].found != nil {
-		found, sure = l.round[0].found, true
+		found, l.round[0].read = l.round[0].found, true
 	}
 	for attempt := 1; ; attempt++ {
 		if found == nil {
@@ -43,19 +44,21 @@ func (l *line) decide() error {
 				return err
 			}
 			l.hear()
-			found, sure = &entry, true
+			l.wasRead()
+			if found = &entry; found.Now.IsZero() {
+				l.take()
+			}
 		}
-		if !l.mark(true) { // from here on, the events of callers that leave may be counted
+		if !l.send() { // from here on, the events of callers that leave may be counted
 			return nil
 		}
 		d, err := l.store.policies.decide(*found, l.round)
-		switch {
-		case err != nil || !d.changed && sure:
+		if err != nil {
 			return err
-		case !d.changed:
-			l.mark(false)
-			found = nil
-			continue
+		}
+		if !d.changed {
+			l.putBack()
+			return nil
 		}
 		now, ok, err := register.Swap(l.ctx, l.key, *found, d.value, d.keep)
 		if err != nil {
@@ -63,7 +66,7 @@ func (l *line) decide() error {
 		}
 		l.hear()
 		hasClock := !found.Now.IsZero()
-		if found, sure = &now, true; now.Version == nil && len(now.Value) == 0 || hasClock == now.Now.IsZero() {
+		if found = &now; now.Version == nil && len(now.Value) == 0 || hasClock == now.Now.IsZero() {
 			found = nil // it does not say
 		}
 		if ok {
@@ -72,6 +75,7 @@ func (l *line) decide() error {
 			}
 			return nil
 		}
+		l.wasRead()
 		l.lost()
 		if longest := l.pause(attempt); longest > time.Millisecond { // probably out of date
 			found = nil
