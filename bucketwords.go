@@ -86,8 +86,8 @@ func (d *bucketWord) more(next uint64, now int64, r shortResult) time.Duration {
 	return r.resetAfter + time.Duration(uint64(r.remaining+1)*d.rate.Num) - time.Duration(d.full.Lo)
 }
 
-func (d *bucketWord) charge(_ uint64, _ int64, n int, r shortResult) Charge {
-	return Charge{N: n, Before: r.resetAfter - time.Duration(uint64(n)*d.rate.Num), For: r.resetAfter}
+func (d *bucketWord) charge(c *Charge, _ uint64, _ int64, n int, r shortResult) {
+	*c = Charge{N: n, Before: r.resetAfter - time.Duration(uint64(n)*d.rate.Num), For: r.resetAfter}
 }
 
 func (d *bucketWord) wide() Decider {

@@ -26,13 +26,13 @@ type Charge struct {
 }
 
 // from is the instant at which a bucket begins to pay for a charge that was made at the instant at.
-func (c Charge) from(at int64) exact.Instant {
+func (c *Charge) from(at int64) exact.Instant {
 	return exact.Instant{NS: exact.After(at, c.Before), Rest: c.BeforeRest}
 }
 
 // until is the instant until which the events of a charge count, if the charge was made at the
 // instant at.
-func (c Charge) until(at int64) exact.Instant {
+func (c *Charge) until(at int64) exact.Instant {
 	return exact.Instant{NS: exact.After(at, c.For), Rest: c.ForRest}
 }
 
@@ -67,8 +67,8 @@ func (a Ask) until() (last exact.Instant) {
 	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) == 0 {
 		return exact.Instant{NS: math.MaxInt64}
 	}
-	for _, c := range *a.Charges {
-		if u := c.until(a.GrantedAt); u.NS >= last.NS {
+	for i := range *a.Charges {
+		if u := (*a.Charges)[i].until(a.GrantedAt); u.NS >= last.NS {
 			last = u
 		}
 	}

@@ -238,9 +238,9 @@ func (d *windowWord) takeWord(state uint64, now int64, n int) (uint64, shortResu
 
 func (d *windowWord) more(_ uint64, _ int64, r shortResult) time.Duration { return r.resetAfter }
 
-func (d *windowWord) charge(next uint64, now int64, n int, r shortResult) Charge {
+func (d *windowWord) charge(c *Charge, next uint64, now int64, n int, r shortResult) {
 	from := max(uint64(now), d.unpack(next).first*d.unit)
-	return countedCharge(n, now, from, uint64(now)+uint64(r.resetAfter))
+	*c = countedCharge(n, now, from, uint64(now)+uint64(r.resetAfter))
 }
 
 // aligned are windows of one length, aligned to the epoch. The mark of a window is its number.

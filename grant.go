@@ -47,9 +47,6 @@ func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask, g 
 // bookNow is book without a place in the key's line of waiters: like Take, it gets only what no
 // waiter has booked. If the key is reset during the call, the booked events may be forgotten.
 func (k *KeyedLimiter) bookNow(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
-	if k.bookNowQuickly(plan, key, ask.N, r) {
-		return nil
-	}
 	reset := k.resets.number.Load()
 	err := k.book(ctx, plan, key, ask, r)
 	if err == nil {
@@ -65,7 +62,7 @@ func (k *KeyedLimiter) afterReset(r *Reservation, reset uint64) {
 	}
 }
 
-// bookNowQuickly is bookNow for a known key whose state is a word. It takes half the time.
+// bookNowQuickly is bookNow of n events for a known key whose state is a word. It takes half the time.
 func (k *KeyedLimiter) bookNowQuickly(plan *Plan, key string, n int, r *Reservation) bool {
 	if k.mem == nil {
 		return false
@@ -81,9 +78,12 @@ func (k *KeyedLimiter) bookNowQuickly(plan *Plan, key string, n int, r *Reservat
 	r.Limit, r.Remaining = sc.limit, taken.remaining
 	r.RetryAfter, r.ResetAfter = taken.retryAfter, taken.resetAfter
 	r.MoreAfter, r.DecidedBy = sc.admitWord.more(next, now, taken), 0
-	r.grant.room[0] = sc.admitWord.charge(next, now, n, taken)
-	r.grant.charges = r.grant.room[:1]
-	r.grant.set(plan, n, &r.Result, now)
+	g := &r.grant
+	sc.admitWord.charge(&g.room[0], next, now, n, taken)
+	if len(g.charges) != 1 || &g.charges[0] != &g.room[0] {
+		g.charges = g.room[:1]
+	}
+	g.set(plan, n, &r.Result, now)
 	r.at, r.ahead = now, 0
 	r.open(k, key)
 	k.afterReset(r, reset)
@@ -99,7 +99,10 @@ func (g *grant) set(s *Plan, n int, r *Result, at int64) {
 	if len(g.charges) == 0 { // the policy keeps no account of it
 		g.charges = append(g.charges, Charge{N: n, For: r.ResetAfter})
 	}
-	g.plan, g.n, g.at, g.degraded = s, n, max(at, 1), r.Degraded
+	if g.plan != s {
+		g.plan = s
+	}
+	g.n, g.at, g.degraded = n, max(at, 1), r.Degraded
 	if g.at > at { // zero stands for no instant: g.at is one later, and the charges count from there
 		for i := range g.charges { // whose rests stay as they are
 			g.charges[i].Before -= time.Duration(g.at - at)

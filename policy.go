@@ -83,8 +83,8 @@ type wordAdmitter interface {
 	// more returns the MoreAfter of a Result of takeWord. next is the state that takeWord returned.
 	more(next uint64, now int64, r shortResult) time.Duration
 
-	// charge returns the Charge of n events, at least one, that takeWord has granted.
-	charge(next uint64, now int64, n int, r shortResult) Charge
+	// charge sets c to the Charge of n events, at least one, that takeWord has granted.
+	charge(c *Charge, next uint64, now int64, n int, r shortResult)
 
 	// allowance is the Limit of every Result.
 	allowance() uint64

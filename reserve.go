@@ -57,9 +57,20 @@ func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask
 }
 
 // open sets the other fields of r. The Result, the grant, at and ahead are set before.
+//
+// Pointers are written only if they change, here and in bookNowQuickly: the garbage collector notes
+// each pointer that is written while it works. That can take longer than the rest of a booking.
 func (r *Reservation) open(k *KeyedLimiter, key string) {
-	r.limiter, r.key = k, key
-	r.settling, r.ended, r.settled, r.err = false, nil, false, nil
+	if r.limiter != k {
+		r.limiter = k
+	}
+	if r.key != key {
+		r.key = key
+	}
+	if r.ended != nil || r.err != nil {
+		r.ended, r.err = nil, nil
+	}
+	r.made, r.settling, r.settled = true, false, false
 	r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
 }
 
@@ -109,9 +120,12 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 // ReserveNow is safe for concurrent use, if each call has a Reservation and a slice of its own.
 func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Reservation, results *[]Result) error {
 	empty(results)
-	r.limiter = nil // if the store panics
+	r.made = false // if the store panics
 	plan, err := k.planFor(ctx, key, n)
 	if err == nil {
+		if k.bookNowQuickly(plan, key, n, r) {
+			return nil
+		}
 		err = k.bookNow(ctx, plan, key, Ask{N: n, ByComponent: results, More: true}, r)
 	}
 	if err != nil {
@@ -139,6 +153,7 @@ type Reservation struct {
 	// many are left.
 	Result
 
+	made    bool // false in the zero Reservation, and if there is no decision
 	limiter *KeyedLimiter
 	key     string
 	grant   grant
@@ -157,7 +172,7 @@ type Reservation struct {
 // once, and [Never] if they were denied. They may also happen later. Delay does not shrink when
 // earlier reservations are cancelled.
 func (r *Reservation) Delay() time.Duration {
-	if r == nil || r.limiter == nil || !r.Allowed {
+	if r == nil || !r.made || !r.Allowed {
 		return Never
 	}
 	return time.Duration(max(r.at-r.limiter.plans.clock.Now(), 0))
@@ -175,7 +190,7 @@ var (
 // After Delay has passed, events that are given back can be used at once. In a [LeakyBucket] the
 // next events may then follow each other more closely, once.
 func (r *Reservation) Cancel(ctx context.Context) error {
-	if r == nil || r.limiter == nil {
+	if r == nil || !r.made {
 		return errNotReserved
 	}
 	if err := r.settle(ctx, 0); err != nil {
@@ -218,7 +233,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // An actual below 0 is an error. A ctx that has ended is not an error, because callers often settle
 // when they are cancelled. The store gets one second at least.
 func (r *Reservation) Settle(ctx context.Context, actual int) error {
-	if r == nil || r.limiter == nil {
+	if r == nil || !r.made {
 		return errNotReserved
 	}
 	return callError("Settle for", actual, r.settle(ctx, actual))

@@ -279,7 +279,7 @@ func (d *slidingWord) more(next uint64, now int64, _ shortResult) time.Duration 
 	return look.MoreAfter
 }
 
-func (d *slidingWord) charge(next uint64, now int64, n int, _ shortResult) Charge {
+func (d *slidingWord) charge(c *Charge, next uint64, now int64, n int, _ shortResult) {
 	first := d.unpack(next).first
-	return countedCharge(int(n), now, max(uint64(now), first*d.windows.width), uint64(d.windows.gone([]uint64{first})))
+	*c = countedCharge(n, now, max(uint64(now), first*d.windows.width), uint64(d.windows.gone([]uint64{first})))
 }

@@ -33,11 +33,10 @@ func (l *limited) find(r *http.Request, all []asked) []asked {
 		}
 		all = all[:n+1]
 		a := &all[n]
-		a.limit, a.about, a.parts = lm, lm.unknown, nil
-		// The Result is set with the decision. To clear it first would take time.
-		a.d.Name, a.d.Key, a.d.Cost, a.d.Waited, a.d.Err = lm.Name, key, cost, 0, err
+		a.limit, a.about = lm, lm.unknown
+		a.d.Name, a.d.Key, a.d.Cost = lm.Name, key, cost
 		if err != nil {
-			a.d.Result = weir.Result{}
+			a.d.Err = err
 			all[0] = *a
 			return all[:1]
 		}
