@@ -109,11 +109,14 @@ func Target(_ context.Context, c Call) (string, error) {
 //
 //	Key: grpclimit.FromHTTP(httplimit.ForwardedIP(proxies...))
 //
-// key gets a request with the peer's address, the metadata as header fields, the method as path,
-// and the context of the call. It has no body. Making it takes about a microsecond.
+// key gets a request with the peer's address, the metadata as header fields, the method as path and
+// pattern, and the context of the call. It has no body. Making it takes about a microsecond.
 func FromHTTP(key httplimit.KeyFunc) KeyFunc {
 	return func(ctx context.Context, c Call) (string, error) {
-		r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: c.Method}, Body: http.NoBody, Header: http.Header{}}
+		r := &http.Request{
+			Method: http.MethodPost, URL: &url.URL{Path: c.Method}, Pattern: c.Method,
+			Header: http.Header{}, Body: http.NoBody,
+		}
 		if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 			r.RemoteAddr = p.Addr.String()
 		}

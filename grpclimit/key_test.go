@@ -105,6 +105,7 @@ func TestKeys(t *testing.T) {
 		{grpclimit.FromHTTP(httplimit.ForwardedIP(proxies)), "203.0.113.9"},
 		{grpclimit.FromHTTP(httplimit.Header("Api-Key")), "blue"},
 		{grpclimit.FromHTTP(httplimit.Path), "/s/M"},
+		{grpclimit.FromHTTP(httplimit.Pattern), "/s/M"},
 		{grpclimit.FromHTTP(httplimit.Method), "POST"},
 		{grpclimit.FromHTTP(httplimit.TargetHost), ""},
 		{grpclimit.FromHTTP(func(r *http.Request) (string, error) { return r.Host, nil }), "shop.example"},
