@@ -66,6 +66,9 @@ func (l *limited) prepareLimits() (errs []error) {
 		if c := l.fields.current; c != nil {
 			given[0].Name, given[0].Unit = c.Name, c.Unit
 		}
+		if l.inHandler {
+			given[0].Key, given[0].Cost = nil, nil // the handler gives both
+		}
 		where = func(int) string { return "" }
 	} else if m.Limiter != nil || m.Key != nil || m.Cost != nil || m.Settle != nil {
 		errs = append(errs, errors.New("weir: Middleware has Limits, its Limiter, Key, Cost and Settle must be nil"))

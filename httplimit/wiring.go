@@ -16,8 +16,10 @@ type Check string
 // The checks of how a [Middleware] is wired. Each says what is wrong, and what to do.
 const (
 	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies,
-	// come from a private address. The key is that address, or one that [Join] makes of it. The
-	// address is the proxy's, and not the client's. Use [ClientIP] with the address of the proxy.
+	// come from a private address. Or 100 of the first 110 requests have such a field and come from
+	// public addresses, as those of a CDN. The key is that address, or one that [Join] makes of it.
+	// The address is the proxy's, and not the client's. Use [ClientIP] with the addresses of the
+	// proxies.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: the first 100 requests have one address as their key, or as a part of it. It
@@ -26,9 +28,9 @@ const (
 	// proxy in [ClientIP], and read the field that it writes.
 	CheckProxyKey Check = "proxy-key"
 
-	// CheckOneKey: the first 1,000 requests have one key, and look as if they come from many
-	// clients. If all clients are meant to share the limit, use [Everyone] as its Key. The keys of
-	// Everyone, [Pattern], [Method] and [Path] are not checked, and neither are those that a
+	// CheckOneKey: the first 900 requests with a key have the same one, and look as if they come
+	// from many clients. If all clients are meant to share the limit, use [Everyone] as its Key. The
+	// keys of Everyone, [Pattern], [Method] and [Path] are not checked, and neither are those that a
 	// handler gives to a [Checker].
 	CheckOneKey Check = "one-key"
 

@@ -17,8 +17,9 @@ import (
 type seenKeys struct {
 	requests  atomic.Int32  // requests with a key
 	without   atomic.Int32  // requests without one
-	forwarded atomic.Int32  // requests with a field of proxies
+	forwarded atomic.Int32  // requests with a field of proxies, from private addresses
 	atProxy   atomic.Int32  // those of them whose key has the address of the proxy
+	atCDN     atomic.Int32  // the same, from public addresses
 	explained atomic.Bool   // whether a proxy is the reason that requests share a key
 	keys      uniform       // whether all requests have one key
 	addresses uniform       // whether their keys have one address
@@ -49,9 +50,6 @@ var forwardingFields = [...]string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", 
 var clientSeed = maphash.MakeSeed()
 
 // lookAtKey looks at the key of a request.
-//
-// A server that clients reach without a proxy must not be warned, whatever fields they send. The
-// address at the other end is therefore taken for a proxy only if it is private.
 func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	s, key := &a.keys, a.d.Key
 	n := s.requests.Add(1)
@@ -70,15 +68,10 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	_, _ = client.WriteString(r.Header.Get("User-Agent"))
 	if hasPeer {
 		_, _ = client.WriteString(peer.addr.String())
-		if forwarded && isPrivate(peer.addr) {
-			atProxy := addresses.Contains(peer.addr)
-			// A client whose own key is that of its proxy, such as a client on the same host,
-			// proves no fault.
-			if !(atProxy && forwardedFrom(r, addresses)) && s.forwarded.Add(1) <= 10 && atProxy && s.atProxy.Add(1) == 10 {
-				s.explained.Store(true)
-				w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
-					"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", address)
-			}
+		if forwarded && s.atFault(r, n, peer.addr, addresses) {
+			s.explained.Store(true)
+			w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
+				"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", address)
 		}
 	}
 	s.clients.Or(1 << (client.Sum64() % 64))
@@ -91,9 +84,33 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 		s.explained.Store(true)
 		w.tell(CheckProxyKey, "the first 100 requests seem to come from several clients, and all have the key %s, a private address: "+
 			"trust all proxies on the way, and read the field that they write", address)
-	case n == looksAt && oneKey && clients >= 16 && a.Key != nil && !isShared(r, key):
+	case n == sameKeys && oneKey && clients >= 16 && a.Key != nil && !isShared(r, key):
 		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
 			"use Everyone as the Key of a limit that all clients share", n)
+	}
+}
+
+// sameKeys is the number of requests that must have one key: of those that the checks look at, a few
+// may have none.
+const sameKeys = looksAt * 9 / 10
+
+// atFault reports whether the requests with a field of proxies, of which r is one, have shown that
+// their key is the address of a proxy. n is the number of requests with a key.
+//
+// A server that clients reach without a proxy must not be warned because some of them send such
+// fields. Ten requests from private addresses are enough. From public addresses, as those of a CDN,
+// nearly all of the first requests must have the field, and it must name a public address.
+func (s *seenKeys) atFault(r *http.Request, n int32, peer netip.Addr, key netip.Prefix) bool {
+	atProxy := key.Contains(peer)
+	switch {
+	case atProxy && forwardedFrom(r, key.Contains):
+		// A client whose own key is that of its proxy, such as a client on the same host, proves no
+		// fault.
+		return false
+	case isPrivate(peer):
+		return s.forwarded.Add(1) <= 10 && atProxy && s.atProxy.Add(1) == 10
+	default:
+		return n <= 110 && atProxy && forwardedFrom(r, isPublic) && s.atCDN.Add(1) == 100
 	}
 }
 
@@ -108,8 +125,8 @@ func (w *wiring) lookAtNoKey(s *seenKeys, err error) {
 	}
 }
 
-// forwardedFrom reports whether a field of proxies names an address of p.
-func forwardedFrom(r *http.Request, p netip.Prefix) bool {
+// forwardedFrom reports whether a field of proxies names an address of which is reports true.
+func forwardedFrom(r *http.Request, is func(netip.Addr) bool) bool {
 	for _, name := range forwardingFields {
 		for _, line := range r.Header[name] {
 			for element, more := "", true; more; {
@@ -117,7 +134,7 @@ func forwardedFrom(r *http.Request, p netip.Prefix) bool {
 				if name == "Forwarded" {
 					element = forParameter(element)
 				}
-				if h, ok := parseHop(strings.Trim(element, " \t")); ok && p.Contains(h.addr) {
+				if h, ok := parseHop(strings.Trim(element, " \t")); ok && is(h.addr) {
 					return true
 				}
 			}
@@ -184,3 +201,5 @@ var shared = netip.MustParsePrefix("100.64.0.0/10")
 func isPrivate(addr netip.Addr) bool {
 	return addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() || shared.Contains(addr)
 }
+
+func isPublic(addr netip.Addr) bool { return !isPrivate(addr) }

@@ -48,16 +48,81 @@ func TestWiring_SharedKeys(t *testing.T) {
 	} {
 		assert.Empty(t, traffic(httplimit.Middleware{Key: c.key}, 1000, c.request), name)
 	}
-	var w warnings
-	check := httplimit.Middleware{Limiter: weir.Must(weir.New(roomy)), Warn: w.warn}.Checker()
-	for i := range 1000 {
-		check.Check(httptest.NewRecorder(), direct(i), "the database", 1)
+	for _, unused := range []httplimit.KeyFunc{nil, httplimit.RemoteIP} {
+		var w warnings
+		check := httplimit.Middleware{Limiter: weir.Must(weir.New(roomy)), Key: unused, Warn: w.warn}.Checker()
+		for i := range 1000 {
+			check.Check(httptest.NewRecorder(), direct(i), "the database", 1)
+		}
+		assert.Empty(t, w.told)
 	}
-	assert.Empty(t, w.told)
 
 	for _, key := range []string{"2:ab", "1:GET", "3:GET9:anonymous", "9:anonymous", "1:", ":", "-1:x", "x:y"} {
 		told := traffic(httplimit.Middleware{Key: func(*http.Request) (string, error) { return key, nil }}, 1000, direct)
 		assert.Equal(t, []httplimit.Check{httplimit.CheckOneKey}, told, key)
+	}
+}
+
+// A few of the first requests may have no key.
+func TestWiring_OneKeyOfNearlyAll(t *testing.T) {
+	for without, want := range map[int][]httplimit.Check{100: {httplimit.CheckOneKey}, 101: nil} {
+		n := 0
+		key := func(*http.Request) (string, error) {
+			if n++; n <= without {
+				return "", httplimit.ErrNoKey
+			}
+			return "anonymous", nil
+		}
+		told := traffic(httplimit.Middleware{Key: key, Unchecked: []httplimit.Check{httplimit.CheckKey}}, 2000, direct)
+		assert.Equal(t, want, told, without)
+	}
+}
+
+// A CDN has public addresses, and so have clients that write its field. Only if nearly all requests
+// have the field, they come from a CDN.
+func TestWiring_ForwardedByCDN(t *testing.T) {
+	through := func(i int, field, client string) *http.Request {
+		return from(fmt.Sprintf("198.51.100.%d:1234", i%20), field, client)
+	}
+	cdn := func(i int) *http.Request { return through(i, "CF-Connecting-IP", visitorAddr(i)) }
+	network := by("198.51.100.0/24")
+	told := []httplimit.Check{httplimit.CheckForwarded}
+	for name, c := range map[string]struct {
+		key     httplimit.KeyFunc
+		n       int
+		request func(int) *http.Request
+		want    []httplimit.Check
+	}{
+		"nobody trusted": {httplimit.RemoteIP, 100, cdn, told},
+		"once":           {httplimit.RemoteIP, 3000, cdn, told},
+		"not yet":        {httplimit.RemoteIP, 99, cdn, nil},
+		"by route":       {httplimit.Join(httplimit.Method, httplimit.RemoteIP), 100, cdn, told},
+		"of IPv6": {httplimit.RemoteIP, 100, func(i int) *http.Request {
+			return from(fmt.Sprintf("[2001:db8::%x]:1", i), "X-Forwarded-For", visitorAddr(i))
+		}, told},
+		"a few others": {httplimit.RemoteIP, 110, func(i int) *http.Request {
+			if i%11 == 0 {
+				return direct(i)
+			}
+			return cdn(i)
+		}, told},
+		"many others": {httplimit.RemoteIP, 3000, func(i int) *http.Request {
+			if i%10 == 0 {
+				return direct(i)
+			}
+			return cdn(i)
+		}, nil},
+		"trusted":    {httplimit.HeaderIP("CF-Connecting-IP", network...), 3000, cdn, nil},
+		"by another": {httplimit.ForwardedIP(network...), 100, cdn, told},
+		"proxies of other people": {httplimit.RemoteIP, 3000, func(i int) *http.Request {
+			return through(i, "X-Forwarded-For", fmt.Sprintf("10.0.0.%d", i%250))
+		}, nil},
+		"a client's own address": {httplimit.RemoteIP, 3000, func(i int) *http.Request {
+			return from(visitorAddr(i)+":1", "X-Forwarded-For", visitorAddr(i))
+		}, nil},
+	} {
+		assert.Equal(t, c.want, traffic(httplimit.Middleware{Key: c.key}, c.n, c.request), name)
+		assert.Empty(t, traffic(httplimit.Middleware{Key: c.key, Unchecked: told}, c.n, c.request), name)
 	}
 }
 

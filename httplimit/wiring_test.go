@@ -125,8 +125,8 @@ func TestWiring_Warns(t *testing.T) {
 			}
 			return behind("127.0.0.1")(i)
 		}, []httplimit.Check{httplimit.CheckForwarded}},
-		{"one key", anonymous, 1000, direct, []httplimit.Check{httplimit.CheckOneKey}},
-		{"one key, not yet", anonymous, 999, direct, nil},
+		{"one key", anonymous, 900, direct, []httplimit.Check{httplimit.CheckOneKey}},
+		{"one key, not yet", anonymous, 899, direct, nil},
 		{"one key, meant so", httplimit.Everyone, 3000, direct, nil},
 		{"one key, one client", anonymous, 3000, func(int) *http.Request { return from("192.0.2.1:1") }, nil},
 		{"keys in memory that is used again", reused(httplimit.RemoteIP), 3000, direct, nil},
