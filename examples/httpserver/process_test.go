@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,27 +16,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// binary is the program.
+// binary is the program: these tests, which run main if isProgram is set. To link another binary would
+// take as long as the tests do.
 var binary string
 
+const isProgram = "HTTPSERVER_TESTS_ARE_THE_PROGRAM"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(isProgram) != "" {
+		main() // which exits
+	}
 	// Most tests wait for their turn or for a server. The flag -parallel is read later, and wins.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	dir, err := os.MkdirTemp("", "httpserver")
-	if err != nil {
+	var err error
+	if binary, err = os.Executable(); err != nil {
 		panic(err)
 	}
-	binary = filepath.Join(dir, "httpserver.exe")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, ".") // links in two thirds of the time
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
+	if err := os.Setenv(isProgram, "true"); err != nil { // for those that the tests start
 		panic(err)
 	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // A server is a running httpserver.

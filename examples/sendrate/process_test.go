@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,28 +21,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// isProgram is set for the processes that the tests start. They run main in place of the tests. To link
+// another binary would take longer.
+const isProgram = "SENDRATE_TESTS_ARE_THE_PROGRAM"
+
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if buildDir != "" {
-		os.RemoveAll(buildDir)
+	if os.Getenv(isProgram) != "" {
+		main() // which exits
 	}
-	os.Exit(code)
+	if err := os.Setenv(isProgram, "true"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
 }
-
-var buildDir string
-
-// binary builds the program.
-var binary = sync.OnceValues(func() (string, error) {
-	var err error
-	if buildDir, err = os.MkdirTemp("", "sendrate"); err != nil {
-		return "", err
-	}
-	path := filepath.Join(buildDir, "sendrate")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return path, nil
-})
 
 // A process is a run of the real program.
 type process struct {
@@ -57,7 +47,7 @@ type process struct {
 // prepare sets up the program to send on its standard output, and to save the rest in left.
 func prepare(t *testing.T, stdin io.Reader, left string, args ...string) *process {
 	t.Helper()
-	path, err := binary()
+	path, err := os.Executable()
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a test that hangs fails
 	t.Cleanup(cancel)

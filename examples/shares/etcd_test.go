@@ -25,6 +25,8 @@ func startEtcd(t *testing.T) (addr string) {
 	addr = freeAddr(t)
 	peer := freeAddr(t)
 	cmd := exec.Command("etcd", "--data-dir", t.TempDir(), "--log-level", "error",
+		// A lease lasts for 1.5 election timeouts at least, and the first election takes one.
+		"--heartbeat-interval", "20", "--election-timeout", "200",
 		"--listen-client-urls", "http://"+addr, "--advertise-client-urls", "http://"+addr,
 		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer,
 		"--initial-cluster", "default=http://"+peer)

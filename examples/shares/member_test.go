@@ -83,7 +83,7 @@ func (r *record) start(t *testing.T, name, etcd, prefix string, front func(weir.
 	p := &process{client: newClient(t, etcd)}
 	shares := fleet.NewShares(new(weir.MemStore))
 	m := &member{
-		client: p.client, prefix: prefix, ttl: 2 * time.Second, shares: shares,
+		client: p.client, prefix: prefix, ttl: time.Second, shares: shares,
 		report: func(now fleet.Membership) { t.Logf("%s: %+v", name, now) },
 		fault:  func(err error) { t.Logf("%s: %v", name, err) },
 	}
