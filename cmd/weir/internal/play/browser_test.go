@@ -67,8 +67,9 @@ func open(t testing.TB) *browser {
 	require.NoError(t, err)
 	out, theirOut, err := os.Pipe()
 	require.NoError(t, err)
+	// With liftoff alone, the browser does not compile each program a second time.
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--remote-debugging-pipe", "--host-resolver-rules=MAP play.test 127.0.0.1", "--user-data-dir="+t.TempDir(), "--window-size=1240,900", "about:blank")
+		"--remote-debugging-pipe", "--js-flags=--liftoff-only", "--host-resolver-rules=MAP play.test 127.0.0.1", "--user-data-dir="+t.TempDir(), "--window-size=1240,900", "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, theirIn.Close())
