@@ -137,23 +137,11 @@ func (p CalendarWindow) zone(f *faults) *time.Location {
 }
 
 func (p CalendarWindow) spans(zone *time.Location) *calendarSpans {
-	first := max(p.Start, 1) // of a month or year
-	c := &calendarSpans{counted: calendarCounts{p.Unit, first, zone.String()}}
-	switch p.Unit {
-	case Minute:
-		c.windows = calendar.Minutes(zone)
-	case Hour:
-		c.windows = calendar.Hours(zone)
-	case Day:
-		c.windows = calendar.Days(zone)
-	case Week:
-		c.windows, c.counted.start = calendar.Weeks(time.Weekday(p.Start), zone), p.Start
-	case Month:
-		c.windows = calendar.Months(first, zone)
-	default:
-		c.windows = calendar.Years(time.Month(first), zone)
+	if p.Unit >= Month {
+		p.Start = max(p.Start, 1)
 	}
-	return c
+	windows := calendar.New(calendar.Unit(p.Unit), p.Start, zone)
+	return &calendarSpans{windows, CalendarWindow{Unit: p.Unit, Start: p.Start, Location: zone.String()}}
 }
 
 const (
@@ -165,13 +153,7 @@ const (
 // mean the same where the versions of the time zone database differ.
 type calendarSpans struct {
 	windows *calendar.Windows
-	counted calendarCounts
-}
-
-type calendarCounts struct {
-	unit  Unit
-	start int
-	zone  string
+	counted CalendarWindow // the policy without its Limit
 }
 
 func (c *calendarSpans) around(s words, now uint64) (mark, end uint64) {

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// A unit is a unit of the calendar.
-type unit uint8
+// A Unit is a unit of the calendar.
+type Unit uint8
 
+// The units, with the numbers of weir's.
 const (
-	minutes unit = iota
-	hours
-	days
-	weeks
-	months
-	years
+	Minute Unit = iota + 1
+	Hour
+	Day
+	Week
+	Month
+	Year
 )
 
 // A calendar divides time into the windows of a unit, as the clocks of a zone show it. Its instants
@@ -24,7 +25,7 @@ const (
 // A "civil" time is what the clocks show, as a number: the seconds since the epoch at which clocks
 // of UTC show the same.
 type calendar struct {
-	unit  unit
+	unit  Unit
 	start int // of a week, month or year: the weekday, the day of the month, the month
 	zone  *time.Location
 }
@@ -41,9 +42,9 @@ const (
 // around is the window that the instant at lies in, from start to before end.
 func (c calendar) around(at int64) (start, end int64) {
 	switch c.unit {
-	case minutes:
+	case Minute:
 		return c.shown(at, minuteSeconds)
-	case hours:
+	case Hour:
 		return c.shown(at, hourSeconds)
 	}
 	offset, _ := c.offset(at)
@@ -110,11 +111,11 @@ func (c calendar) offset(at int64) (offset, until int64) {
 func (c calendar) turn(date time.Time, n int) int64 {
 	year, month, day := date.Date()
 	switch c.unit {
-	case days:
+	case Day:
 		day += n
-	case weeks:
+	case Week:
 		day += 7*n - (int(date.Weekday())-c.start+7)%7
-	case months:
+	case Month:
 		if day < c.startIn(year, month) {
 			n--
 		}

@@ -30,23 +30,23 @@ func see(at int64, zone *time.Location) sight {
 // and minutes are the same only if the clocks kept their offset.
 func (s sight) window(c calendar) int {
 	switch c.unit {
-	case days:
+	case Day:
 		return s.date()
-	case weeks: // the date of its first day
+	case Week: // the date of its first day
 		t := time.Date(s.year, time.Month(s.month), s.day-(s.weekday-c.start+7)%7, 0, 0, 0, 0, time.UTC)
 		return sight{year: t.Year(), month: int(t.Month()), day: t.Day()}.date()
-	case months:
+	case Month:
 		n := s.year*12 + s.month - 1
 		if s.day < min(c.start, daysIn(s.year, s.month)) {
 			n--
 		}
 		return n
-	case years:
+	case Year:
 		if s.month < c.start {
 			return s.year - 1
 		}
 		return s.year
-	case hours:
+	case Hour:
 		return (s.date()*24+s.hour)*200_000 + s.offset
 	default:
 		return ((s.date()*24+s.hour)*60+s.minute)*200_000 + s.offset
@@ -72,7 +72,7 @@ func observe(zone *time.Location, calendars []calendar, from, to, step int64) []
 		for i, c := range calendars {
 			w := s.window(c)
 			isNew := w > known[i]
-			if c.unit <= hours {
+			if c.unit <= Hour {
 				isNew = w != known[i]
 			}
 			if !isNew {

@@ -22,30 +22,10 @@ type Windows struct {
 	latest atomic.Uint64
 }
 
-// Minutes returns the minutes of a zone's clocks.
-func Minutes(zone *time.Location) *Windows { return newWindows(minutes, 0, zone) }
-
-// Hours returns the hours of a zone's clocks.
-func Hours(zone *time.Location) *Windows { return newWindows(hours, 0, zone) }
-
-// Days returns the days of a zone.
-func Days(zone *time.Location) *Windows { return newWindows(days, 0, zone) }
-
-// Weeks returns the weeks of a zone that start on a day of the week.
-func Weeks(first time.Weekday, zone *time.Location) *Windows {
-	return newWindows(weeks, int(first), zone)
-}
-
-// Months returns the months of a zone that start on a day, 1 to 31. A month without that day starts
+// New returns the windows of a unit in a zone. start is the weekday of a week, the day of a month, or
+// the month of a year with which they start; other units have none. A month without that day starts
 // on its last day.
-func Months(first int, zone *time.Location) *Windows { return newWindows(months, first, zone) }
-
-// Years returns the years of a zone that start on the first day of a month.
-func Years(first time.Month, zone *time.Location) *Windows {
-	return newWindows(years, int(first), zone)
-}
-
-func newWindows(unit unit, start int, zone *time.Location) *Windows {
+func New(unit Unit, start int, zone *time.Location) *Windows {
 	return &Windows{calendar: calendar{unit, start, zone}}
 }
 

@@ -19,7 +19,7 @@ func berlin(t *testing.T) *time.Location {
 	return zone
 }
 
-// Each constructor has its unit and its start.
+// Each unit has its windows, and its start.
 func TestWindows_Units(t *testing.T) {
 	zone := berlin(t)
 	now := time.Date(2026, 11, 21, 13, 14, 15, 16, zone) // a Saturday
@@ -28,15 +28,15 @@ func TestWindows_Units(t *testing.T) {
 		windows  *Windows
 		from, to time.Time
 	}{
-		{"minutes", Minutes(zone), time.Date(2026, 11, 21, 13, 14, 0, 0, zone), time.Date(2026, 11, 21, 13, 15, 0, 0, zone)},
-		{"hours", Hours(zone), time.Date(2026, 11, 21, 13, 0, 0, 0, zone), time.Date(2026, 11, 21, 14, 0, 0, 0, zone)},
-		{"days", Days(zone), time.Date(2026, 11, 21, 0, 0, 0, 0, zone), time.Date(2026, 11, 22, 0, 0, 0, 0, zone)},
-		{"weeks", Weeks(time.Sunday, zone), time.Date(2026, 11, 15, 0, 0, 0, 0, zone), time.Date(2026, 11, 22, 0, 0, 0, 0, zone)},
-		{"weeks", Weeks(time.Saturday, zone), time.Date(2026, 11, 21, 0, 0, 0, 0, zone), time.Date(2026, 11, 28, 0, 0, 0, 0, zone)},
-		{"months", Months(1, zone), time.Date(2026, 11, 1, 0, 0, 0, 0, zone), time.Date(2026, 12, 1, 0, 0, 0, 0, zone)},
-		{"months", Months(31, zone), time.Date(2026, 10, 31, 0, 0, 0, 0, zone), time.Date(2026, 11, 30, 0, 0, 0, 0, zone)},
-		{"years", Years(time.January, zone), time.Date(2026, 1, 1, 0, 0, 0, 0, zone), time.Date(2027, 1, 1, 0, 0, 0, 0, zone)},
-		{"years", Years(time.December, zone), time.Date(2025, 12, 1, 0, 0, 0, 0, zone), time.Date(2026, 12, 1, 0, 0, 0, 0, zone)},
+		{"minutes", New(Minute, 0, zone), time.Date(2026, 11, 21, 13, 14, 0, 0, zone), time.Date(2026, 11, 21, 13, 15, 0, 0, zone)},
+		{"hours", New(Hour, 0, zone), time.Date(2026, 11, 21, 13, 0, 0, 0, zone), time.Date(2026, 11, 21, 14, 0, 0, 0, zone)},
+		{"days", New(Day, 0, zone), time.Date(2026, 11, 21, 0, 0, 0, 0, zone), time.Date(2026, 11, 22, 0, 0, 0, 0, zone)},
+		{"weeks", New(Week, int(time.Sunday), zone), time.Date(2026, 11, 15, 0, 0, 0, 0, zone), time.Date(2026, 11, 22, 0, 0, 0, 0, zone)},
+		{"weeks", New(Week, int(time.Saturday), zone), time.Date(2026, 11, 21, 0, 0, 0, 0, zone), time.Date(2026, 11, 28, 0, 0, 0, 0, zone)},
+		{"months", New(Month, 1, zone), time.Date(2026, 11, 1, 0, 0, 0, 0, zone), time.Date(2026, 12, 1, 0, 0, 0, 0, zone)},
+		{"months", New(Month, 31, zone), time.Date(2026, 10, 31, 0, 0, 0, 0, zone), time.Date(2026, 11, 30, 0, 0, 0, 0, zone)},
+		{"years", New(Year, int(time.January), zone), time.Date(2026, 1, 1, 0, 0, 0, 0, zone), time.Date(2027, 1, 1, 0, 0, 0, 0, zone)},
+		{"years", New(Year, int(time.December), zone), time.Date(2025, 12, 1, 0, 0, 0, 0, zone), time.Date(2026, 12, 1, 0, 0, 0, 0, zone)},
 	} {
 		start, end := c.windows.Around(uint64(now.UnixNano()), 0)
 		assert.Equal(t, c.from, time.Unix(int64(start), 0).In(zone), c.name)
@@ -47,7 +47,7 @@ func TestWindows_Units(t *testing.T) {
 // Nobody asks the calendar again for the window of the latest decision. A sweep over states of
 // windows long ago, which asks at their start, changes nothing in that.
 func TestWindows_TheWindowOfTheLatestDecisionIsKept(t *testing.T) {
-	w := Months(1, berlin(t))
+	w := New(Month, 1, berlin(t))
 	start, end := seconds(2026, 10, 31, 23), seconds(2026, 11, 30, 23)
 	requireKept := func() {
 		latest := span(w.latest.Load())
@@ -71,7 +71,7 @@ func TestWindows_TheWindowOfTheLatestDecisionIsKept(t *testing.T) {
 // Machines may have different versions of the time zone database. A window that another one began
 // later, or that has not begun here, goes on until the window here ends that contains its start.
 func TestWindows_KnownFromAnotherDatabase(t *testing.T) {
-	w := Days(time.UTC)
+	w := New(Day, 0, time.UTC)
 	midnight, noon, next := seconds(2026, 11, 21, 0), seconds(2026, 11, 21, 12), seconds(2026, 11, 22, 0)
 	for _, now := range []uint64{0, midnight, noon - 1, noon, next - 1} {
 		start, end := w.Around(now*nanosPerSec, noon)
@@ -88,7 +88,7 @@ func seconds(year int, month time.Month, day, hour int) uint64 {
 }
 
 func TestWindows_ManyGoroutines(t *testing.T) {
-	w := Days(berlin(t))
+	w := New(Day, 0, berlin(t))
 	var wg sync.WaitGroup
 	for seed := range uint64(8) {
 		wg.Go(func() {
@@ -119,8 +119,8 @@ func FuzzWindows(f *testing.F) {
 		f.Add(u, byte(31), uint16(u)*53+7, uint64(2_240_568_000), uint64(1_774_746_000))
 	}
 	f.Fuzz(func(t *testing.T, u, first byte, zone uint16, now, known uint64) {
-		c := calendar{unit: unit(u % 6), zone: zones[int(zone)%len(zones)]}
-		c.start = map[unit]int{weeks: int(first % 7), months: 1 + int(first%31), years: 1 + int(first%12)}[c.unit]
+		c := calendar{unit: Minute + Unit(u%6), zone: zones[int(zone)%len(zones)]}
+		c.start = map[Unit]int{Week: int(first % 7), Month: 1 + int(first%31), Year: 1 + int(first%12)}[c.unit]
 		now, known = now%(math.MaxInt64/nanosPerSec), known%(math.MaxInt64/nanosPerSec)
 
 		start, end := c.around(int64(now))
@@ -132,7 +132,7 @@ func FuzzWindows(f *testing.F) {
 		next, _ := c.around(end)
 		require.Equal(t, end, next, "%v %+v", c.zone, c)
 		before, after := see(end-1, c.zone).window(c), see(end, c.zone).window(c)
-		require.True(t, before < after || c.unit <= hours && before != after, "%v %+v at %d", c.zone, c, end)
+		require.True(t, before < after || c.unit <= Hour && before != after, "%v %+v at %d", c.zone, c, end)
 
 		w := &Windows{calendar: c}
 		checkAround(t, w, now*nanosPerSec, 0)

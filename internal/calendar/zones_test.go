@@ -11,21 +11,21 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-var everyMinute = []calendar{{unit: minutes}}
+var everyMinute = []calendar{{unit: Minute}}
 
 // calendarsFor are calendars that turn on the date given or the next, and others: all that need not
 // be observed at each minute.
 func calendarsFor(s sight) []calendar {
 	return []calendar{
-		{unit: hours},
-		{unit: days},
-		{unit: weeks, start: s.weekday},
-		{unit: weeks, start: (s.weekday + 1) % 7},
-		{unit: months, start: s.day},
-		{unit: months, start: s.day%31 + 1},
-		{unit: months, start: 31},
-		{unit: years, start: s.month},
-		{unit: years, start: s.month%12 + 1},
+		{unit: Hour},
+		{unit: Day},
+		{unit: Week, start: s.weekday},
+		{unit: Week, start: (s.weekday + 1) % 7},
+		{unit: Month, start: s.day},
+		{unit: Month, start: s.day%31 + 1},
+		{unit: Month, start: 31},
+		{unit: Year, start: s.month},
+		{unit: Year, start: s.month%12 + 1},
 	}
 }
 
@@ -68,10 +68,10 @@ func TestWindowsTileAllTime(t *testing.T) {
 			continue
 		}
 		calendars := []calendar{
-			{weeks, i % 7, zone}, {months, 1, zone}, {months, 15 + i%17, zone}, {years, 1 + i%12, zone},
+			{Week, i % 7, zone}, {Month, 1, zone}, {Month, 15 + i%17, zone}, {Year, 1 + i%12, zone},
 		}
 		if i%10 == 0 {
-			calendars = append(calendars, calendar{days, 0, zone})
+			calendars = append(calendars, calendar{Day, 0, zone})
 		}
 		for _, c := range calendars {
 			for at := int64(0); at < 2_145_916_800; {
