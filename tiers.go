@@ -3,8 +3,6 @@ package weir
 import (
 	"math"
 	"slices"
-
-	"github.com/weir-go/weir/internal/exact"
 )
 
 // Tiers returns a policy whose tiers are the given policies. It asks the first tier. If that
@@ -110,29 +108,15 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 // left returns how many events all tiers have together while one of them, or a part of one, is in
 // debt. Otherwise it returns math.MaxInt, because no tier has more than all of them.
 func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
-	used, limit := uint64(0), uint64(0)
-	for i := range c.parts {
-		from, to := c.span(state, i)
-		part := c.parts[i].Decider
-		n, of := usageAt(part, state[from:to:to], now)
-		indebted, used, limit = indebted || n > of, exact.Sum(used, n), exact.Sum(limit, of)
-		if inner, ok := part.(*composed); ok && !indebted {
-			indebted = inner.owes(state[from:to:to], now)
-		}
-	}
+	walk(c, state, func(leaf Decider, words []uint64) {
+		used, limit := usageAt(leaf, words, now)
+		indebted = indebted || used > limit
+	})
 	if !indebted {
 		return math.MaxInt, false
 	}
+	used, limit := usageAt(c, state, now)
 	return int(min(limit-min(used, limit), math.MaxInt)), true
-}
-
-// owes reports whether one of the leaves is in debt. Tiers may have more left than one of them owes.
-func (c *composed) owes(state []uint64, now int64) (indebted bool) {
-	walk(c, state, func(leaf Decider, words []uint64) {
-		n, of := usageAt(leaf, words, now)
-		indebted = indebted || n > of
-	})
-	return indebted
 }
 
 // denyDebt denies an ask for events that the tiers do not have together. It searches for the
