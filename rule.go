@@ -98,8 +98,8 @@ func (c *composed) sound(state []uint64) bool {
 // words than in a new state, if it is a policy of another package.
 func (c *composed) laidOut(state []uint64) bool {
 	least := c.fixed
-	if len(state) < least {
-		return false
+	if len(state) < least || !c.grows {
+		return len(state) == least
 	}
 	rest := false
 	for i := range c.parts {
