@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/weir-go/weir/internal/exact"
 	"github.com/weir-go/weir/internal/line"
 	"github.com/weir-go/weir/internal/outlive"
 )
@@ -114,8 +113,9 @@ func (g *grant) set(s *Plan, n int, r *Result, at int64) {
 
 // booking is the grant as a line knows it. Only a single policy may book ahead.
 func (g *grant) booking() line.Booking {
+	paid := g.charges[0]
 	return line.Booking{
-		By: by{g.plan}, N: g.n, At: g.at, Start: g.start(), End: g.end(),
+		By: by{g.plan}, N: g.n, At: g.at, Start: paid.from(g.at), End: paid.until(g.at),
 		Pace: paceOf(g.plan.Decider, g.n), Apart: len(g.charges) != 1 || g.degraded,
 	}
 }
@@ -129,19 +129,6 @@ func (b by) Equal(other line.Policy) bool { return b.Plan.Equal(other.(by).Plan)
 // Follows implements [line.Policy]. The numbers may differ.
 func (b by) Follows(other line.Policy) bool {
 	return b.Equal(other) || sameShape(b.rule(), other.(by).rule())
-}
-
-// start and end are the instants of the store between which a bucket pays for the events.
-func (g *grant) start() exact.Instant { return g.charges[0].from(g.at) }
-func (g *grant) end() exact.Instant   { return g.charges[0].until(g.at) }
-
-// back gives back n of the events.
-func (g *grant) back(n int) Ask { return Ask{N: -n, GrantedAt: g.at, Charges: &g.charges} }
-
-// counting is how many of n events of a bucket still count at the instant now of the store.
-func (g *grant) counting(n int, now int64) int {
-	rate := paceOf(g.plan.Decider, g.n).Rate
-	return min(n, rate.Events(rate.At(g.end()).Sub(rate.Units(now))))
 }
 
 // Return gives back n events of key that were granted before. Use it to count failures only: take
@@ -238,12 +225,14 @@ func (k *KeyedLimiter) giveBack(
 // ofGrant gives back n events of a grant at the instant now of the store. If all later bookings are
 // of the last run of the line, these are to move up.
 func ofGrant(ln *line.Line, g *grant, n int, now int64) giveBack {
-	if b := g.booking(); b.Pace.Rate.Den > 0 {
-		if back, ok := ln.BackBefore(b, n, g.counting(n, now)); ok {
+	b := g.booking()
+	if rate := b.Pace.Rate; rate.Den > 0 {
+		counting := min(n, rate.Events(rate.At(b.End).Sub(rate.Units(now))))
+		if back, ok := ln.BackBefore(b, n, counting); ok {
 			return ofLine(back)
 		}
 	}
-	return giveBack{plan: g.plan, ask: g.back(n)}
+	return giveBack{plan: g.plan, ask: Ask{N: -n, GrantedAt: g.at, Charges: &g.charges}}
 }
 
 // ofLine gives back what a line says.
