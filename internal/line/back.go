@@ -105,7 +105,8 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 	at := ln.watcher.at
 	// Even where nobody moves up by a whole nanosecond, the run ends sooner.
 	if r := b.run; r != nil && r.Pace.Rate.Den > 0 && f != (Freed{}) {
-		r.Start, r.End = b.start, r.sooner(f)
+		rate := r.Pace.Rate
+		r.Start, r.End = b.start, rate.Instant(rate.At(r.End).Sub(f.units(rate)))
 		first := b.first
 		for first.gone { // meanwhile
 			first = first.next
@@ -119,12 +120,6 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 		ln.watcher.signal()
 	}
 	ln.askNow()
-}
-
-// sooner returns when a run ends of which something was freed.
-func (r *run) sooner(f Freed) exact.Instant {
-	rate := r.Pace.Rate
-	return rate.Instant(rate.At(r.End).Sub(f.units(rate)))
 }
 
 // moveUp moves up the booking of w by the time of the events before it, and returns by how much its
