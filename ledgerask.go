@@ -242,13 +242,8 @@ func (g *ledger) foldOldest(now int64) {
 		e := g.entries[i]
 		g.entries = slices.Delete(g.entries, i, i+1)
 		used, limit := e.usage(nil, now)
-		g.fold(used, limit, e.last, e.expiry())
+		part := exact.Portion(min(used, math.MaxUint64-limit), wholeShare, limit)
+		g.rest.share = exact.Sum(g.rest.share, exact.Sum(part, 1)) // rounded up
+		g.rest.last, g.rest.until = max(g.rest.last, e.last), max(g.rest.until, e.expiry())
 	}
-}
-
-// fold adds what an entry has used up to the share. It is rounded up.
-func (g *ledger) fold(used, limit uint64, last, until int64) {
-	part := exact.Portion(min(used, math.MaxUint64-limit), wholeShare, limit)
-	g.rest.share = exact.Sum(g.rest.share, exact.Sum(part, 1))
-	g.rest.last, g.rest.until = max(g.rest.last, last), max(g.rest.until, until)
 }

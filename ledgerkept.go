@@ -52,15 +52,10 @@ func (a *account) promisedBeside(l Rule) int64 {
 	if l.same(a.Rule) {
 		return a.promised
 	}
-	return max(a.promised, promise(a.Decider, a.words))
-}
-
-// promise is the instant until which a booking lies ahead, by the numbers of a leaf.
-func promise(leaf Decider, words []uint64) int64 {
-	if b, ok := leaf.(*bucketPair); ok {
-		return b.goesAhead(exact.Load(words))
+	if b, ok := a.Decider.(*bucketPair); ok {
+		return max(a.promised, b.goesAhead(exact.Load(a.words)))
 	}
-	return 0
+	return a.promised
 }
 
 // state is what the accounts of an entry have counted, as a state of its policy.

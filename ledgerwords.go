@@ -27,7 +27,12 @@ func (g *ledger) open(l Ledger, now int64) bool {
 	case len(l.By) == 0:
 		return len(l.Words) == 0
 	case l.Plain:
-		return g.openPlain(l.By[0], l.Words, now)
+		// It is not known when the last event was granted, nor how many were granted in all: a
+		// SlidingWindow, for example, still counts only some of them.
+		e := g.entry(l.By[0])
+		e.last, e.net = now, math.MaxUint64
+		g.entries = []tally{e}
+		return g.entries[0].fill(l.Words, now)
 	}
 	r := reader{words: l.Words}
 	w := r.take(3)
@@ -123,15 +128,6 @@ func (a *account) readableBy(leaf Rule) bool {
 		return true
 	}
 	return false
-}
-
-// openPlain opens the state of a single policy. It is not known when the last event was granted,
-// nor how many were granted in all: a SlidingWindow, for example, still counts only some of them.
-func (g *ledger) openPlain(by Rule, state []uint64, now int64) bool {
-	e := g.entry(by)
-	e.last, e.net = now, math.MaxUint64
-	g.entries = []tally{e}
-	return g.entries[0].fill(state, now)
 }
 
 // fill sets what a new entry has counted to a state of its policy. It reports false if the policy
