@@ -132,44 +132,33 @@ func (s *slab) move(h Hash, r Ref, state []uint64, grows bool) Ref {
 	return moved
 }
 
-// withRoom gives the state at r room to grow if it needs that: if it fills its block, and has no
-// longer the size that it started with. Then it returns the state, as get does, and where it is.
-// The caller can append to it in place.
-func (s *slab) withRoom(h Hash, r Ref, started int) (Ref, []uint64) {
-	state := s.get(r)
+// WithRoom returns the state of h at r, with the capacity of its block, and where it is now. A state
+// that fills its block, and no longer has the words that it started with, grows: it is moved to a
+// block in which the caller can append to it. The entry must be held.
+func (t *Table) WithRoom(h Hash, r Ref, started int) (Ref, []uint64) {
+	state := t.slab.get(r)
 	if len(state) == started || len(state)+1 < cap(state) {
 		return r, state
 	}
-	moved := s.move(h, r, state, true)
-	return moved, s.get(moved)
+	moved := t.slab.move(h, r, state, true)
+	return moved, t.slab.get(moved)
 }
 
-// update replaces the content of the block at r by state, which a decision made from it. It returns
-// the place of the state: the state moves if it has outgrown the block, or uses little of it.
-func (s *slab) update(h Hash, r Ref, block, state []uint64) Ref {
+// Update keeps state, which the caller made of the block that [Table.WithRoom] returned, in place
+// or by append. It returns where the state is now, for [Entry.Release]: a state moves if it has
+// outgrown the block, or uses little of it.
+func (t *Table) Update(h Hash, r Ref, block, state []uint64) Ref {
 	n, size := len(state), cap(block)
 	if n > 0 && &state[0] == &block[:1][0] && (n > size/4 || size <= 8) {
 		switch {
 		case n == len(block):
 			return r
 		case size > maxBlock:
-			s.page(r).len = uint32(n)
+			t.slab.page(r).len = uint32(n)
 			return r
 		default:
 			return r&^(1<<refLen-1) | uint64(n)
 		}
 	}
-	return s.move(h, r, state, n > size)
-}
-
-// WithRoom returns the state of h at at, and where it is now: a state that grows is moved to a block
-// with room for more. started is the number of words of a new state. The entry must be held.
-func (t *Table) WithRoom(h Hash, at Ref, started int) (Ref, []uint64) {
-	return t.slab.withRoom(h, at, started)
-}
-
-// Update keeps state, which the caller made of the block that [Table.WithRoom] returned, in place
-// or by append. It returns where the state is now, for [Entry.Release].
-func (t *Table) Update(h Hash, at Ref, block, state []uint64) Ref {
-	return t.slab.update(h, at, block, state)
+	return t.slab.move(h, r, state, n > size)
 }

@@ -40,7 +40,8 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 		}
 		return words
 	}
-	var s slab
+	var table Table
+	s := &table.slab
 	hash := func() Hash { return Hash{a: random.Uint64()} }
 	kept := map[Ref][]uint64{}
 	anyRef := func() Ref {
@@ -76,7 +77,7 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 				state = append(state, content()...)
 			}
 			words = append([]uint64(nil), state...)
-			moved := s.update(hash(), r, s.get(r), state)
+			moved := table.Update(hash(), r, s.get(r), state)
 			delete(kept, r)
 			require.NotContains(t, kept, moved)
 			kept[moved] = words
@@ -139,7 +140,8 @@ func TestR22_SlabPacks(t *testing.T) {
 // Goroutines that hold entries of their own share a slab: nobody's state gets into another's block.
 func TestSlabIsShared(t *testing.T) {
 	const goroutines, rounds, longest = 8, 3000, 40
-	var s slab
+	var table Table
+	s := &table.slab
 	var wg sync.WaitGroup
 	for g := range uint64(goroutines) {
 		wg.Go(func() {
@@ -153,7 +155,7 @@ func TestSlabIsShared(t *testing.T) {
 					s.divide(4)
 				}
 				r, h := &refs[random.IntN(len(refs))], Hash{a: random.Uint64()}
-				at, block := s.withRoom(h, *r, 0)
+				at, block := table.WithRoom(h, *r, 0)
 				for _, word := range block {
 					if word != g {
 						t.Errorf("goroutine %d found %d", g, word)
@@ -164,7 +166,7 @@ func TestSlabIsShared(t *testing.T) {
 				if len(state) > longest || random.IntN(10) == 0 {
 					state = state[:1+random.IntN(len(state))]
 				}
-				*r = s.update(h, at, block, state)
+				*r = table.Update(h, at, block, state)
 				if random.IntN(5) == 0 {
 					*r = s.pack(*r)
 				}
