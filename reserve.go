@@ -162,8 +162,8 @@ type Reservation struct {
 	reset   uint64 // the number of the last reset that cannot have forgotten it
 
 	mu       sync.Mutex    // guards settling and ended
-	settling bool          // by the call that is under way, which may use what follows
-	ended    chan struct{} // closed when that call has ended, if others wait for it
+	ended    chan struct{} // closed when the call that is under way has ended, if others wait for it
+	settling bool          // by that call, which may use what follows
 	settled  bool
 	err      error // what the call that counted returned
 }
