@@ -147,7 +147,7 @@ func (b *bookings) lend(all []asked) {
 }
 
 // ask asks the limit for n events. With n = 0 it only looks. The events can be given back if book
-// is set.
+// is set. a.d.Err must be nil.
 func (a *asked) ask(ctx context.Context, n int, book bool) {
 	if a.detailed == nil && !book {
 		a.d.Result, a.d.Err = a.Limiter.Take(ctx, a.d.Key, n)
@@ -163,8 +163,10 @@ func (a *asked) ask(ctx context.Context, n int, book bool) {
 		parts = &both.list
 	}
 	if book {
-		a.d.Err = a.booker.ReserveNow(ctx, a.d.Key, n, a.booked, parts)
-		a.d.Result = a.booked.Result
+		err := a.booker.ReserveNow(ctx, a.d.Key, n, a.booked, parts)
+		if a.d.Result = a.booked.Result; err != nil { // nil is left, as it takes longer to write a pointer
+			a.d.Err = err
+		}
 	} else {
 		a.d.Result, a.d.Err = a.detailed.TakeByComponent(ctx, a.d.Key, n, parts)
 	}

@@ -32,16 +32,17 @@ func (l *limited) find(r *http.Request, all []asked) []asked {
 			all = append(all, asked{})
 		}
 		all = all[:n+1]
+		about := lm.unknown
+		if err == nil && lm.planner != nil {
+			about = lm.of(r.Context(), key)
+		}
 		a := &all[n]
-		a.limit, a.about = lm, lm.unknown
+		a.limit, a.about = lm, about
 		a.d.Name, a.d.Key, a.d.Cost = lm.Name, key, cost
 		if err != nil {
 			a.d.Err = err
 			all[0] = *a
 			return all[:1]
-		}
-		if lm.planner != nil {
-			a.about = lm.of(r.Context(), key)
 		}
 	}
 	return all
