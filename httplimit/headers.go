@@ -80,25 +80,25 @@ func appendInt(b []byte, n int64) []byte {
 // newFieldValues returns memory for the values of two or three fields, and for the text of the
 // values that are made for this request: some n bytes. All is one allocation, and no larger than
 // most requests need. A second one, or a text of 96 bytes for all, would make a request a tenth
-// slower, and a third slot for the two fields of RateLimit a twentieth. A text of more than 96
-// bytes needs another allocation.
+// slower, and a third slot for the two fields of RateLimit a twentieth. A longer text needs another
+// allocation.
 func newFieldValues(slots, n int) ([]string, []byte) {
 	switch {
-	case n <= 32 && slots == 2:
-		v := new(struct {
-			slots [2]string
-			text  [32]byte
-		})
-		return v.slots[:], v.text[:0]
-	case n <= 32:
+	case slots > 2:
 		v := new(struct {
 			slots [3]string
 			text  [32]byte
 		})
 		return v.slots[:], v.text[:0]
+	case n <= 32:
+		v := new(struct {
+			slots [2]string
+			text  [32]byte
+		})
+		return v.slots[:], v.text[:0]
 	}
 	v := new(struct {
-		slots [3]string
+		slots [2]string
 		text  [96]byte
 	})
 	return v.slots[:], v.text[:0]

@@ -3,7 +3,6 @@ package httplimit
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/weir-go/weir"
@@ -101,8 +100,7 @@ func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
 	for i := range all {
 		granted = granted && all[i].d.Result.Allowed
 	}
-	var few [8]*policyField
-	list := few[:0]
+	latest, n, same := f.latest.Load(), 0, true // whether the n policies so far are the first of latest
 	for i := range all {
 		a := &all[i]
 		res := &a.d.Result
@@ -110,7 +108,7 @@ func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
 			continue
 		}
 		if !a.listsParts() {
-			list = append(list, a.about.whole.policy(res.Limit))
+			same, n = same && latest.has(n, a.about.whole.policy(res.Limit)), n+1
 			if granted || !res.Allowed {
 				limits = a.about.whole.appendLimit(comma(limits), res)
 			}
@@ -118,7 +116,7 @@ func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
 		}
 		for j, p := range a.about.parts {
 			part := &a.parts[j]
-			list = append(list, p.policy(part.Limit))
+			same, n = same && latest.has(n, p.policy(part.Limit)), n+1
 			switch {
 			case granted:
 				limits = p.appendLimit(comma(limits), part)
@@ -129,9 +127,8 @@ func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
 			}
 		}
 	}
-	latest := f.latest.Load()
-	if latest == nil || !slices.Equal(latest.list, list) {
-		latest = newPolicyList(list)
+	if !same || latest == nil || n != len(latest.list) {
+		latest = newPolicyList(all)
 		f.latest.Store(latest)
 	}
 	return latest.joined, limits
@@ -144,12 +141,29 @@ type policyList struct {
 	joined string
 }
 
-func newPolicyList(list []*policyField) *policyList {
-	values := make([]string, len(list))
-	for i, p := range list {
-		values[i] = p.value
+// has reports whether p is the policy at i.
+func (l *policyList) has(i int, p *policyField) bool {
+	return l != nil && i < len(l.list) && l.list[i] == p
+}
+
+func newPolicyList(all []asked) *policyList {
+	l := new(policyList)
+	var values []string
+	add := func(p *policyField) { l.list, values = append(l.list, p), append(values, p.value) }
+	for i := range all {
+		a := &all[i]
+		switch {
+		case a.d.Result.Limit <= 0:
+		case a.listsParts():
+			for j, p := range a.about.parts {
+				add(p.policy(a.parts[j].Limit))
+			}
+		default:
+			add(a.about.whole.policy(a.d.Result.Limit))
+		}
 	}
-	return &policyList{slices.Clone(list), strings.Join(values, ", ")}
+	l.joined = strings.Join(values, ", ")
+	return l
 }
 
 // comma appends a separator to a list that is not empty.
