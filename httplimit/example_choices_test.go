@@ -43,8 +43,9 @@ func newService(search, health http.Handler) http.Handler {
 	return all.Wrap(mux)
 }
 
-// newUpload limits by a key and a cost that only the handler knows.
-func newUpload() http.Handler {
+// newUpload limits by a key and a cost that only the handler knows. mayUpload reports whether the
+// client may use the project. Without it, a client could use up the allowance of any project.
+func newUpload(mayUpload func(r *http.Request, project string) bool) http.Handler {
 	limit := httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Minute})),
 	}.Checker()
@@ -58,7 +59,11 @@ func newUpload() http.Handler {
 			http.Error(w, "the body must have a Project and Rows", http.StatusBadRequest)
 			return
 		}
-		if !limit.Check(w, r, upload.Project, len(upload.Rows)) {
+		if !mayUpload(r, upload.Project) {
+			http.Error(w, "no such project", http.StatusNotFound)
+			return
+		}
+		if !limit.Check(w, r, upload.Project, 1+len(upload.Rows)) { // an empty upload is not free
 			return // Check has answered
 		}
 		w.WriteHeader(http.StatusNoContent)
@@ -189,13 +194,14 @@ func testChoices(t *testing.T) {
 	assert.Equal(t, 429, get("/search"))
 	assert.Equal(t, 200, get("/health"))
 
-	upload := newUpload()
-	post := func(rows int) int {
-		body, err := json.Marshal(map[string]any{"Project": "p", "Rows": make([]string, rows)})
+	upload := newUpload(func(_ *http.Request, project string) bool { return project == "p" })
+	post := func(project string, rows int) int {
+		body, err := json.Marshal(map[string]any{"Project": project, "Rows": make([]string, rows)})
 		require.NoError(t, err)
 		return serve(upload, httptest.NewRequest("POST", "/", strings.NewReader(string(body)))).StatusCode
 	}
-	assert.Equal(t, []int{204, 429, 204}, []int{post(900), post(200), post(50)})
+	assert.Equal(t, []int{204, 429, 404, 204}, []int{post("p", 900), post("p", 200), post("q", 50), post("p", 97)})
+	assert.Equal(t, []int{204, 429}, []int{post("p", 0), post("p", 0)})
 	assert.Equal(t, 400, serve(upload, request()).StatusCode)
 
 	for name, c := range map[string]struct {
