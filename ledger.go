@@ -64,7 +64,7 @@ func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, chan
 	if !changed {
 		return l, a, false, nil
 	}
-	next = g.close(now, granted, ask.Mode)
+	next = g.close(by, now, granted, ask.Mode)
 	if next.Plain {
 		a.ResetAfter = untilInstant(now, next.Expiry())
 	}

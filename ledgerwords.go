@@ -162,12 +162,12 @@ func (e tally) plain() (state []uint64, whole bool) {
 // close puts a Ledger together again. If only one policy counts after its own grant, the result is
 // the plain state of that policy, which does not say when the last grant was. A debt is rounded up
 // there, as in a state that was always plain.
-func (g *ledger) close(now int64, granted bool, mode GrantMode) (l Ledger) {
+func (g *ledger) close(by Rule, now int64, granted bool, mode GrantMode) (l Ledger) {
 	g.settle(now)
 	if len(g.entries) == 0 {
 		return l
 	}
-	if len(g.entries) == 1 && g.rest.share == 0 && granted && g.entries[0].last >= now && g.entries[0].promised() <= now {
+	if len(g.entries) == 1 && g.rest.share == 0 && granted && g.find(by) == 0 && g.entries[0].promised() <= now {
 		if state, whole := g.entries[0].plain(); whole || mode == Regardless {
 			return Ledger{By: []Rule{g.entries[0].by}, Plain: true, Words: state}
 		}

@@ -69,16 +69,19 @@ func (p uncounted) Decide(state []uint64, _ int64, ask weir.Ask) ([]uint64, weir
 // R14: the events of a policy are charged for the asker's own span, also if the asker's grants leave
 // nothing that counts.
 func TestR14_GrantsThatDoNotCount(t *testing.T) {
-	k, now := kit.LedgerKey{T: t}, int64(kit.T0)
 	hourly := weir.SlidingLog{Limit: 10, Per: time.Hour}
 	tiers := weir.Tiers(uncounted(1), weir.SlidingLog{Limit: 10, Per: time.Second})
-	require.True(t, k.Ask(hourly, now, weir.Ask{N: 5}).Allowed)
-	require.False(t, k.Ask(tiers, now, weir.Ask{N: 10}).Allowed)
-	for range 3 {
-		now += int64(time.Second)
-		require.True(t, k.Ask(tiers, now, weir.Ask{N: 1}).Allowed)
-		assert.Equal(t, 10, k.Remaining(tiers, now))
-		assert.Equal(t, 5, k.Remaining(hourly, now))
+	for _, first := range []int{10, 1} { // the charge begins with a denial, or with a grant
+		k, now := kit.LedgerKey{T: t}, int64(kit.T0)
+		require.True(t, k.Ask(hourly, now, weir.Ask{N: 5}).Allowed)
+		require.Equal(t, first == 1, k.Ask(tiers, now, weir.Ask{N: first}).Allowed)
+		assert.Equal(t, 5, k.Remaining(tiers, now))
+		for range 3 {
+			now += int64(time.Second)
+			require.True(t, k.Ask(tiers, now, weir.Ask{N: 1}).Allowed)
+			assert.Equal(t, 10, k.Remaining(tiers, now))
+			assert.Equal(t, 5, k.Remaining(hourly, now))
+		}
 	}
 }
 
