@@ -232,9 +232,17 @@ func (e tally) counting(now int64) uint64 {
 	return eventsOf(e.Decider, used)
 }
 
-// find is the index of the entry that has the shape of a rule, or -1.
+// find is the index of the entry that has the shape of a rule, or -1. There are several if a process
+// wrote them that does not know that they count alike. The entry of the rule itself goes before
+// others.
 func (g *ledger) find(by Rule) int {
-	return slices.IndexFunc(g.entries, func(e tally) bool { return sameShape(by, e.Rule) })
+	found := -1
+	for i, e := range g.entries {
+		if sameShape(by, e.Rule) && (found < 0 || by.Tag == e.by.Tag && by.same(e.by)) {
+			found = i
+		}
+	}
+	return found
 }
 
 // newTally is an entry that has nothing yet.

@@ -160,6 +160,7 @@ func TestR13_WhatIsNotKnownMintsNothing(t *testing.T) {
 		{weir.All(own(7), weir.FixedWindow{Limit: 20, Per: time.Hour}), own(2), weir.All(own(6), own(10))},
 		{own(7), weir.All(own(6), weir.TokenBucket{Limit: 6, Per: time.Hour}), weir.All(own(8), weir.SlidingLog{Limit: 7, Per: time.Hour})},
 		{weir.Tiers(own(3), own(2)), own(5), weir.LeakyBucket{Limit: 4, Per: time.Hour}, weir.All(own(4))},
+		{weir.FixedWindow{Limit: 9, Per: time.Hour}, stamped{weir.FixedWindow{Limit: 9, Per: time.Hour}, 1}}, // which count alike
 	} {
 		for order := range 3 {
 			registers, granted := newMemory(), 0
