@@ -94,7 +94,7 @@ func (s *MemStore) Load(r io.Reader) error {
 }
 
 func (m *memory) save(to io.Writer) error {
-	w := snapshot.NewWriter(to, snapshot.Header{Seeds: m.seeds.Words(), Depth: m.OverflowDepth()})
+	w := snapshot.NewWriter(to, snapshot.Header{Seeds: m.seeds, Depth: m.OverflowDepth()})
 	numbers := map[*table.Writer]uint32{} // of the policies that are in the file, and so are in use or were
 	number := func(by *table.Writer) (uint32, error) {
 		if n := numbers[by]; n > 0 {
@@ -155,7 +155,7 @@ func load(maxKeys int, from io.Reader) (*memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := loader{memory: newMemory(maxKeys, keyhash.Of(header.Seeds))}
+	l := loader{memory: newMemory(maxKeys, header.Seeds)}
 	for {
 		record, err := r.Next()
 		if err == io.EOF {

@@ -10,51 +10,32 @@ import (
 	"math/bits"
 )
 
-// Seeds are the secret of a hash, one half for each half of the result. Anybody who knows them can
-// make keys that collide.
-type Seeds [2]half
-
-// A half holds the words that the words of a key are mixed with. The halves have nothing in common.
-// If a key meets a weak word in one half, the other half still tells it apart.
-type half [3]uint64
-
-// Words is how many words Seeds have.
-const Words = 6
+// Seeds are the secret of a hash: the words that the words of a key are mixed with, three for each
+// half of the result. Anybody who knows them can make keys that collide. The halves have nothing in
+// common. If a key meets a weak word in one half, the other half still tells it apart.
+type Seeds [6]uint64
 
 // New returns random seeds.
 func New() (s Seeds) {
-	var random [8 * Words]byte
+	var random [8 * len(s)]byte
 	fill(random[:])
-	var words [Words]uint64
-	for i := range words {
-		words[i] = binary.LittleEndian.Uint64(random[8*i:])
+	for i := range s {
+		s[i] = binary.LittleEndian.Uint64(random[8*i:])
 	}
-	return Of(words)
-}
-
-// Of returns the seeds whose words [Seeds.Words] has returned.
-func Of(words [Words]uint64) Seeds {
-	return Seeds{half(words[:3]), half(words[3:])}
-}
-
-// Words returns s as words, for [Of].
-func (s *Seeds) Words() (words [Words]uint64) {
-	copy(words[:], s[0][:])
-	copy(words[3:], s[1][:])
-	return words
+	return s
 }
 
 // Sum returns the hash of a key. It is the same on all machines.
 func (s *Seeds) Sum(key string) (a, b uint64) {
 	n := uint64(len(key))
-	a, b = s[0][0], s[1][0]
+	a, b = s[0], s[3]
 	var x, y uint64 // the last bytes: up to 16, in which those of a short key overlap
 	switch {
 	case n > 16:
 		rest := key
 		for ; len(rest) > 16; rest = rest[16:] {
 			x, y = load64(rest), load64(rest[8:])
-			a, b = mix(x^s[0][1], y^a), mix(x^s[1][1], y^b)
+			a, b = mix(x^s[1], y^a), mix(x^s[4], y^b)
 		}
 		x, y = load64(key[n-16:]), load64(key[n-8:])
 	case n >= 8:
@@ -64,7 +45,7 @@ func (s *Seeds) Sum(key string) (a, b uint64) {
 	case n > 0:
 		x = uint64(key[0])<<16 | uint64(key[n/2])<<8 | uint64(key[n-1])
 	}
-	return mix(s[0][2]^n, mix(x^s[0][1], y^a)), mix(s[1][2]^n, mix(x^s[1][1], y^b))
+	return mix(s[2]^n, mix(x^s[1], y^a)), mix(s[5]^n, mix(x^s[4], y^b))
 }
 
 // mix is both halves of a product, each masking the other.

@@ -50,7 +50,7 @@ const (
 
 // A Header is what comes first in a file.
 type Header struct {
-	Seeds [keyhash.Words]uint64
+	Seeds keyhash.Seeds
 	Depth uint // see table.Table.OverflowDepth
 }
 
