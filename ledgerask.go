@@ -144,6 +144,29 @@ func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
 	}
 }
 
+// clone is a copy that can be settled.
+func (g *ledger) clone() ledger {
+	h := ledger{slices.Clone(g.entries), g.rest}
+	for i := range h.entries {
+		h.entries[i].most = slices.Clone(h.entries[i].most)
+	}
+	return h
+}
+
+// nextEnd is the first instant after now at which an entry, or the rest, ends, or math.MaxInt64.
+func (g *ledger) nextEnd(now int64) int64 {
+	next := int64(math.MaxInt64)
+	if g.rest.until > now {
+		next = g.rest.until
+	}
+	for _, e := range g.entries {
+		if end := e.end(); end > now {
+			next = min(next, end)
+		}
+	}
+	return next
+}
+
 // firstInstant is the first instant after now at which has is true. From that instant on, has stays
 // true. It is true at the instant last, at the latest. Only if last is math.MaxInt64 may it never
 // become true: the result is then math.MaxInt64.

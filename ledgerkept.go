@@ -2,7 +2,6 @@ package weir
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -65,6 +64,35 @@ func (e tally) state() []uint64 {
 		words[i] = a.words
 	}
 	return join(e.Decider, words)
+}
+
+// plain is state, packed as the policy packs its states. It reports false if that would lose
+// something.
+func (e tally) plain() (state []uint64, whole bool) {
+	words := make([][]uint64, len(e.accounts))
+	whole = true
+	for i, leaf := range e.by.leaves() {
+		a := e.accounts[i]
+		words[i] = narrow(leaf.Decider, a.words)
+		whole = whole && slices.Equal(widen(leaf.Decider, words[i]), a.words)
+	}
+	return join(e.by.Decider, words), whole
+}
+
+// fill sets what a new entry has counted to a state of its policy. It reports false if the policy
+// never leaves that state.
+func (e *tally) fill(state []uint64, now int64) bool {
+	if !sound(e.by.Decider, state) {
+		return false
+	}
+	words := split(e.by.Decider, state)
+	for i, a := range e.accounts {
+		a.words = widen(e.by.leaves()[i].Decider, words[i])
+		e.until = max(e.until, a.gone())
+		e.most[i] = usedOf(a.Decider, a.words, now)
+	}
+	e.sealed = e.by.unknown()
+	return true
 }
 
 // keep sets the accounts of an entry to the words of a state.
@@ -156,15 +184,6 @@ func (e tally) expiry() (last int64) {
 	return last
 }
 
-// clone is a copy that can be settled.
-func (g *ledger) clone() ledger {
-	h := ledger{slices.Clone(g.entries), g.rest}
-	for i := range h.entries {
-		h.entries[i].most = slices.Clone(h.entries[i].most)
-	}
-	return h
-}
-
 // settle drops entries that no longer count. For the others, it lowers the bounds on how many
 // events are the entry's own. While there is a rest that counts, one entry is kept with it, even if
 // that entry has ended.
@@ -195,20 +214,6 @@ func over(end, now int64) bool { return end <= now && end < maxInstant }
 // end is the instant from which on no event that e was granted counts. If a later entry shares an
 // account with e, the account then counts events of that entry only.
 func (e tally) end() int64 { return min(e.expiry(), e.until) }
-
-// nextEnd is the first instant after now at which an entry, or the rest, ends, or math.MaxInt64.
-func (g *ledger) nextEnd(now int64) int64 {
-	next := int64(math.MaxInt64)
-	if g.rest.until > now {
-		next = g.rest.until
-	}
-	for _, e := range g.entries {
-		if end := e.end(); end > now {
-			next = min(next, end)
-		}
-	}
-	return next
-}
 
 // used is how much of a leaf an entry has used up: the events that the leaf's account counts, but
 // no more than can be the entry's own.
