@@ -126,11 +126,7 @@ func (c *composed) undone(state []uint64) int {
 }
 
 func (c *composed) restore(state, saved []uint64) []uint64 {
-	if to := c.undone(state); to != len(saved) {
-		return slices.Replace(state, 0, to, saved...)
-	}
-	copy(state, saved)
-	return state
+	return slices.Replace(state, 0, c.undone(state), saved...)
 }
 
 // would returns the answer of component i to an ask that another component has denied. If i would

@@ -84,7 +84,6 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	if !d.sound(state) {
 		return state, broken()
 	}
-	ask.MaxWait = 0
 	c, p, granted := &d.green, exact.Load(state[2:]), 0
 	at := c.rate.Units(now)
 	lacks := exact.Load(state).Sub(at) // of Committed
@@ -95,7 +94,7 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
 	case ask.Mode == UpTo:
 		granted = min(ask.N, d.yellow.remaining(p.Sub(d.yellow.rate.Units(now))))
-		ask = Ask{N: max(granted, 1), Charges: ask.Charges, More: ask.More}
+		ask.N = max(granted, 1)
 	}
 
 	would := lacks.Add(c.rate.Cost(uint64(ask.N)))
