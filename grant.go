@@ -43,17 +43,6 @@ func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask, g 
 	return a, now, nil
 }
 
-// bookNow is book without a place in the key's line of waiters: like Take, it gets only what no
-// waiter has booked. If the key is reset during the call, the booked events may be forgotten.
-func (k *KeyedLimiter) bookNow(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
-	reset := k.resets.number.Load()
-	err := k.book(ctx, plan, key, ask, r)
-	if err == nil {
-		k.afterReset(r, reset)
-	}
-	return err
-}
-
 // afterReset is called with the number of resets from before a booking that did not exclude them.
 func (k *KeyedLimiter) afterReset(r *Reservation, reset uint64) {
 	if r.reset != reset && r.grant.n > 0 && k.resets.meanwhile(r.key, reset) {
@@ -61,7 +50,7 @@ func (k *KeyedLimiter) afterReset(r *Reservation, reset uint64) {
 	}
 }
 
-// bookNowQuickly is bookNow of n events for a known key whose state is a word. It takes half the time.
+// bookNowQuickly is ReserveNow for a known key whose state is a word. It takes half the time.
 func (k *KeyedLimiter) bookNowQuickly(plan *Plan, key string, n int, r *Reservation) bool {
 	if k.mem == nil {
 		return false

@@ -128,9 +128,6 @@ func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 	}
 	plan, fault := k.plans.newPlan(valueOf(p))
 	k.plans.usual.Store(plan)
-	if k.plans.forKey != nil {
-		k.plans.known = newKnownPlans()
-	}
 	err = errors.Join(fault, err)
 	if k.store != nil {
 		err = errors.Join(err, Accept(k.store, k))

@@ -47,7 +47,7 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 		if policy == nil {
 			return errors.New("weir: WithPolicyFor(nil), must be a function")
 		}
-		k.plans.forKey = policy
+		k.plans.forKey, k.plans.known = policy, newKnownPlans()
 		return nil
 	}
 }

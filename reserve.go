@@ -126,7 +126,10 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 		if k.bookNowQuickly(plan, key, n, r) {
 			return nil
 		}
-		err = k.bookNow(ctx, plan, key, Ask{N: n, ByComponent: results, More: true}, r)
+		reset := k.resets.number.Load()
+		if err = k.book(ctx, plan, key, Ask{N: n, ByComponent: results, More: true}, r); err == nil {
+			k.afterReset(r, reset)
+		}
 	}
 	if err != nil {
 		*r = Reservation{}
