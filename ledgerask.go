@@ -224,7 +224,7 @@ func (g *ledger) chargeOf(e tally, u unit, now int64) uint64 {
 	if g.rest.share > 0 && recent(g.rest.last) {
 		sum.Add(g.rest.share, limit, wholeShare)
 	}
-	return min(sum.Whole(), limit) // of a used-up allowance nothing is left: a larger charge changes nothing
+	return min(sum.Whole, limit) // of a used-up allowance nothing is left: a larger charge changes nothing
 }
 
 // usage is how much an entry has used up: the usage of the unit of which the largest share is used

@@ -34,7 +34,7 @@ func Portion(n, part, whole uint64) uint64 {
 // Portions is a sum of portions. It is rounded down as a whole, and not each of them. The zero
 // Portions is 0.
 type Portions struct {
-	whole uint64
+	Whole uint64 // the sum, rounded down, or the largest uint64 if that is less
 	part  uint64 // in parts of 2^64; each portion's is rounded up
 }
 
@@ -42,7 +42,7 @@ type Portions struct {
 func (p *Portions) Add(n, part, whole uint64) {
 	quo, rem, ok := Mul(n, part).Div(whole)
 	if !ok {
-		p.whole = math.MaxUint64
+		p.Whole = math.MaxUint64
 		return
 	}
 	more, rest := bits.Div64(rem, 0, whole)
@@ -50,11 +50,8 @@ func (p *Portions) Add(n, part, whole uint64) {
 		more++ // which is below 2^64, because rem is at most whole - 1
 	}
 	sum, carry := bits.Add64(p.part, more, 0)
-	p.whole, p.part = Sum(Sum(p.whole, quo), carry), sum
+	p.Whole, p.part = Sum(Sum(p.Whole, quo), carry), sum
 }
-
-// Whole is the sum, rounded down, or the largest uint64 if that is less.
-func (p *Portions) Whole() uint64 { return p.whole }
 
 // Magnitude returns -n for a negative n, the smallest int included.
 func Magnitude(n int) uint64 { return -uint64(n) }

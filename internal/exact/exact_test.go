@@ -45,7 +45,7 @@ func TestPortions(t *testing.T) {
 	for range 3 {
 		p.Add(1, 1, 3)
 	}
-	assert.EqualValues(t, 1, p.Whole(), "three thirds")
+	assert.EqualValues(t, 1, p.Whole, "three thirds")
 	for _, n := range edges {
 		for _, part := range edges {
 			for _, whole := range edges {
@@ -68,7 +68,7 @@ func checkPortions(t *testing.T, n, part, whole uint64) {
 	floor := func(r *big.Rat) uint64 { return atMost(over(r.Num(), r.Denom()), mostUint64).Uint64() }
 	least := floor(sum)
 	most := floor(sum.Add(sum, new(big.Rat).SetFrac(num(4), new(big.Int).Lsh(num(1), 64))))
-	require.True(t, least <= p.Whole() && p.Whole() <= most, "%d * %d / %d: %d, not from %d to %d", n, part, whole, p.Whole(), least, most)
+	require.True(t, least <= p.Whole && p.Whole <= most, "%d * %d / %d: %d, not from %d to %d", n, part, whole, p.Whole, least, most)
 }
 
 func TestMagnitude(t *testing.T) {
