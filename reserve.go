@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-go/weir/internal/exact"
 	"github.com/weir-go/weir/internal/line"
 )
 
@@ -42,36 +41,6 @@ import (
 func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
 	return r, callError("Reserve of", n, err)
-}
-
-// book asks the store for events. If there is a decision, it sets all fields of r. To clear r first
-// would take a tenth of the time.
-func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask, r *Reservation) error {
-	a, now, err := k.ask(ctx, plan, key, ask, &r.grant)
-	if err != nil {
-		return err
-	}
-	r.Result, r.at, r.ahead = a.Result, exact.After(now, a.Delay), a.At-now
-	r.open(k, key)
-	return nil
-}
-
-// open sets the other fields of r. The Result, the grant, at and ahead are set before.
-//
-// Pointers are written only if they change, here and in bookNowQuickly: the garbage collector notes
-// each pointer that is written while it works. That can take longer than the rest of a booking.
-func (r *Reservation) open(k *KeyedLimiter, key string) {
-	if r.limiter != k {
-		r.limiter = k
-	}
-	if r.key != key {
-		r.key = key
-	}
-	if r.ended != nil || r.err != nil {
-		r.ended, r.err = nil, nil
-	}
-	r.made, r.settling, r.settled = true, false, false
-	r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
 }
 
 // reserve takes its turn with the calls that join the line. No call then books ahead of waiters
