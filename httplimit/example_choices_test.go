@@ -133,11 +133,13 @@ func limitTogether(tokens func(*http.Request) int, next http.Handler) http.Handl
 }
 
 // limitDownloads limits the bytes that an address is sent. A download that is larger than what is
-// left goes through, and the next ones wait until it is paid.
+// left goes through, and the next ones wait until it is paid. Until it has ended, it counts as its
+// Cost: an address cannot start more than 100 of them at the same time.
 func limitDownloads(files http.Handler) http.Handler {
 	return httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100 << 20, Per: time.Hour})),
 		Key:     httplimit.RemoteIP,
+		Cost:    func(*http.Request) int { return 1 << 20 },
 		Settle:  func(_ *http.Request, _ int, bytes int64) int { return int(bytes) },
 		Headers: httplimit.RateLimit{Name: "download", Unit: "content-bytes"},
 	}.Wrap(files)
@@ -239,6 +241,13 @@ func testChoices(t *testing.T) {
 	first := serve(downloads, request())
 	assert.Equal(t, `"download";q=104857600;qu="content-bytes";w=3600`, first.Header.Get("RateLimit-Policy"))
 	assert.Equal(t, 429, serve(downloads, request()).StatusCode)
+	started := 0
+	downloads = limitDownloads(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		started++
+		serve(downloads, request()) // one more, before this one has ended
+	}))
+	serve(downloads, request())
+	assert.Equal(t, 100, started)
 
 	assert.Equal(t, 200, serve(limitReports(ok), request()).StatusCode)
 	assert.Equal(t, `"api";r=99;t=1`, serve(limitWithAnswers(ok), request()).Header.Get("RateLimit"))

@@ -38,6 +38,8 @@ type Middleware struct {
 	// when the handler has returned. Until then the request counts as Cost, and other requests
 	// cannot have these events. Headers are written before: they count the request as Cost. Settle
 	// is for limits that depend on the answer, such as failed logins only, or the bytes of the body.
+	// Let Cost return what a request often counts as. If it is much less than Settle returns, a
+	// client can start many requests before the first of them is settled.
 	//
 	// r is the request that the handler got. status is the status of the answer: 500 if the handler
 	// panicked before it sent one, and 101 after [http.Hijacker]. bytes is the length of the body
