@@ -125,6 +125,9 @@ func (c ClientIP) walk(field string, cut cutHop) KeyFunc {
 				at = next
 			}
 		}
+		if 0 < hops && hops < p.hops {
+			lookAtHops(r, field, hops, p.hops)
+		}
 		return p.key(at)
 	}
 }

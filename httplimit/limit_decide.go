@@ -13,6 +13,10 @@ import (
 // of a limit fails, find returns that limit alone, with the error. No limit is asked before all
 // keys are known.
 func (l *limited) find(r *http.Request, all []asked) []asked {
+	if l.wiring.looks() {
+		finding.Store(r, &l.wiring)
+		defer finding.Delete(r)
+	}
 	for i := range l.limits {
 		lm := &l.limits[i]
 		cost := 1

@@ -28,6 +28,11 @@ const (
 	// proxy in [ClientIP], and read the field that it writes.
 	CheckProxyKey Check = "proxy-key"
 
+	// CheckHops: ten of the first requests have a field of proxies with fewer addresses than
+	// ClientIP.Hops. Either Hops is too large, or these requests have bypassed a proxy. In both
+	// cases, clients can choose their key.
+	CheckHops Check = "hops"
+
 	// CheckOneKey: the first 900 requests with a key have the same one, and look as if they come
 	// from many clients. If all clients are meant to share the limit, use [Everyone] as its Key. The
 	// keys of Everyone, [Pattern], [Method] and [Path] are not checked, and neither are those that a
@@ -68,7 +73,7 @@ const (
 )
 
 var checks = []Check{
-	CheckForwarded, CheckProxyKey, CheckOneKey, CheckPattern, CheckAddress, CheckKey,
+	CheckForwarded, CheckProxyKey, CheckHops, CheckOneKey, CheckPattern, CheckAddress, CheckKey,
 	CheckLimiterPerRequest, CheckChargedTwice, CheckMaxWait,
 }
 
@@ -78,9 +83,10 @@ const looksAt = 1000
 
 // wiring looks at the first requests of a Middleware.
 type wiring struct {
-	warn func(Check, string)
-	seen *atomic.Int32 // requests; not part of the Middleware, because it outlives it
-	told []atomic.Bool // by the index of the check; of those that are left out, too
+	warn    func(Check, string)
+	seen    *atomic.Int32 // requests; not part of the Middleware, because it outlives it
+	told    []atomic.Bool // by the index of the check; of those that are left out, too
+	fewHops atomic.Int32  // requests with fewer addresses than Hops
 }
 
 // prepare returns the faults of Unchecked.

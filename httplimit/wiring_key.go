@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/weir-go/weir/internal/edge"
@@ -111,6 +112,19 @@ func (s *seenKeys) atFault(r *http.Request, n int32, peer netip.Addr, key netip.
 		return s.forwarded.Add(1) <= 10 && atProxy && s.atProxy.Add(1) == 10
 	default:
 		return n <= 110 && atProxy && forwardedFrom(r, isPublic) && s.atCDN.Add(1) == 100
+	}
+}
+
+// finding are the requests whose keys are being found, and that the checks look at. A KeyFunc sees
+// what a Middleware cannot see. It gets the request alone, which must stay as it is.
+var finding sync.Map // from *http.Request to *wiring
+
+// lookAtHops looks at a request whose field of proxies has fewer addresses than the proxies that it
+// must come through.
+func lookAtHops(r *http.Request, field string, addresses, hops int) {
+	if w, ok := finding.Load(r); ok && w.(*wiring).fewHops.Add(1) == 10 {
+		w.(*wiring).tell(CheckHops, "%s has %d addresses in ten requests, which is fewer than Hops, %d: Hops is too large, or the requests "+
+			"have bypassed a proxy, and clients can choose their key", field, addresses, hops)
 	}
 }
 

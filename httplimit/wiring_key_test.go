@@ -126,6 +126,38 @@ func TestWiring_ForwardedByCDN(t *testing.T) {
 	}
 }
 
+// With too many Hops, a client that adds an address to the field chooses its key. The requests of all
+// others show the fault.
+func TestWiring_Hops(t *testing.T) {
+	told := []httplimit.Check{httplimit.CheckHops}
+	forwarded := func(i int) *http.Request {
+		return from("10.0.0.1:1", "Forwarded", "for="+visitorAddr(i))
+	}
+	lies := func(i int) *http.Request {
+		return from("10.0.0.1:1", "X-Forwarded-For", fmt.Sprintf("192.0.2.%d, %s", i%250, visitorAddr(i)))
+	}
+	two := httplimit.ClientIP{Hops: 2}
+	for name, c := range map[string]struct {
+		key     httplimit.KeyFunc
+		n       int
+		request func(int) *http.Request
+		want    []httplimit.Check
+	}{
+		"one too many":              {two.ForwardedIP(), 10, behind("10.0.0.1"), told},
+		"once":                      {two.ForwardedIP(), 3000, behind("10.0.0.1"), told},
+		"in Forwarded":              {two.ForwardedHeader(), 10, forwarded, told},
+		"a part of the key":         {httplimit.Join(httplimit.Method, two.ForwardedIP()), 10, behind("10.0.0.1"), told},
+		"not yet":                   {two.ForwardedIP(), 9, behind("10.0.0.1"), nil},
+		"right":                     {two.ForwardedIP(), 3000, behind("10.0.0.1", "10.0.0.2"), nil},
+		"one too few, with lies":    {httplimit.ClientIP{Hops: 1}.ForwardedIP(), 3000, lies, nil},
+		"past all proxies":          {two.ForwardedIP(), 3000, direct, nil},
+		"trusted by address, right": {httplimit.ForwardedIP(by("10.0.0.0/24")...), 3000, behind("10.0.0.1"), nil},
+	} {
+		assert.Equal(t, c.want, traffic(httplimit.Middleware{Key: c.key}, c.n, c.request), name)
+		assert.Empty(t, traffic(httplimit.Middleware{Key: c.key, Unchecked: told}, c.n, c.request), name)
+	}
+}
+
 // A Key that fails would refuse all requests in silence.
 func TestWiring_Key(t *testing.T) {
 	told := []httplimit.Check{httplimit.CheckKey}
