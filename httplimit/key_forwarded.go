@@ -126,7 +126,7 @@ func (c ClientIP) walk(field string, cut cutHop) KeyFunc {
 			}
 		}
 		if 0 < hops && hops < p.hops {
-			lookAtHops(r, field, hops, p.hops)
+			lookAtHops(r, field, p.hops)
 		}
 		return p.key(at)
 	}

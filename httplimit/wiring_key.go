@@ -121,10 +121,10 @@ var finding sync.Map // from *http.Request to *wiring
 
 // lookAtHops looks at a request whose field of proxies has fewer addresses than the proxies that it
 // must come through.
-func lookAtHops(r *http.Request, field string, addresses, hops int) {
+func lookAtHops(r *http.Request, field string, hops int) {
 	if w, ok := finding.Load(r); ok && w.(*wiring).fewHops.Add(1) == 10 {
-		w.(*wiring).tell(CheckHops, "%s has %d addresses in ten requests, which is fewer than Hops, %d: Hops is too large, or the requests "+
-			"have bypassed a proxy, and clients can choose their key", field, addresses, hops)
+		w.(*wiring).tell(CheckHops, "ten requests have fewer addresses in %s than Hops, which is %d: Hops is too large, "+
+			"or they have bypassed a proxy, and clients can choose their key", field, hops)
 	}
 }
 
