@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -54,6 +55,18 @@ func mapped(f func(string) string) func(name, key string) string {
 
 func cut(length int) func(name, key string) string {
 	return mapped(func(key string) string { return key[:min(len(key), length)] })
+}
+
+func replaced(old, by string) func(string) string {
+	return func(key string) string { return strings.ReplaceAll(key, old, by) }
+}
+
+func emptyAs(word string) func(string) string {
+	return func(key string) string { return cmp.Or(key, word) }
+}
+
+func unnamedAs(word string) func(name, key string) string {
+	return func(name, key string) string { return fmt.Sprintf("%q %s", cmp.Or(name, word), key) }
 }
 
 func crc(key string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(key))) }
@@ -201,6 +214,8 @@ func debts16Bits(a *weir.Ask) {
 		a.N = min(a.N, math.MaxUint16)
 	}
 }
+
+func backs16Bits(a *weir.Ask) { a.N = max(a.N, -math.MaxUint16) }
 
 func chargedOfNothing(ask weir.Ask, _ *weir.Answer) {
 	if ask.N > 0 && ask.Charges != nil {

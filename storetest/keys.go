@@ -10,7 +10,7 @@ import (
 )
 
 // awkwardKeys are all different. To a store that cuts, cleans, folds, weakly hashes or quotes keys,
-// some of them look alike.
+// or replaces what its server does not allow, some of them look alike.
 func awkwardKeys() []string {
 	long := strings.Repeat("x", 1<<20)
 	keys := []string{
@@ -18,9 +18,11 @@ func awkwardKeys() []string {
 		"a", "A", "a ", " a", "a\x00", "a\x00b", "a\n", "ä", "a\u0308", "A\u0308", // differ by trimming, folding, normalising, or as C strings
 		"\xff", "\xfe", "\xc3", "\xc3\x28", "\xed\xa0\x80", "\ufffd", // not UTF-8, and the replacement character
 		"a:b", "a::b", "a/b", "a//b", "a/../a/b", "a|b", "a,b", "a%3Ab", "a%b", "a*b", "a?b",
+		"a b", "a_b", "a-b", "a+b", "a%20b", "a.b", "ab", // what is written in place of a space or a separator
 		"{a}b", "{a}c", "a{b}", `a\b`, `a"b`, "a'b", "$1",
 		"0", "-0", "00", "0x0", "1e3", "1000", // numbers
 		"plumless", "buckeroo", "creamwove", "quists", "costarring", "liquid", "Aa", "BB", // CRC-32, FNV-1, FNV-1a, times 31
+		"_", "-", "empty", "none", "default", // what is written in place of an empty key or name
 		"null", "nil", "true", "__proto__", "key", "keys", "%", "*", ".", "..", "/", `\`,
 		long, long + "x", long[:1<<20-1], long[:1<<20-1] + "y", "y" + long[1:], long[:1<<19] + "y" + long[1<<19+1:],
 	}

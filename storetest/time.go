@@ -220,6 +220,7 @@ func nothingWraps(e *env) {
 		for i, ask := range []weir.Ask{
 			{N: math.MaxInt / 2, Mode: weir.UpTo},
 			{N: math.MaxInt, Mode: weir.UpTo}, // of which there is a half
+			{N: -math.MaxInt / 4},
 			{N: math.MaxInt / 2, Mode: weir.Regardless},
 		} {
 			w.compare(w.limiters[0], 0, "many", ask, i)
