@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 
@@ -72,16 +73,60 @@ func (b *bounded) ask(store int, key string, size int) bool {
 	} else {
 		r = b.take(l, key, n)
 	}
+	return b.answered(store, store, key, n, r)
+}
+
+// askOtherwise is ask by a request that need not use the events which its store holds.
+func (b *bounded) askOtherwise(store int, key string, size int) {
+	b.Helper()
+	l, n := b.limiters[store], sizes[size]
+	r := b.reserve
+	if b.random.IntN(2) == 0 {
+		r = b.takeByComponent
+	}
+	const none = -1
+	b.answered(store, none, key, n, r(l, key, n))
+}
+
+// answered checks the answer of a store for n events, and counts those that were granted. They must
+// not be denied because the store mine holds them.
+func (b *bounded) answered(store, mine int, key string, n int, r weir.Result) bool {
+	b.Helper()
 	switch {
 	case r.Allowed:
 		b.granted(key, n)
 	case r.RetryAfter == weir.Never:
 		b.Fatalf("%s: %#v: %d events, which the policy will grant, are denied for ever: %+v", earlyRule, b.policy, n, r)
 	default:
-		b.denied(store, key, n)
+		b.denied(mine, key, n)
 	}
 	b.key(key).asked[store] = b.now()
 	return r.Allowed
+}
+
+func (b *bounded) takeByComponent(l limiter, key string, n int) weir.Result {
+	b.Helper()
+	var parts []weir.Result
+	r, err := l.TakeByComponent(context.Background(), key, n, &parts)
+	if err != nil {
+		b.Fatalf("%s: TakeByComponent(%s, %d) failed: %v", errorsRule, key, n, err)
+	}
+	return r
+}
+
+// reserve books n events that can go ahead now.
+func (b *bounded) reserve(l limiter, key string, n int) weir.Result {
+	b.Helper()
+	r, err := new(weir.Reservation), error(nil)
+	if books(b.policy) || b.random.IntN(2) == 0 { // a bucket might grant them for later
+		err = l.ReserveNow(context.Background(), key, n, r, nil)
+	} else {
+		r, err = l.Reserve(context.Background(), key, n)
+	}
+	if err != nil {
+		b.Fatalf("%s: Reserve(%s, %d) failed: %v", errorsRule, key, n, err)
+	}
+	return r.Result
 }
 
 // granted counts n events that a store has granted, and checks that the policy alone would have

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/weir-go/weir"
 )
 
 // boundsLimit is large enough that a store which takes events ahead of need does so.
@@ -83,7 +81,12 @@ func (b *bounded) walk() {
 			b.hammer(store, key)
 		case kind == 3:
 			b.askUpTo(store, key)
-		case kind < 6:
+		case kind == 4:
+			size := b.random.IntN(2)
+			for range b.random.IntN(boundsLimit / 8) {
+				b.askOtherwise(store, key, size)
+			}
+		case kind == 5:
 			b.ask(store, key, b.random.IntN(len(sizes)))
 		default: // a burst
 			size := b.random.IntN(2)
@@ -216,50 +219,4 @@ func (b *bounded) rest(stores []limiter, key string, granted, want int) {
 // nextWindow goes to the start of a window that is aligned to the epoch, so that none ends soon.
 func (b *bounded) nextWindow() {
 	b.advance(b.per - time.Duration(b.now()%int64(b.per)))
-}
-
-// Bounds: when a key was idle until it has recovered, and for as long as events may be held, it has
-// all its events again, whatever was asked before.
-func boundsAfterIdling(e *env) {
-	e.eachBound(e.boundsPer(), e.backends(), func(b *bounded) {
-		for range max(b.few(30), 5) {
-			for range b.random.IntN(20) {
-				b.pause("k")
-				b.ask(b.random.IntN(len(b.limiters)), "k", b.random.IntN(len(sizes)))
-			}
-			b.advance(b.up(b.would("k", 0, 0).ResetAfter))
-			b.advance(b.up(b.early) + b.tick)
-			if got, want := b.useUp("k"), b.whole(); got < want {
-				b.Fatalf("%s: %#v: a key that was idle until it has recovered, and %v more, was granted %d events, want %d",
-					idleRule, b.policy, b.early, got, want)
-			}
-		}
-	})
-}
-
-// Bounds: events that are given back can be used again, at the latest after the time for which
-// events may be held. No more events than these can be used.
-func boundsGivenBack(e *env) {
-	e.eachBound(e.boundsLong(), e.backends(), func(b *bounded) {
-		if isQueue(b.policy) {
-			return // it gives back its latest event only
-		}
-		b.nextWindow()
-		const back = boundsLimit / 4
-		first := b.useUpBut(back)
-		_, undo := b.named(b.limiters[0], "k", weir.Ask{N: back})
-		b.rest(b.limiters, "k", first+back, b.whole())
-		b.do(b.limiters[0], "k", undo)
-		b.rest(b.limiters[len(b.limiters)-1:], "k", 0, back) // another store, if there is one
-	})
-}
-
-// useUpBut uses up all events of a new key but n, and returns how many these are.
-func (b *bounded) useUpBut(n int) int {
-	b.Helper()
-	used := b.whole() - n
-	if r := b.take(b.limiters[0], "k", used); !r.Allowed {
-		b.Fatalf("%s: %#v: of a new key %d events are denied: %+v", earlyRule, b.policy, used, r)
-	}
-	return used
 }

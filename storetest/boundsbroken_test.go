@@ -43,6 +43,13 @@ func TestStoresBeyondTheirBoundsAreCaught(t *testing.T) {
 		{"counts looks", sim{ask: countLooks}, "Bounds of one store", r3},
 		{"grants more than fits", sim{ask: manyAsOne}, "Bounds of one store", overRule},
 
+		{"counts nothing that has parts", sim{ask: unless(func(a weir.Ask) bool { return a.ByComponent != nil })}, "Bounds of one store", overRule},
+		{"counts nothing that can be given back", sim{ask: unless(func(a weir.Ask) bool { return a.Charges != nil })}, "Bounds of one store", overRule},
+		{"counts nothing that may wait", sim{ask: unless(func(a weir.Ask) bool { return a.MaxWait > 0 })}, "Bounds of one store", overRule},
+		{"counts no debts", sim{ask: unless(func(a weir.Ask) bool { return a.Mode == weir.Regardless })}, "Bounds after charging", overRule},
+		{"forgets nothing", sim{forgets: forgetNothing}, "Bounds after forgetting", idleRule},
+		{"keeps what it holds of a forgotten key", hoards(), "Bounds after forgetting", overRule},
+
 		{"loses events of a key that is idle", sim{leaks: 20}, "Bounds after idling", idleRule},
 		{"doesn't give back", sim{ask: dontGiveBack}, "Bounds after giving back", idleRule},
 		{"keeps a denial for too long", sim{denies: time.Hour}, "Bounds after giving back", idleRule},
@@ -58,6 +65,31 @@ func TestStoresBeyondTheirBoundsAreCaught(t *testing.T) {
 			require.NotEmpty(t, failure, "a store that %s passes %q", c.does, c.failsCase)
 			assert.Contains(t, failure, c.names)
 		})
+	}
+}
+
+// unless makes requests of a kind look, and count nothing.
+func unless(kind func(weir.Ask) bool) func(*weir.Ask) {
+	return func(a *weir.Ask) {
+		if a.N > 0 && kind(*a) {
+			a.N, a.Mode = 0, weir.AllOrNone
+		}
+	}
+}
+
+// hoards is a store that still holds nine events of a key that is forgotten.
+func hoards() sim {
+	held := 0
+	return sim{
+		forgets: func(s *sim, r weir.Request, id string) error {
+			held = 9
+			return forgetKnown(s, r, id)
+		},
+		ask: func(a *weir.Ask) {
+			if a.N == 1 && held > 0 {
+				held, a.N = held-1, 0
+			}
+		},
 	}
 }
 

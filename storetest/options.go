@@ -103,9 +103,11 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //     grants, the policy alone would have denied the same events if it had been asked that much
 //     earlier. With an early of zero, each denial must be exact. With [Shared], a store may also
 //     deny because another store was asked for that key within that duration, and may hold events.
+//     A request of Reserve, ReserveNow or TakeByComponent may be denied because its own store may
+//     hold events.
 //   - Nothing is lost while a key is idle. When the policy has recovered, and the key has been idle
 //     for the duration early after that, all its events can be granted again. This includes events
-//     that were given back.
+//     that were given back, and those of a key that was forgotten.
 //
 // It also runs the cases that compare no answers: those of keys and names, of goroutines at one
 // instant, and of errors and failures. Remaining, RetryAfter and ResetAfter may have any value that

@@ -178,5 +178,7 @@ func testCases() []testCase {
 		{"Bounds at one instant", aClock, boundsAtOnce, withBounds},
 		{"Bounds after idling", aClock, boundsAfterIdling, withBounds},
 		{"Bounds after giving back", aClock, boundsGivenBack, withBounds},
+		{"Bounds after charging", aClock, boundsCharged, withBounds},
+		{"Bounds after forgetting", aClock, boundsForgotten, withBounds},
 	}
 }
