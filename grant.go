@@ -25,7 +25,7 @@ type grant struct {
 //
 // If the caller is cancelled meanwhile, ask still waits for the answer of a store over a network.
 // Without it, nobody would know of the events, and nobody could give them back.
-func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask, g *grant) (a Answer, now int64, err error) {
+func (k *KeyedLimiter) ask(ctx context.Context, plan *Plan, key string, ask Ask, g *grant) (a Answer, now int64, err error) {
 	if k.mem == nil && ctx.Done() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = outlive.Context(ctx, 0)
@@ -33,13 +33,13 @@ func (k *KeyedLimiter) ask(ctx context.Context, s *Plan, key string, ask Ask, g 
 	}
 	g.charges = g.room[:0]
 	ask.Charges = &g.charges
-	a, err = k.store.Do(ctx, Request{Plan: s, Key: key, Ask: ask})
+	a, err = k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: ask})
 	if err != nil {
 		return a, 0, err
 	}
-	g.set(s, ask.N, &a.Result, a.At)
+	g.set(plan, ask.N, &a.Result, a.At)
 	if now = a.At; a.ServerTime || a.At <= 0 { // not of the limiter's clock, or not set: rather too late than too early
-		now = s.Now()
+		now = plan.Now()
 	}
 	return a, now, nil
 }
@@ -110,16 +110,16 @@ func (k *KeyedLimiter) bookNowQuickly(plan *Plan, key string, n int, r *Reservat
 }
 
 // set sets the other fields of g. The charges are set before.
-func (g *grant) set(s *Plan, n int, r *Result, at int64) {
+func (g *grant) set(plan *Plan, n int, r *Result, at int64) {
 	if !r.Allowed || n == 0 {
-		*g = grant{plan: s}
+		*g = grant{plan: plan}
 		return
 	}
 	if len(g.charges) == 0 { // the policy keeps no account of it
 		g.charges = append(g.charges, Charge{N: n, For: r.ResetAfter})
 	}
-	if g.plan != s {
-		g.plan = s
+	if g.plan != plan {
+		g.plan = plan
 	}
 	g.n, g.at, g.degraded = n, max(at, 1), r.Degraded
 	if g.at > at { // zero stands for no instant: g.at is one later, and the charges count from there

@@ -18,8 +18,8 @@ import (
 // memory is the content of a MemStore after its first use: a table of entries, and what it must
 // know of the policies that wrote them.
 //
-// It drops what it knows of a scope when the scope is garbage. The table drops a writer once it has
-// neither a scope nor an entry, because a policy may be changed every second for years.
+// It drops a scope when its Plan is garbage. The table drops a writer once it has neither a scope
+// nor an entry.
 type memory struct {
 	seeds keyhash.Seeds
 	table.Table
@@ -38,10 +38,9 @@ type ownClocks struct {
 	loaded time.Time                   // zero while a file is read
 }
 
-// A memScope is what a memory knows of a limiter's scope, which is a Plan. It is found through the
-// Plan. It fills a cache line. A decision on a known key of one word reads nothing else of the
-// scope. To read the writer, too, would take a tenth of the time where each key has a plan of its
-// own.
+// A memScope is what a memory knows of a limiter's Plan, through which it is found. It fills a
+// cache line. A decision on a known key of one word reads nothing else of it. To read the writer,
+// too, would take a tenth of the time where each key has a plan of its own.
 type memScope struct {
 	memory       *memory
 	*writer                   // of its entries
@@ -51,7 +50,7 @@ type memScope struct {
 	limit        int          // of every Result, if there is an admitWord or an admit
 }
 
-// A writer is the policy and clock that entries were written by. Scopes whose policies and clocks
+// A writer is the policy and clock that entries were written by. Plans whose policies and clocks
 // are equal have the same writer, and may read each other's states.
 type writer struct {
 	table.Writer
@@ -82,20 +81,19 @@ func (sc *memScope) overflow(h table.Hash) table.Hash { return sc.memory.Overflo
 
 var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies at a time")
 
-// scope returns what m knows of s. A scope notes the memory that asked last. Most scopes see only
-// one.
-func (m *memory) scope(s *Plan) (*memScope, error) {
+// scope returns what m knows of p. A Plan notes the memory that asked last. Most see only one.
+func (m *memory) scope(p *Plan) (*memScope, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	self, last := weak.Make(s), s.mem.Load()
+	self, last := weak.Make(p), p.mem.Load()
 	if last != nil && last.memory == m {
 		return last, nil
 	}
 	if sc := m.shared[self]; sc != nil {
-		s.mem.Store(sc)
+		p.mem.Store(sc)
 		return sc, nil
 	}
-	joined, ok := m.Join(newWriter(s))
+	joined, ok := m.Join(newWriter(p))
 	if !ok {
 		return nil, errTooManyPolicies
 	}
@@ -105,35 +103,32 @@ func (m *memory) scope(s *Plan) (*memScope, error) {
 		_, look := sc.decider.Decide(make([]uint64, sc.words), 0, Ask{})
 		sc.limit = look.Limit
 	}
-	if s.clock.Clock != nil {
-		m.ownClocks.first.CompareAndSwap(nil, s.clock)
+	if p.clock.Clock != nil {
+		m.ownClocks.first.CompareAndSwap(nil, p.clock)
 	}
-	sc.nameB, sc.nameA = m.seeds.Sum(s.Name) // crosswise, so that a key and a name of the same bytes do not cancel out
-	runtime.AddCleanup(s, func(w *table.Writer) { m.forgetScope(self, w) }, joined)
+	sc.nameB, sc.nameA = m.seeds.Sum(p.Name) // crosswise, so that a key and a name of the same bytes do not cancel out
+	runtime.AddCleanup(p, func(w *table.Writer) {
+		m.mu.Lock()
+		delete(m.shared, self)
+		m.mu.Unlock()
+		m.Leave(w)
+	}, joined)
 	if last != nil {
 		if m.shared == nil {
 			m.shared = make(map[weak.Pointer[Plan]]*memScope)
 		}
 		m.shared[self] = sc
 	}
-	s.mem.Store(sc)
+	p.mem.Store(sc)
 	return sc, nil
 }
 
-// forgetScope is called when a scope of w has become garbage.
-func (m *memory) forgetScope(s weak.Pointer[Plan], w *table.Writer) {
-	m.mu.Lock()
-	delete(m.shared, s)
-	m.mu.Unlock()
-	m.Leave(w)
-}
-
-// newWriter makes the writer of the entries of s. The table may already know an equal one.
-func newWriter(s *Plan) *table.Writer {
-	w := &writer{clock: s.clock, policy: valueOf(s.Policy), decider: s.Decider, words: s.Decider.Words()}
-	w.word, _ = s.Decider.(WordDecider)
-	if w.foreign = isForeign(s.Decider); !w.foreign {
-		w.admit, _ = s.Decider.(admitter)
+// newWriter makes the writer of the entries of p. The table may already know an equal one.
+func newWriter(p *Plan) *table.Writer {
+	w := &writer{clock: p.clock, policy: valueOf(p.Policy), decider: p.Decider, words: p.Decider.Words()}
+	w.word, _ = p.Decider.(WordDecider)
+	if w.foreign = isForeign(p.Decider); !w.foreign {
+		w.admit, _ = p.Decider.(admitter)
 	}
 	w.Owner, w.Expirer, w.Single = w, w.decider, w.word != nil
 	return &w.Writer

@@ -36,8 +36,7 @@ import (
 // [AnyPolicy.MarshalText]), such as one of another package. The error names the policy. Give its
 // limiter a store of its own.
 func (s *MemStore) Save(w io.Writer) error {
-	err := s.check()
-	if err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	m := s.memory.Load()
@@ -75,8 +74,7 @@ func (s *MemStore) Save(w io.Writer) error {
 //   - The file is damaged, incomplete, of another kind, or of a release whose states differ.
 //   - r returns an error, which the error of Load wraps.
 func (s *MemStore) Load(r io.Reader) error {
-	err := s.check()
-	if err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	errInUse := errors.New("weir: MemStore.Load: the store is in use, must be before its first decision")

@@ -103,15 +103,15 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 }
 
 // allow is Do for one event, if only Allowed is needed. It takes half the time.
-func (s *MemStore) allow(scope *Plan, key string) bool {
-	sc, err := s.scope(scope)
+func (s *MemStore) allow(plan *Plan, key string) bool {
+	sc, err := s.scope(plan)
 	if err != nil {
 		return false
 	}
 	h := sc.hash(key)
 	switch {
 	case sc.admitWord != nil:
-		now := scope.Now()
+		now := plan.Now()
 		if e := sc.memory.Find(h); e != nil {
 			sc.memory.SweepOften(h, now)
 			for old := e.Load(); old != table.Moved; old = e.Load() {
@@ -122,23 +122,23 @@ func (s *MemStore) allow(scope *Plan, key string) bool {
 			}
 		}
 	case sc.admit != nil:
-		if granted, known := sc.memory.admit(sc, scope, h); known {
+		if granted, known := sc.memory.admit(sc, plan, h); known {
 			return granted
 		}
 	}
-	return sc.memory.decide(sc, h, Request{Plan: scope, Key: key, Ask: Ask{N: 1}}).Allowed
+	return sc.memory.decide(sc, h, Request{Plan: plan, Key: key, Ask: Ask{N: 1}}).Allowed
 }
 
 // take is Do for all or none of n events of a known key. It takes half the time. It returns the
 // fields of the Result that can change. The admitWord of sc tells the others, and the Charge, from
 // the state next at the instant now.
-func (s *MemStore) take(scope *Plan, key string, n int) (sc *memScope, next uint64, now int64, r shortResult, ok bool) {
-	sc, err := s.scope(scope)
+func (s *MemStore) take(plan *Plan, key string, n int) (sc *memScope, next uint64, now int64, r shortResult, ok bool) {
+	sc, err := s.scope(plan)
 	if err != nil || sc.admitWord == nil {
 		return sc, 0, 0, r, false
 	}
 	h := sc.hash(key)
-	now = scope.Now()
+	now = plan.Now()
 	e := sc.memory.Find(h)
 	if e == nil {
 		return sc, 0, 0, r, false
@@ -197,10 +197,10 @@ func (m *memory) take(sc *memScope, by *Plan, h table.Hash, n int) (r shortResul
 	return r, decidedBy, true
 }
 
-// scope returns what the memory knows of a scope.
-func (s *MemStore) scope(scope *Plan) (*memScope, error) {
+// scope returns what the memory knows of a Plan.
+func (s *MemStore) scope(plan *Plan) (*memScope, error) {
 	m := s.memory.Load()
-	if sc := scope.mem.Load(); sc != nil && sc.memory == m {
+	if sc := plan.mem.Load(); sc != nil && sc.memory == m {
 		return sc, nil
 	}
 	if err := s.check(); err != nil {
@@ -210,7 +210,7 @@ func (s *MemStore) scope(scope *Plan) (*memScope, error) {
 		s.memory.CompareAndSwap(nil, newMemory(s.MaxKeys, keyhash.New()))
 		m = s.memory.Load()
 	}
-	return m.scope(scope)
+	return m.scope(plan)
 }
 
 func (s *MemStore) check() error {

@@ -83,11 +83,11 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade
 	}
-	s, err := k.plans.newPlan(valueOf(p))
+	plan, err := k.plans.newPlan(valueOf(p))
 	if err != nil {
 		return err
 	}
-	k.plans.usual.Store(s)
+	k.plans.usual.Store(plan)
 	for _, key := range k.lines.Keys() {
 		err = errors.Join(err, k.renew(ctx, key, false))
 	}
@@ -142,18 +142,18 @@ func (p *plans) chosen(ctx context.Context, key string) (*Plan, error) {
 	if policy == nil {
 		return p.usual.Load(), nil
 	}
-	s, ok := p.known.find(policy)
-	if s != nil {
-		return s, nil
+	plan, ok := p.known.find(policy)
+	if plan != nil {
+		return plan, nil
 	}
 	if isNil(policy) { // asked this late, it costs the others nothing
 		return p.usual.Load(), nil
 	}
-	s, err := p.newPlan(policy) // which may take long, so others don't wait for it
+	plan, err := p.newPlan(policy) // which may take long, so others don't wait for it
 	if err != nil || !ok {
-		return s, err
+		return plan, err
 	}
-	return p.known.keep(s), nil
+	return p.known.keep(plan), nil
 }
 
 const (
@@ -195,34 +195,34 @@ func (k *knownPlans) hash(policy Policy) uint64 { return maphash.Comparable(k.se
 
 // find looks a policy up in the young generation. ok is false if the policy cannot be compared, and
 // therefore cannot be kept. To check that first would take longer than the look-up.
-func (k *knownPlans) find(policy Policy) (s *Plan, ok bool) {
+func (k *knownPlans) find(policy Policy) (plan *Plan, ok bool) {
 	defer func() { _ = recover() }()
 	return k.young.Load().slot(k.hash(policy), policy).Load(), true
 }
 
-// keep stores s, if it is time to, and returns it. If an equal policy is there already it returns
-// that.
-func (k *knownPlans) keep(s *Plan) *Plan {
+// keep stores plan, if it is time to, and returns it. If an equal policy is there already it
+// returns that.
+func (k *knownPlans) keep(plan *Plan) *Plan {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	hash, young := k.hash(s.Policy), *k.young.Load()
+	hash, young := k.hash(plan.Policy), *k.young.Load()
 	if 2*k.size >= len(young) {
 		young = k.widen()
 	}
-	slot := young.slot(hash, s.Policy)
+	slot := young.slot(hash, plan.Policy)
 	if known := slot.Load(); known != nil {
 		return known
 	}
-	if known := k.old.Load().slot(hash, s.Policy).Load(); known != nil {
-		s = known
+	if known := k.old.Load().slot(hash, plan.Policy).Load(); known != nil {
+		plan = known
 	} else if k.size >= knownAtOnce && !k.mark(hash) {
-		return s
+		return plan
 	}
-	slot.Store(s)
+	slot.Store(plan)
 	if k.size++; k.size == maxKnown {
 		k.turn()
 	}
-	return s
+	return plan
 }
 
 // mark sets the bit of a hash, and reports whether it was set before. It requires that k.mu is

@@ -150,10 +150,10 @@ func (k *KeyedLimiter) join(ctx context.Context, key string, w *line.Waiter) (wa
 	return true, nil
 }
 
-// place asks the store for w, by the policy of s, and reports whether w then waits.
-func (k *KeyedLimiter) place(ctx context.Context, w *line.Waiter, s *Plan, patience time.Duration) (bool, error) {
+// place asks the store for w, by the policy of plan, and reports whether w then waits.
+func (k *KeyedLimiter) place(ctx context.Context, w *line.Waiter, plan *Plan, patience time.Duration) (bool, error) {
 	g := new(grant)
-	a, now, err := k.ask(ctx, s, w.Line().Key(), Ask{N: w.N, MaxWait: patience}, g)
+	a, now, err := k.ask(ctx, plan, w.Line().Key(), Ask{N: w.N, MaxWait: patience}, g)
 	if err != nil {
 		w.Line().Together()
 		return false, err

@@ -22,9 +22,9 @@ type Windows struct {
 	latest atomic.Uint64
 }
 
-// New returns the windows of a unit in a zone. start is the weekday of a week, the day of a month, or
-// the month of a year with which they start; other units have none. A month without that day starts
-// on its last day.
+// New returns the windows of a unit in a zone. start is the weekday of a week, the day of a month,
+// or the month of a year with which they start; other units have none. A month without that day
+// starts on its last day.
 func New(unit Unit, start int, zone *time.Location) *Windows {
 	return &Windows{calendar: calendar{unit, start, zone}}
 }

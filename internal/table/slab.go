@@ -132,8 +132,8 @@ func (s *slab) move(h Hash, r Ref, state []uint64, grows bool) Ref {
 	return moved
 }
 
-// WithRoom returns the state of h at r, with the capacity of its block, and where it is now. A state
-// that fills its block, and no longer has the words that it started with, grows: it is moved to a
+// WithRoom returns the state of h at r, with the capacity of its block, and where it is now. If it
+// fills its block, and no longer has as many words as it started with, it grows: it is moved to a
 // block in which the caller can append to it. The entry must be held.
 func (t *Table) WithRoom(h Hash, r Ref, started int) (Ref, []uint64) {
 	state := t.slab.get(r)
