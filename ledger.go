@@ -150,7 +150,7 @@ func (g *ledger) open(l Ledger, now int64) bool {
 	}
 	g.rest = rest{w[0], int64(w[1]), int64(w[2])}
 	var leaves []Rule
-	for _, by := range l.By {
+	for i, by := range l.By {
 		if w = r.take(5); w == nil || w[0]|w[1]|w[2] > maxInstant || w[4] > uint64(len(r.words)) {
 			return false
 		}
@@ -165,8 +165,8 @@ func (g *ledger) open(l Ledger, now int64) bool {
 			return false
 		}
 		for _, leaf := range of {
-			a, most := r.account(leaf)
-			if a == nil || slices.Contains(e.accounts, a) {
+			a, most := r.account(leaf, i)
+			if a == nil {
 				return false
 			}
 			e.accounts, e.most = append(e.accounts, a), append(e.most, most)
@@ -193,6 +193,7 @@ type reader struct {
 	words    []uint64 // that are left
 	accounts []*account
 	counted  []uint64 // which of all leaves did last, in each
+	entries  []int    // the last entry that has each
 }
 
 // take returns the next n words, or nil if there are fewer.
@@ -203,8 +204,9 @@ func (r *reader) take(n uint64) (next []uint64) {
 	return next
 }
 
-// account reads the account of a leaf, and its most. It returns nil if it is none of that leaf.
-func (r *reader) account(leaf Rule) (a *account, most uint64) {
+// account reads the account of a leaf of an entry, and its most. It returns nil if it is none of that
+// leaf, or of another leaf of the entry.
+func (r *reader) account(leaf Rule, entry int) (a *account, most uint64) {
 	w := r.take(3)
 	if w == nil || w[0] > uint64(len(r.accounts)) {
 		return nil, 0
@@ -214,12 +216,13 @@ func (r *reader) account(leaf Rule) (a *account, most uint64) {
 		if len(of) < 2 || of[1] > maxInstant {
 			return nil, 0
 		}
-		r.counted = append(r.counted, of[0])
+		r.counted, r.entries = append(r.counted, of[0]), append(r.entries, -1)
 		r.accounts = append(r.accounts, &account{words: of[2:], promised: int64(of[1])})
 	}
-	if a = r.accounts[w[0]]; !a.readableBy(leaf) {
+	if a = r.accounts[w[0]]; r.entries[w[0]] == entry || !a.readableBy(leaf) {
 		return nil, 0
 	}
+	r.entries[w[0]] = entry
 	return a, w[1]
 }
 
@@ -253,12 +256,11 @@ func (g *ledger) close(by Rule, now int64, granted bool, mode GrantMode) (l Ledg
 		}
 	}
 	w := []uint64{g.rest.share, uint64(g.rest.last), uint64(g.rest.until)}
-	var known []*account
 	var leaves []Rule
 	for _, e := range g.entries {
 		leaves = append(leaves, e.leaves()...)
 	}
-	opened := 0 // of leaves
+	opened, accounts := 0, 0 // opened is of leaves
 	for _, e := range g.entries {
 		l.By = append(l.By, e.by)
 		n := len(e.accounts)
@@ -267,17 +269,20 @@ func (g *ledger) close(by Rule, now int64, granted bool, mode GrantMode) (l Ledg
 		}
 		w = append(w, uint64(e.began), uint64(e.last), uint64(e.until), e.net, uint64(n))
 		for i, a := range e.accounts {
-			at, words := slices.Index(known, a), []uint64(nil)
-			if at < 0 {
-				counted := slices.IndexFunc(leaves, a.same)
-				if counted < 0 || a.unknown() { // its entry is gone, or has such leaves only
+			var words []uint64
+			if a.number == 0 {
+				counted := -1
+				if !a.unknown() {
+					counted = slices.IndexFunc(leaves, a.same)
+				}
+				if counted < 0 { // its entry is gone, or has such leaves only
 					counted = opened + i
 				}
-				promised := a.promisedBeside(leaves[counted])
-				at, words = len(known), append([]uint64{uint64(counted), uint64(promised)}, a.words...)
-				known = append(known, a)
+				words = append([]uint64{uint64(counted), uint64(a.promisedBeside(leaves[counted]))}, a.words...)
+				accounts++
+				a.number = accounts
 			}
-			w = append(w, uint64(at), e.most[i], uint64(len(words)))
+			w = append(w, uint64(a.number-1), e.most[i], uint64(len(words)))
 			w = append(w, words...)
 		}
 		opened += len(e.accounts)

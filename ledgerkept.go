@@ -35,6 +35,7 @@ type account struct {
 	Rule     // of the leaf that counted in it last
 	words    []uint64
 	promised int64 // until then a booking may lie ahead that was made with other numbers than the leaf's
+	number   int   // from 1 on, when close has written it
 }
 
 // gone is the instant from which on no event of the account counts, whatever else is counted.
@@ -100,7 +101,7 @@ func (e tally) keep(state []uint64) {
 	words := split(e.Decider, state)
 	for i, l := range e.leaves() {
 		if a := e.accounts[i]; !slices.Equal(a.words, words[i]) { // else it is a tier that did not pay
-			*a = account{l, words[i], a.promisedBeside(l)}
+			*a = account{Rule: l, words: words[i], promised: a.promisedBeside(l)}
 		}
 	}
 }
@@ -221,11 +222,10 @@ func (e tally) used(leaf int, now int64) uint64 {
 	if over(e.until, now) {
 		return 0
 	}
-	used := usedOf(e.leaves()[leaf].Decider, e.accounts[leaf].words, now)
 	if e.unknown() {
-		return used
+		return usedOf(e.Decider, e.accounts[leaf].words, now)
 	}
-	return min(used, e.most[leaf])
+	return min(usedOf(e.leaves()[leaf].Decider, e.accounts[leaf].words, now), e.most[leaf])
 }
 
 // counting is how many of the events that an entry was granted still count, at most.

@@ -2,6 +2,8 @@ package casstore_test
 
 import (
 	"context"
+	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,4 +188,26 @@ func TestR13_WhatIsNotKnownMintsNothing(t *testing.T) {
 			assert.LessOrEqual(t, granted, most, "%v", policies)
 		}
 	}
+}
+
+// R21: the work of a decision follows the size of the value, not its square, however many components
+// a policy has that is not known.
+func TestR21_WorkFollowsTheValue(t *testing.T) {
+	allocated := func(components int) uint64 {
+		registers, now := newMemory(), &kit.HandClock{Time: time.Unix(1_700_000_000, 0)}
+		process := func(p weir.Policy) *weir.KeyedLimiter {
+			return newLimiter(t, casstore.New(registers, casstore.Options{}), p, weir.WithName("n"), weir.WithClock(now))
+		}
+		log := rolledOut{weir.SlidingLog{Limit: 10, Per: time.Hour}, 1}
+		a, b := process(weir.FixedWindow{Limit: 10, Per: time.Hour}), process(weir.All(slices.Repeat([]weir.Policy{log}, components)...))
+		for _, l := range []*weir.KeyedLimiter{b, a, b} { // the value then has words for each component
+			require.True(t, take(t, l, 1).Allowed)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		require.Equal(t, 6, take(t, a, 1).Remaining)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	assert.Less(t, allocated(800), 3*allocated(400))
 }
