@@ -37,9 +37,9 @@ type LeaseOptions struct {
 // as fast as with a [weir.MemStore], and together never grant more than the policy.
 //
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
-// and [weir.All] of these, if the limit is at least 100. Each bucket must also earn 22 events within
-// MaxAge. A key is leased after 20 decisions at the earliest. Everything else goes to s unchanged,
-// and does not use the events that are held:
+// and [weir.All] of these with at most one bucket, if the limit is at least 100. The bucket must
+// also earn 22 events within MaxAge. A key is leased after 20 decisions at the earliest. Everything
+// else goes to s unchanged, and does not use the events that are held:
 //
 //   - requests for other policies
 //   - requests for keys that are asked rarely

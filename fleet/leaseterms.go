@@ -43,7 +43,7 @@ func (s *LeaseStore) newTerms(p *weir.Plan) *terms {
 		part := time.Duration(partOfWindow)
 		if t.drains = h.Over > 0; t.drains {
 			part = partOfBucket
-			t.most = float64(s.maxAge) / float64(earnedIn(charges))
+			t.most = s.mostOf(charges)
 		}
 		slow := t.drains && t.most < calls // what is not used would be missing for long
 		t.time = min(h.Span/part, s.maxAge/2)
@@ -55,16 +55,22 @@ func (s *LeaseStore) newTerms(p *weir.Plan) *terms {
 	return t
 }
 
-// earnedIn is the time in which an event is earned again that is not given back, by the slowest of
-// the buckets. charges are those of one event for a new key, after Hold.
-func earnedIn(charges []weir.Charge) time.Duration {
-	longest := time.Duration(1)
+// mostOf is how many events a bucket earns within MaxAge: as many of them may stay unused, because
+// they are not given back. Of several buckets it is 0. The one that is nearly full has soon earned
+// what is held, and it must then not be used. In the others, it would be missing for long. charges
+// are those of one event for a new key, after Hold.
+func (s *LeaseStore) mostOf(charges []weir.Charge) (most float64) {
+	buckets := 0
 	for _, c := range charges {
 		if c.N == 0 {
-			longest = max(longest, c.For)
+			buckets++
+			most = float64(s.maxAge) / float64(max(c.For, 1))
 		}
 	}
-	return longest
+	if buckets > 1 {
+		return 0
+	}
+	return most
 }
 
 // byAnother reports whether an answer is of a second store, or by another limit than the policy's,

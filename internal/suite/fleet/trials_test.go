@@ -97,7 +97,7 @@ func drawPolicy(rng *rand.Rand) (weir.Policy, float64) {
 	case 8:
 		return weir.All(bucket, weir.FixedWindow{Limit: 3 * limit, Per: 4 * per}), perSec * 3 / 4
 	default:
-		return weir.All(bucket, weir.TokenBucket{Limit: limit, Per: 2 * per},
+		return weir.All(bucket, weir.FixedWindow{Limit: limit, Per: 2 * per},
 			weir.All(weir.SlidingWindow{Limit: limit, Per: per, Buckets: 5})), perSec / 2
 	}
 }
