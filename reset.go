@@ -38,8 +38,9 @@ func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 
 // renew gives the waiters for a key new turns, because the policy has changed, or because the key
 // is to be forgotten. Their bookings are given back, and each asks again, in the same order, by its
-// own policy. If one books nothing, it and those behind it ask when they are first. Meanwhile no
-// waiter joins or leaves.
+// own policy. If one books nothing, it and those behind it ask when they are first. If all have
+// booked by the policies that they have now, they keep their places. Meanwhile no waiter joins or
+// leaves.
 func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error {
 	ln, waited, err := k.start(ctx, key, line.Renewing, 0)
 	if err != nil {
@@ -54,6 +55,9 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 		if err := k.forget(waited, plan, key); err != nil {
 			return err
 		}
+	}
+	if !forget && k.keepPlaces(ln) {
+		return k.askForPlaces(ctx, ln)
 	}
 	// The store is asked with ctx, which does not tell it how long this call has waited. If it did,
 	// a Fallback could ask its second store, but the bookings of all waiters must stay in one
@@ -70,6 +74,19 @@ func (k *KeyedLimiter) forget(ctx context.Context, plan *Plan, key string) error
 	defer func() { k.resets.reset(key, k.plans.clock.Now()) }()
 	_, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Forget: true})
 	return err
+}
+
+// keepPlaces reports whether waiters have booked, and all of them by the policies that they have now.
+// New turns would not come sooner. They would come later if others have booked behind: the places
+// then stay charged, and the waiters lose them (R14).
+func (k *KeyedLimiter) keepPlaces(ln *line.Line) bool {
+	booked := ln.Booked()
+	for _, w := range booked {
+		if plan, err := k.plans.of(w.Ctx, ln.Key()); err != nil || !w.By.Equal(by{plan}) {
+			return false
+		}
+	}
+	return len(booked) > 0
 }
 
 // freePlaces gives back what the waiters have booked, the last run first, unless the store has

@@ -28,6 +28,7 @@ import (
 //     given back only if nobody on the same limiter waits behind it. Nobody moves up.
 //
 // [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give all waiters new turns, in the same order.
+// After a SetPolicy that changes no waiter's policy, they keep their places.
 // After a change of policy, a bucket books nothing while events of another policy still count.
 // During that time its waiters ask again.
 //

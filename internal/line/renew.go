@@ -1,6 +1,26 @@
 package line
 
-import "math"
+import (
+	"context"
+	"math"
+)
+
+// A Booked is a waiter that has booked: the context of its caller, and the policy.
+type Booked struct {
+	Ctx context.Context
+	By  Policy
+}
+
+// Booked returns the waiters that have booked, in their order. An activity of kind Renewing is under
+// way.
+func (ln *Line) Booked() (all []Booked) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	for w := ln.ends.next; w.run != nil; w = w.next {
+		all = append(all, Booked{w.Ctx, w.run.By})
+	}
+	return all
+}
 
 // Unbook returns the events that the waiters of the last run have booked, so that these waiters can
 // get new turns. It reports false if none has booked. Otherwise the caller asks the store to free
