@@ -76,8 +76,11 @@ func validPort(s string) bool {
 	obfuscated := s[1] == '_'
 	for i := 1; i < len(s); i++ {
 		c := s[i]
+		if '0' <= c && c <= '9' {
+			continue
+		}
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '-' || c == '.'
-		if (c < '0' || c > '9') && !(obfuscated && letter) {
+		if !obfuscated || !letter {
 			return false
 		}
 	}
