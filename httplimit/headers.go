@@ -74,6 +74,9 @@ const sfMaxInteger = 999_999_999_999_999
 
 // appendInt appends n, or the nearest number that is allowed in a field.
 func appendInt(b []byte, n int64) []byte {
+	if 0 <= n && n < 10 { // most times are; it is faster so
+		return append(b, '0'+byte(n))
+	}
 	return strconv.AppendUint(b, uint64(min(max(n, 0), sfMaxInteger)), 10)
 }
 

@@ -33,6 +33,7 @@ func (a *asked) listsParts() bool {
 type member struct {
 	denialPages
 	quoted string // the name as an sf-string
+	left   string // quoted, and ";r="
 	params string // ";qu=..." and ";w=60", or ""
 	latest atomic.Pointer[policyField]
 }
@@ -51,7 +52,7 @@ func (m *member) setTo(name, shown, unit string, policy weir.Policy) error {
 	if err != nil {
 		return err
 	}
-	m.quoted = quoted
+	m.quoted, m.left = quoted, quoted+";r="
 	if unit != "" {
 		quoted, err := quote("Unit", unit)
 		if err != nil {
@@ -100,8 +101,7 @@ func (m *member) policy(quota int) *policyField {
 
 // appendLimit appends the member of RateLimit for a result.
 func (m *member) appendLimit(b []byte, res *weir.Result) []byte {
-	b = append(b, m.quoted...)
-	b = appendInt(append(b, ";r="...), int64(res.Remaining))
+	b = appendInt(append(b, m.left...), int64(res.Remaining))
 	return appendInt(append(b, ";t="...), seconds(effectiveWindow(res)))
 }
 
