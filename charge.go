@@ -15,8 +15,8 @@ type Charge struct {
 	For    time.Duration // the events count for at most that long: usually ResetAfter after the grant
 
 	// Late is how much later than the instant of the grant the events were counted. It is above
-	// zero if the state had seen a later instant, by another clock. Before and For are from the
-	// instant of the grant in any case.
+	// zero if the state had seen a later instant, by another clock, and -1 for a grant of instant 0
+	// with a GrantedAt of 1. Before and For are from the instant of the grant in any case.
 	Late time.Duration
 
 	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest say by how much they
@@ -37,9 +37,13 @@ func (c *Charge) until(at int64) exact.Instant {
 }
 
 // CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus Late
-// of the Charge if there is exactly one. It returns 0 if the grant is not known.
+// of the Charge if there is exactly one. It returns [math.MaxInt64] if the grant is not known, because
+// its events may be any.
 func (a Ask) CountedAt() int64 {
-	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) != 1 {
+	switch {
+	case a.GrantedAt == 0:
+		return math.MaxInt64
+	case a.Charges == nil || len(*a.Charges) != 1:
 		return a.GrantedAt
 	}
 	return exact.After(a.GrantedAt, (*a.Charges)[0].Late)

@@ -102,7 +102,7 @@ func (w *window) at(s words, now int64) (in words, left time.Duration) {
 func (w *window) decide(s words, now int64, ask Ask) (words, Answer) {
 	in, left := w.at(s, now)
 	before := in.second
-	if ask.N < 0 && in.second < math.MaxUint64 && (ask.GrantedAt == 0 || uint64(ask.CountedAt()) >= in.first*w.unit) {
+	if ask.N < 0 && in.second < math.MaxUint64 && uint64(ask.CountedAt()) >= in.first*w.unit {
 		in.second -= min(in.second, exact.Magnitude(ask.N))
 	}
 	var a Answer

@@ -126,7 +126,7 @@ func (g *grant) set(plan *Plan, n int, r *Result, at int64) {
 		for i := range g.charges { // whose rests stay as they are
 			g.charges[i].Before -= time.Duration(g.at - at)
 			g.charges[i].For -= time.Duration(g.at - at)
-			g.charges[i].Late = max(g.charges[i].Late-time.Duration(g.at-at), 0)
+			g.charges[i].Late -= time.Duration(g.at - at)
 		}
 	}
 }

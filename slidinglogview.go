@@ -97,9 +97,9 @@ func (l *logView) take(n uint64) {
 	l.state[logHead], l.state[logTotal] = l.head, l.total
 }
 
-// giveBack removes n events, the latest first. If grantedAt is not zero it removes none that were
-// granted later, because those count for longer.
-func (l *logView) giveBack(n, grantedAt uint64) {
+// giveBack removes n events, the latest first. It removes none that were counted after countedAt,
+// because those count for longer.
+func (l *logView) giveBack(n, countedAt uint64) {
 	if l.total == 0 {
 		return
 	}
@@ -110,7 +110,7 @@ func (l *logView) giveBack(n, grantedAt uint64) {
 		}
 		words, events := l.size(at)
 		switch {
-		case grantedAt != 0 && l.instant(at) > grantedAt:
+		case l.instant(at) > countedAt:
 		case events == maxEvents && l.limit < maxEvents:
 			n = 0
 		default:

@@ -90,17 +90,14 @@ func (v *slidingView) take(n uint64) {
 	v.whole = v.whole.Add(exact.Uint128{Lo: *c - before})
 }
 
-// giveBack takes n events out of the counts, the latest first. If grantedAt is known, it takes none
-// that were granted in a later sub-window, because those count for longer.
-func (v *slidingView) giveBack(n uint64, grantedAt int64) {
+// giveBack takes n events out of the counts, the latest first. It takes none that were counted in a
+// later sub-window than that of countedAt, because those count for longer.
+func (v *slidingView) giveBack(n uint64, countedAt int64) {
 	if v.leaving == 0 && v.whole.IsZero() {
 		return
 	}
-	first, known := uint64(0), v.state[0]
-	if grantedAt != 0 {
-		first = known - min(known, uint64(grantedAt)/v.width)
-	}
-	for i := first; i <= min(v.buckets, known); i++ {
+	known := v.state[0]
+	for i := known - min(known, uint64(countedAt)/v.width); i <= min(v.buckets, known); i++ {
 		if c := v.at(known - i); *c < math.MaxUint64 {
 			back := min(n, *c)
 			*c -= back

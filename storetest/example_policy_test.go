@@ -48,11 +48,8 @@ func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, w
 			granted = 1
 		}
 	case ask.N < 0:
-		back := d.time(-ask.N)
-		if counted := uint64(ask.CountedAt()); counted > 0 { // of a known grant: only what it still counts
-			back = min(back, max(counted+d.between, at)-at)
-		}
-		opens -= min(opens, back)
+		counts := max(uint64(ask.CountedAt())+d.between, at) - at // only what it still counts
+		opens -= min(opens, d.time(-ask.N), counts)
 		r.Allowed = true
 	default:
 		r.Allowed = true

@@ -117,14 +117,17 @@ func TestR16_CancelOfTheEpochFreesNoLaterWindow(t *testing.T) {
 	for _, p := range []weir.Policy{
 		weir.FixedWindow{Limit: 10, Per: time.Hour},
 		weir.FixedWindow{Limit: 10, Per: time.Hour, FromFirst: true},
+		weir.FixedWindow{Limit: 10, Per: 1},
+		weir.FixedWindow{Limit: 10, Per: 1, FromFirst: true},
 		weir.SlidingLog{Limit: 10, Per: time.Hour},
+		weir.SlidingLog{Limit: 10, Per: 1},
 		weir.CalendarWindow{Limit: 10, Unit: weir.Hour},
 	} {
 		t.Run(fmt.Sprintf("%#v", p), func(t *testing.T) {
 			mock := clock.NewMock()
 			l := weir.Must(weir.New(p, weir.WithClock(mock)))
 			r := kit.Reserve(t, l, 5)
-			mock.Set(mock.Now().Add(2 * time.Hour))
+			mock.Set(mock.Now().Add(r.ResetAfter))
 			require.True(t, kit.Take(t, l, "k", 10).Allowed)
 			require.NoError(t, r.Cancel(context.Background()))
 			assert.Zero(t, kit.Take(t, l, "k", 0).Remaining)
