@@ -64,9 +64,7 @@ func (r *Reservation) open(k *KeyedLimiter, key string) {
 	if r.limiter != k {
 		r.limiter = k
 	}
-	if r.key != key {
-		r.key = key
-	}
+	r.key = key // even if it is equal: the memory of the earlier key may be used again
 	if r.ended != nil || r.err != nil {
 		r.ended, r.err = nil, nil
 	}

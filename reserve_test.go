@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -327,4 +328,19 @@ func TestReserve_DeadlineOfAMockClock(t *testing.T) {
 	defer cancel()
 	_, err := l.Reserve(kit.Deadline{Context: ctx, At: clock.Now().Add(time.Second)}, "k", 1)
 	assert.NoError(t, err)
+}
+
+// The memory of a key may be used again when a request has been answered, as fasthttp does it. A
+// Reservation that is used again gives back to its own key, whatever has become of an earlier one.
+func TestR16_ReservationUsedAgainDoesNotLookAtTheEarlierKey(t *testing.T) {
+	l := weir.Must(weir.New(weir.SlidingLog{Limit: 5, Per: time.Hour}))
+	memory := []byte("ann")
+	var r weir.Reservation
+	require.NoError(t, l.ReserveNow(background, unsafe.String(&memory[0], len(memory)), 1, &r, nil))
+
+	copy(memory, "bob") // another request of bob
+	require.NoError(t, l.ReserveNow(background, "bob", 1, &r, nil))
+	copy(memory, "eve") // which has been answered
+	require.NoError(t, r.Cancel(background))
+	assert.Equal(t, 5, kit.Take(t, l, "bob", 0).Remaining)
 }
