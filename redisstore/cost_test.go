@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/hotkey"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/script"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
@@ -17,7 +18,7 @@ import (
 
 // go-redis itself makes six or seven allocations for a command that is sent alone.
 func TestAllocations(t *testing.T) {
-	if raceEnabled {
+	if runs.Race {
 		t.Skip("the race detector has pools drop what they hold")
 	}
 	s := newStore(t, newClient(t, redistest.Single(t).Addr()))

@@ -84,7 +84,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("/report: %d asked, %d granted, from %d to %d allowed by the policy", report.asked, report.granted, least, most)
 
 	// There are none on systems that do not tell. The race detector remembers what the program has used.
-	if n := len(memory); n >= 9 && !raceEnabled {
+	if n := len(memory); n >= 9 && !runs.Race {
 		before, after := slices.Max(memory[n/3:2*n/3]), slices.Max(memory[2*n/3:])
 		assert.LessOrEqual(t, after, before+4<<10, "the server's memory grows: %d KiB", memory)
 		t.Logf("resident memory: %d KiB at the start, %d at most in the second third, %d in the last",

@@ -12,6 +12,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
@@ -60,7 +61,7 @@ func TestForgottenScriptIsSentAgain(t *testing.T) { checks.ForgottenScripts(t, m
 
 // They are the key and the reply.
 func TestCallsAllocateTwice(t *testing.T) {
-	if raceEnabled {
+	if runs.Race {
 		t.Skip("the race detector allocates")
 	}
 	checks.Allocations(t, made, 2)

@@ -1,5 +1,0 @@
-//go:build race
-
-package rueidisstore
-
-const raceEnabled = true
