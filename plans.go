@@ -74,8 +74,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //
 // Waiters get new turns at once, in the same order. If the new policy is faster, their turns come
 // sooner. If it is the same as before, they keep their places. A Wait fails if the new policy can
-// never grant its events, or has no room in its queue. It fails at the latest when it is the first
-// of the waiters that have booked nothing.
+// never grant its events, grants them only after the deadline of its context, or has no room in its
+// queue. It fails at the latest when it is the first of the waiters that have booked nothing.
 //
 // If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps an error
 // of the store or of ctx. The policy is then changed, but some waiters have kept their old turns,

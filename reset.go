@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,7 +116,7 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults 
 			return faults
 		}
 		if err == nil {
-			_, err = k.place(ctx, w, plan, math.MaxInt64)
+			_, err = k.place(ctx, w, plan, k.patience(w.Ctx))
 		}
 		faults = errors.Join(faults, err)
 		switch {

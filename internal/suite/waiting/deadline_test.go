@@ -169,3 +169,32 @@ func TestR9_ATurnAfterTheEndIsTooLate(t *testing.T) {
 		}
 	}
 }
+
+// A new turn is told as the first one is: b would keep c waiting for nothing.
+func TestDeadline_BeforeTheNewTurnFailsAtOnce(t *testing.T) {
+	bubble(t, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 3}, func(c *crowd) {
+		c.come("a", 3)
+		c.comeUntil(2500*ms, "b", 1)
+		c.come("c", 1)
+		c.until(500 * ms)
+		require.NoError(c.t, c.l.SetPolicy(background, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1}))
+		c.end()
+		c.want("a 0s", "b 500ms too-late", "c 3s")
+	})
+}
+
+// The policy stays the same, but another caller has taken what b waits for.
+func TestDeadline_BeforeTheNewTurnOfTheSamePolicyFailsAtOnce(t *testing.T) {
+	log := weir.SlidingLog{Limit: 3, Per: 2 * time.Second}
+	bubble(t, log, func(c *crowd) {
+		c.come("a", 3)
+		c.comeUntil(2200*ms, "b", 3)
+		c.come("c", 1)
+		c.until(500 * ms)
+		require.NoError(c.t, c.l.Return(background, "k", 1))
+		assert.True(c.t, c.l.Allow("k"))
+		require.NoError(c.t, c.l.SetPolicy(background, log))
+		c.end()
+		c.want("a 0s", "b 500ms too-late", "c 2s")
+	})
+}
