@@ -28,6 +28,9 @@ type Limit struct {
 	// is given back if another limit denies the request. Only the last of the Limits may have a
 	// Limiter of any other type, if it has no Settle. With a store over a network, it may count a
 	// request whose client hangs up while it is asked, which the other limits then do not count.
+	//
+	// If two of the Limits have the same Limiter and find the same key, a request needs the events of
+	// both. A [weir.LeakyBucket] never grants these one after the other: use one Limit with a Cost.
 	Limiter weir.Limiter
 
 	Key    KeyFunc
