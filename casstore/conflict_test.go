@@ -135,6 +135,27 @@ func TestResetDuringAGet(t *testing.T) {
 	})
 }
 
+// Nor must the error of a value that was read before, and that no store has written.
+func TestRepairDuringAGet(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory, s *casstore.Store) {
+		l := newLimiter(t, s, weir.FixedWindow{Limit: 2, Per: time.Hour})
+		m.values[casstore.Key("", "k")] = casstore.Entry{Value: []byte("no value"), Version: 1}
+		m.after = func(context.Context) error {
+			m.set(func(m *memory) { m.after = nil; clear(m.values) })
+			time.Sleep(trip) // the reply is on its way
+			return nil
+		}
+		first := make(chan error, 1)
+		go func() {
+			_, err := l.Take(t.Context(), "k", 1)
+			first <- err
+		}()
+		time.Sleep(trip + trip/2)
+		assert.Equal(t, 1, take(t, l, 1).Remaining)
+		assert.ErrorIs(t, <-first, weir.ErrRequest)
+	})
+}
+
 // Callers that come while a round loses take part in its next attempt.
 func TestLaterCallersJoinTheNextAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, _ *casstore.Store) {

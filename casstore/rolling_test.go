@@ -196,7 +196,7 @@ func TestR21_WorkFollowsTheValue(t *testing.T) {
 	allocated := func(components int) uint64 {
 		registers, now := newMemory(), &kit.HandClock{Time: time.Unix(1_700_000_000, 0)}
 		process := func(p weir.Policy) *weir.KeyedLimiter {
-			return newLimiter(t, casstore.New(registers, casstore.Options{}), p, weir.WithName("n"), weir.WithClock(now))
+			return newLimiter(t, casstore.New(registers, casstore.Options{Timeout: time.Hour}), p, weir.WithName("n"), weir.WithClock(now))
 		}
 		log := rolledOut{weir.SlidingLog{Limit: 10, Per: time.Hour}, 1}
 		a, b := process(weir.FixedWindow{Limit: 10, Per: time.Hour}), process(weir.All(slices.Repeat([]weir.Policy{log}, components)...))

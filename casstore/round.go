@@ -53,12 +53,9 @@ func (l *line) decide() error {
 			return nil
 		}
 		d, err := l.store.policies.decide(*found, l.round)
-		if err != nil {
-			return err
-		}
-		if !d.changed {
+		if err != nil || !d.changed {
 			l.putBack()
-			return nil
+			return err
 		}
 		now, ok, err := register.Swap(l.ctx, l.key, *found, d.value, d.keep)
 		if err != nil {
