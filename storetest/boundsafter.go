@@ -37,8 +37,10 @@ func boundsGivenBack(e *env) {
 		first := b.useUpBut(back)
 		_, undo := b.named(b.limiters[0], "k", weir.Ask{N: back})
 		b.rest(b.limiters, "k", first+back, b.whole())
-		b.do(b.limiters[0], "k", undo)
-		b.rest(b.limiters[len(b.limiters)-1:], "k", 0, back) // another store, if there is one
+		for _, ask := range []weir.Ask{undo, {N: -back}} { // of a grant, and of none
+			b.do(b.limiters[0], "k", ask)
+			b.rest(b.limiters[len(b.limiters)-1:], "k", 0, back) // another store, if there is one
+		}
 	})
 }
 

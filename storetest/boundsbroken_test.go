@@ -52,6 +52,7 @@ func TestStoresBeyondTheirBoundsAreCaught(t *testing.T) {
 
 		{"loses events of a key that is idle", sim{leaks: 20}, "Bounds after idling", idleRule},
 		{"doesn't give back", sim{ask: dontGiveBack}, "Bounds after giving back", idleRule},
+		{"doesn't give back what has no grant", sim{ask: dontReturn}, "Bounds after giving back", idleRule},
 		{"keeps a denial for too long", sim{denies: time.Hour}, "Bounds after giving back", idleRule},
 
 		{"forgets in half the time", sim{live: half}, "Expiry by a server", r6},
@@ -142,6 +143,12 @@ func logByWindow(p weir.Policy) weir.Policy {
 func backTwice(a *weir.Ask) {
 	if a.N < 0 {
 		a.N, a.GrantedAt, a.Charges = 2*a.N, 0, nil
+	}
+}
+
+func dontReturn(a *weir.Ask) {
+	if a.N < 0 && a.GrantedAt == 0 {
+		a.N = 0
 	}
 }
 
