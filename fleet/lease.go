@@ -65,6 +65,7 @@ type LeaseOptions struct {
 //     and so may requests of this process that went to s.
 //   - RetryAfter of a denial is the time until this process asks s again. That request may be
 //     denied, too.
+//   - MoreAfter is not known, and is 0.
 //
 // A denial may also be early: another process may hold events that it does not use. A window gets
 // them back, and a bucket has earned as many again, after the MaxAge of that process at the latest.
