@@ -31,6 +31,9 @@ type plans struct {
 // [KeyedLimiter.Allow] has none and passes context.Background(). The function should be fast: it
 // should look the policy up in memory, and not fetch it over a network.
 //
+// The function must not call the limiter. While it runs for a Wait, the limiter holds back other
+// calls for the key. A call from the function would be one of them, and would never end.
+//
 //   - The limiter prepares a policy once, and keeps it ready. A policy that is ready costs one
 //     lookup in a map. It does not allocate if the function returns a stored Policy.
 //   - If the function returns a pointer, what it points to must not change. For a changed policy,

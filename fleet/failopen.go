@@ -24,7 +24,8 @@ import (
 //   - The request is a give-back or a reset, which have nothing to grant.
 //
 // report, if not nil, is called with each error before the request is granted. In an outage this is
-// once per request, and concurrently. It should only count the errors, or log some of them.
+// once per request, and concurrently. It should only count the errors, or log some of them. It must
+// not call a limiter of this store: that call may wait for the same request, and never end.
 //
 // A nil store is an error of [weir.New] and of each Do. The store is safe for concurrent use.
 func FailOpen(s weir.Store, report func(error)) weir.Store {

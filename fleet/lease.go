@@ -28,7 +28,8 @@ type LeaseOptions struct {
 	// stay charged until their window ends. Nobody else sees that error. The same may happen to the
 	// events that are held of a key whose Reset fails. Report is then called with the error of the
 	// Reset. Calls can overlap. They come from goroutines in which nobody recovers: if Report
-	// panics, the program ends.
+	// panics, the program ends. Report must not call a limiter of this store: in a Reset, that call
+	// would wait for the end of the Reset, and never return.
 	Report func(error)
 }
 
