@@ -3,6 +3,7 @@ package httplimit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 
@@ -11,7 +12,7 @@ import (
 
 // find appends the limits that apply to the request, with their keys and costs. If the Key or Cost
 // of a limit fails, find returns that limit alone, with the error. No limit is asked before all
-// keys are known.
+// keys and costs are known.
 func (l *limited) find(r *http.Request, all []asked) []asked {
 	if l.wiring.looks() {
 		finding.Store(r, &l.wiring)
@@ -26,10 +27,14 @@ func (l *limited) find(r *http.Request, all []asked) []asked {
 			}
 		}
 		key, err := lm.Key(r)
-		if err == nil && key == "" {
-			err = errEmptyKey
-		} else if err != nil && errors.Is(err, ErrSkip) {
+		switch {
+		case err != nil && errors.Is(err, ErrSkip):
 			continue
+		case err != nil:
+		case key == "":
+			err = errEmptyKey
+		case cost < 0:
+			err = fmt.Errorf("weir: Middleware.Cost returned %d, must be at least 0", cost)
 		}
 		n := len(all)
 		if n == cap(all) {

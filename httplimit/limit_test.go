@@ -193,6 +193,18 @@ func TestLimits_FailuresCountNothing(t *testing.T) {
 	assert.Equal(t, 9, remaining(t, limiters[2], "s"))
 }
 
+// A negative Cost is a mistake in the wiring. A limit before it that denies must not hide it: the
+// client would be told when to try again, and would then fail.
+func TestLimits_NegativeCostBehindADenial(t *testing.T) {
+	limits, limiters, _ := threeLimits(per(1, time.Minute), per(9, time.Minute), per(9, time.Minute))
+	limits[1].Cost = func(*http.Request) int { return -2 }
+	assert.True(t, limiters[0].Allow("\x001:everyone"))
+	var got error
+	h := httplimit.Middleware{Limits: limits, Observe: func(_ *http.Request, d httplimit.Decision) { got = d.Err }}.Wrap(ok)
+	assert.Equal(t, 503, serve(h, request()).StatusCode)
+	assert.EqualError(t, got, "weir: Middleware.Cost returned -2, must be at least 0")
+}
+
 // R16: a client that hangs up while a shared store decides leaves nothing in any limit, or counts in
 // all of them. Otherwise it could use up the limit of all, and the one by address would not notice.
 func TestR16_ClientsThatHangUpWhileTheStoreDecides(t *testing.T) {
