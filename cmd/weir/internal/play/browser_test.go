@@ -217,6 +217,27 @@ func (b *browser) follow(fragment string) {
 	b.until(`document.body.dataset.shown !== "" && location.hash.length > 1`)
 }
 
+// screen gives the page another screen until restore is called. That waits until the page has drawn
+// itself for the screen that it had before: the next test may measure what is drawn.
+func (b *browser) screen(width, height, scale int, mobile bool) (restore func()) {
+	b.t.Helper()
+	var before int
+	b.js(&before, `innerWidth`)
+	b.resize(width, height, scale, mobile)
+	return func() {
+		b.t.Helper()
+		b.call("Emulation.clearDeviceMetricsOverride", nil, nil)
+		b.until(`innerWidth === %d`, before)
+		b.js(nil, `new Promise((ok) => requestAnimationFrame(() => requestAnimationFrame(ok)))`)
+	}
+}
+
+// resize changes the screen that the page was given.
+func (b *browser) resize(width, height, scale int, mobile bool) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": scale, "mobile": mobile}, nil)
+}
+
 // press presses a key.
 func (b *browser) press(key string, modifiers int) {
 	b.t.Helper()

@@ -80,8 +80,7 @@ func testCloseLabels(t *testing.T, b *browser) {
 
 // On a phone, the answer that is shown does not hide the fault of a policy that is typed.
 func testFaultIsInSight(t *testing.T, b *browser) {
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": true}, nil)
-	defer b.call("Emulation.clearDeviceMetricsOverride", nil, nil)
+	defer b.screen(390, 800, 2, true)()
 	b.follow("p=10/1s&r=20&t=10s")
 	b.until(`document.body.dataset.shown`)
 	b.js(nil, `document.querySelector(".lane canvas").focus()`)
@@ -93,8 +92,7 @@ func testFaultIsInSight(t *testing.T, b *browser) {
 
 // On a low screen, all that is told of an answer can be read beside the lane that has it.
 func testAnswerIsInSight(t *testing.T, b *browser) {
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 1366, "height": 600, "deviceScaleFactor": 1, "mobile": false}, nil)
-	defer b.call("Emulation.clearDeviceMetricsOverride", nil, nil)
+	defer b.screen(1366, 600, 1, false)()
 	b.follow("p=all(10/1s,+sliding-log+20/5s,+fixed-window+100/1m)&p=10/1s&p=10/1s&r=20&t=10s")
 	b.until(`document.body.dataset.shown`)
 	b.js(nil, `document.querySelector(".lane canvas").focus()`)

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir/cmd/weir/internal/sim"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // The link to the policies goes there, and leaves the link of the scenario as it is.
@@ -45,6 +47,7 @@ func testFocusStays(t *testing.T, b *browser) {
 // of many edits is in the link all the same.
 func testManyEdits(t *testing.T, b *browser) {
 	b.follow("p=10/1s&r=15&t=10s")
+	edits := runs.Long(60, 20)
 	var changes int
 	b.js(&changes, `new Promise((ok) => {
 		let changes = 0, n = 0;
@@ -52,7 +55,7 @@ func testManyEdits(t *testing.T, b *browser) {
 		history.replaceState = (...args) => { changes++; replace.apply(history, args); };
 		const start = performance.now();
 		const edit = () => {
-			if (n++ === 60) {
+			if (n++ === %d) {
 				history.replaceState = replace;
 				return ok(changes / (1 + (performance.now() - start) / 500));
 			}
@@ -61,11 +64,12 @@ func testManyEdits(t *testing.T, b *browser) {
 			requestAnimationFrame(edit);
 		};
 		edit();
-	}).then((perHalf) => Math.ceil(perHalf))`)
+	}).then((perHalf) => Math.ceil(perHalf))`, edits)
 	assert.LessOrEqual(t, changes, 1, "in half a second")
-	b.until(`location.hash === "#p=10/1s&r=60&t=10s"`)
+	last := fmt.Sprintf("p=10/1s&r=%d&t=10s", edits)
+	b.until(`location.hash === %s`, quoted("#"+last))
 	b.showsAt(10 * time.Second)
-	assert.Equal(t, simulated(t, "p=10/1s&r=60&t=10s", 10*time.Second), b.shown())
+	assert.Equal(t, simulated(t, last, 10*time.Second), b.shown())
 }
 
 // What comes last is shown, however long the library takes for what came before.
@@ -260,12 +264,17 @@ func testNumbersOutOfRange(t *testing.T, b *browser) {
 
 // A burst, or an outage, that is too much is told and goes again. All else can be changed as before.
 func testTooMuch(t *testing.T, b *browser) {
-	const most = "p=10/1s&r=0&b=1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000,1s:5000&t=10s"
-	b.follow(most)
-	b.showsAt(10 * time.Second)
-	b.js(nil, `document.getElementById("burst").click()`)
-	b.until(`document.getElementById("fault").textContent === "the number of requests is 50001, must be 0 to 50000"`)
-	b.js(nil, `(() => { const e = document.getElementById("clients"); e.value = "obey"; e.onchange(); })()`)
-	b.until(`location.hash === "#%s" && document.getElementById("fault").textContent === ""`, strings.Replace(most, "&t", "&c=obey&t", 1))
-	b.until(`document.querySelectorAll("#chips button").length === 10`)
+	const bursts, outages = 10, 20
+	for _, c := range []struct{ button, most, fault string }{
+		{"outage", "p=10/1s&r=0&o=1s-2s" + strings.Repeat(",1s-2s", outages-1) + "&t=10s", "the number of outages is 21, must be 0 to 20"},
+		{"burst", "p=10/1s&r=0&b=1s:5000" + strings.Repeat(",1s:5000", bursts-1) + "&t=10s", "the number of requests is 50001, must be 0 to 50000"},
+	}[:runs.Long(2, 1)] { // all these requests are drawn many times
+		b.follow(c.most)
+		b.showsAt(10 * time.Second)
+		b.js(nil, `document.getElementById(%q).click()`, c.button)
+		b.until(`document.getElementById("fault").textContent === %q`, c.fault)
+		b.js(nil, `(() => { const e = document.getElementById("clients"); e.value = "obey"; e.onchange(); })()`)
+		b.until(`location.hash === "#%s" && document.getElementById("fault").textContent === ""`, strings.Replace(c.most, "&t", "&c=obey&t", 1))
+		b.until(`document.querySelectorAll("#chips button").length === %d`, map[string]int{"outage": outages, "burst": bursts}[c.button])
+	}
 }

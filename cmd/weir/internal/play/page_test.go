@@ -13,6 +13,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
 	"github.com/weir-go/weir/cmd/weir/internal/sim"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // figures are the numbers below a lane, by their names.
@@ -74,8 +75,9 @@ func (b *browser) showsAt(at time.Duration) {
 	b.until(`document.body.dataset.shown === "%d"`, at)
 }
 
-// The tests of the page are shared by two browsers, each of which waits for its page most of the
-// time, and takes the next test when it has done one.
+// The tests of the page are shared by the browsers, each of which waits for its page most of the
+// time, and takes the next test when it has done one. To start one more takes processor time, which
+// other packages have a use for unless the run is long.
 func TestPage(t *testing.T) {
 	type test struct {
 		name string
@@ -92,7 +94,6 @@ func TestPage(t *testing.T) {
 		{"drawing", testDrawing},
 		{"playing", testPlaying},
 		{"copies", testCopies},
-		{"log", testLog},
 		{"large log", testLargeLog},
 		{"same log again", testSameLogAgain},
 		{"skip link", testSkipLink},
@@ -117,12 +118,15 @@ func TestPage(t *testing.T) {
 		{"copies without https", testCopiesWithoutHTTPS},
 		{"log program ends", testLogProgramEnds},
 	}
+	if runs.Long(true, false) { // else on static files only
+		tests = append([]test{{"log", testLog}}, tests...)
+	}
 	queue := make(chan test, len(tests))
 	for _, test := range tests {
 		queue <- test
 	}
 	close(queue)
-	for i := range 2 {
+	for i := range runs.Long(2, 1) {
 		t.Run("browser "+strconv.Itoa(1+i), func(t *testing.T) {
 			t.Parallel()
 			b := open(t)

@@ -140,8 +140,7 @@ func testCopiesWithoutHTTPS(t *testing.T, b *browser) {
 
 // On a phone nothing is wider than the screen, and the chosen experiment is in sight.
 func testSmallScreen(t *testing.T, b *browser) {
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": true}, nil)
-	defer b.call("Emulation.clearDeviceMetricsOverride", nil, nil)
+	defer b.screen(390, 800, 2, true)()
 	for _, e := range sim.Experiments {
 		b.follow(e.Query)
 		var width int
@@ -152,7 +151,7 @@ func testSmallScreen(t *testing.T, b *browser) {
 		assert.GreaterOrEqual(t, chosen.Left, 0.0, e.ID)
 		assert.LessOrEqual(t, chosen.Right, 390.0, e.ID)
 	}
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 320, "height": 800, "deviceScaleFactor": 2, "mobile": true}, nil)
+	b.resize(320, 800, 2, true)
 	b.until(`document.documentElement.scrollWidth === 320`) // as wide as a page that is enlarged four times
 }
 
