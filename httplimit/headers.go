@@ -3,8 +3,9 @@ package httplimit
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"net/http"
-	"strconv"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 )
@@ -72,13 +73,36 @@ func (f *fields) set(h http.Header, all []asked, decisive int, replace bool) {
 // sfMaxInteger is the largest Integer of Structured Fields (RFC 9651).
 const sfMaxInteger = 999_999_999_999_999
 
-// appendInt appends n, or the nearest number that is allowed in a field.
+// appendInt appends n, or the nearest number that is allowed in a field. strconv.AppendUint writes the
+// digits elsewhere and copies them all at once, and the processor waits for the writes: the fields of
+// three limits take 40 ns longer with it.
 func appendInt(b []byte, n int64) []byte {
-	if 0 <= n && n < 10 { // most times are; it is faster so
-		return append(b, '0'+byte(n))
+	rest := uint64(min(max(n, 0), sfMaxInteger))
+	digits := 1 + bits.Len64(rest)*1233>>12 // 1233/4096 is a little more than log10(2): perhaps one too many
+	if digits > 1 && rest < powers[digits-1] {
+		digits--
 	}
-	return strconv.AppendUint(b, uint64(min(max(n, 0), sfMaxInteger)), 10)
+	b = slices.Grow(b, digits)[:len(b)+digits]
+	i := len(b)
+	for ; rest >= 10; rest /= 100 {
+		i -= 2
+		pair := rest % 100
+		b[i], b[i+1] = '0'+byte(pair/10), '0'+byte(pair%10)
+	}
+	if digits%2 == 1 {
+		b[i-1] = '0' + byte(rest)
+	}
+	return b
 }
+
+// powers are those of ten, up to the first that is larger than sfMaxInteger.
+var powers = func() (p [16]uint64) {
+	p[0] = 1
+	for i := range p[1:] {
+		p[i+1] = 10 * p[i]
+	}
+	return p
+}()
 
 // newFieldValues returns memory for the values of two or three fields, and for the text of the
 // values that are made for this request: some n bytes. All is one allocation, and no larger than
