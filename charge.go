@@ -36,9 +36,9 @@ func (c *Charge) until(at int64) exact.Instant {
 	return exact.Instant{NS: exact.After(at, c.For), Rest: c.ForRest}
 }
 
-// CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus Late
-// of the Charge if there is exactly one. It returns [math.MaxInt64] if the grant is not known, because
-// its events may be any.
+// CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus
+// Late of the Charge if there is exactly one. It returns [math.MaxInt64] if the grant is not known,
+// because its events may be any.
 func (a Ask) CountedAt() int64 {
 	switch {
 	case a.GrantedAt == 0:
