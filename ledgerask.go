@@ -126,10 +126,11 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 // firstGrant is the first instant after now at which n events are granted, if nobody asks before,
 // or math.MaxInt64. While time passes and nothing is granted, no charge grows. But when an entry
 // ends, a leaf of another entry may get accounts that it did not have before. The time between two
-// ends is therefore searched by itself.
+// ends is therefore searched by itself, with the entries that an ask at that time finds.
 func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
-	h := g.clone()
 	for settled := now; ; {
+		h := g.clone()
+		h.settle(settled) // an entry that is kept with the rest has an end, too
 		e, end := h.entry(by), h.nextEnd(settled)
 		grants := func(at int64) bool {
 			state, _ := h.charge(e, at)
@@ -139,8 +140,7 @@ func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
 		if end == math.MaxInt64 || grants(end-1) {
 			return firstInstant(now, end, grants)
 		}
-		now, settled = end-1, end // an entry that is kept with the rest has an end, too
-		h.settle(settled)
+		now, settled = end-1, end
 	}
 }
 
