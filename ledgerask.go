@@ -126,11 +126,10 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 // firstGrant is the first instant after now at which n events are granted, if nobody asks before,
 // or math.MaxInt64. While time passes and nothing is granted, no charge grows. But when an entry
 // ends, a leaf of another entry may get accounts that it did not have before. The time between two
-// ends is therefore searched by itself, with the entries that an ask at that time finds.
+// ends is therefore searched by itself.
 func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
+	h := g.clone()
 	for settled := now; ; {
-		h := g.clone()
-		h.settle(settled) // an entry that is kept with the rest has an end, too
 		e, end := h.entry(by), h.nextEnd(settled)
 		grants := func(at int64) bool {
 			state, _ := h.charge(e, at)
@@ -140,7 +139,8 @@ func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
 		if end == math.MaxInt64 || grants(end-1) {
 			return firstInstant(now, end, grants)
 		}
-		now, settled = end-1, end
+		now, settled = end-1, end // an entry that is kept with the rest has an end, too
+		h.settle(settled)
 	}
 }
 
@@ -258,6 +258,7 @@ func (e tally) usage(counted []place, now int64) (used, limit uint64) {
 // bind until they end, and a share does not show them. Entries without debts and bookings are
 // therefore folded first (R17, R19).
 func (g *ledger) foldOldest(now int64) {
+	g.settle(now) // an entry that has ended, and was kept with the rest, is no longer the last
 	for len(g.entries) > maxEntries {
 		i := max(slices.IndexFunc(g.entries, func(e tally) bool {
 			return e.expiry() <= exact.After(e.last, lasting(e.Decider, e.last))

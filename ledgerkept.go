@@ -186,14 +186,15 @@ func (e tally) expiry() (last int64) {
 }
 
 // settle drops entries that no longer count. For the others, it lowers the bounds on how many
-// events are the entry's own. While there is a rest that counts, one entry is kept with it, even if
-// that entry has ended.
+// events are the entry's own. While there is a rest that counts, the last entry is kept with it,
+// even if that entry has ended. Which entries are left depends only on now, and not on the instants
+// at which the ledger was settled before.
 func (g *ledger) settle(now int64) {
 	if over(g.rest.until, now) {
 		g.rest = rest{}
 	}
-	for i := 0; i < len(g.entries); { // the oldest first
-		if over(g.entries[i].end(), now) && (len(g.entries) > 1 || g.rest.share == 0) {
+	for i := 0; i < len(g.entries); {
+		if over(g.entries[i].end(), now) && (i < len(g.entries)-1 || g.rest.share == 0) {
 			g.entries = slices.Delete(g.entries, i, i+1)
 		} else {
 			i++

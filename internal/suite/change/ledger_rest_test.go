@@ -25,25 +25,26 @@ func TestR4_BeyondAnEntryThatIsKeptWithTheShareOfOlderOnes(t *testing.T) {
 	assert.True(t, k.Ask(all, kit.T0+int64(time.Minute), weir.Ask{N: 10}).Allowed)
 }
 
-// R4: which entry is kept with the share depends on which have ended when the key is asked. A look
-// into the future does not pass the instants in between.
-func TestR4_OfTheEntryThatIsKeptThen(t *testing.T) {
+// R4: which entry is kept with the share of older ones depends on the instant of an ask alone. A
+// search for the next grant passes the ends of other entries, or starts when some have ended.
+func TestR4_OfTheEntryThatIsKept(t *testing.T) {
 	k := kit.LedgerKey{T: t}
+	at := func(d time.Duration) int64 { return kit.T0 + int64(d) }
 	day := weir.SlidingLog{Limit: 5, Per: 24 * time.Hour}
 	both := weir.All(day, weir.SlidingLog{Limit: 8, Per: time.Hour}) // counts in the log of day, too
 	require.True(t, k.Ask(day, kit.T0, weir.Ask{N: 1}).Allowed)
 	require.True(t, k.Ask(both, kit.T0, weir.Ask{N: 1}).Allowed)
-	require.True(t, k.Ask(day, kit.T0+int64(10*time.Hour), weir.Ask{N: 3}).Allowed)
-	now := kit.T0 + int64(11*time.Hour)
+	require.True(t, k.Ask(day, at(10*time.Hour), weir.Ask{N: 3}).Allowed)
 	for n := range 3 { // day becomes a share
 		p := weir.SlidingLog{Limit: 100, Per: time.Duration(n+1) * time.Minute}
-		require.True(t, k.Ask(p, now, weir.Ask{N: 1}).Allowed)
+		require.True(t, k.Ask(p, at(11*time.Hour), weir.Ask{N: 1}).Allowed)
 	}
-	end := kit.T0 + int64(24*time.Hour)
-	got := k.Ask(both, now, weir.Ask{N: 1})
-	require.Equal(t, []any{false, 13 * time.Hour}, []any{got.Allowed, got.RetryAfter})
-	assert.False(t, k.Ask(both, end-1, weir.Ask{N: 1}).Allowed)
-	assert.True(t, k.Ask(both, end, weir.Ask{N: 1}).Allowed)
+	for _, now := range []time.Duration{11 * time.Hour, 11*time.Hour + 150*time.Second, 12 * time.Hour} {
+		got := k.Ask(both, at(now), weir.Ask{N: 1})
+		require.Equal(t, []any{false, 24*time.Hour - now}, []any{got.Allowed, got.RetryAfter})
+	}
+	assert.False(t, k.Ask(both, at(24*time.Hour-1), weir.Ask{N: 1}).Allowed)
+	assert.True(t, k.Ask(both, at(24*time.Hour), weir.Ask{N: 1}).Allowed)
 }
 
 // R5: what becomes a share with a grant is charged in the answer, too.
