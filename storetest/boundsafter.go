@@ -60,16 +60,19 @@ func boundsCharged(e *env) {
 	})
 }
 
-// Bounds: a forgotten key is like a new key, at once, also to a store that held events of it.
+// Bounds: a forgotten key is like a new key, at once, also to a store that held events of it. No
+// other key is granted events again.
 func boundsForgotten(e *env) {
 	e.eachBound(e.boundsLong(), e.backends(), func(b *bounded) {
 		b.nextWindow()
+		others, _ := b.exhaust(b.limiters[0], "another", b.whole())
 		b.hold()
 		if err := b.limiters[0].Reset(context.Background(), "k"); err != nil {
 			b.Fatalf("%s: Reset failed: %v", errorsRule, err)
 		}
 		granted, _ := b.exhaust(b.limiters[0], "k", b.whole())
 		b.rest(b.limiters, "k", granted, b.whole())
+		b.rest(b.limiters, "another", others, b.whole())
 	})
 }
 

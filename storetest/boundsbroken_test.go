@@ -48,6 +48,7 @@ func TestStoresBeyondTheirBoundsAreCaught(t *testing.T) {
 		{"counts nothing that may wait", sim{ask: unless(func(a weir.Ask) bool { return a.MaxWait > 0 })}, "Bounds of one store", overRule},
 		{"counts no debts", sim{ask: unless(func(a weir.Ask) bool { return a.Mode == weir.Regardless })}, "Bounds after charging", overRule},
 		{"forgets nothing", sim{forgets: forgetNothing}, "Bounds after forgetting", idleRule},
+		{"forgets everything", sim{forgets: forgetAll}, "Bounds after forgetting", overRule},
 		{"keeps what it holds of a forgotten key", hoards(), "Bounds after forgetting", overRule},
 
 		{"loses events of a key that is idle", sim{leaks: 20}, "Bounds after idling", idleRule},
