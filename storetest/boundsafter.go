@@ -76,6 +76,23 @@ func boundsForgotten(e *env) {
 	})
 }
 
+// Bounds: events that one policy has granted count for a policy of the same name with another limit,
+// at the latest after the time for which events may be held.
+func boundsChanged(e *env) {
+	e.eachBound(e.boundsLong(), 1, func(b *bounded) {
+		w, ok := b.policy.(weir.FixedWindow)
+		if !ok {
+			return // not all policies of two limits count alike
+		}
+		b.nextWindow()
+		used := b.useUpBut(boundsLimit / 4)
+		for _, limit := range []int{w.Limit / 2, w.Limit + 10} {
+			w.Limit = limit
+			b.rest([]limiter{b.limiterOn(b.store, w, "")}, "k", used, max(limit, used))
+		}
+	})
+}
+
 // charge charges n events regardless of what is left.
 func (b *bounded) charge(l limiter, key string, n int) {
 	b.Helper()

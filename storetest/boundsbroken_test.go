@@ -51,6 +51,7 @@ func TestStoresBeyondTheirBoundsAreCaught(t *testing.T) {
 		{"forgets everything", sim{forgets: forgetAll}, "Bounds after forgetting", overRule},
 		{"keeps what it holds of a forgotten key", hoards(), "Bounds after forgetting", overRule},
 
+		{"starts anew with another policy", sim{carry: startAnew}, "Bounds after a change of policy", overRule},
 		{"loses events of a key that is idle", sim{leaks: 20}, "Bounds after idling", idleRule},
 		{"doesn't give back", sim{ask: dontGiveBack}, "Bounds after giving back", idleRule},
 		{"doesn't give back what has no grant", sim{ask: dontReturn}, "Bounds after giving back", idleRule},

@@ -108,6 +108,8 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //   - Nothing is lost while a key is idle. When the policy has recovered, and the key has been idle
 //     for the duration early after that, all its events can be granted again. This includes events
 //     that were given back, and those of a key that was forgotten.
+//   - What was granted counts for a limiter of the same name with another limit, at the latest after
+//     the duration early.
 //
 // It also runs the cases that compare no answers: those of keys and names, of goroutines at one
 // instant, and of errors and failures. Remaining, RetryAfter and ResetAfter may have any value that

@@ -180,5 +180,6 @@ func testCases() []testCase {
 		{"Bounds after giving back", aClock, boundsGivenBack, withBounds},
 		{"Bounds after charging", aClock, boundsCharged, withBounds},
 		{"Bounds after forgetting", aClock, boundsForgotten, withBounds},
+		{"Bounds after a change of policy", aClock, boundsChanged, withBounds},
 	}
 }
