@@ -40,6 +40,8 @@ func TestFaults_RepliesLost(t *testing.T) {
 		assert.NotErrorIs(t, err, casstore.ErrNoReply)
 		assert.Equal(t, weir.Result{}, r, "denied")
 		assert.Equal(t, 1, proxy.Lost()-had, "sent once")
+		// A server stores what it has got, but not before it closes the connection.
+		traffic.Eventually(t, "the Swap", func() bool { return traffic.Counted(t, l, key) > 1 })
 		assert.Equal(t, 11, traffic.Counted(t, l, key), "counted once")
 	}
 }
