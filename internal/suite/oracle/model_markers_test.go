@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // A singleRateModel is RFC 2697 with tokens that drip in continuously.
@@ -115,8 +116,11 @@ func (m singleRateModel) look() weir.Answer {
 // A twoRateModel is RFC 2698 on the models of its two buckets.
 type twoRateModel struct{ c, p model }
 
+// Each bucket of a marker has two words, also where one would do.
 func newTwoRateModel(p weir.TwoRateMarker) model {
-	return twoRateModel{modelOf(p.Committed), modelOf(p.Peak)}
+	c, peak := modelOf(p.Committed).(tokenModel), modelOf(p.Peak).(tokenModel)
+	c.end, peak.end = endOfTime(false, c.perToken), endOfTime(false, peak.perToken)
+	return twoRateModel{c, peak}
 }
 
 func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
@@ -159,6 +163,20 @@ func (m twoRateModel) marked(c, p weir.Answer, green bool) weir.Answer {
 func (tp *tape) bucket() weir.TokenBucket {
 	limit, per := tp.rate()
 	return weir.TokenBucket{Limit: limit, Per: per, Burst: max(tp.size(limit), 0)}
+}
+
+func TestR9_DebtsOfMarkers(t *testing.T) {
+	b := weir.TokenBucket{Limit: 2, Per: 10 * time.Hour}
+	single, two := weir.SingleRateMarker{Committed: b, Excess: 1}, weir.TwoRateMarker{Committed: b, Peak: b}
+	for p, m := range map[weir.Policy]model{single: newSingleRateModel(single), two: newTwoRateModel(two)} {
+		for _, now := range []int64{0, kit.T0, math.MaxInt64} {
+			x := newComposedTrial(t, p, m, true)
+			for _, n := range []int{1 << 18, 1 << 19, 1 << 20, 1 << 30, math.MaxInt} { // the first is one of 150 years
+				x.ask(now, weir.Ask{N: n, Mode: weir.Regardless})
+				x.ask(now, weir.Ask{N: 1})
+			}
+		}
+	}
 }
 
 func FuzzMarkers(f *testing.F) {
