@@ -54,13 +54,26 @@ type memScope struct {
 // are equal have the same writer, and may read each other's states.
 type writer struct {
 	table.Writer
-	clock   *clock.Nanos
+	clock   shown
 	policy  Policy
 	decider Decider
 	words   int
 	word    WordDecider // decider if it is one, else nil
 	admit   admitter    // likewise, if it is not foreign
 	foreign bool        // decider is of another package, or a part of it is, and may panic
+}
+
+// shown is the clock of a writer. Its limiters note the latest instant that each has seen. If the
+// clock has stepped back, one of them may have seen a later instant than the others. Expiry
+// therefore goes by what the clock shows.
+type shown struct{ *clock.Nanos }
+
+// Now implements [table.Clock].
+func (c shown) Now() int64 {
+	if c.Clock == nil { // it does not step back
+		return c.Nanos.Now()
+	}
+	return clock.Instant(c.Clock.Now())
 }
 
 func newMemory(maxKeys int, seeds keyhash.Seeds) *memory {
@@ -125,7 +138,7 @@ func (m *memory) scope(p *Plan) (*memScope, error) {
 
 // newWriter makes the writer of the entries of p. The table may already know an equal one.
 func newWriter(p *Plan) *table.Writer {
-	w := &writer{clock: p.clock, policy: valueOf(p.Policy), decider: p.Decider, words: p.Decider.Words()}
+	w := &writer{clock: shown{p.clock}, policy: valueOf(p.Policy), decider: p.Decider, words: p.Decider.Words()}
 	w.word, _ = p.Decider.(WordDecider)
 	if w.foreign = isForeign(p.Decider); !w.foreign {
 		w.admit, _ = p.Decider.(admitter)

@@ -82,6 +82,34 @@ func TestR6_KeysOfSeveralPoliciesStayForASecond(t *testing.T) {
 	assert.Less(t, store.Len(), keys/6)
 }
 
+// R6: if a clock has stepped back, another limiter may have seen a later instant on it. The keys of
+// a limiter that has not do not expire by that instant.
+func TestR6_KeysDoNotExpireByAnInstantThatOnlyAnotherLimiterSaw(t *testing.T) {
+	bucket, log := weir.TokenBucket{Limit: 1, Per: time.Minute}, weir.SlidingLog{Limit: 1, Per: time.Minute}
+	c := new(ticking)
+	store := new(weir.MemStore)
+	limiter := func(p weir.Policy) *weir.KeyedLimiter {
+		return weir.Must(weir.New(p, weir.WithClock(c), weir.WithStore(store), weir.WithName("n")))
+	}
+	c.now.Store(int64(2 * time.Hour))
+	limiter(bucket).Allow("of before")
+	limiter(log).Allow("of before")
+	c.now.Store(int64(time.Hour))
+	ofBucket, ofLog := limiter(bucket), limiter(log)
+	const keys = 300
+	for i := range keys {
+		assert.True(t, ofBucket.Allow(kit.KeyName(i)))
+		assert.True(t, ofLog.Allow(kit.KeyName(keys+i)))
+	}
+	for range 20 * keys {
+		ofBucket.Allow("the one in use")
+	}
+	for i := range keys {
+		assert.False(t, ofBucket.Allow(kit.KeyName(i)))
+		assert.False(t, ofLog.Allow(kit.KeyName(keys+i)))
+	}
+}
+
 // A ticking clock is a microsecond later each time that it is read.
 type ticking struct{ now atomic.Int64 }
 
