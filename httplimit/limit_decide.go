@@ -163,12 +163,13 @@ func demand(all []asked) (n int) {
 
 // foretell asks whether the limit would grant n events. It counts nothing. First it looks whether
 // there are enough events. If there are not, it asks for n. The ask is denied, and reports the
-// RetryAfter. If events came back just before, the ask is granted, and foretell gives them back.
+// RetryAfter. If events came back just before, the ask is granted, and foretell gives them back. A
+// limit of which nothing is known denies only if the look itself is denied.
 func (a *asked) foretell(ctx context.Context, n int) {
 	a.ask(ctx, 0, false)
 	res := &a.d.Result
 	switch {
-	case a.d.Err != nil || res.Remaining >= n || a.refusesNothing():
+	case a.d.Err != nil || res.Limit == 0 || res.Remaining >= n || a.refusesNothing():
 	case a.booker != nil:
 		a.ask(ctx, n, true)
 		if a.d.Err == nil && res.Allowed {

@@ -294,3 +294,16 @@ func TestLimits_LastOnTrial(t *testing.T) {
 	assert.Equal(t, `"address";r=0;t=60`, resp.Header.Get("RateLimit"))
 	assert.Contains(t, resp.Header.Get("RateLimit-Policy"), `"service"`)
 }
+
+// A Limiter that reports nothing but its decision, as one of another package does, is not said to
+// deny a request because another limit denies it.
+func TestLimits_LastOfWhichNothingIsKnown(t *testing.T) {
+	limits, _, _ := threeLimits(per(1, time.Minute), per(1, time.Hour))
+	limits[1].Limiter = answering(weir.Result{Allowed: true})
+	h := httplimit.Middleware{Limits: limits, Headers: httplimit.RateLimit{}}.Wrap(ok)
+	assert.Equal(t, 200, serve(h, request()).StatusCode)
+	resp, body := served(h, request("Accept", "application/json"))
+	assert.Equal(t, "60", resp.Header.Get("Retry-After"))
+	assert.Equal(t, `"address";r=0;t=60`, resp.Header.Get("RateLimit"))
+	assert.Contains(t, body, `"violated-policies":["address"]`)
+}
