@@ -76,8 +76,8 @@ func (b *browser) showsAt(at time.Duration) {
 }
 
 // The tests of the page are shared by the browsers, each of which waits for its page most of the
-// time, and takes the next test when it has done one. To start one more takes processor time, which
-// other packages have a use for unless the run is long.
+// time, and takes the next test when it has done one. To start one takes processor time, which other
+// packages have a use for unless the run is long.
 func TestPage(t *testing.T) {
 	type test struct {
 		name string
@@ -126,7 +126,7 @@ func TestPage(t *testing.T) {
 		queue <- test
 	}
 	close(queue)
-	for i := range 2 {
+	for i := range runs.Long(2, 1) {
 		t.Run("browser "+strconv.Itoa(1+i), func(t *testing.T) {
 			t.Parallel()
 			b := open(t)
@@ -144,7 +144,7 @@ func TestPage(t *testing.T) {
 
 // Every experiment runs when its button is pressed, and shows the numbers of the library.
 func testExperiments(t *testing.T, b *browser) {
-	for _, e := range sim.Experiments {
+	for _, e := range sim.Experiments[:runs.Long(len(sim.Experiments), 3)] {
 		s, err := sim.Parse(e.Query)
 		require.NoError(t, err)
 		b.js(nil, `document.querySelector('[data-id=%s]').click()`, e.ID)

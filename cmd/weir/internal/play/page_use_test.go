@@ -141,7 +141,7 @@ func testCopiesWithoutHTTPS(t *testing.T, b *browser) {
 // On a phone nothing is wider than the screen, and the chosen experiment is in sight.
 func testSmallScreen(t *testing.T, b *browser) {
 	defer b.screen(390, 800, 2, true)()
-	for _, e := range sim.Experiments {
+	for _, e := range sim.Experiments[:runs.Long(len(sim.Experiments), 3)] {
 		b.follow(e.Query)
 		var width int
 		b.js(&width, `document.documentElement.scrollWidth`)
