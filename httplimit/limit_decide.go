@@ -31,6 +31,7 @@ func (l *limited) find(r *http.Request, all []asked) []asked {
 		case err != nil && errors.Is(err, ErrSkip):
 			continue
 		case err != nil:
+			key = "" // of a Key that returns both: it is none
 		case key == "":
 			err = errEmptyKey
 		case cost < 0:

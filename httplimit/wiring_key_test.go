@@ -164,6 +164,7 @@ func TestWiring_Key(t *testing.T) {
 	fails := func(*http.Request) (string, error) {
 		return "", errors.New("no session\nlevel=INFO " + strings.Repeat("x", 1000))
 	}
+	half := func(*http.Request) (string, error) { return "alice", errors.New("no session") }
 	halfway := 0
 	late := func(r *http.Request) (string, error) {
 		if halfway++; halfway < 50 {
@@ -191,6 +192,7 @@ func TestWiring_Key(t *testing.T) {
 		"nobody has a key":      {user, 100, direct, told},
 		"not yet":               {user, 99, direct, nil},
 		"some have a key":       {late, 1000, direct, nil},
+		"a text and an error":   {half, 3, direct, told},
 		"an empty key":          {func(*http.Request) (string, error) { return "", nil }, 100, direct, told},
 	} {
 		assert.Equal(t, c.want, traffic(httplimit.Middleware{Key: c.key}, c.n, c.request), name)
