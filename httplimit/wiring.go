@@ -22,10 +22,11 @@ const (
 	// proxies.
 	CheckForwarded Check = "forwarded"
 
-	// CheckProxyKey: the first 100 requests have one address as their key, or as a part of it. It
-	// is a private address, but the requests look as if they come from several clients. Either a
-	// proxy is not trusted, or Key reads another field than the one that the proxy writes. Name the
-	// proxy in [ClientIP], and read the field that it writes.
+	// CheckProxyKey: the first 100 requests have one private address as their key, or as a part of it.
+	// Or 100 of the first 110 have private addresses, although a field of proxies names a public one:
+	// a proxy can have several addresses. The requests look as if they come from several clients.
+	// Either a proxy is not trusted, or Key reads another field than the one that the proxy writes.
+	// Name the proxy in [ClientIP], and read the field that it writes.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckHops: ten of the first requests have a field of proxies with fewer addresses than

@@ -21,6 +21,7 @@ type seenKeys struct {
 	forwarded atomic.Int32  // requests with a field of proxies, from private addresses
 	atProxy   atomic.Int32  // those of them whose key has the address of the proxy
 	atCDN     atomic.Int32  // the same, from public addresses
+	unread    atomic.Int32  // requests with a private address as their key, and a public one in a field of proxies
 	explained atomic.Bool   // whether a proxy is the reason that requests share a key
 	keys      uniform       // whether all requests have one key
 	addresses uniform       // whether their keys have one address
@@ -80,10 +81,12 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	if s.explained.Load() {
 		return
 	}
+	private := isPrivate(addresses.Addr())
+	unread := private && forwarded && n <= 110 && forwardedFrom(r, isPublic) && s.unread.Add(1) == 100
 	switch clients := bits.OnesCount64(s.clients.Load()); {
-	case n == 100 && clients >= 8 && oneAddress && isPrivate(addresses.Addr()):
+	case clients >= 8 && (unread || n == 100 && private && oneAddress):
 		s.explained.Store(true)
-		w.tell(CheckProxyKey, "the first 100 requests seem to come from several clients, and all have the key %s, a private address: "+
+		w.tell(CheckProxyKey, "100 requests seem to come from several clients, and have private addresses as their keys, such as %s: "+
 			"trust all proxies on the way, and read the field that they write", address)
 	case n == sameKeys && oneKey && clients >= 16 && a.Key != nil && !isShared(r, key):
 		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+

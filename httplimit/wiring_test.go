@@ -90,6 +90,9 @@ func TestWiring_Warns(t *testing.T) {
 		return httplimit.Join(route, httplimit.Or(httplimit.BasicUser, httplimit.RemoteIP))
 	}
 	anonymous := func(*http.Request) (string, error) { return "anonymous", nil }
+	balanced := func(i int) *http.Request { // through one of three nodes of a balancer
+		return behind("10.0.0.1", fmt.Sprintf("10.0.0.%d", 2+i%3))(i)
+	}
 	for _, c := range []struct {
 		name    string
 		key     httplimit.KeyFunc
@@ -110,6 +113,19 @@ func TestWiring_Warns(t *testing.T) {
 			return from(visitorAddr(i)+":1", "X-Forwarded-For", "10.0.0.1")
 		}, nil},
 		{"inner proxy not trusted", trusting("10.0.0.1/32"), 3000, behind("10.0.0.1", "10.0.0.2"), []httplimit.Check{httplimit.CheckProxyKey}},
+		{"inner proxies not trusted", trusting("10.0.0.1/32"), 100, balanced, []httplimit.Check{httplimit.CheckProxyKey}},
+		{"inner proxies not trusted, and a few others", trusting("10.0.0.1/32"), 110, func(i int) *http.Request {
+			if i%11 == 0 {
+				return direct(i)
+			}
+			return balanced(i)
+		}, []httplimit.Check{httplimit.CheckProxyKey}},
+		{"inner proxies not trusted, not yet", trusting("10.0.0.1/32"), 99, balanced, nil},
+		{"too few Hops", httplimit.ClientIP{Hops: 1}.ForwardedIP(), 100, balanced, []httplimit.Check{httplimit.CheckProxyKey}},
+		{"inner proxies trusted", trusting("10.0.0.0/24"), 3000, balanced, nil},
+		{"clients of a private network", trusting("10.0.0.1/32"), 3000, func(i int) *http.Request {
+			return from("10.0.0.1:1", "X-Forwarded-For", fmt.Sprintf("10.7.0.%d", i%250), "User-Agent", fmt.Sprint("browser ", i))
+		}, nil},
 		{"both trusted", trusting("10.0.0.0/24"), 3000, behind("10.0.0.1", "10.0.0.2"), nil},
 		{"proxy that says nothing", httplimit.RemoteIP, 100, agents("10.0.0.1:1"), []httplimit.Check{httplimit.CheckProxyKey}},
 		{"one client of one's own", httplimit.RemoteIP, 3000, func(int) *http.Request { return from("10.0.0.1:1", "User-Agent", "job") }, nil},
