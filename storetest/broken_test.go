@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"reads and writes in two steps", sim{between: yields}, "R10 takes and returns", r10},
 		{"reads and writes in two steps", sim{between: yields}, "R10 many keys", r10},
 		{"reads and writes in two steps", sim{between: yields}, "R10 answers at once", r10},
+		{"locks each limiter apart", sim{between: yields, apart: new(sync.Map)}, "R10 no update is lost", r10},
 		{"tells some what it told the one before", sim{answer: asBefore()}, "R10 answers at once", r10},
 		{"has no place for parts", sim{ask: dropParts}, "R10 answers at once", r10},
 		{"loses an update in a hundred", sim{loses: 101}, "R10 no update is lost", r10},

@@ -103,19 +103,20 @@ func concurrentTakes(e *env) {
 }
 
 // R10: no update is lost and none is made twice, although none is denied. The states of these
-// policies end the same, in whatever order the events come.
+// policies end the same, in whatever order the events come. They come by two limiters of one name: a
+// store that makes the steps of each limiter one after another must do so for both together.
 func concurrentChain(e *env) {
 	takes := e.few(2000)
 	for _, p := range []named{{"three words", chain{Per: e.long()}}, {"a word", tally{}}} {
-		l := e.limiter(p.Policy, p.name)
-		parallel(goroutines, func(int) {
+		ls := []limiter{e.limiter(p.Policy, p.name), e.limiter(p.Policy, p.name)}
+		parallel(goroutines, func(g int) {
 			for i := range takes {
-				e.allowed(l, "k", 1-i%2)
+				e.allowed(ls[g%2], "k", 1-i%2)
 			}
 		})
 		want := e.model(p.Policy).do("k", e.clock.Now(), weir.Ask{N: goroutines * takes / 2})
-		if got := e.take(l, "k", 0); got.Remaining != want.Remaining {
-			e.Fatalf("%s: after %d single events of %d goroutines a state of %s is not what these events lead to",
+		if got := e.take(ls[0], "k", 0); got.Remaining != want.Remaining {
+			e.Fatalf("%s: after %d single events of %d goroutines, by two limiters, a state of %s is not what these events lead to",
 				r10, goroutines*takes/2, goroutines, p.name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -19,6 +20,7 @@ type sim struct {
 	id       func(name, key string) string
 	now      func() int64
 	between  func()                        // called without the lock between reading and writing
+	apart    *sync.Map                     // of the limiters, each of which has a lock of its own
 	early    bool                          // reads the time before it waits for the lock
 	clears   bool                          // starts anew at any instant older than the last
 	live     func(left int64) int64        // for how long a state is kept that lives on for left ns
@@ -123,6 +125,11 @@ func (s *sim) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 }
 
 func (s *sim) step(r weir.Request) (weir.Answer, error) {
+	if s.apart != nil {
+		own, _ := s.apart.LoadOrStore(r.Plan, new(sync.Mutex))
+		own.(*sync.Mutex).Lock()
+		defer own.(*sync.Mutex).Unlock()
+	}
 	read := r.Now
 	if s.clock != 0 && !s.theirs {
 		read = func() int64 {
