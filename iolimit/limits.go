@@ -33,13 +33,24 @@ const (
 
 // limits are the limits of a reader or a writer. They are not safe for concurrent use.
 type limits struct {
-	list  []Limit
+	list  []counting
 	chunk int // the size of a chunk, as of the last look
 	left  int // chunks until the next look
+}
 
-	// What the chunk that waits has been granted, if a wait has failed:
-	limit int // all limits before this one have granted all of it
-	part  int // and this one that many bytes
+// counting is a limit, and how many bytes it has granted that have not passed. There are such bytes
+// only after a wait has failed.
+type counting struct {
+	Limit
+	ahead int
+}
+
+func newLimits(list []Limit) (l limits) {
+	l.list = make([]counting, len(list))
+	for i, limit := range list {
+		l.list[i].Limit = limit
+	}
+	return l
 }
 
 // next returns how many of n bytes are the next chunk.
@@ -105,13 +116,13 @@ func chunkOf(most int) int {
 	return max(most/parts, 1)
 }
 
-// wait returns when all limits have granted a chunk of n bytes. After an error, call wait again for
-// the same chunk, or giveUp.
+// wait returns when all limits have granted n bytes, which pass then. After an error, the limits that
+// have granted bytes already do not count them again, unless giveUp is called.
 func (l *limits) wait(ctx context.Context, n int) error {
-	for ; l.limit < len(l.list); l.limit, l.part = l.limit+1, 0 {
-		limit := &l.list[l.limit]
-		for l.part < n {
-			part := min(n-l.part, l.chunk)
+	for i := range l.list {
+		limit := &l.list[i]
+		for limit.ahead < n {
+			part := min(n-limit.ahead, l.chunk)
 			err := limit.Limiter.Wait(ctx, limit.Key, part)
 			if errors.Is(err, weir.ErrNeverFits) { // the policy was changed
 				if err := l.look(ctx); err != nil {
@@ -124,22 +135,22 @@ func (l *limits) wait(ctx context.Context, n int) error {
 			if err != nil {
 				return err
 			}
-			l.part += part
+			limit.ahead += part
 		}
 	}
-	l.limit, l.part = 0, 0
+	for i := range l.list {
+		l.list[i].ahead -= n
+	}
 	return nil
 }
 
-// giveUp gives back what a wait for a chunk of n bytes was granted before it failed.
-func (l *limits) giveUp(ctx context.Context, n int) {
-	for i := range l.limit {
-		l.list[i].giveBack(ctx, n)
+// giveUp gives back what a wait was granted before it failed.
+func (l *limits) giveUp(ctx context.Context) {
+	for i := range l.list {
+		limit := &l.list[i]
+		limit.giveBack(ctx, limit.ahead)
+		limit.ahead = 0
 	}
-	if l.limit < len(l.list) {
-		l.list[l.limit].giveBack(ctx, l.part)
-	}
-	l.limit, l.part = 0, 0
 }
 
 // giveBack gives back n bytes that all limits have granted.

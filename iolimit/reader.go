@@ -38,13 +38,12 @@ type reader struct {
 	r      io.Reader
 	limits limits
 
-	kept    []byte // what was read and could not be returned
-	granted bool   // whether the limits have granted all of kept
-	err     error  // of r, after kept
+	kept []byte // what was read and could not be returned
+	err  error  // of r, after kept
 }
 
 func newReader(r io.Reader, list []Limit) reader {
-	return reader{r: r, limits: limits{list: slices.Clone(list)}}
+	return reader{r: r, limits: newLimits(list)}
 }
 
 var errReadCount = errors.New("weir: the underlying Read returned a count that is below 0 or above the buffer's length")
@@ -75,21 +74,20 @@ func (r *reader) read(ctx context.Context, p []byte) (n int, ofWait bool, err er
 		return 0, false, err
 	}
 	if failed := r.limits.wait(ctx, n); failed != nil {
-		r.kept, r.granted, r.err = slices.Clone(p[:n]), false, err
+		r.kept, r.err = slices.Clone(p[:n]), err
 		return 0, true, failed
 	}
 	return n, false, err
 }
 
-// readKept returns what an earlier call has read.
+// readKept returns what an earlier call has read. It waits only for the bytes that fit into p: the
+// others would pass later than they were granted.
 func (r *reader) readKept(ctx context.Context, p []byte) (int, error) {
-	if !r.granted {
-		if err := r.limits.wait(ctx, len(r.kept)); err != nil {
-			return 0, err
-		}
-		r.granted = true
+	n := min(len(p), len(r.kept))
+	if err := r.limits.wait(ctx, n); err != nil {
+		return 0, err
 	}
-	n := copy(p, r.kept)
+	copy(p, r.kept[:n])
 	if r.kept = r.kept[n:]; len(r.kept) == 0 {
 		r.kept = nil
 	}

@@ -101,7 +101,7 @@ func TestReaderKeeps(t *testing.T) {
 	var f flow
 	assert.Equal(t, "abcdef", string(f.readAll(t, r, 4)))
 	assert.Equal(t, 994, remaining(t, first))
-	assert.Equal(t, []int{6}, second.waits)
+	assert.Equal(t, []int{4, 2}, second.waits)
 }
 
 // A limit whose store has lost its connection is not the end of what is read.
@@ -179,4 +179,33 @@ func TestReaderKeepsACopy(t *testing.T) {
 	got, err := io.ReadAll(r)
 	assert.Equal(t, "abc", string(got))
 	require.Equal(t, broken, err)
+}
+
+// What is kept passes when the last limit grants it, and not later, also if it is read in parts. A
+// part that was granted before would pass in addition to what the limit grants then.
+func TestReaderKeptInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := pipe(t)
+		go far.Write(make([]byte, 10_000))
+		c := iolimit.NewConn(near, []iolimit.Limit{limitOf(weir.SlidingLog{Limit: 1000, Per: time.Second})}, nil)
+		var f flow
+		read := func(size int) {
+			n, err := c.Read(make([]byte, size))
+			require.NoError(t, err)
+			f.pass(n)
+		}
+		read(1000)
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Second/2)))
+		n, err := c.Read(make([]byte, 1000))
+		assert.Zero(t, n)
+		timedOut(t, err)
+		require.NoError(t, c.SetReadDeadline(time.Time{}))
+		read(10)
+		time.Sleep(time.Second)
+		read(1000)
+		read(1000)
+		read(1000)
+		assert.Equal(t, 4000, f.total())
+		f.within(t, func(span time.Duration) int { return 1000 * (1 + int(span/time.Second)) })
+	})
 }

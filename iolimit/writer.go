@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 )
 
 // Writer writes to another writer no faster than its limits allow. [NewWriter] makes it. Like most
@@ -41,7 +40,7 @@ type writer struct {
 }
 
 func newWriter(w io.Writer, list []Limit) writer {
-	return writer{w: w, limits: limits{list: slices.Clone(list)}}
+	return writer{w: w, limits: newLimits(list)}
 }
 
 var errWriteCount = errors.New("weir: the underlying Write returned a count that is below 0 or above the buffer's length")
@@ -61,7 +60,7 @@ func (w *writer) write(ctx context.Context, p []byte) (n int, ofWait bool, err e
 			return n, true, err
 		}
 		if err := w.limits.wait(ctx, size); err != nil {
-			w.limits.giveUp(ctx, size)
+			w.limits.giveUp(ctx)
 			return n, true, err
 		}
 		wrote, err := w.w.Write(p[n : n+size])
