@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // committedAndExcess are 3 events a minute, and 5 more an hour.
@@ -235,7 +236,7 @@ func TestTiersInDebtTellWhatIsLeft(t *testing.T) {
 
 // R19: "reserve 1, settle 1000, as often as granted" charges the rate in the long run.
 func TestR19_ADebtBinds(t *testing.T) {
-	const hours = 2000
+	hours := runs.Long(2000, 300)
 	bucket := weir.TokenBucket{Limit: 10, Per: time.Hour}
 	for _, c := range []struct {
 		policy weir.Policy

@@ -20,7 +20,7 @@ import (
 // P7: junk keys can't push out a count, nor use up memory.
 func TestP7_AFloodForgetsNobody(t *testing.T) {
 	const maxKeys = 100_000
-	flood := runs.Long(3_000_000, 250_000)
+	flood := runs.Long(3_000_000, 150_000)
 	store := &weir.MemStore{MaxKeys: maxKeys}
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Hour}, weir.WithStore(store), weir.WithClock(clock.NewMock())))
 	for l.Allow("abuser") {

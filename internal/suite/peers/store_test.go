@@ -58,7 +58,7 @@ func hammer(l *weir.KeyedLimiter, c *kit.MovingClock, step, end time.Duration, k
 // the same, and the key starts afresh. Here each key expires, is swept, and is used again all the
 // time, and is never granted more than its rate.
 func TestP5_ALiveEntryIsNeverDropped(t *testing.T) {
-	end := runs.Long(200*time.Millisecond, 20*time.Millisecond)
+	end := runs.Long(200*time.Millisecond, 10*time.Millisecond)
 	ms := int64(end / time.Millisecond)
 	for _, test := range []struct {
 		policy weir.Policy
@@ -109,7 +109,7 @@ func TestP8_ShortPeriodsAreKept(t *testing.T) {
 // P9: elsewhere the window is found out before the lock is taken, and an event that comes late to
 // it clears the counts of the next. Here 100 in 50 ms are at most 100 in every window, on each key.
 func TestP9_ALateEventDoesNotClearTheWindow(t *testing.T) {
-	end := runs.Long(2*time.Second, 200*time.Millisecond)
+	end := runs.Long(2*time.Second, 100*time.Millisecond)
 	for _, p := range []weir.Policy{
 		weir.FixedWindow{Limit: 100, Per: 50 * time.Millisecond},
 		weir.SlidingWindow{Limit: 100, Per: 50 * time.Millisecond},
