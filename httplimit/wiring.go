@@ -18,15 +18,16 @@ const (
 	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies,
 	// come from a private address. Or 100 of the first 110 requests have such a field and come from
 	// public addresses, as those of a CDN. The key is that address, or one that [Join] makes of it.
-	// The address is the proxy's, and not the client's. Use [ClientIP] with the addresses of the
-	// proxies.
+	// Requests whose key has no address, such as an API key, do not count. The address is the
+	// proxy's, and not the client's. Use [ClientIP] with the addresses of the proxies.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: the first 100 requests have one private address as their key, or as a part of it.
 	// Or 100 of the first 110 have private addresses, although a field of proxies names a public one:
 	// a proxy can have several addresses. The requests look as if they come from several clients.
-	// Either a proxy is not trusted, or Key reads another field than the one that the proxy writes.
-	// Name the proxy in [ClientIP], and read the field that it writes.
+	// Requests whose key has no address do not count. Either a proxy is not trusted, or Key reads
+	// another field than the one that the proxy writes. Name the proxy in [ClientIP], and read the
+	// field that it writes.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckHops: ten of the first requests have a field of proxies with fewer addresses than

@@ -18,13 +18,21 @@ import (
 type seenKeys struct {
 	requests  atomic.Int32  // requests with a key
 	without   atomic.Int32  // requests without one
+	same      uniform       // whether all requests have one key
+	clients   atomic.Uint64 // a bit for each of the clients, by their hash
+	addresses seenAddresses
+}
+
+// seenAddresses is what the checks know of the requests whose key is an address, or has one as a
+// part. Other keys, such as those of users, say nothing of proxies.
+type seenAddresses struct {
+	requests  atomic.Int32
 	forwarded atomic.Int32  // requests with a field of proxies, from private addresses
 	atProxy   atomic.Int32  // those of them whose key has the address of the proxy
 	atCDN     atomic.Int32  // the same, from public addresses
 	unread    atomic.Int32  // requests with a private address as their key, and a public one in a field of proxies
 	explained atomic.Bool   // whether a proxy is the reason that requests share a key
-	keys      uniform       // whether all requests have one key
-	addresses uniform       // whether their keys have one address
+	same      uniform       // whether all requests have one address
 	clients   atomic.Uint64 // a bit for each of the clients, by their hash
 }
 
@@ -55,11 +63,26 @@ var clientSeed = maphash.MakeSeed()
 func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	s, key := &a.keys, a.d.Key
 	n := s.requests.Add(1)
-	address, addresses := addressIn(key)
-	forwarded := false
+	client, forwarded := clientOf(r)
+	if address, addresses := addressIn(key); address != "" {
+		w.lookAtAddress(r, &s.addresses, client, forwarded, address, addresses)
+	}
+	s.clients.Or(client)
+	oneKey := s.same.see(key)
+	if s.addresses.explained.Load() || n != sameKeys || !oneKey || a.Key == nil || isShared(r, key) {
+		return
+	}
+	if bits.OnesCount64(s.clients.Load()) >= 16 {
+		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
+			"use Everyone as the Key of a limit that all clients share", n)
+	}
+}
+
+// clientOf returns a bit for the client of a request. It reports whether the request has a field of
+// proxies.
+func clientOf(r *http.Request) (bit uint64, forwarded bool) {
 	var client maphash.Hash
 	client.SetSeed(clientSeed)
-	peer, hasPeer := parseHop(r.RemoteAddr)
 	for _, name := range forwardingFields {
 		for _, value := range r.Header[name] {
 			forwarded = true
@@ -68,29 +91,32 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 		_ = client.WriteByte(0)
 	}
 	_, _ = client.WriteString(r.Header.Get("User-Agent"))
-	if hasPeer {
+	if peer, ok := parseHop(r.RemoteAddr); ok {
 		_, _ = client.WriteString(peer.addr.String())
-		if forwarded && s.atFault(r, n, peer.addr, addresses) {
-			s.explained.Store(true)
-			w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
-				"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", address)
-		}
 	}
-	s.clients.Or(1 << (client.Sum64() % 64))
-	oneKey, oneAddress := s.keys.see(key), s.addresses.see(address)
+	return 1 << (client.Sum64() % 64), forwarded
+}
+
+// lookAtAddress looks at the address in the key of a request. addresses are those that share it.
+func (w *wiring) lookAtAddress(
+	r *http.Request, s *seenAddresses, client uint64, forwarded bool, address string, addresses netip.Prefix,
+) {
+	n := s.requests.Add(1)
+	if peer, ok := parseHop(r.RemoteAddr); ok && forwarded && s.atFault(r, n, peer.addr, addresses) {
+		s.explained.Store(true)
+		w.tell(CheckForwarded, "the key is the address of a proxy, %s, which sends the client's in a header field: "+
+			"use ForwardedIP, ForwardedHeader or HeaderIP with the addresses of your proxies", address)
+	}
+	s.clients.Or(client)
+	oneAddress, private := s.same.see(address), isPrivate(addresses.Addr())
 	if s.explained.Load() {
 		return
 	}
-	private := isPrivate(addresses.Addr())
 	unread := private && forwarded && n <= 110 && forwardedFrom(r, isPublic) && s.unread.Add(1) == 100
-	switch clients := bits.OnesCount64(s.clients.Load()); {
-	case clients >= 8 && (unread || n == 100 && private && oneAddress):
+	if (unread || n == 100 && private && oneAddress) && bits.OnesCount64(s.clients.Load()) >= 8 {
 		s.explained.Store(true)
 		w.tell(CheckProxyKey, "100 requests seem to come from several clients, and have private addresses as their keys, such as %s: "+
 			"trust all proxies on the way, and read the field that they write", address)
-	case n == sameKeys && oneKey && clients >= 16 && a.Key != nil && !isShared(r, key):
-		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
-			"use Everyone as the Key of a limit that all clients share", n)
 	}
 }
 
@@ -99,12 +125,12 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 const sameKeys = looksAt * 9 / 10
 
 // atFault reports whether the requests with a field of proxies, of which r is one, have shown that
-// their key is the address of a proxy. n is the number of requests with a key.
+// their key is the address of a proxy. n is the number of requests with an address in their key.
 //
 // A server that clients reach without a proxy must not be warned because some of them send such
 // fields. Ten requests from private addresses are enough. From public addresses, as those of a CDN,
 // nearly all of the first requests must have the field, and it must name a public address.
-func (s *seenKeys) atFault(r *http.Request, n int32, peer netip.Addr, key netip.Prefix) bool {
+func (s *seenAddresses) atFault(r *http.Request, n int32, peer netip.Addr, key netip.Prefix) bool {
 	atProxy := key.Contains(peer)
 	switch {
 	case atProxy && forwardedFrom(r, key.Contains):

@@ -90,6 +90,16 @@ func TestWiring_Warns(t *testing.T) {
 		return httplimit.Join(route, httplimit.Or(httplimit.BasicUser, httplimit.RemoteIP))
 	}
 	anonymous := func(*http.Request) (string, error) { return "anonymous", nil }
+	mixed := httplimit.Or(httplimit.Header("X-API-Key"), httplimit.RemoteIP)
+	withSome := func(r func(int) *http.Request) func(int) *http.Request { // every second one has an API key
+		return func(i int) *http.Request {
+			req := r(i)
+			if i%2 == 0 {
+				req.Header.Set("X-Api-Key", fmt.Sprint("key ", i))
+			}
+			return req
+		}
+	}
 	balanced := func(i int) *http.Request { // through one of three nodes of a balancer
 		return behind("10.0.0.1", fmt.Sprintf("10.0.0.%d", 2+i%3))(i)
 	}
@@ -125,6 +135,18 @@ func TestWiring_Warns(t *testing.T) {
 		{"inner proxies trusted", trusting("10.0.0.0/24"), 3000, balanced, nil},
 		{"clients of a private network", trusting("10.0.0.1/32"), 3000, func(i int) *http.Request {
 			return from("10.0.0.1:1", "X-Forwarded-For", fmt.Sprintf("10.7.0.%d", i%250), "User-Agent", fmt.Sprint("browser ", i))
+		}, nil},
+		{"some with a key of their own", mixed, 20, withSome(behind("10.0.0.1")), []httplimit.Check{httplimit.CheckForwarded}},
+		{"some with a key of their own, not yet", mixed, 19, withSome(behind("10.0.0.1")), nil},
+		{"some with a key of their own, and a CDN", mixed, 200, withSome(func(i int) *http.Request {
+			return from(fmt.Sprintf("198.51.100.%d:1", i%20), "X-Forwarded-For", visitorAddr(i))
+		}), []httplimit.Check{httplimit.CheckForwarded}},
+		{"some with a key of their own, a proxy that says nothing", mixed, 200, withSome(agents("10.0.0.1:1")), []httplimit.Check{httplimit.CheckProxyKey}},
+		{"some with a key of their own, a client of one's own", mixed, 3000, func(i int) *http.Request {
+			if i%2 == 1 {
+				return from("10.0.0.1:1", "User-Agent", "job")
+			}
+			return from(visitorAddr(i)+":1", "X-Api-Key", fmt.Sprint(i))
 		}, nil},
 		{"both trusted", trusting("10.0.0.0/24"), 3000, behind("10.0.0.1", "10.0.0.2"), nil},
 		{"proxy that says nothing", httplimit.RemoteIP, 100, agents("10.0.0.1:1"), []httplimit.Check{httplimit.CheckProxyKey}},
