@@ -87,6 +87,10 @@ func (b *bounded) walk() {
 				b.askOtherwise(store, key, size)
 			}
 		case kind == 5:
+			b.borrow(store, key)
+		case kind == 6:
+			b.book(store, key)
+		case kind == 7:
 			b.ask(store, key, b.random.IntN(len(sizes)))
 		default: // a burst
 			size := b.random.IntN(2)

@@ -46,6 +46,9 @@ func TestStoresBeyondTheirBoundsAreCaught(t *testing.T) {
 		{"counts nothing that has parts", sim{ask: unless(func(a weir.Ask) bool { return a.ByComponent != nil })}, "Bounds of one store", overRule},
 		{"counts nothing that can be given back", sim{ask: unless(func(a weir.Ask) bool { return a.Charges != nil })}, "Bounds of one store", overRule},
 		{"counts nothing that may wait", sim{ask: unless(func(a weir.Ask) bool { return a.MaxWait > 0 })}, "Bounds of one store", overRule},
+		{"forgets what it books ahead", sim{keeps: func(_ weir.Ask, a weir.Answer) bool { return a.Delay == 0 }}, "Bounds of one store", overRule},
+		{"books everything for now", sim{answer: func(_ weir.Ask, a *weir.Answer) { a.Delay = 0 }}, "Bounds of one store", overRule},
+		{"charges no more than is left", sim{ask: chargeWhatIsLeft}, "Bounds of one store", overRule},
 		{"counts no debts", sim{ask: unless(func(a weir.Ask) bool { return a.Mode == weir.Regardless })}, "Bounds after charging", overRule},
 		{"forgets nothing", sim{forgets: forgetNothing}, "Bounds after forgetting", idleRule},
 		{"forgets everything", sim{forgets: forgetAll}, "Bounds after forgetting", overRule},
@@ -77,6 +80,12 @@ func unless(kind func(weir.Ask) bool) func(*weir.Ask) {
 		if a.N > 0 && kind(*a) {
 			a.N, a.Mode = 0, weir.AllOrNone
 		}
+	}
+}
+
+func chargeWhatIsLeft(a *weir.Ask) {
+	if a.Mode == weir.Regardless {
+		a.Mode = weir.UpTo
 	}
 }
 
