@@ -98,7 +98,8 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //
 //   - The policy alone would have granted all that the store grants, at the same instants. No
 //     window or span exceeds the limit. A window that starts with its first event may have started
-//     earlier.
+//     earlier. Events that are booked ahead count at once. Those that are charged beyond the limit
+//     count at the latest after the duration early.
 //   - A denial may come too soon, by the duration early at most. This means that after the same
 //     grants, the policy alone would have denied the same events if it had been asked that much
 //     earlier. With an early of zero, each denial must be exact. With [Shared], a store may also
