@@ -37,14 +37,27 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 			g.leave(by, now, &a, results)
 		}
 	case !a.Allowed && (charged || len(g.entries) > 1) && (a.RetryAfter != Never || ask.N <= a.Limit):
-		a.RetryAfter = untilInstant(now, g.firstGrant(by, now, ask.N))
+		if at := g.firstGrant(by, now, ask.N); at < math.MaxInt64 {
+			a.RetryAfter = untilInstant(now, at)
+			g.foretell(by, at, ask, &a)
+		} else {
+			a.RetryAfter = Never
+		}
 	}
 	a.ResetAfter = untilInstant(now, g.expiry())
+	if ask.ByComponent != nil { // what others have used does not count for longer
+		for i := range *ask.ByComponent {
+			r := &(*ask.ByComponent)[i]
+			if r.ResetAfter = min(r.ResetAfter, a.ResetAfter); r.RetryAfter < Never {
+				r.RetryAfter = min(r.RetryAfter, r.ResetAfter)
+			}
+		}
+	}
 	return a, charged
 }
 
 // leave sets Remaining in the answer to a grant, and in that of each component, to the number that
-// a look reports.
+// a look reports, and DecidedBy of All to the component that has the least.
 func (g *ledger) leave(by Rule, now int64, a *Answer, results *[]Result) {
 	var ask Ask
 	var each []Result
@@ -53,6 +66,9 @@ func (g *ledger) leave(by Rule, now int64, a *Answer, results *[]Result) {
 	}
 	look, _ := g.ask(by, now, ask)
 	a.Remaining = look.Remaining
+	if isAll(by.Decider) {
+		a.DecidedBy = look.DecidedBy
+	}
 	for i, r := range each { // none if the policy is not composed
 		(*results)[i].Remaining, (*results)[i].ResetAfter = r.Remaining, r.ResetAfter
 	}
@@ -121,75 +137,6 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		a.DecidedBy = back.DecidedBy
 	}
 	return a, changed
-}
-
-// firstGrant is the first instant after now at which n events are granted, if nobody asks before,
-// or math.MaxInt64. While time passes and nothing is granted, no charge grows. But when an entry
-// ends, a leaf of another entry may get accounts that it did not have before. The time between two
-// ends is therefore searched by itself.
-func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
-	h := g.clone()
-	for settled := now; ; {
-		e, end := h.entry(by), h.nextEnd(settled)
-		grants := func(at int64) bool {
-			state, _ := h.charge(e, at)
-			_, a := e.Decider.Decide(state, at, Ask{N: n})
-			return a.Allowed
-		}
-		if end == math.MaxInt64 || grants(end-1) {
-			return firstInstant(now, end, grants)
-		}
-		now, settled = end-1, end // an entry that is kept with the rest has an end, too
-		h.settle(settled)
-	}
-}
-
-// clone is a copy that can be settled.
-func (g *ledger) clone() ledger {
-	h := ledger{slices.Clone(g.entries), g.rest}
-	for i := range h.entries {
-		h.entries[i].most = slices.Clone(h.entries[i].most)
-	}
-	return h
-}
-
-// nextEnd is the first instant after now at which an entry, or the rest, ends, or math.MaxInt64.
-func (g *ledger) nextEnd(now int64) int64 {
-	next := int64(math.MaxInt64)
-	if g.rest.until > now {
-		next = g.rest.until
-	}
-	for _, e := range g.entries {
-		if end := e.end(); end > now {
-			next = min(next, end)
-		}
-	}
-	return next
-}
-
-// firstInstant is the first instant after now at which has is true. From that instant on, has stays
-// true. It is true at the instant last, at the latest. Only if last is math.MaxInt64 may it never
-// become true: the result is then math.MaxInt64.
-func firstInstant(now, last int64, has func(at int64) bool) int64 {
-	if last == math.MaxInt64 && !has(last) {
-		return last
-	}
-	for last-now > 1 {
-		if middle := now + (last-now)/2; has(middle) {
-			last = middle
-		} else {
-			now = middle
-		}
-	}
-	return last
-}
-
-// untilInstant is how long it is until the instant at, or Never.
-func untilInstant(now, at int64) time.Duration {
-	if at == math.MaxInt64 {
-		return Never
-	}
-	return time.Duration(max(at-now, 0))
 }
 
 // charge returns the state of an entry after it is charged for the events of others, and whether it

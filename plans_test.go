@@ -279,3 +279,44 @@ func TestWithPolicyFor_APointerWhosePolicyHasChanged(t *testing.T) {
 		}
 	}
 }
+
+// After a change the events of others count for a while. They are no events of the component that
+// is charged for them: it does not count them until the end of its own, longer window.
+func TestR15_WhatTheComponentsTellAfterAChange(t *testing.T) {
+	second := weir.FixedWindow{Limit: 10, Per: time.Second}
+	hour, minute := weir.FixedWindow{Limit: 10, Per: time.Hour}, weir.FixedWindow{Limit: 10, Per: time.Minute}
+	for _, test := range []struct {
+		to   weir.Policy
+		used int
+		as   int // who decides on the denial
+	}{
+		{weir.All(minute, hour), 10, 0},
+		{weir.All(hour, minute), 10, 0},
+		{weir.All(hour, second), 10, 0},
+		{weir.Tiers(hour, minute), 10, 0},
+		{weir.All(second, hour), 9, 0},
+	} {
+		h := &kit.HandClock{Time: time.Unix(0, kit.T0-kit.T0%int64(time.Hour))}
+		l := weir.Must(weir.New(second, weir.WithClock(h)))
+		kit.Take(t, l, "k", test.used)
+		require.NoError(t, l.SetPolicy(background, test.to))
+
+		var parts []weir.Result
+		denied, err := l.TakeByComponent(background, "k", 5, &parts)
+		require.NoError(t, err)
+		assert.Equal(t, time.Second, denied.RetryAfter, "%v", test.to)
+		assert.Equal(t, test.as, denied.DecidedBy, "%v", test.to)
+		assert.Equal(t, denied.RetryAfter, parts[test.as].RetryAfter, "%v", test.to)
+		for range 2 {
+			for _, r := range parts {
+				assert.LessOrEqual(t, r.ResetAfter, denied.ResetAfter, "%v", test.to)
+				assert.LessOrEqual(t, r.RetryAfter, r.ResetAfter, "%v", test.to)
+			}
+			_, err = l.TakeByComponent(background, "k", 0, &parts)
+			require.NoError(t, err)
+		}
+		h.Time = h.Add(time.Second)
+		granted := kit.Take(t, l, "k", 5)
+		assert.True(t, granted.Allowed, "%v", test.to)
+	}
+}

@@ -65,6 +65,12 @@ func shape(d Decider) string {
 	return ""
 }
 
+// isAll reports whether d is the Decider of [All].
+func isAll(d Decider) bool {
+	c, ok := d.(*composed)
+	return ok && !c.tiers
+}
+
 // sameShape reports whether the leaves of two rules are alike, and composed in the same way.
 func sameShape(r, s Rule) bool {
 	return shape(r.Decider) == shape(s.Decider) && slices.EqualFunc(r.leaves(), s.leaves(), Rule.like)

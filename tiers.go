@@ -123,7 +123,13 @@ func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
 // instant at which they have them. While time passes and nothing is granted, they never have less.
 func (c *composed) denyDebt(state []uint64, now int64, ask Ask, results []Result) ([]uint64, Answer) {
 	n := ask.N
-	state, a := c.askTiers(state, now, Ask{More: ask.More}, results)
+	state, a := c.askTiers(state, now, Ask{More: ask.More}, nil)
+	ask.Charges = nil
+	for i := range results {
+		var alone Answer
+		state = c.would(state, now, ask, i, &alone)
+		results[i] = alone.Result
+	}
 	if a = a.never(); n > a.Limit {
 		return state, a
 	}

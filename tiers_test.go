@@ -297,3 +297,16 @@ func TestR5_TiersOfAMarkerThatHoldsMoreThanAnInt(t *testing.T) {
 	assert.Equal(t, math.MaxInt-1, k.Take(kit.T0, 1).Remaining)
 	assert.True(t, k.Take(kit.T0, 1).Allowed)
 }
+
+// A denial because of a debt tells of each tier whether it alone would have granted the events.
+func TestR19_TiersInDebtTellWhichWouldGrant(t *testing.T) {
+	log := weir.SlidingLog{Limit: 3, Per: time.Hour}
+	k := kit.NewKey(t, weir.Tiers(log, log))
+	k.Ask(kit.T0, weir.Ask{N: 9, Mode: weir.Regardless})
+	var parts []weir.Result
+	a := k.Ask(kit.T0, weir.Ask{N: 2, ByComponent: &parts})
+	assert.False(t, a.Allowed)
+	assert.True(t, parts[0].Allowed)
+	assert.False(t, parts[1].Allowed)
+	assert.Equal(t, time.Hour, parts[1].RetryAfter)
+}

@@ -81,9 +81,15 @@ func (m tiersModel) askTiers(now int64, ask weir.Ask) (weir.Answer, model, []wei
 	return a, m, results
 }
 
-// denyDebt denies what the tiers have not got together until they have.
+// denyDebt denies what the tiers have not got together until they have. The results say what each
+// tier alone would answer. One that would grant has that of a look.
 func (m tiersModel) denyDebt(now int64, n int) (weir.Answer, model, []weir.Result) {
 	a, results := m.look(now)
+	for i := range m.tiers {
+		if alone, _ := askPart(m.tiers[i], now, weir.Ask{N: n}, nil); !alone.Allowed {
+			results[i] = alone.Result
+		}
+	}
 	a = never(a)
 	low, high := now, int64(math.MaxInt64)
 	for low < high {
