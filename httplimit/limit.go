@@ -30,7 +30,8 @@ type Limit struct {
 	// request whose client hangs up while it is asked, which the other limits then do not count.
 	//
 	// If two of the Limits have the same Limiter and find the same key, a request needs the events of
-	// both. A [weir.LeakyBucket] never grants these one after the other: use one Limit with a Cost.
+	// both. A [weir.LeakyBucket] never grants these one after the other, and with [weir.Tiers] the
+	// Retry-After may be too long: use one Limit with a Cost.
 	Limiter weir.Limiter
 
 	Key    KeyFunc
