@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -278,6 +279,30 @@ func TestWithPolicyFor_APointerWhosePolicyHasChanged(t *testing.T) {
 			assert.Zero(t, n)
 		}
 	}
+}
+
+// The policies of the waiters are those for their own contexts. SetPolicy needs none for its own.
+func TestR14_SetPolicyWithoutAPlanInItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type plan struct{}
+		l := weir.Must(weir.New(weir.FixedWindow{Limit: 1, Per: time.Hour},
+			weir.WithPolicyFor(func(ctx context.Context, _ string) weir.Policy {
+				if ctx.Value(plan{}) == nil {
+					return weir.TokenBucket{} // which is invalid
+				}
+				return nil
+			})))
+		ctx := context.WithValue(t.Context(), plan{}, "usual")
+		require.NoError(t, l.Wait(ctx, "k", 1))
+		done := false
+		go func() { done = l.Wait(ctx, "k", 1) == nil }()
+		synctest.Wait()
+		require.NoError(t, l.SetPolicy(t.Context(), weir.FixedWindow{Limit: 2, Per: time.Hour}))
+		synctest.Wait()
+		assert.True(t, done, "it asked at once")
+		require.Error(t, l.Reset(t.Context(), "k"))
+		require.NoError(t, l.Reset(ctx, "k"))
+	})
 }
 
 // After a change the events of others count for a while. They are no events of the component that

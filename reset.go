@@ -46,12 +46,8 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 		return err
 	}
 	defer ln.End()
-	plan, err := k.plans.of(ctx, key)
-	if err != nil {
-		return err
-	}
 	if forget {
-		if err := k.forget(waited, plan, key); err != nil {
+		if err := k.forget(waited, key); err != nil {
 			return err
 		}
 	}
@@ -69,9 +65,13 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 
 // forget has the store forget a key. It records the reset even if the store fails or panics,
 // because the key may have been forgotten nevertheless.
-func (k *KeyedLimiter) forget(ctx context.Context, plan *Plan, key string) error {
+func (k *KeyedLimiter) forget(ctx context.Context, key string) error {
+	plan, err := k.plans.of(ctx, key)
+	if err != nil {
+		return err
+	}
 	defer func() { k.resets.reset(key, k.plans.clock.Now()) }()
-	_, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Forget: true})
+	_, err = k.store.Do(ctx, Request{Plan: plan, Key: key, Forget: true})
 	return err
 }
 
