@@ -76,50 +76,54 @@ func (b *browser) showsAt(at time.Duration) {
 }
 
 // The tests of the page are shared by the browsers, each of which waits for its page most of the
-// time, and takes the next test when it has done one. To start one takes processor time, which other
-// packages have a use for unless the run is long.
+// time, and takes the next test when it has done one. A browser takes as much processor time as the
+// tests of ten other packages. Unless the run is long, there is one browser, and the dear tests are
+// left out.
 func TestPage(t *testing.T) {
 	type test struct {
 		name string
 		run  func(*testing.T, *browser)
 	}
 	tests := []test{
+		{"log", testLog},
 		{"experiments", testExperiments},
-		{"shared link", testSharedLink},
 		{"faults", testFaults},
 		{"lanes beside a fault", testLanesBesideAFault},
 		{"lane that is removed", testLaneThatIsRemoved},
 		{"keyboard", testKeyboard},
 		{"every answer", testEveryAnswer},
 		{"drawing", testDrawing},
-		{"playing", testPlaying},
 		{"copies", testCopies},
-		{"large log", testLargeLog},
 		{"same log again", testSameLogAgain},
 		{"skip link", testSkipLink},
 		{"names", testNames},
 		{"focus stays", testFocusStays},
-		{"many edits", testManyEdits},
-		{"last one counts", testLastOneCounts},
-		{"long simulation", testLongSimulation},
 		{"last time counts", testLastTimeCounts},
 		{"half a character", testHalfCharacter},
 		{"clock is silent", testClockIsSilent},
 		{"last log", testLastLog},
-		{"numbers out of range", testNumbersOutOfRange},
 		{"too much", testTooMuch},
 		{"small screen", testSmallScreen},
-		{"axes", testAxes},
 		{"close labels", testCloseLabels},
 		{"fault is in sight", testFaultIsInSight},
 		{"answer is in sight", testAnswerIsInSight},
+	}
+	dear := []test{
+		{"shared link", testSharedLink},
+		{"playing", testPlaying},
+		{"large log", testLargeLog},
+		{"many edits", testManyEdits},
+		{"last one counts", testLastOneCounts},
+		{"long simulation", testLongSimulation},
+		{"numbers out of range", testNumbersOutOfRange},
+		{"axes", testAxes},
 		{"reduced motion", testReducedMotion},
 		{"static files", testStaticFiles},
 		{"copies without https", testCopiesWithoutHTTPS},
-		{"log program ends", testLogProgramEnds},
+		{"log program ends", testLogProgramEnds}, // the last, because no log can be read after it
 	}
-	if runs.Long(true, false) { // else on static files only
-		tests = append([]test{{"log", testLog}}, tests...)
+	if runs.Long(true, false) {
+		tests = append(tests, dear...)
 	}
 	queue := make(chan test, len(tests))
 	for _, test := range tests {
