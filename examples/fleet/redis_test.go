@@ -45,13 +45,13 @@ func startRedis(t *testing.T) (socket string) {
 	return socket
 }
 
-// The same with a real Redis. What it is told in another way is what plain and lease tell it.
+// The same with a real Redis. What it is told in another way is what lease tells it.
 func TestRedis(t *testing.T) {
 	o := options{redis: startRedis(t), rate: leastRate, time: leastTime}
 	store, stop, err := o.startStore(t.Context())
 	require.NoError(t, err)
 	for _, w := range ways {
-		if runs.Long(false, w.name != "plain" && w.name != "lease") {
+		if runs.Long(false, w.name != "lease") {
 			continue
 		}
 		trial := trial{way: w, policy: o.policy(), store: store, out: io.Discard}
