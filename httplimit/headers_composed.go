@@ -45,7 +45,7 @@ type policyField struct {
 }
 
 // setTo sets m to what is said about a policy, which may be nil. shown is the name in answers,
-// which may be empty.
+// which may be empty. The error begins with the name of the field that is at fault.
 func (m *member) setTo(name, shown, unit string, policy weir.Policy) error {
 	m.denialPages = newDenialPages(shown)
 	quoted, err := quote("Name", name)
@@ -64,7 +64,7 @@ func (m *member) setTo(name, shown, unit string, policy weir.Policy) error {
 	if policy = pointedTo(policy); policy != nil {
 		var window time.Duration
 		if quota, window, err = fullQuota(policy); err != nil {
-			return fmt.Errorf("weir: RateLimit.Policy: %w", err)
+			return fmt.Errorf("Policy: %w", err)
 		}
 		m.params = string(appendInt([]byte(m.params+";w="), max(seconds(window), 1)))
 	}
@@ -78,7 +78,7 @@ func quote(field, s string) (string, error) {
 	for i := range len(s) {
 		c := s[i]
 		if c < ' ' || c > '~' {
-			return "", fmt.Errorf("weir: RateLimit.%s is %q, must be printable ASCII", field, s)
+			return "", fmt.Errorf("%s is %q, must be printable ASCII", field, s)
 		}
 		if c == '"' || c == '\\' {
 			quoted = append(quoted, '\\')

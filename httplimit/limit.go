@@ -111,8 +111,10 @@ func (l *limited) prepareLimits() (errs []error) {
 		}
 		names[lm.Name] = true
 		l.settles, l.books = l.settles || lm.Settle != nil, l.books || lm.books
-		if err := l.describe(lm); err != nil {
-			errs = append(errs, err)
+		if err := l.describe(lm); err != nil && len(m.Limits) > 0 {
+			fault("%w", err)
+		} else if err != nil {
+			errs = append(errs, fmt.Errorf("weir: RateLimit.%w", err))
 		}
 	}
 	return errs

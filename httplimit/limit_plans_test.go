@@ -31,8 +31,8 @@ func TestLimits_SayWhatIsWrong(t *testing.T) {
 		"Middleware.Limiter is a httplimit_test.limiterFunc, must be a *w": {Limiter: broken(nil), Key: one, Settle: settle},
 		"Middleware.MaxWait is 1s, must be 0 with Limits or Settle":        {Limiter: l, Key: one, Settle: settle, MaxWait: time.Second},
 		"Middleware.MaxWait is 2s, must be 0 with Limits or Settle":        {Limits: []httplimit.Limit{good}, MaxWait: 2 * time.Second},
-		`Name is "ü", must be printable ASCII`:                             {Limits: []httplimit.Limit{{Name: "ü", Limiter: l, Key: one}}},
-		`Unit is "\n", must be printable ASCII`:                            {Limits: []httplimit.Limit{{Name: "x", Unit: "\n", Limiter: l, Key: one}}},
+		`Middleware.Limits[0].Name is "ü", must be printable ASCII`:        {Limits: []httplimit.Limit{{Name: "ü", Limiter: l, Key: one}}},
+		`Middleware.Limits[0].Unit is "\n", must be printable ASCII`:       {Limits: []httplimit.Limit{{Name: "x", Unit: "\n", Limiter: l, Key: one}}},
 		`Middleware.Unchecked has "one", must be one of`:                   {Limits: []httplimit.Limit{good}, Unchecked: []httplimit.Check{"one"}},
 	} {
 		assert.Contains(t, panicOf(func() { m.Wrap(ok) }), says)
