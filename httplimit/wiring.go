@@ -22,12 +22,11 @@ const (
 	// proxy's, and not the client's. Use [ClientIP] with the addresses of the proxies.
 	CheckForwarded Check = "forwarded"
 
-	// CheckProxyKey: the first 100 requests have one private address as their key, or as a part of it.
-	// Or 100 of the first 110 have private addresses, although a field of proxies names a public one:
-	// a proxy can have several addresses. The requests look as if they come from several clients.
-	// Requests whose key has no address do not count. Either a proxy is not trusted, or Key reads
-	// another field than the one that the proxy writes. Name the proxy in [ClientIP], and read the
-	// field that it writes.
+	// CheckProxyKey: 100 of the first 110 requests have one private address as their key, or as a part
+	// of it. Or they have several, as a proxy can have, although a field of proxies names a public
+	// one. The requests look as if they come from several clients. Requests whose key has no address
+	// do not count. Either a proxy is not trusted, or Key reads another field than the one that the
+	// proxy writes. Name the proxy in [ClientIP], and read the field that it writes.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckHops: ten of the first requests have a field of proxies with fewer addresses than

@@ -150,6 +150,21 @@ func TestWiring_Warns(t *testing.T) {
 		}, nil},
 		{"both trusted", trusting("10.0.0.0/24"), 3000, behind("10.0.0.1", "10.0.0.2"), nil},
 		{"proxy that says nothing", httplimit.RemoteIP, 100, agents("10.0.0.1:1"), []httplimit.Check{httplimit.CheckProxyKey}},
+		{"proxy that says nothing, and a health check", httplimit.RemoteIP, 110, func(i int) *http.Request {
+			if i%11 == 0 {
+				return from("127.0.0.1:1", "User-Agent", "health check")
+			}
+			return agents("10.0.0.1:1")(i)
+		}, []httplimit.Check{httplimit.CheckProxyKey}},
+		{"one client of one's own, and visitors", httplimit.RemoteIP, 3000, func(i int) *http.Request {
+			if i%11 == 0 {
+				return direct(i)
+			}
+			return from("10.0.0.1:1", "User-Agent", "job")
+		}, nil},
+		{"proxy that says nothing, and many others", httplimit.RemoteIP, 3000, func(i int) *http.Request {
+			return agents([]string{"10.0.0.1:1", "10.0.0.2:1"}[i%10/9])(i)
+		}, nil},
 		{"one client of one's own", httplimit.RemoteIP, 3000, func(int) *http.Request { return from("10.0.0.1:1", "User-Agent", "job") }, nil},
 		{"one client behind a proxy", trusting("10.0.0.1/32"), 3000, func(int) *http.Request {
 			return from("10.0.0.1:1", "X-Forwarded-For", "10.0.7.7")
