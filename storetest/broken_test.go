@@ -63,6 +63,7 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 
 		{"keeps the first word", sim{keep: firstWord}, "R6 forgetting many keys", r6},
 		{"keeps as many words as at first", sim{keepsNew: true}, "Policy is run as it is", errorsRule},
+		{"keeps 64 kB of a state", sim{keep: first64kB}, "Policy with the longest state", errorsRule},
 		{"keeps words as floats", sim{keep: each(asFloat)}, "Policy is run as it is", policyRule},
 		{"keeps words of 63 bits", sim{keep: each(of63Bits)}, "Policy is run as it is", policyRule},
 		{"keeps all states in one buffer", sim{keep: oneBuffer()}, "Policy is run as it is", policyRule},

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -144,6 +146,19 @@ func policyAsIs(e *env) {
 	e.each(append(shapes(10, time.Second), custom(time.Second)...), func(e *env, p weir.Policy) {
 		e.walk(policyRule, p, 5, e.limiter(p, "")).run(e.few(3000))
 	})
+}
+
+// Policy: the longest state of a new key is kept whole. A store that has no room for it refuses the
+// first request with an error that wraps ErrRequest.
+func longestState(e *env) {
+	const limit, buckets = 3, 100_000
+	l := e.limiter(weir.SlidingWindow{Limit: limit, Per: e.long(), Buckets: buckets}, "")
+	if _, err := l.Take(context.Background(), "k", 1); errors.Is(err, weir.ErrRequest) {
+		return
+	}
+	if granted, _ := e.exhaust(l, "k", limit); granted != limit-1 {
+		e.Fatalf("%s: with a state of %d words, %d of %d were granted after the first", policyRule, buckets+2, granted, limit)
+	}
 }
 
 // Policy: a policy that contains a slice, a map or a function can't be compared with ==, which

@@ -90,6 +90,8 @@ func firstWord(words []uint64) []uint64 {
 	return append(words[:1:1], make([]uint64, len(words)-1)...)
 }
 
+func first64kB(words []uint64) []uint64 { return words[:min(len(words), 1<<13)] }
+
 func each(f func(uint64) uint64) func([]uint64) []uint64 {
 	return func(words []uint64) []uint64 {
 		kept := slices.Clone(words)

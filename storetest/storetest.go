@@ -149,6 +149,7 @@ func testCases() []testCase {
 		{"Change is exact", aClock, changeIsExact, exactly},
 		{"Change of composed policies", aClock, changeOfComposed, exactly},
 		{"Policy is run as it is", aClock, policyAsIs, exactly},
+		{"Policy with the longest state", nothing, longestState, exactly},
 		{"Policy that can't be compared", nothing, uncomparablePolicy, exactly},
 		{"Booking and giving up", nothing, bookingGivenUp, exactly},
 		{"Booking in a line", aClock, bookingInLine, exactly},
