@@ -60,7 +60,7 @@ func TestMiddleware_KeepsDenied(t *testing.T) {
 	require.True(t, l.Allow("one"))
 	m := connectlimit.Middleware{Limit: httplimit.Middleware{
 		Limiter: l, Key: one,
-		Denied: func(w http.ResponseWriter, _ *http.Request, _ weir.Result) { w.WriteHeader(http.StatusTeapot) },
+		Denied: func(w http.ResponseWriter, _ *http.Request, _ httplimit.Decision) { w.WriteHeader(http.StatusTeapot) },
 	}}
 	n := behind(m)().start()
 	defer n.stop()

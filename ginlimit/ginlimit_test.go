@@ -77,7 +77,7 @@ func TestNew_OwnAnswers(t *testing.T) {
 	router.GET("/", ginlimit.New(httplimit.Middleware{
 		Limiter: newLimiter(1),
 		Key:     httplimit.Header("X-API-Key"),
-		Denied: func(w http.ResponseWriter, r *http.Request, _ weir.Result) {
+		Denied: func(w http.ResponseWriter, r *http.Request, _ httplimit.Decision) {
 			ginlimit.Context(r).JSON(http.StatusServiceUnavailable, gin.H{"error": "busy"})
 		},
 	}), func(c *gin.Context) { c.String(http.StatusOK, "hello") })

@@ -161,7 +161,7 @@ func limitWithAnswers(next http.Handler) http.Handler {
 		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
 		Key:     httplimit.RemoteIP,
 		Headers: httplimit.HeaderSet{httplimit.RateLimit{Name: "api"}, httplimit.XRateLimit{}},
-		Denied: func(w http.ResponseWriter, r *http.Request, res weir.Result) {
+		Denied: func(w http.ResponseWriter, r *http.Request, d httplimit.Decision) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			w.WriteHeader(http.StatusTooManyRequests)
 			_, _ = io.WriteString(w, "<p>Please slow down.</p>")

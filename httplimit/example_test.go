@@ -206,8 +206,8 @@ func ExampleMiddleware_observe() {
 		Observe: func(r *http.Request, d httplimit.Decision) {
 			log.Info("limit", "key", d.Key, "allowed", d.Result.Allowed, "remaining", d.Result.Remaining)
 		},
-		Denied: func(w http.ResponseWriter, _ *http.Request, res weir.Result) {
-			http.Error(w, "Come back in "+res.RetryAfter.String(), http.StatusTooManyRequests)
+		Denied: func(w http.ResponseWriter, _ *http.Request, d httplimit.Decision) {
+			http.Error(w, "Come back in "+d.Result.RetryAfter.String(), http.StatusTooManyRequests)
 		},
 	}
 	handler := limit.Wrap(hello)

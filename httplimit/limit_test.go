@@ -106,6 +106,23 @@ func TestP24_RetryAfterOfSeveralLimits(t *testing.T) {
 	}
 }
 
+// Denied gets the decision of the limit with the longest RetryAfter.
+func TestLimits_DeniedLearnsWhichLimit(t *testing.T) {
+	limits, _, _ := threeLimits(per(1, time.Minute), per(2, time.Hour))
+	var got httplimit.Decision
+	h := httplimit.Middleware{Limits: limits, Denied: func(w http.ResponseWriter, _ *http.Request, d httplimit.Decision) {
+		got = d
+		w.WriteHeader(http.StatusTooManyRequests)
+	}}.Wrap(ok)
+	for i, want := range []string{"", "address", "", "user"} {
+		got = httplimit.Decision{}
+		serve(h, request("X-Address", string(rune('a'+i/2)), "X-User", "u"))
+		assert.Equal(t, want, got.Name)
+	}
+	assert.Equal(t, "u", got.Key)
+	assert.Equal(t, time.Hour, got.Result.RetryAfter)
+}
+
 // Limits with the same Limiter and the same key need events for all of them at once. Retry-After is
 // the time until there are enough.
 func TestLimits_SameLimiterSameKey(t *testing.T) {

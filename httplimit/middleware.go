@@ -75,8 +75,9 @@ type Middleware struct {
 	// Denied answers a request that is over the limit. The header already has Cache-Control:
 	// no-store and the fields of Headers. It also has Retry-After, unless the request can never be
 	// granted. If Denied is nil, the answer is 429 with a short body that reveals nothing about the
-	// request. With several Limits, the Result is that of the limit with the longest RetryAfter.
-	Denied func(http.ResponseWriter, *http.Request, weir.Result)
+	// request. The Decision names the limit that denied. With several Limits that deny, it is the
+	// one with the longest RetryAfter.
+	Denied func(http.ResponseWriter, *http.Request, Decision)
 
 	// Failed answers a request on which Key, Cost or the Limiter failed. The header already has
 	// Cache-Control: no-store. If Failed is nil, the answer reveals nothing about the error. Its
@@ -103,7 +104,8 @@ type Middleware struct {
 	Unchecked []Check
 }
 
-// A Decision is the decision of a [Middleware] on a request. Middleware passes it to Observe.
+// A Decision is the decision of a [Middleware] on a request. Middleware passes it to Observe and
+// Denied.
 //
 // With several Limits, it is the decision of a single limit: the one that failed, or the one that
 // denied. If several denied, that limit is the one with the longest RetryAfter. If all granted, it

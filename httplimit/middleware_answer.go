@@ -49,7 +49,7 @@ var stateFields = [...]string{
 // answers are the functions that answer the requests that do not pass. One that is nil stands for
 // the default answer.
 type answers struct {
-	denied func(http.ResponseWriter, *http.Request, weir.Result)
+	denied func(http.ResponseWriter, *http.Request, Decision)
 	failed func(http.ResponseWriter, *http.Request, error)
 }
 
@@ -59,7 +59,7 @@ var _ edge.Answering = (*handler)(nil)
 func (h *handler) AnsweringBy(
 	denied func(http.ResponseWriter, *http.Request, weir.Result), failed func(http.ResponseWriter, *http.Request, error),
 ) http.Handler {
-	by := &answers{denied, failed}
+	by := &answers{func(w http.ResponseWriter, r *http.Request, d Decision) { denied(w, r, d.Result) }, failed}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, h.next, by) })
 }
 
@@ -76,7 +76,7 @@ func (l *limited) deny(w http.ResponseWriter, r *http.Request, all []asked, deci
 	}
 	l.fields.set(h, all, decisive, l.inHandler)
 	if by.denied != nil {
-		by.denied(w, r, *res)
+		by.denied(w, r, all[decisive].d)
 		return
 	}
 	pages := all[decisive].pages()

@@ -49,8 +49,8 @@ func testCheckAnswersAsMiddleware(t *testing.T) {
 	for name, m := range map[string]httplimit.Middleware{
 		"headers": {Headers: httplimit.HeaderSet{httplimit.RateLimit{Name: "api"}, httplimit.XRateLimit{}}},
 		"plain":   {},
-		"denied": {Denied: func(w http.ResponseWriter, _ *http.Request, res weir.Result) {
-			http.Error(w, res.RetryAfter.String(), http.StatusServiceUnavailable)
+		"denied": {Denied: func(w http.ResponseWriter, _ *http.Request, d httplimit.Decision) {
+			http.Error(w, d.Result.RetryAfter.String(), http.StatusServiceUnavailable)
 		}},
 		"failed": {Failed: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, "no", http.StatusUnauthorized)

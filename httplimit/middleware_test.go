@@ -151,13 +151,13 @@ func TestMiddleware_NoKeyIsNeitherUnlimitedNorOneBucket(t *testing.T) {
 
 func TestMiddleware_FailedAndDeniedCanBeReplaced(t *testing.T) {
 	l, _ := frozen(per(1, time.Minute))
-	var denied weir.Result
+	var denied httplimit.Decision
 	var failed error
 	m := httplimit.Middleware{
 		Limiter: l,
 		Key:     httplimit.Header("X-Api-Key"),
-		Denied: func(w http.ResponseWriter, r *http.Request, res weir.Result) {
-			denied = res
+		Denied: func(w http.ResponseWriter, r *http.Request, d httplimit.Decision) {
+			denied = d
 			http.Error(w, "slow down", http.StatusServiceUnavailable)
 		},
 		Failed: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -173,7 +173,8 @@ func TestMiddleware_FailedAndDeniedCanBeReplaced(t *testing.T) {
 	assert.Equal(t, 200, serve(h, request("X-Api-Key", "a")).StatusCode)
 	resp := serve(h, request("X-Api-Key", "a"))
 	assert.Equal(t, 503, resp.StatusCode)
-	assert.Equal(t, time.Minute, denied.RetryAfter)
+	assert.Equal(t, time.Minute, denied.Result.RetryAfter)
+	assert.Equal(t, "a", denied.Key)
 	assert.Equal(t, "60", resp.Header.Get("Retry-After"))
 	assert.Equal(t, "no-store", resp.Header.Get("Cache-Control"))
 }
