@@ -138,8 +138,12 @@ func addressIn(key string) (string, netip.Prefix) {
 	return "", netip.Prefix{}
 }
 
-// parsePrefix parses an address or a prefix.
+// parsePrefix parses an address or a prefix, as keys have them: without a zone, which could be of any
+// length.
 func parsePrefix(s string) (netip.Prefix, bool) {
+	if strings.IndexByte(s, '%') >= 0 {
+		return netip.Prefix{}, false
+	}
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return netip.PrefixFrom(addr, addr.BitLen()), true
 	}

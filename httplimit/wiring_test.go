@@ -165,6 +165,9 @@ func TestWiring_Warns(t *testing.T) {
 		{"proxy that says nothing, and many others", httplimit.RemoteIP, 3000, func(i int) *http.Request {
 			return agents([]string{"10.0.0.1:1", "10.0.0.2:1"}[i%10/9])(i)
 		}, nil},
+		{"a key like an address with a zone", httplimit.Header("X-API-Key"), 500, func(i int) *http.Request {
+			return from(visitorAddr(i)+":1", "X-Api-Key", "fe80::1%key")
+		}, nil},
 		{"one client of one's own", httplimit.RemoteIP, 3000, func(int) *http.Request { return from("10.0.0.1:1", "User-Agent", "job") }, nil},
 		{"one client behind a proxy", trusting("10.0.0.1/32"), 3000, func(int) *http.Request {
 			return from("10.0.0.1:1", "X-Forwarded-For", "10.0.7.7")
