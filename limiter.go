@@ -122,9 +122,9 @@ func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 	var err error
 	for _, opt := range opts {
 		if opt == nil {
-			opt = func(*KeyedLimiter) error { return errors.New("weir: New with a nil Option") }
+			opt = func(unfinished) error { return errors.New("weir: New with a nil Option") }
 		}
-		err = errors.Join(err, opt(k))
+		err = errors.Join(err, opt(unfinished{k}))
 	}
 	plan, fault := k.plans.newPlan(valueOf(p))
 	k.plans.usual.Store(plan)
@@ -153,13 +153,17 @@ func Must(l *KeyedLimiter, err error) *KeyedLimiter {
 }
 
 // An Option changes a limiter that [New] makes.
-type Option func(*KeyedLimiter) error
+type Option func(unfinished) error
+
+// An unfinished limiter is one that New makes. No other package can name it, so that none can apply
+// an Option to a limiter in use.
+type unfinished struct{ *KeyedLimiter }
 
 // WithStore sets the store that keeps the limiter's state. Several limiters can share a store. Give
 // each a name with [WithName]. Limiters without a name share their keys. If their policies differ,
 // this is a mistake, and [New] returns an error if the store is an [Acceptor].
 func WithStore(s Store) Option {
-	return func(k *KeyedLimiter) error {
+	return func(k unfinished) error {
 		if isNil(s) {
 			return fmt.Errorf("weir: WithStore(%s), must be a Store", nilText(s))
 		}
@@ -174,7 +178,7 @@ func WithStore(s Store) Option {
 // clock. Contexts of package context use real time. Use their deadlines only with a clock that
 // shows nearly the same time, as in a testing/synctest bubble.
 func WithClock(c Clock) Option {
-	return func(k *KeyedLimiter) error {
+	return func(k unfinished) error {
 		if isNil(c) {
 			return fmt.Errorf("weir: WithClock(%s), must be a Clock", nilText(c))
 		}
@@ -209,7 +213,7 @@ type Clock interface {
 // WithName("") sets the same name as no WithName at all. It declares that the limiters are meant to
 // share their keys.
 func WithName(name string) Option {
-	return func(k *KeyedLimiter) error {
+	return func(k unfinished) error {
 		k.plans.name, k.plans.named = name, true
 		return nil
 	}

@@ -46,7 +46,7 @@ type plans struct {
 // A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. An
 // invalid policy is an error of the call.
 func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
-	return func(k *KeyedLimiter) error {
+	return func(k unfinished) error {
 		if policy == nil {
 			return errors.New("weir: WithPolicyFor(nil), must be a function")
 		}
