@@ -161,7 +161,8 @@ type unfinished struct{ *KeyedLimiter }
 
 // WithStore sets the store that keeps the limiter's state. Several limiters can share a store. Give
 // each a name with [WithName]. Limiters without a name share their keys. If their policies differ,
-// this is a mistake, and [New] returns an error if the store is an [Acceptor].
+// this is a mistake, and [New] returns an error if the store is an [Acceptor]. It cannot see the
+// limiters of other processes: if several services use the same server, each limiter needs a name.
 func WithStore(s Store) Option {
 	return func(k unfinished) error {
 		if isNil(s) {

@@ -5,7 +5,11 @@
 //	client.MaxIdleConns = 100
 //	store, err := memcachedstore.New(client, memcachedstore.Options{})
 //	…
-//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
+//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
+//		weir.WithStore(store), weir.WithName("search"))
+//
+// Give each limiter a name. Limiters without one share their keys, in all services that use the
+// same server, and no process can see that.
 //
 // The store runs every policy. It reads a key's item, decides in the process, and replaces the item
 // if no other process has changed it meanwhile, see package [github.com/weir-go/weir/casstore]. A

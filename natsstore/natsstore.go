@@ -5,7 +5,11 @@
 //	…
 //	store, err := natsstore.New(js, natsstore.Options{})
 //	…
-//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
+//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
+//		weir.WithStore(store), weir.WithName("search"))
+//
+// Give each limiter a name. Limiters without one share their keys, in all services that use the
+// same server, and no process can see that.
 //
 // The bucket must exist. It must keep one value for each key, and let each key expire by itself.
 // The example makes such a bucket, and [Store.Check] checks it. The server must have version 2.11

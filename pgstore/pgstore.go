@@ -5,7 +5,11 @@
 //	…
 //	store, err := pgstore.New(pool, pgstore.Options{})
 //	…
-//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
+//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
+//		weir.WithStore(store), weir.WithName("search"))
+//
+// Give each limiter a name. Limiters without one share their keys, in all services that use the
+// same server, and no process can see that.
 //
 // Create the table once, with [Store.CreateTable] or your migrations. Call [Store.DeleteExpired]
 // from time to time.

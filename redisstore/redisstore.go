@@ -3,7 +3,11 @@
 //
 //	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: addr}))
 //	…
-//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
+//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
+//		weir.WithStore(store), weir.WithName("search"))
+//
+// Give each limiter a name. Limiters without one share their keys, in all services that use the
+// same server, and no process can see that.
 //
 // A decision is made in one of two ways:
 //

@@ -4,7 +4,11 @@
 //	…
 //	store, err := rueidisstore.New(client)
 //	…
-//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second}, weir.WithStore(store))
+//	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
+//		weir.WithStore(store), weir.WithName("search"))
+//
+// Give each limiter a name. Limiters without one share their keys, in all services that use the
+// same server, and no process can see that.
 //
 // It uses the same scripts and the same keys as package redisstore, which is for go-redis.
 // Processes may use either, and share their limits. The documentation of redisstore describes the
