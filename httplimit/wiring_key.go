@@ -54,11 +54,10 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 		w.lookAtAddress(r, &s.addresses, client, forwarded, address, addresses)
 	}
 	s.clients.Or(client)
-	oneKey := s.same.see(key)
-	if s.addresses.explained.Load() || n != sameKeys || !oneKey || a.Key == nil || isShared(r, key) {
+	if oneKey := s.same.see(key); n != sameKeys || !oneKey || s.addresses.explained.Load() {
 		return
 	}
-	if bits.OnesCount64(s.clients.Load()) >= 16 {
+	if bits.OnesCount64(s.clients.Load()) >= 16 && a.Key != nil && !isShared(r, key) {
 		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
 			"use Everyone as the Key of a limit that all clients share", n)
 	}

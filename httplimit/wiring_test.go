@@ -183,6 +183,7 @@ func TestWiring_Warns(t *testing.T) {
 		}, []httplimit.Check{httplimit.CheckForwarded}},
 		{"one key", anonymous, 900, direct, []httplimit.Check{httplimit.CheckOneKey}},
 		{"one key, not yet", anonymous, 899, direct, nil},
+		{"one key, one client, and no URL", anonymous, 3000, func(int) *http.Request { return &http.Request{} }, nil},
 		{"one key, meant so", httplimit.Everyone, 3000, direct, nil},
 		{"one key, one client", anonymous, 3000, func(int) *http.Request { return from("192.0.2.1:1") }, nil},
 		{"keys in memory that is used again", reused(httplimit.RemoteIP), 3000, direct, nil},
