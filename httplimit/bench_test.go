@@ -59,6 +59,7 @@ func workloads() []workload {
 		{"none/ForwardedIP", roomy, httplimit.ForwardedIP(proxies...), nil, proxied, 0},
 		{"none/ForwardedHeader", roomy, httplimit.ForwardedHeader(proxies...), nil, forwarded, 0},
 		{"none/Header", roomy, byKey, nil, apiKey, 0},
+		{"none/Hashed", roomy, httplimit.Hashed(secret, byKey), nil, apiKey, 1},
 		{"none/Or", roomy, httplimit.Or(byKey, httplimit.RemoteIP), nil, apiKey, 0},
 		{"none/OrSecond", roomy, httplimit.Or(byKey, httplimit.RemoteIP), nil, v4, 1},
 		{"none/Join", roomy, httplimit.Join(httplimit.Method, httplimit.RemoteIP), nil, v4, 1},
