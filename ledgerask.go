@@ -48,8 +48,10 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	if ask.ByComponent != nil { // what others have used does not count for longer
 		for i := range *ask.ByComponent {
 			r := &(*ask.ByComponent)[i]
-			if r.ResetAfter = min(r.ResetAfter, a.ResetAfter); r.RetryAfter < Never {
-				r.RetryAfter = min(r.RetryAfter, r.ResetAfter)
+			r.ResetAfter = min(r.ResetAfter, a.ResetAfter)
+			if r.RetryAfter < Never {
+				r.RetryAfter = min(r.RetryAfter, a.ResetAfter)
+				r.ResetAfter = max(r.ResetAfter, r.RetryAfter) // a tier may be charged later what another is charged now
 			}
 		}
 	}

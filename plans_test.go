@@ -345,3 +345,22 @@ func TestR15_WhatTheComponentsTellAfterAChange(t *testing.T) {
 		assert.True(t, granted.Allowed, "%v", test.to)
 	}
 }
+
+// Tiers are charged for as long as the slowest of them recovers, whichever of them is charged.
+func TestR15_WhatATierTellsAfterAChange(t *testing.T) {
+	h := &kit.HandClock{Time: time.Unix(0, kit.T0)}
+	l := weir.Must(weir.New(weir.SlidingLog{Limit: 4, Per: 3 * time.Hour}, weir.WithClock(h)))
+	kit.Take(t, l, "k", 1)
+	require.NoError(t, l.SetPolicy(background, weir.Tiers(
+		weir.SlidingLog{Limit: 2, Per: 2 * time.Hour}, weir.SlidingLog{Limit: 4, Per: time.Hour},
+	)))
+	var tiers []weir.Result
+	denied, err := l.TakeByComponent(background, "k", 4, &tiers)
+	require.NoError(t, err)
+	assert.Equal(t, 1, denied.DecidedBy)
+	assert.Equal(t, 2*time.Hour, denied.RetryAfter)
+	assert.Equal(t, denied.RetryAfter, tiers[1].RetryAfter)
+	assert.LessOrEqual(t, tiers[1].RetryAfter, tiers[1].ResetAfter)
+	h.Time = h.Add(denied.RetryAfter)
+	assert.True(t, kit.Take(t, l, "k", 4).Allowed)
+}
