@@ -103,13 +103,15 @@ func (w wrapper) Accept(l *weir.KeyedLimiter) error {
 func TestR11_LimitersWithoutANameThatDiffer(t *testing.T) {
 	for _, behind := range []func(weir.Store) weir.Store{
 		func(s weir.Store) weir.Store { return s },
-		func(s weir.Store) weir.Store { return fleet.FailOpen(s, nil) },
+		func(s weir.Store) weir.Store { return fleet.FailOpen(s, fleet.FailOpenOptions{}) },
 		func(s weir.Store) weir.Store { return fleet.DenyCache(s, fleet.DenyCacheOptions{}) },
 		func(s weir.Store) weir.Store { return fleet.Fallback(s, s, fleet.FallbackOptions{}) },
 		func(s weir.Store) weir.Store {
-			return fleet.Fallback(new(otherStore), fleet.FailOpen(s, nil), fleet.FallbackOptions{})
+			return fleet.Fallback(new(otherStore), fleet.FailOpen(s, fleet.FailOpenOptions{}), fleet.FallbackOptions{})
 		},
-		func(s weir.Store) weir.Store { return wrapper{fleet.FailOpen(wrapper{Store: s}, nil), nil} },
+		func(s weir.Store) weir.Store {
+			return wrapper{fleet.FailOpen(wrapper{Store: s}, fleet.FailOpenOptions{}), nil}
+		},
 	} {
 		store := new(weir.MemStore)
 		first := weir.Must(weir.New(minutes, weir.WithStore(store)))
@@ -186,7 +188,7 @@ func TestAccept_ReportsFaultsOfOtherStores(t *testing.T) {
 	fault := errors.New("other: Options.Size is -1, must be at least 0")
 	for _, s := range []weir.Store{
 		wrapper{new(weir.MemStore), fault},
-		fleet.FailOpen(wrapper{new(weir.MemStore), fault}, nil),
+		fleet.FailOpen(wrapper{new(weir.MemStore), fault}, fleet.FailOpenOptions{}),
 		fleet.DenyCache(wrapper{new(weir.MemStore), fault}, fleet.DenyCacheOptions{}),
 		fleet.Fallback(new(weir.MemStore), wrapper{new(weir.MemStore), fault}, fleet.FallbackOptions{}),
 	} {

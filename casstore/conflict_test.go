@@ -70,7 +70,7 @@ func TestConflictsAreNoOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, _ *casstore.Store) {
 		u := &unlucky{m, 1 << 30}
 		s := casstore.New(u, casstore.Options{})
-		open := newLimiter(t, fleet.FailOpen(s, func(err error) { t.Errorf("opened by %v", err) }), wide)
+		open := newLimiter(t, fleet.FailOpen(s, fleet.FailOpenOptions{Report: func(err error) { t.Errorf("opened by %v", err) }}), wide)
 		began := time.Now()
 		_, errs := flood(open, 10)
 		assert.Equal(t, time.Second, time.Since(began))

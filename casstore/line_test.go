@@ -224,7 +224,7 @@ func TestTimeout(t *testing.T) {
 			assert.NotErrorIs(t, err, weir.ErrRequest)
 		}
 		opened := 0
-		open := newLimiter(t, fleet.FailOpen(s, func(error) { opened++ }), wide)
+		open := newLimiter(t, fleet.FailOpen(s, fleet.FailOpenOptions{Report: func(error) { opened++ }}), wide)
 		assert.True(t, open.Allow("k"))
 		assert.Equal(t, 1, opened)
 		time.Sleep(3 * time.Hour)

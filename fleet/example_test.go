@@ -78,7 +78,7 @@ func ExampleFailOpen() {
 	store := new(redis)
 	limiter := weir.Must(weir.New(
 		weir.TokenBucket{Limit: 2, Per: time.Hour},
-		weir.WithStore(fleet.FailOpen(store, func(err error) { fmt.Println("not limited:", err) }))))
+		weir.WithStore(fleet.FailOpen(store, fleet.FailOpenOptions{Report: func(err error) { fmt.Println("not limited:", err) }}))))
 
 	store.away = true
 	for range 3 {

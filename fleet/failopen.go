@@ -7,6 +7,15 @@ import (
 	"github.com/weir-go/weir"
 )
 
+// FailOpenOptions are the options of [FailOpen]. The zero value reports nothing.
+type FailOpenOptions struct {
+	// Report, if not nil, is called with each error before the request is granted. In an outage
+	// this is once per request, and concurrently. It should only count the errors, or log some of
+	// them. It must not call a limiter of this store: that call may wait for the same request, and
+	// never end.
+	Report func(error)
+}
+
 // FailOpen returns a store that grants each request on which s fails. An outage of s is then no
 // outage of the service.
 //
@@ -23,16 +32,12 @@ import (
 //   - The error wraps [weir.ErrRequest].
 //   - The request is a give-back or a reset, which have nothing to grant.
 //
-// report, if not nil, is called with each error before the request is granted. In an outage this is
-// once per request, and concurrently. It should only count the errors, or log some of them. It must
-// not call a limiter of this store: that call may wait for the same request, and never end.
-//
 // A nil store is an error of [weir.New] and of each Do. The store is safe for concurrent use.
-func FailOpen(s weir.Store, report func(error)) weir.Store {
+func FailOpen(s weir.Store, opts FailOpenOptions) weir.Store {
 	if fault := checkStore("FailOpen", "store", s); fault != nil {
 		return misused{fault}
 	}
-	return &failOpen{store: s, report: report}
+	return &failOpen{store: s, report: opts.Report}
 }
 
 type failOpen struct {

@@ -20,7 +20,7 @@ import (
 func TestFailOpen_StoreThatWorks(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
 		runs.Short(t, runs.Server)
-		return fleet.FailOpen(new(weir.MemStore), func(err error) { t.Errorf("told of %v", err) })
+		return fleet.FailOpen(new(weir.MemStore), fleet.FailOpenOptions{Report: func(err error) { t.Errorf("told of %v", err) }})
 	}, storetest.RoundTrips())
 }
 
@@ -29,7 +29,7 @@ func TestFailOpen_GrantsWhileTheStoreFails(t *testing.T) {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
 			store := new(kit.Faulty)
 			var told []error
-			open := fleet.FailOpen(store, func(err error) { told = append(told, err) })
+			open := fleet.FailOpen(store, fleet.FailOpenOptions{Report: func(err error) { told = append(told, err) }})
 			l := weir.Must(weir.New(p, weir.WithStore(open), weir.WithClock(new(kit.MovingClock))))
 			limit := kit.Take(t, l, "k", 0).Limit
 
@@ -56,7 +56,7 @@ func TestFailOpen_GrantsWhileTheStoreFails(t *testing.T) {
 func TestFailOpen_WhatNeverFitsIsDenied(t *testing.T) {
 	store := new(kit.Faulty)
 	store.Down.Store(true)
-	l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(fleet.FailOpen(store, nil))))
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 5, Per: time.Second}, weir.WithStore(fleet.FailOpen(store, fleet.FailOpenOptions{}))))
 	r := kit.Take(t, l, "k", 6)
 	assert.Equal(t, weir.Result{Limit: 5, Remaining: 5, RetryAfter: weir.Never, Degraded: true}, r)
 	assert.ErrorIs(t, l.Wait(context.Background(), "k", 6), weir.ErrNeverFits)
@@ -86,7 +86,7 @@ func TestFailOpen_FailsClosed(t *testing.T) {
 		fails := kit.StoreFunc(func(context.Context, weir.Request) (weir.Answer, error) {
 			return weir.Answer{Result: weir.Result{Allowed: true}}, test.err
 		})
-		open := fleet.FailOpen(fails, func(error) { t.Errorf("%s: granted", test.why) })
+		open := fleet.FailOpen(fails, fleet.FailOpenOptions{Report: func(error) { t.Errorf("%s: granted", test.why) }})
 		test.r.Plan, test.r.Key = plan, "k"
 		a, err := open.Do(test.ctx, test.r)
 		assert.Equal(t, weir.Answer{}, a, test.why)
@@ -118,7 +118,7 @@ func TestFailOpen_TellsThatPartsAreDegraded(t *testing.T) {
 	var parts []weir.Result
 	clock := new(kit.MovingClock)
 	clock.NS.Store(12345)
-	a, err := fleet.FailOpen(store, nil).Do(context.Background(), weir.Request{
+	a, err := fleet.FailOpen(store, fleet.FailOpenOptions{}).Do(context.Background(), weir.Request{
 		Plan: planOf(twofold{weir.TokenBucket{Limit: 5, Per: time.Second}}, weir.WithClock(clock)),
 		Ask:  weir.Ask{N: 1, ByComponent: &parts},
 	})

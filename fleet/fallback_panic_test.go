@@ -109,7 +109,7 @@ func TestFallback_ReportThatEndsItsGoroutine(t *testing.T) {
 // FailOpen calls report in the goroutine of the caller, who can recover from its panic.
 func TestFailOpen_PanicOfReport(t *testing.T) {
 	store := new(kit.Faulty)
-	l := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: 24 * time.Hour}, weir.WithStore(fleet.FailOpen(store, outOfPaper))))
+	l := weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: 24 * time.Hour}, weir.WithStore(fleet.FailOpen(store, fleet.FailOpenOptions{Report: outOfPaper}))))
 	for range 3 {
 		store.Down.Store(true)
 		assert.PanicsWithValue(t, "out of paper", func() { l.Allow("k") })

@@ -33,10 +33,10 @@ var notMadeRight = []struct {
 	store weir.Store
 	want  string
 }{
-	{fleet.FailOpen(nil, nil), "weir: FailOpen with a nil store, must be a Store"},
-	{fleet.FailOpen(badMem, nil), "weir: MemStore.MaxKeys is -1, must be at least 0"},
+	{fleet.FailOpen(nil, fleet.FailOpenOptions{}), "weir: FailOpen with a nil store, must be a Store"},
+	{fleet.FailOpen(badMem, fleet.FailOpenOptions{}), "weir: MemStore.MaxKeys is -1, must be at least 0"},
 	{
-		fleet.FailOpen(fleet.DenyCache(nil, fleet.DenyCacheOptions{MaxKeys: -2, MaxAge: -3}), nil),
+		fleet.FailOpen(fleet.DenyCache(nil, fleet.DenyCacheOptions{MaxKeys: -2, MaxAge: -3}), fleet.FailOpenOptions{}),
 		"weir: DenyCache with a nil store, must be a Store\n" +
 			"weir: DenyCacheOptions.MaxKeys is -2, must be from 0 to 10000000\n" +
 			"weir: DenyCacheOptions.MaxAge is -3ns, must be at least 0",

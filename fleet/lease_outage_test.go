@@ -165,7 +165,7 @@ func TestLease_NothingAheadOfNeedOfASecondStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				first := new(shared)
-				store := fleet.FailOpen(first, nil)
+				store := fleet.FailOpen(first, fleet.FailOpenOptions{})
 				if c.second != nil {
 					store = fleet.Fallback(first, c.second(t), fleet.FallbackOptions{})
 				}

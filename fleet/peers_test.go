@@ -67,7 +67,7 @@ func TestP22_AnOutageDelaysFewRequestsByTheBudget(t *testing.T) {
 // requests a second in all. Here a store that takes 50 ms serves 500 callers of a key in 50 ms.
 func TestP22_NoLockIsHeldAcrossACall(t *testing.T) {
 	for name, wrap := range map[string]func(weir.Store) weir.Store{
-		"FailOpen":  func(s weir.Store) weir.Store { return fleet.FailOpen(s, nil) },
+		"FailOpen":  func(s weir.Store) weir.Store { return fleet.FailOpen(s, fleet.FailOpenOptions{}) },
 		"Fallback":  func(s weir.Store) weir.Store { return fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{}) },
 		"DenyCache": func(s weir.Store) weir.Store { return fleet.DenyCache(s, fleet.DenyCacheOptions{MaxKeys: 1}) },
 	} {

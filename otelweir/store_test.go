@@ -95,7 +95,7 @@ func TestStore_InFrontOfAnother(t *testing.T) {
 	m, reader := newMetrics(t)
 	shared := new(kit.Faulty)
 	shared.Down.Store(true)
-	store := m.Store("limits", fleet.FailOpen(m.Store("redis", shared), nil))
+	store := m.Store("limits", fleet.FailOpen(m.Store("redis", shared), fleet.FailOpenOptions{}))
 	l := weir.Must(weir.New(weir.FixedWindow{Limit: 1, Per: time.Hour}, weir.WithStore(store)))
 	assert.True(t, l.Allow("ada"))
 	assert.Equal(t, map[string]int{

@@ -82,7 +82,7 @@ func TestFloodOfOneKeySharesCommands(t *testing.T) {
 	for name, wrap := range map[string]func(*testing.T, weir.Store) weir.Store{
 		"alone": func(_ *testing.T, s weir.Store) weir.Store { return s },
 		"FailOpen": func(t *testing.T, s weir.Store) weir.Store {
-			return fleet.FailOpen(s, func(err error) { t.Errorf("opened by %v", err) })
+			return fleet.FailOpen(s, fleet.FailOpenOptions{Report: func(err error) { t.Errorf("opened by %v", err) }})
 		},
 		"Fallback": func(t *testing.T, s weir.Store) weir.Store {
 			return fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{
@@ -114,7 +114,7 @@ func TestHangInTheLineIsAnOutage(t *testing.T) {
 		server := newFakeServer()
 		s := newStore(t, server, WithTimeout(time.Second))
 		var opened atomic.Int64
-		open := newLimiter(t, fleet.FailOpen(s, func(error) { opened.Add(1) }), unscripted, "open")
+		open := newLimiter(t, fleet.FailOpen(s, fleet.FailOpenOptions{Report: func(error) { opened.Add(1) }}), unscripted, "open")
 		store := fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{})
 		l := newLimiter(t, store, unscripted, "")
 		for _, l := range []*weir.KeyedLimiter{l, open} {

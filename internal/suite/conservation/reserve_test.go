@@ -190,7 +190,7 @@ func TestP22_ACallerThatGoesWhileItGivesBack(t *testing.T) {
 // of that is given back to it; more is charged.
 func TestP3_ADegradedReservationGivesNothingBack(t *testing.T) {
 	for name, front := range map[string]func(shared weir.Store) weir.Store{
-		"FailOpen": func(shared weir.Store) weir.Store { return fleet.FailOpen(shared, nil) },
+		"FailOpen": func(shared weir.Store) weir.Store { return fleet.FailOpen(shared, fleet.FailOpenOptions{}) },
 		"Fallback": func(shared weir.Store) weir.Store {
 			return fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{CoolDown: time.Second})
 		},
