@@ -40,10 +40,11 @@ type Refusal struct {
 //
 // For keys that are enforced, the returned limiter behaves exactly as l does.
 //
-// observe is called during the request, concurrently. It may be nil. Shadow panics if l is nil.
+// observe is called during the request, concurrently. It may be nil. Shadow panics if l is nil, or
+// a nil pointer.
 func Shadow(l Limiter, observe func(Refusal)) *Shadowed {
-	if l == nil {
-		panic("weir: Shadow(nil, ...), must be a Limiter")
+	if isNil(l) {
+		panic("weir: Shadow(" + nilText(l) + ", ...), must be a Limiter")
 	}
 	if observe == nil {
 		observe = func(Refusal) {}

@@ -161,6 +161,8 @@ func TestShadow_BadInput(t *testing.T) {
 		assert.EqualError(t, s.Enforce(share), fmt.Sprintf("weir: Enforce(%v), must be from 0 to 1", share))
 	}
 	assert.PanicsWithValue(t, "weir: Shadow(nil, ...), must be a Limiter", func() { weir.Shadow(nil, nil) })
+	var none *weir.KeyedLimiter // returns errors, which would be taken for outages, and grant
+	assert.PanicsWithValue(t, "weir: Shadow(a nil *weir.KeyedLimiter, ...), must be a Limiter", func() { weir.Shadow(none, nil) })
 	nobody := weir.Shadow(weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour})), nil)
 	assert.True(t, nobody.Allow("a"))
 	assert.True(t, nobody.Allow("a"))
