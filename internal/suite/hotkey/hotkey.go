@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // enough is a limit that no machine uses up.
@@ -40,12 +39,12 @@ func Benchmark(b *testing.B, store weir.Store) {
 			var front weir.Store = shared
 			if c.lease {
 				lease := fleet.Lease(shared, fleet.LeaseOptions{})
-				defer func() { require.NoError(b, lease.Release(context.Background())) }()
+				defer func() { kit.NoError(b, lease.Release(context.Background())) }()
 				front = lease
 			}
 			l, err := weir.New(weir.FixedWindow{Limit: c.limit, Per: time.Second},
 				weir.WithStore(front), weir.WithName(b.Name()))
-			require.NoError(b, err)
+			kit.NoError(b, err)
 			measure(b, l, &shared.calls)
 		})
 	}

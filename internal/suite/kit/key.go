@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/weir-go/weir"
 )
 
@@ -17,8 +15,9 @@ type Key struct {
 
 // NewKey is a key that has never been seen.
 func NewKey(t *testing.T, p weir.Policy) *Key {
+	t.Helper()
 	d, err := p.Decider()
-	require.NoError(t, err)
+	NoError(t, err)
 	return &Key{d, make([]uint64, d.Words())}
 }
 
@@ -62,9 +61,9 @@ type LedgerKey struct {
 func (k *LedgerKey) Ask(p weir.Policy, now int64, ask weir.Ask) weir.Answer {
 	k.T.Helper()
 	d, err := p.Decider()
-	require.NoError(k.T, err)
+	NoError(k.T, err)
 	next, a, changed, err := k.Decide(weir.Rule{Policy: p, Decider: d}, now, ask)
-	require.NoError(k.T, err)
+	NoError(k.T, err)
 	if changed {
 		k.Ledger = next
 	}

@@ -10,10 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
@@ -47,39 +45,51 @@ func Processes(t *testing.T, start func(t *testing.T) (server string), open func
 		cmd.Env = append(os.Environ(), serverEnv+"="+server)
 		cmd.Stderr = os.Stderr
 		in, err := cmd.StdinPipe()
-		require.NoError(t, err)
+		kit.NoError(t, err)
 		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
+		kit.NoError(t, err)
+		kit.NoError(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Wait() }) // its output tells how it went
 		begin, outputs = append(begin, in), append(outputs, bufio.NewReader(out))
 		line, err := outputs[len(outputs)-1].ReadString('\n')
-		require.NoError(t, err)
-		require.Equal(t, "ready\n", line)
+		kit.NoError(t, err)
+		if line != "ready\n" {
+			t.Fatalf("a process said %q, want that it is ready", line)
+		}
 	}
 	for _, in := range begin {
-		require.NoError(t, in.Close())
+		kit.NoError(t, in.Close())
 	}
 	all := 0
 	for _, out := range outputs {
 		var granted, denied int
 		line, err := out.ReadString('\n')
-		require.NoError(t, err)
+		kit.NoError(t, err)
 		_, err = fmt.Sscanf(line, "%d granted, %d denied", &granted, &denied)
-		require.NoError(t, err, "%s", line)
-		assert.Positive(t, denied, "more was asked for than there is")
+		if err != nil {
+			t.Fatalf("a process said %q: %v", line, err)
+		}
+		if denied == 0 {
+			t.Error("a process was denied nothing, but more was asked for than there is")
+		}
 		all += granted
 	}
-	assert.Equal(t, hundred.Limit, all)
-	assert.Equal(t, hundred.Limit, Counted(t, limiter(server), "k"))
+	if all != hundred.Limit {
+		t.Errorf("%d granted, want %d", all, hundred.Limit)
+	}
+	if counted := Counted(t, limiter(server), "k"); counted != hundred.Limit {
+		t.Errorf("counted %d, want %d", counted, hundred.Limit)
+	}
 }
 
 // beOneProcess says that it is ready, begins when its input ends, and says how it went.
 func beOneProcess(t *testing.T, l *weir.KeyedLimiter) {
-	require.Zero(t, Counted(t, l, "k"))
+	if counted := Counted(t, l, "k"); counted != 0 {
+		t.Fatalf("counted %d before the first request, want 0", counted)
+	}
 	fmt.Println("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
-	require.NoError(t, err)
+	kit.NoError(t, err)
 	var granted, denied atomic.Int64
 	var callers sync.WaitGroup
 	for range 8 {

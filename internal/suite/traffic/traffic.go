@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/storetest/faultproxy"
 )
@@ -134,8 +132,10 @@ func (tr *Traffic) Break(t *testing.T, proxy *faultproxy.Proxy, times int, match
 func (tr *Traffic) Check(t *testing.T) {
 	tr.CheckAtMost(t)
 	for i := range tr.granted {
-		n := Counted(t, tr.limiter, fmt.Sprint(i))
-		assert.GreaterOrEqual(t, int64(n), tr.granted[i].Load(), "key %d: counted of those granted", i)
+		n, least := Counted(t, tr.limiter, fmt.Sprint(i)), tr.granted[i].Load()
+		if int64(n) < least {
+			t.Errorf("key %d: counted %d, want at least the %d granted", i, n, least)
+		}
 	}
 }
 
@@ -144,7 +144,9 @@ func (tr *Traffic) CheckAtMost(t *testing.T) {
 	tr.Stop()
 	for i := range tr.granted {
 		n, most := Counted(t, tr.limiter, fmt.Sprint(i)), tr.granted[i].Load()+tr.failed[i].Load()
-		assert.LessOrEqual(t, int64(n), most, "key %d: counted of those granted or failed", i)
+		if int64(n) > most {
+			t.Errorf("key %d: counted %d, want at most the %d granted or failed", i, n, most)
+		}
 	}
 	t.Logf("%d granted, %d failed", sum(&tr.granted), sum(&tr.failed))
 }
