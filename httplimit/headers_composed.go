@@ -64,7 +64,7 @@ func (m *member) setTo(name, shown, unit string, policy weir.Policy) error {
 	if policy = pointedTo(policy); policy != nil {
 		var window time.Duration
 		if quota, window, err = fullQuota(policy); err != nil {
-			return fmt.Errorf("Policy: %w", err)
+			return fmt.Errorf("%s: %w", "Policy", err)
 		}
 		m.params = string(appendInt([]byte(m.params+";w="), max(seconds(window), 1)))
 	}
