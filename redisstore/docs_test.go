@@ -86,8 +86,8 @@ func TestDocsMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkDocs is the table "How many decisions a second" of docs/stores.md: what 64 goroutines
-// get, and what Redis itself says that a decision takes it.
+// BenchmarkDocs counts the commands in the table "How many decisions a second" of docs/stores.md. It
+// also reports what 64 goroutines get, and what Redis itself says that a decision takes it.
 func BenchmarkDocs(b *testing.B) {
 	bucket := weir.TokenBucket{Limit: 1e6, Per: 1e6 * time.Second} // keys that are asked for again are alive
 	month := weir.CalendarWindow{Limit: 1e9, Unit: weir.Month}

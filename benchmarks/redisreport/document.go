@@ -50,10 +50,10 @@ go-redis.
 Microseconds: the median and the 99th percentile, for one hot key.
 
 %s
-A single caller of weir waits some microseconds longer than one of %s. On loopback this
-is a tenth. The caller gives its command to another goroutine, which waits for the client. It can
-therefore return when its context ends, even if the client still waits for a connection.
-`, r.waits(), leader)
+A caller of weir gives its command to another goroutine, which waits for the client. The caller can
+therefore return when its context ends, even if the client still waits for a connection. What that
+costs is in the column of one goroutine.
+`, r.waits())
 	put(`## What a decision costs
 
 With %d goroutines and %s keys. Times are in microseconds.
@@ -69,11 +69,8 @@ With %d goroutines and %s keys. Times are in microseconds.
   count the granted events, and the requests that end in an error.
 
 %s
-What is left of weir's processor time with go-redis, by the CPU profile: a good third is the
-callers, which name the key, wait and read the reply. Another third is the pipelines, of which a
-third is system calls. A fifth is Go's scheduler, and a twentieth the garbage collector. The
-allocations are the name of the key, the interface that go-redis needs around it, the reply, and a
-share of those of the pipeline.
+weir's allocations with go-redis are the name of the key, the interface that go-redis needs around
+it, the reply, and a share of those of the pipeline.
 `, some, thousands(r.keys), leader, r.costs())
 	put(`## A hot key that is denied
 
