@@ -21,16 +21,16 @@ func TestAllNamesEachFaultOfEachPart(t *testing.T) {
 	}{
 		{weir.All(), "weir: All of no policies, must be at least 1"},
 		{weir.Tiers(), "weir: Tiers of no policies, must be at least 1"},
-		{weir.All(weir.SlidingLog{Limit: 1, Per: 1}, nil), "weir: part 1 of All is nil, must be a Policy"},
-		{weir.All((*weir.SlidingLog)(nil)), "weir: part 0 of All is a nil *weir.SlidingLog, must be a Policy"},
+		{weir.All(weir.SlidingLog{Limit: 1, Per: 1}, nil), "weir: component 1 of All is nil, must be a Policy"},
+		{weir.All((*weir.SlidingLog)(nil)), "weir: component 0 of All is a nil *weir.SlidingLog, must be a Policy"},
 		{
 			weir.All(weir.TokenBucket{Limit: 0, Per: -1}, nil, weir.Tiers(weir.FixedWindow{Limit: 1}, weir.SlidingLog{Per: -1})),
-			"weir: part 0 of All: weir.TokenBucket.Limit is 0, must be at least 1\n" +
-				"weir: part 0 of All: weir.TokenBucket.Per is -1ns, must be at least 1ns\n" +
-				"weir: part 1 of All is nil, must be a Policy\n" +
-				"weir: part 2 of All: part 0 of Tiers: weir.FixedWindow.Per is 0s, must be at least 1ns\n" +
-				"weir: part 2 of All: part 1 of Tiers: weir.SlidingLog.Limit is 0, must be at least 1\n" +
-				"weir: part 2 of All: part 1 of Tiers: weir.SlidingLog.Per is -1ns, must be at least 1ns",
+			"weir: component 0 of All: weir.TokenBucket.Limit is 0, must be at least 1\n" +
+				"weir: component 0 of All: weir.TokenBucket.Per is -1ns, must be at least 1ns\n" +
+				"weir: component 1 of All is nil, must be a Policy\n" +
+				"weir: component 2 of All: component 0 of Tiers: weir.FixedWindow.Per is 0s, must be at least 1ns\n" +
+				"weir: component 2 of All: component 1 of Tiers: weir.SlidingLog.Limit is 0, must be at least 1\n" +
+				"weir: component 2 of All: component 1 of Tiers: weir.SlidingLog.Per is -1ns, must be at least 1ns",
 		},
 	} {
 		l, err := weir.New(c.policy)

@@ -142,12 +142,12 @@ func newComposed(kind string, policies []Policy) (Decider, error) {
 		p := &c.parts[i]
 		p.policy, p.id = policy, new(byte)
 		if isNil(policy) {
-			errs = append(errs, fmt.Errorf("weir: part %d of %s is %s, must be a Policy", i, kind, nilText(policy)))
+			errs = append(errs, fmt.Errorf("weir: component %d of %s is %s, must be a Policy", i, kind, nilText(policy)))
 			continue
 		}
 		var err error
 		p.Decider, err = deciderOf(policy)
-		errs = append(errs, within(fmt.Sprintf("part %d of %s", i, kind), err)...)
+		errs = append(errs, within(fmt.Sprintf("component %d of %s", i, kind), err)...)
 	}
 	if errs != nil {
 		return nil, errors.Join(errs...)

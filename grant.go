@@ -85,18 +85,18 @@ func (k *KeyedLimiter) bookNowQuickly(plan *Plan, key string, n int, r *Reservat
 		return false
 	}
 	reset := k.resets.number.Load()
-	sc, next, now, taken, ok := k.mem.take(plan, key, n)
+	mp, next, now, taken, ok := k.mem.take(plan, key, n)
 	if !ok {
 		return false
 	}
 	// Field by field: a Result made elsewhere would be copied in pieces other than those in which it was
 	// written, and the processor would wait for the writes.
 	r.Allowed, r.Degraded = taken.retryAfter == 0, false
-	r.Limit, r.Remaining = sc.limit, taken.remaining
+	r.Limit, r.Remaining = mp.limit, taken.remaining
 	r.RetryAfter, r.ResetAfter = taken.retryAfter, taken.resetAfter
-	r.MoreAfter, r.DecidedBy = sc.admitWord.more(next, now, taken), 0
+	r.MoreAfter, r.DecidedBy = mp.admitWord.more(next, now, taken), 0
 	g := &r.grant
-	sc.admitWord.charge(&g.room[0], next, now, n, taken)
+	mp.admitWord.charge(&g.room[0], next, now, n, taken)
 	if len(g.charges) != 1 || &g.charges[0] != &g.room[0] {
 		g.charges = g.room[:1]
 	}

@@ -100,7 +100,7 @@ func TestR12_NewRefusesAPolicyWithoutADecider(t *testing.T) {
 	_, err := weir.New(unfinished{})
 	assert.EqualError(t, err, "weir: weir_test.unfinished has the Decider nil, must be one")
 	_, err = weir.New(weir.All(minutes, unfinished{}))
-	assert.EqualError(t, err, "weir: part 1 of All: weir_test.unfinished has the Decider nil, must be one")
+	assert.EqualError(t, err, "weir: component 1 of All: weir_test.unfinished has the Decider nil, must be one")
 }
 
 func TestR12_TheLeastAndTheMostAreAccepted(t *testing.T) {

@@ -93,10 +93,10 @@ func (m *memory) content(l Ledger) table.Content {
 
 // decideChanged decides on an entry that another policy wrote, or several. It requires that s is
 // locked, and not full.
-func (m *memory) decideChanged(sc *memScope, s *table.Segment, e *table.Entry, r Request) (a Answer) {
+func (m *memory) decideChanged(mp *memPlan, s *table.Segment, e *table.Entry, r Request) (a Answer) {
 	m.Change(s, e, func(old table.Content) (table.Content, bool) {
 		now := r.Now()
-		next, answer, changed, err := m.ledger(old).Decide(sc.rule(), now, r.Ask)
+		next, answer, changed, err := m.ledger(old).Decide(mp.rule(), now, r.Ask)
 		a = answer
 		a.At = now
 		if err != nil || !changed {
@@ -109,8 +109,8 @@ func (m *memory) decideChanged(sc *memScope, s *table.Segment, e *table.Entry, r
 
 // decideInherited decides on a new key that starts with what is left of the state which keys shared
 // while memory was full. It requires that s is locked, and not full.
-func (m *memory) decideInherited(sc *memScope, s *table.Segment, h table.Hash, from Ledger, now int64, ask Ask) (Answer, bool) {
-	next, a, _, err := from.Decide(sc.rule(), now, ask)
+func (m *memory) decideInherited(mp *memPlan, s *table.Segment, h table.Hash, from Ledger, now int64, ask Ask) (Answer, bool) {
+	next, a, _, err := from.Decide(mp.rule(), now, ask)
 	a.At = now
 	if err != nil || ask.N == 0 || !a.Allowed || len(next.By) == 0 {
 		return a, true

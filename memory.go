@@ -18,16 +18,16 @@ import (
 // memory is the content of a MemStore after its first use: a table of entries, and what it must
 // know of the policies that wrote them.
 //
-// It drops a scope when its Plan is garbage. The table drops a writer once it has neither a scope
-// nor an entry.
+// It drops a memPlan when the Plan is garbage. The table drops a writer once it has neither a
+// memPlan nor an entry.
 type memory struct {
 	seeds keyhash.Seeds
 	table.Table
 
 	ledgers ledgers
 
-	mu     sync.Mutex                       // guards shared; while it is held, no scope is added twice
-	shared map[weak.Pointer[Plan]]*memScope // those that are used with another memory, too
+	mu     sync.Mutex                      // guards shared; while it is held, no memPlan is added twice
+	shared map[weak.Pointer[Plan]]*memPlan // those that are used with another memory, too
 
 	ownClocks ownClocks
 }
@@ -38,10 +38,10 @@ type ownClocks struct {
 	loaded time.Time                   // zero while a file is read
 }
 
-// A memScope is what a memory knows of a limiter's Plan, through which it is found. It fills a
+// A memPlan is what a memory knows of a limiter's Plan, through which it is found. It fills a
 // cache line. A decision on a known key of one word reads nothing else of it. To read the writer,
 // too, would take a tenth of the time where each key has a plan of its own.
-type memScope struct {
+type memPlan struct {
 	memory       *memory
 	*writer                   // of its entries
 	tag          uint64       // of the writer
@@ -83,43 +83,43 @@ func newMemory(maxKeys int, seeds keyhash.Seeds) *memory {
 	return m
 }
 
-func (sc *memScope) hash(key string) table.Hash {
-	a, b := sc.memory.seeds.Sum(key)
-	return table.NewHash(a^sc.nameA, b^sc.nameB, sc.tag)
+func (mp *memPlan) hash(key string) table.Hash {
+	a, b := mp.memory.seeds.Sum(key)
+	return table.NewHash(a^mp.nameA, b^mp.nameB, mp.tag)
 }
 
-// overflow identifies the entry that keys of the scope share: those that have no entry of their
+// overflow identifies the entry that keys of the plan share: those that have no entry of their
 // own, and the same first bits as h.
-func (sc *memScope) overflow(h table.Hash) table.Hash { return sc.memory.Overflow(h, sc.hash("")) }
+func (mp *memPlan) overflow(h table.Hash) table.Hash { return mp.memory.Overflow(h, mp.hash("")) }
 
 var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies at a time")
 
-// scope returns what m knows of p. A Plan notes the memory that asked last. Most see only one.
-func (m *memory) scope(p *Plan) (*memScope, error) {
+// planOf returns what m knows of p. A Plan notes the memory that asked last. Most see only one.
+func (m *memory) planOf(p *Plan) (*memPlan, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	self, last := weak.Make(p), p.mem.Load()
 	if last != nil && last.memory == m {
 		return last, nil
 	}
-	if sc := m.shared[self]; sc != nil {
-		p.mem.Store(sc)
-		return sc, nil
+	if mp := m.shared[self]; mp != nil {
+		p.mem.Store(mp)
+		return mp, nil
 	}
 	joined, ok := m.Join(newWriter(p))
 	if !ok {
 		return nil, errTooManyPolicies
 	}
-	sc := &memScope{memory: m, writer: writerOf(joined), tag: joined.Tag()}
-	sc.admitWord, _ = sc.decider.(wordAdmitter)
-	if sc.admitWord != nil || sc.admit != nil {
-		_, look := sc.decider.Decide(make([]uint64, sc.words), 0, Ask{})
-		sc.limit = look.Limit
+	mp := &memPlan{memory: m, writer: writerOf(joined), tag: joined.Tag()}
+	mp.admitWord, _ = mp.decider.(wordAdmitter)
+	if mp.admitWord != nil || mp.admit != nil {
+		_, look := mp.decider.Decide(make([]uint64, mp.words), 0, Ask{})
+		mp.limit = look.Limit
 	}
 	if p.clock.Clock != nil {
 		m.ownClocks.first.CompareAndSwap(nil, p.clock)
 	}
-	sc.nameB, sc.nameA = m.seeds.Sum(p.Name) // crosswise, so that a key and a name of the same bytes do not cancel out
+	mp.nameB, mp.nameA = m.seeds.Sum(p.Name) // crosswise, so that a key and a name of the same bytes do not cancel out
 	runtime.AddCleanup(p, func(w *table.Writer) {
 		m.mu.Lock()
 		delete(m.shared, self)
@@ -128,12 +128,12 @@ func (m *memory) scope(p *Plan) (*memScope, error) {
 	}, joined)
 	if last != nil {
 		if m.shared == nil {
-			m.shared = make(map[weak.Pointer[Plan]]*memScope)
+			m.shared = make(map[weak.Pointer[Plan]]*memPlan)
 		}
-		m.shared[self] = sc
+		m.shared[self] = mp
 	}
-	p.mem.Store(sc)
-	return sc, nil
+	p.mem.Store(mp)
+	return mp, nil
 }
 
 // newWriter makes the writer of the entries of p. The table may already know an equal one.
@@ -172,37 +172,37 @@ func (w *writer) Tags([]uint64) []uint64 { return nil }
 
 // decide decides under the lock of a segment. It is for keys that are new, whose state another
 // policy wrote, or whose state others are using.
-func (m *memory) decide(sc *memScope, h table.Hash, r Request) Answer {
+func (m *memory) decide(mp *memPlan, h table.Hash, r Request) Answer {
 	for {
-		if a, ok := m.tryDecide(sc, h, r); ok {
+		if a, ok := m.tryDecide(mp, h, r); ok {
 			m.SweepOften(h, a.At)
 			runtime.KeepAlive(r.Plan) // until here its writer keeps its tag
 			return a
 		}
 		if m.Full() {
 			m.SweepNext()
-			h = sc.overflow(h)
+			h = mp.overflow(h)
 		}
 	}
 }
 
 // tryDecide decides on the entry h, and makes it if need be. It fails if there is no room for the
 // entry, or if it is not yet known what the entry inherits.
-func (m *memory) tryDecide(sc *memScope, h table.Hash, r Request) (a Answer, ok bool) {
+func (m *memory) tryDecide(mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {
 	var inherited Ledger // what is left of the state that new keys shared while memory was full
 	inherits := m.Overflows() && !h.IsOverflow() && !m.Full()
 	if inherits {
-		inherited = m.peek(sc.overflow(h))
+		inherited = m.peek(mp.overflow(h))
 		defer m.leave(inherited)
 	}
 	s := m.Lock(h)
 	defer s.Unlock()
 	e := s.Lookup(h)
 	switch {
-	case e != nil && e.Tag() == sc.tag:
-		return m.decideKnown(sc, e, r), true
+	case e != nil && e.Tag() == mp.tag:
+		return m.decideKnown(mp, e, r), true
 	case e != nil:
-		return m.decideChanged(sc, s, e, r), true
+		return m.decideChanged(mp, s, e, r), true
 	case h.IsOverflow():
 	case m.Full():
 		m.SweepWhenFull(s)
@@ -212,31 +212,31 @@ func (m *memory) tryDecide(sc *memScope, h table.Hash, r Request) (a Answer, ok 
 	}
 	now := r.Now()
 	if len(inherited.By) > 0 {
-		return m.decideInherited(sc, s, h, inherited, now, r.Ask)
+		return m.decideInherited(mp, s, h, inherited, now, r.Ask)
 	}
-	state := s.NewState(sc.words)
-	if sc.word != nil {
-		state[0], a = sc.word.DecideWord(0, now, r.Ask)
+	state := s.NewState(mp.words)
+	if mp.word != nil {
+		state[0], a = mp.word.DecideWord(0, now, r.Ask)
 	} else {
-		state, a = sc.decider.Decide(state, now, r.Ask)
+		state, a = mp.decider.Decide(state, now, r.Ask)
 	}
 	a.At = now
 	if r.N <= 0 || !a.Allowed { // a new key has nothing to give back
 		return a, true
 	}
-	return a, m.Add(s, h, table.Content{By: &sc.Writer, Words: state})
+	return a, m.Add(s, h, table.Content{By: &mp.Writer, Words: state})
 }
 
-// decideKnown decides on an entry that the scope, or one like it, wrote. It requires that the
+// decideKnown decides on an entry that the plan, or one like it, wrote. It requires that the
 // segment is locked.
-func (m *memory) decideKnown(sc *memScope, e *table.Entry, r Request) Answer {
+func (m *memory) decideKnown(mp *memPlan, e *table.Entry, r Request) Answer {
 	now := r.Now()
-	if sc.word == nil {
-		return m.decideHeld(sc, e, e.Hold(), now, r.Ask)
+	if mp.word == nil {
+		return m.decideHeld(mp, e, e.Hold(), now, r.Ask)
 	}
 	for {
 		old := e.Load()
-		next, a := sc.word.DecideWord(old, now, r.Ask)
+		next, a := mp.word.DecideWord(old, now, r.Ask)
 		if next == old || e.CompareAndSwap(old, next) {
 			a.At = now
 			return a
@@ -245,16 +245,16 @@ func (m *memory) decideKnown(sc *memScope, e *table.Entry, r Request) Answer {
 }
 
 // decideHeld decides on a state in the slab whose entry is held, and releases it.
-func (m *memory) decideHeld(sc *memScope, e *table.Entry, at table.Ref, now int64, ask Ask) Answer {
+func (m *memory) decideHeld(mp *memPlan, e *table.Entry, at table.Ref, now int64, ask Ask) Answer {
 	defer func() { e.Release(at) }() // even if the Decider panics
 	h := e.Hash()
-	at, block := m.WithRoom(h, at, sc.words)
+	at, block := m.WithRoom(h, at, mp.words)
 	var state []uint64
 	var a Answer
-	if sc.foreign {
-		state, a = sc.decideForeign(block, now, ask)
+	if mp.foreign {
+		state, a = mp.decideForeign(block, now, ask)
 	} else {
-		state, a = sc.decider.Decide(block, now, ask)
+		state, a = mp.decider.Decide(block, now, ask)
 	}
 	at = m.Update(h, at, block, state)
 	a.At = now

@@ -21,9 +21,9 @@ import (
 // theEntry is that of a key of a limiter on a MemStore.
 func theEntry(t *testing.T, l *KeyedLimiter, key string) *table.Entry {
 	t.Helper()
-	sc, err := l.mem.scope(l.plans.usual.Load())
+	mp, err := l.mem.planOf(l.plans.usual.Load())
 	require.NoError(t, err)
-	e := sc.memory.Find(sc.hash(key))
+	e := mp.memory.Find(mp.hash(key))
 	require.NotNil(t, e)
 	return e
 }
@@ -155,9 +155,9 @@ func TestPanickingPolicy(t *testing.T) {
 
 	where = "Expiry"
 	m := store.memory.Load()
-	sc, err := l.mem.scope(l.plans.usual.Load())
+	mp, err := l.mem.planOf(l.plans.usual.Load())
 	require.NoError(t, err)
-	s := m.Lock(sc.hash("k"))
+	s := m.Lock(mp.hash("k"))
 	require.PanicsWithValue(t, "Expiry", func() { m.SweepWhenFull(s) })
 	s.Unlock()
 	where = ""
@@ -259,24 +259,24 @@ func TestR11_InheritedPoliciesStayInUse(t *testing.T) {
 	require.True(t, l.Allow("shares, since the store is full"))
 	first := weak.Make(l.plans.usual.Load())
 	require.NoError(t, l.SetPolicy(context.Background(), TokenBucket{Limit: 3, Per: time.Second}))
-	sc, err := store.scope(l.plans.usual.Load())
+	mp, err := store.planOf(l.plans.usual.Load())
 	require.NoError(t, err)
-	overflow := sc.overflow(sc.hash("k"))
+	overflow := mp.overflow(mp.hash("k"))
 
-	inherited := sc.memory.peek(overflow)
+	inherited := mp.memory.peek(overflow)
 	require.Len(t, inherited.By, 1)
-	sc.memory.Forget(overflow)
+	mp.memory.Forget(overflow)
 	for i := 0; i < 20 || first.Value() != nil; i++ {
 		runtime.GC()
 		next := newLimiter("next", TokenBucket{Limit: 4 + i, Per: time.Second})
-		scNext, err := store.scope(next.plans.usual.Load())
+		mpNext, err := store.planOf(next.plans.usual.Load())
 		require.NoError(t, err)
-		require.NotEqual(t, inherited.By[0].Tag, scNext.Tag())
+		require.NotEqual(t, inherited.By[0].Tag, mpNext.Tag())
 	}
-	sc.memory.leave(inherited)
+	mp.memory.leave(inherited)
 	require.Eventually(t, func() bool {
 		runtime.GC()
-		return sc.memory.Writers() == 3 // those of other's key, of l and of ledgers
+		return mp.memory.Writers() == 3 // those of other's key, of l and of ledgers
 	}, time.Minute, time.Millisecond)
 	runtime.KeepAlive(l)
 }

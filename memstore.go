@@ -67,13 +67,13 @@ func (s *MemStore) Len() int {
 // are in use on the store at a time. Policies that [WithPolicyFor] prepares again for each call
 // count until the garbage collector runs.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
-	sc, err := s.scope(r.Plan)
+	mp, err := s.planOf(r.Plan)
 	if err != nil {
 		return Answer{}, err
 	}
-	h := sc.hash(r.Key)
+	h := mp.hash(r.Key)
 	if r.Forget {
-		sc.memory.Forget(h)
+		mp.memory.Forget(h)
 		return Answer{}, nil
 	}
 
@@ -83,75 +83,75 @@ func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	// for the same key would take the slot away again. With the two the other way round, a hot key
 	// took 1.3 times as long.
 	now := r.Now()
-	if e := sc.memory.Find(h); e != nil {
-		sc.memory.SweepOften(h, now)
-		if sc.word == nil {
+	if e := mp.memory.Find(h); e != nil {
+		mp.memory.SweepOften(h, now)
+		if mp.word == nil {
 			if at, ok := e.TryHold(); ok {
-				return sc.memory.decideHeld(sc, e, at, now, r.Ask), nil
+				return mp.memory.decideHeld(mp, e, at, now, r.Ask), nil
 			}
-			return sc.memory.decide(sc, h, r), nil
+			return mp.memory.decide(mp, h, r), nil
 		}
 		for old := e.Load(); old != table.Moved; old = e.Load() {
-			next, a := sc.word.DecideWord(old, now, r.Ask) // a call for all this would take a tenth of the time
+			next, a := mp.word.DecideWord(old, now, r.Ask) // a call for all this would take a tenth of the time
 			if next == old || e.CompareAndSwap(old, next) {
 				a.At = now
 				return a, nil
 			}
 		}
 	}
-	return sc.memory.decide(sc, h, r), nil
+	return mp.memory.decide(mp, h, r), nil
 }
 
 // allow is Do for one event, if only Allowed is needed. It takes half the time.
 func (s *MemStore) allow(plan *Plan, key string) bool {
-	sc, err := s.scope(plan)
+	mp, err := s.planOf(plan)
 	if err != nil {
 		return false
 	}
-	h := sc.hash(key)
+	h := mp.hash(key)
 	switch {
-	case sc.admitWord != nil:
+	case mp.admitWord != nil:
 		now := plan.Now()
-		if e := sc.memory.Find(h); e != nil {
-			sc.memory.SweepOften(h, now)
+		if e := mp.memory.Find(h); e != nil {
+			mp.memory.SweepOften(h, now)
 			for old := e.Load(); old != table.Moved; old = e.Load() {
-				next, granted := sc.admitWord.admitWord(old, now)
+				next, granted := mp.admitWord.admitWord(old, now)
 				if !granted || e.CompareAndSwap(old, next) {
 					return granted
 				}
 			}
 		}
-	case sc.admit != nil:
-		if granted, known := sc.memory.admit(sc, plan, h); known {
+	case mp.admit != nil:
+		if granted, known := mp.memory.admit(mp, plan, h); known {
 			return granted
 		}
 	}
-	return sc.memory.decide(sc, h, Request{Plan: plan, Key: key, Ask: Ask{N: 1}}).Allowed
+	return mp.memory.decide(mp, h, Request{Plan: plan, Key: key, Ask: Ask{N: 1}}).Allowed
 }
 
 // take is Do for all or none of n events of a known key. It takes half the time. It returns the
-// fields of the Result that can change. The admitWord of sc tells the others, and the Charge, from
+// fields of the Result that can change. The admitWord of mp tells the others, and the Charge, from
 // the state next at the instant now.
-func (s *MemStore) take(plan *Plan, key string, n int) (sc *memScope, next uint64, now int64, r shortResult, ok bool) {
-	sc, err := s.scope(plan)
-	if err != nil || sc.admitWord == nil {
-		return sc, 0, 0, r, false
+func (s *MemStore) take(plan *Plan, key string, n int) (mp *memPlan, next uint64, now int64, r shortResult, ok bool) {
+	mp, err := s.planOf(plan)
+	if err != nil || mp.admitWord == nil {
+		return mp, 0, 0, r, false
 	}
-	h := sc.hash(key)
+	h := mp.hash(key)
 	now = plan.Now()
-	e := sc.memory.Find(h)
+	e := mp.memory.Find(h)
 	if e == nil {
-		return sc, 0, 0, r, false
+		return mp, 0, 0, r, false
 	}
-	sc.memory.SweepOften(h, now)
+	mp.memory.SweepOften(h, now)
 	for {
 		old := e.Load()
 		if old == table.Moved {
-			return sc, 0, 0, r, false
+			return mp, 0, 0, r, false
 		}
-		next, r := sc.admitWord.takeWord(old, now, n)
+		next, r := mp.admitWord.takeWord(old, now, n)
 		if next == old || e.CompareAndSwap(old, next) {
-			return sc, next, now, r, true
+			return mp, next, now, r, true
 		}
 	}
 }
@@ -172,36 +172,36 @@ func (m *memory) hold(by *Plan, h table.Hash) (e *table.Entry, at table.Ref, now
 }
 
 // admit decides on one event for a key with a state of more than a word, if it is known.
-func (m *memory) admit(sc *memScope, by *Plan, h table.Hash) (granted, known bool) {
+func (m *memory) admit(mp *memPlan, by *Plan, h table.Hash) (granted, known bool) {
 	e, at, now := m.hold(by, h)
 	if e == nil {
 		return false, false
 	}
 	defer func() { e.Release(at) }()
-	at, block := m.WithRoom(h, at, sc.words)
-	state, granted := sc.admit.admit(block, now)
+	at, block := m.WithRoom(h, at, mp.words)
+	state, granted := mp.admit.admit(block, now)
 	at = m.Update(h, at, block, state)
 	return granted, true
 }
 
 // take is admit for all or none of n events.
-func (m *memory) take(sc *memScope, by *Plan, h table.Hash, n int) (r shortResult, decidedBy int, known bool) {
+func (m *memory) take(mp *memPlan, by *Plan, h table.Hash, n int) (r shortResult, decidedBy int, known bool) {
 	e, at, now := m.hold(by, h)
 	if e == nil {
 		return r, 0, false
 	}
 	defer func() { e.Release(at) }()
-	at, block := m.WithRoom(h, at, sc.words)
-	state, r, decidedBy := sc.admit.take(block, now, n)
+	at, block := m.WithRoom(h, at, mp.words)
+	state, r, decidedBy := mp.admit.take(block, now, n)
 	at = m.Update(h, at, block, state)
 	return r, decidedBy, true
 }
 
-// scope returns what the memory knows of a Plan.
-func (s *MemStore) scope(plan *Plan) (*memScope, error) {
+// planOf returns what the memory knows of a Plan.
+func (s *MemStore) planOf(plan *Plan) (*memPlan, error) {
 	m := s.memory.Load()
-	if sc := plan.mem.Load(); sc != nil && sc.memory == m {
-		return sc, nil
+	if mp := plan.mem.Load(); mp != nil && mp.memory == m {
+		return mp, nil
 	}
 	if err := s.check(); err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (s *MemStore) scope(plan *Plan) (*memScope, error) {
 		s.memory.CompareAndSwap(nil, newMemory(s.MaxKeys, keyhash.New()))
 		m = s.memory.Load()
 	}
-	return m.scope(plan)
+	return m.planOf(plan)
 }
 
 func (s *MemStore) check() error {

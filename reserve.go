@@ -104,7 +104,7 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 		*r = Reservation{}
 		empty(results)
 	}
-	return callError("Reserve of", n, err)
+	return callError("ReserveNow of", n, err)
 }
 
 // A Reservation is the answer to [KeyedLimiter.Reserve] and [KeyedLimiter.ReserveNow]: events that

@@ -95,7 +95,7 @@ type Plan struct {
 	Policy  Policy
 	Decider Decider // of Policy
 	clock   *clock.Nanos
-	mem     atomic.Pointer[memScope] // where a MemStore found it last
+	mem     atomic.Pointer[memPlan] // where a MemStore found it last
 }
 
 // Now returns the time of the limiter's clock, in nanoseconds since the Unix epoch. It never steps
@@ -150,7 +150,7 @@ type Acceptor interface {
 // s.Accept(l). l may be nil. A nil s is an error.
 func Accept(s Store, l *KeyedLimiter) error {
 	if isNil(s) {
-		return fmt.Errorf("weir: the Store is %s, must be one", nilText(s))
+		return fmt.Errorf("weir: the Store is %s, must be a Store", nilText(s))
 	}
 	if a, ok := s.(Acceptor); ok {
 		return a.Accept(l)

@@ -196,7 +196,7 @@ func TestAccept_ReportsFaultsOfOtherStores(t *testing.T) {
 		assert.EqualError(t, err, fault.Error())
 	}
 	_, err := weir.New(minutes, weir.WithStore(wrapper{}))
-	assert.EqualError(t, err, "weir: the Store is nil, must be one")
+	assert.EqualError(t, err, "weir: the Store is nil, must be a Store")
 }
 
 // R21: counts of sub-windows that had not come yet kept Expiry, and RetryAfter, in a loop without

@@ -49,14 +49,14 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 		return Result{}, callError("Take of", n, err)
 	}
 	if k.mem != nil {
-		sc, _, _, r, ok := k.mem.take(plan, key, n)
+		mp, _, _, r, ok := k.mem.take(plan, key, n)
 		decidedBy := 0
-		if !ok && sc != nil && sc.admit != nil {
-			r, decidedBy, ok = sc.memory.take(sc, plan, sc.hash(key), n)
+		if !ok && mp != nil && mp.admit != nil {
+			r, decidedBy, ok = mp.memory.take(mp, plan, mp.hash(key), n)
 		}
 		if ok {
 			return Result{
-				Allowed: r.retryAfter == 0, Limit: sc.limit, DecidedBy: decidedBy,
+				Allowed: r.retryAfter == 0, Limit: mp.limit, DecidedBy: decidedBy,
 				Remaining: r.remaining, RetryAfter: r.retryAfter, ResetAfter: r.resetAfter,
 			}, nil
 		}
@@ -90,8 +90,8 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 		return 0, Result{}, callError("TakeUpTo", n, err)
 	}
 	if k.mem != nil {
-		if sc, _, _, all, ok := k.mem.take(plan, key, n); ok && all.retryAfter == 0 {
-			return n, Result{Allowed: true, Limit: sc.limit, Remaining: all.remaining, ResetAfter: all.resetAfter}, nil
+		if mp, _, _, all, ok := k.mem.take(plan, key, n); ok && all.retryAfter == 0 {
+			return n, Result{Allowed: true, Limit: mp.limit, Remaining: all.remaining, ResetAfter: all.resetAfter}, nil
 		}
 	}
 	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n, Mode: UpTo}})
@@ -122,20 +122,20 @@ func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, r
 	empty(results)
 	plan, err := k.planFor(ctx, key, n)
 	if err != nil {
-		return Result{}, callError("Take of", n, err)
+		return Result{}, callError("TakeByComponent of", n, err)
 	}
 	if k.mem != nil {
-		if sc, next, now, r, ok := k.mem.take(plan, key, n); ok {
+		if mp, next, now, r, ok := k.mem.take(plan, key, n); ok {
 			return Result{
-				Allowed: r.retryAfter == 0, Limit: sc.limit, Remaining: r.remaining,
-				RetryAfter: r.retryAfter, ResetAfter: r.resetAfter, MoreAfter: sc.admitWord.more(next, now, r),
+				Allowed: r.retryAfter == 0, Limit: mp.limit, Remaining: r.remaining,
+				RetryAfter: r.retryAfter, ResetAfter: r.resetAfter, MoreAfter: mp.admitWord.more(next, now, r),
 			}, nil
 		}
 	}
 	a, err := k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: Ask{N: n, ByComponent: results, More: true}})
 	if err != nil {
 		empty(results)
-		return Result{}, callError("Take of", n, err)
+		return Result{}, callError("TakeByComponent of", n, err)
 	}
 	return a.Result, nil
 }

@@ -52,13 +52,13 @@ type limit struct {
 
 // A booker is a [weir.Limiter] whose grants can be given back exactly. *weir.KeyedLimiter is one.
 type booker interface {
-	ReserveNow(ctx context.Context, key string, n int, r *weir.Reservation, parts *[]weir.Result) error
+	ReserveNow(ctx context.Context, key string, n int, r *weir.Reservation, results *[]weir.Result) error
 }
 
-// A detailedTaker is a [weir.Limiter] that also reports MoreAfter, and the result of each part of a
-// composed policy. *weir.KeyedLimiter is one.
+// A detailedTaker is a [weir.Limiter] that also reports MoreAfter, and the result of each component
+// of a composed policy. *weir.KeyedLimiter is one.
 type detailedTaker interface {
-	TakeByComponent(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
+	TakeByComponent(ctx context.Context, key string, n int, results *[]weir.Result) (weir.Result, error)
 }
 
 // prepareLimits sets l.limits. It returns the faults of the limits.
@@ -159,24 +159,24 @@ func (a *asked) ask(ctx context.Context, n int, book bool) {
 		a.d.Result, a.d.Err = a.Limiter.Take(ctx, a.d.Key, n)
 		return
 	}
-	var parts *[]weir.Result
+	var results *[]weir.Result
 	if len(a.about.parts) > 0 {
 		both := new(struct { // one allocation for both
 			list []weir.Result
 			room [4]weir.Result
 		})
 		both.list = both.room[:0]
-		parts = &both.list
+		results = &both.list
 	}
 	if book {
-		err := a.booker.ReserveNow(ctx, a.d.Key, n, a.booked, parts)
+		err := a.booker.ReserveNow(ctx, a.d.Key, n, a.booked, results)
 		if a.d.Result = a.booked.Result; err != nil { // nil is left, as it takes longer to write a pointer
 			a.d.Err = err
 		}
 	} else {
-		a.d.Result, a.d.Err = a.detailed.TakeByComponent(ctx, a.d.Key, n, parts)
+		a.d.Result, a.d.Err = a.detailed.TakeByComponent(ctx, a.d.Key, n, results)
 	}
-	if parts != nil {
-		a.parts = *parts
+	if results != nil {
+		a.parts = *results
 	}
 }

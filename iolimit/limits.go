@@ -87,20 +87,20 @@ func (l *limits) look(ctx context.Context) error {
 // tier.
 func (l *Limit) most(ctx context.Context) (int, error) {
 	detailed, ok := l.Limiter.(interface {
-		TakeByComponent(ctx context.Context, key string, n int, parts *[]weir.Result) (weir.Result, error)
+		TakeByComponent(ctx context.Context, key string, n int, results *[]weir.Result) (weir.Result, error)
 	})
-	var parts []weir.Result
+	var results []weir.Result
 	var r weir.Result
 	var err error
 	if ok {
-		r, err = detailed.TakeByComponent(ctx, l.Key, 0, &parts)
+		r, err = detailed.TakeByComponent(ctx, l.Key, 0, &results)
 	} else {
 		r, err = l.Limiter.Take(ctx, l.Key, 0)
 	}
 	most := cmp.Or(r.Limit, leastChunk) // 0 from a Shadow whose store is away
-	for _, part := range parts {
-		if part.Limit >= leastChunk {
-			most = min(most, part.Limit)
+	for _, component := range results {
+		if component.Limit >= leastChunk {
+			most = min(most, component.Limit)
 		}
 	}
 	return most, err

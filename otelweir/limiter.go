@@ -79,9 +79,9 @@ func (l *Limiter) TakeUpTo(ctx context.Context, key string, n int) (int, weir.Re
 
 // TakeByComponent is [weir.KeyedLimiter.TakeByComponent].
 func (l *Limiter) TakeByComponent(
-	ctx context.Context, key string, n int, parts *[]weir.Result,
+	ctx context.Context, key string, n int, results *[]weir.Result,
 ) (weir.Result, error) {
-	r, err := l.KeyedLimiter.TakeByComponent(ctx, key, n, parts)
+	r, err := l.KeyedLimiter.TakeByComponent(ctx, key, n, results)
 	if n > 0 {
 		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
 	}
@@ -99,9 +99,9 @@ func (l *Limiter) Reserve(ctx context.Context, key string, n int) (*weir.Reserva
 
 // ReserveNow is [weir.KeyedLimiter.ReserveNow].
 func (l *Limiter) ReserveNow(
-	ctx context.Context, key string, n int, r *weir.Reservation, parts *[]weir.Result,
+	ctx context.Context, key string, n int, r *weir.Reservation, results *[]weir.Result,
 ) error {
-	err := l.KeyedLimiter.ReserveNow(ctx, key, n, r, parts)
+	err := l.KeyedLimiter.ReserveNow(ctx, key, n, r, results)
 	if n > 0 {
 		l.counters.add(resultOf(ctx, r.Allowed, err, false), r.Degraded)
 	}

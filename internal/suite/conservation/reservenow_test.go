@@ -69,7 +69,7 @@ func TestReserveNow_Errors(t *testing.T) {
 		n    int
 		says string
 	}{
-		{l, ctx, -1, "Reserve of -1 events, must be at least 0"},
+		{l, ctx, -1, "ReserveNow of -1 events, must be at least 0"},
 		{l, ended, 1, "context canceled"},
 		{nil, ctx, 1, "nil or zero"},
 		{weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Minute}, weir.WithStore(kit.StoreFunc(
