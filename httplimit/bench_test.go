@@ -1,6 +1,7 @@
 package httplimit_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -129,4 +130,36 @@ func BenchmarkMiddlewareParallel(b *testing.B) {
 			h.ServeHTTP(w, r)
 		}
 	})
+}
+
+// What the fields say of each plan is kept, also if every customer has one.
+func BenchmarkPlans(b *testing.B) {
+	for _, plans := range []int{1, 100, 2000} {
+		b.Run(fmt.Sprint(plans), func(b *testing.B) {
+			keys, policies := make([]string, plans), map[string]weir.Policy{}
+			for i := range keys {
+				keys[i] = kit.KeyName(i)
+				policies[keys[i]] = weir.TokenBucket{Limit: 1_000_000_000 + i, Per: time.Second}
+			}
+			next := 0
+			h := httplimit.Middleware{
+				Limiter: weir.Must(weir.New(roomy, weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy { return policies[key] }))),
+				Key: func(*http.Request) (string, error) {
+					next = (next + 1) % plans
+					return keys[next], nil
+				},
+				Headers: httplimit.RateLimit{},
+			}.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			w, r := &recorder{header: http.Header{}}, from("192.0.2.1:1234")
+			serve := func() {
+				w.reset()
+				h.ServeHTTP(w, r)
+			}
+			warmUp(serve)
+			b.ReportAllocs()
+			for b.Loop() {
+				serve()
+			}
+		})
+	}
 }

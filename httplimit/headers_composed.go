@@ -31,11 +31,12 @@ func (a *asked) listsParts() bool {
 
 // A member is what the fields and the answers say about one policy.
 type member struct {
-	denialPages
+	shown  string // the name in answers, or ""
 	quoted string // the name as an sf-string
 	left   string // quoted, and ";r="
 	params string // ";qu=..." and ";w=60", or ""
 	latest atomic.Pointer[policyField]
+	denial atomic.Pointer[denialPages] // nil until the first denial: to make them takes several times as long as a decision
 }
 
 // A policyField is the value of RateLimit-Policy for one Limit.
@@ -47,7 +48,7 @@ type policyField struct {
 // setTo sets m to what is said about a policy, which may be nil. shown is the name in answers,
 // which may be empty. The error begins with the name of the field that is at fault.
 func (m *member) setTo(name, shown, unit string, policy weir.Policy) error {
-	m.denialPages = newDenialPages(shown)
+	m.shown = shown
 	quoted, err := quote("Name", name)
 	if err != nil {
 		return err
@@ -99,14 +100,25 @@ func (m *member) policy(quota int) *policyField {
 	return p
 }
 
+// pages returns the answers for a denial by this limit alone.
+func (m *member) pages() *denialPages {
+	if pages := m.denial.Load(); pages != nil {
+		return pages
+	}
+	pages := newDenialPages(m.shown)
+	m.denial.Store(pages)
+	return pages
+}
+
 // appendLimit appends the member of RateLimit for a result.
 func (m *member) appendLimit(b []byte, res *weir.Result) []byte {
 	b = appendInt(append(b, m.left...), int64(res.Remaining))
 	return appendInt(append(b, ";t="...), seconds(effectiveWindow(res)))
 }
 
-// maxDescribed is the number of plans at which descriptions are dropped and made again.
-const maxDescribed = 1 << 10
+// maxDescribed is the number of plans at which descriptions are dropped and made again. To make one
+// for each request takes ten times as long as to find it.
+const maxDescribed = 1 << 14
 
 // descriptions are those of a limit, by the plan of the key.
 type descriptions struct {

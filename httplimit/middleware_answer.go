@@ -79,10 +79,9 @@ func (l *limited) deny(w http.ResponseWriter, r *http.Request, all []asked, deci
 		by.denied(w, r, all[decisive].d)
 		return
 	}
-	pages := all[decisive].pages()
+	pages := all[decisive].member().pages()
 	if several := deniedBy(all); len(several) > 1 {
-		p := newDenialPages(several...)
-		pages = &p
+		pages = newDenialPages(several...)
 	}
 	if res.RetryAfter == weir.Never {
 		pages.tooLarge.write(w, r)
@@ -91,19 +90,19 @@ func (l *limited) deny(w http.ResponseWriter, r *http.Request, all []asked, deci
 	pages.tooMany.write(w, r)
 }
 
-// pages returns the answers for a denial by this limit alone.
-func (a *asked) pages() *denialPages {
+// member returns the limit that denies, or the component of its policy that does.
+func (a *asked) member() *member {
 	if a.listsParts() {
-		return &a.about.parts[a.d.Result.DecidedBy].denialPages
+		return a.about.parts[a.d.Result.DecidedBy]
 	}
-	return &a.about.whole.denialPages
+	return &a.about.whole
 }
 
 // deniedBy returns the names of the limits that deny the request, if there are several.
 func deniedBy(all []asked) (names []string) {
 	for i := range all {
 		if len(all) > 1 && !all[i].d.Result.Allowed {
-			names = append(names, all[i].pages().shown)
+			names = append(names, all[i].member().shown)
 		}
 	}
 	return names
@@ -151,19 +150,16 @@ var (
 
 // denialPages are the answers to requests that are denied.
 type denialPages struct {
-	shown             string // the name of the limit, or ""
 	tooMany, tooLarge page
 }
 
 // newDenialPages returns the answers for a denial by the limits of the names. An empty name is left
 // out.
-func newDenialPages(names ...string) denialPages {
-	shown := names[0]
-	if shown == "" {
+func newDenialPages(names ...string) *denialPages {
+	if names[0] == "" {
 		names = nil
 	}
-	return denialPages{
-		shown: shown,
+	return &denialPages{
 		tooMany: newPage(http.StatusTooManyRequests, quotaExceeded, "Quota Exceeded",
 			"too many requests, try again after the time in Retry-After", names),
 		tooLarge: newPage(http.StatusTooManyRequests, quotaExceeded, "Quota Exceeded",
