@@ -25,6 +25,9 @@ const leastSecret = 16
 // more: otherwise the KeyFunc returns an error for every request. Processes that share a limit need
 // the same secret. With another secret, every key starts with a full allowance. Errors of the given
 // KeyFunc, including [ErrSkip], and an empty key are returned as they are.
+//
+// The checks of the wiring look at the key before it is hashed: see Middleware.Warn. If it is the
+// address of a proxy, a warning contains that address.
 func Hashed(secret []byte, key KeyFunc) KeyFunc {
 	if len(secret) < leastSecret {
 		return failing(fmt.Errorf("weir: the secret of Hashed has %d bytes, must have %d or more", len(secret), leastSecret))
@@ -36,6 +39,7 @@ func Hashed(secret []byte, key KeyFunc) KeyFunc {
 		if err != nil || plain == "" {
 			return "", err
 		}
+		lookAtHidden(r, plain)
 		h := hashers.Get().(*hasher)
 		hashed := h.of(plain)
 		hashers.Put(h)

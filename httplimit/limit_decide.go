@@ -14,12 +14,17 @@ import (
 // of a limit fails, find returns that limit alone, with the error. No limit is asked before all
 // keys and costs are known.
 func (l *limited) find(r *http.Request, all []asked) []asked {
+	var looking *search
 	if l.wiring.looks() {
-		finding.Store(r, &l.wiring)
+		looking = &search{wiring: &l.wiring}
+		finding.Store(r, looking)
 		defer finding.Delete(r)
 	}
 	for i := range l.limits {
 		lm := &l.limits[i]
+		if looking != nil {
+			looking.addresses = &lm.keys.addresses
+		}
 		cost := 1
 		if lm.Cost != nil {
 			if cost = lm.Cost(r); cost == 0 {

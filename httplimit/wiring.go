@@ -17,9 +17,9 @@ type Check string
 const (
 	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies,
 	// come from a private address. Or 100 of the first 110 requests have such a field and come from
-	// public addresses, as those of a CDN. The key is that address, or one that [Join] makes of it.
-	// Requests whose key has no address, such as an API key, do not count. The address is the
-	// proxy's, and not the client's. Use [ClientIP] with the addresses of the proxies.
+	// public addresses, as those of a CDN. The key is that address, or one that [Join], [Or] and
+	// [Hashed] make of it. Requests whose key has no address, such as an API key, do not count. The
+	// address is the proxy's, and not the client's. Use [ClientIP] with the addresses of the proxies.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: 100 of the first 110 requests have one private address as their key, or as a part

@@ -59,10 +59,12 @@ func (s *seenAddresses) isShared(address string, client uint64, unread bool) boo
 	return one.seen() || unread && s.unread.seen()
 }
 
-// lookAtAddress looks at the address in the key of a request. addresses are those that share it.
-func (w *wiring) lookAtAddress(
-	r *http.Request, s *seenAddresses, client uint64, forwarded bool, address string, addresses netip.Prefix,
-) {
+// lookAtAddress looks at the address in the key of a request, if it has one.
+func (w *wiring) lookAtAddress(r *http.Request, s *seenAddresses, key string, client uint64, forwarded bool) {
+	address, addresses := addressIn(key)
+	if address == "" {
+		return
+	}
 	n := s.requests.Add(1)
 	if peer, ok := parseHop(r.RemoteAddr); ok && forwarded && s.atFault(r, n, peer.addr, addresses) {
 		s.explained.Store(true)
@@ -121,8 +123,8 @@ func forwardedFrom(r *http.Request, is func(netip.Addr) bool) bool {
 }
 
 // addressIn returns the part of a key that is an address, or a prefix of addresses: all of it, or one
-// of the keys that [Join] has combined. It also returns the addresses that share the part. If there
-// is no such part, it returns "" and the zero Prefix, which contains no address.
+// of the keys that [Join] and [Or] have made it of. It also returns the addresses that share the
+// part. If there is no such part, it returns "" and the zero Prefix, which contains no address.
 func addressIn(key string) (string, netip.Prefix) {
 	key = unmarked(key)
 	if p, ok := parsePrefix(key); ok {
@@ -130,18 +132,18 @@ func addressIn(key string) (string, netip.Prefix) {
 	}
 	parts, _ := edge.Split(key)
 	for _, part := range parts {
-		part = unmarked(part)
-		if p, ok := parsePrefix(part); ok {
-			return part, p
+		if address, p := addressIn(part); address != "" {
+			return address, p
 		}
 	}
 	return "", netip.Prefix{}
 }
 
 // parsePrefix parses an address or a prefix, as keys have them: without a zone, which could be of any
-// length.
+// length. Longer texts cost nothing: clients choose how deep they nest what looks like joined keys.
 func parsePrefix(s string) (netip.Prefix, bool) {
-	if strings.IndexByte(s, '%') >= 0 {
+	const longest = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128")
+	if len(s) > longest || strings.IndexByte(s, '%') >= 0 {
 		return netip.Prefix{}, false
 	}
 	if addr, err := netip.ParseAddr(s); err == nil {

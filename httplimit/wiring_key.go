@@ -50,9 +50,7 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	s, key := &a.keys, a.d.Key
 	n := s.requests.Add(1)
 	client, forwarded := clientOf(r)
-	if address, addresses := addressIn(key); address != "" {
-		w.lookAtAddress(r, &s.addresses, client, forwarded, address, addresses)
-	}
+	w.lookAtAddress(r, &s.addresses, key, client, forwarded)
 	s.clients.Or(client)
 	if oneKey := s.same.see(key); n != sameKeys || !oneKey || s.addresses.explained.Load() {
 		return
@@ -88,13 +86,28 @@ const sameKeys = looksAt * 9 / 10
 
 // finding are the requests whose keys are being found, and that the checks look at. A KeyFunc sees
 // what a Middleware cannot see. It gets the request alone, which must stay as it is.
-var finding sync.Map // from *http.Request to *wiring
+var finding sync.Map // from *http.Request to *search
+
+// A search is one for the keys of a request.
+type search struct {
+	*wiring
+	addresses *seenAddresses // of the limit whose key is being found
+}
+
+// lookAtHidden looks at a key of which the limit gets a hash.
+func lookAtHidden(r *http.Request, key string) {
+	if found, ok := finding.Load(r); ok {
+		s := found.(*search)
+		client, forwarded := clientOf(r)
+		s.lookAtAddress(r, s.addresses, key, client, forwarded)
+	}
+}
 
 // lookAtHops looks at a request whose field of proxies has fewer addresses than the proxies that it
 // must come through.
 func lookAtHops(r *http.Request, field string, hops int) {
-	if w, ok := finding.Load(r); ok && w.(*wiring).fewHops.Add(1) == 10 {
-		w.(*wiring).tell(CheckHops, "ten requests have fewer addresses in %s than Hops, which is %d: Hops is too large, "+
+	if s, ok := finding.Load(r); ok && s.(*search).fewHops.Add(1) == 10 {
+		s.(*search).tell(CheckHops, "ten requests have fewer addresses in %s than Hops, which is %d: Hops is too large, "+
 			"or they have bypassed a proxy, and clients can choose their key", field, hops)
 	}
 }
@@ -126,10 +139,10 @@ func isShared(r *http.Request, key string) bool {
 	return key == r.Method+" "+r.Pattern // Route of ginlimit, also of a request without a route
 }
 
-// unmarked returns a key without the mark of [Or].
+// unmarked returns a key without the marks of [Or].
 func unmarked(key string) string {
-	if rest, ok := strings.CutPrefix(key, "\x00"); ok {
-		_, key, _ = strings.Cut(rest, ":")
+	for strings.HasPrefix(key, "\x00") {
+		_, key, _ = strings.Cut(key, ":")
 	}
 	return key
 }

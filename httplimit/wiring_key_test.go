@@ -235,3 +235,35 @@ func TestWiring_ClientsInTheNetworkOfTheProxy(t *testing.T) {
 		assert.Empty(t, told, name)
 	}
 }
+
+// The address is found in a key that was combined of combined keys, or hashed.
+func TestWiring_AddressInKey(t *testing.T) {
+	apiKey := httplimit.Header("X-API-Key")
+	told := []httplimit.Check{httplimit.CheckForwarded}
+	for name, wrap := range map[string]func(httplimit.KeyFunc) httplimit.KeyFunc{
+		"Or in Or": func(ip httplimit.KeyFunc) httplimit.KeyFunc {
+			return httplimit.Or(apiKey, httplimit.Or(httplimit.BasicUser, ip))
+		},
+		"Join in Join": func(ip httplimit.KeyFunc) httplimit.KeyFunc {
+			return httplimit.Join(httplimit.Method, httplimit.Join(httplimit.Path, ip))
+		},
+		"Hashed": func(ip httplimit.KeyFunc) httplimit.KeyFunc { return httplimit.Hashed(secret, ip) },
+		"all": func(ip httplimit.KeyFunc) httplimit.KeyFunc {
+			return httplimit.Join(httplimit.Method, httplimit.Hashed(secret, httplimit.Or(apiKey, httplimit.Join(httplimit.Path, ip))))
+		},
+	} {
+		key, right := wrap(httplimit.RemoteIP), wrap(httplimit.ForwardedIP(by("10.0.0.1/32")...))
+		assert.Equal(t, told, traffic(httplimit.Middleware{Key: key}, 3000, behind("10.0.0.1")), name)
+		assert.Empty(t, traffic(httplimit.Middleware{Key: right}, 3000, behind("10.0.0.1")), name)
+		limits := []httplimit.Limit{
+			{Name: "user", Limiter: weir.Must(weir.New(roomy)), Key: is("a user"), Cost: func(*http.Request) int { return 1 }},
+			{Name: "address", Limiter: weir.Must(weir.New(roomy)), Key: key},
+		}
+		var w warnings
+		h := httplimit.Middleware{Limits: limits, Warn: w.warn, Unchecked: []httplimit.Check{httplimit.CheckOneKey}}.Wrap(ok)
+		for i := range 3000 {
+			serve(h, behind("10.0.0.1")(i))
+		}
+		assert.Equal(t, told, w.told, name)
+	}
+}
