@@ -70,12 +70,13 @@ func (l *load) call(ctx context.Context, random *rand.Rand) error {
 	defer cancel()
 	c, err := l.budget.begin(soon, model, estimate)
 	switch {
-	case errors.Is(err, errRefused):
-		l.note(func(t *tally) { t.refused++ })
-		return nil
+	case err == nil:
 	case ctx.Err() != nil:
 		return nil
-	case err != nil:
+	case errors.Is(err, errRefused), errors.Is(err, context.DeadlineExceeded): // that of soon
+		l.note(func(t *tally) { t.refused++ })
+		return nil
+	default:
 		return err
 	}
 	defer c.cancel(ctx) // unless it has ended then

@@ -101,6 +101,27 @@ func TestAnErrorOfTheStoreEndsIt(t *testing.T) {
 	})
 }
 
+// A call whose deadline passes while it asks is refused, as on a busy machine.
+func TestACallThatCouldNotStartInTimeIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget()
+		b.tokens = weir.Must(weir.New(tokensAMinute, weir.WithStore(slow{})))
+		l := &load{budget: b, settle: true}
+		ctx, cancel := context.WithTimeout(t.Context(), minute)
+		defer cancel()
+		require.NoError(t, l.run(ctx, 10))
+		assert.Positive(t, l.minutes[0].refused)
+	})
+}
+
+// slow is a store that does not answer in time.
+type slow struct{}
+
+func (slow) Do(ctx context.Context, _ weir.Request) (weir.Answer, error) {
+	<-ctx.Done()
+	return weir.Answer{}, ctx.Err()
+}
+
 type down struct{}
 
 var errDown = errors.New("down")
