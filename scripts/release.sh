@@ -30,11 +30,11 @@ figures=benchmarks/history/$version.txt
 	fail "$figures is missing (make bench; git mv benchmarks/history/unreleased.txt $figures; go run ./benchmarks/history -write)"
 [ -z "$(git status --porcelain)" ] || fail "the tree is not clean (run: git status)"
 
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 if [ "$dry" ]; then # in a copy
-	copy=$(mktemp -d)
-	trap 'rm -rf "$copy"' EXIT
-	git clone -q . "$copy/weir"
-	cd "$copy/weir"
+	git clone -q . "$scratch/weir"
+	cd "$scratch/weir"
 	git config user.name nobody # a commit must have somebody
 	git config user.email nobody@localhost
 fi
@@ -49,6 +49,23 @@ while read -r module dir; do
 	tags+=("${tag:+$tag/}$version")
 	! git rev-parse -q --verify "refs/tags/${tags[-1]}" >/dev/null || fail "the tag ${tags[-1]} is there already"
 done <<<"$modules"
+
+# A build has the newest version of each module that it requires, one by one: the root of now, for example, and the
+# last grpclimit. So each module of the last release must compile with all others as they are now.
+last=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || true)
+if [ "$last" ]; then
+	mkdir "$scratch/last"
+	git archive "$last" | tar -x -C "$scratch/last"
+	for tag in $(git tag --list "*/$last"); do
+		(
+			cd "$scratch/last/${tag%"/$last"}"
+			while read -r module dir; do
+				[ "$module" = "$root/${tag%"/$last"}" ] || go mod edit -replace="$module=$dir"
+			done <<<"$modules"
+			GOWORK=off GOFLAGS="${GOFLAGS-} -mod=mod" go build ./...
+		) || fail "$tag does not compile with the other modules as they are now: what it uses of their internal packages must stay"
+	done
+fi
 
 ${RELEASE_CHECK:-.ci/run}
 

@@ -1,6 +1,9 @@
 // Package remote is the common part of the stores of all clients. It decides which commands are
 // sent together, how many may be in flight, and how long a decision may take. Package script makes
 // the commands.
+//
+// rueidisstore and valkeystore are modules of their own. A user can have an older release of one of
+// them beside a newer one of this package: do not change what is here, but add to it.
 package remote
 
 import (
