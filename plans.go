@@ -43,6 +43,10 @@ type plans struct {
 //   - Other policies are prepared again for each call: those above that number, those unused for
 //     long, and those that are not comparable.
 //
+// There is no policy that grants all, and none that grants nothing. For a key without a limit, do
+// not call the limiter: in httplimit, return ErrSkip. Refuse a key that is blocked before you call
+// the limiter.
+//
 // A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. An
 // invalid policy is an error of the call.
 func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {

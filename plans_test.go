@@ -364,3 +364,31 @@ func TestR15_WhatATierTellsAfterAChange(t *testing.T) {
 	h.Time = h.Add(denied.RetryAfter)
 	assert.True(t, kit.Take(t, l, "k", 4).Allowed)
 }
+
+// mayStart returns a function that reports whether a job of a customer may start now.
+func mayStart(unlimited, blocked map[string]bool) func(customer string) bool {
+	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 60, Per: time.Minute}))
+	return func(customer string) bool {
+		switch {
+		case blocked[customer]:
+			return false
+		case unlimited[customer]:
+			return true
+		}
+		return limiter.Allow(customer)
+	}
+}
+
+// The function is in docs/choosing.md.
+func TestMayStart(t *testing.T) {
+	may := mayStart(map[string]bool{"ann": true}, map[string]bool{"bob": true})
+	started := map[string]int{}
+	for range 100 {
+		for _, customer := range []string{"ann", "bob", "eve"} {
+			if may(customer) {
+				started[customer]++
+			}
+		}
+	}
+	assert.Equal(t, map[string]int{"ann": 100, "eve": 60}, started)
+}
