@@ -24,8 +24,8 @@ import (
 //   - [TokenBucket] and [LeakyBucket] may grant the events for a later instant, as Wait does, up to
 //     the deadline of ctx. Without a deadline there is no bound. A LeakyBucket books no further
 //     than its Capacity. The work may start after [Reservation.Delay].
-//   - After a change of policy, a bucket books nothing ahead while events of another policy still
-//     count.
+//   - After a change of policy, a bucket books nothing ahead while events of another policy are
+//     charged to it.
 //   - All other policies, and [All], grant only the events that they can grant now.
 //
 // If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter

@@ -29,8 +29,8 @@ import (
 //
 // [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give all waiters new turns, in the same order.
 // After a SetPolicy that changes no waiter's policy, they keep their places.
-// After a change of policy, a bucket books nothing while events of another policy still count.
-// During that time its waiters ask again.
+// After a change of policy, a bucket books nothing while events of another policy are charged to
+// it. During that time its waiters ask again.
 //
 // The function of [WithPolicyFor] may return another policy than before. Waiters that have booked
 // events then keep their instants. Every other waiter asks with the policy that the function
