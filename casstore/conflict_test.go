@@ -302,10 +302,10 @@ func TestR7_GiveBackToANewKey(t *testing.T) {
 	m := newMemory()
 	now := time.Unix(1_700_000_000, 0)
 	for _, p := range modeled {
-		ahead := newLimiter(t, casstore.New(m, casstore.Options{}), p, weir.WithName("n"), weir.WithClock(stopped(now.Add(time.Second))))
+		ahead := newLimiter(t, casstore.New(m, casstore.Options{Timeout: time.Hour}), p, weir.WithName("n"), weir.WithClock(stopped(now.Add(time.Second))))
 		require.NoError(t, ahead.Return(t.Context(), "k", 2))
 		assert.Empty(t, m.values)
-		late := newLimiter(t, casstore.New(m, casstore.Options{}), p, weir.WithName("n"), weir.WithClock(stopped(now)))
+		late := newLimiter(t, casstore.New(m, casstore.Options{Timeout: time.Hour}), p, weir.WithName("n"), weir.WithClock(stopped(now)))
 		assert.Equal(t, 40, take(t, late, 0).Remaining)
 	}
 }

@@ -185,7 +185,7 @@ func TestChangedPolicies(t *testing.T) {
 		clock.advance(1_700_000_000 * time.Second)
 		var there, here []*weir.KeyedLimiter
 		for _, p := range ps {
-			there = append(there, newLimiter(t, casstore.New(m, casstore.Options{}), p, weir.WithClock(clock), weir.WithName("n")))
+			there = append(there, newLimiter(t, casstore.New(m, casstore.Options{Timeout: time.Hour}), p, weir.WithClock(clock), weir.WithName("n")))
 			here = append(here, newLimiter(t, inMemory, p, weir.WithClock(clock), weir.WithName("n")))
 		}
 		random := rand.New(rand.NewPCG(3, uint64(i)))
@@ -206,7 +206,7 @@ func TestChangedPolicies(t *testing.T) {
 func TestUnknownPolicies(t *testing.T) {
 	m := newMemory()
 	on := func(p weir.Policy, key string) *weir.KeyedLimiter {
-		return newLimiter(t, casstore.New(m, casstore.Options{}), p, weir.WithName(key))
+		return newLimiter(t, casstore.New(m, casstore.Options{Timeout: time.Hour}), p, weir.WithName(key))
 	}
 	week := 168 * time.Hour
 	own := panicking{weir.FixedWindow{Limit: 10, Per: 100 * week, FromFirst: true}} // it has no text of its own
@@ -233,7 +233,7 @@ func TestUnknownPolicies(t *testing.T) {
 		assert.Equal(t, limit-1, take(t, l, 1).Remaining)
 		assert.Equal(t, limit > 1, take(t, l, 1).Allowed)
 	}
-	both := casstore.New(m, casstore.Options{})
+	both := casstore.New(m, casstore.Options{Timeout: time.Hour})
 	one := newLimiter(t, both, of(5), weir.WithName("both"))
 	other := newLimiter(t, both, of(50), weir.WithName("both"))
 	assert.Equal(t, 2, take(t, one, 3).Remaining)

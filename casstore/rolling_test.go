@@ -51,7 +51,7 @@ func TestR14_RollingChange(t *testing.T) {
 				registers := newMemory()
 				var ls []*weir.KeyedLimiter
 				for _, p := range []weir.Policy{old, next} { // each process has a store of its own
-					s := casstore.New(registers, casstore.Options{})
+					s := casstore.New(registers, casstore.Options{Timeout: time.Hour})
 					ls = append(ls, newLimiter(t, s, p, weir.WithName("n")))
 				}
 				granted := 0
@@ -79,13 +79,13 @@ func TestR14_PartOfARollingChange(t *testing.T) {
 		for _, first := range []weir.Policy{strange, next} {
 			now := stopped(time.Unix(1_700_000_000, 0))
 			registers := newMemory()
-			a := newLimiter(t, casstore.New(registers, casstore.Options{}), first, weir.WithName("n"), weir.WithClock(now))
+			a := newLimiter(t, casstore.New(registers, casstore.Options{Timeout: time.Hour}), first, weir.WithName("n"), weir.WithClock(now))
 			take(t, a, 4)
 			for _, p := range []weir.Policy{next, strange} {
 				require.NoError(t, a.SetPolicy(t.Context(), p))
 				take(t, a, 1)
 			}
-			b := newLimiter(t, casstore.New(registers, casstore.Options{}), next, weir.WithName("n"), weir.WithClock(now))
+			b := newLimiter(t, casstore.New(registers, casstore.Options{Timeout: time.Hour}), next, weir.WithName("n"), weir.WithClock(now))
 			granted, _, err := b.TakeUpTo(t.Context(), "k", 100)
 			require.NoError(t, err, "first %v, then %v", first, next)
 			assert.Equal(t, 6, granted, "first %v, then %v", first, next)
@@ -98,10 +98,10 @@ func TestR14_PartOfARollingChange(t *testing.T) {
 func TestR6_EndOfWhatIsNotKnown(t *testing.T) {
 	now := stopped(time.Unix(1_700_000_000, 0))
 	registers := newMemory()
-	a := newLimiter(t, casstore.New(registers, casstore.Options{}), rolledOut{weir.SlidingLog{Limit: 12, Per: time.Hour}, 1},
+	a := newLimiter(t, casstore.New(registers, casstore.Options{Timeout: time.Hour}), rolledOut{weir.SlidingLog{Limit: 12, Per: time.Hour}, 1},
 		weir.WithName("n"), weir.WithClock(now))
 	take(t, a, 1)
-	b := newLimiter(t, casstore.New(registers, casstore.Options{}), weir.TokenBucket{Limit: 100, Per: time.Minute},
+	b := newLimiter(t, casstore.New(registers, casstore.Options{Timeout: time.Hour}), weir.TokenBucket{Limit: 100, Per: time.Minute},
 		weir.WithName("n"), weir.WithClock(now))
 	for range 10 {
 		assert.Equal(t, time.Hour, take(t, b, 1).ResetAfter)
@@ -130,7 +130,7 @@ func TestR15_WhatIsNotKnownIsKept(t *testing.T) {
 			for i, known := range []bool{true, false} {
 				now := &kit.HandClock{Time: time.Unix(1_700_000_000, 0)}
 				registers := newMemory()
-				stores := []*casstore.Store{casstore.New(registers, casstore.Options{}), casstore.New(registers, casstore.Options{})}
+				stores := []*casstore.Store{casstore.New(registers, casstore.Options{Timeout: time.Hour}), casstore.New(registers, casstore.Options{Timeout: time.Hour})}
 				if known {
 					stores[1] = stores[0]
 				}
@@ -168,7 +168,7 @@ func TestR13_WhatIsNotKnownMintsNothing(t *testing.T) {
 			registers, granted := newMemory(), 0
 			var ls []*weir.KeyedLimiter
 			for _, p := range policies {
-				s := casstore.New(registers, casstore.Options{})
+				s := casstore.New(registers, casstore.Options{Timeout: time.Hour})
 				ls = append(ls, newLimiter(t, s, p, weir.WithName("n"), weir.WithClock(now)))
 			}
 			for i := range 60 {
