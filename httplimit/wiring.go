@@ -24,9 +24,10 @@ const (
 
 	// CheckProxyKey: 100 of the first 110 requests have one private address as their key, or as a part
 	// of it. Or they have several, as a proxy can have, although a field of proxies names a public
-	// one. The requests look as if they come from several clients. Requests whose key has no address
-	// do not count. Either a proxy is not trusted, or Key reads another field than the one that the
-	// proxy writes. Name the proxy in [ClientIP], and read the field that it writes.
+	// one. The requests look as if they come from several clients. Or the first 900 look so, and all
+	// have one key, with a private address. Requests whose key has no address do not count. Either a
+	// proxy is not trusted, or Key reads another field than the one that the proxy writes. Name the
+	// proxy in [ClientIP], and read the field that it writes.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckHops: ten of the first requests have a field of proxies with fewer addresses than
@@ -35,9 +36,9 @@ const (
 	CheckHops Check = "hops"
 
 	// CheckOneKey: the first 900 requests with a key have the same one, and look as if they come
-	// from many clients. If all clients are meant to share the limit, use [Everyone] as its Key. The
-	// keys of Everyone, [Pattern], [Method] and [Path] are not checked, and neither are those that a
-	// handler gives to a [Checker].
+	// from many clients. If all clients are meant to share the limit, use [Everyone] as its Key. If the
+	// key has a private address, it is CheckProxyKey. The keys of Everyone, [Pattern], [Method] and
+	// [Path] are not checked, and neither are those that a handler gives to a [Checker].
 	CheckOneKey Check = "one-key"
 
 	// CheckPattern: the Key is [Pattern], but the Middleware wraps the mux. The Middleware runs

@@ -76,9 +76,22 @@ func (w *wiring) lookAtAddress(r *http.Request, s *seenAddresses, key string, cl
 	}
 	if s.isShared(address, client, forwarded && forwardedFrom(r, isPublic)) {
 		s.explained.Store(true)
-		w.tell(CheckProxyKey, "100 requests seem to come from several clients, and have private addresses as their keys, such as %s: "+
-			"trust all proxies on the way, and read the field that they write", address)
+		w.tellProxyKey(100, address)
 	}
+}
+
+func (w *wiring) tellProxyKey(requests int32, address string) {
+	w.tell(CheckProxyKey, "%d requests seem to come from several clients, and have private addresses as their keys, such as %s: "+
+		"trust all proxies on the way, and read the field that they write", requests, address)
+}
+
+// only returns the private address that the first requests have as their key, if they have one.
+func (s *seenAddresses) only() (address string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for address = range s.private {
+	}
+	return address, len(s.private) == 1
 }
 
 // nearlyFirst is the number of requests of which 100 show a fault. The others may be health checks.

@@ -55,10 +55,15 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	if oneKey := s.same.see(key); n != sameKeys || !oneKey || s.addresses.explained.Load() {
 		return
 	}
-	if bits.OnesCount64(s.clients.Load()) >= 16 && a.Key != nil && !isShared(r, key) {
-		w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
-			"use Everyone as the Key of a limit that all clients share", n)
+	if bits.OnesCount64(s.clients.Load()) < 16 || a.Key == nil || isShared(r, key) {
+		return
 	}
+	if address, ok := s.addresses.only(); ok { // whose first requests came from fewer clients
+		w.tellProxyKey(n, address)
+		return
+	}
+	w.tell(CheckOneKey, "the first %d requests seem to come from many clients, and all have one key: "+
+		"use Everyone as the Key of a limit that all clients share", n)
 }
 
 // clientOf returns a bit for the client of a request. It reports whether the request has a field of

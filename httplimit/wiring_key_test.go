@@ -267,3 +267,21 @@ func TestWiring_AddressInKey(t *testing.T) {
 		assert.Equal(t, told, w.told, name)
 	}
 }
+
+// A page takes many requests, so that the first requests come from few clients. If the key is the
+// address of a proxy that writes no field, that is told later. The advice is not to use Everyone.
+func TestWiring_ProxyOfPages(t *testing.T) {
+	pages := func(i int) *http.Request {
+		return from("10.0.0.1:1234", "User-Agent", fmt.Sprint("browser ", i/30))
+	}
+	told := []httplimit.Check{httplimit.CheckProxyKey}
+	for _, key := range []httplimit.KeyFunc{
+		httplimit.RemoteIP, httplimit.Hashed(secret, httplimit.RemoteIP), httplimit.Join(httplimit.Method, httplimit.RemoteIP),
+	} {
+		assert.Empty(t, traffic(httplimit.Middleware{Key: key}, 899, pages))
+		assert.Equal(t, told, traffic(httplimit.Middleware{Key: key}, 3000, pages))
+		assert.Empty(t, traffic(httplimit.Middleware{Key: key, Unchecked: told}, 3000, pages))
+	}
+	public := func(i int) *http.Request { return from("192.0.2.1:1234", "User-Agent", fmt.Sprint("browser ", i/30)) }
+	assert.Equal(t, []httplimit.Check{httplimit.CheckOneKey}, traffic(httplimit.Middleware{Key: httplimit.RemoteIP}, 3000, public))
+}
