@@ -69,7 +69,7 @@ func TestSoak(t *testing.T) {
 
 	// A log grants all of its limit once, and then nothing for a minute.
 	require.Less(t, login.lastReceived.Sub(login.firstSent), time.Minute)
-	assert.Equal(t, loginPolicy.Limit, login.granted)
+	assert.Equal(t, min(loginPolicy.Limit, login.asked), login.granted) // a busy machine asks less often
 	t.Logf("/login: %d asked, %d granted, %d allowed by the policy", login.asked, login.granted, loginPolicy.Limit)
 
 	// A queue that refuses has granted one, all that it holds, and one for each slot since the first. By
