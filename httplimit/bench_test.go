@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A recorder is the smallest possible ResponseWriter, so that the benchmark measures the
@@ -87,6 +88,9 @@ func (wl workload) serve() func() {
 // request brought. With headers there are one or two, for their values and the slots of these.
 func TestMiddleware_Allocations(t *testing.T) {
 	for _, wl := range workloads() {
+		if runs.Race && wl.name == "none/Hashed" { // its pool then drops what it holds
+			continue
+		}
 		serve := wl.serve()
 		serve()
 		assert.LessOrEqual(t, kit.AllocsPerRun(1000, serve), wl.allocs, wl.name)
