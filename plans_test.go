@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -44,20 +43,6 @@ func TestSetPolicy_KeepsWhatWasUsed(t *testing.T) {
 		assert.Equal(t, test.remains, kit.Take(t, l, "k", 0).Remaining, "%#v to %#v", test.from, test.to)
 		assert.Equal(t, kit.Take(t, l, "new", 0).Limit, kit.Take(t, l, "new", 0).Remaining, "another key")
 	}
-}
-
-// A key that was denied recovers by its new policy from the first ask on, and RetryAfter is tight.
-func TestR4_AfterSetPolicy(t *testing.T) {
-	h := &kit.HandClock{Time: time.Unix(0, kit.T0)}
-	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 10}, weir.WithClock(h)))
-	kit.Take(t, l, "k", 10)
-	require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}))
-	denied := kit.Take(t, l, "k", 2)
-	assert.Equal(t, 10*time.Second, denied.RetryAfter, "for so long the new one would count them")
-	h.Time = h.Add(denied.RetryAfter - 1)
-	assert.False(t, kit.Take(t, l, "k", 2).Allowed)
-	h.Time = h.Add(1)
-	assert.True(t, kit.Take(t, l, "k", 2).Allowed)
 }
 
 // Changing back and forth between two policies grants no more than the larger one.
@@ -279,90 +264,6 @@ func TestWithPolicyFor_APointerWhosePolicyHasChanged(t *testing.T) {
 			assert.Zero(t, n)
 		}
 	}
-}
-
-// The policies of the waiters are those for their own contexts. SetPolicy needs none for its own.
-func TestR14_SetPolicyWithoutAPlanInItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		type plan struct{}
-		l := weir.Must(weir.New(weir.FixedWindow{Limit: 1, Per: time.Hour},
-			weir.WithPolicyFor(func(ctx context.Context, _ string) weir.Policy {
-				if ctx.Value(plan{}) == nil {
-					return weir.TokenBucket{} // which is invalid
-				}
-				return nil
-			})))
-		ctx := context.WithValue(t.Context(), plan{}, "usual")
-		require.NoError(t, l.Wait(ctx, "k", 1))
-		done := false
-		go func() { done = l.Wait(ctx, "k", 1) == nil }()
-		synctest.Wait()
-		require.NoError(t, l.SetPolicy(t.Context(), weir.FixedWindow{Limit: 2, Per: time.Hour}))
-		synctest.Wait()
-		assert.True(t, done, "it asked at once")
-		require.Error(t, l.Reset(t.Context(), "k"))
-		require.NoError(t, l.Reset(ctx, "k"))
-	})
-}
-
-// After a change the events of others count for a while. They are no events of the component that
-// is charged for them: it does not count them until the end of its own, longer window.
-func TestR15_WhatTheComponentsTellAfterAChange(t *testing.T) {
-	second := weir.FixedWindow{Limit: 10, Per: time.Second}
-	hour, minute := weir.FixedWindow{Limit: 10, Per: time.Hour}, weir.FixedWindow{Limit: 10, Per: time.Minute}
-	for _, test := range []struct {
-		to   weir.Policy
-		used int
-		as   int // who decides on the denial
-	}{
-		{weir.All(minute, hour), 10, 0},
-		{weir.All(hour, minute), 10, 0},
-		{weir.All(hour, second), 10, 0},
-		{weir.Tiers(hour, minute), 10, 0},
-		{weir.All(second, hour), 9, 0},
-	} {
-		h := &kit.HandClock{Time: time.Unix(0, kit.T0-kit.T0%int64(time.Hour))}
-		l := weir.Must(weir.New(second, weir.WithClock(h)))
-		kit.Take(t, l, "k", test.used)
-		require.NoError(t, l.SetPolicy(background, test.to))
-
-		var parts []weir.Result
-		denied, err := l.TakeByComponent(background, "k", 5, &parts)
-		require.NoError(t, err)
-		assert.Equal(t, time.Second, denied.RetryAfter, "%v", test.to)
-		assert.Equal(t, test.as, denied.DecidedBy, "%v", test.to)
-		assert.Equal(t, denied.RetryAfter, parts[test.as].RetryAfter, "%v", test.to)
-		for range 2 {
-			for _, r := range parts {
-				assert.LessOrEqual(t, r.ResetAfter, denied.ResetAfter, "%v", test.to)
-				assert.LessOrEqual(t, r.RetryAfter, r.ResetAfter, "%v", test.to)
-			}
-			_, err = l.TakeByComponent(background, "k", 0, &parts)
-			require.NoError(t, err)
-		}
-		h.Time = h.Add(time.Second)
-		granted := kit.Take(t, l, "k", 5)
-		assert.True(t, granted.Allowed, "%v", test.to)
-	}
-}
-
-// Tiers are charged for as long as the slowest of them recovers, whichever of them is charged.
-func TestR15_WhatATierTellsAfterAChange(t *testing.T) {
-	h := &kit.HandClock{Time: time.Unix(0, kit.T0)}
-	l := weir.Must(weir.New(weir.SlidingLog{Limit: 4, Per: 3 * time.Hour}, weir.WithClock(h)))
-	kit.Take(t, l, "k", 1)
-	require.NoError(t, l.SetPolicy(background, weir.Tiers(
-		weir.SlidingLog{Limit: 2, Per: 2 * time.Hour}, weir.SlidingLog{Limit: 4, Per: time.Hour},
-	)))
-	var tiers []weir.Result
-	denied, err := l.TakeByComponent(background, "k", 4, &tiers)
-	require.NoError(t, err)
-	assert.Equal(t, 1, denied.DecidedBy)
-	assert.Equal(t, 2*time.Hour, denied.RetryAfter)
-	assert.Equal(t, denied.RetryAfter, tiers[1].RetryAfter)
-	assert.LessOrEqual(t, tiers[1].RetryAfter, tiers[1].ResetAfter)
-	h.Time = h.Add(denied.RetryAfter)
-	assert.True(t, kit.Take(t, l, "k", 4).Allowed)
 }
 
 // mayStart returns a function that reports whether a job of a customer may start now.
