@@ -51,8 +51,8 @@ Microseconds: the median and the 99th percentile, for one hot key.
 
 %s
 A caller of weir gives its command to another goroutine, which waits for the client. The caller can
-therefore return when its context ends, even if the client still waits for a connection. What that
-costs is in the column of one goroutine.
+therefore return when its context ends, even if the client still waits for a connection. The
+column of one goroutine shows what that costs.
 `, r.waits())
 	put(`## What a decision costs
 
