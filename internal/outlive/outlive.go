@@ -47,6 +47,13 @@ func Context(ctx context.Context, least time.Duration) (context.Context, context
 	return following{soon, ctx}, func() { stop(); cancel() }
 }
 
+// Ended reports whether ctx has ended, or is about to end: its deadline has passed. A context that
+// Context has made of it has a timer of its own, which may fire first.
+func Ended(ctx context.Context) bool {
+	deadline, has := ctx.Deadline()
+	return ctx.Err() != nil || has && !time.Now().Before(deadline)
+}
+
 // A following context is cancelled after another has ended, and then has the error of that one.
 type following struct {
 	context.Context

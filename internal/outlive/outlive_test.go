@@ -64,6 +64,31 @@ func TestContext_Cancel(t *testing.T) {
 	})
 }
 
+// A call that ends by the timer of its own context ends because its caller's is due.
+func TestEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller, cancel := context.WithCancel(t.Context())
+		late := due{caller, time.Now().Add(time.Second)} // its own timer has yet to fire
+		ctx, stop := outlive.Context(late, 0)
+		defer stop()
+		assert.False(t, outlive.Ended(late))
+		<-ctx.Done()
+		assert.NoError(t, late.Err())
+		assert.True(t, outlive.Ended(late))
+
+		assert.False(t, outlive.Ended(caller))
+		cancel()
+		assert.True(t, outlive.Ended(caller))
+	})
+}
+
+type due struct {
+	context.Context
+	at time.Time
+}
+
+func (d due) Deadline() (time.Time, bool) { return d.at, true }
+
 type makes = func(context.Context) (context.Context, context.CancelFunc)
 
 func cancelled(after time.Duration) makes {

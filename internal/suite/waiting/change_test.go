@@ -75,6 +75,41 @@ func TestSetPolicy_StaysInOneStore(t *testing.T) {
 	}, weir.WithStore(store))
 }
 
+// The deadline of Reset or SetPolicy passes while the store decides on a new turn. The context of the
+// request to the store may end a moment before that of the call. A caller that waits has a context
+// of its own: it does not fail, and asks for itself.
+func TestWait_TheDeadlineOfAnotherCallPasses(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *weir.KeyedLimiter) error{
+		"Reset": func(ctx context.Context, l *weir.KeyedLimiter) error { return l.Reset(ctx, "k") },
+		"SetPolicy": func(ctx context.Context, l *weir.KeyedLimiter) error {
+			return l.SetPolicy(ctx, weir.SlidingLog{Limit: 2, Per: time.Hour})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mem, hangs := new(weir.MemStore), new(atomic.Bool)
+			store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				if hangs.Load() && r.N > 0 {
+					<-ctx.Done()
+					return weir.Answer{}, ctx.Err()
+				}
+				return mem.Do(ctx, r)
+			})
+			bubble(t, weir.SlidingLog{Limit: 1, Per: time.Hour}, func(c *crowd) {
+				c.come("a", 1)
+				c.come("b", 1)
+				hangs.Store(true)
+				ctx, cancel := context.WithCancel(background) // it learns later than others that it is due
+				defer cancel()
+				err := call(dueContext{ctx, c.start.Add(time.Second)}, c.l)
+				hangs.Store(false)
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				c.end()
+				c.want("a 0s", "b 1s")
+			}, weir.WithStore(store))
+		})
+	}
+}
+
 // A caller that joins behind callers of another plan stands behind them, and does not ask the
 // store. It gets an error at once if the last of them goes too late for it, or if it can never be
 // granted.
