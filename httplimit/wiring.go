@@ -69,8 +69,9 @@ const (
 
 	// CheckMaxWait: MaxWait is not below the WriteTimeout of the [http.Server]. A request that is
 	// held back for that long gets no answer. Or MaxWait is not below the ReadTimeout, and requests
-	// over HTTP/1 have bodies. After the ReadTimeout, the handler cannot read the body. Choose a
-	// shorter MaxWait.
+	// over HTTP/1 have bodies. After the ReadTimeout, the handler cannot read the body. A [Checker] is
+	// not checked for that, because its handler may have read the body before. Choose a shorter
+	// MaxWait.
 	CheckMaxWait Check = "max-wait"
 )
 
@@ -124,7 +125,8 @@ func (w *wiring) look(r *http.Request, all []asked, maxWait time.Duration) {
 	w.seen.Add(1)
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && maxWait > 0 {
 		w.lookAtWait("WriteTimeout", s.WriteTimeout, maxWait)
-		if r.ProtoMajor == 1 && r.ContentLength != 0 {
+		// The handler of a Checker may have read the body before.
+		if r.ProtoMajor == 1 && r.ContentLength != 0 && all[0].Key != nil {
 			w.lookAtWait("ReadTimeout", s.ReadTimeout, maxWait)
 		}
 	}
