@@ -27,7 +27,8 @@ const (
 	// one. The requests look as if they come from several clients. Or the first 900 look so, and all
 	// have one key, with a private address. Requests whose key has no address do not count. Either a
 	// proxy is not trusted, or Key reads another field than the one that the proxy writes. Name the
-	// proxy in [ClientIP], and read the field that it writes.
+	// proxy in [ClientIP], and read the field that it writes. Or the key is a prefix of addresses, such
+	// as fd00::/64, and the clients of a private network share it. Set IPv6Bits to 128 there.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckHops: ten of the first requests have a field of proxies with fewer addresses than

@@ -81,8 +81,12 @@ func (w *wiring) lookAtAddress(r *http.Request, s *seenAddresses, key string, cl
 }
 
 func (w *wiring) tellProxyKey(requests int32, address string) {
-	w.tell(CheckProxyKey, "%d requests seem to come from several clients, and have private addresses as their keys, such as %s: "+
-		"trust all proxies on the way, and read the field that they write", requests, address)
+	advice := "trust all proxies on the way, and read the field that they write"
+	if strings.Contains(address, "/") { // those that share the key may be clients of one network
+		advice += "; or, if clients have these addresses, set IPv4Bits or IPv6Bits of ClientIP, so that they do not share a key"
+	}
+	w.tell(CheckProxyKey, "%d requests seem to come from several clients, and have private addresses as their keys, such as %s: %s",
+		requests, address, advice)
 }
 
 // only returns the private address that the first requests have as their key, if they have one.

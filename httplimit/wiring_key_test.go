@@ -285,3 +285,33 @@ func TestWiring_ProxyOfPages(t *testing.T) {
 	public := func(i int) *http.Request { return from("192.0.2.1:1234", "User-Agent", fmt.Sprint("browser ", i/30)) }
 	assert.Equal(t, []httplimit.Check{httplimit.CheckOneKey}, traffic(httplimit.Middleware{Key: httplimit.RemoteIP}, 3000, public))
 }
+
+// In a private network of IPv6, all clients share a /64, and no proxy is at fault. The warning then
+// says what to do about that.
+func TestWiring_ClientsOfPrivateNetwork(t *testing.T) {
+	network := func(i int) *http.Request { return from(fmt.Sprintf("[fd00::%x]:1234", 1+i%50)) }
+	proxy := func(i int) *http.Request { return from("10.0.0.1:1234", "User-Agent", fmt.Sprint("browser ", i)) }
+	for _, c := range []struct {
+		clients httplimit.ClientIP
+		request func(int) *http.Request
+		share   string // the key in the message
+		advice  bool
+	}{
+		{httplimit.ClientIP{}, network, "fd00::/64", true},
+		{httplimit.ClientIP{IPv4Bits: 24}, proxy, "10.0.0.0/24", true},
+		{httplimit.ClientIP{}, proxy, "10.0.0.1:", false},
+		{httplimit.ClientIP{IPv6Bits: 128}, network, "", false},
+	} {
+		message := ""
+		h := httplimit.Middleware{
+			Limiter: weir.Must(weir.New(roomy)), Key: c.clients.RemoteIP(),
+			Warn: func(check httplimit.Check, m string) { message += string(check) + " " + m },
+		}.Wrap(ok)
+		for i := range 1000 {
+			serve(h, c.request(i))
+		}
+		assert.Contains(t, message, c.share)
+		assert.Equal(t, c.share != "", strings.HasPrefix(message, "proxy-key "), message)
+		assert.Equal(t, c.advice, strings.Contains(message, "set IPv4Bits or IPv6Bits"), message)
+	}
+}
