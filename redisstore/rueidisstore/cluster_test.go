@@ -9,12 +9,14 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
 // TestCluster shares one Cluster, for it takes seconds to start. The last fault is the end of it.
 func TestCluster(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	nodes := redistest.Cluster(t)
 

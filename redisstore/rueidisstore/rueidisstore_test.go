@@ -49,6 +49,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestStoreInRealTime(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	checks.InRealTime(t, made)
 }

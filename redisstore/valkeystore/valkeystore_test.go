@@ -38,6 +38,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestStoreInRealTime(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	checks.InRealTime(t, made)
 }
@@ -106,6 +107,7 @@ func TestDocsPermissions(t *testing.T) {
 
 // TestCluster shares one Cluster, for it takes seconds to start. The last fault is the end of it.
 func TestCluster(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	nodes := redistest.Cluster(t)
 

@@ -38,8 +38,17 @@ func Only(t *testing.T, names []string) {
 	if !isOf(t, names) {
 		t.Skip("another test runs this case on the same code")
 	}
-	if isOf(t, Dear) && !Long(true, os.Getenv("CI") == "true") {
-		t.Skip("this case takes long: it runs with CI=true or WEIR_LONG=1")
+	if isOf(t, Dear) {
+		SkipDear(t)
+	}
+}
+
+// SkipDear skips a test that takes long, and checks once more what others do, unless the run is
+// long or in CI.
+func SkipDear(t *testing.T) {
+	t.Helper()
+	if !Long(true, os.Getenv("CI") == "true") {
+		t.Skip("this test takes long: it runs with CI=true or WEIR_LONG=1")
 	}
 }
 
