@@ -74,7 +74,7 @@ func (g *Gate) ask(ctx context.Context, l weir.Limiter, key string, t *turn) (pa
 	if !g.lines.ask(key, t, cancel) {
 		return false, nil
 	}
-	err = l.Wait(asking, key, 1)
+	err = l.Wait(&placing{asking, &g.lines, key, t}, key, 1)
 	mayPass, stopped := g.lines.asked(key, t)
 	switch {
 	case err == nil:
@@ -83,6 +83,22 @@ func (g *Gate) ask(ctx context.Context, l weir.Limiter, key string, t *turn) (pa
 		return false, nil
 	}
 	return false, err
+}
+
+// A placing is the context of a call that asks the limiter, and notes when the call has its place
+// there. A limiter does not report that. But if it makes the call wait, it looks at Done after it
+// has given the place. If it looks before that too, as when it asks a store over a network, the
+// next call may overtake.
+type placing struct {
+	context.Context
+	lines *lines
+	key   string
+	turn  *turn
+}
+
+func (p *placing) Done() <-chan struct{} {
+	p.lines.place(p.key, p.turn)
+	return p.Context.Done()
 }
 
 func heldBack(err error) error { return fmt.Errorf("weir: held back by the server: %w", err) }

@@ -87,3 +87,47 @@ func TestGate_AfterHoldFarStore(t *testing.T) {
 	d := afterHold(t, l, 5*time.Millisecond, time.Second)
 	assert.Equal(t, drain{passed: 2000, slowest: 20 * time.Millisecond}, d)
 }
+
+// A late limiter grants an event a second, and is late to give callers their places: it may be
+// interrupted before that.
+type late struct {
+	weir.Limiter
+	mu     sync.Mutex
+	placed []int
+}
+
+type number struct{}
+
+func (l *late) Wait(ctx context.Context, _ string, _ int) error {
+	n := ctx.Value(number{}).(int)
+	time.Sleep(time.Duration(10-n) * time.Millisecond)
+	l.mu.Lock()
+	l.placed = append(l.placed, n)
+	l.mu.Unlock()
+	select {
+	case <-time.After(time.Second):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Calls that go to the limiter together get their places there in the order in which they came.
+// Otherwise, a call whose goroutine is interrupted on the way is behind all that came after it.
+func TestR18_GateAfterHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Gate
+		var l late
+		var wg sync.WaitGroup
+		g.Hold("k", time.Second, 0, 0)
+		for n := range 8 { // the first is held back, the others then come faster than it passes
+			ctx := context.WithValue(t.Context(), number{}, n)
+			wg.Go(func() { assert.NoError(t, g.Pass(ctx, &l, "k")) })
+			if synctest.Wait(); n == 0 {
+				time.Sleep(1500 * time.Millisecond)
+			}
+		}
+		wg.Wait()
+		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, l.placed)
+	})
+}

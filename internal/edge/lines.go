@@ -39,6 +39,7 @@ type turn struct {
 	before, behind *turn
 	up             chan struct{}      // closed when it is its turn; nil if it does not wait for that
 	cancel         context.CancelFunc // ends its wait for the limiter; nil if it does not wait for it
+	placed         bool               // whether the limiter knows of that wait, and the next may ask
 }
 
 // join puts a caller at the end of the line of key.
@@ -99,7 +100,7 @@ func (l *lines) stop(key string) {
 	for t := of.first; t != nil; t = t.behind {
 		if t.cancel != nil {
 			t.cancel()
-			t.cancel = nil
+			t.cancel, t.placed = nil, false
 		}
 		if of.single { // the others do not wait for the limiter
 			break
@@ -124,14 +125,15 @@ func (of *line) wake(t *turn) {
 	}
 }
 
-// mayAsk reports whether t may ask the limiter: if it is the first, or if those before it wait for
-// the limiter, and not one at a time.
+// mayAsk reports whether t may ask the limiter: if it is the first, or if those before it have
+// their places at the limiter, and do not go one at a time. If it asked before they have their
+// places, chance would decide on the order.
 func (of *line) mayAsk(t *turn) bool {
-	return t.before == nil || !of.single && t.before.cancel != nil
+	return t.before == nil || !of.single && t.before.placed
 }
 
 // ask notes that t waits for the limiter, and how to end that. It reports false if it is not its
-// turn. Otherwise, it may be the turn of the next, too.
+// turn.
 func (l *lines) ask(key string, t *turn, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,8 +142,18 @@ func (l *lines) ask(key string, t *turn, cancel context.CancelFunc) bool {
 		return false
 	}
 	t.cancel = cancel
-	of.wake(t.behind)
 	return true
+}
+
+// place notes that t has its place at the limiter. It may then be the turn of the next, too. It does
+// nothing if t no longer waits for the limiter.
+func (l *lines) place(key string, t *turn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.cancel != nil && !t.placed {
+		t.placed = true
+		l.byKey[key].wake(t.behind)
+	}
 }
 
 // asked notes that t no longer waits for the limiter. It reports whether t may pass if the limiter
@@ -150,7 +162,7 @@ func (l *lines) asked(key string, t *turn) (mayPass, stopped bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stopped = t.cancel == nil
-	t.cancel = nil
+	t.cancel, t.placed = nil, false
 	return t.before == nil || !l.byKey[key].single, stopped
 }
 

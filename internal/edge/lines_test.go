@@ -14,6 +14,7 @@ func TestR22_LongLine(t *testing.T) {
 	cancel := func() { stopped++ }
 	first, second := l.join("k"), l.join("k")
 	assert.True(t, l.ask("k", first, cancel))
+	l.place("k", first)
 	assert.True(t, l.ask("k", second, cancel))
 	l.stop("k") // the hold begins
 	assert.Equal(t, 2, stopped)
@@ -39,7 +40,13 @@ func TestR22_LongLine(t *testing.T) {
 // When the line grows, its callers ask together, in the order in which they came.
 func TestLines_TogetherAgain(t *testing.T) {
 	var l lines
-	asks := func(turn *turn) bool { return l.ask("k", turn, func() {}) }
+	asks := func(turn *turn) bool {
+		if !l.ask("k", turn, func() {}) {
+			return false
+		}
+		l.place("k", turn)
+		return true
+	}
 	first := l.join("k")
 	assert.True(t, asks(first))
 	l.stop("k")
@@ -51,7 +58,9 @@ func TestLines_TogetherAgain(t *testing.T) {
 	assert.False(t, asks(third), "the line is as long as it may be")
 	fourth := l.join("k")
 	assert.False(t, asks(fourth), "the third comes first")
-	assert.True(t, asks(third))
+	assert.True(t, l.ask("k", third, func() {}))
+	assert.False(t, asks(fourth), "the third has no place at the limiter yet")
+	l.place("k", third)
 	assert.True(t, asks(fourth))
 
 	mayPass, stopped := l.asked("k", third)
