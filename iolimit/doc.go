@@ -28,10 +28,11 @@
 // connection before the limit of all of them: a chunk that waits for its own limit then holds back
 // nobody else.
 //
-//   - The last limit is exact. In no span of time does more pass than its policy allows. There is
-//     one exception, in a window that several writers share. If an underlying Write takes a while
-//     and then fails, its bytes are given back. The window may then free later bytes, which another
-//     writer has written. A span of time can have that many bytes more.
+//   - The last limit is exact. In no span of time does more pass than its policy allows. There are
+//     two exceptions. If several writers share the limit, and an underlying Write takes a while and
+//     then fails, its bytes are given back. Other writers can use them at once. A span of time that
+//     began during that Write can have that many bytes more. If the policy changes, a span of time
+//     over the change can have what the old policy and the new one allow together.
 //   - Each limit before it counts a chunk when it grants it, and the chunk may pass later. In such
 //     a limit, a span can have one chunk more for each reader or writer.
 //   - If a later limit fails, a reader keeps what the earlier limits have granted for its next
