@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/outlive"
 )
 
 // Take decides on n events of key. If maxWait is 0, it decides at once. Otherwise it is [Wait].
@@ -41,7 +42,7 @@ func Wait(
 	patient, cancel := context.WithTimeout(ctx, maxWait)
 	deadline, _ := patient.Deadline()
 	err = l.Wait(patient, key, n)
-	tooLong := patient.Err() != nil && ctx.Err() == nil
+	tooLong := outlive.Ended(patient) && !outlive.Ended(ctx)
 	cancel()
 	waited = time.Since(start)
 

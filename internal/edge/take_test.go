@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/edge"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 func limiter(p weir.Policy) *weir.KeyedLimiter { return weir.Must(weir.New(p)) }
@@ -175,6 +176,34 @@ func TestTake_TimeLimitOfTheStore(t *testing.T) {
 	slow := fmt.Errorf("no reply: %w", context.DeadlineExceeded)
 	_, _, err := edge.Take(forever, recovers{broken{slow}}, "k", 1, time.Minute, true)
 	assert.ErrorIs(t, err, slow)
+}
+
+// If MaxWait passes while the store is asked, that is a denial, whichever of two timers is first: that
+// of MaxWait, or that of the context which the store gets. The deadline of the call is no denial.
+func TestTake_MaxWaitPassesInTheStore(t *testing.T) {
+	mem := new(weir.MemStore)
+	l := weir.Must(weir.New(bucket, weir.WithStore(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		select {
+		case <-time.After(time.Minute):
+			return mem.Do(ctx, r)
+		case <-ctx.Done():
+			return weir.Answer{}, ctx.Err()
+		}
+	}))))
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			r, waited, err := edge.Take(forever, l, "k", 1, time.Second, true)
+			require.NoError(t, err)
+			assert.False(t, r.Allowed)
+			assert.Equal(t, time.Second, waited)
+
+			ctx, cancel := context.WithTimeout(forever, time.Second)
+			defer cancel()
+			_, waited, err = edge.Take(ctx, l, "k", 1, time.Hour, true)
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.Equal(t, time.Second, waited)
+		})
+	}
 }
 
 // recovers is a limiter whose store has failed in Wait, and answers afterwards.
