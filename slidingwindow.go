@@ -186,9 +186,6 @@ func (s sliding) used(state []uint64, now int64) uint64 {
 
 func (s sliding) allowance() uint64 { return s.limit }
 
-// lasts is shorter than ResetAfter: an event counts, to a falling share, for up to twice as long.
-func (s sliding) lasts() time.Duration { return time.Duration(s.width * s.buckets) }
-
 // The methods below implement core, for one bucket: the words are the sub-window and both counts.
 
 func (s sliding) decide(w words, now int64, ask Ask) (words, Answer) {
@@ -209,8 +206,6 @@ type slidingWord struct {
 
 // Hold implements [Holder].
 func (d *slidingWord) Hold(at int64, charges []Charge) Hold { return d.windows.Hold(at, charges) }
-
-func (d *slidingWord) lasts() time.Duration { return d.windows.lasts() }
 
 func (d *slidingWord) wide() Decider {
 	s := d.windows
