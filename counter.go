@@ -135,14 +135,6 @@ func eventsOf(d Decider, used []uint64) (n uint64) {
 	return n
 }
 
-// usageAt is the usage of a state.
-func usageAt(d Decider, state []uint64, now int64) (n, limit uint64) {
-	if d, ok := d.(counter); ok {
-		return d.used(state, now), d.allowance()
-	}
-	return usageIn(d, split(d, state), now)
-}
-
 // usageIn is the usage of the words of the leaves of d.
 func usageIn(d Decider, words [][]uint64, now int64) (n, limit uint64) {
 	used := make([]uint64, len(words))

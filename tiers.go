@@ -109,13 +109,13 @@ func (c *composed) askTiers(state []uint64, now int64, ask Ask, results []Result
 // debt. Otherwise it returns math.MaxInt, because no tier has more than all of them.
 func (c *composed) left(state []uint64, now int64) (n int, indebted bool) {
 	walk(c, state, func(leaf Decider, words []uint64) {
-		used, limit := usageAt(leaf, words, now)
-		indebted = indebted || used > limit
+		d, ok := leaf.(counter) // else its debt is not known
+		indebted = indebted || ok && d.used(words, now) > d.allowance()
 	})
 	if !indebted {
 		return math.MaxInt, false
 	}
-	used, limit := usageAt(c, state, now)
+	used, limit := usageIn(c, split(c, state), now)
 	return int(min(limit-min(used, limit), math.MaxInt)), true
 }
 
