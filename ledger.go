@@ -250,7 +250,7 @@ func (g *ledger) close(by Rule, now int64, granted bool, mode GrantMode) (l Ledg
 	if len(g.entries) == 0 {
 		return l
 	}
-	if len(g.entries) == 1 && g.rest.share == 0 && granted && g.find(by) == 0 && g.entries[0].promised() <= now {
+	if len(g.entries) == 1 && g.rest.share == 0 && granted && g.find(by) == 0 && slices.Max(g.entries[0].promised()) <= now {
 		if state, whole := g.entries[0].plain(); whole || mode == Regardless {
 			return Ledger{By: []Rule{g.entries[0].by}, Plain: true, Words: state}
 		}

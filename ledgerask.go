@@ -112,13 +112,14 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		e := &g.entries[i]
 		n, one := min(exact.Magnitude(ask.N), e.net, math.MaxInt), ask
 		if ask.GrantedAt == 0 && len(g.entries) > 1 { // they are named as of now, so that no part gives back what others have counted there
-			own := make([]Charge, len(e.accounts))
+			own, used := make([]Charge, len(e.accounts)), make([]uint64, len(e.accounts))
 			one.GrantedAt, one.Charges = max(now, 1), &own
 			last := time.Duration(maxInstant - one.GrantedAt)
 			for i := range own {
-				own[i] = Charge{N: int(min(n, e.used(i, now))), For: last, Late: last}
+				used[i] = e.used(i, now)
+				own[i] = Charge{N: int(min(n, used[i])), For: last, Late: last}
 			}
-			n = min(n, e.counting(now))
+			n = min(n, eventsOf(e.Decider, used))
 		}
 		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.GrantedAt < e.began || ask.until().NS <= now) {
 			continue

@@ -106,28 +106,27 @@ func (e tally) keep(state []uint64) {
 	}
 }
 
-// promised is the instant until which a booking may lie ahead that the numbers of an entry do not
-// show.
-func (e tally) promised() (last int64) {
+// promised is, for each leaf, the instant until which a booking may lie ahead that the numbers of an
+// entry do not show.
+func (e tally) promised() []int64 {
+	promised := make([]int64, len(e.accounts))
 	for i, l := range e.leaves() {
-		last = max(last, e.accounts[i].promisedBeside(l))
+		promised[i] = e.accounts[i].promisedBeside(l)
 	}
-	return last
+	return promised
 }
 
 // promisedBut is what a give-back to the entry must know of bookings: Ask.promised. While the grant
 // that is given back lies ahead, by the numbers of the policy that made it, it is the last booking
 // if the state ends with it. Once it has gone ahead, the bookings that lie ahead are others.
 func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {
-	promised := make([]int64, len(e.accounts))
+	promised := e.promised()
+	if ask.GrantedAt == 0 {
+		return promised
+	}
 	own := newTally(by).leaves()
-	for i, l := range e.leaves() {
-		a := e.accounts[i]
-		promised[i] = a.promisedBeside(l)
-		if ask.GrantedAt == 0 {
-			continue
-		}
-		b, ok := own[i].Decider.(*bucketPair)
+	for i, l := range own {
+		b, ok := l.Decider.(*bucketPair)
 		if !ok {
 			continue
 		}
@@ -138,7 +137,7 @@ func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {
 		end := b.rate.At((*ask.Charges)[i].until(ask.GrantedAt))
 		switch at := b.goesAhead(end); {
 		case at <= now:
-		case end == exact.Load(a.words):
+		case end == exact.Load(e.accounts[i].words):
 			promised[i] = 0
 		default:
 			promised[i] = at
@@ -227,15 +226,6 @@ func (e tally) used(leaf int, now int64) uint64 {
 		return usedOf(e.Decider, e.accounts[leaf].words, now)
 	}
 	return min(usedOf(e.leaves()[leaf].Decider, e.accounts[leaf].words, now), e.most[leaf])
-}
-
-// counting is how many of the events that an entry was granted still count, at most.
-func (e tally) counting(now int64) uint64 {
-	used := make([]uint64, len(e.accounts))
-	for i := range used {
-		used[i] = e.used(i, now)
-	}
-	return eventsOf(e.Decider, used)
 }
 
 // find is the index of the entry that has the shape of a rule, or -1. There are several if a process
