@@ -232,14 +232,7 @@ type bucketCounts struct {
 	spaced bool
 }
 
-// paceOf returns how d, if it is a bucket, pays for n events that are booked.
-func paceOf(d Decider, n int) (p line.Pace) {
-	if b, ok := d.(interface{ pace(n int) line.Pace }); ok {
-		p = b.pace(n)
-	}
-	return p
-}
-
+// pace is how n events that are booked are paid for.
 func (b *bucket) pace(n int) line.Pace {
 	if !b.spaced {
 		n = b.limit

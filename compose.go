@@ -84,8 +84,7 @@ func (l list) goString(name string) string {
 
 // saySame reports whether p and q are equal policies, each given as a value or as a pointer.
 func saySame(p, q Policy) bool {
-	p, _ = kindOf(p)
-	q, _ = kindOf(q)
+	p, q = valueOf(p), valueOf(q)
 	if reflect.TypeOf(p) != reflect.TypeOf(q) {
 		return false
 	}

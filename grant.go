@@ -132,10 +132,14 @@ func (g *grant) set(plan *Plan, n int, r *Result, at int64) {
 // booking is the grant as a line knows it. Only a single policy may book ahead.
 func (g *grant) booking() line.Booking {
 	paid := g.charges[0]
-	return line.Booking{
+	b := line.Booking{
 		By: by{g.plan}, N: g.n, At: g.at, Start: paid.from(g.at), End: paid.until(g.at),
-		Pace: paceOf(g.plan.Decider, g.n), Apart: len(g.charges) != 1 || g.degraded,
+		Apart: len(g.charges) != 1 || g.degraded,
 	}
+	if d, ok := g.plan.Decider.(interface{ pace(n int) line.Pace }); ok { // a bucket
+		b.Pace = d.pace(g.n)
+	}
+	return b
 }
 
 // by is a Plan as a line knows it.

@@ -19,12 +19,6 @@ type ledgers struct {
 	memory *memory
 }
 
-func (m *memory) joinLedgers() {
-	l := &m.ledgers
-	l.memory, l.Owner, l.Expirer = m, l, l
-	m.Join(&l.Writer) // for good; there is room, because it is the first
-}
-
 // ID implements [table.Owner]. Nobody else joins it.
 func (l *ledgers) ID() any { return nil }
 

@@ -79,7 +79,9 @@ func (c shown) Now() int64 {
 func newMemory(maxKeys int, seeds keyhash.Seeds) *memory {
 	m := &memory{seeds: seeds}
 	m.Init(maxKeys)
-	m.joinLedgers()
+	l := &m.ledgers
+	l.memory, l.Owner, l.Expirer = m, l, l
+	m.Join(&l.Writer) // for good; there is room, because it is the first
 	return m
 }
 
@@ -140,7 +142,8 @@ func (m *memory) planOf(p *Plan) (*memPlan, error) {
 func newWriter(p *Plan) *table.Writer {
 	w := &writer{clock: shown{p.clock}, policy: valueOf(p.Policy), decider: p.Decider, words: p.Decider.Words()}
 	w.word, _ = p.Decider.(WordDecider)
-	if w.foreign = isForeign(p.Decider); !w.foreign {
+	w.foreign = slices.ContainsFunc(p.rule().leaves(), func(leaf Rule) bool { return countsOf(leaf.Decider) == nil })
+	if !w.foreign {
 		w.admit, _ = p.Decider.(admitter)
 	}
 	w.Owner, w.Expirer, w.Single = w, w.decider, w.word != nil
@@ -270,9 +273,4 @@ func (w *writer) decideForeign(state []uint64, now int64, ask Ask) (next []uint6
 	next, a = w.decider.Decide(state, now, ask)
 	saved = nil
 	return next, a
-}
-
-// isForeign reports whether d is of another package, or a part of it is.
-func isForeign(d Decider) bool {
-	return slices.ContainsFunc(Rule{Decider: d}.leaves(), func(leaf Rule) bool { return countsOf(leaf.Decider) == nil })
 }

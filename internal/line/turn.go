@@ -1,8 +1,6 @@
 package line
 
-import (
-	"time"
-)
+import "time"
 
 // A Turn is the position of a waiter.
 type Turn int
