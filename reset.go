@@ -52,14 +52,13 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 			return err
 		}
 	}
-	if !forget && k.keepPlaces(ln) {
-		return k.askForPlaces(ctx, ln)
-	}
 	// The store is asked with ctx, which does not tell it how long this call has waited. If it did,
 	// a Fallback could ask its second store, but the bookings of all waiters must stay in one
 	// store.
-	if err := k.freePlaces(ctx, ln, forget); err != nil {
-		return err
+	if forget || !k.keepPlaces(ln) {
+		if err := k.freePlaces(ctx, ln, forget); err != nil {
+			return err
+		}
 	}
 	return k.askForPlaces(ctx, ln)
 }
