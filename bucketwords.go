@@ -119,7 +119,6 @@ func (b bucket) pair() *bucketPair {
 	return d
 }
 
-// Decide implements [Decider].
 func (d *bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	if len(state) != 2 || !d.valid(pairOf(state)) {
 		return state, broken()

@@ -15,11 +15,8 @@ import (
 // Components returns the policies that p is composed of by [All] or [Tiers], in the order in which
 // they were given. It returns nil for other policies.
 func Components(p Policy) []Policy {
-	switch p := p.(type) {
-	case all:
-		return p.policies()
-	case tiers:
-		return p.policies()
+	if l, ok := p.(interface{ policies() []Policy }); ok {
+		return l.policies()
 	}
 	return nil
 }
@@ -248,10 +245,8 @@ func mayGrow(d Decider) bool {
 	return true
 }
 
-// Words implements [Decider].
 func (c *composed) Words() int { return c.words }
 
-// Decide implements [Decider].
 func (c *composed) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	if !c.laidOut(state) {
 		return state, broken()

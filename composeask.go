@@ -66,7 +66,6 @@ func (c *composed) put(state []uint64, i, from, to int, words []uint64) []uint64
 	return slices.Replace(state, from, to, words...)
 }
 
-// admit implements admitter.
 func (c *composed) admit(state []uint64, now int64) ([]uint64, bool) {
 	var room [savedWords]uint64
 	saved := room[:0]

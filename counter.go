@@ -166,7 +166,7 @@ type core interface {
 	decide(s words, now int64, ask Ask) (words, Answer)
 	expiry(s words) int64
 	usage(s words, now int64) uint64 // used, of a counter
-	valid(s words) bool              // sound, of a sounder
+	valid(s words) bool              // reports whether the policy may have left s
 	counts() any
 	allowance() uint64
 }
@@ -224,7 +224,6 @@ func (d stored) load(state []uint64) words {
 	return d.unpack(state[0])
 }
 
-// Words implements [Decider].
 func (d stored) Words() int {
 	if d.bits == 0 {
 		return 2
@@ -243,7 +242,6 @@ func (d stored) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	return state, a
 }
 
-// Expiry implements [Decider].
 func (d stored) Expiry(state []uint64) int64 {
 	if !d.sound(state) {
 		return 0
@@ -253,13 +251,10 @@ func (d stored) Expiry(state []uint64) int64 {
 
 func (d stored) sound(state []uint64) bool { return len(state) == d.Words() && d.valid(d.load(state)) }
 
-// used implements counter.
 func (d stored) used(state []uint64, now int64) uint64 { return d.usage(d.load(state), now) }
 
-// widen implements packer.
 func (d stored) widen(state []uint64) []uint64 { return d.load(state).slice()[:1+d.n] }
 
-// narrow implements packer.
 func (d stored) narrow(wide []uint64) []uint64 {
 	s := pairOf(wide)
 	if d.n > 1 {

@@ -166,7 +166,6 @@ type windowPair struct {
 	window
 }
 
-// Decide implements [Decider].
 func (d *windowPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	if len(state) != 2 || !d.valid(pairOf(state)) {
 		return state, broken()

@@ -73,10 +73,8 @@ func (p *SingleRateMarker) form() text.Form {
 // for it, and yellow if only the second grants it.
 type marker struct{ green, yellow bucket }
 
-// Words implements [Decider].
 func (d *marker) Words() int { return 4 }
 
-// Expiry implements [Decider].
 func (d *marker) Expiry(state []uint64) int64 {
 	if !d.sound(state) {
 		return 0
@@ -100,7 +98,6 @@ func (d *marker) used(state []uint64, now int64) uint64 {
 // both stays in the second.
 type singleRate struct{ marker }
 
-// Decide implements [Decider].
 func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	if !d.sound(state) {
 		return state, broken()

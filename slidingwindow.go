@@ -204,7 +204,6 @@ type slidingWord struct {
 	windows sliding
 }
 
-// Hold implements [Holder].
 func (d *slidingWord) Hold(at int64, charges []Charge) Hold { return d.windows.Hold(at, charges) }
 
 func (d *slidingWord) wide() Decider {

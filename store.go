@@ -226,16 +226,13 @@ func CheckState(d Decider, state []uint64) error {
 		if err := c.CheckState(state); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
-	case sounder:
+	case interface{ sound(state []uint64) bool }: // of this package
 		if !c.sound(state) {
 			return errState
 		}
 	}
 	return nil
 }
-
-// A sounder is a [Decider] that reports whether it may have left a state.
-type sounder interface{ sound(state []uint64) bool }
 
 func sound(d Decider, state []uint64) bool { return CheckState(d, state) == nil }
 

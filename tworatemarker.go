@@ -79,7 +79,6 @@ func (p *TwoRateMarker) setBuckets(parts []Policy) (must string) {
 // twoRate has Committed for green and Peak for yellow.
 type twoRate struct{ marker }
 
-// Decide implements [Decider].
 func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	if !d.sound(state) {
 		return state, broken()
@@ -130,7 +129,6 @@ func (d *twoRate) marked(a Answer, lacks exact.Uint128, isGreen bool) Answer {
 	return a
 }
 
-// admit implements admitter.
 func (d *twoRate) admit(state []uint64, now int64) ([]uint64, bool) {
 	granted := d.yellow.admitTo(state[2:], now)
 	if granted {
