@@ -150,14 +150,10 @@ func readPolicy(r *text.Reader) Policy {
 	}
 	v := reflect.New(reflect.TypeOf(textKinds[kind].policy).Elem())
 	v.Interface().(textual).form().Read(r)
-	if r.Failed() {
-		return nil
-	}
 	p := v.Elem().Interface().(Policy)
-	if _, err := p.Decider(); err != nil {
+	if _, err := p.Decider(); err != nil { // r keeps its own error, if it has one
 		faults := strings.TrimPrefix(err.Error(), "weir: ")
 		r.FailFrom(start, strings.ReplaceAll(faults, "\nweir: ", "; "))
-		return nil
 	}
 	return p
 }

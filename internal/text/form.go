@@ -45,12 +45,10 @@ func (f rate) Read(r *Reader) {
 	at := r.at
 	if *f.limit, ok = parseCount(count); !ok {
 		r.failAt(at, count, "must be "+aCount)
-		return
 	}
 	r.next()
 	if must := f.per.Set(per); must != "" {
 		r.failAt(at+len(count)+1, per, "must be "+must)
-		return
 	}
 	for options := f.options; !r.ended(); {
 		i := slices.IndexFunc(options, func(o Option) bool { return o.matches(r.word) })

@@ -74,9 +74,6 @@ func (r *Reader) FailFrom(place int, fault string) {
 	}
 }
 
-// Failed reports whether there was an error.
-func (r *Reader) Failed() bool { return r.err != nil }
-
 // next moves on by a word, but not after an error.
 func (r *Reader) next() {
 	if r.err != nil {

@@ -41,9 +41,9 @@ func TestWords(t *testing.T) {
 func TestReadReturnsTheFirstError(t *testing.T) {
 	err := Read("one two three", func(r *Reader) {
 		r.next()
-		assert.False(t, r.Failed())
+		assert.NoError(t, r.err)
 		r.fail("2")
-		assert.True(t, r.Failed())
+		assert.Error(t, r.err)
 		r.next()
 		assert.Empty(t, r.word, "there are no more words")
 		r.fail("3")
