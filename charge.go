@@ -126,10 +126,8 @@ func (h Hold) Left(passed time.Duration) int {
 		return 0
 	case h.Over <= 0:
 		return math.MaxInt
-	case passed >= h.Over:
-		return 0
 	}
-	return int(exact.Portion(uint64(max(h.Most, 0)), uint64(h.Over-passed), uint64(h.Over)))
+	return int(exact.Portion(uint64(max(h.Most, 0)), uint64(max(h.Over-passed, 0)), uint64(h.Over)))
 }
 
 // Within returns for how long after the grant n events may be unused: until then, Left is at least

@@ -29,13 +29,8 @@ type memory struct {
 	mu     sync.Mutex                      // guards shared; while it is held, no memPlan is added twice
 	shared map[weak.Pointer[Plan]]*memPlan // those that are used with another memory, too
 
-	ownClocks ownClocks
-}
-
-// ownClocks is what a memory knows of clocks that are not the system's.
-type ownClocks struct {
-	first  atomic.Pointer[clock.Nanos] // of a limiter that has one
-	loaded time.Time                   // zero while a file is read
+	ownClock atomic.Pointer[clock.Nanos] // the first that is not the system's, of a limiter
+	loaded   time.Time                   // when a file was read; zero meanwhile
 }
 
 // A memPlan is what a memory knows of a limiter's Plan, through which it is found. It fills a
@@ -119,7 +114,7 @@ func (m *memory) planOf(p *Plan) (*memPlan, error) {
 		mp.limit = look.Limit
 	}
 	if p.clock.Clock != nil {
-		m.ownClocks.first.CompareAndSwap(nil, p.clock)
+		m.ownClock.CompareAndSwap(nil, p.clock)
 	}
 	mp.nameB, mp.nameA = m.seeds.Sum(p.Name) // crosswise, so that a key and a name of the same bytes do not cancel out
 	runtime.AddCleanup(p, func(w *table.Writer) {

@@ -175,7 +175,7 @@ func load(maxKeys int, from io.Reader) (*memory, error) {
 	if l.Overflows() {
 		l.SetOverflowDepth(header.Depth)
 	}
-	l.ownClocks.loaded = time.Now()
+	l.loaded = time.Now()
 	for _, w := range l.writers { // from now on it lasts as long as its keys, or as limiters have it
 		l.Leave(w)
 	}
@@ -192,7 +192,7 @@ func (l *loader) policy(saved snapshot.Policy) error {
 		return err
 	}
 	if saved.OwnClock {
-		plan.clock.Clock = &standIn{&l.ownClocks, time.Unix(0, saved.Now)}
+		plan.clock.Clock = &standIn{l.memory, time.Unix(0, saved.Now)}
 	}
 	w, ok := l.Join(newWriter(&plan))
 	if !ok {
@@ -250,18 +250,18 @@ func (l *loader) ledger(words []uint64) bool {
 // file is read it stands still, because that time does not pass on such a clock. Then it follows
 // real time until a limiter comes that has a clock of its own.
 type standIn struct {
-	*ownClocks
+	of   *memory
 	read time.Time // when the file was written
 }
 
 func (c *standIn) Now() time.Time {
-	switch first := c.first.Load(); {
+	switch first := c.of.ownClock.Load(); {
 	case first != nil:
 		return first.Clock.Now()
-	case c.loaded.IsZero():
+	case c.of.loaded.IsZero():
 		return c.read
 	}
-	return c.read.Add(time.Since(c.loaded))
+	return c.read.Add(time.Since(c.of.loaded))
 }
 
 // After implements [Clock]. No limiter has a standIn, and so nobody waits for it.
