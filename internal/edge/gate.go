@@ -79,7 +79,7 @@ func (g *Gate) ask(ctx context.Context, l weir.Limiter, key string, t *turn) (pa
 	switch {
 	case err == nil:
 		return mayPass && g.held.left(key) == 0, nil
-	case stopped && ctx.Err() == nil:
+	case stopped: // err may be that of asking, even if ctx has ended
 		return false, nil
 	}
 	return false, err

@@ -159,3 +159,24 @@ func TestGate_KeyInMemoryOfTheCall(t *testing.T) {
 		require.Empty(t, g.lines.byKey)
 	})
 }
+
+// A slow limiter takes a second to give back the place of a call that no longer waits.
+type slow struct{ weir.Limiter }
+
+func (slow) Wait(ctx context.Context, _ string, _ int) error {
+	<-ctx.Done()
+	time.Sleep(time.Second)
+	return ctx.Err()
+}
+
+// A call fails with the error of its context, also if that ends while the call gives up its place
+// because of a hold.
+func TestGate_DeadlineAsAHoldBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Gate
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		time.AfterFunc(time.Second, func() { g.Hold("k", time.Millisecond, 0, 0) })
+		require.ErrorIs(t, g.Pass(ctx, slow{}, "k"), context.DeadlineExceeded)
+	})
+}
