@@ -52,7 +52,8 @@ type ServerInterceptor struct {
 	Policy weir.Policy
 
 	// Denied returns the error of a call that is over the limit. If it returns nil, the call goes
-	// ahead. If Denied is nil, the error is the same as with [Middleware.Wrap].
+	// ahead. The error is sent as it is: its Meta can say when to retry. If Denied is nil, the error
+	// is the same as with [Middleware.Wrap].
 	Denied func(context.Context, connect.Spec, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
