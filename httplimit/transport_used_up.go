@@ -20,7 +20,7 @@ func RetryAfter(resp *http.Response) time.Duration {
 // UsedUp is for Transport.Hold. It returns the longest of these times:
 //
 //   - Retry-After and Retry-After-Ms, if the status is 429, 503 or 403. GitHub uses 403.
-//   - t of a member of RateLimit whose r is 0.
+//   - t of a member of RateLimit whose r is 0. In revision 7 of its draft, reset if remaining is 0.
 //   - The reset of a limit that is used up, in RateLimit-Reset, X-RateLimit-Reset,
 //     X-Rate-Limit-Reset, the fields of OpenAI for requests and tokens, and those of Anthropic.
 //     These kinds of reset are understood: seconds, a Unix time in seconds or milliseconds, a
@@ -38,19 +38,29 @@ func UsedUp(resp *http.Response) time.Duration {
 		longest = max(retryAfter(h, now), inUnits(h.Get("Retry-After-Ms"), time.Millisecond))
 	}
 	for _, line := range h[rateLimitField] {
+		var remaining, reset string // of revision 7
 		for rest, more := line, true; more; {
 			var member string
 			member, rest, more = cutLastElement(rest)
 			if r, t := limitParams(member); r == "0" {
 				longest = max(longest, inUnits(t, time.Second))
 			}
+			switch name, value, _ := strings.Cut(strings.Trim(member, " \t"), "="); name {
+			case "remaining":
+				remaining = value
+			case "reset":
+				reset = value
+			}
+		}
+		if remaining == "0" {
+			longest = max(longest, inUnits(reset, time.Second))
 		}
 	}
 	if date, err := http.ParseTime(h.Get("Date")); err == nil { // the resets are times of the server's clock
 		now = date
 	}
 	for _, f := range resets {
-		if strings.Trim(h.Get(f.remaining), " \t") == "0" {
+		if isZero(strings.Trim(h.Get(f.remaining), " \t")) {
 			longest = max(longest, untilReset(strings.Trim(h.Get(f.reset), " \t"), now))
 		}
 	}
@@ -103,6 +113,12 @@ func inUnits(value string, unit time.Duration) time.Duration {
 	billionths, _ := strconv.ParseInt((decimals + "000000000")[:9], 10, 64) // digits alone
 	after, rest := n*int64(unit), (billionths*int64(unit)+999_999_999)/1_000_000_000
 	return time.Duration(after + min(rest, math.MaxInt64-after))
+}
+
+// isZero reports whether value is the number 0, which may have decimals.
+func isZero(value string) bool {
+	whole, decimals, _ := strings.Cut(value, ".")
+	return whole != "" && strings.Trim(whole+decimals, "0") == ""
 }
 
 // sinceEpoch is the least number that is a Unix time. It cannot be a number of seconds to wait,

@@ -41,6 +41,13 @@ func TestUsedUp(t *testing.T) {
 		{200, []string{"RateLimit", `"a";r=0;t=-5`}, 0},
 		{200, []string{"RateLimit", `"a";r=0;t=99999999999999999999`}, math.MaxInt64},
 		{200, []string{"RateLimit", ``}, 0},
+		// Revision 7
+		{200, []string{"RateLimit", `limit=100, remaining=0, reset=30`}, 30 * s},
+		{200, []string{"RateLimit", `reset=30,remaining=0`}, 30 * s},
+		{200, []string{"RateLimit", `limit=100, remaining=10, reset=30`}, 0},
+		{200, []string{"RateLimit", `limit=0, remaining=1, reset=30`}, 0},
+		{200, []string{"RateLimit", `limit=100, remaining=0`}, 0},
+		{200, []string{"RateLimit", `"remaining=0, reset=9";r=1;t=9`}, 0},
 
 		{200, []string{"RateLimit-Remaining", "0", "RateLimit-Reset", "30"}, 30 * s},
 		{200, []string{"RateLimit-Remaining", "1", "RateLimit-Reset", "30"}, 0},
@@ -68,6 +75,10 @@ func TestUsedUp(t *testing.T) {
 		{200, []string{
 			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660.25", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
 		}, 60*s + 250*time.Millisecond},
+		// Reddit
+		{200, []string{"X-RateLimit-Remaining", "0.0", "X-RateLimit-Reset", "30"}, 30 * s},
+		{200, []string{"X-RateLimit-Remaining", "0.5", "X-RateLimit-Reset", "30"}, 0},
+		{200, []string{"X-RateLimit-Remaining", ".", "X-RateLimit-Reset", "30"}, 0},
 		// Okta, X
 		{429, []string{
 			"X-Rate-Limit-Remaining", "0", "X-Rate-Limit-Reset", "1804161660", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
