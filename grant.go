@@ -26,6 +26,7 @@ type grant struct {
 // If the caller is cancelled meanwhile, ask still waits for the answer of a store over a network.
 // Without it, nobody would know of the events, and nobody could give them back.
 func (k *KeyedLimiter) ask(ctx context.Context, plan *Plan, key string, ask Ask, g *grant) (a Answer, now int64, err error) {
+	caller := ctx
 	if k.mem == nil && ctx.Done() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = outlive.Context(ctx, 0)
@@ -35,6 +36,7 @@ func (k *KeyedLimiter) ask(ctx context.Context, plan *Plan, key string, ask Ask,
 	ask.Charges = &g.charges
 	a, err = k.store.Do(ctx, Request{Plan: plan, Key: key, Ask: ask})
 	if err != nil {
+		outlive.Overtaken(caller)
 		return a, 0, err
 	}
 	g.set(plan, ask.N, &a.Result, a.At)

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-go/weir/internal/line"
-	"github.com/weir-go/weir/internal/outlive"
 )
 
 // Reset forgets a key. The key has its full allowance again, and no debt. Its waiters get new
@@ -120,7 +119,7 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults 
 		}
 		faults = errors.Join(faults, err)
 		switch {
-		case err != nil && outlive.Ended(ctx): // which is not that of w
+		case err != nil && ctx.Err() != nil: // which is not that of w
 			return faults
 		case err != nil:
 			w.Drop(err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/internal/outlive"
 )
 
 // Take decides on n events of key. If maxWait is 0, it decides at once. Otherwise it is [Wait].
@@ -42,7 +41,7 @@ func Wait(
 	patient, cancel := context.WithTimeout(ctx, maxWait)
 	deadline, _ := patient.Deadline()
 	err = l.Wait(patient, key, n)
-	tooLong := outlive.Ended(patient) && !outlive.Ended(ctx)
+	tooLong := patient.Err() != nil && ctx.Err() == nil
 	cancel()
 	waited = time.Since(start)
 

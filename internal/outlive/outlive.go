@@ -47,11 +47,22 @@ func Context(ctx context.Context, least time.Duration) (context.Context, context
 	return following{soon, ctx}, func() { stop(); cancel() }
 }
 
-// Ended reports whether ctx has ended, or is about to end: its deadline has passed. A context that
-// Context has made of it has a timer of its own, which may fire first.
-func Ended(ctx context.Context) bool {
+// late is how long the timer of a context may take to fire.
+const late = 100 * time.Millisecond
+
+// Overtaken is for a call that has failed with a context that Context has made of ctx. If the
+// deadline of ctx has passed, it waits until ctx has ended. The timer of the other context may have
+// fired first, and those who look at ctx.Err would take the error for one of the store. A context
+// of a mock clock may not end: Overtaken waits for late at most.
+func Overtaken(ctx context.Context) {
 	deadline, has := ctx.Deadline()
-	return ctx.Err() != nil || has && !time.Now().Before(deadline)
+	if passed := time.Since(deadline); !has || passed < 0 || passed > late {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(late):
+	}
 }
 
 // A following context is cancelled after another has ended, and then has the error of that one.

@@ -64,30 +64,38 @@ func TestContext_Cancel(t *testing.T) {
 	})
 }
 
-// A call that ends by the timer of its own context ends because its caller's is due.
-func TestEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		caller, cancel := context.WithCancel(t.Context())
-		late := due{caller, time.Now().Add(time.Second)} // its own timer has yet to fire
-		ctx, stop := outlive.Context(late, 0)
-		defer stop()
-		assert.False(t, outlive.Ended(late))
-		<-ctx.Done()
-		assert.NoError(t, late.Err())
-		assert.True(t, outlive.Ended(late))
-
-		assert.False(t, outlive.Ended(caller))
-		cancel()
-		assert.True(t, outlive.Ended(caller))
-	})
+// A call may end by the timer of its own context before that of its caller's has fired.
+func TestOvertaken(t *testing.T) {
+	const second, ms = time.Second, time.Millisecond
+	for what, test := range map[string]struct{ due, ends, took time.Duration }{
+		"ends a moment later": {second, second + ms, ms},
+		"does not end":        {second, time.Hour, 100 * ms},
+		"is not due yet":      {second + ms, time.Hour, 0},
+		"was due before":      {-second, time.Hour, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				caller, cancel := context.WithTimeout(t.Context(), test.ends)
+				defer cancel()
+				late := dueContext{caller, time.Now().Add(test.due)}
+				time.Sleep(second)
+				start := time.Now()
+				outlive.Overtaken(late)
+				assert.Equal(t, test.took, time.Since(start))
+				outlive.Overtaken(t.Context())
+				assert.Equal(t, test.took, time.Since(start), "without a deadline")
+			})
+		})
+	}
 }
 
-type due struct {
+// dueContext has a deadline. It ends when the other context does.
+type dueContext struct {
 	context.Context
-	at time.Time
+	due time.Time
 }
 
-func (d due) Deadline() (time.Time, bool) { return d.at, true }
+func (c dueContext) Deadline() (time.Time, bool) { return c.due, true }
 
 type makes = func(context.Context) (context.Context, context.CancelFunc)
 

@@ -75,14 +75,24 @@ func TestSetPolicy_StaysInOneStore(t *testing.T) {
 	}, weir.WithStore(store))
 }
 
-// The deadline of Reset or SetPolicy passes while the store decides on a new turn. The context of the
-// request to the store may end a moment before that of the call. A caller that waits has a context
-// of its own: it does not fail, and asks for itself.
-func TestWait_TheDeadlineOfAnotherCallPasses(t *testing.T) {
+// The deadline of a call passes while the store decides. The context of the request to the store
+// may then end a moment before that of the call, which learns of it from a timer of its own. The
+// error comes when both have ended: callers look at theirs. If the call is Reset or SetPolicy,
+// which ask for new turns, those who wait have contexts of their own: they do not fail, and ask for
+// themselves.
+func TestWait_TheTimerOfAContextIsLate(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *weir.KeyedLimiter) error{
 		"Reset": func(ctx context.Context, l *weir.KeyedLimiter) error { return l.Reset(ctx, "k") },
 		"SetPolicy": func(ctx context.Context, l *weir.KeyedLimiter) error {
 			return l.SetPolicy(ctx, weir.SlidingLog{Limit: 2, Per: time.Hour})
+		},
+		"Wait": func(ctx context.Context, l *weir.KeyedLimiter) error { return l.Wait(ctx, "other", 1) },
+		"Reserve": func(ctx context.Context, l *weir.KeyedLimiter) error {
+			_, err := l.Reserve(ctx, "other", 1)
+			return err
+		},
+		"ReserveNow": func(ctx context.Context, l *weir.KeyedLimiter) error {
+			return l.ReserveNow(ctx, "other", 1, new(weir.Reservation), nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,15 +106,18 @@ func TestWait_TheDeadlineOfAnotherCallPasses(t *testing.T) {
 			})
 			bubble(t, weir.SlidingLog{Limit: 1, Per: time.Hour}, func(c *crowd) {
 				c.come("a", 1)
-				c.come("b", 1)
+				b := c.come("b", 1)
 				hangs.Store(true)
-				ctx, cancel := context.WithCancel(background) // it learns later than others that it is due
+				ctx, cancel := context.WithTimeout(background, time.Second+ms)
 				defer cancel()
 				err := call(dueContext{ctx, c.start.Add(time.Second)}, c.l)
-				hangs.Store(false)
 				assert.ErrorIs(t, err, context.DeadlineExceeded)
-				c.end()
-				c.want("a 0s", "b 1s")
+				assert.Equal(t, time.Second+ms, time.Since(c.start))
+				assert.Error(t, ctx.Err())
+				hangs.Store(false)
+				synctest.Wait()
+				assert.NoError(t, b.err)
+				c.cancel(b)
 			}, weir.WithStore(store))
 		})
 	}
