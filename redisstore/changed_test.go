@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -21,7 +22,7 @@ type processes [2]*drivenStore
 
 func newProcesses(t *testing.T, client *redis.Client) (p processes) {
 	for i := range p {
-		p[i] = newDriven(t, client, serverSkew, WithPrefix(t.Name()))
+		p[i] = newDrivenWith(t, client, serverSkew, remote.Config{Prefix: t.Name()})
 	}
 	return p
 }

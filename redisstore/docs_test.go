@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -60,7 +61,7 @@ func TestDocsMemory(t *testing.T) {
 		if row.events > runs.Long(10_000, 100) {
 			continue // each call reads and writes all events that are there
 		}
-		s := newDriven(t, newClient(t, server.Addr()), serverSkew, WithPrefix("weir"))
+		s := newDrivenWith(t, newClient(t, server.Addr()), serverSkew, remote.Config{Prefix: "weir"})
 		l := newLimiter(t, s, row.policy, fmt.Sprintf("%04d", i))
 		// The first instant of an hour, so that a minute's events are one in each sub-window.
 		at := time.Date(2033, 5, 18, 3, 0, 0, 0, time.UTC)
@@ -92,21 +93,21 @@ func BenchmarkDocs(b *testing.B) {
 	bucket := weir.TokenBucket{Limit: 1e6, Per: 1e6 * time.Second} // keys that are asked for again are alive
 	month := weir.CalendarWindow{Limit: 1e9, Unit: weir.Month}
 	for _, row := range []struct {
-		name    string
-		policy  weir.Policy
-		keys    int
-		options []Option
+		name   string
+		policy weir.Policy
+		keys   int
+		config remote.Config
 	}{
-		{"TokenBucket", bucket, 10_000, nil},
-		{"TokenBucket,single-server", bucket, 10_000, []Option{WithSingleServer()}},
-		{"CalendarWindow", month, 10_000, nil},
-		{"All,5", fiveBuckets, 10_000, nil},
-		{"TokenBucket,one-key", bucket, 1, nil},
-		{"CalendarWindow,one-key", month, 1, nil},
+		{"TokenBucket", bucket, 10_000, remote.Config{}},
+		{"TokenBucket,single-server", bucket, 10_000, remote.Config{SingleServer: true}},
+		{"CalendarWindow", month, 10_000, remote.Config{}},
+		{"All,5", fiveBuckets, 10_000, remote.Config{}},
+		{"TokenBucket,one-key", bucket, 1, remote.Config{}},
+		{"CalendarWindow,one-key", month, 1, remote.Config{}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			server := redistest.Single(b)
-			l := newLimiter(b, newStore(b, newClient(b, server.Addr()), row.options...), row.policy, "api")
+			l := newLimiter(b, newStoreWith(b, newClient(b, server.Addr()), row.config), row.policy, "api")
 			for i := range row.keys { // so that each key is there, and the scripts
 				l.Allow(fmt.Sprint(i))
 			}

@@ -28,20 +28,17 @@ func newClient(tb testing.TB, addr string) *redis.Client {
 	return client
 }
 
-func newDriven(tb testing.TB, client Client, skew time.Duration, opts ...Option) *drivenStore {
+func newDriven(tb testing.TB, client Client, skew time.Duration) *drivenStore {
+	return newDrivenWith(tb, client, skew, remote.Config{})
+}
+
+func newDrivenWith(tb testing.TB, client Client, skew time.Duration, c remote.Config) *drivenStore {
 	s := new(drivenStore)
-	opts = append([]Option{
-		func(c *remote.Config) {
-			c.Clock, c.Skew = s.now.Load, skew
-		},
-		WithPrefix(fmt.Sprintf("test%d", drivenStores.Add(1))),
-		WithTimeout(time.Minute),
-	}, opts...)
-	store, err := New(client, opts...)
-	if err != nil {
-		tb.Fatal(err)
+	c.Clock, c.Skew = s.now.Load, skew
+	if c.Prefix == "" {
+		c.Prefix = fmt.Sprintf("test%d", drivenStores.Add(1))
 	}
-	s.Store = store
+	s.Store = newStoreWith(tb, client, c)
 	return s
 }
 

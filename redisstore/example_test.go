@@ -15,7 +15,7 @@ import (
 func Example() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer client.Close()
-	store, err := redisstore.New(client, redisstore.WithTimeout(100*time.Millisecond))
+	store, err := redisstore.New(client, redisstore.Options{Timeout: 100 * time.Millisecond})
 	if err != nil {
 		panic(err)
 	}
@@ -38,7 +38,7 @@ func Example() {
 func Example_cluster() {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"localhost:7000", "localhost:7001"}})
 	defer client.Close()
-	store, err := redisstore.New(client, redisstore.WithPrefix("shop"))
+	store, err := redisstore.New(client, redisstore.Options{Prefix: "shop"})
 	if err != nil {
 		panic(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -88,7 +89,7 @@ func TestR14_StateOfSeveralPoliciesFromAClockAhead(t *testing.T) {
 		{foreign, foreign},
 	} {
 		t.Run(fmt.Sprintf("%v then %v", test.first, test.then), func(t *testing.T) {
-			s := newDriven(t, client, serverSkew, WithPrefix("several"))
+			s := newDrivenWith(t, client, serverSkew, remote.Config{Prefix: "several"})
 			l := newLimiter(t, s, test.first, t.Name())
 			s.set(right.Add(time.Hour))
 			take(t, l, "k", 5)
@@ -98,7 +99,7 @@ func TestR14_StateOfSeveralPoliciesFromAClockAhead(t *testing.T) {
 			for take(t, l, "k", 1).Allowed {
 			}
 
-			second := newDriven(t, client, serverSkew, WithPrefix("several"))
+			second := newDrivenWith(t, client, serverSkew, remote.Config{Prefix: "several"})
 			l = newLimiter(t, second, test.then, t.Name())
 			for take(t, l, "k", 1).Allowed {
 			}

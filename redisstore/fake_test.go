@@ -43,7 +43,7 @@ func TestP22_HangingClientHoldsNobody(t *testing.T) {
 			<-hang
 			return errors.New("late")
 		}}
-		s, err := New(client, WithTimeout(300*time.Millisecond), WithMaxInFlight(5))
+		s, err := New(client, Options{Timeout: 300 * time.Millisecond, MaxInFlight: 5})
 		require.NoError(t, err)
 		l := limiterOn(t, s)
 
@@ -89,7 +89,7 @@ func TestTimeoutIsThatOfAll(t *testing.T) {
 			time.Sleep(350 * time.Millisecond)
 			return errors.New("late")
 		}}
-		s, err := New(client, WithTimeout(500*time.Millisecond), WithMaxInFlight(1))
+		s, err := New(client, Options{Timeout: 500 * time.Millisecond, MaxInFlight: 1})
 		require.NoError(t, err)
 		l := limiterOn(t, s)
 		go l.Allow("k")
@@ -111,7 +111,7 @@ func TestGivenUpCommandIsCancelled(t *testing.T) {
 			ended <- ctx.Err()
 			return ctx.Err()
 		}}
-		s, err := New(client)
+		s, err := New(client, Options{})
 		require.NoError(t, err)
 		l := limiterOn(t, s)
 		_, err = l.Take(context.Background(), "k", 1)
@@ -142,7 +142,7 @@ func TestTopologyIsReloaded(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client := &fakeClient{process: func(context.Context, redis.Cmder) error { return c.err }}
-			s, err := New(client)
+			s, err := New(client, Options{})
 			require.NoError(t, err)
 			l := limiterOn(t, s)
 			for range 100 {
@@ -168,7 +168,7 @@ func TestCommandIsSentOnce(t *testing.T) {
 		sent = append(sent, cmd)
 		return replyError("NOSCRIPT No matching script.")
 	}}
-	s, err := New(client)
+	s, err := New(client, Options{})
 	require.NoError(t, err)
 	_, err = limiterOn(t, s).Take(context.Background(), "k", 1)
 	assert.ErrorContains(t, err, "NOSCRIPT")
@@ -192,7 +192,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 			cmd.(*once).SetVal("\x02\x06\x0a\x24\x18\x1e\x40\x00") // an instant, and no value
 			return nil
 		}}
-		s, err := New(client, WithTimeout(time.Hour))
+		s, err := New(client, Options{Timeout: time.Hour})
 		require.NoError(t, err)
 		l, err := weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s))
 		require.NoError(t, err)
@@ -201,7 +201,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 		assert.ErrorIs(t, err, weir.ErrRequest)
 		assert.Equal(t, 100, swaps)
 
-		s, err = New(client, WithTimeout(20*time.Millisecond))
+		s, err = New(client, Options{Timeout: 20 * time.Millisecond})
 		require.NoError(t, err)
 		l, err = weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s))
 		require.NoError(t, err)
@@ -214,20 +214,18 @@ func TestAttemptsAreBounded(t *testing.T) {
 }
 
 func TestFaultsOfNew(t *testing.T) {
-	_, err := New(nil, WithTimeout(0), WithMaxInFlight(0), WithMaxKeyLen(0), WithPrefix("a{b"), nil)
-	for _, want := range []string{
-		"without a client", "WithTimeout is 0s, must be above 0", "WithMaxInFlight is 0, must be at least 1", "nil Option", "prefix \"a{b\"",
-	} {
-		assert.ErrorContains(t, err, want)
-	}
+	_, err := New(nil, Options{Timeout: -1, MaxInFlight: -2, MaxKeyLen: -3, Prefix: "a{b"})
+	assert.EqualError(t, err, `weir: redisstore.New without a client
+weir: redisstore.Options.MaxKeyLen is -3, must be at least 0
+weir: redisstore.Options.Timeout is -1ns, must be at least 0
+weir: redisstore.Options.MaxInFlight is -2, must be at least 0
+weir: redisstore.Options.Prefix is "a{b" with a '{', must be printable ASCII without spaces and * ? [ ] { } % \`)
 	var none *redis.Client
-	_, err = New(none)
+	_, err = New(none, Options{})
 	assert.ErrorContains(t, err, "without a client")
-	_, err = New(&fakeClient{}, WithMaxKeyLen(0))
-	assert.ErrorContains(t, err, "0 bytes, must be at least 1")
 	for _, c := range []Client{redis.NewClusterClient(&redis.ClusterOptions{}), redis.NewRing(&redis.RingOptions{})} {
-		_, err := New(c, WithSingleServer())
-		assert.EqualError(t, err, fmt.Sprintf("weir: redisstore.WithSingleServer with a %T, must be the client of a single server", c))
+		_, err := New(c, Options{SingleServer: true})
+		assert.EqualError(t, err, fmt.Sprintf("weir: redisstore.Options.SingleServer with a %T, must be the client of a single server", c))
 	}
 }
 
@@ -236,10 +234,10 @@ func TestPipelineIsNoClient(t *testing.T) {
 	client := redis.NewClient(&redis.Options{})
 	defer client.Close()
 	for _, c := range []Client{client.Pipeline(), client.TxPipeline()} {
-		_, err := New(c, WithTimeout(0))
+		_, err := New(c, Options{Timeout: -1})
 		assert.ErrorContains(t, err, "weir: redisstore.New with a *redis.Pipeline, must be a client that sends each command at once, "+
 			"such as a *redis.Client, a *redis.ClusterClient or a *redis.Ring")
-		assert.ErrorContains(t, err, "WithTimeout is 0s")
+		assert.ErrorContains(t, err, "Timeout is -1ns")
 	}
 }
 
@@ -249,7 +247,7 @@ func TestStrangeReplies(t *testing.T) {
 			cmd.(*once).SetVal(reply)
 			return nil
 		}}
-		s, err := New(client)
+		s, err := New(client, Options{})
 		require.NoError(t, err)
 		_, err = limiterOn(t, s).Take(context.Background(), "k", 1)
 		assert.ErrorContains(t, err, "not one that it gives", "%q", reply)

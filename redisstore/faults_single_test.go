@@ -90,7 +90,7 @@ func TestFaults_ServerStopped(t *testing.T) {
 func TestFaults_ServerStoppedAndNoDeadline(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
-	store, err := redisstore.New(newClient(t, server.Addr()), redisstore.WithTimeout(time.Second))
+	store, err := redisstore.New(newClient(t, server.Addr()), redisstore.Options{})
 	require.NoError(t, err)
 	l := checks.LimiterOn(t, store, checks.Spacious)
 	checks.Eventually(t, "a decision", func() bool { return l.Allow("script") }) // a slow machine may need several tries
@@ -131,7 +131,7 @@ func TestFaults_CommandsUnderWayAreBounded(t *testing.T) {
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
 	client := &countingClient{Client: newClient(t, proxy.Addr())}
 	const bound = 8
-	store, err := redisstore.New(client, redisstore.WithMaxInFlight(bound))
+	store, err := redisstore.New(client, redisstore.Options{MaxInFlight: bound})
 	require.NoError(t, err)
 	tr := drive(t, checks.LimiterOn(t, store, checks.Spacious), 64, 4, 100*time.Millisecond)
 	proxy.Stall()

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -14,13 +15,14 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 )
 
 // newStore leaves it to the contexts to end a call: a machine under load is no fault.
 func newStore(t testing.TB, client redisstore.Client) *redisstore.Store {
 	t.Helper()
-	s, err := redisstore.New(client, redisstore.WithTimeout(time.Minute))
+	s, err := redisstore.New(client, redisstore.Options{Timeout: time.Minute})
 	require.NoError(t, err)
 	return s
 }
@@ -39,9 +41,9 @@ func patientClient(t testing.TB, addr string) *redis.Client {
 	return c
 }
 
-func made(t testing.TB, addrs []string, opts ...checks.Option) weir.Store {
-	s, err := redisstore.New(patientClient(t, addrs[0]),
-		append([]redisstore.Option{redisstore.WithTimeout(checks.Patience)}, checks.Options[redisstore.Option](opts)...)...)
+func made(t testing.TB, addrs []string, c remote.Config) weir.Store {
+	c.Timeout = cmp.Or(c.Timeout, checks.Patience)
+	s, err := redisstore.Open(patientClient(t, addrs[0]), c)
 	require.NoError(t, err)
 	return s
 }

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 )
 
 var (
@@ -30,10 +32,13 @@ func five(limit int) map[string]weir.Policy {
 	}
 }
 
-// newStore leaves it to contexts to end a call, unless an option says otherwise: a machine under
-// load is no fault.
-func newStore(tb testing.TB, client Client, opts ...Option) *Store {
-	s, err := New(client, append([]Option{WithTimeout(time.Minute)}, opts...)...)
+func newStore(tb testing.TB, client Client) *Store { return newStoreWith(tb, client, remote.Config{}) }
+
+// newStoreWith leaves it to contexts to end a call, unless c has a Timeout: a machine under load is
+// no fault.
+func newStoreWith(tb testing.TB, client Client, c remote.Config) *Store {
+	c.Timeout = cmp.Or(c.Timeout, time.Minute)
+	s, err := open(client, c)
 	require.NoError(tb, err)
 	return s
 }

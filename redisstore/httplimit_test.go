@@ -14,6 +14,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -31,7 +32,7 @@ func TestR16_SeveralLimitsOfServersThatShareRedis(t *testing.T) {
 	}
 	var limiters map[string]*weir.KeyedLimiter
 	newServer := func() *httptest.Server {
-		store := newStore(t, newClient(t, redis.Addr()), WithPrefix(t.Name()))
+		store := newStoreWith(t, newClient(t, redis.Addr()), remote.Config{Prefix: t.Name()})
 		limiters = make(map[string]*weir.KeyedLimiter)
 		for name, p := range policies {
 			limiters[name] = newLimiter(t, store, p, name)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	suite "github.com/weir-go/weir/internal/suite/traffic"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -11,5 +12,5 @@ import (
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	addrs := []string{redistest.Single(t).Addr()}
-	suite.Leases(t, made(t, addrs), made(t, addrs))
+	suite.Leases(t, made(t, addrs, remote.Config{}), made(t, addrs, remote.Config{}))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 )
 
 // A fakeServer does what the scripts read and swap do, each in the same time.
@@ -94,7 +95,7 @@ func TestFloodOfOneKeySharesCommands(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newFakeServer()
 				server.takes.Store(int64(command))
-				l := newLimiter(t, wrap(t, newStore(t, server, WithTimeout(time.Second))), unscripted, "")
+				l := newLimiter(t, wrap(t, newStoreWith(t, server, remote.Config{Timeout: time.Second})), unscripted, "")
 				began := time.Now()
 				granted, errs := flood(l, callers)
 				assert.Equal(t, 4*command, time.Since(began), "the first reads and swaps, and then all others")
@@ -112,7 +113,7 @@ func TestFloodOfOneKeySharesCommands(t *testing.T) {
 func TestHangInTheLineIsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newFakeServer()
-		s := newStore(t, server, WithTimeout(time.Second))
+		s := newStoreWith(t, server, remote.Config{Timeout: time.Second})
 		var opened atomic.Int64
 		open := newLimiter(t, fleet.FailOpen(s, fleet.FailOpenOptions{Report: func(error) { opened.Add(1) }}), unscripted, "open")
 		store := fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{})
@@ -136,7 +137,7 @@ func TestP22_KeysHaveLinesOfTheirOwn(t *testing.T) {
 		const command, keys = 100 * time.Millisecond, 1000
 		server := newFakeServer()
 		server.takes.Store(int64(command))
-		l := newLimiter(t, newStore(t, server, WithTimeout(time.Second)), unscripted, "")
+		l := newLimiter(t, newStoreWith(t, server, remote.Config{Timeout: time.Second}), unscripted, "")
 		errs := make([]error, keys)
 		began := time.Now()
 		var all sync.WaitGroup
@@ -165,7 +166,7 @@ func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			client := newFakeServer()
 			client.takes.Store(int64(test.command))
-			s, err := New(client, WithTimeout(timeout))
+			s, err := New(client, Options{Timeout: timeout})
 			require.NoError(t, err)
 			l, err := weir.New(weir.All(weir.SlidingLog{Limit: 5, Per: time.Hour}), weir.WithStore(s))
 			require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -30,7 +31,7 @@ func TestServerThatIsReadOnlyIsLeft(t *testing.T) {
 		},
 	})
 	t.Cleanup(func() { client.Close() })
-	s := newStore(t, client, WithSingleServer(), patiently)
+	s := newStoreWith(t, client, remote.Config{SingleServer: true, Patience: patiently})
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	var conns [maxFlights]*redis.Conn // as many as there will be flights, all to the first server
 	for i := range conns {
@@ -69,7 +70,7 @@ func TestErrorsOfManyKeys(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
 	client := newClient(t, server.Addr())
-	s := newStore(t, client, WithSingleServer(), patiently)
+	s := newStoreWith(t, client, remote.Config{SingleServer: true, Patience: patiently})
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	take(t, l, "script", 1)
 	meanwhile := func() { server.MustDo("CONFIG", "SET", "maxmemory", "1") }
@@ -115,7 +116,7 @@ func TestForbiddenKeyAmongMany(t *testing.T) {
 	server.MustDo("ACL", "SETUSER", "default", "resetkeys", "~weir:1:{mine:*")
 	client := newClient(t, server.Addr())
 	client.AddHook(new(wrapper))
-	s := newStore(t, client, WithSingleServer(), patiently)
+	s := newStoreWith(t, client, remote.Config{SingleServer: true, Patience: patiently})
 	p := weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}
 	mine, others := newLimiter(t, s, p, "mine"), newLimiter(t, s, p, "others")
 	together(t, client, s, 20, 1, func() {}, func(i int) {

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -19,10 +20,10 @@ func TestRulesWhenFeaturesMeet(t *testing.T) {
 	client := newClient(t, redistest.Single(t).Addr())
 	change.Suite{
 		New: func(clock weir.Clock) weir.Store {
-			s := newDriven(t, client, anySkew, func(c *remote.Config) {
-				c.Clock = func() int64 { return clock.Now().UnixNano() }
+			return newStoreWith(t, client, remote.Config{
+				Prefix: fmt.Sprintf("test%d", drivenStores.Add(1)),
+				Clock:  func() int64 { return clock.Now().UnixNano() }, Skew: anySkew,
 			})
-			return s.Store
 		},
 		Grain: time.Microsecond,
 	}.Run(t)

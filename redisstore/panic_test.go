@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -60,7 +61,7 @@ func TestPanicOfAHook(t *testing.T) {
 		b := &bomb{goOff: goOff}
 		client.AddHook(b)
 		for _, c := range []Client{client, alone{client}} {
-			l := newLimiter(t, newStore(t, c, WithMaxInFlight(2)), weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
+			l := newLimiter(t, newStoreWith(t, c, remote.Config{MaxInFlight: 2}), weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 			b.armed.Store(true)
 			for range 10 {
 				r, err := l.Take(context.Background(), "k", 1)
@@ -83,18 +84,18 @@ type alone struct{ Client }
 func TestPanicOfAHookForMany(t *testing.T) {
 	t.Parallel()
 	for want, goOff := range bombs {
-		for _, options := range [][]Option{nil, {WithSingleServer()}} {
+		for _, singleServer := range []bool{false, true} {
 			const n = maxFlights + 20
 			client := newClient(t, redistest.Single(t).Addr())
 			b := &bomb{goOff: goOff}
-			s := newStore(t, client, append(options, WithMaxInFlight(n), patiently)...)
+			s := newStoreWith(t, client, remote.Config{SingleServer: singleServer, MaxInFlight: n, Patience: patiently})
 			l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 			take(t, l, "script", 1)
 			meanwhile := func() {
 				b.armed.Store(true)
 				client.AddHook(b)
 			}
-			commands := map[bool]int{false: 20, true: 1}[options != nil]
+			commands := map[bool]int{false: 20, true: 1}[singleServer]
 			together(t, client, s, n, commands, meanwhile, func(i int) {
 				_, err := l.Take(context.Background(), fmt.Sprint(i), 1)
 				if i >= maxFlights { // the others may have passed before the hook was there

@@ -52,7 +52,7 @@ func (g *gate) pass(n int) {
 const maxFlights, maxCalls = remote.MaxFlights, remote.MaxCalls
 
 // patiently has a flight that is held hold up others, however long it is out.
-func patiently(c *remote.Config) { c.Patience = time.Hour }
+const patiently = time.Hour
 
 // together calls f for 0 to n - 1 at once, such that the commands of all but the first maxFlights
 // of them are sent in one flight, of so many commands. Meanwhile is called before that. The store
@@ -87,19 +87,18 @@ func together(t *testing.T, client *redis.Client, s *Store, n, commands int, mea
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		flush   bool
-		options []Option
-		scripts int // that are sent together
+		flush, singleServer bool
+		scripts             int // that are sent together
 	}{
-		"scripts known":                    {false, nil, maxCalls/4 + 2},
-		"scripts forgotten":                {true, nil, maxCalls/4 + 2},
-		"scripts known, single server":     {false, []Option{WithSingleServer()}, 2},
-		"scripts forgotten, single server": {true, []Option{WithSingleServer()}, 2},
+		"scripts known":                    {false, false, maxCalls/4 + 2},
+		"scripts forgotten":                {true, false, maxCalls/4 + 2},
+		"scripts known, single server":     {false, true, 2},
+		"scripts forgotten, single server": {true, true, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Single(t)
 			client := newClient(t, server.Addr())
-			s := newStore(t, client, append(c.options, patiently)...)
+			s := newStoreWith(t, client, remote.Config{SingleServer: c.singleServer, Patience: patiently})
 			const n = maxFlights + maxCalls
 			tokens := newLimiter(t, s, weir.TokenBucket{Limit: n, Per: 1000 * time.Hour}, "")
 			window := newLimiter(t, s, weir.FixedWindow{Limit: 1, Per: 50 * 365 * 24 * time.Hour}, "w")
@@ -141,7 +140,7 @@ func TestPipeline(t *testing.T) {
 			assert.True(t, window.Allow("forgotten"))
 			if !c.flush {
 				calls := fmt.Sprint(server.MustDo("INFO", "commandstats"))
-				if c.options == nil {
+				if !c.singleServer {
 					assert.Contains(t, calls, fmt.Sprintf("cmdstat_evalsha:calls=%d,", maxFlights+c.scripts+1))
 					assert.NotContains(t, calls, "cmdstat_eval:")
 				} else { // the scripts for many keys are new to the server, and the list is tried alone
@@ -162,7 +161,7 @@ func TestCallersOfAKeyShareACommand(t *testing.T) {
 	for name, p := range policies {
 		t.Run(name, func(t *testing.T) {
 			client := newClient(t, redistest.Single(t).Addr())
-			s := newStore(t, client, patiently)
+			s := newStoreWith(t, client, remote.Config{Patience: patiently})
 			l := newLimiter(t, s, p, "")
 			take(t, l, "script", 1)
 			other := newLimiter(t, s, p, "other")
@@ -207,7 +206,7 @@ func TestPipelineWhoseRepliesAreLost(t *testing.T) {
 	server := redistest.Single(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	client := newClient(t, proxy.Addr())
-	s := newStore(t, client, patiently)
+	s := newStoreWith(t, client, remote.Config{Patience: patiently})
 	const n, executed = maxFlights + 20, 7 // of the pipeline
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	take(t, l, "script", 1)
@@ -261,7 +260,7 @@ func TestPipelineThatIsRefused(t *testing.T) {
 	require.NoError(t, admin.ConfigSet(ctx, "requirepass", "old").Err())
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "old"})
 	t.Cleanup(func() { client.Close() })
-	s := newStore(t, client, patiently)
+	s := newStoreWith(t, client, remote.Config{Patience: patiently})
 	l := newLimiter(t, s, weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "")
 	take(t, l, "k", 1)
 	meanwhile := func() {

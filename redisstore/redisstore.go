@@ -1,7 +1,7 @@
 // Package redisstore keeps the states of limiters in Redis, or Valkey. All processes that use the
 // same server share their limits:
 //
-//	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: addr}))
+//	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: addr}), redisstore.Options{})
 //	…
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
 //		weir.WithStore(store), weir.WithName("search"))
@@ -26,8 +26,8 @@
 //
 // The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
 //
-//   - EVALSHA, EVAL, DEL, GET, SET, GETRANGE, SETRANGE, PEXPIRE and TIME on the keys, see
-//     [WithPrefix]
+//   - EVALSHA, EVAL, DEL, GET, SET, GETRANGE, SETRANGE, PEXPIRE and TIME on the keys, see Prefix in
+//     [Options]
 //   - in a Cluster also ASKING, CLUSTER SLOTS and COMMAND
 //
 // The server's C type long must have 64 bits. Builds for 32-bit processors, and old builds for
@@ -61,7 +61,7 @@ type Client interface {
 // After any other error, events may or may not have been counted.
 //
 // A decision returns when its context ends, even while the client still waits. It fails after one
-// second at the latest, see [WithTimeout].
+// second at the latest, see Timeout in [Options].
 //
 // With a *[redis.Client], commands that come while others are in flight are collected, and sent
 // together as a pipeline. If several of them ask for one event of the same key, they become one
@@ -70,13 +70,13 @@ type Client interface {
 //
 // If a pipeline is in flight for more than a millisecond, it no longer delays others: the next one
 // is sent by another connection. This happens if Redis is far away, or if a connection hangs. There
-// are up to 64 commands for each connection of the pool, see also [WithMaxInFlight]. If a pipeline
-// gets no reply, all its callers get the error.
+// are up to 64 commands for each connection of the pool, see also MaxInFlight in [Options]. If a
+// pipeline gets no reply, all its callers get the error.
 //
 // A hook of the client sees pipelines. Its context has the values of a caller only if the command
 // is sent alone. If a hook panics, the decisions that it was called for fail with an error that
 // reports the panic. With a cluster or a ring, each command is sent alone, because a pipeline would
-// wait for all its servers. See also [WithSingleServer].
+// wait for all its servers. See also SingleServer in [Options].
 type Store struct {
 	remote   *remote.Store
 	limiters weir.Limiters
@@ -85,16 +85,18 @@ type Store struct {
 var _ weir.Acceptor = (*Store)(nil)
 
 // New returns a Store that sends its commands by client. The error lists all faults of the options.
-func New(client Client, opts ...Option) (*Store, error) {
+func New(client Client, o Options) (*Store, error) { return open(client, o.config()) }
+
+func open(client Client, c remote.Config) (*Store, error) {
 	s := &sender{client: client}
 	d := remote.Driver{Package: "redisstore", Client: client, Send: s.send, NoReply: s.reloadTopology}
-	if c, ok := client.(*redis.Client); ok && c != nil {
-		d.Pipelines, d.MaxOut = true, c.Options().PoolSize
+	if one, ok := client.(*redis.Client); ok && one != nil {
+		d.Pipelines, d.MaxOut = true, one.Options().PoolSize
 	}
 	if cluster, ok := client.(interface{ ReloadState(context.Context) }); ok {
 		s.reload = cluster.ReloadState
 	}
-	r, err := remote.New(d, opts)
+	r, err := remote.New(d, c)
 	if _, ok := client.(redis.Pipeliner); ok {
 		err = errors.Join(fmt.Errorf("weir: redisstore.New with a %T, must be a client that sends each command at once, such as "+
 			"a *redis.Client, a *redis.ClusterClient or a *redis.Ring", client), err)

@@ -31,7 +31,7 @@ func allowByRedisRate(client *redis.Client) func(ctx context.Context, key string
 }
 
 func allowByRedisStore(client *redis.Client) (func(ctx context.Context, key string) (bool, error), error) {
-	store, err := redisstore.New(client)
+	store, err := redisstore.New(client, redisstore.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func TestComingFromRedisRateSeveral(t *testing.T) {
 	client := testClient(t)
 	ctx, limit := t.Context(), redis_rate.PerHour(10)
 	theirs := redis_rate.NewLimiter(client)
-	store, err := redisstore.New(client)
+	store, err := redisstore.New(client, redisstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestComingFromRedisRateLostReply(t *testing.T) {
 	defer client.Close()
 	ctx := t.Context()
 	theirs := redis_rate.NewLimiter(client)
-	store, err := redisstore.New(client)
+	store, err := redisstore.New(client, redisstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

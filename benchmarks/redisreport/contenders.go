@@ -74,9 +74,9 @@ func contenders() []contender {
 		{name: "httprate-redis", module: "github.com/go-chi/httprate-redis", how: "sliding window by reading and adding, under a lock as in its middleware. Its counter in memory is off", open: openHTTPRate},
 		{name: "go-redisstore", module: "github.com/sethvargo/go-redisstore", how: "token bucket as a script, by redigo, with as many connections as the others", open: openSethvargo},
 		{name: weirGoRedis, module: "github.com/weir-go/weir/redisstore", how: "TokenBucket, by go-redis", open: openGoRedis},
-		{name: weirRueidis, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "TokenBucket, by rueidis", open: openRueidis(nil)},
-		{name: weirSingle, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "the same, WithSingleServer", open: openRueidis(nil, rueidisstore.WithSingleServer())},
-		{name: weirRueidis + ", DenyCache", module: "github.com/weir-go/weir", how: "the same behind a fleet.DenyCache", only: true, open: openRueidis(denyCache)},
+		{name: weirRueidis, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "TokenBucket, by rueidis", open: openRueidis(nil, false)},
+		{name: weirSingle, module: "github.com/weir-go/weir/redisstore/rueidisstore", how: "the same, with SingleServer", open: openRueidis(nil, true)},
+		{name: weirRueidis + ", DenyCache", module: "github.com/weir-go/weir", how: "the same behind a fleet.DenyCache", only: true, open: openRueidis(denyCache, false)},
 	}
 }
 
@@ -107,7 +107,7 @@ func onWeir(p weir.Policy, s weir.Store) (limiter, error) {
 
 func openGoRedis(db database) (io.Closer, func(quota) (limiter, error), error) {
 	client := newGoRedis(db)
-	s, err := redisstore.New(client, redisstore.WithTimeout(timeout))
+	s, err := redisstore.New(client, redisstore.Options{Timeout: timeout})
 	return client, func(q quota) (limiter, error) { return onWeir(tokenBucket(q), s) }, err
 }
 
@@ -118,19 +118,19 @@ func (c rueidisCloser) Close() error {
 	return nil
 }
 
-func newRueidis(db database, opts ...rueidisstore.Option) (io.Closer, weir.Store, error) {
+func newRueidis(db database, singleServer bool) (io.Closer, weir.Store, error) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{db.addr}, SelectDB: db.number})
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := rueidisstore.New(client, append(opts, rueidisstore.WithTimeout(timeout))...)
+	s, err := rueidisstore.New(client, rueidisstore.Options{Timeout: timeout, SingleServer: singleServer})
 	return rueidisCloser{client}, s, err
 }
 
 // openRueidis is for a store in front of which another may stand.
-func openRueidis(front func(weir.Store) weir.Store, opts ...rueidisstore.Option) func(database) (io.Closer, func(quota) (limiter, error), error) {
+func openRueidis(front func(weir.Store) weir.Store, singleServer bool) func(database) (io.Closer, func(quota) (limiter, error), error) {
 	return func(db database) (io.Closer, func(quota) (limiter, error), error) {
-		client, s, err := newRueidis(db, opts...)
+		client, s, err := newRueidis(db, singleServer)
 		if front != nil && err == nil {
 			s = front(s)
 		}

@@ -42,7 +42,7 @@ func farContenders(degraded *atomic.Int64) []contender {
 	return []contender{
 		{name: "plain script, rueidis", open: openScriptRueidis},
 		{name: "plain script, go-redis", open: openScriptGoRedis},
-		{name: weirRueidis, open: openRueidis(nil)},
+		{name: weirRueidis, open: openRueidis(nil, false)},
 		{name: weirGoRedis, open: openFar(nil)},
 		{name: weirGoRedis + ", Fallback", open: openFar(func(s weir.Store) weir.Store {
 			return countDegraded{fleet.Fallback(s, new(weir.MemStore), fleet.FallbackOptions{}), degraded}
@@ -84,7 +84,7 @@ func openScriptGoRedis(db database) (io.Closer, func(quota) (limiter, error), er
 func openFar(front func(weir.Store) weir.Store) func(database) (io.Closer, func(quota) (limiter, error), error) {
 	return func(db database) (io.Closer, func(quota) (limiter, error), error) {
 		client := newFarGoRedis(db)
-		shared, err := redisstore.New(client)
+		shared, err := redisstore.New(client, redisstore.Options{})
 		if err != nil {
 			return nil, nil, err
 		}

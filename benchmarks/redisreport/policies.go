@@ -47,7 +47,7 @@ func trials() []trial {
 // measurePolicies leaves the server empty.
 func measurePolicies(s *server, set settings) ([]policyFigures, error) {
 	db := database{addr: s.addr}
-	client, store, err := newRueidis(db)
+	client, store, err := newRueidis(db, false)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func measurePolicies(s *server, set settings) ([]policyFigures, error) {
 // measureFullLog is the memory of a log that holds 10,000 events. It leaves the server empty.
 func measureFullLog(s *server) (int64, error) {
 	db := database{addr: s.addr}
-	client, store, err := newRueidis(db)
+	client, store, err := newRueidis(db, false)
 	if err != nil {
 		return 0, err
 	}

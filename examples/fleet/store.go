@@ -29,7 +29,7 @@ func (a address) open() (store weir.Store, closeIt func(), err error) {
 	if a.Redis != "" {
 		logging.Disable() // the client's own messages, one for each attempt to connect
 		client := redis.NewClient(&redis.Options{Addr: a.Redis})
-		store, err = redisstore.New(client, redisstore.WithPrefix(bucket))
+		store, err = redisstore.New(client, redisstore.Options{Prefix: bucket})
 		return store, func() { client.Close() }, err
 	}
 	conn, err := nats.Connect(a.NATS)

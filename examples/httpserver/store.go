@@ -20,7 +20,7 @@ func newStore(redisAddr string, own *weir.MemStore, log *slog.Logger) (weir.Stor
 		return own, nil
 	}
 	logging.Disable() // the client's own messages, one for each attempt to connect
-	shared, err := redisstore.New(redis.NewClient(&redis.Options{Addr: redisAddr}), redisstore.WithPrefix("httpserver"))
+	shared, err := redisstore.New(redis.NewClient(&redis.Options{Addr: redisAddr}), redisstore.Options{Prefix: "httpserver"})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -21,7 +22,7 @@ func TestCluster(t *testing.T) {
 	nodes := redistest.Cluster(t)
 
 	t.Run("no single server", func(t *testing.T) {
-		_, err := New(newClient(t, at(nodes.Addrs()...)), WithSingleServer())
+		_, err := New(newClient(t, at(nodes.Addrs()...)), Options{SingleServer: true})
 		assert.ErrorContains(t, err, "must be the client of a single server")
 	})
 	t.Run("replies lost", func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestCluster(t *testing.T) {
 				return dial(ctx, "tcp", addr)
 			}
 		})
-		checks.LostReplies(t, newStore(t, client), proxies...)
+		checks.LostReplies(t, newStore(t, client, remote.Config{}), proxies...)
 	})
 	t.Run("many keys", func(t *testing.T) { checks.ManyKeys(t, made, nodes) })
 	t.Run("permissions", func(t *testing.T) {

@@ -17,7 +17,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	store, err := rueidisstore.New(client, rueidisstore.WithTimeout(200*time.Millisecond))
+	store, err := rueidisstore.New(client, rueidisstore.Options{Timeout: 200 * time.Millisecond})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -21,7 +22,7 @@ import (
 func TestRepliesLost(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
-	checks.LostReplies(t, newStore(t, newClient(t, at(proxy.Addr()))), proxy)
+	checks.LostReplies(t, newStore(t, newClient(t, at(proxy.Addr())), remote.Config{}), proxy)
 }
 
 func TestRepliesLostOfAnUnknownScript(t *testing.T) {
@@ -44,7 +45,7 @@ func TestTimeoutOfTheClient(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)
 	client := newClient(t, at(server.Addr()), func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 2 * time.Second })
-	l := checks.LimiterOn(t, newStore(t, client), checks.Spacious)
+	l := checks.LimiterOn(t, newStore(t, client, remote.Config{}), checks.Spacious)
 	checks.Eventually(t, "a decision", func() bool { return l.Allow("k") }) // a slow machine may need several tries
 	server.Pause()
 	_, err := l.Take(t.Context(), "k", 1)
@@ -66,7 +67,7 @@ func TestGivenUpCommandIsNotSent(t *testing.T) {
 			return d.DialContext(ctx, "tcp", addr)
 		}
 	})
-	l := checks.LimiterOn(t, newStore(t, client), checks.Spacious)
+	l := checks.LimiterOn(t, newStore(t, client, remote.Config{}), checks.Spacious)
 	require.True(t, l.Allow("k"))
 	slow.Store(true)
 	proxy.Refuse()
@@ -90,7 +91,7 @@ func openAsUser(t *testing.T, addrs []string) weir.Store {
 		o.DisableCache = true                 // else it asks for CLIENT TRACKING
 		o.ForceSingleClient = len(addrs) == 1 // else it asks whether there is a Cluster
 		o.ClientSetInfo = rueidis.DisableClientSetInfo
-	}))
+	}), remote.Config{})
 }
 
 func TestDocsPermissions(t *testing.T) {

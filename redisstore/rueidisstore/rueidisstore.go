@@ -2,7 +2,7 @@
 //
 //	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}})
 //	…
-//	store, err := rueidisstore.New(client)
+//	store, err := rueidisstore.New(client, rueidisstore.Options{})
 //	…
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
 //		weir.WithStore(store), weir.WithName("search"))
@@ -53,7 +53,7 @@ import (
 // been counted.
 //
 // A decision returns when its context ends, even while the client still waits. It fails after one
-// second at the latest, see [WithTimeout].
+// second at the latest, see Timeout in [Options].
 type Store struct {
 	remote   *remote.Store
 	limiters weir.Limiters
@@ -63,12 +63,14 @@ var _ weir.Acceptor = (*Store)(nil)
 
 // New returns a Store that sends its commands by client: one for a single server, for Sentinel, or
 // for a Cluster. The error lists all faults of the options.
-func New(client rueidis.Client, opts ...Option) (*Store, error) {
+func New(client rueidis.Client, o Options) (*Store, error) { return open(client, o.config()) }
+
+func open(client rueidis.Client, c remote.Config) (*Store, error) {
 	d := remote.Driver{Package: "rueidisstore", Client: client, Endless: true}
 	d.Send = func(ctx context.Context, cmds []*remote.Command) { send(ctx, client, cmds) }
 	// In a Cluster the client waits for the replies of all nodes before it returns any.
 	d.Pipelines = client != nil && client.Mode() != rueidis.ClientModeCluster
-	r, err := remote.New(d, opts)
+	r, err := remote.New(d, c)
 	if err != nil {
 		return nil, err
 	}

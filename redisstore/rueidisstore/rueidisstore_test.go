@@ -1,6 +1,7 @@
 package rueidisstore
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -11,6 +12,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -32,15 +34,16 @@ func at(addrs ...string) func(*rueidis.ClientOption) {
 	return func(o *rueidis.ClientOption) { o.InitAddress = addrs }
 }
 
-func newStore(tb testing.TB, client rueidis.Client, opts ...Option) *Store {
+func newStore(tb testing.TB, client rueidis.Client, c remote.Config) *Store {
 	tb.Helper()
-	s, err := New(client, append([]Option{WithTimeout(checks.Patience)}, opts...)...)
+	c.Timeout = cmp.Or(c.Timeout, checks.Patience)
+	s, err := open(client, c)
 	require.NoError(tb, err)
 	return s
 }
 
-func made(tb testing.TB, addrs []string, opts ...checks.Option) weir.Store {
-	return newStore(tb, newClient(tb, at(addrs...)), checks.Options[Option](opts)...)
+func made(tb testing.TB, addrs []string, c remote.Config) weir.Store {
+	return newStore(tb, newClient(tb, at(addrs...)), c)
 }
 
 func TestStore(t *testing.T) {
@@ -64,9 +67,9 @@ func TestP14_BothClientsGrantTheLimitTogether(t *testing.T) {
 	addr := redistest.Single(t).Addr()
 	goRedis := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: checks.Patience})
 	t.Cleanup(func() { goRedis.Close() })
-	other, err := redisstore.New(goRedis, redisstore.WithTimeout(checks.Patience))
+	other, err := redisstore.New(goRedis, redisstore.Options{Timeout: checks.Patience})
 	require.NoError(t, err)
-	checks.GrantTogether(t, made(t, []string{addr}), other)
+	checks.GrantTogether(t, made(t, []string{addr}, remote.Config{}), other)
 }
 
 func TestForgottenScriptIsSentAgain(t *testing.T) { checks.ForgottenScripts(t, made) }
@@ -80,12 +83,13 @@ func TestCallsAllocateTwice(t *testing.T) {
 }
 
 func TestFaultsOfNew(t *testing.T) {
-	_, err := New(nil, WithTimeout(0), WithMaxInFlight(0), WithMaxKeyLen(0), WithPrefix("a{b"), nil)
+	_, err := New(nil, Options{Timeout: -1, MaxInFlight: -2, MaxKeyLen: -3, Prefix: "a{b"})
 	for _, want := range []string{
-		"weir: rueidisstore.New without a client", "weir: rueidisstore.New with a nil Option",
-		"weir: rueidisstore.WithTimeout is 0s, must be above 0",
-		"weir: rueidisstore.WithMaxInFlight is 0, must be at least 1",
-		`prefix "a{b"`,
+		"weir: rueidisstore.New without a client",
+		"weir: rueidisstore.Options.Timeout is -1ns, must be at least 0",
+		"weir: rueidisstore.Options.MaxInFlight is -2, must be at least 0",
+		"weir: rueidisstore.Options.MaxKeyLen is -3, must be at least 0",
+		`weir: rueidisstore.Options.Prefix is "a{b"`,
 	} {
 		assert.ErrorContains(t, err, want)
 	}
@@ -93,7 +97,7 @@ func TestFaultsOfNew(t *testing.T) {
 
 func TestLongKeysAreHashed(t *testing.T) {
 	server := redistest.Single(t)
-	l := checks.LimiterOn(t, newStore(t, newClient(t, at(server.Addr())), WithPrefix("p"), WithMaxKeyLen(40)), checks.Spacious)
+	l := checks.LimiterOn(t, newStore(t, newClient(t, at(server.Addr())), Options{Prefix: "p", MaxKeyLen: 40}.config()), checks.Spacious)
 	require.True(t, l.Allow("a key of more than as many as forty bytes"))
 	require.True(t, l.Allow("a key"))
 	assert.ElementsMatch(t, []any{

@@ -17,7 +17,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	store, err := valkeystore.New(client, valkeystore.WithTimeout(200*time.Millisecond))
+	store, err := valkeystore.New(client, valkeystore.Options{Timeout: 200 * time.Millisecond})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 //
 //	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{addr}})
 //	…
-//	store, err := valkeystore.New(client)
+//	store, err := valkeystore.New(client, valkeystore.Options{})
 //	…
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
 //		weir.WithStore(store), weir.WithName("search"))
@@ -55,7 +55,7 @@ import (
 // been counted.
 //
 // A decision returns when its context ends, even while the client still waits. It fails after one
-// second at the latest, see [WithTimeout].
+// second at the latest, see Timeout in [Options].
 type Store struct {
 	remote   *remote.Store
 	limiters weir.Limiters
@@ -65,12 +65,14 @@ var _ weir.Acceptor = (*Store)(nil)
 
 // New returns a Store that sends its commands by client: one for a single server, for Sentinel, or
 // for a Cluster. The error lists all faults of the options.
-func New(client valkey.Client, opts ...Option) (*Store, error) {
+func New(client valkey.Client, o Options) (*Store, error) { return open(client, o.config()) }
+
+func open(client valkey.Client, c remote.Config) (*Store, error) {
 	d := remote.Driver{Package: "valkeystore", Client: client, Endless: true}
 	d.Send = func(ctx context.Context, cmds []*remote.Command) { send(ctx, client, cmds) }
 	// In a Cluster the client waits for the replies of all nodes before it returns any.
 	d.Pipelines = client != nil && client.Mode() != valkey.ClientModeCluster
-	r, err := remote.New(d, opts)
+	r, err := remote.New(d, c)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package valkeystore
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -14,22 +15,24 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-func newStore(tb testing.TB, options valkey.ClientOption, opts ...Option) *Store {
+func newStore(tb testing.TB, options valkey.ClientOption, c remote.Config) *Store {
 	tb.Helper()
 	client, err := valkey.NewClient(options)
 	require.NoError(tb, err)
 	tb.Cleanup(client.Close)
-	s, err := New(client, append([]Option{WithTimeout(checks.Patience)}, opts...)...)
+	c.Timeout = cmp.Or(c.Timeout, checks.Patience)
+	s, err := open(client, c)
 	require.NoError(tb, err)
 	return s
 }
 
-func made(tb testing.TB, addrs []string, opts ...checks.Option) weir.Store {
-	return newStore(tb, valkey.ClientOption{InitAddress: addrs}, checks.Options[Option](opts)...)
+func made(tb testing.TB, addrs []string, c remote.Config) weir.Store {
+	return newStore(tb, valkey.ClientOption{InitAddress: addrs}, c)
 }
 
 func TestStore(t *testing.T) {
@@ -53,9 +56,9 @@ func TestP14_BothClientsGrantTheLimitTogether(t *testing.T) {
 	addr := redistest.Single(t).Addr()
 	goRedis := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: checks.Patience})
 	t.Cleanup(func() { goRedis.Close() })
-	other, err := redisstore.New(goRedis, redisstore.WithTimeout(checks.Patience))
+	other, err := redisstore.New(goRedis, redisstore.Options{Timeout: checks.Patience})
 	require.NoError(t, err)
-	checks.GrantTogether(t, made(t, []string{addr}), other)
+	checks.GrantTogether(t, made(t, []string{addr}, remote.Config{}), other)
 }
 
 func TestForgottenScriptIsSentAgain(t *testing.T) { checks.ForgottenScripts(t, made) }
@@ -71,7 +74,7 @@ func TestCallsAllocateTwice(t *testing.T) {
 func TestRepliesLost(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
-	checks.LostReplies(t, newStore(t, valkey.ClientOption{InitAddress: []string{proxy.Addr()}}), proxy)
+	checks.LostReplies(t, newStore(t, valkey.ClientOption{InitAddress: []string{proxy.Addr()}}, remote.Config{}), proxy)
 }
 
 func TestRepliesLostOfAnUnknownScript(t *testing.T) {
@@ -97,7 +100,7 @@ func openAsUser(t *testing.T, addrs []string) weir.Store {
 		DisableCache:      true,            // else it asks for CLIENT TRACKING
 		ForceSingleClient: len(addrs) == 1, // else it asks whether there is a Cluster
 		ClientSetInfo:     valkey.DisableClientSetInfo,
-	})
+	}, remote.Config{})
 }
 
 func TestDocsPermissions(t *testing.T) {
@@ -122,7 +125,7 @@ func TestCluster(t *testing.T) {
 			DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
 				return dial(ctx, "tcp", addr)
 			},
-		})
+		}, remote.Config{})
 		checks.LostReplies(t, store, proxies...)
 	})
 	t.Run("many keys", func(t *testing.T) { checks.ManyKeys(t, made, nodes) })
@@ -133,10 +136,9 @@ func TestCluster(t *testing.T) {
 }
 
 func TestFaultsOfNew(t *testing.T) {
-	_, err := New(nil, WithTimeout(0), nil)
+	_, err := New(nil, Options{Timeout: -1})
 	for _, want := range []string{
-		"weir: valkeystore.New without a client", "weir: valkeystore.New with a nil Option",
-		"weir: valkeystore.WithTimeout is 0s, must be above 0",
+		"weir: valkeystore.New without a client", "weir: valkeystore.Options.Timeout is -1ns, must be at least 0",
 	} {
 		assert.ErrorContains(t, err, want)
 	}

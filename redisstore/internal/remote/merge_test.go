@@ -60,9 +60,7 @@ func (x *mergeTest) send(_ context.Context, cmds []*Command) {
 // or the error.
 func (x *mergeTest) run(calls ...script.Call) (got []string) {
 	synctest.Test(x.T, func(t *testing.T) {
-		s, err := New(Driver{Package: "test", Client: 1, Send: x.send, Pipelines: true}, []func(*Config){
-			func(c *Config) { c.SingleServer = true },
-		})
+		s, err := New(Driver{Package: "test", Client: 1, Send: x.send, Pipelines: true}, Config{SingleServer: true})
 		require.NoError(t, err)
 		s.queue.maxFlights = 1
 		got, x.sent, x.gate = make([]string, len(calls)), nil, make(chan struct{})

@@ -7,6 +7,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ var (
 	ErrBusy    = casstore.ErrBusy
 )
 
-// Config is set by the options.
+// Config is the Options of a store, and what its tests set. The zero value of every field stands for
+// the default.
 type Config struct {
 	Prefix       string
 	MaxKeyLen    int
@@ -101,36 +103,35 @@ type Store struct {
 	calls   sync.Pool // *call values to use again
 }
 
-// New returns a Store. The error lists all faults of the options.
-func New[Option ~func(*Config)](d Driver, opts []Option) (*Store, error) {
-	c := Config{Prefix: script.DefaultPrefix, MaxKeyLen: script.DefaultMaxKeyLen, Timeout: time.Second, MaxInFlight: 1024, Patience: patience}
-	var err error
+// New returns a Store. The error lists all faults of the driver and the options.
+func New(d Driver, c Config) (*Store, error) {
+	var errs []error
 	fault := func(format string, args ...any) {
-		err = errors.Join(err, fmt.Errorf("weir: "+d.Package+"."+format, args...))
+		errs = append(errs, fmt.Errorf("weir: "+d.Package+"."+format, args...))
 	}
 	if v := reflect.ValueOf(d.Client); d.Client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		fault("New without a client")
 	}
-	for _, opt := range opts {
-		if opt == nil {
-			fault("New with a nil Option")
-			continue
-		}
-		opt(&c)
+	if c.MaxKeyLen < 0 {
+		fault("Options.MaxKeyLen is %d, must be at least 0", c.MaxKeyLen)
 	}
-	if c.Timeout <= 0 {
-		fault("WithTimeout is %v, must be above 0", c.Timeout)
+	if c.Timeout < 0 {
+		fault("Options.Timeout is %v, must be at least 0", c.Timeout)
 	}
-	if c.MaxInFlight < 1 {
-		fault("WithMaxInFlight is %d, must be at least 1", c.MaxInFlight)
+	if c.MaxInFlight < 0 {
+		fault("Options.MaxInFlight is %d, must be at least 0", c.MaxInFlight)
 	}
 	if c.SingleServer && !d.Pipelines {
-		fault("WithSingleServer with a %T, must be the client of a single server", d.Client)
+		fault("Options.SingleServer with a %T, must be the client of a single server", d.Client)
 	}
-	keys, keyErr := script.NewKeys(c.Prefix, c.MaxKeyLen)
-	if err = errors.Join(err, keyErr); err != nil {
+	keys, err := script.NewKeys(cmp.Or(c.Prefix, script.DefaultPrefix), cmp.Or(c.MaxKeyLen, script.DefaultMaxKeyLen))
+	if err != nil {
+		fault("Options.Prefix %w", err)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	c.Timeout, c.MaxInFlight, c.Patience = cmp.Or(c.Timeout, time.Second), cmp.Or(c.MaxInFlight, 1024), cmp.Or(c.Patience, patience)
 	s := &Store{driver: d, timeout: c.Timeout, merges: c.SingleServer, queue: newQueue(c.MaxInFlight)}
 	s.queue.process = s.process
 	if d.Pipelines {

@@ -39,14 +39,10 @@ const (
 )
 
 // NewKeys returns the Keys for a prefix. Names and keys that are longer than maxLen bytes are
-// hashed.
+// hashed. The error is the predicate of a sentence about the prefix.
 func NewKeys(prefix string, maxLen int) (Keys, error) {
 	if i := strings.IndexFunc(prefix, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(special, c) }); i >= 0 {
-		return Keys{}, fmt.Errorf("weir: the prefix %q of a redisstore has a %q, must be printable ASCII without spaces and %s",
-			prefix, prefix[i], "* ? [ ] { } % \\")
-	}
-	if maxLen < 1 {
-		return Keys{}, fmt.Errorf("weir: the longest key of a redisstore is %d bytes, must be at least 1", maxLen)
+		return Keys{}, fmt.Errorf("is %q with a %q, must be printable ASCII without spaces and * ? [ ] { } %% \\", prefix, prefix[i])
 	}
 	return Keys{prefix + ":1:{", maxLen}, nil
 }

@@ -56,10 +56,8 @@ func TestR11_KeysAreToldApart(t *testing.T) {
 func TestPrefixes(t *testing.T) {
 	for _, prefix := range []string{"a b", "a{b", "a}b", "*", "a%", "a\n", "é", "a?", "[", "]", `\`} {
 		_, err := NewKeys(prefix, 100)
-		assert.ErrorContains(t, err, "prefix", "%q", prefix)
+		assert.ErrorContains(t, err, "must be printable ASCII", "%q", prefix)
 	}
-	_, err := NewKeys("weir", 0)
-	assert.ErrorContains(t, err, "0 bytes, must be at least 1")
 	newKeys(t, "", 1)
 	newKeys(t, "staging:weir-2/x_y.z", 1)
 }

@@ -17,26 +17,13 @@ import (
 
 // A Maker makes a store with a client of its own for the servers at the addresses: one server, or
 // nodes of a Cluster. The client has its default options, but waits for replies as long as
-// [Patience]. The store leaves it to contexts to end a call, unless an option says otherwise: a
-// machine under load is no fault.
-type Maker func(tb testing.TB, addrs []string, opts ...Option) weir.Store
-
-// An Option is one of a store, as each package has them.
-type Option = func(*remote.Config)
-
-// Options are opts as a package has them.
-func Options[O ~func(*remote.Config)](opts []Option) (converted []O) {
-	for _, opt := range opts {
-		converted = append(converted, opt)
-	}
-	return converted
-}
-
-func withTimeout(d time.Duration) Option { return func(c *remote.Config) { c.Timeout = d } }
+// [Patience]. The store leaves it to contexts to end a call, unless c has a Timeout: a machine under
+// load is no fault.
+type Maker func(tb testing.TB, addrs []string, c remote.Config) weir.Store
 
 // on makes a store for one server, or for what stands before it.
-func (m Maker) on(tb testing.TB, addr string, opts ...Option) weir.Store {
-	return m(tb, []string{addr}, opts...)
+func (m Maker) on(tb testing.TB, addr string, c remote.Config) weir.Store {
+	return m(tb, []string{addr}, c)
 }
 
 // Patience is how long to wait for what must happen soon. Where a fault would take longer to be
@@ -97,7 +84,7 @@ func Counted(tb testing.TB, l *weir.KeyedLimiter, key string) int {
 // caller sees it.
 func ForgottenScripts(t *testing.T, m Maker) {
 	server := redistest.Single(t)
-	l := LimiterOn(t, m.on(t, server.Addr()), Spacious)
+	l := LimiterOn(t, m.on(t, server.Addr(), remote.Config{}), Spacious)
 	for i := range 3 {
 		server.MustDo("SCRIPT", "FLUSH")
 		must(t, l.Allow("k"), "denied")
@@ -107,7 +94,7 @@ func ForgottenScripts(t *testing.T, m Maker) {
 
 // Allocations checks how often a decision on a key that is known allocates.
 func Allocations(t *testing.T, m Maker, most float64) {
-	store := m.on(t, redistest.Single(t).Addr())
+	store := m.on(t, redistest.Single(t).Addr(), remote.Config{})
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 100, Per: time.Hour},
 		weir.LeakyBucket{Limit: 100, Per: time.Hour},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/runs"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -86,7 +87,7 @@ func LostReplies(t *testing.T, store weir.Store, proxies ...*redistest.Proxy) {
 func LostRepliesOfAnUnknownScript(t *testing.T, m Maker) {
 	server := redistest.Single(t)
 	proxies := []*redistest.Proxy{redistest.NewProxy(t, server.Addr())}
-	l := LimiterOn(t, m.on(t, proxies[0].Addr()), Spacious)
+	l := LimiterOn(t, m.on(t, proxies[0].Addr(), remote.Config{}), Spacious)
 	for after, want := range []int{0, 1} {
 		key := fmt.Sprint("k", after)
 		server.MustDo("SCRIPT", "FLUSH")
@@ -104,7 +105,7 @@ func LostRepliesOfAnUnknownScript(t *testing.T, m Maker) {
 func FaultsInTraffic(t *testing.T, m Maker) {
 	server := redistest.Single(t)
 	proxies := []*redistest.Proxy{redistest.NewProxy(t, server.Addr())}
-	store := m.on(t, proxies[0].Addr())
+	store := m.on(t, proxies[0].Addr(), remote.Config{})
 	toLose := 0
 	for name, c := range map[string]struct {
 		fault  func()

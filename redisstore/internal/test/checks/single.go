@@ -13,10 +13,11 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// SingleServer checks a store with the option WithSingleServer.
+// SingleServer checks a store with SingleServer.
 func SingleServer(t *testing.T, m Maker) {
-	single := func(tb testing.TB, addrs []string, opts ...Option) weir.Store {
-		return m(tb, addrs, append(opts, func(c *remote.Config) { c.SingleServer = true })...)
+	single := func(tb testing.TB, addrs []string, c remote.Config) weir.Store {
+		c.SingleServer = true
+		return m(tb, addrs, c)
 	}
 	t.Run("each key has its own limit", func(t *testing.T) { ownLimits(t, single) })
 	t.Run("what fails for a key fails for no other", func(t *testing.T) { foreignKeys(t, single) })
@@ -34,7 +35,7 @@ func ownLimits(t *testing.T, m Maker) {
 		granted := make([]atomic.Int64, keys)
 		var all sync.WaitGroup
 		server.MustDo("CONFIG", "RESETSTAT")
-		for _, store := range []weir.Store{m.on(t, server.Addr()), m.on(t, server.Addr())} {
+		for _, store := range []weir.Store{m.on(t, server.Addr(), remote.Config{}), m.on(t, server.Addr(), remote.Config{})} {
 			l := weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(name)))
 			for caller := range callers / 2 {
 				all.Go(func() {
@@ -70,7 +71,7 @@ func scriptsOf(tb testing.TB, server *redistest.Server) (n int) {
 func foreignKeys(t *testing.T, m Maker) {
 	server := redistest.Single(t)
 	server.MustDo("ACL", "SETUSER", "default", "resetkeys", "~weir:1:{mine:*")
-	store := m.on(t, server.Addr())
+	store := m.on(t, server.Addr(), remote.Config{})
 	mine := weir.Must(weir.New(Spacious, weir.WithStore(store), weir.WithName("mine")))
 	others := weir.Must(weir.New(Spacious, weir.WithStore(store), weir.WithName("others")))
 	server.MustDo("LPUSH", "weir:1:{mine:list}", "x")

@@ -17,7 +17,7 @@ import (
 func StallHoldsNobody(t *testing.T, m Maker) {
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
 	const bound = 8
-	store := m.on(t, proxy.Addr(), withTimeout(time.Second), func(c *remote.Config) { c.MaxInFlight = bound })
+	store := m.on(t, proxy.Addr(), remote.Config{Timeout: time.Second, MaxInFlight: bound})
 	l := LimiterOn(t, store, Spacious)
 	Eventually(t, "a decision", func() bool { return l.Allow("k") }) // a slow machine may need several tries
 	proxy.Stall()

@@ -19,8 +19,6 @@ var stores atomic.Int64
 // apart is a prefix for the keys of one store.
 func apart() string { return fmt.Sprintf("test%d", stores.Add(1)) }
 
-func withPrefix(prefix string) Option { return func(c *remote.Config) { c.Prefix = prefix } }
-
 // A driven store decides by a clock that the test sets.
 type driven struct {
 	weir.Store
@@ -31,9 +29,7 @@ type driven struct {
 func newDriven(tb testing.TB, m Maker, addr, prefix string) *driven {
 	const anySkew = 1 << 60 // lets the clock step back as far as a test likes to
 	s := &driven{prefix: prefix}
-	s.Store = m.on(tb, addr, withPrefix(prefix), func(c *remote.Config) {
-		c.Clock, c.Skew = s.now.Load, anySkew
-	})
+	s.Store = m.on(tb, addr, remote.Config{Prefix: prefix, Clock: s.now.Load, Skew: anySkew})
 	return s
 }
 
@@ -80,7 +76,7 @@ func InRealTime(t *testing.T, m Maker) {
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
 			runs.Only(t, runs.Clock)
-			return m.on(t, server.Addr(), withPrefix(apart()))
+			return m.on(t, server.Addr(), remote.Config{Prefix: apart()})
 		},
 		storetest.RealTime(), storetest.RoundTrips())
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -42,7 +43,7 @@ func GrantTogether(t *testing.T, stores ...weir.Store) {
 // ManyKeys checks that each of many keys, on all nodes of a Cluster, is granted its limit.
 func ManyKeys(t *testing.T, m Maker, nodes redistest.Nodes) {
 	const limit, keys = 3, 300
-	l := LimiterOn(t, m(t, nodes.Addrs()), weir.TokenBucket{Limit: limit, Per: year})
+	l := LimiterOn(t, m(t, nodes.Addrs(), remote.Config{}), weir.TokenBucket{Limit: limit, Per: year})
 	var granted [keys]atomic.Int64
 	var callers sync.WaitGroup
 	for range 8 {
@@ -65,7 +66,7 @@ func ManyKeys(t *testing.T, m Maker, nodes redistest.Nodes) {
 // LostMaster checks that keys of a master that is killed are decided on again when a replica was
 // promoted. It is the end of the Cluster.
 func LostMaster(t *testing.T, m Maker, nodes redistest.Nodes) {
-	l := LimiterOn(t, m(t, nodes.Addrs(), withTimeout(time.Second)), Spacious)
+	l := LimiterOn(t, m(t, nodes.Addrs(), remote.Config{Timeout: time.Second}), Spacious)
 	const keys = 30 // some of them on each master
 	for i := range keys {
 		Eventually(t, "a grant", func() bool { return l.Allow(fmt.Sprint("key ", i)) })

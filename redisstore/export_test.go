@@ -1,0 +1,4 @@
+package redisstore
+
+// Open is New with what only tests set.
+var Open = open
