@@ -177,8 +177,10 @@ func (m *memory) decide(mp *memPlan, h table.Hash, r Request) Answer {
 			runtime.KeepAlive(r.Plan) // until here its writer keeps its tag
 			return a
 		}
-		if m.Full() {
-			m.SweepNext()
+		if !m.Full() {
+			continue
+		}
+		if m.SweepNext(); m.Full() {
 			h = mp.overflow(h)
 		}
 	}

@@ -27,7 +27,8 @@ import (
 //   - A key with a state of one word takes 30 to 50 bytes in all.
 //   - A key with a longer state takes 8 to 10 bytes more for each word. A state that has grown has
 //     room for up to two words and a quarter of its words more.
-//   - A store with two keys takes 1 to 2 kB, with its limiter.
+//   - A store with two keys takes 1 to 2 kB, with its limiter. When it has had many keys, up to 4 kB
+//     stay for each processor.
 type MemStore struct {
 	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
 	// drops only expired keys. While a short search finds none, new keys share allowances. Each

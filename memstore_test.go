@@ -30,7 +30,8 @@ func TestAllowIsTakeOfOne(t *testing.T) {
 	})
 }
 
-// R6: only expired states are forgotten, in the course of other calls.
+// R6: only expired states are forgotten, in the course of other calls. For each processor the store
+// has room for some 1,500 keys, so that processors seldom meet. Expired keys may stay there.
 func TestR6_MemStoreForgets(t *testing.T) {
 	kit.EachInBubble(t, kit.EveryPolicy, func(t *testing.T, p weir.Policy) {
 		mock := clock.NewMock()
@@ -41,11 +42,12 @@ func TestR6_MemStoreForgets(t *testing.T) {
 		}
 		require.Equal(t, 3000, store.Len(), "nothing can be forgotten yet")
 		mock.Add(time.Minute)
-		for i := range 10000 {
+		room := 1500 * runtime.GOMAXPROCS(0)
+		for i := range max(4*room, 10_000) {
 			l.Allow(kit.KeyName(3000 + i))
 			mock.Add(time.Millisecond)
 		}
-		assert.Less(t, store.Len(), 5000)
+		assert.Less(t, store.Len(), 2000+room)
 	})
 }
 
