@@ -70,6 +70,7 @@ func TestStore(t *testing.T) {
 
 // What depends on the clock, with that of the server.
 func TestStoreInRealTime(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	_, pool, o := newShared(t)
 	n := 0

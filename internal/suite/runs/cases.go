@@ -43,8 +43,8 @@ func Only(t *testing.T, names []string) {
 	}
 }
 
-// SkipDear skips a test that takes long, and checks once more what others do, unless the run is
-// long or in CI.
+// SkipDear skips a test that takes long, and mostly checks once more what others do. It runs in CI,
+// and in long runs.
 func SkipDear(t *testing.T) {
 	t.Helper()
 	if !Long(true, os.Getenv("CI") == "true") {

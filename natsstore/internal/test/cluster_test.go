@@ -111,6 +111,7 @@ func awaitLeader(t *testing.T, stream jetstream.Stream) (name string) {
 }
 
 func TestCluster(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	c := startCluster(t)
 	t.Run("a limit", func(t *testing.T) {
