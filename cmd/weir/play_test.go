@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -73,6 +74,28 @@ func TestPlayWithoutGit(t *testing.T) {
 	_, stderr, status := weirSays(t, "", "play", "-build", t.TempDir())
 	assert.Empty(t, stderr)
 	assert.Zero(t, status)
+}
+
+// A user without a home has no cache. The page is then built for once.
+func TestPlayWithoutHome(t *testing.T) {
+	for _, name := range []string{"GOENV", "GOCACHE", "GOMODCACHE"} { // the go command needs them, and looks there
+		value, err := exec.Command("go", "env", name).Output()
+		require.NoError(t, err)
+		t.Setenv(name, strings.TrimSpace(string(value)))
+	}
+	file, temporary, dir := filepath.Join(t.TempDir(), "file"), t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "LocalAppData"} {
+		t.Setenv(name, file) // no user, not even root, can make a folder in a file
+	}
+	t.Setenv("TMPDIR", temporary)
+	_, stderr, status := weirSays(t, "", "play", "-build", dir)
+	assert.Empty(t, stderr)
+	assert.Zero(t, status)
+	assert.FileExists(t, filepath.Join(dir, "weir.wasm"))
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	assert.Empty(t, left)
 }
 
 func TestPlayStopped(t *testing.T) {

@@ -21,24 +21,21 @@ var errNoSource = errors.New(`play builds its page from the source of weir: run 
 var programs = map[string]string{"weir.wasm": "wasm", "log.wasm": "wasm/log"}
 
 // build builds the programs, and adds them to files, with the script of the same Go release that
-// starts them. They stay in the user's cache. The go command builds them anew only if the source,
-// its dependencies or the release of Go have changed.
+// starts them. They stay in the user's cache, if that can be written. The go command then builds
+// them anew only if the source, its dependencies or the release of Go have changed.
 func build(ctx context.Context, files map[string][]byte) error {
 	source, err := sourceDir(ctx)
 	if err != nil {
 		return err
 	}
-	cache, err := os.UserCacheDir()
+	cache, dir, err := cacheDirs(source)
 	if err != nil {
 		return err
 	}
-	clone := sha256.Sum256([]byte(source)) // each clone has its own
-	cache = filepath.Join(cache, "weir", fmt.Sprintf("play-%x", clone[:8]))
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return err
-	}
+	defer os.RemoveAll(dir)
 	for name, folder := range programs {
-		if files[name], err = buildOne(ctx, filepath.Join(source, filepath.FromSlash(folder)), filepath.Join(cache, name)); err != nil {
+		folder = filepath.Join(source, filepath.FromSlash(folder))
+		if files[name], err = buildOne(ctx, folder, filepath.Join(dir, name), filepath.Join(cache, name)); err != nil {
 			return err
 		}
 	}
@@ -50,16 +47,29 @@ func build(ctx context.Context, files map[string][]byte) error {
 	return err
 }
 
-// buildOne builds the program of a folder. It works on a copy of the file in the cache, which the
-// go command leaves alone if nothing has changed, because another process may do the same.
-func buildOne(ctx context.Context, folder, file string) ([]byte, error) {
-	dir, err := os.MkdirTemp(filepath.Dir(file), "new-")
-	if err != nil {
-		return nil, err
+// cacheDirs returns the folder that keeps the programs of a clone, and a new one to build them in.
+// For a user without a home, as in many containers, they are the same and nothing is kept.
+func cacheDirs(source string) (cache, dir string, err error) {
+	if cache, err = os.UserCacheDir(); err == nil {
+		clone := sha256.Sum256([]byte(source)) // each clone has its own
+		cache = filepath.Join(cache, "weir", fmt.Sprintf("play-%x", clone[:8]))
+		err = os.MkdirAll(cache, 0o755)
 	}
-	defer os.RemoveAll(dir)
-	own := filepath.Join(dir, filepath.Base(file))
-	before, err := os.ReadFile(file)
+	if err == nil {
+		dir, err = os.MkdirTemp(cache, "new-")
+	}
+	if err != nil {
+		dir, err = os.MkdirTemp("", "weir-play-")
+		cache = dir
+	}
+	return cache, dir, err
+}
+
+// buildOne builds the program of a folder as the file own, and keeps it as the file kept. It works
+// on a copy of that, which the go command leaves alone if nothing has changed, because another
+// process may do the same.
+func buildOne(ctx context.Context, folder, own, kept string) ([]byte, error) {
+	before, err := os.ReadFile(kept)
 	if err == nil {
 		err = os.WriteFile(own, before, 0o755)
 	}
@@ -74,7 +84,7 @@ func buildOne(ctx context.Context, folder, file string) ([]byte, error) {
 	}
 	after, err := os.ReadFile(own)
 	if err == nil && !bytes.Equal(before, after) {
-		err = os.Rename(own, file)
+		err = os.Rename(own, kept)
 	}
 	return after, err
 }
