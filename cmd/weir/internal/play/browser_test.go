@@ -68,7 +68,7 @@ func open(t testing.TB) *browser {
 	out, theirOut, err := os.Pipe()
 	require.NoError(t, err)
 	// With liftoff alone, the browser does not compile each program a second time.
-	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-proxy-server",
 		"--remote-debugging-pipe", "--js-flags=--liftoff-only", "--host-resolver-rules=MAP play.test 127.0.0.1", "--user-data-dir="+t.TempDir(), "--window-size=1240,900", "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	require.NoError(t, cmd.Start())
