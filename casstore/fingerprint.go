@@ -110,9 +110,9 @@ func (f *fingerprint) value(v reflect.Value, depth int) {
 // location returns the name of a time zone. Its other contents depend on the data and the latest
 // look-up of this process. It may be in an unexported field, so its methods can't be called.
 func (f *fingerprint) location(v reflect.Value) {
-	name := v.FieldByName("name").String()
 	if v.CanAddr() && v.Addr().Pointer() == reflect.ValueOf(time.Local).Pointer() {
-		name = time.Local.String() // it has no name before it is used
+		fmt.Fprintf(f, "%q;", time.Local) // its first use, perhaps at this moment, gives it its name
+		return
 	}
-	fmt.Fprintf(f, "%q;", name)
+	fmt.Fprintf(f, "%q;", v.FieldByName("name").String())
 }
