@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 func TestPlayQuery(t *testing.T) {
@@ -78,6 +80,7 @@ func TestPlayWithoutGit(t *testing.T) {
 
 // A user without a home has no cache. The page is then built for once.
 func TestPlayWithoutHome(t *testing.T) {
+	runs.SkipDear(t)
 	for _, name := range []string{"GOENV", "GOCACHE", "GOMODCACHE"} { // the go command needs them, and looks there
 		value, err := exec.Command("go", "env", name).Output()
 		require.NoError(t, err)
