@@ -15,7 +15,7 @@ const sweepWhenFull = 32
 const staysFor = int64(time.Second)
 
 // SweepWhenFull drops expired entries of s, to make room for a new key. It requires that s is
-// locked. Callers should [Table.SweepNext] when they have unlocked it.
+// locked. If there still is no room, callers should [Table.SweepNext] when they have unlocked it.
 func (t *Table) SweepWhenFull(s *Segment) {
 	n := sweepWhenFull
 	if t.firstDepth == 0 { // MaxKeys is so small that there is one segment
