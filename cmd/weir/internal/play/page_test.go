@@ -138,6 +138,8 @@ func TestPage(t *testing.T) {
 			for test := range queue {
 				t.Run(test.name, func(t *testing.T) {
 					b.t = t
+					// Keys are those of the element with the focus, which another test may have left there.
+					b.js(nil, `document.activeElement?.blur()`)
 					test.run(t, b)
 				})
 			}
