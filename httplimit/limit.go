@@ -168,13 +168,15 @@ func (a *asked) ask(ctx context.Context, n int, book bool) {
 		both.list = both.room[:0]
 		results = &both.list
 	}
+	var err error
 	if book {
-		err := a.booker.ReserveNow(ctx, a.d.Key, n, a.booked, results)
-		if a.d.Result = a.booked.Result; err != nil { // nil is left, as it takes longer to write a pointer
-			a.d.Err = err
-		}
+		err = a.booker.ReserveNow(ctx, a.d.Key, n, a.booked, results)
+		a.d.Result = a.booked.Result
 	} else {
-		a.d.Result, a.d.Err = a.detailed.TakeByComponent(ctx, a.d.Key, n, results)
+		a.d.Result, err = a.detailed.TakeByComponent(ctx, a.d.Key, n, results)
+	}
+	if err != nil { // nil is left, as it takes longer to write a pointer
+		a.d.Err = err
 	}
 	if results != nil {
 		a.parts = *results

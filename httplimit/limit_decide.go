@@ -25,42 +25,49 @@ func (l *limited) find(r *http.Request, all []asked) []asked {
 		if looking != nil {
 			looking.addresses = &lm.keys.addresses
 		}
-		cost := 1
-		if lm.Cost != nil {
-			if cost = lm.Cost(r); cost == 0 {
-				continue
-			}
-		}
-		key, err := lm.Key(r)
-		switch {
-		case err != nil && errors.Is(err, ErrSkip):
-			continue
-		case err != nil:
-			key = "" // of a Key that returns both: it is none
-		case key == "":
-			err = errEmptyKey
-		case cost < 0:
-			err = fmt.Errorf("weir: Middleware.Cost returned %d, must be at least 0", cost)
-		}
 		n := len(all)
 		if n == cap(all) {
-			all = append(all, asked{})
+			all = append(all, asked{})[:n]
 		}
-		all = all[:n+1]
-		about := lm.unknown
-		if err == nil && lm.planner != nil {
-			about = lm.of(r.Context(), key)
+		a := &all[:n+1][n]
+		if !a.find(r, lm) {
+			continue
 		}
-		a := &all[n]
-		a.limit, a.about = lm, about
-		a.d.Name, a.d.Key, a.d.Cost = lm.Name, key, cost
-		if err != nil {
-			a.d.Err = err
+		if all = all[:n+1]; a.d.Err != nil {
 			all[0] = *a
 			return all[:1]
 		}
 	}
 	return all
+}
+
+// find sets a to the limit with its key and cost, or with the error. It reports false if the limit
+// does not apply to the request.
+func (a *asked) find(r *http.Request, lm *limit) bool {
+	a.d.Cost = 1
+	if lm.Cost != nil {
+		if a.d.Cost = lm.Cost(r); a.d.Cost == 0 {
+			return false
+		}
+	}
+	key, err := lm.Key(r)
+	switch {
+	case err != nil && errors.Is(err, ErrSkip):
+		return false
+	case err != nil:
+		key = "" // of a Key that returns both: it is none
+	case key == "":
+		err = errEmptyKey
+	case a.d.Cost < 0:
+		err = fmt.Errorf("weir: Middleware.Cost returned %d, must be at least 0", a.d.Cost)
+	}
+	a.limit, a.about, a.d.Name, a.d.Key = lm, lm.unknown, lm.Name, key
+	if err != nil {
+		a.d.Err = err
+	} else if lm.planner != nil {
+		a.about = lm.of(r.Context(), key)
+	}
+	return true
 }
 
 // decide asks the limits, one after the other, and returns the index of the one that decides for
