@@ -195,3 +195,23 @@ func TestLease_NothingAheadOfNeedOfASecondStore(t *testing.T) {
 		})
 	}
 }
+
+// Held events for a part of a request may become invalid during a call. The request was then denied,
+// although the second store had enough: it had been asked for no more than what was needed at first.
+func TestLease_SecondStoreIsAskedForTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const window = 10 * time.Second
+		first := new(shared)
+		l := newLeased(weir.FixedWindow{Limit: 10_000, Per: window},
+			fleet.Fallback(first, new(weir.MemStore), fleet.FallbackOptions{}), fleet.LeaseOptions{})
+		time.Sleep(window - 200*time.Millisecond)
+		l.busy(t)
+		time.Sleep(time.Until(time.Now().Truncate(window).Add(window - 50*time.Millisecond)))
+		held := l.lease.Held(l.plan, "k")
+		require.Positive(t, held)
+		first.takes.Store(int64(time.Hour))
+		r := kit.Take(t, l, "k", held+5)
+		assert.True(t, r.Allowed && r.Degraded, "%+v", r)
+		assert.Equal(t, 10_000-held-5, r.Remaining)
+	})
+}

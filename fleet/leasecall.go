@@ -99,7 +99,7 @@ func (c *call) decideFirst() error {
 	c.close(a)
 	left := c.unused() + c.granted
 	if missing := n - left; missing > 0 && c.granted > 0 {
-		if c.granted == ask.N {
+		if c.granted == ask.N || a.Degraded && c.granted == c.need { // all that was asked for, see needed
 			return c.rest(a, missing)
 		}
 		a.RetryAfter = c.earned(missing, a) // the store has no more
