@@ -39,7 +39,7 @@ type limits struct {
 }
 
 // counting is a limit, and how many bytes it has granted that have not passed. There are such bytes
-// only after a wait has failed.
+// only after a wait has failed, or has returned fewer bytes than it was asked for.
 type counting struct {
 	Limit
 	ahead int
@@ -116,35 +116,39 @@ func chunkOf(most int) int {
 	return max(most/parts, 1)
 }
 
-// wait returns when all limits have granted n bytes, which pass then. After an error, the limits that
-// have granted bytes already do not count them again, unless giveUp is called.
-func (l *limits) wait(ctx context.Context, n int) error {
-	for i := range l.list {
+// wait returns when all limits have granted bytes, which pass then, and how many of n they are: fewer
+// if a limit has shrunk below n. If they passed together later, they would pass faster than the limit
+// allows. What other limits have granted already is for the next chunk: after an error, too, unless
+// giveUp is called.
+func (l *limits) wait(ctx context.Context, n int) (int, error) {
+	for i := 0; i < len(l.list); {
 		limit := &l.list[i]
-		for limit.ahead < n {
-			part := min(n-limit.ahead, l.chunk)
-			err := limit.Limiter.Wait(ctx, limit.Key, part)
-			if errors.Is(err, weir.ErrNeverFits) { // the policy was changed
-				if err := l.look(ctx); err != nil {
-					return err
-				}
-				if l.chunk < part {
-					continue
-				}
-			}
-			if err != nil {
-				return err
-			}
-			limit.ahead += part
+		if limit.ahead >= n {
+			i++
+			continue
 		}
+		err := limit.Limiter.Wait(ctx, limit.Key, n-limit.ahead)
+		if errors.Is(err, weir.ErrNeverFits) { // the policy was changed
+			if err := l.look(ctx); err != nil {
+				return 0, err
+			}
+			if l.chunk < n {
+				n = l.chunk
+				continue
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+		limit.ahead = n
 	}
 	for i := range l.list {
 		l.list[i].ahead -= n
 	}
-	return nil
+	return n, nil
 }
 
-// giveUp gives back what a wait was granted before it failed.
+// giveUp gives back what limits have granted and no chunk has used.
 func (l *limits) giveUp(ctx context.Context) {
 	for i := range l.list {
 		limit := &l.list[i]

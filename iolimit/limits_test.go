@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,6 +115,34 @@ func TestPolicyChanges(t *testing.T) {
 		write(100_000)
 		assert.Equal(t, 16<<10, l.waits[len(l.waits)-2])
 	})
+}
+
+// If a limit shrinks below a chunk that waits for it, no more passes afterwards than it then allows:
+// the chunk passes in parts.
+func TestPolicyChanges_NoBurstAfter(t *testing.T) {
+	small := weir.TokenBucket{Limit: 100, Per: time.Second, Burst: 100}
+	for name, move := range map[string]func(*testing.T, *sink, ...iolimit.Limit){
+		"read": func(t *testing.T, s *sink, l ...iolimit.Limit) {
+			assert.Equal(t, bytesOf(5096), s.readAll(t, iolimit.NewReader(t.Context(), bytes.NewReader(bytesOf(5096)), l...), 5096))
+		},
+		"write": func(t *testing.T, s *sink, l ...iolimit.Limit) {
+			_, err := iolimit.NewWriter(t.Context(), s, l...).Write(bytesOf(5096))
+			require.NoError(t, err)
+			assert.Equal(t, bytesOf(5096), s.Bytes())
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := weir.Must(weir.New(weir.TokenBucket{Limit: 4096, Per: time.Second}))
+			var out sink
+			time.AfterFunc(time.Millisecond, func() { kit.SetPolicy(t, l, small) })
+			start := time.Now()
+			move(t, &out, limitOf(roomy), iolimit.Limit{Limiter: l})
+			assert.InDelta(t, 10*time.Second, time.Since(start), float64(time.Second), name)
+			out.passed = slices.DeleteFunc(out.passed, func(p passage) bool { return p.at.Equal(start) })
+			assert.Equal(t, 1000, out.total(), name)
+			out.within(t, most(small, 0))
+		})
+	}
 }
 
 // The last of several limits is exact in every span. The one before it is exceeded by at most a

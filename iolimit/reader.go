@@ -73,9 +73,10 @@ func (r *reader) read(ctx context.Context, p []byte) (n int, ofWait bool, err er
 	if n == 0 {
 		return 0, false, err
 	}
-	if failed := r.limits.wait(ctx, n); failed != nil {
-		r.kept, r.err = slices.Clone(p[:n]), err
-		return 0, true, failed
+	passed, failed := r.limits.wait(ctx, n)
+	if passed < n {
+		r.kept, r.err = slices.Clone(p[passed:n]), err
+		return passed, failed != nil, failed
 	}
 	return n, false, err
 }
@@ -83,8 +84,11 @@ func (r *reader) read(ctx context.Context, p []byte) (n int, ofWait bool, err er
 // readKept returns what an earlier call has read. It waits only for the bytes that fit into p: the
 // others would pass later than they were granted.
 func (r *reader) readKept(ctx context.Context, p []byte) (int, error) {
-	n := min(len(p), len(r.kept))
-	if err := r.limits.wait(ctx, n); err != nil {
+	n, err := r.limits.next(ctx, min(len(p), len(r.kept)))
+	if err == nil {
+		n, err = r.limits.wait(ctx, n)
+	}
+	if err != nil {
 		return 0, err
 	}
 	copy(p, r.kept[:n])

@@ -52,29 +52,38 @@ func (w *writer) write(ctx context.Context, p []byte) (n int, ofWait bool, err e
 		return n, false, err
 	}
 	for n < len(p) {
-		if err := ctx.Err(); err != nil {
-			return n, true, err
-		}
-		size, err := w.limits.next(ctx, len(p)-n)
-		if err != nil {
-			return n, true, err
-		}
-		if err := w.limits.wait(ctx, size); err != nil {
-			w.limits.giveUp(ctx)
-			return n, true, err
-		}
-		wrote, err := w.w.Write(p[n : n+size])
-		if wrote < 0 || wrote > size {
-			return n, false, errWriteCount
-		}
+		var wrote int
+		wrote, ofWait, err = w.writeChunk(ctx, p[n:])
 		n += wrote
-		if wrote < size && err == nil {
-			err = io.ErrShortWrite
-		}
 		if err != nil {
-			w.limits.giveBack(ctx, size-wrote)
-			return n, false, err
+			w.limits.giveUp(ctx)
+			return n, ofWait, err
 		}
 	}
 	return n, false, nil
+}
+
+// writeChunk writes the first chunk of p. It returns an error if it writes less than it was granted.
+func (w *writer) writeChunk(ctx context.Context, p []byte) (wrote int, ofWait bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, true, err
+	}
+	size, err := w.limits.next(ctx, len(p))
+	if err == nil {
+		size, err = w.limits.wait(ctx, size)
+	}
+	if err != nil {
+		return 0, true, err
+	}
+	wrote, err = w.w.Write(p[:size])
+	if wrote < 0 || wrote > size {
+		return 0, false, errWriteCount
+	}
+	if wrote < size && err == nil {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		w.limits.giveBack(ctx, size-wrote)
+	}
+	return wrote, false, err
 }

@@ -180,14 +180,30 @@ func (s *shrinks) Return(_ context.Context, _ string, n int) error {
 	return nil
 }
 
-// A limit that has granted part of a chunk gets that part back, and those before it get all of it.
+// What a limit has granted of a chunk is written. The limits before it have granted all of the
+// chunk, and get back what was not written.
 func TestWriterGivesBackPartOfAChunk(t *testing.T) {
-	before, last := limitOf(weir.FixedWindow{Limit: 1000, Per: time.Hour}), &shrinks{limit: 100}
-	w := iolimit.NewWriter(t.Context(), io.Discard, before, iolimit.Limit{Limiter: last})
-	n, err := w.Write(bytesOf(100))
-	assert.Zero(t, n)
-	require.ErrorIs(t, err, io.ErrNoProgress)
-	assert.Equal(t, []int{100, 40, 40}, last.waited)
-	assert.Equal(t, 40, last.returned)
-	assert.Equal(t, 1000, remaining(t, before))
+	for _, c := range []struct {
+		wrote           int // of the 40
+		err             error
+		waited, counted []int
+	}{
+		{40, io.ErrNoProgress, []int{100, 40, 40}, []int{40, 40}},
+		{15, io.ErrShortWrite, []int{100, 40}, []int{15, 15}},
+		{0, io.ErrClosedPipe, []int{100, 40}, []int{0, 0}},
+	} {
+		before, last := limitOf(weir.FixedWindow{Limit: 1000, Per: time.Hour}), &shrinks{limit: 100}
+		w := iolimit.NewWriter(t.Context(), writerFunc(func(n int) (int, error) {
+			assert.Equal(t, 40, n)
+			if c.wrote == 0 {
+				return 0, c.err
+			}
+			return c.wrote, nil
+		}), before, iolimit.Limit{Limiter: last})
+		n, err := w.Write(bytesOf(100))
+		assert.Equal(t, c.wrote, n)
+		require.ErrorIs(t, err, c.err)
+		assert.Equal(t, c.waited, last.waited)
+		assert.Equal(t, c.counted, []int{1000 - remaining(t, before), 40 - last.returned})
+	}
 }
