@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -87,10 +85,4 @@ func TestExplainHugeTiers(t *testing.T) {
 	stdout, _, status := weirSays(t, "", "explain", fmt.Sprintf("tiers(%[1]d/1s, %[1]d/1s)", math.MaxInt))
 	assert.Zero(t, status)
 	assert.Contains(t, stdout, "HTTP/1.1 429 Too Many Requests\n")
-}
-
-func TestExplainToABrokenPipe(t *testing.T) {
-	var stderr bytes.Buffer
-	assert.Equal(t, 1, run(t.Context(), []string{"weir", "explain", "5/1s"}, nil, brokenWriter{errors.New("no space left")}, &stderr))
-	assert.Equal(t, "weir: no space left\n", stderr.String())
 }

@@ -32,6 +32,7 @@ func main() {
 
 // run runs the command line args, and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	out := &watched{Writer: stdout}
 	root := &cli.Command{
 		Name:            "weir",
 		Usage:           "explain rate limits, and try them before they refuse anything",
@@ -39,7 +40,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Action:          noCommand,
 		HideHelpCommand: true,
 		Reader:          stdin,
-		Writer:          stdout,
+		Writer:          out,
 		ErrWriter:       stderr,
 		OnUsageError:    asUsageError,
 		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // run sets the status
@@ -49,6 +50,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		c.CommandNotFound = ownHelp
 	}
 	err := root.Run(ctx, args)
+	if err == nil {
+		err = out.err
+	}
 	if err == nil {
 		return 0
 	}
@@ -60,6 +64,20 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 2
 	}
 	return 1
+}
+
+// A watched output keeps the first error of writing: package cli does not return those of help.
+type watched struct {
+	io.Writer
+	err error
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // A usageError is a mistake in the command line.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os/exec"
 	"strings"
 	"testing"
@@ -55,6 +56,16 @@ func TestHelp(t *testing.T) {
 			assert.Empty(t, stderr)
 			assert.Zero(t, status)
 		}
+	}
+}
+
+// What cannot be written is a failure, help included.
+func TestBrokenOutput(t *testing.T) {
+	for _, args := range [][]string{{}, {"-h"}, {"help", "explain"}, {"replay", "-h"}, {"explain", "5/1s"}, {"replay", "5/1s", shop}, {"replay", "5/1s", shop, "-json"}} {
+		var stderr bytes.Buffer
+		status := run(t.Context(), append([]string{"weir"}, args...), nil, brokenWriter{errors.New("no space left")}, &stderr)
+		assert.Equal(t, 1, status, args)
+		assert.Equal(t, "weir: no space left\n", stderr.String(), args)
 	}
 }
 
