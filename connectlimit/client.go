@@ -114,20 +114,22 @@ func (c *ClientInterceptor) pass(ctx context.Context, call call) (key string, er
 		err = c.gate.Pass(ctx, c.Limiter, key)
 	}
 	if err != nil {
-		return "", connect.NewError(codeOf(err), err)
+		return "", connect.NewError(codeOf(err, ctx.Err()), err)
 	}
 	return key, nil
 }
 
-// codeOf returns the code for a call that was not sent.
-func codeOf(err error) connect.Code {
+// codeOf returns the code for a call that was not sent. ended is the error of its context: a store
+// whose own time is up has not ended the call.
+func codeOf(err, ended error) connect.Code {
 	switch {
 	case errors.Is(err, weir.ErrTooLate), errors.Is(err, weir.ErrQueueFull), errors.Is(err, weir.ErrNeverFits):
 		return connect.CodeResourceExhausted
-	case errors.Is(err, context.Canceled):
+	case ended != nil && errors.Is(err, ended):
+		if errors.Is(ended, context.DeadlineExceeded) {
+			return connect.CodeDeadlineExceeded
+		}
 		return connect.CodeCanceled
-	case errors.Is(err, context.DeadlineExceeded):
-		return connect.CodeDeadlineExceeded
 	case errors.Is(err, httplimit.ErrNoKey):
 		return connect.CodeInvalidArgument
 	}

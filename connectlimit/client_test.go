@@ -173,7 +173,7 @@ func TestClient_OtherErrors(t *testing.T) {
 		"store":     {&connectlimit.ClientInterceptor{Limiter: failing(errStore)}, connect.CodeUnavailable},
 		"queue":     {&connectlimit.ClientInterceptor{Limiter: failing(weir.ErrQueueFull)}, connect.CodeResourceExhausted},
 		"too large": {&connectlimit.ClientInterceptor{Limiter: failing(weir.ErrNeverFits)}, connect.CodeResourceExhausted},
-		"late":      {&connectlimit.ClientInterceptor{Limiter: failing(context.DeadlineExceeded)}, connect.CodeDeadlineExceeded},
+		"timeout":   {&connectlimit.ClientInterceptor{Limiter: failing(context.DeadlineExceeded)}, connect.CodeUnavailable}, // of the store
 		"key":       {&connectlimit.ClientInterceptor{Limiter: failing(nil), Key: key(errStore)}, connect.CodeUnavailable},
 		"no key":    {&connectlimit.ClientInterceptor{Limiter: failing(nil), Key: key(nil)}, connect.CodeInvalidArgument},
 		"skip":      {&connectlimit.ClientInterceptor{Limiter: failing(errStore), Key: key(httplimit.ErrSkip)}, 0},
@@ -189,6 +189,29 @@ func TestClient_OtherErrors(t *testing.T) {
 			assert.Empty(t, *came, name)
 		})
 	}
+}
+
+// endless is a Limiter whose callers wait until they leave.
+type endless struct{ weir.Limiter }
+
+func (endless) Wait(ctx context.Context, _ string, _ int) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestClient_DeadlineWhileItWaits(t *testing.T) {
+	paced(t, func() *connectlimit.ClientInterceptor {
+		return &connectlimit.ClientInterceptor{Limiter: endless{}}
+	}, freely, func(t *testing.T, _ *connectlimit.ClientInterceptor, c rpc, came *[]time.Duration) {
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.echoes.CallUnary(ctx, connect.NewRequest(&number{}))
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, connect.CodeDeadlineExceeded, connect.CodeOf(err))
+		assert.Equal(t, time.Second, time.Since(begin))
+		assert.Empty(t, *came)
+	})
 }
 
 // A stream whose call was not sent does not end well, also if the store's server has closed the

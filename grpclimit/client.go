@@ -146,7 +146,7 @@ func (c *ClientInterceptor) pass(ctx context.Context, call Call) (key string, er
 		err = c.gate.Pass(ctx, c.Limiter, key)
 	}
 	if err != nil {
-		return "", notSent{err}
+		return "", notSent{err, ctx.Err()}
 	}
 	return key, nil
 }
@@ -164,7 +164,10 @@ func (c *ClientInterceptor) learn(key string, err error) {
 }
 
 // notSent is the error of a call that was not sent.
-type notSent struct{ error }
+type notSent struct {
+	error
+	ended error // of the call's context; a store whose own time is up has not ended the call
+}
 
 func (e notSent) Unwrap() error { return e.error }
 
@@ -174,10 +177,8 @@ func (e notSent) GRPCStatus() *status.Status {
 	switch err := e.error; {
 	case errors.Is(err, weir.ErrTooLate), errors.Is(err, weir.ErrQueueFull), errors.Is(err, weir.ErrNeverFits):
 		code = codes.ResourceExhausted
-	case errors.Is(err, context.Canceled):
-		code = codes.Canceled
-	case errors.Is(err, context.DeadlineExceeded):
-		code = codes.DeadlineExceeded
+	case e.ended != nil && errors.Is(err, e.ended):
+		code = status.FromContextError(e.ended).Code()
 	case errors.Is(err, ErrNoKey):
 		code = codes.InvalidArgument
 	}

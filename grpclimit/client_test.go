@@ -174,7 +174,7 @@ func TestClient_OtherErrors(t *testing.T) {
 		"store":     {&grpclimit.ClientInterceptor{Limiter: broken}, codes.Unavailable},
 		"queue":     {&grpclimit.ClientInterceptor{Limiter: failing(weir.ErrQueueFull)}, codes.ResourceExhausted},
 		"too large": {&grpclimit.ClientInterceptor{Limiter: failing(weir.ErrNeverFits)}, codes.ResourceExhausted},
-		"late":      {&grpclimit.ClientInterceptor{Limiter: failing(context.DeadlineExceeded)}, codes.DeadlineExceeded},
+		"timeout":   {&grpclimit.ClientInterceptor{Limiter: failing(context.DeadlineExceeded)}, codes.Unavailable}, // of the store
 		"key":       {&grpclimit.ClientInterceptor{Limiter: broken, Key: key(errStore)}, codes.Unavailable},
 		"no key":    {&grpclimit.ClientInterceptor{Limiter: broken, Key: key(nil)}, codes.InvalidArgument},
 		"skip":      {&grpclimit.ClientInterceptor{Limiter: broken, Key: key(grpclimit.ErrSkip)}, codes.OK},
@@ -184,6 +184,26 @@ func TestClient_OtherErrors(t *testing.T) {
 			assert.Equal(t, c.want == codes.OK, len(s.came) == 1, name)
 		})
 	}
+}
+
+// endless is a Limiter whose callers wait until they leave.
+type endless struct{ weir.Limiter }
+
+func (endless) Wait(ctx context.Context, _ string, _ int) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestClient_DeadlineWhileItWaits(t *testing.T) {
+	client(t, &grpclimit.ClientInterceptor{Limiter: endless{}}, nil, func(t *testing.T, c pb.TestServiceClient, s *site) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.EmptyCall(ctx, &pb.Empty{})
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, codes.DeadlineExceeded, status.Code(err))
+		assert.Equal(t, time.Second, time.Since(s.begin))
+		assert.Empty(t, s.came)
+	})
 }
 
 // failing is a Limiter whose calls fail.
