@@ -86,12 +86,12 @@ func (s *store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	start := time.Now()
 	a, err := s.store.Do(ctx, r)
 	took := time.Since(start).Seconds()
-	s.time.Record(ctx, took, s.times[outcomeOf(a, err)]...)
+	s.time.Record(ctx, took, s.times[outcomeOf(ctx, a, err)]...)
 	return a, err
 }
 
 // outcomeOf returns the outcome of an operation. After an error the answer has no meaning.
-func outcomeOf(a weir.Answer, err error) outcome {
+func outcomeOf(ctx context.Context, a weir.Answer, err error) outcome {
 	switch {
 	case err == nil && a.Degraded:
 		return answeredAlone
@@ -99,7 +99,7 @@ func outcomeOf(a weir.Answer, err error) outcome {
 		return answered
 	case errors.Is(err, weir.ErrRequest):
 		return badRequest
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil: // else the store's own client was closed
 		return callerGone
 	case isTimeout(err):
 		return timedOut

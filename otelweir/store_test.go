@@ -74,7 +74,7 @@ func TestStore_Outcomes(t *testing.T) {
 		{weir.Answer{}, nil, "degraded=false store.name=redis"},
 		{weir.Answer{Result: weir.Result{Allowed: true, Degraded: true}}, nil, "degraded=true store.name=redis"},
 		{weir.Answer{}, fmt.Errorf("a key of 9 MB: %w", weir.ErrRequest), "error.type=request degraded=false store.name=redis"},
-		{weir.Answer{}, fmt.Errorf("gone: %w", context.Canceled), "error.type=canceled degraded=false store.name=redis"},
+		{weir.Answer{}, fmt.Errorf("client closed: %w", context.Canceled), "error.type=_OTHER degraded=false store.name=redis"},
 		{weir.Answer{}, fmt.Errorf("late: %w", context.DeadlineExceeded), "error.type=timeout degraded=false store.name=redis"},
 		{weir.Answer{}, fmt.Errorf("read: %w", os.ErrDeadlineExceeded), "error.type=timeout degraded=false store.name=redis"},
 		{weir.Answer{}, errors.New("refused"), "error.type=_OTHER degraded=false store.name=redis"},
@@ -88,6 +88,18 @@ func TestStore_Outcomes(t *testing.T) {
 		assert.Equal(t, test.err, err)
 		assert.Equal(t, map[string]int{test.want: 1}, read(t, reader, "weir.store.operation.duration"))
 	}
+}
+
+func TestStore_CallerHasGone(t *testing.T) {
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	m, reader := newMetrics(t)
+	s := m.Store("redis", kit.StoreFunc(func(ctx context.Context, _ weir.Request) (weir.Answer, error) {
+		return weir.Answer{}, fmt.Errorf("ask: %w", ctx.Err())
+	}))
+	_, err := s.Do(gone, weir.Request{})
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, map[string]int{"error.type=canceled degraded=false store.name=redis": 1}, read(t, reader, "weir.store.operation.duration"))
 }
 
 // Two measured stores, one in front of the other, tell how Redis fares, and what callers get.
