@@ -105,14 +105,14 @@ func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint128, Answer) {
 	at := b.rate.Units(now)
 	owed := paidAt.Sub(at)
-	back, until := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed), ask.until()
-	end := b.rate.At(until)
+	back := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed)
+	end, known := ask.paid(b.rate)
 	promised := int64(0)
 	if ask.promised != nil {
 		promised = (*ask.promised)[0]
 	}
 	ahead := b.ahead().Less(owed) || now < promised
-	last := until.NS < math.MaxInt64 && end == paidAt && paidAt.Less(b.most) && (promised == 0 || !ahead)
+	last := known && end == paidAt && paidAt.Less(b.most) && (promised == 0 || !ahead)
 	switch {
 	case last:
 	case !paidAt.Less(b.most), ahead:

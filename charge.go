@@ -36,6 +36,19 @@ func (c *Charge) until(at int64) exact.Instant {
 	return exact.Instant{NS: exact.After(at, c.For), Rest: c.ForRest}
 }
 
+// paid is the instant at which a bucket of a rate has been paid for a charge that was made at the
+// instant at. It may be beyond the last instant that until can return.
+func (c *Charge) paid(at int64, r exact.Rate) exact.Uint128 {
+	from, until := c.from(at), c.until(at)
+	end := r.At(until)
+	if until.NS == math.MaxInt64 && from.NS < math.MaxInt64 {
+		if paid := r.At(from).Add(r.Cost(uint64(max(c.N, 0)))); end.Less(paid) {
+			return paid
+		}
+	}
+	return end
+}
+
 // CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus
 // Late of the Charge if there is exactly one. It returns [math.MaxInt64] if the grant is not known,
 // because its events may be any.
@@ -77,6 +90,24 @@ func (a Ask) until() (last exact.Instant) {
 		}
 	}
 	return last
+}
+
+// paid is the instant at which a bucket of a rate has been paid for the given-back events, by any of
+// their charges. If the grant is not known, paid reports false, and the instant is beyond all
+// others. The charges are then late, if there are any: a bucket itself counts nothing late.
+func (a Ask) paid(r exact.Rate) (last exact.Uint128, known bool) {
+	known = a.GrantedAt != 0 && a.Charges != nil && len(*a.Charges) > 0
+	for i := 0; known && i < len(*a.Charges); i++ {
+		c := &(*a.Charges)[i]
+		if at := c.paid(a.GrantedAt, r); last.Less(at) {
+			last = at
+		}
+		known = c.Late <= 0
+	}
+	if !known {
+		last = exact.Uint128{Hi: math.MaxUint64, Lo: math.MaxUint64}
+	}
+	return last, known
 }
 
 // A Holder is for implementers of policies, and of stores that take events before they are used, as

@@ -182,6 +182,44 @@ func TestReturn_GivesBack(t *testing.T) {
 	})
 }
 
+// R16: events that count until after the last instant of a clock are given back in full.
+func TestR16_EventsThatCountBeyondTheYear2262AreGivenBack(t *testing.T) {
+	for _, burst := range []int{100_000, 200_000} { // earned in 273 years, and in more than a Duration holds
+		bucket := weir.TokenBucket{Limit: 1, Per: 24 * time.Hour, Burst: burst}
+		for _, p := range []weir.Policy{
+			bucket,
+			weir.LeakyBucket{Limit: 1, Per: 24 * time.Hour, Capacity: burst},
+			weir.All(weir.FixedWindow{Limit: burst, Per: time.Hour}, bucket),
+			weir.Tiers(bucket, weir.SlidingLog{Limit: 1, Per: time.Hour}),
+			weir.SingleRateMarker{Committed: bucket, Excess: 1},
+			weir.TwoRateMarker{Committed: bucket, Peak: bucket},
+		} {
+			l, _ := kit.Frozen(p)
+			require.NoError(t, kit.Reserve(t, l, burst).Cancel(background))
+			assert.Equal(t, burst, kit.Take(t, l, "k", 0).Remaining, "%v: cancelled", p)
+			if _, isQueue := p.(weir.LeakyBucket); isQueue {
+				continue // what occupies the outlet for longer may be somebody's place (R17)
+			}
+			kit.Take(t, l, "k", burst)
+			require.NoError(t, l.Return(background, "k", burst))
+			assert.Equal(t, burst, kit.Take(t, l, "k", 0).Remaining, "%v: returned", p)
+
+			r := kit.Reserve(t, l, burst)
+			other := weir.FixedWindow{Limit: 1, Per: time.Hour}
+			require.NoError(t, l.SetPolicy(background, other))
+			require.NoError(t, r.Settle(background, 1))
+			require.NoError(t, l.SetPolicy(background, p))
+			assert.Equal(t, burst-1, kit.Take(t, l, "k", 0).Remaining, "%v: settled after a change", p)
+
+			kit.Take(t, l, "k", burst-1)
+			require.NoError(t, l.SetPolicy(background, other))
+			require.NoError(t, l.Return(background, "k", burst))
+			require.NoError(t, l.SetPolicy(background, p))
+			assert.Equal(t, burst, kit.Take(t, l, "k", 0).Remaining, "%v: returned after a change", p)
+		}
+	}
+}
+
 func TestReset_Forgets(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		l, _ := kit.Frozen(p)

@@ -134,7 +134,7 @@ func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {
 		if ask.Charges == nil || len(*ask.Charges) != len(own) {
 			continue
 		}
-		end := b.rate.At((*ask.Charges)[i].until(ask.GrantedAt))
+		end := (*ask.Charges)[i].paid(ask.GrantedAt, b.rate)
 		switch at := b.goesAhead(end); {
 		case at <= now:
 		case end == exact.Load(e.accounts[i].words):

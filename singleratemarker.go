@@ -110,7 +110,8 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	case ask.N == 0:
 		return state, look
 	case ask.N < 0:
-		back := d.green.rate.Cost(exact.Magnitude(ask.N)).Min(d.green.rate.At(ask.until()).Sub(at)).Min(both)
+		end, _ := ask.paid(d.green.rate)
+		back := d.green.rate.Cost(exact.Magnitude(ask.N)).Min(end.Sub(at)).Min(both)
 		if !fullAt.Less(d.yellow.most) {
 			back = exact.Uint128{}
 		}

@@ -102,15 +102,23 @@ func freed(ask weir.Ask, now int64, owed, event *big.Rat, ahead int) (back *big.
 	}
 }
 
-// countsUntil is how long what is given back counts at most, if that is known.
+// countsUntil is how long what is given back counts at most. If that is not known, it is longer than
+// any instant.
 func countsUntil(ask weir.Ask, event *big.Rat) (until *big.Rat, known bool) {
 	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 {
-		return rat(math.MaxInt64), false
+		return new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 200)), false
 	}
 	c := (*ask.Charges)[0]
-	end := saturated(ask.GrantedAt, int64(c.For))
-	rest := new(big.Rat).SetInt(new(big.Int).SetUint64(c.ForRest))
-	return minus(rat(end), over(rest, new(big.Rat).SetInt(event.Denom()))), end < math.MaxInt64
+	after := func(d time.Duration, rest uint64) *big.Rat {
+		parts := new(big.Rat).SetInt(new(big.Int).SetUint64(rest))
+		return minus(rat(saturated(ask.GrantedAt, int64(d))), over(parts, new(big.Rat).SetInt(event.Denom())))
+	}
+	until = after(c.For, c.ForRest)
+	if saturated(ask.GrantedAt, int64(c.For)) == math.MaxInt64 && saturated(ask.GrantedAt, int64(c.Before)) < math.MaxInt64 {
+		paid := plus(after(c.Before, c.BeforeRest), times(rat(int64(max(c.N, 0))), event))
+		until = larger(until, paid)
+	}
+	return until, true
 }
 
 // charged tells what a grant is charged by a bucket that owed a time before it, and after it. Times
