@@ -187,7 +187,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // In a bucket, later grants decide which events are free again:
 //
 //   - No later grants: the reservation is undone exactly.
-//   - All later grants are to waiters of this limiter: they move up.
+//   - All later grants are to waiters of this limiter: they move up. But if one of them came when all
+//     before it had gone ahead, they keep their instants, and nothing is free.
 //   - The instant of a later Reservation, or of a waiter of another limiter or process, is still to
 //     come: nothing is free. They keep the instants that they were given.
 //   - The key is in debt: nothing is free while the debt lasts. If two buckets of one rate share the

@@ -52,6 +52,23 @@ func TestR17_ThoseBehindAReservationMoveUp(t *testing.T) {
 	}
 }
 
+// One who came when all before it had gone ahead keeps its instant. Where the reservation ends is
+// no longer known by then.
+func TestR17_OneBehindThoseWhoHaveGoneDoesNotMoveUp(t *testing.T) {
+	for came, goes := range map[time.Duration]string{500 * ms: "b 1.2s", 1100 * ms: "b 2s"} {
+		bubble(t, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 4}, func(c *crowd) {
+			r := c.reserve(4)
+			c.come("a", 1)
+			c.until(came)
+			c.come("b", 1)
+			c.until(1200 * ms)
+			require.NoError(c.t, r.Cancel(background))
+			c.end()
+			c.want("a 1s", goes)
+		})
+	}
+}
+
 // R17: they do so, too, if the policy's numbers have changed since the reservation was made. They
 // stayed where they were.
 func TestR17_ThoseBehindMoveUpAfterAChange(t *testing.T) {
