@@ -200,6 +200,22 @@ func tellsTheInstant(e *env) {
 	})
 }
 
+// At: although time passes during a decision, the answer reports the instant that the policy got.
+func tellsTheInstantWhileTimePasses(e *env) {
+	p := dial{chain{Per: e.long()}}
+	l := e.limiter(p, "")
+	if !e.realTime {
+		l = e.limiterWith(e.store, runningClock{e.clock, e.tick}, p, "")
+	}
+	for range 20 {
+		for _, ask := range []weir.Ask{{N: 1}, {}, {N: 2, Mode: weir.UpTo}, {N: -1}} {
+			if a := e.ask(l, "k", ask); a.Remaining != int(a.At%most) {
+				e.Fatalf("%s: Do(%+v) told At %d, which is not the instant of the decision", atRule, ask, a.At)
+			}
+		}
+	}
+}
+
 // ByComponent: a store passes the slice for the results of the parts to a composed policy.
 // Afterwards the slice holds the results of the latest decision, in place of its old contents, even
 // if the store had to decide more than once.

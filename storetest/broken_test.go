@@ -116,6 +116,7 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"doesn't tell the instant", sim{at: untold}, "At", atRule},
 		{"tells the instant in milliseconds", sim{at: inMillis}, "At", atRule},
 		{"takes the limiter's clock for its own", sim{wrongly: true}, "At", atRule},
+		{"reads the time twice", sim{twice: true}, "At while time passes", atRule},
 		{"charges as if nothing was used before", sim{answer: chargedOfNothing}, "Policy is run as it is", policyRule},
 		{"drops the parts' results", sim{ask: dropParts}, "Policy is run as it is", policyRule},
 		{"gives back the latest", sim{ask: latestBack}, "MemStore", likeRule},

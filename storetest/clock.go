@@ -64,3 +64,16 @@ func (c *manualClock) fireDue() {
 	}
 	c.timers = left
 }
+
+// A runningClock moves on by a step whenever it is read.
+type runningClock struct {
+	*manualClock
+	step time.Duration
+}
+
+func (c runningClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(c.step)
+	return c.now
+}

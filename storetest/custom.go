@@ -82,6 +82,17 @@ func (p chain) Expiry(state []uint64) int64 {
 	return int64(state[0] + uint64(p.Per))
 }
 
+// A dial is a chain, but Remaining reports the instant of the decision.
+type dial struct{ chain }
+
+func (p dial) Decider() (weir.Decider, error) { return p, nil }
+
+func (p dial) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, weir.Answer) {
+	state, a := p.chain.Decide(state, now, ask)
+	a.Remaining = int(now % most)
+	return state, a
+}
+
 // A tally is a chain in a single word. It uses the largest values that a word may have, and never
 // expires.
 type tally struct{}

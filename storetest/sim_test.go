@@ -42,6 +42,7 @@ type sim struct {
 
 	forgets  func(s *sim, r weir.Request, id string) error // nil deletes id
 	at       func(now int64) int64                         // what it tells of the instant
+	twice    bool                                          // reads the time once more to tell it
 	wrongly  bool                                          // tells by whose clock it decided
 	keeps    func(ask weir.Ask, a weir.Answer) bool
 	caches   bool // what it has seen itself
@@ -184,6 +185,9 @@ func (s *sim) step(r weir.Request) (weir.Answer, error) {
 		return weir.Answer{}, err
 	}
 	a.At, a.ServerTime = now, s.own != s.wrongly
+	if s.twice {
+		a.At = read()
+	}
 	if s.at != nil {
 		a.At = s.at(now)
 	}

@@ -166,6 +166,7 @@ func testCases() []testCase {
 		{"Forgetting at once", nothing, concurrentForgetting, always},
 		{"Parts", nothing, resultsOfParts, exactly},
 		{"At", nothing, tellsTheInstant, always},
+		{"At while time passes", nothing, tellsTheInstantWhileTimePasses, exactly},
 		{"MemStore", aClock, asInMemory, exactly},
 		{"R6 forgotten in real time", byRealTime, expiresInRealTime, exactly},
 		{"Clocks of clients", ownClock, clocksOfClients, exactly},
