@@ -34,10 +34,9 @@ var _ net.Conn = (*Conn)(nil)
 // c must be a stream, such as a TCP connection. On a connection of datagrams, a Write of more than
 // one chunk would send several of them.
 func NewConn(c net.Conn, read, write []Limit) *Conn {
-	return &Conn{
-		conn: c, in: newReader(c, read), out: newWriter(c, write),
-		reading: make(chan struct{}, 1), writing: make(chan struct{}, 1),
-	}
+	l := &Conn{conn: c, reading: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
+	l.in, l.out = newReader(c, read, l.readUntil.context), newWriter(c, write, l.writeUntil.context)
+	return l
 }
 
 // Read implements [net.Conn], and counts as [Reader.Read] does.
@@ -55,9 +54,9 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		return 0, c.waitError(ctx, "read", err)
 	}
 	defer func() { <-c.reading }()
-	n, ofWait, err := c.in.read(ctx, p)
-	if ofWait {
-		err = c.waitError(ctx, "read", err)
+	n, wait, err := c.in.read(p)
+	if err != nil && wait != nil {
+		err = c.waitError(wait, "read", err)
 	}
 	return n, err
 }
@@ -70,9 +69,9 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 		return 0, c.waitError(ctx, "write", err)
 	}
 	defer func() { <-c.writing }()
-	n, ofWait, err := c.out.write(ctx, p)
-	if ofWait {
-		err = c.waitError(ctx, "write", err)
+	n, wait, err := c.out.write(p)
+	if err != nil && wait != nil {
+		err = c.waitError(wait, "write", err)
 	}
 	return n, err
 }

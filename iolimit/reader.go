@@ -9,15 +9,12 @@ import (
 
 // Reader reads from another reader no faster than its limits allow. [NewReader] makes it. Like most
 // readers, it is not safe for concurrent use.
-type Reader struct {
-	ctx context.Context
-	in  reader
-}
+type Reader struct{ in reader }
 
 // NewReader returns a Reader of r. The context bounds the waits, and not the calls of r. After it
 // has ended, every Read of at least one byte fails.
 func NewReader(ctx context.Context, r io.Reader, limits ...Limit) *Reader {
-	return &Reader{ctx, newReader(r, limits)}
+	return &Reader{newReader(r, limits, func() context.Context { return ctx })}
 }
 
 // Read implements [io.Reader]. It reads at most one chunk from the underlying reader, waits until
@@ -29,56 +26,60 @@ func NewReader(ctx context.Context, r io.Reader, limits ...Limit) *Reader {
 // [weir.ErrTooLate], and comes at once. After an error of a wait no byte is lost: the next Read
 // returns them. If p is empty, it does nothing.
 func (r *Reader) Read(p []byte) (int, error) {
-	n, _, err := r.in.read(r.ctx, p)
+	n, _, err := r.in.read(p)
 	return n, err
 }
 
-// reader is a Reader without a context.
+// reader is a Reader whose waits may each have a context of its own.
 type reader struct {
-	r      io.Reader
-	limits limits
+	r       io.Reader
+	limits  limits
+	current func() context.Context // the context of a wait that begins now
 
 	kept []byte // what was read and could not be returned
 	err  error  // of r, after kept
 }
 
-func newReader(r io.Reader, list []Limit) reader {
-	return reader{r: r, limits: newLimits(list)}
+func newReader(r io.Reader, list []Limit, current func() context.Context) reader {
+	return reader{r: r, limits: newLimits(list), current: current}
 }
 
 var errReadCount = errors.New("weir: the underlying Read returned a count that is below 0 or above the buffer's length")
 
-// read is [Reader.Read]. It reports whether err comes from a limit or ctx, not from r.
-func (r *reader) read(ctx context.Context, p []byte) (n int, ofWait bool, err error) {
+// read is [Reader.Read]. If err comes from a limit or a context, and not from r, it also returns the
+// context of the wait.
+func (r *reader) read(p []byte) (n int, wait context.Context, err error) {
+	ctx := r.current()
 	switch {
 	case len(p) == 0:
-		return 0, false, nil
+		return 0, nil, nil
 	case ctx.Err() != nil:
-		return 0, true, ctx.Err()
+		return 0, ctx, ctx.Err()
 	case len(r.kept) > 0:
 		n, err = r.readKept(ctx, p)
-		return n, err != nil, err
+		return n, ctx, err
 	case r.err != nil:
 		err, r.err = r.err, nil
-		return 0, false, err
+		return 0, nil, err
 	}
 	size, err := r.limits.next(ctx, len(p))
 	if err != nil {
-		return 0, true, err
+		return 0, ctx, err
 	}
 	n, err = r.r.Read(p[:size])
 	if n < 0 || n > size {
-		return 0, false, errReadCount
+		return 0, nil, errReadCount
 	}
 	if n == 0 {
-		return 0, false, err
+		return 0, nil, err
 	}
+	ctx = r.current() // the deadline may have been moved while r read
 	passed, failed := r.limits.wait(ctx, n)
 	if passed < n {
 		r.kept, r.err = slices.Clone(p[passed:n]), err
-		return passed, failed != nil, failed
+		return passed, ctx, failed
 	}
-	return n, false, err
+	return n, nil, err
 }
 
 // readKept returns what an earlier call has read. It waits only for the bytes that fit into p: the

@@ -8,15 +8,12 @@ import (
 
 // Writer writes to another writer no faster than its limits allow. [NewWriter] makes it. Like most
 // writers, it is not safe for concurrent use.
-type Writer struct {
-	ctx context.Context
-	out writer
-}
+type Writer struct{ out writer }
 
 // NewWriter returns a Writer to w. The context bounds the waits, and not the calls of w. After it
 // has ended, every Write fails.
 func NewWriter(ctx context.Context, w io.Writer, limits ...Limit) *Writer {
-	return &Writer{ctx, newWriter(w, limits)}
+	return &Writer{newWriter(w, limits, func() context.Context { return ctx })}
 }
 
 // Write implements [io.Writer]. It waits until the limits grant a chunk, writes that to the
@@ -29,38 +26,43 @@ func NewWriter(ctx context.Context, w io.Writer, limits ...Limit) *Writer {
 // [weir.KeyedLimiter.Return], which frees as many as the policy allows. An empty p is passed on,
 // and counts nothing.
 func (w *Writer) Write(p []byte) (int, error) {
-	n, _, err := w.out.write(w.ctx, p)
+	n, _, err := w.out.write(p)
 	return n, err
 }
 
-// writer is a Writer without a context.
+// writer is a Writer whose waits may each have a context of its own.
 type writer struct {
-	w      io.Writer
-	limits limits
+	w       io.Writer
+	limits  limits
+	current func() context.Context // the context of a wait that begins now
 }
 
-func newWriter(w io.Writer, list []Limit) writer {
-	return writer{w: w, limits: newLimits(list)}
+func newWriter(w io.Writer, list []Limit, current func() context.Context) writer {
+	return writer{w: w, limits: newLimits(list), current: current}
 }
 
 var errWriteCount = errors.New("weir: the underlying Write returned a count that is below 0 or above the buffer's length")
 
-// write is [Writer.Write]. It reports whether err comes from a limit or ctx, not from w.
-func (w *writer) write(ctx context.Context, p []byte) (n int, ofWait bool, err error) {
+// write is [Writer.Write]. If err comes from a limit or a context, and not from w, it also returns
+// the context of the wait.
+func (w *writer) write(p []byte) (n int, wait context.Context, err error) {
 	if len(p) == 0 {
 		n, err = w.w.Write(p)
-		return n, false, err
+		return n, nil, err
 	}
 	for n < len(p) {
-		var wrote int
-		wrote, ofWait, err = w.writeChunk(ctx, p[n:])
+		ctx := w.current() // the deadline may have been moved while w wrote
+		wrote, ofWait, err := w.writeChunk(ctx, p[n:])
 		n += wrote
 		if err != nil {
 			w.limits.giveUp(ctx)
-			return n, ofWait, err
+			if !ofWait {
+				ctx = nil
+			}
+			return n, ctx, err
 		}
 	}
-	return n, false, nil
+	return n, nil, nil
 }
 
 // writeChunk writes the first chunk of p. It returns an error if it writes less than it was granted.
