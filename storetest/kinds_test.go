@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest"
 	"github.com/weir-go/weir/storetest/faultproxy"
 )
@@ -17,10 +16,7 @@ func TestServerWithClock(t *testing.T) {
 	server.keep = time.Hour // its own clock is not that by which it drops states
 	proxy := faultproxy.New(t, server.addr, nil)
 	storetest.Run(t,
-		func(t *testing.T) weir.Store {
-			runs.Short(t, runs.Server)
-			return newRemoteStore(t, server, proxy.Addr())
-		},
+		func(t *testing.T) weir.Store { return newRemoteStore(t, server, proxy.Addr()) },
 		storetest.RoundTrips(),
 		storetest.OwnClock(time.Nanosecond, func(_ weir.Store, now time.Time) { server.setClock(now) }),
 		storetest.Shared(func(t *testing.T, s weir.Store) weir.Store { return s.(*RemoteStore).sharing(t) }),
@@ -36,7 +32,6 @@ func TestServerThatExpires(t *testing.T) {
 	t.Parallel() // it waits for states to expire
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
-			runs.Short(t, runs.Server)
 			server := newRemoteServer(t)
 			server.keep = time.Hour // longer than in production
 			return newRemoteStore(t, server, server.addr)

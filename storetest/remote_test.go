@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A RemoteServer keeps states, and decides for clients that call it over TCP. It drops expired
@@ -163,8 +164,10 @@ type RemoteStore struct {
 	client *rpc.Client // nil if there is no connection
 }
 
-// newRemoteStore returns a store that shares no state with earlier ones.
+// newRemoteStore returns a store that shares no state with earlier ones. It is called where
+// storetest makes a store. The tests that call it are in docs/stores.md, word for word.
 func newRemoteStore(t *testing.T, server *RemoteServer, addr string) *RemoteStore {
+	runs.Short(t, runs.Server)
 	// The way through TCP takes longer, so only the cases take it that break something.
 	s := &RemoteStore{server: server, addr: addr, space: server.space(), direct: !strings.Contains(t.Name(), "/Failures:_")}
 	t.Cleanup(func() { s.drop(s.client) })
