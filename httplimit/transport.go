@@ -17,7 +17,8 @@ import (
 //
 // Requests that come soon after a hold queue up behind those that it has held back. None of them
 // gets ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many
-// requests are held back: give each request a deadline.
+// requests are held back: give each request a deadline. At most 65,536 keys are held back at a time:
+// to hold another, the hold of one of them ends early.
 //
 // Transport never sends a request a second time. RoundTrip fails with an error that wraps:
 //
