@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"sync"
@@ -228,6 +229,10 @@ func CheckState(d Decider, state []uint64) error {
 		}
 	case interface{ sound(state []uint64) bool }: // of this package
 		if !c.sound(state) {
+			return errState
+		}
+	case WordDecider:
+		if len(state) != 1 || state[0] == math.MaxUint64 {
 			return errState
 		}
 	}

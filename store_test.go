@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"sync"
 	"testing"
@@ -297,5 +298,20 @@ func TestR21_ALogThatCountsWrong(t *testing.T) {
 		assert.False(t, a.Allowed)
 		_, a = d.Decide(state, 9, weir.Ask{N: 1})
 		assert.False(t, a.Allowed)
+	}
+}
+
+// A state of no word was taken for one of a WordDecider of another package. The policy of a damaged
+// Ledger could then panic.
+func TestCheckState_OfAWord(t *testing.T) {
+	d, err := minutes.Decider()
+	require.NoError(t, err)
+	require.Implements(t, (*weir.WordDecider)(nil), d)
+	by := weir.Rule{Decider: struct{ weir.WordDecider }{d.(weir.WordDecider)}}
+	assert.NoError(t, weir.CheckState(by.Decider, []uint64{1}))
+	for _, state := range [][]uint64{nil, {1, 1}, {math.MaxUint64}} {
+		assert.ErrorIs(t, weir.CheckState(by.Decider, state), weir.ErrRequest)
+		_, _, _, err := weir.Ledger{By: []weir.Rule{by}, Plain: true, Words: state}.Decide(by, 1, weir.Ask{N: 1})
+		assert.ErrorIs(t, err, weir.ErrRequest)
 	}
 }
