@@ -46,7 +46,7 @@ func (w *writer) WriteHeaderNow() {
 // Flush implements [http.Flusher].
 func (w *writer) Flush() {
 	w.begin()
-	w.ResponseWriter.Flush()
+	_ = http.NewResponseController(w.to).Flush() // the Middleware sees the 200 that follows a 103
 }
 
 // Hijack implements [http.Hijacker].

@@ -106,6 +106,14 @@ func TestWriter_PastTheMiddleware(t *testing.T) {
 				_ = conn.Close()
 			}
 		}, 101},
+		"hijacked after an informative answer": {func(_ *gin.Engine, c *gin.Context) {
+			c.Writer.WriteHeader(103)
+			c.Writer.Flush()
+			conn, _, err := c.Writer.Hijack()
+			if assert.NoError(t, err) {
+				_ = conn.Close()
+			}
+		}, 200},
 		"handled again": {func(router *gin.Engine, c *gin.Context) {
 			c.Request.URL.Path = "/again"
 			router.HandleContext(c)

@@ -95,6 +95,16 @@ func TestSettle_StatusAndBytes(t *testing.T) {
 		"file": {func(w http.ResponseWriter, r *http.Request) {
 			http.ServeFile(w, r, "middleware_settle_test.go")
 		}, told{200, thisFile(t)}},
+		"file that is too long": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "5")
+			f, err := os.Open("middleware_settle_test.go")
+			if assert.NoError(t, err) {
+				_, err = io.Copy(w, f)
+				assert.ErrorIs(t, err, http.ErrContentLength)
+				assert.NoError(t, f.Close())
+			}
+			w.WriteHeader(404) // too late
+		}, told{200, 0}},
 		"error":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "four", 404) }, told{404, 5}},
 		"first":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204); w.WriteHeader(500) }, told{204, 0}},
 		"flush":       {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.WriteHeader(500) }, told{200, 0}},

@@ -91,7 +91,8 @@ func (w *answerWriter) ReadFrom(src io.Reader) (int64, error) {
 		src = &source{src, w}
 	}
 	n, err := below.ReadFrom(src)
-	if n > 0 {
+	// A file that is longer than the Content-Length begins the answer, too.
+	if n > 0 || errors.Is(err, http.ErrContentLength) {
 		w.begin()
 	}
 	w.bytes = before + n
