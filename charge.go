@@ -23,6 +23,9 @@ type Charge struct {
 	// were rounded, in a smaller unit that the policy chooses. They are zero if the policy counts
 	// in nanoseconds.
 	BeforeRest, ForRest uint64
+
+	// Green is whether the events were green. Only [SingleRateMarker] and [TwoRateMarker] set it.
+	Green bool
 }
 
 // from is the instant at which a bucket begins to pay for a charge that was made at the instant at.

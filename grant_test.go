@@ -77,6 +77,7 @@ func TestR16_ANamedGrantIsUndoneInCompositions(t *testing.T) {
 	bucket, window := weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.FixedWindow{Limit: 100, Per: time.Hour}
 	marker := weir.TwoRateMarker{Committed: bucket, Peak: bucket}
 	charge := weir.Charge{N: 3, For: 18 * time.Minute}
+	green := weir.Charge{N: 3, For: 18 * time.Minute, Green: true}
 	for _, c := range []struct {
 		policy weir.Policy
 		want   []weir.Charge
@@ -85,8 +86,8 @@ func TestR16_ANamedGrantIsUndoneInCompositions(t *testing.T) {
 		{weir.All(weir.All(bucket, bucket), window), []weir.Charge{charge, charge, {N: 3, For: time.Hour}}},
 		{weir.All(weir.Tiers(bucket, bucket), window), []weir.Charge{charge, {}, {N: 3, For: time.Hour}}},
 		{weir.Tiers(weir.SlidingLog{Limit: 2, Per: time.Hour}, weir.All(bucket, bucket)), []weir.Charge{{}, charge, charge}},
-		{weir.All(marker), []weir.Charge{charge}},
-		{weir.Tiers(weir.All(weir.Tiers(marker))), []weir.Charge{charge}},
+		{weir.All(marker), []weir.Charge{green}},
+		{weir.Tiers(weir.All(weir.Tiers(marker))), []weir.Charge{green}},
 	} {
 		k := kit.NewKey(t, c.policy)
 		fresh := k.Look(kit.T0)

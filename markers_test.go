@@ -1,7 +1,9 @@
 package weir_test
 
 import (
+	"context"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 const (
@@ -148,7 +151,7 @@ func TestMarkersNameEachFault(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// Events that are given back to a marker do not turn into a better color.
+// Events of which the color is not known do not turn into a better color when they are given back.
 func TestMarkersGiveBack(t *testing.T) {
 	committed := weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}
 	single := kit.NewKey(t, weir.SingleRateMarker{Committed: committed, Excess: 5})
@@ -169,6 +172,45 @@ func TestMarkersGiveBack(t *testing.T) {
 	two.Ask(kit.T0, weir.Ask{N: -9})
 	assert.Equal(t, yellow, color(two.Take(kit.T0, 9)))
 	assert.Equal(t, red, color(two.Take(kit.T0, 1)))
+}
+
+// R17: a marker that undoes its last grant is as if it had never been asked, whatever the color and
+// whenever it is undone. Otherwise, a request that another of several limits denies would use up what
+// is green.
+func TestR17_MarkersUndoTheLastGrant(t *testing.T) {
+	ctx, second := context.Background(), int64(time.Second)
+	for seed := range runs.Long[uint64](20_000, 500) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		committed := weir.TokenBucket{Limit: 1 + r.IntN(6), Per: time.Second, Burst: r.IntN(6)}
+		p := []weir.Policy{
+			weir.SingleRateMarker{Committed: committed, Excess: r.IntN(6)},
+			weir.TwoRateMarker{Committed: committed, Peak: weir.TokenBucket{Limit: committed.Limit + r.IntN(4), Per: time.Second, Burst: r.IntN(9)}},
+		}[r.IntN(2)]
+		p = []weir.Policy{p, weir.All(p, weir.TokenBucket{Limit: 20, Per: time.Second}), weir.Tiers(p, committed)}[r.IntN(3)]
+		never, clock := kit.Frozen(p)
+		undone := weir.Must(weir.New(p, weir.WithClock(clock)))
+		step := func() { clock.Time = clock.Time.Add(time.Duration(r.Int64N(second))) }
+		both := func() {
+			n := r.IntN(4)
+			require.Equal(t, kit.Take(t, never, "one", n), kit.Take(t, undone, "one", n), "%d of %v, seed %d", n, p, seed)
+		}
+		for range r.IntN(8) {
+			step()
+			both()
+		}
+		var grant weir.Reservation
+		require.NoError(t, undone.ReserveNow(ctx, "one", 1+r.IntN(4), &grant, nil))
+		for range r.IntN(3) {
+			step()
+		}
+		if grant.Allowed { // otherwise all would be charged, or nothing
+			require.NoError(t, grant.Cancel(ctx))
+		}
+		for range 8 {
+			both()
+			step()
+		}
+	}
 }
 
 func TestMarkersUpToAndRegardless(t *testing.T) {

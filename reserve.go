@@ -125,7 +125,6 @@ type Reservation struct {
 	// many are left.
 	Result
 
-	made    bool // false in the zero Reservation, and if there is no decision
 	limiter *KeyedLimiter
 	key     string
 	grant   grant
@@ -137,6 +136,7 @@ type Reservation struct {
 	ended    chan struct{} // closed when the call that is under way has ended, if others wait for it
 	settling bool          // by that call, which may use what follows
 	settled  bool
+	made     bool  // false in the zero Reservation, and if there is no decision
 	err      error // what the call that counted returned
 }
 

@@ -30,8 +30,9 @@ import (
 //   - DecidedBy of a denial is the color that the same request will have after RetryAfter.
 //   - A debt is charged to the second bucket. While it lasts, no more is granted than both buckets
 //     have together.
-//   - Events that are given back go to the second bucket until it is full, and then to the first.
-//     This way no yellow event becomes green.
+//   - A [Reservation] gives its events back to the bucket that they came from.
+//   - [KeyedLimiter.Return] does not know that bucket. Its events go to the second bucket until it
+//     is full, and then to the first. This way no yellow event becomes green.
 //
 // The state has four words.
 type SingleRateMarker struct {
@@ -86,6 +87,20 @@ func (d *marker) sound(state []uint64) bool {
 	return len(state) == d.Words() && d.green.valid(pairOf(state)) && d.yellow.valid(pairOf(state[2:]))
 }
 
+// greenBack returns what the bucket for green gets back of a green grant, at most: its cost, less what
+// the bucket has earned since. If the grant was the last, which ends at paidAt, the bucket lacks
+// nothing of later ones, and may get back all.
+func (d *marker) greenBack(now int64, ask Ask, rate exact.Rate, paidAt exact.Uint128) exact.Uint128 {
+	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 || !(*ask.Charges)[0].Green {
+		return exact.Uint128{}
+	}
+	back := d.green.rate.Cost(exact.Magnitude(ask.N))
+	if end, _ := ask.paid(rate); end == paidAt {
+		return back
+	}
+	return back.Sub(d.green.rate.Units(max(now-ask.GrantedAt, 0)))
+}
+
 // used implements counter. The second bucket lacks the tokens of all events, whichever bucket
 // granted them.
 func (d *marker) used(state []uint64, now int64) uint64 {
@@ -115,11 +130,12 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 		if !fullAt.Less(d.yellow.most) {
 			back = exact.Uint128{}
 		}
-		if green.Less(both) && !back.IsZero() {
+		toGreen := d.greenBack(now, ask, d.green.rate, fullAt).Min(back).Min(green)
+		if toGreen.Less(back) && green.Less(both) {
 			part = 1
 		}
 		both = both.Sub(back)
-		green = green.Min(both)
+		green = green.Sub(toGreen).Min(both)
 		if !back.IsZero() {
 			d.put(state, at, green, both)
 		}
@@ -145,6 +161,7 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	both = d.put(state, at, green, both.Add(cost))
 	if ask.Charges != nil {
 		d.green.charged(ask, before, both)
+		(*ask.Charges)[0].Green = part == 0
 	}
 	a := d.look(green, both, ask.More)
 	a.DecidedBy, a.Granted = part, granted

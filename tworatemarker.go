@@ -26,7 +26,8 @@ import (
 //   - Limit, Remaining and RetryAfter are those of Peak.
 //   - DecidedBy of a denial is the color that the same request will have after RetryAfter.
 //   - A debt is charged to Peak.
-//   - Events that are given back go to Peak, because it is not known which of them were green.
+//   - A [Reservation] gives its events back to Peak and, if they were green, to Committed.
+//   - [KeyedLimiter.Return] gives back to Peak, because it is not known which events were green.
 type TwoRateMarker struct {
 	Committed TokenBucket // for green
 	Peak      TokenBucket // for green and yellow; its rate is at least that of Committed
@@ -88,8 +89,11 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	lacks := exact.Load(state).Sub(at) // of Committed
 	switch {
 	case ask.N <= 0:
-		p, a := d.yellow.decideAt(p, now, ask)
-		p.Store(state[2:])
+		next, a := d.yellow.decideAt(p, now, ask)
+		back := d.greenBack(now, ask, d.yellow.rate, p).Min(lacks)
+		lacks = lacks.Sub(back)
+		exact.Load(state).Sub(back).Store(state)
+		next.Store(state[2:])
 		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
 	case ask.Mode == UpTo:
 		granted = min(ask.N, d.yellow.remaining(p.Sub(d.yellow.rate.Units(now))))
@@ -115,6 +119,9 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		isGreen = c.rate.Ceil(early) <= a.RetryAfter
 	}
 	next.Store(state[2:])
+	if a.Allowed && ask.Charges != nil {
+		(*ask.Charges)[0].Green = isGreen
+	}
 	a = d.marked(a, lacks, isGreen)
 	a.Granted = granted
 	return state, a

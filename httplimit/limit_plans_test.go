@@ -91,3 +91,23 @@ func TestLimits_MoreThanFour(t *testing.T) {
 		assert.Equal(t, 1, remaining(t, lm.Limiter.(*weir.KeyedLimiter), "one"))
 	}
 }
+
+// R2: a denial by a later limit does not make what is green in a marker yellow. The same request is
+// granted after Retry-After.
+func TestLimits_MarkerKeepsItsGreen(t *testing.T) {
+	limits, _, mock := threeLimits(
+		weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 5}, Excess: 2}, per(1, time.Minute))
+	cost := 0
+	limits[0].Cost = func(*http.Request) int { return cost }
+	h := httplimit.Middleware{Limits: limits}.Wrap(ok)
+	for _, step := range []struct {
+		after        time.Duration
+		cost, status int
+	}{
+		{0, 5, 200}, {time.Minute, 2, 200}, {5 * time.Hour, 1, 200}, {0, 4, 429}, {time.Minute, 4, 200},
+	} {
+		mock.Add(step.after)
+		cost = step.cost
+		assert.Equal(t, step.status, serve(h, request()).StatusCode, "%+v", step)
+	}
+}

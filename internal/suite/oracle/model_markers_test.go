@@ -43,7 +43,8 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		if m.full().Cmp(m.end) == 0 {
 			n = new(big.Rat)
 		}
-		toYellow := smaller(n, minus(ebs, m.te))
+		toGreen := smaller(smaller(n, minus(cbs, m.tc)), greenBack(now, ask, m.perToken, m.perToken, m.full()))
+		toYellow := smaller(minus(n, toGreen), minus(ebs, m.te))
 		m.te = plus(m.te, toYellow)
 		m.tc = smaller(cbs, plus(m.tc, minus(n, toYellow)))
 		a := m.look()
@@ -81,7 +82,27 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	a := m.look()
 	a.DecidedBy = part
 	charged(ask, before, minus(m.full(), rat(now)), m.perToken)
+	chargedGreen(ask, part == 0)
 	return a, m
+}
+
+// greenBack is how many tokens C gets back of a give-back, at most: those of a green grant, less what
+// C has earned since, unless the grant was the last, which ends when all is full.
+func greenBack(now int64, ask weir.Ask, perToken, event, full *big.Rat) *big.Rat {
+	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 || !(*ask.Charges)[0].Green {
+		return new(big.Rat)
+	}
+	n := new(big.Rat).Neg(rat(int64(ask.N)))
+	if until, known := countsUntil(ask, event); known && until.Cmp(full) == 0 {
+		return n
+	}
+	return atLeastZero(minus(n, over(atLeastZero(minus(rat(now), rat(ask.GrantedAt))), perToken)))
+}
+
+func chargedGreen(ask weir.Ask, green bool) {
+	if ask.Charges != nil {
+		(*ask.Charges)[0].Green = green
+	}
 }
 
 // full is the instant at which E will be full, or the latest at which it was.
@@ -127,7 +148,8 @@ func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	ask.MaxWait = 0
 	c, _ := m.c.ask(now, weir.Ask{})
 	if ask.N < 0 {
-		_, m.p = m.p.ask(now, ask)
+		m = m.giveBack(now, ask)
+		c, _ = m.c.ask(now, weir.Ask{})
 		ask.N = 0
 	}
 	if ask.N == 0 {
@@ -142,6 +164,7 @@ func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	taken, paid := m.c.ask(now, weir.Ask{N: ask.N})
 	switch {
 	case p.Allowed && taken.Allowed:
+		chargedGreen(ask, true)
 		return m.marked(taken, p, true), twoRateModel{paid, left}
 	case p.Allowed:
 		return m.marked(c, p, false), twoRateModel{m.c, left}
@@ -150,6 +173,17 @@ func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		return m.marked(c, p, false), twoRateModel{m.c, left}
 	}
 	return m.marked(c, p, taken.RetryAfter <= p.RetryAfter), m
+}
+
+func (m twoRateModel) giveBack(now int64, ask weir.Ask) twoRateModel {
+	_, then := m.c.ask(now, weir.Ask{})
+	c, p := then.(tokenModel), m.p.(tokenModel)
+	back := greenBack(now, ask, c.perToken, p.perToken, p.full())
+	c.tokens = smaller(rat(int64(c.size)), plus(c.tokens, back))
+	if _, left := p.ask(now, ask); left.(tokenModel).full().Cmp(p.full()) < 0 { // else it has freed nothing
+		m.p = left
+	}
+	return twoRateModel{c, m.p}
 }
 
 func (m twoRateModel) marked(c, p weir.Answer, green bool) weir.Answer {
