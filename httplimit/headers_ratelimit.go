@@ -91,7 +91,9 @@ func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace 
 		return
 	}
 	put(h, rateLimitPolicyField, slots[0:1:1], replace)
-	put(h, rateLimitField, slots[1:2:2], replace)
+	if len(limits) > 0 { // else nothing is known of what denies, and a List that is empty is not sent
+		put(h, rateLimitField, slots[1:2:2], replace)
+	}
 }
 
 // list returns the policies of several limits or components, and appends the members of RateLimit.

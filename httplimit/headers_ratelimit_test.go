@@ -212,3 +212,13 @@ func TestP26_AnswersShareNoState(t *testing.T) {
 		serve(h, request())
 	}
 }
+
+// RFC 9651: a List that is empty is not sent.
+func TestRateLimit_NothingIsKnownOfTheDenial(t *testing.T) {
+	limits, _, _ := threeLimits(per(1, time.Minute), per(1, time.Hour))
+	limits[1].Limiter = answering(weir.Result{RetryAfter: time.Second})
+	resp := serve(httplimit.Middleware{Limits: limits, Headers: httplimit.RateLimit{}}.Wrap(ok), request())
+	assert.Equal(t, "1", resp.Header.Get("Retry-After"))
+	assert.Equal(t, `"address";q=1;w=60`, resp.Header.Get("RateLimit-Policy"))
+	assert.NotContains(t, resp.Header, "Ratelimit")
+}
