@@ -22,8 +22,8 @@ import (
 //
 // For windows, w is Per. For a [weir.TokenBucket] it is the time in which Burst tokens are earned.
 // For a [weir.CalendarWindow] it is the length of the longest unit of its kind, such as a month of
-// 31 days or a year of 366 days. A client that spreads q events over w is then never too fast. A
-// day counts as 24 hours, although a day on which clocks are put back is longer.
+// 31 days or a year of 366 days. A client that spreads q events over w is then not too fast in a
+// shorter month. A day counts as 24 hours, although a day on which clocks are put back is longer.
 //
 // If several limits apply to a request, each adds its own members to the fields: the Limits of one
 // [Middleware], and nested Middlewares. In a denied answer, the field RateLimit has only the limits
