@@ -173,8 +173,9 @@ func (b by) Follows(other line.Policy) bool {
 //     events of an open reservation. Its Cancel then frees nothing, and the events that you meant
 //     count until they expire.
 //
-// The caller must not give back more events than were granted, and no event twice. If the store
-// fails, it is not known whether the events were given back.
+// The caller must not give back more events than were granted, and no event twice. Do not give back
+// events of a [Result] that is Degraded: the shared store has not counted them, and would free the
+// events of another caller. If the store fails, it is not known whether the events were given back.
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
 // when they are cancelled. The store gets one second at least. Return is safe for concurrent use.
