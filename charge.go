@@ -83,14 +83,12 @@ func (a Ask) chargeLate(n uint64, now int64, counted, end uint64) {
 
 // until is the instant until which the given-back events count, by any of their charges, or
 // math.MaxInt64 if it is not known.
-func (a Ask) until() (last exact.Instant) {
+func (a Ask) until() (last int64) {
 	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) == 0 {
-		return exact.Instant{NS: math.MaxInt64}
+		return math.MaxInt64
 	}
 	for i := range *a.Charges {
-		if u := (*a.Charges)[i].until(a.GrantedAt); u.NS >= last.NS {
-			last = u
-		}
+		last = max(last, (*a.Charges)[i].until(a.GrantedAt).NS)
 	}
 	return last
 }
