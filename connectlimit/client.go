@@ -54,7 +54,7 @@ type ClientInterceptor struct {
 	MaxHold time.Duration
 
 	// Jitter prolongs each hold by a random time up to Jitter, so that many processes do not come
-	// back at the same instant. 0 means none.
+	// back at the same instant. It comes on top of MaxHold. 0 means none.
 	Jitter time.Duration
 
 	gate edge.Gate

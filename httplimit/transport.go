@@ -54,7 +54,8 @@ type Transport struct {
 	MaxHold time.Duration
 
 	// Jitter prolongs each hold by a random time up to Jitter, so that many processes do not come
-	// back at the same instant. 0 means none. If Jitter is negative, every RoundTrip fails.
+	// back at the same instant. It comes on top of MaxHold. 0 means none. If Jitter is negative,
+	// every RoundTrip fails.
 	Jitter time.Duration
 
 	gate edge.Gate
