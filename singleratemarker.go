@@ -88,14 +88,14 @@ func (d *marker) sound(state []uint64) bool {
 }
 
 // greenBack returns what the bucket for green gets back of a green grant, at most: its cost, less what
-// the bucket has earned since. If the grant was the last, which ends at paidAt, the bucket lacks
-// nothing of later ones, and may get back all.
-func (d *marker) greenBack(now int64, ask Ask, rate exact.Rate, paidAt exact.Uint128) exact.Uint128 {
+// the bucket has earned since. If the grant was the last, the bucket lacks nothing of later ones, and
+// may get back all.
+func (d *marker) greenBack(now int64, ask Ask, last bool) exact.Uint128 {
 	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 || !(*ask.Charges)[0].Green {
 		return exact.Uint128{}
 	}
 	back := d.green.rate.Cost(exact.Magnitude(ask.N))
-	if end, _ := ask.paid(rate); end == paidAt {
+	if last {
 		return back
 	}
 	return back.Sub(d.green.rate.Units(max(now-ask.GrantedAt, 0)))
@@ -130,7 +130,7 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 		if !fullAt.Less(d.yellow.most) {
 			back = exact.Uint128{}
 		}
-		toGreen := d.greenBack(now, ask, d.green.rate, fullAt).Min(back).Min(green)
+		toGreen := d.greenBack(now, ask, end == fullAt).Min(back).Min(green)
 		if toGreen.Less(back) && green.Less(both) {
 			part = 1
 		}

@@ -90,7 +90,8 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	switch {
 	case ask.N <= 0:
 		next, a := d.yellow.decideAt(p, now, ask)
-		back := d.greenBack(now, ask, d.yellow.rate, p).Min(lacks)
+		end, _ := ask.paid(d.yellow.rate)
+		back := d.greenBack(now, ask, end == p).Min(lacks)
 		lacks = lacks.Sub(back)
 		exact.Load(state).Sub(back).Store(state)
 		next.Store(state[2:])

@@ -89,12 +89,18 @@ func roundUp(d, unit time.Duration) string {
 // failure returns the error of a call on which there is no decision.
 func failure(ctx context.Context, err error) error {
 	switch ended := ctx.Err(); {
-	case errors.Is(ended, context.DeadlineExceeded):
-		return connect.NewError(connect.CodeDeadlineExceeded, ended)
 	case ended != nil:
-		return connect.NewError(connect.CodeCanceled, ended)
+		return connect.NewError(codeOfContext(ended), ended)
 	case errors.Is(err, httplimit.ErrNoKey):
 		return connect.NewError(connect.CodeInvalidArgument, errNoKey)
 	}
 	return connect.NewError(connect.CodeUnavailable, errUnavailable)
+}
+
+// codeOfContext returns the code for the error of a context that has ended.
+func codeOfContext(ended error) connect.Code {
+	if errors.Is(ended, context.DeadlineExceeded) {
+		return connect.CodeDeadlineExceeded
+	}
+	return connect.CodeCanceled
 }

@@ -127,10 +127,7 @@ func codeOf(err, ended error) connect.Code {
 	case errors.Is(err, weir.ErrTooLate), errors.Is(err, weir.ErrQueueFull), errors.Is(err, weir.ErrNeverFits):
 		return connect.CodeResourceExhausted
 	case ended != nil && errors.Is(err, ended):
-		if errors.Is(ended, context.DeadlineExceeded) {
-			return connect.CodeDeadlineExceeded
-		}
-		return connect.CodeCanceled
+		return codeOfContext(ended)
 	case errors.Is(err, httplimit.ErrNoKey):
 		return connect.CodeInvalidArgument
 	}
