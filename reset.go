@@ -115,7 +115,7 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults 
 			return faults
 		}
 		if err == nil {
-			_, err = k.place(ctx, w, plan, k.patience(w.Ctx))
+			err = k.place(ctx, ln, w, plan)
 		}
 		faults = errors.Join(faults, err)
 		switch {

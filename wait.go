@@ -1,7 +1,6 @@
 package weir
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,18 +98,41 @@ func (e notEnd) Error() string { return e.err.Error() }
 func (e notEnd) Is(target error) bool { return target != io.EOF && errors.Is(e.err, target) }
 func (e notEnd) As(target any) bool   { return errors.As(e.err, target) }
 
+// wait returns when the events have been granted, or ctx has ended. Only the first waiter of a line
+// watches the time. When it goes, it wakes the next.
 func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
-	usual := k.plans.usual.Load()
 	w := k.lines.NewWaiter(ctx, n)
 	defer w.Drop(nil) // even if a clock or a policy panics, or its place could not be given back
-	if waits, err := k.join(ctx, key, w); !waits {
-		return err
+	for ended := false; ; {
+		now := k.plans.clock.Now()
+		turn, left := w.Turn(now)
+		switch turn {
+		case line.Gone:
+			return w.Err()
+		case line.MayAsk:
+			usual := k.plans.usual.Load()
+			k.join(ctx, key, w)
+			if k.plans.usual.Load() != usual { // SetPolicy may have listed the waiters before w was one of them
+				_ = k.renew(ctx, key, false) // an error is that of w, too, or that of ctx
+			}
+			if ended = ctx.Err() != nil; !ended {
+				continue
+			}
+		}
+		if ended {
+			return k.leave(ctx, key, w)
+		}
+		var timer <-chan time.Time
+		if turn == line.First {
+			timer = k.plans.clock.At(now + int64(left))
+		}
+		select {
+		case <-timer:
+		case <-w.Wake():
+		case <-ctx.Done():
+			ended = true // but a waiter whose turn has come by now is served
+		}
 	}
-	// SetPolicy may have listed the waiters before w was one of them.
-	if k.plans.usual.Load() != usual {
-		_ = k.renew(ctx, key, false) // an error is that of w, too, or that of ctx
-	}
-	return k.await(ctx, key, w)
 }
 
 // start starts an activity of the line of a key, which asks the store with the context that it
@@ -125,49 +147,49 @@ func (k *KeyedLimiter) start(
 	return ln, ctx, err
 }
 
-// join asks for the events of w now or later, and reports whether w then waits. If it does not, and
-// there is no error, they were granted now.
-func (k *KeyedLimiter) join(ctx context.Context, key string, w *line.Waiter) (waits bool, err error) {
+// join asks the store for w, unless w has to wait for that in its line. If ctx ends before, it does
+// nothing.
+func (k *KeyedLimiter) join(ctx context.Context, key string, w *line.Waiter) {
 	ln, asking, err := k.start(ctx, key, line.Joining, w.N)
 	if err != nil {
-		return false, err
+		return
 	}
 	defer ln.End()
 	plan, err := k.plans.of(ctx, key)
+	if err == nil {
+		switch turn := w.Come(ln, by{plan}, k.patience(ctx), k.plans.clock.Now()); {
+		case turn == line.MayAsk:
+			err = k.place(asking, ln, w, plan)
+		case !plan.fits(w.N):
+			err = ErrNeverFits
+		case turn == line.TooLate:
+			err = ErrTooLate
+		}
+	}
 	if err != nil {
-		return false, err
+		w.Drop(err)
 	}
-	patience := k.patience(ctx)
-	entry := w.Come(ln, by{plan}, patience, k.plans.clock.Now())
-	switch {
-	case entry == line.Asks:
-		waits, err = k.place(asking, w, plan, patience)
-		return waits, cmp.Or(err, w.Err())
-	case !plan.fits(w.N):
-		return false, ErrNeverFits
-	case entry == line.TooLate:
-		return false, ErrTooLate
-	}
-	return true, nil
 }
 
-// place asks the store for w, by the policy of plan, and reports whether w then waits.
-func (k *KeyedLimiter) place(ctx context.Context, w *line.Waiter, plan *Plan, patience time.Duration) (bool, error) {
-	g := new(grant)
-	a, now, err := k.ask(ctx, plan, w.Line().Key(), Ask{N: w.N, MaxWait: patience}, g)
+// place asks the store for w, by the policy of plan, and gives w its place in the line. An error is
+// one of the store.
+func (k *KeyedLimiter) place(ctx context.Context, ln *line.Line, w *line.Waiter, plan *Plan) error {
+	g, patience := new(grant), k.patience(w.Ctx)
+	a, now, err := k.ask(ctx, plan, ln.Key(), Ask{N: w.N, MaxWait: patience}, g)
 	if err != nil {
-		w.Line().Together()
-		return false, err
+		ln.Together()
+		return err
 	}
 	if err := refused(a, w.N, now, patience); err != nil {
 		w.Drop(err)
-		return false, nil
+		return nil
 	}
 	reply := line.Reply{Granted: a.Allowed, Now: now, Delay: a.RetryAfter, Left: a.Remaining}
 	if a.Allowed {
 		reply.Booking, reply.Delay = g.booking(), a.Delay
 	}
-	return w.Place(&reply), nil
+	w.Place(&reply)
+	return nil
 }
 
 // patience returns how long ctx allows its caller to wait.
@@ -194,66 +216,10 @@ func refused(a Answer, n int, now int64, patience time.Duration) error {
 	return nil
 }
 
-// await returns when w has had its turn, or ctx has ended. Only the first waiter of a line watches
-// the time. When it goes, it wakes the next.
-func (k *KeyedLimiter) await(ctx context.Context, key string, w *line.Waiter) error {
-	for ended := false; ; {
-		now := k.plans.clock.Now()
-		turn, left := w.Turn(now)
-		switch turn {
-		case line.Granted:
-			return nil
-		case line.Failed:
-			return w.Err()
-		case line.MayAsk:
-			k.askAgain(ctx, key, w)
-			if ended = ctx.Err() != nil; !ended {
-				continue
-			}
-		}
-		if ended {
-			return k.leave(ctx, key, w)
-		}
-		var timer <-chan time.Time
-		if turn == line.First {
-			timer = k.plans.clock.At(now + int64(left))
-		}
-		select {
-		case <-timer:
-		case <-w.Wake():
-		case <-ctx.Done():
-			ended = true // but a waiter whose turn has come by now is served
-		}
-	}
-}
-
-// askAgain asks the store for w, the first waiter that has not booked. If ctx ends before, it does
-// nothing.
-func (k *KeyedLimiter) askAgain(ctx context.Context, key string, w *line.Waiter) {
-	ln, asking, err := k.start(ctx, key, line.Joining, w.N)
-	if err != nil {
-		return
-	}
-	defer ln.End()
-	if turn, _ := w.Turn(k.plans.clock.Now()); turn != line.MayAsk { // it was given a new one
-		return
-	}
-	plan, err := k.plans.of(ctx, key)
-	if err == nil && w.MayBook(by{plan}) {
-		_, err = k.place(asking, w, plan, k.patience(ctx))
-	}
-	if err != nil {
-		w.Drop(err)
-	}
-}
-
 // leave takes w out of its line, because ctx has ended. The place that w had booked is given back,
 // and the waiters behind it can move up.
 func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) error {
-	switch w.Leave() {
-	case line.Granted:
-		return nil
-	case line.Behind:
+	if w.Leave(ctx.Err()) {
 		soon, cancel := k.unended(ctx)
 		defer cancel()
 		_, _ = k.giveBack(soon, key, true, func(*line.Line) (g giveBack, err error) {
@@ -262,9 +228,6 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 			}
 			return g, nil
 		})
-		if w.Served() { // SetPolicy or Reset has asked for it meanwhile
-			return nil
-		}
 	}
-	return ctx.Err()
+	return w.Err() // nil if its turn has come, or if SetPolicy or Reset has asked for it meanwhile
 }

@@ -62,7 +62,8 @@ type Waiter struct {
 	Ctx context.Context // of its caller; the policy may depend on it
 	N   int             // events
 
-	line       *Line
+	lines      *Lines
+	line       *Line // nil until it comes there
 	prev, next *Waiter
 	run        *run          // the bookings that it belongs to, if it has booked
 	at         int64         // and when
@@ -70,27 +71,30 @@ type Waiter struct {
 	behind     int           // of the events that are being given back, those behind its own
 	in         uint64        // its ticket: when it came
 	joined     uint64        // and when it joined the line
-	err        error         // why it has no turn, once it is gone
+	err        error         // why it has no turn, once it is gone, or why it is about to leave
 	leaving    bool          // is about to leave, and no longer watches the time
-	gone       bool          // has left the line
-	served     bool          // has left because the store granted its events at once
+	gone       bool          // has left the line, or does not join it
 	wake       chan struct{} // signals that it was granted, or is to look at the line again
 }
 
 // NewWaiter returns a waiter for n events that comes now. It stands before all later waiters, even
 // if it has to wait for calls that are under way.
 func (ls *Lines) NewWaiter(ctx context.Context, n int) *Waiter {
-	return &Waiter{Ctx: ctx, N: n, in: ls.tickets.Add(1)}
+	return &Waiter{Ctx: ctx, N: n, lines: ls, in: ls.tickets.Add(1)}
 }
 
 // Wake receives a signal when the waiter is to look at its turn.
 func (w *Waiter) Wake() <-chan struct{} { return w.wake }
 
-// Err is why a waiter that has left has no turn.
-func (w *Waiter) Err() error { return w.err }
+// Err is why a waiter that has left, or is about to, has no turn. It is nil if the waiter is granted.
+func (w *Waiter) Err() error {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	return w.err
+}
 
-// Line is the line that the waiter has come to.
-func (w *Waiter) Line() *Line { return w.line }
+// isNew reports whether w has not joined its line yet: it has not come, or asks for the first time.
+func (w *Waiter) isNew() bool { return w.next == nil && !w.gone }
 
 // Key is the key of the line.
 func (ln *Line) Key() string { return ln.key }

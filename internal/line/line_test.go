@@ -24,6 +24,9 @@ func under(ls *Lines, kind Activity, do func(ln *Line)) {
 	ln.End()
 }
 
+// waiter is one that has come to the line, and asks the store.
+func (ln *Line) waiter(n int) *Waiter { return &Waiter{N: n, lines: ln.Lines, line: ln} }
+
 // alike is the policy of all bookings.
 type alike struct{}
 
@@ -65,7 +68,7 @@ func TestLine_IsANaiveLine(t *testing.T) {
 			case 0, 1: // somebody joins; often at the same time as others, and at an instant before theirs
 				under(&ls, Joining, func(ln *Line) {
 					w := ls.NewWaiter(t.Context(), 1+random.IntN(3))
-					if w.Come(ln, alike{}, 0, now) != Asks {
+					if w.Come(ln, alike{}, 0, now) != MayAsk {
 						t.Fatal("all have booked")
 					}
 					pass()
@@ -79,7 +82,7 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					if i > 0 {
 						at = max(at, naive[i-1].at)
 					}
-					require.True(t, w.Place(booked(1, 1, 2, now, at)))
+					w.Place(booked(1, 1, 2, now, at))
 					w.run, *one = one, run{Booking{By: alike{}, Pace: slow}}
 					naive = slices.Insert(naive, i, naivePlace{w, at})
 				})
@@ -91,7 +94,7 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					d, all := random.Int64N(20), int64(0)
 					for range 1 + random.IntN(3) {
 						if w := naive[random.IntN(len(naive))].Waiter; !w.leaving {
-							require.Equal(t, Behind, w.Leave())
+							require.True(t, w.Leave(nil))
 							all += int64(w.N)
 						}
 					}
@@ -121,7 +124,7 @@ func TestLine_IsANaiveLine(t *testing.T) {
 				pass()
 				switch {
 				case w.gone:
-					require.Equal(t, Granted, turn)
+					require.Equal(t, Gone, turn)
 				case naive[0].Waiter == w:
 					require.Equal(t, First, turn)
 					require.Equal(t, time.Duration(naive[0].at-now), left)
@@ -181,7 +184,7 @@ func TestLine_Runs(t *testing.T) {
 				if test.name == "no pace known" {
 					reply.Pace = Pace{}
 				}
-				(&Waiter{line: ln, N: 1}).Place(reply)
+				ln.waiter(1).Place(reply)
 			})
 		}
 		var runs []*run
@@ -203,7 +206,7 @@ func TestLine_Runs(t *testing.T) {
 func TestLine_TheNextMayAsk(t *testing.T) {
 	var ls Lines
 	ln, _, _ := ls.enter("k", Joining, 1)
-	a, b := &Waiter{line: ln, N: 1}, &Waiter{line: ln, N: 1}
+	a, b := ln.waiter(1), ln.waiter(1)
 	a.Place(&Reply{Delay: 10})
 	b.Place(&Reply{Delay: 99})
 	ln.End()
@@ -239,16 +242,16 @@ func TestLine_GivenBackKeepsTheSlots(t *testing.T) {
 	paid := func(events int64) exact.Instant { return rate.Instant(exact.Uint128{Lo: uint64(3*1000 + 10*events)}) }
 	under(&ls, Joining, func(ln *Line) {
 		for i := range 12 {
-			w := &Waiter{line: ln, N: 1 + i%3}
+			w := ln.waiter(1 + i%3)
 			r := bookedSlots(paid(booked), paid(booked+int64(w.N)), rate, w.N)
-			require.True(t, w.Place(r))
+			w.Place(r)
 			booked += int64(w.N)
 			ws = append(ws, w)
 		}
 	})
 	for _, leave := range []int{3, 0, 7, 6} {
 		under(&ls, Returning, func(ln *Line) {
-			ws[leave].Leave()
+			require.True(t, ws[leave].Leave(nil))
 			back, ok := ws[leave].Back()
 			require.True(t, ok)
 			ws = slices.Delete(ws, leave, leave+1)
@@ -275,8 +278,8 @@ func bookedSlots(start, end exact.Instant, rate exact.Rate, n int) *Reply {
 func TestLine_GivenBackMoreThanThereIs(t *testing.T) {
 	var ls Lines
 	under(&ls, Joining, func(ln *Line) {
-		(&Waiter{line: ln, N: 1}).Place(booked(1, 1, 10, 1, 10))
-		(&Waiter{line: ln, N: 1}).Place(booked(1, 20, 30, 1, 20))
+		ln.waiter(1).Place(booked(1, 1, 10, 1, 10))
+		ln.waiter(1).Place(booked(1, 20, 30, 1, 20))
 	})
 	ln := ls.all["k"]
 	back := func() {

@@ -7,25 +7,24 @@ import (
 	"github.com/weir-go/weir/internal/exact"
 )
 
-// An Entry says how a waiter comes to its line.
-type Entry int
-
-const (
-	Asks    Entry = iota // it may ask the store at once
-	Waits                // it stands in the line
-	TooLate              // within its patience its turn would not come
-)
-
-// Come puts w at the end of a line, if it has to ask behind others. It returns TooLate if the last
-// waiter that has booked does not go within the patience of w, or if the first of the others does
-// not ask within it. An activity of kind Joining is under way.
-func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Entry {
+// Come returns [MayAsk] if w may ask the store now, by p. If a new waiter may not, because it has
+// to ask behind others, Come puts it at the end of the line. It returns [TooLate] instead if the
+// last waiter that has booked does not go within the patience of w, or if the first of the others
+// does not ask within it. An activity of kind Joining is under way.
+func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Turn {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
+	if !w.isNew() { // it asks again
+		turn, _ := w.turn(now)
+		if turn == MayAsk && !w.mayBook(p) {
+			return Behind
+		}
+		return turn
+	}
 	w.line, ln.known = ln, true
 	ln.pass(now)
 	if ln.booked == ln.ends.prev && ln.booked.run.by(p) {
-		return Asks // it may book, too
+		return MayAsk // it may book, too
 	}
 	earliest := ln.askAt
 	switch {
@@ -38,7 +37,7 @@ func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Ent
 		return TooLate
 	}
 	ln.asks(w, 0)
-	return Waits
+	return Behind
 }
 
 // asks lets w ask the store at the instant at, if it is the first then. If w is not in the line
@@ -67,14 +66,14 @@ type Reply struct {
 }
 
 // Place gives w, which has asked, its place in the line. It gives none if it was granted now and no
-// waiter is ahead. It reports whether w waits. All waiters that were in the line when w came stay
-// ahead. Those that asked at the same time go in the order of their instants.
-func (w *Waiter) Place(r *Reply) (waits bool) {
+// waiter is ahead. All waiters that were in the line when w came stay ahead. Those that asked at the
+// same time go in the order of their instants.
+func (w *Waiter) Place(r *Reply) {
 	ln := w.line
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	if w.gone { // it could not wait for the reply
-		return false
+		return
 	}
 	if r.Granted && r.Delay == 0 {
 		ln.together(r.Left)
@@ -85,7 +84,7 @@ func (w *Waiter) Place(r *Reply) (waits bool) {
 		// A store that denies and says "now" must not keep w from seeing that its context has
 		// ended.
 		ln.asks(w, max(at, exact.After(r.Now, 1)))
-		return true
+		return
 	}
 	if w.next != nil && w.prev != ln.booked { // while w asked, one that came before it was denied: w goes before it all the same
 		w.prev.next, w.next.prev = w.next, w.prev
@@ -99,12 +98,11 @@ func (w *Waiter) Place(r *Reply) (waits bool) {
 		ln.insert(prev, w)
 	}
 	if at <= r.Now && (w.next == nil || w.first()) {
-		w.served = true // if it is about to leave, too: only bookings are given back
+		w.err = nil // if it is about to leave, it stays all the same: only bookings are given back
 		w.unlink()
-		return false
+		return
 	}
 	ln.book(w, r.Booking, at)
-	return true
 }
 
 // Together lets all waiters that are to ask the store do so at once, and not one after the other,
