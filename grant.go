@@ -58,7 +58,8 @@ func (k *KeyedLimiter) book(ctx context.Context, plan *Plan, key string, ask Ask
 	return nil
 }
 
-// open sets the other fields of r. The Result, the grant, at and ahead are set before.
+// open sets the other fields of r. The Result, the grant, at and ahead are set before, and reset to
+// the number of resets that there were before the booking.
 //
 // Pointers are written only if they change, here and in bookNowQuickly: the garbage collector notes
 // each pointer that is written while it works. That can take longer than the rest of a booking.
@@ -71,13 +72,9 @@ func (r *Reservation) open(k *KeyedLimiter, key string) {
 		r.ended, r.err = nil, nil
 	}
 	r.made, r.settling, r.settled = true, false, false
-	r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges)
-}
-
-// afterReset is called with the number of resets from before a booking that did not exclude them.
-func (k *KeyedLimiter) afterReset(r *Reservation, reset uint64) {
-	if r.reset != reset && r.grant.n > 0 && k.resets.meanwhile(r.key, reset) {
-		r.reset = reset
+	before := r.reset
+	if r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges); r.reset > before && k.resets.forgot(key, before) {
+		r.reset = before
 	}
 }
 
@@ -86,7 +83,6 @@ func (k *KeyedLimiter) bookNowQuickly(plan *Plan, key string, n int, r *Reservat
 	if k.mem == nil {
 		return false
 	}
-	reset := k.resets.number.Load()
 	mp, next, now, taken, ok := k.mem.take(plan, key, n)
 	if !ok {
 		return false
@@ -105,7 +101,6 @@ func (k *KeyedLimiter) bookNowQuickly(plan *Plan, key string, n int, r *Reservat
 	g.set(plan, n, &r.Result, now)
 	r.at, r.ahead = now, 0
 	r.open(k, key)
-	k.afterReset(r, reset)
 	return true
 }
 

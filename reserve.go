@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -50,7 +51,7 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	if err := k.check(ctx, n); err != nil {
 		return nil, err
 	}
-	r := new(Reservation)
+	r := &Reservation{reset: k.resets.number.Load()}
 	if k.mem != nil && k.lines.Empty(key) {
 		plan, err := k.plans.of(ctx, key)
 		if err != nil {
@@ -66,6 +67,7 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 		return nil, err
 	}
 	defer ln.End()
+	r.reset = math.MaxUint64 // resets of the key wait for this call
 	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return nil, err
@@ -92,13 +94,11 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 	r.made = false // if the store panics
 	plan, err := k.planFor(ctx, key, n)
 	if err == nil {
+		r.reset = k.resets.number.Load()
 		if k.bookNowQuickly(plan, key, n, r) {
 			return nil
 		}
-		reset := k.resets.number.Load()
-		if err = k.book(ctx, plan, key, Ask{N: n, ByComponent: results, More: true}, r); err == nil {
-			k.afterReset(r, reset)
-		}
+		err = k.book(ctx, plan, key, Ask{N: n, ByComponent: results, More: true}, r)
 	}
 	if err != nil {
 		*r = Reservation{}

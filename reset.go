@@ -133,16 +133,16 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults 
 // the same.
 //
 // A key is kept only while a reservation from before its reset may still count. A reservation that
-// is under way is not known yet. A reset that comes meanwhile may be of its key without being kept.
-// The reservation then counts as forgotten: it gives nothing back, rather than the events of
-// others.
+// is under way is not known yet. A reset that comes meanwhile may be of its key without being kept,
+// or be dropped earlier. The reservation then counts as forgotten: it gives nothing back, rather
+// than the events of others.
 type resets struct {
 	number atomic.Uint64 // of those there were
 	open   atomic.Int64  // when nothing reserved counts any more, by the limiter's clock
 
 	mu   sync.Mutex       // guards writes to number, and what follows
 	keys map[string]reset // the last of each key
-	lost uint64           // the last that is not in keys, or no longer
+	lost uint64           // the last that is not in keys, or no longer: it may be of any key
 }
 
 type reset struct {
@@ -176,39 +176,20 @@ func (rs *resets) reset(key string, now int64) {
 		delete(rs.keys, old)
 	}
 	number := rs.number.Add(1)
-	if open := rs.open.Load(); open > now {
-		rs.keep(key, reset{number, open})
-	} else {
+	open := rs.open.Load()
+	if open <= now {
 		rs.lost = number
+		return
 	}
-}
-
-// keep requires that rs.mu is held.
-func (rs *resets) keep(key string, r reset) {
 	if rs.keys == nil {
 		rs.keys = make(map[string]reset)
 	}
-	rs.keys[strings.Clone(key)] = r
+	rs.keys[strings.Clone(key)] = reset{number, open}
 }
 
-// meanwhile is called if there were resets between number and the end of a reservation that did not
-// exclude them. It reports whether its key may have been reset, and then keeps that as long as the
-// reservation may count.
-func (rs *resets) meanwhile(key string, number uint64) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	r := rs.keys[key]
-	if r.number = max(r.number, rs.lost); r.number <= number {
-		return false
-	}
-	r.until = max(r.until, rs.open.Load())
-	rs.keep(key, r)
-	return true
-}
-
-// forgot reports whether the key was reset since the reset of that number.
+// forgot reports whether the key may have been reset since the reset of that number.
 func (rs *resets) forgot(key string, number uint64) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	return rs.keys[key].number > number
+	return max(rs.keys[key].number, rs.lost) > number
 }
