@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -15,17 +16,15 @@ import (
 // Until [Reader.Next] has returned [io.EOF], the file may be damaged, and so may everything that
 // was read from it. The caller must check the numbers of policies, the texts and the words.
 type Reader struct {
-	r    io.Reader
-	sum  hash.Hash // of what buf had before
-	buf  []byte    // read already
-	at   int       // bytes of buf that are used up
+	in   *bufio.Reader
+	sum  hash.Hash // of what was read
 	keys uint64
 	key  Key // the latest
 }
 
 // NewReader returns a Reader that has read the header.
 func NewReader(r io.Reader) (*Reader, Header, error) {
-	in := &Reader{r: r, sum: sha256.New(), buf: make([]byte, 0, bufferLen)}
+	in := &Reader{in: bufio.NewReaderSize(r, bufferLen), sum: sha256.New()}
 	var h Header
 	start, err := in.next(len(magic))
 	if err != nil && !errors.Is(err, ErrDamaged) {
@@ -116,7 +115,6 @@ func (r *Reader) end() error {
 	if err != nil {
 		return err
 	}
-	r.drop()
 	want := r.sum.Sum(nil)
 	sum, err := r.next(sha256.Size)
 	switch {
@@ -127,12 +125,10 @@ func (r *Reader) end() error {
 	case keys != r.keys:
 		return fmt.Errorf("%w: it has %d keys, and says %d", ErrDamaged, r.keys, keys)
 	}
-	if r.at == len(r.buf) {
-		// Only [io.EOF] itself is the end. A reader that decompresses fails with another error here
-		// if its file is incomplete.
-		if _, err := io.ReadFull(r.r, r.buf[:1]); err != nil {
-			return err
-		}
+	// Only [io.EOF] itself is the end. A reader that decompresses fails with another error here if
+	// its file is incomplete.
+	if _, err := r.in.ReadByte(); err != nil {
+		return err
 	}
 	return fmt.Errorf("%w: it goes on after its end", ErrDamaged)
 }
@@ -156,25 +152,15 @@ func (r *Reader) byte() (byte, error) {
 // next returns the next n bytes, which are valid until the next call. n must be at most bufferLen.
 // It returns [io.ErrUnexpectedEOF] where there are fewer.
 func (r *Reader) next(n int) ([]byte, error) {
-	if len(r.buf)-r.at < n {
-		r.drop()
-		m, err := io.ReadAtLeast(r.r, r.buf[len(r.buf):cap(r.buf)], n-len(r.buf))
-		r.buf = r.buf[:len(r.buf)+m]
-		switch err {
-		case nil:
-		case io.EOF, io.ErrUnexpectedEOF:
-			return nil, fmt.Errorf("%w: %w", ErrDamaged, io.ErrUnexpectedEOF)
-		default:
-			return nil, err
-		}
+	b, err := r.in.Peek(n)
+	switch err {
+	case nil:
+	case io.EOF, io.ErrUnexpectedEOF:
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, io.ErrUnexpectedEOF)
+	default:
+		return nil, err
 	}
-	r.at += n
-	return r.buf[r.at-n : r.at], nil
-}
-
-// drop makes room for the bytes that are read next.
-func (r *Reader) drop() {
-	r.sum.Write(r.buf[:r.at])
-	r.buf = r.buf[:copy(r.buf, r.buf[r.at:])]
-	r.at = 0
+	r.sum.Write(b)
+	_, err = r.in.Discard(n)
+	return b, err
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -9,83 +10,72 @@ import (
 	"math"
 )
 
-// A Writer writes a file. After an error it writes nothing more, and each method returns the error.
+// A Writer writes a file. After an error of its [io.Writer] it writes nothing more, and End returns
+// that error.
 type Writer struct {
 	w    io.Writer
 	sum  hash.Hash
-	buf  []byte
+	out  *bufio.Writer // to both
 	keys uint64
-	err  error
 }
 
 // NewWriter returns a Writer that has begun with the header.
 func NewWriter(w io.Writer, h Header) *Writer {
-	out := &Writer{w: w, sum: sha256.New(), buf: make([]byte, 0, bufferLen)}
-	out.buf = append(out.buf, magic...)
-	out.buf = binary.LittleEndian.AppendUint32(out.buf, version)
-	out.words(h.Seeds[:])
-	out.buf = append(out.buf, byte(h.Depth))
+	sum := sha256.New()
+	out := &Writer{w: w, sum: sum, out: bufio.NewWriterSize(io.MultiWriter(w, sum), bufferLen)}
+	_, _ = out.out.WriteString(magic)
+	_ = out.count(version)
+	_ = out.words(h.Seeds[:]...)
+	_ = out.out.WriteByte(byte(h.Depth))
 	return out
 }
 
 // Policy writes a policy.
 func (w *Writer) Policy(p Policy) error {
 	if p.OwnClock {
-		w.buf = append(w.buf, kindOwnPolicy)
-		w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(p.Now))
+		_ = w.out.WriteByte(kindOwnPolicy)
+		_ = w.words(uint64(p.Now))
 	} else {
-		w.buf = append(w.buf, kindPolicy)
+		_ = w.out.WriteByte(kindPolicy)
 	}
-	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(p.Text)))
-	w.buf = append(w.buf, p.Text...)
-	return w.flush(bufferLen)
+	_ = w.count(uint32(len(p.Text)))
+	_, err := w.out.WriteString(p.Text)
+	return err
 }
 
 // Key writes a key.
 func (w *Writer) Key(k Key) error {
 	if uint64(len(k.Words)) > math.MaxUint32 {
-		w.err = fmt.Errorf("a state of %d words is too long", len(k.Words))
-		return w.err
+		return fmt.Errorf("a state of %d words is too long", len(k.Words))
 	}
 	w.keys++
-	w.buf = append(w.buf, kindKey)
-	w.buf = binary.LittleEndian.AppendUint64(w.buf, k.A)
-	w.buf = binary.LittleEndian.AppendUint64(w.buf, k.B)
-	w.buf = binary.LittleEndian.AppendUint32(w.buf, k.Policy)
-	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(k.Words)))
-	w.words(k.Words)
-	return w.flush(bufferLen)
+	_ = w.out.WriteByte(kindKey)
+	_ = w.words(k.A, k.B)
+	_ = w.count(k.Policy)
+	_ = w.count(uint32(len(k.Words)))
+	return w.words(k.Words...)
 }
 
 // End writes the end of the file. It does not close anything.
 func (w *Writer) End() error {
-	w.buf = append(w.buf, kindEnd)
-	w.buf = binary.LittleEndian.AppendUint64(w.buf, w.keys)
-	_ = w.flush(0)
-	w.buf = w.sum.Sum(w.buf)
-	return w.flush(0)
+	_ = w.out.WriteByte(kindEnd)
+	_ = w.words(w.keys)
+	if err := w.out.Flush(); err != nil {
+		return err
+	}
+	w.out.Reset(w.w)
+	_, _ = w.out.Write(w.sum.Sum(nil))
+	return w.out.Flush()
 }
 
-func (w *Writer) words(words []uint64) {
+func (w *Writer) words(words ...uint64) (err error) {
 	for _, word := range words {
-		if len(w.buf) >= bufferLen { // a long state need not be here as a whole
-			_ = w.flush(bufferLen)
-		}
-		w.buf = binary.LittleEndian.AppendUint64(w.buf, word)
+		_, err = w.out.Write(binary.LittleEndian.AppendUint64(w.out.AvailableBuffer(), word))
 	}
+	return err
 }
 
-// flush passes on the buffered bytes if they are at least least.
-func (w *Writer) flush(least int) error {
-	if w.err == nil && len(w.buf) >= least {
-		w.sum.Write(w.buf)
-		var n int
-		if n, w.err = w.w.Write(w.buf); w.err == nil && n < len(w.buf) {
-			w.err = io.ErrShortWrite
-		}
-	}
-	if w.err != nil || len(w.buf) >= least {
-		w.buf = w.buf[:0]
-	}
-	return w.err
+func (w *Writer) count(n uint32) error {
+	_, err := w.out.Write(binary.LittleEndian.AppendUint32(w.out.AvailableBuffer(), n))
+	return err
 }
