@@ -122,18 +122,12 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 	ln.askNow()
 }
 
-// moveUp moves up the booking of w by the time of the events before it, and returns by how much its
-// instant is earlier. Instants are rounded up to nanoseconds, each by itself: the old one and the
-// new one. If the differences were rounded instead, the errors would add up, and slots would be too
-// late or too early.
+// moveUp moves up the booking of w by the time of the events before it, as far as that is free, and
+// returns by how much its instant is earlier. Instants are rounded up to nanoseconds, each by
+// itself: the old one and the new one. If the differences were rounded instead, the errors would add
+// up, and slots would be too late or too early.
 func (f Freed) moveUp(b Back, w *Waiter) time.Duration {
-	before, rate := uint64(b.N-w.behind), w.run.Pace.Rate
-	if rate.Cost(uint64(b.N)) != f.units(rate) {
-		up := exact.Portion(uint64(f.Up), before, uint64(b.N))
-		w.goes = w.goes.Sub(rate.Units(int64(up)))
-		return time.Duration(up)
-	}
-	was := w.goes
-	w.goes = was.Sub(rate.Cost(before))
+	rate, was := w.run.Pace.Rate, w.goes
+	w.goes = was.Sub(rate.Cost(uint64(b.N - w.behind)).Min(f.units(rate)))
 	return rate.Ceil(was) - rate.Ceil(w.goes)
 }
