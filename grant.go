@@ -72,8 +72,11 @@ func (r *Reservation) open(k *KeyedLimiter, key string) {
 		r.ended, r.err = nil, nil
 	}
 	r.made, r.settling, r.settled = true, false, false
+	for i := range r.grant.charges {
+		k.resets.Reserved(r.grant.charges[i].until(r.grant.at - r.ahead).NS)
+	}
 	before := r.reset
-	if r.reset = k.resets.reserved(r.grant.at-r.ahead, r.grant.charges); r.reset > before && k.resets.forgot(key, before) {
+	if r.reset = k.resets.Number(); r.reset > before && k.resets.Forgot(key, before) {
 		r.reset = before
 	}
 }

@@ -43,6 +43,7 @@ import (
 
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/line"
+	"github.com/weir-go/weir/internal/resets"
 )
 
 // Limiter is the interface that callers and middleware accept. [New] returns one, a
@@ -109,7 +110,7 @@ type KeyedLimiter struct {
 	mem    *MemStore  // the store if it is a MemStore, else nil: Allow then calls it without the interface
 	quick  QuickStore // the store if it is a QuickStore, else nil
 	lines  line.Lines
-	resets resets
+	resets resets.Resets
 }
 
 var _ Limiter = (*KeyedLimiter)(nil)

@@ -51,7 +51,7 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 	if err := k.check(ctx, n); err != nil {
 		return nil, err
 	}
-	r := &Reservation{reset: k.resets.number.Load()}
+	r := &Reservation{reset: k.resets.Number()}
 	if k.mem != nil && k.lines.Empty(key) {
 		plan, err := k.plans.of(ctx, key)
 		if err != nil {
@@ -94,7 +94,7 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 	r.made = false // if the store panics
 	plan, err := k.planFor(ctx, key, n)
 	if err == nil {
-		r.reset = k.resets.number.Load()
+		r.reset = k.resets.Number()
 		if k.bookNowQuickly(plan, key, n, r) {
 			return nil
 		}
@@ -265,7 +265,7 @@ func (r *Reservation) settleFirst(ctx context.Context, actual int) (asked bool, 
 			// booking were freed in part, its instant would seem earlier. Other callers that give
 			// back would then free events that it still needs at its real instant.
 			keeps := actual > 0 && r.Delay() > 0 && !isQueue(r.grant.plan.Decider)
-			if keeps || k.resets.forgot(r.key, r.reset) {
+			if keeps || k.resets.Forgot(r.key, r.reset) {
 				return giveBack{}, nil
 			}
 			return ofGrant(ln, &r.grant, -more, k.plans.clock.Now()+r.ahead), nil

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/weir-go/weir/internal/line"
 )
@@ -69,7 +66,7 @@ func (k *KeyedLimiter) forget(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { k.resets.reset(key, k.plans.clock.Now()) }()
+	defer func() { k.resets.Reset(key, k.plans.clock.Now()) }()
 	_, err = k.store.Do(ctx, Request{Plan: plan, Key: key, Forget: true})
 	return err
 }
@@ -126,70 +123,4 @@ func (k *KeyedLimiter) askForPlaces(ctx context.Context, ln *line.Line) (faults 
 		}
 		last = w
 	}
-}
-
-// resets are the keys that were reset. Reservations that a reset forgot have nothing to give back.
-// Events that a key has counted since its reset were granted to others, even where the numbers look
-// the same.
-//
-// A key is kept only while a reservation from before its reset may still count. A reservation that
-// is under way is not known yet. A reset that comes meanwhile may be of its key without being kept,
-// or be dropped earlier. The reservation then counts as forgotten: it gives nothing back, rather
-// than the events of others.
-type resets struct {
-	number atomic.Uint64 // of those there were
-	open   atomic.Int64  // when nothing reserved counts any more, by the limiter's clock
-
-	mu   sync.Mutex       // guards writes to number, and what follows
-	keys map[string]reset // the last of each key
-	lost uint64           // the last that is not in keys, or no longer: it may be of any key
-}
-
-type reset struct {
-	number uint64
-	until  int64 // when nothing reserved before counts any more
-}
-
-// reserved records what was reserved at an instant, if anything, and returns the number of resets
-// since. It keeps a reset up to about a second longer than needed. What all callers share is then
-// written once in a second, and not for each reservation.
-func (rs *resets) reserved(at int64, charges []Charge) (number uint64) {
-	for i := range charges {
-		until, open := charges[i].until(at).NS, rs.open.Load()
-		for open < until && !rs.open.CompareAndSwap(open, until|(1<<30-1)) {
-			open = rs.open.Load()
-		}
-	}
-	return rs.number.Load() // after open is written: reset reads it in the other order
-}
-
-// reset records that a key was reset before the instant now. It is called after the store was
-// asked, so that what was reserved until then has a lower number.
-func (rs *resets) reset(key string, now int64) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	for old, r := range rs.keys {
-		if r.until > now {
-			break
-		}
-		rs.lost = max(rs.lost, r.number)
-		delete(rs.keys, old)
-	}
-	number := rs.number.Add(1)
-	open := rs.open.Load()
-	if open <= now {
-		rs.lost = number
-		return
-	}
-	if rs.keys == nil {
-		rs.keys = make(map[string]reset)
-	}
-	rs.keys[strings.Clone(key)] = reset{number, open}
-}
-
-// forgot reports whether the key may have been reset since the reset of that number.
-func (rs *resets) forgot(key string, number uint64) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return max(rs.keys[key].number, rs.lost) > number
 }
