@@ -38,6 +38,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -223,3 +224,46 @@ func WithName(name string) Option {
 
 // errNotMade is the error of a nil or zero KeyedLimiter, which denies everything.
 var errNotMade = errors.New("weir: this KeyedLimiter is nil or zero, must be made by New")
+
+// check returns an error if a call for n events is invalid.
+func (k *KeyedLimiter) check(ctx context.Context, n int) error {
+	switch {
+	case k == nil || k.store == nil:
+		return errNotMade
+	case n < 0:
+		return errNegative
+	}
+	return ctx.Err()
+}
+
+var errNegative = errors.New("must be at least 0")
+
+// callError returns the error of a call for n events.
+func callError(what string, n int, err error) error {
+	switch err {
+	case nil, errNotMade:
+		return err
+	case errNegative:
+		return fmt.Errorf("weir: %s %d events, %w", what, n, err)
+	}
+	return fmt.Errorf("weir: %s %d events: %w", what, n, noEnd(err))
+}
+
+// noEnd returns err so that [io.EOF] is not found in it, but all else is. A store whose server has
+// closed the connection may fail with io.EOF. A reader that asks a limiter would return that, and
+// its caller would believe that all was read.
+func noEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return notEnd{err}
+	}
+	return err
+}
+
+// It embeds no error: go doc would then not list New beside KeyedLimiter.
+type notEnd struct{ err error }
+
+func (e notEnd) Error() string { return e.err.Error() }
+
+// Is and As are for package errors, in place of Unwrap.
+func (e notEnd) Is(target error) bool { return target != io.EOF && errors.Is(e.err, target) }
+func (e notEnd) As(target any) bool   { return errors.As(e.err, target) }

@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/line"
 )
 
 // A Store keeps the states of keys, and makes each decision in one atomic step. Callers only choose
@@ -131,6 +132,18 @@ func Waited(ctx context.Context) time.Duration {
 
 // sinceKey is the key of the instant since which a request has waited for its turn.
 type sinceKey struct{}
+
+// start starts an activity of the line of a key, which asks the store with the context that it
+// returns: [Waited] returns how long it has waited.
+func (k *KeyedLimiter) start(
+	ctx context.Context, key string, kind line.Activity, n int,
+) (*line.Line, context.Context, error) {
+	ln, since, err := k.lines.Start(ctx, key, kind, n)
+	if !since.IsZero() {
+		ctx = context.WithValue(ctx, sinceKey{}, since)
+	}
+	return ln, ctx, err
+}
 
 // An Acceptor is for implementers of stores. It is a [Store] that can refuse to serve a limiter:
 // [New] asks it first. Stores need not implement it.
