@@ -66,6 +66,7 @@ func (h *holds) clean(now time.Time) {
 		}
 	}
 	if len(h.until) >= maxHeld {
+		close(h.until[first].released)
 		delete(h.until, first)
 	}
 	h.sweep = min(max(2*len(h.until), 64), maxHeld)

@@ -1,12 +1,15 @@
 package edge
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-go/weir"
 )
 
 // Keys are forgotten after their hold, also those that nobody asks for again.
@@ -49,5 +52,24 @@ func TestHolds_HoldsAtTheEndOfTime(t *testing.T) {
 		time.Sleep(time.Hour)
 		h.hold("a", time.Now(), time.Second)
 		assert.Greater(t, h.left("a"), 200*365*24*time.Hour)
+	})
+}
+
+// A hold that ends early, to make room for another, ends for the calls that it has held back, too.
+func TestHolds_HeldCallsGoWhenTheHoldEndsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Gate
+		g.Hold("early", time.Minute, 0, 0)
+		passed := make(chan error, 1)
+		go func() {
+			passed <- g.Pass(context.Background(), weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Second})), "early")
+		}()
+		synctest.Wait()
+		for i := 0; !g.HeldUntil("early").IsZero(); i++ {
+			g.Hold(strconv.Itoa(i), time.Hour, 0, 0)
+		}
+		begin := time.Now()
+		assert.NoError(t, <-passed)
+		assert.Zero(t, time.Since(begin))
 	})
 }
