@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -145,13 +144,13 @@ func (l *limited) denial(r *http.Request, all []asked, first int) (longest int) 
 			// asked again, because the retry needs the events of both.
 			if n != a.d.Cost {
 				denied := a.d.Result
-				if a.foretell(r.Context(), n); a.d.Err != nil || a.d.Result.Allowed {
+				if l.foretell(r, a, n); a.d.Err != nil || a.d.Result.Allowed {
 					a.d.Result, a.d.Err = denied, nil
 				}
 			}
 			continue
 		}
-		a.foretell(r.Context(), n)
+		l.foretell(r, a, n)
 		if a.d.Err != nil { // the request is denied in any case
 			a.d.Result, a.d.Err = weir.Result{Allowed: true}, nil
 		}
@@ -178,7 +177,8 @@ func demand(all []asked) (n int) {
 // there are enough events. If there are not, it asks for n. The ask is denied, and reports the
 // RetryAfter. If events came back just before, the ask is granted, and foretell gives them back. A
 // limit of which nothing is known denies only if the look itself is denied.
-func (a *asked) foretell(ctx context.Context, n int) {
+func (l *limited) foretell(r *http.Request, a *asked, n int) {
+	ctx := r.Context()
 	a.ask(ctx, 0, false)
 	res := &a.d.Result
 	switch {
@@ -186,7 +186,7 @@ func (a *asked) foretell(ctx context.Context, n int) {
 	case a.booker != nil:
 		a.ask(ctx, n, true)
 		if a.d.Err == nil && res.Allowed {
-			a.d.Err = a.booked.Cancel(ctx)
+			l.settled(r, a, a.booked.Cancel(ctx))
 		}
 	case n > res.Limit:
 		res.Allowed, res.RetryAfter = false, weir.Never

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
 )
 
@@ -41,4 +42,36 @@ func TestDecisions(t *testing.T) {
 	}
 	assert.Empty(t, httplimit.Decisions(context.Background()))
 	assert.Equal(t, 8, remaining(t, limiters[0], "a"))
+}
+
+// recovering is a limiter that has events again as soon as somebody has looked.
+type recovering struct{ *weir.KeyedLimiter }
+
+func (l recovering) Take(ctx context.Context, key string, n int) (weir.Result, error) {
+	r, err := l.KeyedLimiter.Take(ctx, key, n)
+	r.Remaining = 0
+	return r, err
+}
+
+// Of a request that is denied, a limit behind may grant an event just after it had none. Observe
+// gets the error if that event cannot be given back.
+func TestObserve_GiveBackOfALaterLimitFails(t *testing.T) {
+	denies, _ := frozen(per(1, time.Minute))
+	denies.Allow("one")
+	later := weir.Must(weir.New(per(1, time.Minute), weir.WithStore(&keeping{keeps: true})))
+	var errs []error
+	resp := serve(httplimit.Middleware{
+		Limits: []httplimit.Limit{
+			{Name: "denies", Limiter: denies, Key: one}, {Name: "later", Limiter: recovering{later}, Key: one},
+		},
+		Observe: func(_ *http.Request, d httplimit.Decision) {
+			if d.Err != nil {
+				assert.Equal(t, "later", d.Name)
+				errs = append(errs, d.Err)
+			}
+		},
+	}.Wrap(ok), request())
+	assert.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+	require.Len(t, errs, 1)
+	assert.ErrorIs(t, errs[0], errStore)
 }
