@@ -176,3 +176,19 @@ func TestComposed_Allocations(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}), 4.0)
 }
+
+// A Shadow grants what its limiter denies. t of each component is then the time until it has more
+// events, and not until it has all that the request costs.
+func TestComposed_OnTrial(t *testing.T) {
+	policy := weir.All(per(10, time.Hour), weir.TokenBucket{Limit: 100, Per: time.Minute})
+	l, mock := frozen(policy)
+	for range 8 {
+		l.Allow("one")
+		mock.Add(time.Minute)
+	}
+	m := middleware(weir.Shadow(l, nil), httplimit.RateLimit{Policy: policy})
+	m.Cost = func(*http.Request) int { return 5 }
+	resp := serve(m.Wrap(ok), request())
+	assert.Equal(t, http.StatusOK, resp.StatusCode)
+	assert.Equal(t, `"sliding-log 10/1h";r=2;t=3120, "100/1m";r=100;t=0`, resp.Header.Get("RateLimit"))
+}

@@ -121,6 +121,7 @@ func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
 			same, n = same && latest.has(n, p.policy(part.Limit)), n+1
 			switch {
 			case granted:
+				part.Allowed = true // a weir.Shadow may grant what the part denies
 				limits = p.appendLimit(comma(limits), part)
 			case !res.Allowed && j == res.DecidedBy: // the times of the others would differ from Retry-After
 				r := *part
