@@ -136,7 +136,8 @@ func TestRoute(t *testing.T) {
 	for _, path := range []string{"/v1/items/7", "/v1/items/8", "/files/a/b", "/none", "/other"} {
 		get(t, router, path)
 	}
-	assert.Equal(t, []string{"GET /v1/items/:id", "GET /v1/items/:id", "GET /files/*path", "GET ", "GET "}, keys)
+	router.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "POST", "/none", nil))
+	assert.Equal(t, []string{"GET /v1/items/:id", "GET /v1/items/:id", "GET /files/*path", "GET ", "GET ", "POST "}, keys)
 
 	_, err := ginlimit.Route(httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
 	assert.EqualError(t, err, "weir: no context of gin, the Middleware must be used by ginlimit.New")
