@@ -81,18 +81,6 @@ func (a Ask) chargeLate(n uint64, now int64, counted, end uint64) {
 	}
 }
 
-// until is the instant until which the given-back events count, by any of their charges, or
-// math.MaxInt64 if it is not known.
-func (a Ask) until() (last int64) {
-	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) == 0 {
-		return math.MaxInt64
-	}
-	for i := range *a.Charges {
-		last = max(last, (*a.Charges)[i].until(a.GrantedAt).NS)
-	}
-	return last
-}
-
 // paid is the instant at which a bucket of a rate has been paid for the given-back events, by any of
 // their charges. If the grant is not known, paid reports false, and the instant is beyond all
 // others. The charges are then late, if there are any: a bucket itself counts nothing late.

@@ -121,7 +121,7 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 			}
 			n = min(n, eventsOf(e.Decider, used))
 		}
-		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.GrantedAt < e.began || ask.until() <= now) {
+		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.GrantedAt < e.began) {
 			continue
 		}
 		promised := e.promisedBut(by, now, ask)
