@@ -155,21 +155,18 @@ func (g *ledger) open(l Ledger, now int64) bool {
 			return false
 		}
 		e := newTally(by)
+		e.accounts, e.most = make([]*account, max(w[4], 1)), make([]uint64, max(w[4], 1))
 		of := e.leaves()
 		switch {
-		case w[4] == 0:
+		case w[4] == 0: // fill checks the words
 			of = make([]Rule, 1)
-		case by.unknown():
-			of = slices.Repeat(of, int(w[4]))
-		case w[4] != uint64(len(of)):
+		case len(of) != len(e.accounts):
 			return false
 		}
-		for _, leaf := range of {
-			a, most := r.account(leaf, i)
-			if a == nil {
+		for j, leaf := range of {
+			if e.accounts[j], e.most[j] = r.account(leaf, i); e.accounts[j] == nil {
 				return false
 			}
-			e.accounts, e.most = append(e.accounts, a), append(e.most, most)
 		}
 		if e.until = int64(w[2]); w[4] == 0 {
 			state := e.accounts[0].words
@@ -260,7 +257,7 @@ func (g *ledger) close(by Rule, now int64, granted bool, mode GrantMode) (l Ledg
 	for _, e := range g.entries {
 		leaves = append(leaves, e.leaves()...)
 	}
-	opened, accounts := 0, 0 // opened is of leaves
+	opened, numbers := 0, map[*account]int{} // of leaves, and of the accounts that are written
 	for _, e := range g.entries {
 		l.By = append(l.By, e.by)
 		n := len(e.accounts)
@@ -269,8 +266,11 @@ func (g *ledger) close(by Rule, now int64, granted bool, mode GrantMode) (l Ledg
 		}
 		w = append(w, uint64(e.began), uint64(e.last), uint64(e.until), e.net, uint64(n))
 		for i, a := range e.accounts {
+			number, written := numbers[a]
 			var words []uint64
-			if a.number == 0 {
+			if !written {
+				number = len(numbers)
+				numbers[a] = number
 				counted := -1
 				if !a.unknown() {
 					counted = slices.IndexFunc(leaves, a.same)
@@ -279,10 +279,8 @@ func (g *ledger) close(by Rule, now int64, granted bool, mode GrantMode) (l Ledg
 					counted = opened + i
 				}
 				words = append([]uint64{uint64(counted), uint64(a.promisedBeside(leaves[counted]))}, a.words...)
-				accounts++
-				a.number = accounts
 			}
-			w = append(w, uint64(a.number-1), e.most[i], uint64(len(words)))
+			w = append(w, uint64(number), e.most[i], uint64(len(words)))
 			w = append(w, words...)
 		}
 		opened += len(e.accounts)

@@ -78,10 +78,10 @@ func (g *ledger) leave(by Rule, now int64, a *Answer, results *[]Result) {
 
 // put keeps an entry that was granted n events. state is its state after that.
 func (g *ledger) put(e tally, state []uint64, now int64, n uint64) {
-	before := split(e.Decider, e.state())
-	e.keep(state)
-	for i, a := range e.accounts {
-		if slices.Equal(before[i], a.words) { // a tier that did not pay
+	leaves := e.leaves()
+	for i, words := range split(e.Decider, state) {
+		a := e.accounts[i]
+		if !a.set(leaves[i], words) {
 			continue
 		}
 		e.most[i] = exact.Sum(e.most[i], n)
@@ -147,14 +147,9 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
 	words := split(e.Decider, e.state())
 	for _, u := range units(e.Decider, 0) {
-		n := g.chargeOf(e, u, now)
-		for range u.to - u.from { // each of several tiers may have used up to the largest int
-			if n == 0 {
-				break
-			}
-			part := min(n, math.MaxInt)
-			charge(u.decider, words[u.from:u.to], now, int(part))
-			n, charged = n-part, true
+		if n := g.chargeOf(e, u, now); n > 0 {
+			charge(u.decider, words[u.from:u.to], now, n)
+			charged = true
 		}
 	}
 	return join(e.Decider, words), charged

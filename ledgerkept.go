@@ -35,7 +35,6 @@ type account struct {
 	Rule     // of the leaf that counted in it last
 	words    []uint64
 	promised int64 // until then a booking may lie ahead that was made with other numbers than the leaf's
-	number   int   // from 1 on, when close has written it
 }
 
 // gone is the instant from which on no event of the account counts, whatever else is counted.
@@ -56,6 +55,16 @@ func (a *account) promisedBeside(l Rule) int64 {
 		return max(a.promised, b.goesAhead(exact.Load(a.words)))
 	}
 	return a.promised
+}
+
+// set makes words what a leaf has counted in an account. It reports whether the account changes: a
+// tier that did not pay leaves it as it is.
+func (a *account) set(leaf Rule, words []uint64) (changed bool) {
+	if slices.Equal(a.words, words) {
+		return false
+	}
+	*a = account{Rule: leaf, words: words, promised: a.promisedBeside(leaf)}
+	return true
 }
 
 // state is what the accounts of an entry have counted, as a state of its policy.
@@ -94,16 +103,6 @@ func (e *tally) fill(state []uint64, now int64) bool {
 	}
 	e.sealed = e.by.unknown()
 	return true
-}
-
-// keep sets the accounts of an entry to the words of a state.
-func (e tally) keep(state []uint64) {
-	words := split(e.Decider, state)
-	for i, l := range e.leaves() {
-		if a := e.accounts[i]; !slices.Equal(a.words, words[i]) { // else it is a tier that did not pay
-			*a = account{Rule: l, words: words[i], promised: a.promisedBeside(l)}
-		}
-	}
 }
 
 // promised is, for each leaf, the instant until which a booking may lie ahead that the numbers of an
@@ -146,14 +145,15 @@ func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {
 	return promised
 }
 
-// freed is keep, after some of the entry's own events were given back.
+// freed sets the accounts of an entry to a state in which some of its own events were given back.
 func (e tally) freed(state []uint64, now int64) {
+	leaves := e.leaves()
 	for i, words := range split(e.Decider, state) {
-		leaf := e.leaves()[i].Decider
-		used := usedOf(leaf, e.accounts[i].words, now)
-		e.most[i] -= min(e.most[i], used-min(used, usedOf(leaf, words, now)))
+		a, leaf := e.accounts[i], leaves[i]
+		used := usedOf(leaf.Decider, a.words, now)
+		e.most[i] -= min(e.most[i], used-min(used, usedOf(leaf.Decider, words, now)))
+		a.set(leaf, words)
 	}
-	e.keep(state)
 }
 
 // rest stands for entries beyond maxEntries.

@@ -11,19 +11,14 @@ import (
 // ends, a leaf of another entry may get accounts that it did not have before. The time between two
 // ends is therefore searched by itself.
 func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
-	h := g.clone()
-	for settled := now; ; {
-		e, end := h.entry(by), h.nextEnd(settled)
-		grants := func(at int64) bool {
-			state, _ := h.charge(e, at)
-			_, a := e.Decider.Decide(state, at, Ask{N: n})
-			return a.Allowed
-		}
+	for from := now; ; {
+		h, end := g.settled(from), g.nextEnd(from)
+		e := h.entry(by)
+		grants := func(at int64) bool { return h.answer(e, at, Ask{N: n}).Allowed }
 		if end == math.MaxInt64 || grants(end-1) {
 			return firstInstant(now, end, grants)
 		}
-		now, settled = end-1, end // an entry that is kept with the rest has an end, too
-		h.settle(settled)
+		now, from = end-1, end
 	}
 }
 
@@ -32,56 +27,52 @@ func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
 // themselves. The RetryAfter of a component that does not decide is not searched for: it is that of
 // the copy, within what is known.
 func (g *ledger) foretell(by Rule, at int64, ask Ask, a *Answer) {
-	var results []Result // none if they are not asked for
-	if ask.ByComponent != nil {
-		results = *ask.ByComponent
-	}
-	if !isAll(by.Decider) { // the tier or color that grants then
-		a.DecidedBy = g.at(by, at, Ask{N: ask.N}).DecidedBy
-		for i := range results {
-			switch r := &results[i]; {
-			case r.Allowed:
-			case i == a.DecidedBy:
-				r.RetryAfter = a.RetryAfter
-			default:
-				r.RetryAfter = max(r.RetryAfter, a.RetryAfter)
-			}
+	var last []Result // of All: the components that deny until then have the longest RetryAfter
+	if isAll(by.Decider) {
+		g.at(by, at-1, Ask{N: ask.N, ByComponent: &last})
+		if i := slices.IndexFunc(last, func(r Result) bool { return !r.Allowed }); i >= 0 {
+			a.DecidedBy = i
 		}
+	} else { // the tier or color that grants then
+		a.DecidedBy = g.at(by, at, Ask{N: ask.N}).DecidedBy
+	}
+	if ask.ByComponent == nil {
 		return
 	}
-	var last []Result // the components that deny until then are those with the longest RetryAfter
-	g.at(by, at-1, Ask{N: ask.N, ByComponent: &last})
-	if i := slices.IndexFunc(last, func(r Result) bool { return !r.Allowed }); i >= 0 {
-		a.DecidedBy = i
-	}
-	for i := range results {
-		switch r := &results[i]; {
+	for i := range *ask.ByComponent {
+		switch r := &(*ask.ByComponent)[i]; {
 		case r.Allowed:
-		case !last[i].Allowed:
+		case i == a.DecidedBy, last != nil && !last[i].Allowed:
 			r.RetryAfter = a.RetryAfter
-		default:
+		case last != nil:
 			r.RetryAfter = min(r.RetryAfter, a.RetryAfter-1)
+		default:
+			r.RetryAfter = max(r.RetryAfter, a.RetryAfter)
 		}
 	}
 }
 
 // at is the answer at a later instant, if nobody asks before.
 func (g *ledger) at(by Rule, later int64, ask Ask) Answer {
-	h := g.clone()
-	h.settle(later)
-	e := h.entry(by)
-	state, _ := h.charge(e, later)
-	_, a := e.Decider.Decide(state, later, ask)
-	return a
+	h := g.settled(later)
+	return h.answer(h.entry(by), later, ask)
 }
 
-// clone is a copy that can be settled.
-func (g *ledger) clone() ledger {
+// settled is a copy of a ledger that is settled at an instant.
+func (g *ledger) settled(at int64) ledger {
 	h := ledger{slices.Clone(g.entries), g.rest}
 	for i := range h.entries {
 		h.entries[i].most = slices.Clone(h.entries[i].most)
 	}
+	h.settle(at)
 	return h
+}
+
+// answer is the answer to an entry that is charged for the events of others.
+func (g *ledger) answer(e tally, now int64, ask Ask) Answer {
+	state, _ := g.charge(e, now)
+	_, a := e.Decider.Decide(state, now, ask)
+	return a
 }
 
 // nextEnd is the first instant after now at which an entry, or the rest, ends, or math.MaxInt64.

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"math"
 	"reflect"
 	"slices"
 )
@@ -171,17 +172,21 @@ func own[T any](c *composed, all []T, i int) []T {
 // charge counts n events on the words of the leaves of d, whether they fit or not. Tiers are
 // charged from the last to the first, each for as many events as it has left. Events beyond that
 // are charged to none.
-func charge(d Decider, words [][]uint64, now int64, n int) {
+func charge(d Decider, words [][]uint64, now int64, n uint64) {
 	c, ok := d.(*composed)
 	if !ok {
-		words[0], _ = d.Decide(words[0], now, Ask{N: n, Mode: Regardless})
+		for n > 0 { // a marker may have more than an ask can name
+			part := min(n, math.MaxInt)
+			words[0], _ = d.Decide(words[0], now, Ask{N: int(part), Mode: Regardless})
+			n -= part
+		}
 		return
 	}
 	for i := range slices.Backward(c.parts) {
 		part, of, m := c.parts[i].Decider, own(c, words, i), n
 		if c.tiers {
 			used, limit := usageIn(part, of, now)
-			m = int(min(uint64(n), limit-min(used, limit)))
+			m = min(n, limit-min(used, limit))
 			n -= m
 		}
 		charge(part, of, now, m)
