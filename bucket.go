@@ -33,20 +33,20 @@ type bucket struct {
 	most   exact.Uint128 // the largest state: it stands for all larger debts, too, and nothing lowers it
 }
 
-func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint128, Answer) {
+func (b *bucket) decide(s words, now int64, ask Ask) (words, Answer) {
 	at := b.rate.Units(now)
-	owed := paidAt.Sub(at)
+	owed := s.paidAt().Sub(at)
 	granted := 0
 	switch {
 	case ask.N == 0:
-		return paidAt, b.answer(owed, ask.More)
+		return s, b.answer(owed, ask.More)
 	case ask.N < 0:
-		return b.giveBack(paidAt, now, ask)
+		return b.giveBack(s.paidAt(), now, ask)
 	case ask.Mode == UpTo:
 		granted = min(ask.N, b.remaining(owed))
 		ask.N, ask.MaxWait = max(granted, 1), 0
 	case ask.Mode != Regardless && ask.N > b.limit:
-		return paidAt, b.answer(owed, ask.More).never()
+		return s, b.answer(owed, ask.More).never()
 	}
 
 	owes := owed.Add(b.rate.Cost(uint64(ask.N))) // after the grant
@@ -62,7 +62,7 @@ func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 		}
 		a := b.answer(owes, ask.More)
 		a.Granted = granted
-		return next, a
+		return paid(next), a
 	}
 
 	ahead := b.queue.Min(b.rate.Units(int64(max(ask.MaxWait, 0))))
@@ -70,19 +70,19 @@ func (b *bucket) decideAt(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 	if tooEarly.IsZero() {
 		next := at.Add(owes)
 		if !next.Less(b.most) {
-			return paidAt, b.answer(owed, ask.More).never()
+			return s, b.answer(owed, ask.More).never()
 		}
 		if ask.Charges != nil {
 			b.charged(ask, owed, owes)
 		}
-		paidAt, owed = next, owes
+		s, owed = paid(next), owes
 	}
 	a := b.answer(owed, ask.More)
 	a.Allowed, a.RetryAfter = tooEarly.IsZero(), b.rate.Ceil(tooEarly)
 	if ask.MaxWait > 0 {
 		a.Delay, a.QueueFull = b.rate.Ceil(early), b.queue.Less(early)
 	}
-	return paidAt, a
+	return s, a
 }
 
 // charged sets what a grant is charged. Callers first check that the ask wants it. To prepare a
@@ -102,7 +102,7 @@ func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 // The last grant is the one that ends where the state does. Another grant may end there by chance,
 // if others before it were given back since. It has then already gone ahead. With the numbers of
 // one policy, no grant behind it can lie ahead.
-func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint128, Answer) {
+func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (words, Answer) {
 	at := b.rate.Units(now)
 	owed := paidAt.Sub(at)
 	back := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed)
@@ -126,7 +126,7 @@ func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (exact.Uint1
 		a.Delay = b.rate.Floor(back)
 		a.rest = back.Sub(b.rate.Units(int64(a.Delay))).Lo
 	}
-	return paidAt.Sub(back), a
+	return paid(paidAt.Sub(back)), a
 }
 
 // Hold implements [Holder] for tokens. A grant pays for a stretch of time that ends when all is
@@ -214,14 +214,13 @@ var wordMost = exact.Uint128{Lo: math.MaxUint64 - 1} // in the year 2554
 
 func (b *bucket) fitsWord() bool { return b.rate.Den == 1 && b.full.Hi == 0 && b.full.Lo < 1<<62 }
 
-// The methods below implement core. The words of a state are the high and the low one.
-
+// paidAt is the instant that is a bucket's state. The first word is the high one.
 func (s words) paidAt() exact.Uint128 { return exact.Uint128{Hi: s.first, Lo: s.second} }
 
-func (b *bucket) decide(s words, now int64, ask Ask) (words, Answer) {
-	next, a := b.decideAt(s.paidAt(), now, ask)
-	return words{first: next.Hi, second: next.Lo}, a
-}
+// paid is the state of a bucket that will have been paid at the instant at.
+func paid(at exact.Uint128) words { return words{first: at.Hi, second: at.Lo} }
+
+// The methods below implement core.
 
 func (b *bucket) expiry(s words) int64 { return int64(b.rate.Ceil(s.paidAt())) }
 
@@ -269,7 +268,7 @@ func (b *bucket) usage(s words, now int64) uint64 {
 	return events
 }
 
-// admitTo is decideAt for one event. The high word of the state is first.
+// admitTo is decide for one event. The high word of the state is first.
 func (b *bucket) admitTo(state []uint64, now int64) bool {
 	at := b.rate.Units(now)
 	owed := exact.Load(state).Sub(at)

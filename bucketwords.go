@@ -12,7 +12,7 @@ func (b bucket) decider() Decider {
 		return b.pair()
 	}
 	d := &bucketWord{bucket: b}
-	d.stored = stored{&d.bucket, packing{bits: 64, n: 1}}
+	d.oneWord = oneWord{&d.bucket, 64, 1}
 	if !b.spaced {
 		d.room = b.full.Lo - b.rate.Num
 	}
@@ -24,15 +24,15 @@ func (b bucket) decider() Decider {
 type bucketWord struct {
 	room uint64 // the most that may be owed if one more event is to be granted
 	bucket
-	stored
+	oneWord
 }
 
 func (d *bucketWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
-	next, a := d.decideAt(exact.Uint128{Lo: state}, now, ask)
-	return next.Lo, a
+	next, a := d.decide(words{second: state}, now, ask)
+	return next.second, a
 }
 
-// admitWord does in 64 bits what decideAt does in 128: with whole nanoseconds, and full below 2^62,
+// admitWord does in 64 bits what decide does in 128: with whole nanoseconds, and full below 2^62,
 // they suffice.
 func (d *bucketWord) admitWord(state uint64, now int64) (uint64, bool) {
 	at := uint64(now)
@@ -109,7 +109,7 @@ func (d *bucketWord) narrow(wide []uint64) []uint64 {
 
 // bucketPair keeps both words.
 type bucketPair struct {
-	stored
+	twoWords
 	bucket
 }
 
@@ -117,15 +117,6 @@ func (b bucket) pair() *bucketPair {
 	d := &bucketPair{bucket: b}
 	d.core = &d.bucket
 	return d
-}
-
-func (d *bucketPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	if len(state) != 2 || !d.valid(pairOf(state)) {
-		return state, broken()
-	}
-	next, a := d.decideAt(exact.Load(state), now, ask)
-	next.Store(state)
-	return state, a
 }
 
 func (d *bucketPair) admit(state []uint64, now int64) ([]uint64, bool) {

@@ -41,7 +41,7 @@ func (p FixedWindow) Decider() (Decider, error) {
 	if p.FromFirst {
 		return window{uint64(p.Limit), 1, fromFirst{per}}.decider(0), nil
 	}
-	return window{uint64(p.Limit), per, aligned{per}}.decider(63 - bits.Len64(maxInstant/per)), nil
+	return window{uint64(p.Limit), per, aligned{per}}.decider(uint(63 - bits.Len64(maxInstant/per))), nil
 }
 
 // String returns the text form of p, such as "fixed-window 1000/1h from-first".
@@ -78,14 +78,14 @@ type spans interface {
 
 // decider keeps the state in one word if a count of the given number of bits has room for the limit
 // and as large a debt. The count then has that many bits.
-func (w window) decider(bits int) Decider {
+func (w window) decider(bits uint) Decider {
 	if w.limit >= 1<<bits/2 { // the largest count stands for larger ones
 		d := &windowPair{window: w}
 		d.core = &d.window
 		return d
 	}
 	d := &windowWord{window: w}
-	d.stored = stored{&d.window, packing{bits: bits, n: 1}}
+	d.oneWord = oneWord{&d.window, bits, 1}
 	return d
 }
 
@@ -162,17 +162,8 @@ func (w *window) allowance() uint64 { return w.limit }
 
 // windowPair keeps the mark and the count.
 type windowPair struct {
-	stored
+	twoWords
 	window
-}
-
-func (d *windowPair) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	if len(state) != 2 || !d.valid(pairOf(state)) {
-		return state, broken()
-	}
-	s, a := d.decide(pairOf(state), now, ask)
-	state[0], state[1] = s.first, s.second
-	return state, a
 }
 
 func (d *windowPair) admit(state []uint64, now int64) ([]uint64, bool) {
@@ -191,19 +182,14 @@ func (d *windowPair) take(state []uint64, now int64, n int) ([]uint64, shortResu
 
 // windowWord keeps both in a word.
 type windowWord struct {
-	stored
+	oneWord
 	window
 }
 
 func (d *windowWord) wide() Decider { return d.decider(0) }
 
-func (d *windowWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
-	s, a := d.window.decide(d.unpack(state), now, ask)
-	return d.pack(s), a
-}
-
 func (d *windowWord) admitWord(state uint64, now int64) (uint64, bool) {
-	s := words{first: state >> d.bits, second: state & d.most()}
+	s := words{first: state >> d.bits, second: state & d.largest()}
 	mark, _ := d.around(s, uint64(now))
 	switch {
 	case mark > s.first:
@@ -217,7 +203,7 @@ func (d *windowWord) admitWord(state uint64, now int64) (uint64, bool) {
 // takeWord is the same for any number of events. A count that has saturated leaves no room, as it
 // is above the limit.
 func (d *windowWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
-	in, left := d.at(words{first: state >> d.bits, second: state & d.most()}, now)
+	in, left := d.at(words{first: state >> d.bits, second: state & d.largest()}, now)
 	var r shortResult
 	switch room := d.room(in); {
 	case uint64(n) > d.limit:

@@ -65,12 +65,14 @@ func (p SlidingWindow) Decider() (Decider, error) {
 	}
 	k := uint64(max(p.Buckets, 1))
 	s := sliding{limit: uint64(p.Limit), width: uint64(p.Per) / k, buckets: k, most: math.MaxUint64}
-	packed := packing{bits: (63 - bits.Len64(maxInstant/s.width)) / 2, n: 2}
-	if k > 1 || s.limit > packed.most()/2 { // a debt of as much again has room
+	word := oneWord{bits: uint(63-bits.Len64(maxInstant/s.width)) / 2, n: 2}
+	if k > 1 || s.limit > word.largest()/2 { // a debt of as much again has room
 		return s, nil
 	}
-	s.most = packed.most()
-	return &slidingWord{stored{s, packed}, s}, nil
+	s.most = word.largest()
+	d := &slidingWord{oneWord: word, windows: s}
+	d.core = &d.windows
+	return d, nil
 }
 
 // String returns the text form of p, such as "sliding-window 100/1m buckets=6".
@@ -188,19 +190,19 @@ func (s sliding) allowance() uint64 { return s.limit }
 
 // The methods below implement core, for one bucket: the words are the sub-window and both counts.
 
-func (s sliding) decide(w words, now int64, ask Ask) (words, Answer) {
+func (s *sliding) decide(w words, now int64, ask Ask) (words, Answer) {
 	state := w.slice()
 	_, a := s.Decide(state, now, ask)
 	return words{state[0], state[1], state[2]}, a
 }
 
-func (s sliding) expiry(w words) int64            { return s.Expiry(w.slice()) }
-func (s sliding) usage(w words, now int64) uint64 { return s.used(w.slice(), now) }
-func (s sliding) valid(w words) bool              { return s.sound(w.slice()) }
+func (s *sliding) expiry(w words) int64            { return s.Expiry(w.slice()) }
+func (s *sliding) usage(w words, now int64) uint64 { return s.used(w.slice(), now) }
+func (s *sliding) valid(w words) bool              { return s.sound(w.slice()) }
 
 // slidingWord keeps the latest sub-window and the two counts in one word.
 type slidingWord struct {
-	stored
+	oneWord
 	windows sliding
 }
 
@@ -210,11 +212,6 @@ func (d *slidingWord) wide() Decider {
 	s := d.windows
 	s.most = math.MaxUint64
 	return s
-}
-
-func (d *slidingWord) DecideWord(state uint64, now int64, ask Ask) (uint64, Answer) {
-	s, a := d.windows.decide(d.unpack(state), now, ask)
-	return d.pack(s), a
 }
 
 // admitWord needs no division while the sub-window lasts: current + floor(x/width) < limit is x <
@@ -230,7 +227,7 @@ func (d *slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 			return next, a.Allowed
 		}
 	}
-	currentAt := d.bits * int(1-index&1) // its place in the word
+	currentAt := d.bits * uint(1-index&1) // its place in the word
 	current, previous := d.count(state>>currentAt), d.count(state>>(d.bits-currentAt))
 	if current >= s.limit || previous == math.MaxUint64 || !exact.Mul(previous, s.width-passed).Less(exact.Mul(s.limit-current, s.width)) {
 		return state, false
@@ -245,7 +242,7 @@ func (d *slidingWord) takeWord(state uint64, now int64, n int) (uint64, shortRes
 	index := state >> (2 * d.bits)
 	start := index * s.width
 	passed, late := max(uint64(now), start)-start, max(uint64(now), start)-uint64(now)
-	currentAt := d.bits * int(1-index&1)
+	currentAt := d.bits * uint(1-index&1)
 	current, previous := d.count(state>>currentAt), d.count(state>>(d.bits-currentAt))
 	if passed < s.width && max(current, previous) < math.MaxUint64 {
 		room := s.limit - min(current+exact.Portion(previous, s.width-passed, s.width), s.limit)

@@ -89,12 +89,12 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	lacks := exact.Load(state).Sub(at) // of Committed
 	switch {
 	case ask.N <= 0:
-		next, a := d.yellow.decideAt(p, now, ask)
+		next, a := d.yellow.decide(paid(p), now, ask)
 		end, _ := ask.paid(d.yellow.rate)
 		back := d.greenBack(now, ask, end == p).Min(lacks)
 		lacks = lacks.Sub(back)
 		exact.Load(state).Sub(back).Store(state)
-		next.Store(state[2:])
+		next.paidAt().Store(state[2:])
 		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
 	case ask.Mode == UpTo:
 		granted = min(ask.N, d.yellow.remaining(p.Sub(d.yellow.rate.Units(now))))
@@ -103,7 +103,7 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 
 	would := lacks.Add(c.rate.Cost(uint64(ask.N)))
 	early := would.Sub(c.full)
-	next, a := d.yellow.decideAt(p, now, Ask{N: ask.N, More: ask.More, Charges: ask.Charges})
+	next, a := d.yellow.decide(paid(p), now, Ask{N: ask.N, More: ask.More, Charges: ask.Charges})
 	isGreen := early.IsZero()
 	switch {
 	case a.Allowed:
@@ -112,14 +112,14 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 			would.Store(state)
 		}
 	case ask.Mode == Regardless:
-		next, a = d.yellow.decideAt(p, now, ask)
+		next, a = d.yellow.decide(paid(p), now, ask)
 		isGreen = false
 	case ask.N > c.limit:
 		isGreen = a.RetryAfter == Never
 	default:
 		isGreen = c.rate.Ceil(early) <= a.RetryAfter
 	}
-	next.Store(state[2:])
+	next.paidAt().Store(state[2:])
 	if a.Allowed && ask.Charges != nil {
 		(*ask.Charges)[0].Green = isGreen
 	}
