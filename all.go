@@ -96,24 +96,21 @@ func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) 
 
 // Hold implements [Holder]. Events may be held as long as all components allow it. Events of Tiers
 // cannot be held, because Tiers do not report which of them has paid.
-func (c *composed) Hold(at int64, charges []Charge) (all Hold) {
+func (c *composed) Hold(at int64, charges []Charge) Hold {
 	if c.tiers || len(charges) != len(c.leaves) {
 		return Hold{}
 	}
+	all := Hold{For: math.MaxInt64, Span: math.MaxInt64}
 	for i := range c.parts {
 		h, ok := c.parts[i].Decider.(Holder)
 		if !ok {
 			return Hold{}
 		}
 		one := h.Hold(at, own(c, charges, i))
-		switch {
-		case one.For <= 0:
+		if one.For <= 0 {
 			return Hold{}
-		case i == 0:
-			all = one
-		default:
-			all = all.both(one)
 		}
+		all = all.both(one)
 	}
 	return all
 }

@@ -108,23 +108,22 @@ type composed struct {
 }
 
 type part struct {
-	Decider
-	policy    Policy
+	Rule
 	admitWord wordAdmitter // Decider if it is one, else nil
 	limit     int          // of admitWord
 	admit     admitter     // likewise
 
-	id           *byte // of its leaf, if it has one alone
-	leaf, leaves int   // the first of its leaves, and how many it has
-	size         int   // words of a new state
-	at           int   // where its words start, if it does not grow
-	grows        bool
+	from, to int // its leaves
+	size     int // words of a new state
+	at       int // where its words start, or -1 if it may grow
 
 	// length is the place of the word that has the length of a part that may grow. The word is the
 	// length less size, and therefore zero in a new state. length is -1 for the last of these
 	// parts.
 	length int
 }
+
+func (p *part) grows() bool { return p.at < 0 }
 
 // newComposed returns the composition of policies for a kind of composition, whose name stands in
 // the errors.
@@ -136,7 +135,7 @@ func newComposed(kind string, policies []Policy) (Decider, error) {
 	var errs []error
 	for i, policy := range policies {
 		p := &c.parts[i]
-		p.policy, p.id = policy, new(byte)
+		p.Rule = Rule{Policy: policy, id: new(byte)}
 		if isNil(policy) {
 			errs = append(errs, fmt.Errorf("weir: component %d of %s is %s, must be a Policy", i, kind, nilText(policy)))
 			continue
@@ -199,25 +198,24 @@ func (c *composed) layOut() {
 	last := len(c.parts) - 1
 	for i := range c.parts {
 		p := &c.parts[i]
-		p.size = p.Words()
+		p.size = p.Decider.Words()
 		if p.admitWord, _ = p.Decider.(wordAdmitter); p.admitWord != nil {
 			p.limit = int(p.admitWord.allowance())
 		}
 		p.admit, _ = p.Decider.(admitter)
-		of := Rule{Policy: p.policy, Decider: p.Decider, id: p.id}.leaves()
-		p.leaf, p.leaves = len(c.leaves), len(of)
-		c.leaves = append(c.leaves, of...)
+		p.from = len(c.leaves)
+		c.leaves = append(c.leaves, p.leaves()...)
+		p.to = len(c.leaves)
 		c.words += p.size
-		if p.grows = mayGrow(p.Decider); p.grows {
-			c.grows, last = true, i
+		if p.at = c.fixed; mayGrow(p.Decider) {
+			p.at, c.grows, last = -1, true, i
 		} else {
-			p.at = c.fixed
 			c.fixed += p.size
 		}
 	}
 	for i := range c.parts {
 		p := &c.parts[i]
-		if p.length = -1; p.grows && i != last {
+		if p.length = -1; p.grows() && i != last {
 			p.length = c.fixed
 			c.fixed++
 			c.words++

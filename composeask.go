@@ -16,7 +16,7 @@ func (c *composed) ask(state []uint64, i int, now int64, ask Ask, a *Answer) []u
 	switch {
 	case ask.Charges != nil:
 		return c.askCharged(state, i, now, ask, a)
-	case p.admitWord != nil && ask.N >= 0 && ask.Mode == AllOrNone && ask.MaxWait <= 0:
+	case p.admitWord != nil && ask.N >= 0 && ask.Mode == AllOrNone:
 		next, r := p.admitWord.takeWord(state[p.at], now, ask.N)
 		state[p.at] = next
 		*a = Answer{Result: Result{
@@ -41,11 +41,11 @@ func (c *composed) askPart(state []uint64, i int, now int64, ask Ask, a *Answer)
 	from, to := c.span(state, i)
 	var words []uint64
 	switch {
-	case !p.grows:
-		_, *a = p.Decide(state[from:to:to], now, ask)
+	case !p.grows():
+		_, *a = p.Decider.Decide(state[from:to:to], now, ask)
 		return state
 	case p.length < 0:
-		words, *a = p.Decide(state[from:], now, ask)
+		words, *a = p.Decider.Decide(state[from:], now, ask)
 		if len(words) > 0 && from < cap(state) && &words[0] == &state[:from+1][from] {
 			return state[:from+len(words)]
 		}
@@ -53,7 +53,7 @@ func (c *composed) askPart(state []uint64, i int, now int64, ask Ask, a *Answer)
 	default:
 		var room [spare]uint64
 		state = slices.Insert(state, to, room[:]...)
-		words, *a = p.Decide(state[from:to:to+spare], now, ask)
+		words, *a = p.Decider.Decide(state[from:to:to+spare], now, ask)
 		return c.put(state, i, from, to+spare, words)
 	}
 }
@@ -118,7 +118,7 @@ func (c *composed) takePart(state []uint64, i int, now int64, n int) (_ []uint64
 	switch p := &c.parts[i]; {
 	case p.admitWord != nil:
 		state[p.at], r = p.admitWord.takeWord(state[p.at], now, n)
-	case p.admit != nil && !p.grows:
+	case p.admit != nil && !p.grows():
 		_, r, _ = p.admit.take(state[p.at:p.at+p.size:p.at+p.size], now, n)
 	default:
 		var a Answer
@@ -135,7 +135,7 @@ func (c *composed) admitPart(state []uint64, i int, now int64) ([]uint64, bool) 
 		next, granted := p.admitWord.admitWord(state[p.at], now)
 		state[p.at] = next
 		return state, granted
-	case p.admit != nil && !p.grows:
+	case p.admit != nil && !p.grows():
 		_, granted := p.admit.admit(state[p.at:p.at+p.size:p.at+p.size], now)
 		return state, granted
 	default:

@@ -4,6 +4,8 @@ import (
 	"math"
 	"reflect"
 	"slices"
+
+	"github.com/weir-go/weir/internal/exact"
 )
 
 // A Rule is for implementers of stores. It is a policy and its algorithm.
@@ -118,7 +120,7 @@ func (c *composed) laidOut(state []uint64) bool {
 				return false
 			}
 			least += p.size + int(more)
-		case p.grows:
+		case p.grows():
 			rest = true
 		}
 	}
@@ -128,12 +130,12 @@ func (c *composed) laidOut(state []uint64) bool {
 // span is where the words of part i lie in the state.
 func (c *composed) span(state []uint64, i int) (from, to int) {
 	p := &c.parts[i]
-	if !p.grows {
+	if !p.grows() {
 		return p.at, p.at + p.size
 	}
 	from = c.fixed
 	for j := range c.parts[:i] {
-		if q := &c.parts[j]; q.grows {
+		if q := &c.parts[j]; q.grows() {
 			from += q.size + int(state[q.length])
 		}
 	}
@@ -166,7 +168,7 @@ func join(d Decider, words [][]uint64) []uint64 {
 // own returns the elements of part i, if all has one element for each leaf of c.
 func own[T any](c *composed, all []T, i int) []T {
 	p := &c.parts[i]
-	return all[p.leaf : p.leaf+p.leaves : p.leaf+p.leaves]
+	return all[p.from:p.to:p.to]
 }
 
 // charge counts n events on the words of the leaves of d, whether they fit or not. Tiers are
@@ -208,7 +210,7 @@ func units(d Decider, from int) []unit {
 	}
 	var us []unit
 	for i := range c.parts {
-		us = append(us, units(c.parts[i].Decider, from+c.parts[i].leaf)...)
+		us = append(us, units(c.parts[i].Decider, from+c.parts[i].from)...)
 	}
 	return us
 }
@@ -245,4 +247,31 @@ func (u unit) places(accounts []*account) []place {
 		all = append(all, place{shape(c.parts[i].Decider), own(c, accounts, i)})
 	}
 	return all
+}
+
+// usage is how much an entry has used up: the usage of the unit of which the largest share is used
+// up. Places in counted are left out, because the policy that is asked has them, too, and counts
+// their events itself.
+func (e tally) usage(counted []place, now int64) (used, limit uint64) {
+	for _, u := range e.units() {
+		var own []uint64
+		all := true
+		for _, p := range u.places(e.accounts) {
+			has := slices.ContainsFunc(counted, p.same)
+			all = all && has
+			for range p.accounts {
+				own = append(own, 0)
+				if !has {
+					own[len(own)-1] = e.used(u.from+len(own)-1, now)
+				}
+			}
+		}
+		if all { // each event of e has a place here
+			return 0, 1
+		}
+		if n, of := usage(u.decider, own, now); limit == 0 || exact.Mul(used, of).Less(exact.Mul(n, limit)) {
+			used, limit = n, of
+		}
+	}
+	return used, limit
 }
