@@ -52,17 +52,26 @@ func (c *Charge) paid(at int64, r exact.Rate) exact.Uint128 {
 	return end
 }
 
+// charge is the Charge of the grant whose events are given back. It is nil if the grant is not known,
+// or if it has several.
+func (a Ask) charge() *Charge {
+	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) != 1 {
+		return nil
+	}
+	return &(*a.Charges)[0]
+}
+
 // CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus
 // Late of the Charge if there is exactly one. It returns [math.MaxInt64] if the grant is not known,
 // because its events may be any.
 func (a Ask) CountedAt() int64 {
-	switch {
-	case a.GrantedAt == 0:
+	if a.GrantedAt == 0 {
 		return math.MaxInt64
-	case a.Charges == nil || len(*a.Charges) != 1:
-		return a.GrantedAt
 	}
-	return exact.After(a.GrantedAt, (*a.Charges)[0].Late)
+	if c := a.charge(); c != nil {
+		return exact.After(a.GrantedAt, c.Late)
+	}
+	return a.GrantedAt
 }
 
 // countedCharge is the Charge of n events that are granted at now, and count from the instant
@@ -81,22 +90,14 @@ func (a Ask) chargeLate(n uint64, now int64, counted, end uint64) {
 	}
 }
 
-// paid is the instant at which a bucket of a rate has been paid for the given-back events, by any of
-// their charges. If the grant is not known, paid reports false, and the instant is beyond all
-// others. The charges are then late, if there are any: a bucket itself counts nothing late.
-func (a Ask) paid(r exact.Rate) (last exact.Uint128, known bool) {
-	known = a.GrantedAt != 0 && a.Charges != nil && len(*a.Charges) > 0
-	for i := 0; known && i < len(*a.Charges); i++ {
-		c := &(*a.Charges)[i]
-		if at := c.paid(a.GrantedAt, r); last.Less(at) {
-			last = at
-		}
-		known = c.Late <= 0
+// paid is the instant at which a bucket of a rate has been paid for the given-back events. If the
+// grant is not known, paid reports false, and the instant is beyond all others. The Charge is then
+// late, if there is one: a bucket itself counts nothing late.
+func (a Ask) paid(r exact.Rate) (end exact.Uint128, known bool) {
+	if c := a.charge(); c != nil && c.Late <= 0 {
+		return c.paid(a.GrantedAt, r), true
 	}
-	if !known {
-		last = exact.Uint128{Hi: math.MaxUint64, Lo: math.MaxUint64}
-	}
-	return last, known
+	return exact.Uint128{Hi: math.MaxUint64, Lo: math.MaxUint64}, false
 }
 
 // A Holder is for implementers of policies, and of stores that take events before they are used, as

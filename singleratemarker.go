@@ -91,7 +91,7 @@ func (d *marker) sound(state []uint64) bool {
 // the bucket has earned since. If the grant was the last, the bucket lacks nothing of later ones, and
 // may get back all.
 func (d *marker) greenBack(now int64, ask Ask, last bool) exact.Uint128 {
-	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 || !(*ask.Charges)[0].Green {
+	if c := ask.charge(); c == nil || !c.Green {
 		return exact.Uint128{}
 	}
 	back := d.green.rate.Cost(exact.Magnitude(ask.N))
