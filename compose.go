@@ -142,7 +142,7 @@ func newComposed(kind string, policies []Policy) (Decider, error) {
 		}
 		var err error
 		p.Decider, err = deciderOf(policy)
-		errs = append(errs, within(fmt.Sprintf("component %d of %s", i, kind), err)...)
+		errs = append(errs, text.Within(fmt.Sprintf("component %d of %s", i, kind), err)...)
 	}
 	if errs != nil {
 		return nil, errors.Join(errs...)
@@ -168,31 +168,6 @@ func (c *composed) makeWide() Decider {
 	w.layOut()
 	return w
 }
-
-// within adds to each of the faults in err where the fault is.
-func within(where string, err error) (errs []error) {
-	faults := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		faults = joined.Unwrap()
-	}
-	for _, fault := range faults {
-		if fault != nil {
-			errs = append(errs, faultWithin{where, fault})
-		}
-	}
-	return errs
-}
-
-type faultWithin struct {
-	where string
-	fault error
-}
-
-func (f faultWithin) Error() string {
-	return "weir: " + f.where + ": " + strings.TrimPrefix(f.fault.Error(), "weir: ")
-}
-
-func (f faultWithin) Unwrap() error { return f.fault }
 
 func (c *composed) layOut() {
 	last := len(c.parts) - 1

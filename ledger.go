@@ -20,7 +20,8 @@ import (
 //     Their sum is rounded down to whole events.
 //   - The charge ends when the other policies have recovered. At the latest, it ends when the
 //     charged policy would have recovered from a fully used allowance, counted from the last grant
-//     of the other policies. Each component of [All] is charged by itself.
+//     of the other policies. A plain state does not know that instant: it is then the first request
+//     for events by another policy. Each component of [All] is charged by itself.
 //   - Policies that count in the same way share their counts, such as two FixedWindows of the same
 //     length with different limits.
 //

@@ -16,7 +16,8 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	if charged {
 		ask.MaxWait = 0 // those ahead are not in this policy's line
 	}
-	ask.More = ask.More && !charged && len(g.entries) < 2 // the events of others come back as well
+	more := ask.More
+	ask.More = more && !charged && g.find(by) >= 0 // else the events of others come back as well
 	state, a = e.Decider.Decide(state, now, ask)
 	if ask.Mode == UpTo {
 		ask.N = min(ask.N, max(a.Granted, 1)) // a denial says when there is one
@@ -42,6 +43,16 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 			g.foretell(by, at, ask, &a)
 		} else {
 			a.RetryAfter = Never
+		}
+	}
+	if more && !ask.More && ask.N > 0 && a.Remaining < a.Limit { // a look does not begin the time of a charge
+		if a.Allowed || ask.N > a.Remaining+1 { // else it is known
+			a.MoreAfter = untilInstant(now, g.firstGrant(by, now, a.Remaining+1))
+		} else {
+			a.MoreAfter = a.RetryAfter
+		}
+		if a.MoreAfter == Never {
+			a.MoreAfter = 0
 		}
 	}
 	a.ResetAfter = untilInstant(now, g.expiry())

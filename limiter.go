@@ -45,6 +45,7 @@ import (
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/line"
 	"github.com/weir-go/weir/internal/resets"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // Limiter is the interface that callers and middleware accept. [New] returns one, a
@@ -89,7 +90,7 @@ type Result struct {
 	Remaining  int           // the most events that one request would be granted now
 	RetryAfter time.Duration // until the same request is granted, if no others come; 0 if allowed, Never if it never fits
 	ResetAfter time.Duration // until the key has fully recovered, if no requests come; not the time to retry
-	MoreAfter  time.Duration // until more remain, if no requests come; only TakeByComponent sets it; 0 if not known, or if all remain
+	MoreAfter  time.Duration // until more remain, if no requests come; only TakeByComponent and ReserveNow set it; 0 if not known, or if all remain
 	DecidedBy  int           // the component, tier or color that decided: see All, Tiers and the markers; else 0
 }
 
@@ -246,7 +247,7 @@ func callError(what string, n int, err error) error {
 	case errNegative:
 		return fmt.Errorf("weir: %s %d events, %w", what, n, err)
 	}
-	return fmt.Errorf("weir: %s %d events: %w", what, n, noEnd(err))
+	return text.Fault{Where: fmt.Sprintf("%s %d events", what, n), Err: noEnd(err)}
 }
 
 // noEnd returns err so that [io.EOF] is not found in it, but all else is. A store whose server has

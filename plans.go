@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // plans are the policies of a limiter: one for all keys, or others for some.
@@ -71,7 +72,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     half of the old limit is used up, half of the new one is. This lasts until the old policy no
 //     longer counts those events. At the latest, it ends after the time in which the new policy
 //     recovers from a fully used allowance. That time begins with the first request for events
-//     after the change. When the charge has ended, the old policy is forgotten.
+//     after the change. Until its events expire, the old policy then only lengthens ResetAfter,
+//     and finds them again if it comes back.
 //   - Components of [All] and [Tiers] that stay keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].
@@ -158,8 +160,11 @@ func (p *plans) chosen(ctx context.Context, key string) (*Plan, error) {
 		return p.usual.Load(), nil
 	}
 	plan, err := p.newPlan(policy) // which may take long, so others don't wait for it
-	if err != nil || !ok {
-		return plan, err
+	switch {
+	case err != nil:
+		return nil, errors.Join(text.Within("the policy that WithPolicyFor's function returned", err)...)
+	case !ok:
+		return plan, nil
 	}
 	return p.known.keep(plan), nil
 }

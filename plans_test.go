@@ -86,7 +86,7 @@ func TestWithPolicyFor(t *testing.T) {
 	}
 
 	_, err := l.Take(background, "bad", 1)
-	assert.EqualError(t, err, "weir: Take of 1 events: weir: weir.FixedWindow.Limit is -5, must be at least 1")
+	assert.EqualError(t, err, "weir: Take of 1 events: the policy that WithPolicyFor's function returned: weir.FixedWindow.Limit is -5, must be at least 1")
 	assert.ErrorContains(t, l.Wait(background, "bad", 1), "Limit is -5")
 	assert.False(t, l.Allow("bad"))
 

@@ -44,7 +44,7 @@ type SingleRateMarker struct {
 func (p SingleRateMarker) Decider() (Decider, error) {
 	f := faults{policy: p}
 	_, err := p.Committed.Decider()
-	f.errs = within("Committed of a SingleRateMarker", err)
+	f.errs = text.Within("Committed of a SingleRateMarker", err)
 	f.atLeastZero("Excess", p.Excess)
 	if err := f.err(); err != nil {
 		return nil, err

@@ -187,14 +187,16 @@ func TestP23_LimitersOfAStoreAreForgotten(t *testing.T) {
 
 func TestAccept_ReportsFaultsOfOtherStores(t *testing.T) {
 	fault := errors.New("other: Options.Size is -1, must be at least 0")
-	for _, s := range []weir.Store{
-		wrapper{new(weir.MemStore), fault},
-		fleet.FailOpen(wrapper{new(weir.MemStore), fault}, fleet.FailOpenOptions{}),
-		fleet.DenyCache(wrapper{new(weir.MemStore), fault}, fleet.DenyCacheOptions{}),
-		fleet.Fallback(new(weir.MemStore), wrapper{new(weir.MemStore), fault}, fleet.FallbackOptions{}),
+	for where, s := range map[string]weir.Store{
+		"":                               wrapper{new(weir.MemStore), fault},
+		"weir: the store of FailOpen: ":  fleet.FailOpen(wrapper{new(weir.MemStore), fault}, fleet.FailOpenOptions{}),
+		"weir: the store of DenyCache: ": fleet.DenyCache(wrapper{new(weir.MemStore), fault}, fleet.DenyCacheOptions{}),
+		"weir: the second store of Fallback: ": fleet.Fallback(
+			new(weir.MemStore), wrapper{new(weir.MemStore), fault}, fleet.FallbackOptions{}),
 	} {
 		_, err := weir.New(minutes, weir.WithStore(s))
-		assert.EqualError(t, err, fault.Error())
+		assert.EqualError(t, err, where+fault.Error())
+		assert.ErrorIs(t, err, fault)
 	}
 	_, err := weir.New(minutes, weir.WithStore(wrapper{}))
 	assert.EqualError(t, err, "weir: the Store is nil, must be a Store")

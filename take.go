@@ -111,7 +111,8 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 //   - With [Tiers] the same holds for each tier up to the one that paid. The Results of the tiers
 //     after it are the results of a look, as with n = 0.
 //   - After a change of policy, while events of the old policy still count, the RetryAfter of a
-//     component is exact only if that component decided.
+//     component is exact only if that component decided. While they are charged, the MoreAfter of
+//     a component is not known.
 //
 // On an error the Result is zero, which denies. The errors are those of Take: an n below 0, a ctx
 // that has ended, an invalid policy of [WithPolicyFor], or a failure of the store.

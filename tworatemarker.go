@@ -37,9 +37,9 @@ type TwoRateMarker struct {
 func (p TwoRateMarker) Decider() (Decider, error) {
 	f := faults{policy: p}
 	_, err := p.Committed.Decider()
-	f.errs = within("Committed of a TwoRateMarker", err)
+	f.errs = text.Within("Committed of a TwoRateMarker", err)
 	_, err = p.Peak.Decider()
-	f.errs = append(f.errs, within("Peak of a TwoRateMarker", err)...)
+	f.errs = append(f.errs, text.Within("Peak of a TwoRateMarker", err)...)
 	slow, fast := exact.Mul(uint64(p.Committed.Limit), uint64(p.Peak.Per)), exact.Mul(uint64(p.Peak.Limit), uint64(p.Committed.Per))
 	if f.errs == nil && fast.Less(slow) {
 		f.add("Peak", p.Peak, fmt.Sprintf("at least as fast as Committed, %v", p.Committed))

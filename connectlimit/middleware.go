@@ -1,7 +1,7 @@
 package connectlimit
 
 import (
-	"fmt"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -10,6 +10,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
 	"github.com/weir-go/weir/internal/edge"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // Middleware limits the requests that reach HTTP handlers of connect-go. Limit is required.
@@ -22,8 +23,8 @@ type Middleware struct {
 	Limit httplimit.Middleware
 
 	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy
-	// is nil, there is no QuotaFailure. Leave it out if policies differ by key, or if there are
-	// several Limits.
+	// is nil, there is no QuotaFailure. Leave it out if policies differ by key or change, because the
+	// text stays the same after SetPolicy, or if there are several Limits.
 	Policy weir.Policy
 
 	// Options are the options of the handlers. Only [connect.WithCodec] and
@@ -62,7 +63,7 @@ func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
 func (m Middleware) answers() *answers {
 	quota, err := quotaFailure(m.Policy)
 	if err != nil {
-		panic(fmt.Errorf("weir: Middleware.Policy: %w", err))
+		panic(errors.Join(text.Within("Middleware.Policy", err)...))
 	}
 	return &answers{connect.NewErrorWriter(m.Options...), quota}
 }

@@ -37,11 +37,13 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // degraded returns a, marked as decided without the shared store.
@@ -76,7 +78,7 @@ func checkStore(wrapper, which string, s weir.Store) error {
 	if s == nil {
 		return fmt.Errorf("weir: %s with a nil %s, must be a Store", wrapper, which)
 	}
-	return weir.Accept(s, nil)
+	return errors.Join(text.Within(fmt.Sprintf("the %s of %s", which, wrapper), weir.Accept(s, nil))...)
 }
 
 func checkOption[T ~int | ~int64](name string, value T) error {

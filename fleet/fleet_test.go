@@ -34,17 +34,18 @@ var notMadeRight = []struct {
 	want  string
 }{
 	{fleet.FailOpen(nil, fleet.FailOpenOptions{}), "weir: FailOpen with a nil store, must be a Store"},
-	{fleet.FailOpen(badMem, fleet.FailOpenOptions{}), "weir: MemStore.MaxKeys is -1, must be at least 0"},
+	{fleet.FailOpen(badMem, fleet.FailOpenOptions{}), "weir: the store of FailOpen: MemStore.MaxKeys is -1, must be at least 0"},
+	{fleet.Fallback((*weir.MemStore)(nil), new(weir.MemStore), fleet.FallbackOptions{}), "weir: the first store of Fallback: the Store is a nil *weir.MemStore, must be a Store"},
 	{
 		fleet.FailOpen(fleet.DenyCache(nil, fleet.DenyCacheOptions{MaxKeys: -2, MaxAge: -3}), fleet.FailOpenOptions{}),
-		"weir: DenyCache with a nil store, must be a Store\n" +
-			"weir: DenyCacheOptions.MaxKeys is -2, must be from 0 to 10000000\n" +
-			"weir: DenyCacheOptions.MaxAge is -3ns, must be at least 0",
+		"weir: the store of FailOpen: DenyCache with a nil store, must be a Store\n" +
+			"weir: the store of FailOpen: DenyCacheOptions.MaxKeys is -2, must be from 0 to 10000000\n" +
+			"weir: the store of FailOpen: DenyCacheOptions.MaxAge is -3ns, must be at least 0",
 	},
 	{
 		fleet.Fallback(nil, badMem, fleet.FallbackOptions{Budget: -1, CoolDown: -2, MaxInFlight: -3}),
 		"weir: Fallback with a nil first store, must be a Store\n" +
-			"weir: MemStore.MaxKeys is -1, must be at least 0\n" +
+			"weir: the second store of Fallback: MemStore.MaxKeys is -1, must be at least 0\n" +
 			"weir: FallbackOptions.Budget is -1ns, must be at least 0\n" +
 			"weir: FallbackOptions.CoolDown is -2ns, must be at least 0\n" +
 			"weir: FallbackOptions.MaxInFlight is -3, must be at least 0",
@@ -56,7 +57,7 @@ var notMadeRight = []struct {
 			"weir: LeaseOptions.MaxKeys is -2, must be from 0 to 10000000\n" +
 			"weir: LeaseOptions.MaxAge is -1ns, must be at least 0",
 	},
-	{fleet.Lease(badMem, fleet.LeaseOptions{}), "weir: MemStore.MaxKeys is -1, must be at least 0"},
+	{fleet.Lease(badMem, fleet.LeaseOptions{}), "weir: the store of Lease: MemStore.MaxKeys is -1, must be at least 0"},
 }
 
 // A store that was not made right decides nothing, and tells all that is wrong with it, however

@@ -51,7 +51,8 @@ type ServerInterceptor struct {
 	MaxWait time.Duration
 
 	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy
-	// is nil, there is no QuotaFailure. Leave it out if policies differ by key.
+	// is nil, there is no QuotaFailure. Leave it out if policies differ by key, or change: the text
+	// stays the same after SetPolicy.
 	Policy weir.Policy
 
 	// Denied returns the error of a call that is over the limit. If it returns nil, the call goes

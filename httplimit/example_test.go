@@ -48,11 +48,10 @@ func Example() {
 
 // RateLimit reports the limit and its state to clients.
 func ExampleRateLimit() {
-	policy := weir.SlidingLog{Limit: 2, Per: time.Minute}
 	limit := httplimit.Middleware{
-		Limiter: weir.Must(weir.New(policy)),
+		Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: time.Minute})),
 		Key:     httplimit.RemoteIP,
-		Headers: httplimit.RateLimit{Name: "api", Policy: policy},
+		Headers: httplimit.RateLimit{Name: "api"},
 	}
 	handler := limit.Wrap(hello)
 
@@ -151,9 +150,8 @@ func ExampleJoin() {
 
 // A search for many results counts as more events than a search for few.
 func ExampleMiddleware_cost() {
-	policy := weir.TokenBucket{Limit: 100, Per: time.Minute}
 	limit := httplimit.Middleware{
-		Limiter: weir.Must(weir.New(policy)),
+		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
 		Key:     httplimit.RemoteIP,
 		Cost: func(r *http.Request) int {
 			results, err := strconv.Atoi(r.URL.Query().Get("results"))
@@ -162,7 +160,7 @@ func ExampleMiddleware_cost() {
 			}
 			return results / 10
 		},
-		Headers: httplimit.RateLimit{Policy: policy},
+		Headers: httplimit.RateLimit{},
 	}
 	handler := limit.Wrap(hello)
 
@@ -257,7 +255,7 @@ func ExampleRateLimit_composed() {
 	handler := httplimit.Middleware{
 		Limiter: weir.Must(weir.New(policy)),
 		Key:     httplimit.RemoteIP,
-		Headers: httplimit.RateLimit{Policy: policy},
+		Headers: httplimit.RateLimit{},
 	}.Wrap(http.NotFoundHandler())
 
 	answer := httptest.NewRecorder()

@@ -122,9 +122,10 @@ func isZero(value string) bool {
 }
 
 // sinceEpoch is the least number that is a Unix time. It cannot be a number of seconds to wait,
-// because that would be over 30 years. A number that is one in milliseconds cannot be one in
-// seconds, because that would be after the year 30000.
-const sinceEpoch = 1_000_000_000 * time.Second
+// because that would be over 28 years. A number that is one in milliseconds cannot be one in
+// seconds, because that would be after the year 30000. Bubbles of testing/synctest begin in 2000,
+// which is after it.
+const sinceEpoch = 900_000_000 * time.Second
 
 // untilReset returns how long after now a reset is, or 0 if it has passed or is malformed.
 func untilReset(value string, now time.Time) time.Duration {

@@ -3,6 +3,7 @@ package httplimit_test
 import (
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -70,7 +71,7 @@ func TestUsedUp(t *testing.T) {
 		{429, []string{
 			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660500", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
 		}, 60*s + 500*time.Millisecond},
-		{200, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "999999999"}, 999_999_999 * s},
+		{200, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "899999999"}, 899_999_999 * s},
 		// Discord
 		{200, []string{
 			"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1804161660.25", "Date", "Thu, 04 Mar 2027 12:00:00 GMT",
@@ -113,6 +114,17 @@ func TestUsedUp_LongFields(t *testing.T) {
 			assert.Equal(t, 7*time.Second, httplimit.UsedUp(&http.Response{StatusCode: 200, Header: h}), "%q %q", start, part)
 		}
 	}
+}
+
+// Bubbles begin in the year 2000. Unix times are no numbers of seconds there, either.
+func TestUsedUp_InABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for unit, scale := range map[time.Duration]int64{time.Second: 1, time.Millisecond: 1000} {
+			reset := strconv.FormatInt((time.Now().Unix()+10)*scale, 10)
+			h := http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {reset}}
+			assert.Equal(t, 10*time.Second, httplimit.UsedUp(&http.Response{StatusCode: 200, Header: h}), "%v", unit)
+		}
+	})
 }
 
 // The request after the last of a quota is held back, and never denied.

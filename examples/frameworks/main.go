@@ -69,7 +69,7 @@ func run(ctx context.Context, framework, addr string) error {
 func newLimit(policy weir.Policy) httplimit.Middleware {
 	return httplimit.Middleware{
 		Limiter: weir.Must(weir.New(policy)),
-		Headers: httplimit.RateLimit{Policy: policy},
+		Headers: httplimit.RateLimit{},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // NoLimiter reports whether l is nil, or a nil *weir.KeyedLimiter.
@@ -27,10 +28,7 @@ func CheckServer(l weir.Limiter, hasKey bool, maxWait time.Duration, policy erro
 	if maxWait < 0 {
 		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.MaxWait is %v, must be at least 0", maxWait))
 	}
-	if policy != nil {
-		errs = append(errs, fmt.Errorf("weir: ServerInterceptor.Policy: %w", policy))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, text.Within("ServerInterceptor.Policy", policy)...)...)
 }
 
 // CheckClient returns the faults of the fields that the ClientInterceptors of all protocols have.

@@ -1,0 +1,30 @@
+package text
+
+import "strings"
+
+// A Fault is an error, and where it occurred. The texts of both Err and the Fault begin with the
+// name of the library, once.
+type Fault struct {
+	Where string
+	Err   error
+}
+
+func (f Fault) Error() string {
+	return "weir: " + f.Where + ": " + strings.TrimPrefix(f.Err.Error(), "weir: ")
+}
+
+func (f Fault) Unwrap() error { return f.Err }
+
+// Within adds to each of the errors in err, which may be joined, where it occurred.
+func Within(where string, err error) (faults []error) {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, err := range all {
+		if err != nil {
+			faults = append(faults, Fault{where, err})
+		}
+	}
+	return faults
+}
