@@ -180,12 +180,13 @@ func (b by) Follows(other line.Policy) bool {
 func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	ctx, cancel := k.unended(ctx)
 	defer cancel()
-	err := k.check(ctx, n)
-	if err == nil && n > 0 {
-		_, err = k.giveBack(ctx, key, false, func(*line.Line) (g giveBack, err error) {
-			g.plan, err = k.plans.of(ctx, key)
-			g.ask.N = -n
-			return g, err
+	if err := k.check(ctx, n); err != nil || n == 0 {
+		return callError("Return of", n, err)
+	}
+	plan, err := k.plans.of(ctx, key)
+	if err == nil {
+		_, err = k.giveBack(ctx, key, false, func(*line.Line) (Request, line.Back) {
+			return Request{Plan: plan, Ask: Ask{N: -n}}, line.Back{}
 		})
 	}
 	return callError("Return of", n, err)
@@ -206,21 +207,14 @@ func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.Ca
 	return outlive.Context(ctx, outlive.Within)
 }
 
-// A giveBack is events that are given back in one call: those of a grant, those of waiters that are
-// about to leave, or both.
-type giveBack struct {
-	plan *Plan // nil if there are none
-	ask  Ask
-	line line.Back // if waiters are to move up
-}
-
-// giveBack gives back the events that name returns, and moves up the waiters behind. Meanwhile no
-// call books in the line of the key. With alone, no other call gives back bookings either, because
-// which events are free depends on those.
+// giveBack makes the request that name returns, and then moves up the waiters behind what is given
+// back. The request is for events of a grant, of waiters that are about to leave, or of both. If it
+// has no Plan, there are none. Meanwhile no call books in the line of the key. With alone, no other
+// call gives back bookings either, because which events are free depends on those.
 //
 // It reports whether it asked the store, or found that there is nothing to give back.
 func (k *KeyedLimiter) giveBack(
-	ctx context.Context, key string, alone bool, name func(*line.Line) (giveBack, error),
+	ctx context.Context, key string, alone bool, name func(*line.Line) (Request, line.Back),
 ) (asked bool, err error) {
 	ln, ctx, err := k.start(ctx, key, line.Returning, 0)
 	if err != nil {
@@ -234,36 +228,37 @@ func (k *KeyedLimiter) giveBack(
 		}
 		defer done()
 	}
-	g, err := name(ln)
-	if err != nil || g.plan == nil {
-		return err == nil, err
+	r, back := name(ln)
+	if r.Plan == nil {
+		return true, nil
 	}
-	a, err := k.store.Do(ctx, Request{Plan: g.plan, Key: key, Ask: g.ask})
+	r.Key = key
+	a, err := k.store.Do(ctx, r)
 	if err == nil {
-		ln.GivenBack(g.line, line.Freed{Up: a.Delay, Rest: a.rest})
+		ln.GivenBack(back, line.Freed{Up: a.Delay, Rest: a.rest})
 	}
 	return true, err
 }
 
 // ofGrant gives back n events of a grant at the instant now of the store. If all later bookings are
 // of the last run of the line, these are to move up.
-func ofGrant(ln *line.Line, g *grant, n int, now int64) giveBack {
+func ofGrant(ln *line.Line, g *grant, n int, now int64) (Request, line.Back) {
 	b := g.booking()
 	if rate := b.Pace.Rate; rate.Den > 0 {
 		counting := min(n, rate.Events(rate.At(b.End).Sub(rate.Units(now))))
 		if back, ok := ln.BackBefore(b, n, counting); ok {
-			return ofLine(back)
+			return ofLine(back), back
 		}
 	}
-	return giveBack{plan: g.plan, ask: Ask{N: -n, GrantedAt: g.at, Charges: &g.charges}}
+	return Request{Plan: g.plan, Ask: Ask{N: -n, GrantedAt: g.at, Charges: &g.charges}}, line.Back{}
 }
 
 // ofLine gives back what a line says.
-func ofLine(b line.Back) giveBack {
+func ofLine(b line.Back) Request {
 	charges := []Charge{{
 		N:      b.N,
 		Before: time.Duration(b.Start.NS - b.At), BeforeRest: b.Start.Rest,
 		For: time.Duration(b.End.NS - b.At), ForRest: b.End.Rest,
 	}}
-	return giveBack{b.By.(by).Plan, Ask{N: -b.N, GrantedAt: b.At, Charges: &charges}, b}
+	return Request{Plan: b.By.(by).Plan, Ask: Ask{N: -b.N, GrantedAt: b.At, Charges: &charges}}
 }

@@ -260,15 +260,15 @@ func (r *Reservation) settleFirst(ctx context.Context, actual int) (asked bool, 
 	case more > 0:
 		_, err = k.store.Do(ctx, Request{Plan: r.grant.plan, Key: r.key, Ask: Ask{N: more, Mode: Regardless}})
 	case more < 0 && !r.Degraded:
-		return k.giveBack(ctx, r.key, true, func(ln *line.Line) (giveBack, error) {
+		return k.giveBack(ctx, r.key, true, func(ln *line.Line) (Request, line.Back) {
 			// A bucket of tokens knows of bookings only the instant of the last one. If that
 			// booking were freed in part, its instant would seem earlier. Other callers that give
 			// back would then free events that it still needs at its real instant.
 			keeps := actual > 0 && r.Delay() > 0 && !isQueue(r.grant.plan.Decider)
 			if keeps || k.resets.Forgot(r.key, r.reset) {
-				return giveBack{}, nil
+				return Request{}, line.Back{}
 			}
-			return ofGrant(ln, &r.grant, -more, k.plans.clock.Now()+r.ahead), nil
+			return ofGrant(ln, &r.grant, -more, k.plans.clock.Now()+r.ahead)
 		})
 	}
 	return true, err

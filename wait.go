@@ -166,11 +166,12 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 	if w.Leave(ctx.Err()) {
 		soon, cancel := k.unended(ctx)
 		defer cancel()
-		_, _ = k.giveBack(soon, key, true, func(*line.Line) (g giveBack, err error) {
-			if back, ok := w.Back(); ok {
-				g = ofLine(back)
+		_, _ = k.giveBack(soon, key, true, func(*line.Line) (r Request, back line.Back) {
+			back, ok := w.Back()
+			if ok {
+				r = ofLine(back)
 			}
-			return g, nil
+			return r, back
 		})
 	}
 	return w.Err() // nil if its turn has come, or if SetPolicy or Reset has asked for it meanwhile
@@ -258,8 +259,9 @@ func (k *KeyedLimiter) keepPlaces(ln *line.Line) bool {
 func (k *KeyedLimiter) freePlaces(ctx context.Context, ln *line.Line, forgotten bool) error {
 	for back, ok := ln.Unbook(); ok; back, ok = ln.Unbook() {
 		if !forgotten && !back.Apart {
-			g := ofLine(back)
-			if _, err := k.store.Do(ctx, Request{Plan: g.plan, Key: ln.Key(), Ask: g.ask}); err != nil {
+			r := ofLine(back)
+			r.Key = ln.Key()
+			if _, err := k.store.Do(ctx, r); err != nil {
 				return err
 			}
 		}

@@ -70,10 +70,8 @@ func (t *Table) copy(h Hash) (c Copy, ok bool) {
 	t.Change(s, e, func(of Content) (Content, bool) {
 		if ok = !of.By.expired(of.Words, of.By.Owner.Clock().Now()); ok {
 			c = Copy{Hash: e.Hash(), Content: of}
-			if !of.By.Single {
-				for _, tag := range of.By.Owner.Tags(of.Words) { // they are in use as long as e has them
-					c.Of = append(c.Of, t.Writer(tag))
-				}
+			for _, tag := range of.By.Owner.Tags(of.Words) { // they are in use as long as e has them
+				c.Of = append(c.Of, t.Writer(tag))
 			}
 		}
 		return of, false
