@@ -1,6 +1,8 @@
 package line
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -294,4 +296,18 @@ func TestLine_GivenBackMoreThanThereIs(t *testing.T) {
 	b.Drop(nil)
 	back()
 	requireLine(t, &ls, []naivePlace{{a, 0}})
+}
+
+// The context of a waiter ends while it is given a new turn. If that turn would be too late as well,
+// its error stays that of the context.
+func TestLine_TheFirstErrorStays(t *testing.T) {
+	var ls Lines
+	under(&ls, Renewing, func(ln *Line) {
+		w := ln.waiter(1)
+		w.Place(&Reply{Delay: 10})
+		require.True(t, w.Leave(context.Canceled))
+		w.Drop(errors.New("too late"))
+		require.Equal(t, context.Canceled, w.Err())
+	})
+	require.Empty(t, ls.all)
 }
