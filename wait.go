@@ -24,6 +24,8 @@ import (
 //     Allow comes before that, it takes the events.
 //   - A policy of another package may book ahead, too. If a waiter's context ends, its events are
 //     given back only if nobody on the same limiter waits behind it. Nobody moves up.
+//   - If the events were granted without the shared store (see [Result.Degraded]), or if the store
+//     has failed in a SetPolicy or Reset since, they are not given back. Nobody moves up.
 //
 // [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give all waiters new turns, in the same order.
 // After a SetPolicy that changes no waiter's policy, they keep their places.
@@ -213,7 +215,7 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 	}
 	defer ln.End()
 	if forget {
-		if err := k.forget(waited, key); err != nil {
+		if err := k.forget(waited, ln); err != nil {
 			return err
 		}
 	}
@@ -228,15 +230,16 @@ func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error
 	return k.askForPlaces(ctx, ln)
 }
 
-// forget has the store forget a key. It records the reset even if the store fails or panics,
-// because the key may have been forgotten nevertheless.
-func (k *KeyedLimiter) forget(ctx context.Context, key string) error {
-	plan, err := k.plans.of(ctx, key)
+// forget has the store forget the key of a line. It records the reset even if the store fails or
+// panics, because the key may have been forgotten nevertheless.
+func (k *KeyedLimiter) forget(ctx context.Context, ln *line.Line) error {
+	plan, err := k.plans.of(ctx, ln.Key())
 	if err != nil {
 		return err
 	}
-	defer func() { k.resets.Reset(key, k.plans.clock.Now()) }()
-	_, err = k.store.Do(ctx, Request{Plan: plan, Key: key, Forget: true})
+	ln.Keep(true)
+	defer func() { k.resets.Reset(ln.Key(), k.plans.clock.Now()) }()
+	_, err = k.store.Do(ctx, Request{Plan: plan, Key: ln.Key(), Forget: true})
 	return err
 }
 
@@ -254,11 +257,12 @@ func (k *KeyedLimiter) keepPlaces(ln *line.Line) bool {
 }
 
 // freePlaces gives back what the waiters have booked, the last run first, unless the store has
-// forgotten it. If the store fails, the waiters whose turn comes earlier keep their bookings. A
-// booking stays charged if it cannot be freed because others have booked behind it.
+// forgotten it. If the store fails or has failed before, these waiters and those before them keep their
+// bookings. A booking stays charged if it cannot be freed because others have booked behind it.
 func (k *KeyedLimiter) freePlaces(ctx context.Context, ln *line.Line, forgotten bool) error {
-	for back, ok := ln.Unbook(); ok; back, ok = ln.Unbook() {
+	for back, ok := ln.Unbook(); ok && (forgotten || !back.Kept); back, ok = ln.Unbook() {
 		if !forgotten && !back.Apart {
+			ln.Keep(false)
 			r := ofLine(back)
 			r.Key = ln.Key()
 			if _, err := k.store.Do(ctx, r); err != nil {

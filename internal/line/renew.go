@@ -42,6 +42,18 @@ func (ln *Line) Unbook() (back Back, ok bool) {
 	return back, true
 }
 
+// Keep notes, before the store is asked to free the bookings of the last run, or to forget all, that it
+// may do so without an answer. Unless the caller then calls Freed, the waiters keep their places, and
+// their events are not given back any more: they could be given back twice.
+func (ln *Line) Keep(all bool) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	last := ln.booked.run
+	for w := ln.booked; w.run != nil && (all || w.run == last); w = w.prev {
+		w.run.Apart, w.run.Kept = true, true
+	}
+}
+
 // Freed marks the waiters of a run as not booked.
 func (ln *Line) Freed(b Back) {
 	ln.mu.Lock()

@@ -20,6 +20,7 @@ type Booking struct {
 	Start, End exact.Instant // between which they are paid for
 	Pace       Pace
 	Apart      bool // no other follows them: the store does not know them, or not as one booking
+	Kept       bool // it is not known whether the store still has them: see [Line.Keep]
 }
 
 // A Pace is how a booking's instant follows from when it is paid for. The zero Pace means that the
