@@ -174,6 +174,19 @@ func TestMarkersGiveBack(t *testing.T) {
 	assert.Equal(t, red, color(two.Take(kit.T0, 1)))
 }
 
+// R16: a yellow event that is given back after the bucket for yellow has earned it makes none green.
+func TestR16_YellowEventsAreGivenBackToYellow(t *testing.T) {
+	ctx := context.Background()
+	l, clock := kit.Frozen(weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 1, Per: time.Second}, Excess: 1})
+	first, second := kit.Reserve(t, l, 1), kit.Reserve(t, l, 1)
+	require.Equal(t, []int{0, 1}, []int{first.DecidedBy, second.DecidedBy})
+	require.NoError(t, first.Cancel(ctx))
+	clock.Time = clock.Time.Add(time.Second)
+	require.Equal(t, 0, kit.Take(t, l, "k", 1).DecidedBy)
+	require.NoError(t, second.Cancel(ctx))
+	assert.Equal(t, 1, kit.Take(t, l, "k", 1).DecidedBy)
+}
+
 // R17: a marker that undoes its last grant is as if it had never been asked, whatever the color and
 // whenever it is undone. Otherwise, a request that another of several limits denies would use up what
 // is green.

@@ -125,12 +125,15 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	case ask.N == 0:
 		return state, look
 	case ask.N < 0:
-		end, _ := ask.paid(d.green.rate)
+		end, known := ask.paid(d.green.rate)
 		back := d.green.rate.Cost(exact.Magnitude(ask.N)).Min(end.Sub(at)).Min(both)
 		if !fullAt.Less(d.yellow.most) {
 			back = exact.Uint128{}
 		}
 		toGreen := d.greenBack(now, ask, end == fullAt).Min(back).Min(green)
+		if known { // what the bucket for yellow does not lack makes no later event green
+			back = back.Min(toGreen.Add(both.Sub(green)))
+		}
 		if toGreen.Less(back) && green.Less(both) {
 			part = 1
 		}
