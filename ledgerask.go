@@ -195,7 +195,7 @@ func (g *ledger) foldOldest(now int64) {
 		e := g.entries[i]
 		g.entries = slices.Delete(g.entries, i, i+1)
 		used, limit := e.usage(nil, now)
-		part := exact.Portion(min(used, math.MaxUint64-limit), wholeShare, limit)
+		part := exact.Portion(used, wholeShare, limit)
 		g.rest.share = exact.Sum(g.rest.share, exact.Sum(part, 1)) // rounded up
 		g.rest.last, g.rest.until = max(g.rest.last, e.last), max(g.rest.until, e.expiry())
 	}

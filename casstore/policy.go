@@ -124,9 +124,12 @@ type unknown struct {
 }
 
 func newUnknown(limit, remaining uint64, until int64) *unknown {
+	for limit > math.MaxInt { // of two tiers together, or of a process whose int has more bits
+		limit, remaining = limit/2, remaining/2
+	}
 	u := &unknown{until: until}
-	u.Limit = int(min(limit, math.MaxInt))
-	u.Remaining = int(min(remaining, uint64(u.Limit)))
+	u.Limit = int(limit)
+	u.Remaining = int(min(remaining, limit))
 	return u
 }
 

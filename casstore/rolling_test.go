@@ -2,6 +2,7 @@ package casstore_test
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"slices"
 	"testing"
@@ -188,6 +189,17 @@ func TestR13_WhatIsNotKnownMintsNothing(t *testing.T) {
 			assert.LessOrEqual(t, granted, most, "%v", policies)
 		}
 	}
+}
+
+// R13: of a policy that is not known, the share counts, also if an int does not hold its limit.
+func TestR13_WhatIsNotKnownMayBeLarge(t *testing.T) {
+	now := &kit.HandClock{Time: time.Unix(1_700_000_000, 0)}
+	registers, large := newMemory(), rolledOut{weir.SlidingLog{Limit: math.MaxInt, Per: time.Hour}, 1}
+	process := func(p weir.Policy) *weir.KeyedLimiter {
+		return newLimiter(t, casstore.New(registers, casstore.Options{Timeout: time.Hour}), p, weir.WithName("n"), weir.WithClock(now))
+	}
+	require.True(t, take(t, process(weir.Tiers(large, large)), math.MaxInt).Allowed)
+	assert.Equal(t, 5, take(t, process(weir.FixedWindow{Limit: 10, Per: time.Hour}), 0).Remaining)
 }
 
 // R21: the work of a decision follows the size of the value, not its square, however many components

@@ -1,6 +1,7 @@
 package change_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -56,4 +57,16 @@ func TestR5_OfAGrantThatMakesTheOldestAShare(t *testing.T) {
 		require.True(t, got.Allowed)
 		assert.Equal(t, k.Remaining(p, kit.T0), got.Remaining, p)
 	}
+}
+
+// R13: what becomes a share is the whole share, also of tiers that grant more than an int holds.
+func TestR13_AShareOfMoreThanAnInt(t *testing.T) {
+	k := kit.LedgerKey{T: t}
+	log := func(n int) weir.Policy { return weir.SlidingLog{Limit: 10, Per: time.Duration(n) * time.Minute} }
+	tiers := weir.Tiers(weir.FixedWindow{Limit: math.MaxInt, Per: time.Hour}, weir.FixedWindow{Limit: math.MaxInt, Per: 2 * time.Hour})
+	require.True(t, k.Ask(tiers, kit.T0, weir.Ask{N: math.MaxInt}).Allowed)
+	for n := range 4 {
+		require.True(t, k.Ask(log(n+1), kit.T0, weir.Ask{N: 1}).Allowed)
+	}
+	assert.Equal(t, 1, k.Remaining(log(5), kit.T0), "a half and four tenths are used up")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -72,7 +73,12 @@ func headOf(p weir.Policy) string {
 // readPlan reads a head, and returns the plan of its policy.
 func (e *Engine) readPlan(r *reader) (*plan, error) {
 	kind := r.uint(1)
-	limit, per, third := int(r.varint()), time.Duration(r.varint()), int(r.varint())
+	number := func() int { // int has 32 bits on some machines, and fewer events then fit in a policy
+		n := r.varint()
+		r.ok = r.ok && n <= math.MaxInt
+		return int(n)
+	}
+	limit, per, third := number(), time.Duration(r.varint()), number()
 	var p weir.Policy
 	switch kind {
 	case kindTokenBucket:

@@ -1,6 +1,8 @@
 package script
 
 import (
+	"encoding/binary"
+	"math"
 	"testing"
 	"time"
 
@@ -31,5 +33,25 @@ func TestHeadsStay(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, test.head, p.head)
 		assert.True(t, r.ok && r.s == "", "%q", r.s)
+	}
+}
+
+// Processes whose int has more bits write limits that an int does not hold here. Such a policy is
+// not taken for another one.
+func TestLimitsBeyondAnInt(t *testing.T) {
+	const large, small = 5_000_000_000, 5
+	for _, numbers := range [][3]uint64{{large, uint64(time.Minute), small}, {large, uint64(time.Minute), large}} {
+		head := []byte{kindTokenBucket}
+		for _, n := range numbers {
+			head = binary.AppendUvarint(head, n)
+		}
+		r := read(string(head))
+		p, err := new(Engine).readPlan(&r)
+		if uint64(math.MaxInt) < large {
+			require.ErrorIs(t, err, errValue)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, string(head), p.head)
 	}
 }
