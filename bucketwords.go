@@ -131,6 +131,7 @@ func (d *bucketPair) take(state []uint64, now int64, n int) ([]uint64, shortResu
 		paidAt.Store(state)
 		return state, shortResult{remaining: d.remaining(owes), resetAfter: d.rate.Ceil(owes)}, 0
 	}
-	state, a := d.Decide(state, now, Ask{N: n})
+	s, a := d.decide(pairOf(state), now, Ask{N: n})
+	s.store(state)
 	return state, a.short(), 0
 }

@@ -179,6 +179,9 @@ func pairOf(state []uint64) words { return words{state[0], state[1], 0} }
 
 func (s words) slice() []uint64 { return []uint64{s.first, s.second, s.third} }
 
+// store sets a state of two words.
+func (s words) store(state []uint64) { state[0], state[1] = s.first, s.second }
+
 // twoWords keeps the state of a core as it is.
 //
 // Its methods and those of oneWord have pointers as receivers. Deciders that embed them would
@@ -187,12 +190,13 @@ type twoWords struct{ core }
 
 func (d *twoWords) Words() int { return 2 }
 
-func (d *twoWords) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+func (d *twoWords) Decide(state []uint64, now int64, ask Ask) (_ []uint64, a Answer) {
 	if !d.sound(state) {
 		return state, broken()
 	}
-	s, a := d.decide(pairOf(state), now, ask)
-	state[0], state[1] = s.first, s.second
+	var s words
+	s, a = d.decide(pairOf(state), now, ask)
+	s.store(state)
 	return state, a
 }
 

@@ -176,8 +176,9 @@ func (d *windowPair) admit(state []uint64, now int64) ([]uint64, bool) {
 }
 
 func (d *windowPair) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
-	state, a := d.Decide(state, now, Ask{N: n})
-	return state, a.short(), a.DecidedBy
+	s, a := d.decide(pairOf(state), now, Ask{N: n})
+	s.store(state)
+	return state, a.short(), 0
 }
 
 // windowWord keeps both in a word.

@@ -94,7 +94,7 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 		back := d.greenBack(now, ask, end == p).Min(lacks)
 		lacks = lacks.Sub(back)
 		exact.Load(state).Sub(back).Store(state)
-		next.paidAt().Store(state[2:])
+		next.store(state[2:])
 		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
 	case ask.Mode == UpTo:
 		granted = min(ask.N, d.yellow.remaining(p.Sub(d.yellow.rate.Units(now))))
@@ -119,7 +119,7 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	default:
 		isGreen = c.rate.Ceil(early) <= a.RetryAfter
 	}
-	next.paidAt().Store(state[2:])
+	next.store(state[2:])
 	if a.Allowed && ask.Charges != nil {
 		(*ask.Charges)[0].Green = isGreen
 	}
