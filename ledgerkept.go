@@ -166,10 +166,7 @@ type rest struct {
 const wholeShare = 1 << 32
 
 func (g *ledger) expiry() int64 {
-	last := int64(0)
-	if g.rest.share > 0 {
-		last = g.rest.until
-	}
+	last := g.rest.until
 	for _, e := range g.entries {
 		last = max(last, e.expiry())
 	}
@@ -192,20 +189,19 @@ func (g *ledger) settle(now int64) {
 	if over(g.rest.until, now) {
 		g.rest = rest{}
 	}
-	for i := 0; i < len(g.entries); {
-		if over(g.entries[i].end(), now) && (i < len(g.entries)-1 || g.rest.share == 0) {
-			g.entries = slices.Delete(g.entries, i, i+1)
-		} else {
-			i++
+	kept := g.entries[:0]
+	for i, e := range g.entries {
+		if over(e.end(), now) && (i < len(g.entries)-1 || g.rest.share == 0) {
+			continue
 		}
-	}
-	for _, e := range g.entries {
-		for i := range e.most {
+		for leaf := range e.most {
 			if !e.unknown() {
-				e.most[i] = e.used(i, now)
+				e.most[leaf] = e.used(leaf, now)
 			}
 		}
+		kept = append(kept, e)
 	}
+	g.entries = kept
 }
 
 // over reports whether an entry or a rest whose end is at the instant end has ended at now. The
