@@ -82,6 +82,14 @@ func countedCharge(n int, now int64, counted, end uint64) Charge {
 	}
 }
 
+// untilInstant is how long it is until the instant at, or Never.
+func untilInstant(now, at int64) time.Duration {
+	if at == math.MaxInt64 {
+		return Never
+	}
+	return time.Duration(max(at-now, 0))
+}
+
 // chargeLate sets the Charges of n events if they count from an instant after now. Otherwise it
 // leaves them: what they would say follows from the answer.
 func (a Ask) chargeLate(n uint64, now int64, counted, end uint64) {

@@ -283,28 +283,3 @@ func (g *ledger) nextEnd(now int64) int64 {
 	}
 	return next
 }
-
-// firstInstant is the first instant after now at which has is true. From that instant on, has stays
-// true. It is true at the instant last, at the latest. Only if last is math.MaxInt64 may it never
-// become true: the result is then math.MaxInt64.
-func firstInstant(now, last int64, has func(at int64) bool) int64 {
-	if last == math.MaxInt64 && !has(last) {
-		return last
-	}
-	for last-now > 1 {
-		if middle := now + (last-now)/2; has(middle) {
-			last = middle
-		} else {
-			now = middle
-		}
-	}
-	return last
-}
-
-// untilInstant is how long it is until the instant at, or Never.
-func untilInstant(now, at int64) time.Duration {
-	if at == math.MaxInt64 {
-		return Never
-	}
-	return time.Duration(max(at-now, 0))
-}

@@ -146,6 +146,23 @@ func (c *composed) denyDebt(state []uint64, now int64, ask Ask, results []Result
 	return state, a
 }
 
+// firstInstant is the first instant after now at which has is true. From that instant on, has stays
+// true. It is true at the instant last, at the latest. Only if last is math.MaxInt64 may it never
+// become true: the result is then math.MaxInt64.
+func firstInstant(now, last int64, has func(at int64) bool) int64 {
+	if last == math.MaxInt64 && !has(last) {
+		return last
+	}
+	for last-now > 1 {
+		if middle := now + (last-now)/2; has(middle) {
+			last = middle
+		} else {
+			now = middle
+		}
+	}
+	return last
+}
+
 // giveBackToTier gives back to the tier that paid, and returns which one it is. If that is not
 // known, it gives back to the last tier that is not full.
 func (c *composed) giveBackToTier(state []uint64, now int64, ask Ask) (_ []uint64, tier int) {
