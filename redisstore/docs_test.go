@@ -27,11 +27,11 @@ var fiveBuckets = weir.All(
 	weir.TokenBucket{Limit: 6_000_000, Per: 30 * 24 * time.Hour},
 )
 
-// TestDocsMemory holds the table of docs/stores.md against a real server. How much memory a value
+// TestDocsMemory holds the table of docs/redis.md against a real server. How much memory a value
 // takes depends on the server's allocator; how long it is does not.
 func TestDocsMemory(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/stores.md")
+	text, err := os.ReadFile("../docs/redis.md")
 	require.NoError(t, err)
 	doc := string(text)
 	server := redistest.Single(t)
@@ -87,7 +87,7 @@ func TestDocsMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkDocs counts the commands in the table "How many decisions a second" of docs/stores.md. It
+// BenchmarkDocs counts the commands in the table "How many decisions a second" of docs/redis.md. It
 // also reports what 64 goroutines get, and what Redis itself says that a decision takes it.
 func BenchmarkDocs(b *testing.B) {
 	bucket := weir.TokenBucket{Limit: 1e6, Per: 1e6 * time.Second} // keys that are asked for again are alive

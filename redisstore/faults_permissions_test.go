@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// A user who has the permissions of docs/stores.md, and no other, is refused nothing. In a Cluster,
+// A user who has the permissions of docs/redis.md, and no other, is refused nothing. In a Cluster,
 // TestFaults_Cluster checks it.
 func TestDocsPermissions(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ func TestFaults_KilledAndRestartedWithAppendOnly(t *testing.T) {
 	tr.check(t, false)
 }
 
-// Without persistence a restart gives a full allowance again, as docs/stores.md says.
+// Without persistence a restart gives a full allowance again, as docs/redis.md says.
 func TestFaults_RestartedWithoutPersistenceForgets(t *testing.T) {
 	t.Parallel()
 	server := redistest.Single(t)

@@ -83,7 +83,7 @@ func TestGivenUpCommandIsNotSent(t *testing.T) {
 	assert.Equal(t, 1, checks.Counted(t, l, "k"))
 }
 
-// openAsUser makes a store by a client that docs/stores.md tells to make for a user of few
+// openAsUser makes a store by a client that docs/redis.md tells to make for a user of few
 // permissions.
 func openAsUser(t *testing.T, addrs []string) weir.Store {
 	return newStore(t, newClient(t, at(addrs...), func(o *rueidis.ClientOption) {

@@ -48,7 +48,7 @@ type Options struct {
 	// through Sentinel, or through a proxy. [New] refuses a client of several servers, such as a
 	// Cluster. Callers that ask for different keys while other commands are in flight then share a
 	// script call, too. Each gets the answer or the error that it would have got alone.
-	// docs/stores.md has measurements.
+	// docs/redis.md has measurements.
 	//
 	// Do not set it if a proxy divides keys between servers. If the proxy chooses the server by the
 	// first key of a command, the other keys are counted on the wrong server, and their limits are

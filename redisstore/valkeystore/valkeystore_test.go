@@ -92,7 +92,7 @@ func TestP22_StallHoldsNobody(t *testing.T) {
 	checks.StallHoldsNobody(t, made)
 }
 
-// openAsUser makes a store by a client that docs/stores.md tells to make for a user of few
+// openAsUser makes a store by a client that docs/redis.md tells to make for a user of few
 // permissions.
 func openAsUser(t *testing.T, addrs []string) weir.Store {
 	return newStore(t, valkey.ClientOption{

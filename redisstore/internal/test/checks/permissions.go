@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// These rules are the permissions of a user that is made as docs/stores.md says.
+// These rules are the permissions of a user that is made as docs/redis.md says.
 const (
 	UserRules    = "on >password ~weir:1:* -@all +evalsha +eval +del +get +set +getrange +setrange +pexpire +time"
 	PingRule     = "+ping"                  // rueidis and valkey-go ask if a connection is alive
@@ -26,7 +26,7 @@ func Permissions(t *testing.T, open func(t *testing.T, addrs []string) weir.Stor
 	doc := docs(t)
 	for _, rule := range rules {
 		command := "ACL SETUSER weir " + rule
-		check(t, strings.Contains(doc, command), "docs/stores.md must have %s", command)
+		check(t, strings.Contains(doc, command), "docs/redis.md must have %s", command)
 	}
 	for _, s := range nodes {
 		for i, rule := range rules {
@@ -71,15 +71,15 @@ func Permissions(t *testing.T, open func(t *testing.T, addrs []string) weir.Stor
 	}
 }
 
-// docs is the text of docs/stores.md.
+// docs is the text of docs/redis.md.
 func docs(t *testing.T) string {
 	for dir := "."; ; dir = filepath.Join(dir, "..") {
-		text, err := os.ReadFile(filepath.Join(dir, "docs", "stores.md"))
+		text, err := os.ReadFile(filepath.Join(dir, "docs", "redis.md"))
 		if err == nil {
 			return string(text)
 		}
 		if root, _ := filepath.Abs(dir); root == filepath.Dir(root) {
-			t.Fatal("docs/stores.md is not there")
+			t.Fatal("docs/redis.md is not there")
 		}
 	}
 }
