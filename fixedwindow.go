@@ -17,7 +17,8 @@ import (
 //
 // It is the policy that is easiest to explain ("1000 a day"): the whole allowance is back at one
 // instant. Its flaw is the boundary. Limit events just before it and Limit just after it make
-// 2*Limit in any short span around it. Where that matters, use [SlidingWindow] or [SlidingLog].
+// 2*Limit in any short span around it. With FromFirst they are one fewer, because an earlier event
+// has opened the window. Where that matters, use [SlidingWindow] or [SlidingLog].
 //
 // It costs one word of memory per key. It costs two with FromFirst, and two if the limit is too
 // large for the window (above 250 million a second or 250,000 a millisecond).

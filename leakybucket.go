@@ -22,12 +22,12 @@ import (
 // service with a limit for each second. Where bursts are harmless, [TokenBucket] makes callers wait
 // less.
 //
-// In the worst case a span of length s, including both ends, has
+// In the worst case a span of length s has
 //
-//	1 + Limit*s/Per
+//	Limit*s/Per
 //
-// requests. A request for n events counts as one here. To space events evenly, ask for one at a
-// time.
+// requests, rounded up. The span includes its start, not its end. A request for n events counts as
+// one here. To space events evenly, ask for one at a time.
 //
 // It costs one word of memory per key. It costs two if Per is not a multiple of Limit nanoseconds.
 // It also costs two if a full queue takes 146 years (2^62 ns) or more.

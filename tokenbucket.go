@@ -15,11 +15,11 @@ import (
 // Start with this policy: it tolerates bursts, and has no window boundary. To space events evenly,
 // use [LeakyBucket]. For "no more than Limit in any Per", use [SlidingLog].
 //
-// In the worst case a span of length s, including both ends, has
+// In the worst case a span of length s has
 //
-//	Burst + Limit*s/Per
+//	Burst - 1 + Limit*s/Per
 //
-// events. It costs one word of memory per key. It costs two if Per is not a multiple of Limit
+// events, rounded up. The span includes its start, not its end. It costs one word of memory per key. It costs two if Per is not a multiple of Limit
 // nanoseconds, or if it takes 146 years (2^62 ns) or more to earn a full bucket.
 //
 // The token bucket goes back to J. Turner, "New Directions in Communications", 1986. This form is
