@@ -16,7 +16,8 @@ import (
 //
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
-//     [Reservation.Cancel] gives all back.
+//     [Reservation.Cancel] gives all back. If estimates are often too high, use
+//     [KeyedLimiter.ReserveNow]: what is given back is lost while later bookings stand behind it.
 //   - The caller wants to know its turn. Unlike [KeyedLimiter.Wait], Reserve does not block until
 //     then.
 //
@@ -184,20 +185,17 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //   - After a [KeyedLimiter.Reset] of the key: nothing is given back, because Reset forgets
 //     bookings.
 //
-// In a bucket, later grants decide which events are free again:
+// A bucket keeps the instants that other callers were promised. What it gives back depends on what
+// was granted after the reservation:
 //
-//   - No later grants: the reservation is undone exactly.
-//   - All later grants are to waiters of this limiter: they move up. But if one of them came when all
-//     before it had gone ahead, they keep their instants, and nothing is free.
-//   - The instant of a later Reservation, or of a waiter of another limiter or process, is still to
-//     come: nothing is free. They keep the instants that they were given.
-//   - The key is in debt: nothing is free while the debt lasts. If two buckets of one rate share the
-//     key, it is also in debt to the smaller while the larger has granted more than that one holds.
-//   - The instants of all later grants have passed: events of the reservation that still count are
-//     free. If others were given back before, the bucket earned these events sooner. It does not
-//     know that, and frees them until the instant that was known when they were booked.
-//   - A booking was given back after the size of the bucket had changed: nothing is free until the
-//     instant of that booking.
+//   - Nothing: the reservation is undone exactly.
+//   - Only events of callers that wait in this limiter: in general, they move up.
+//   - Events for another instant that is still to come, or a debt that is not yet paid: nothing is
+//     given back.
+//   - Only events whose instants have passed: events of the reservation that still count are given
+//     back.
+//
+// docs/reservations.md has a table of all cases, under "Book ahead".
 //
 // A [TokenBucket] frees nothing if a reservation is settled for fewer events before Delay has
 // passed. The actual events keep the instant that Delay reported. To free the rest, settle after
