@@ -90,8 +90,8 @@ func (k *KeyedLimiter) bookNowQuickly(plan *Plan, key string, n int, r *Reservat
 	if !ok {
 		return false
 	}
-	// Field by field: a Result made elsewhere would be copied in pieces other than those in which it was
-	// written, and the processor would wait for the writes.
+	// Field by field: a Result made elsewhere would be copied in pieces other than those in which
+	// it was written, and the processor would wait for the writes.
 	r.Allowed, r.Degraded = taken.retryAfter == 0, false
 	r.Limit, r.Remaining = mp.limit, taken.remaining
 	r.RetryAfter, r.ResetAfter = taken.retryAfter, taken.resetAfter
@@ -153,9 +153,9 @@ func (b by) Follows(other line.Policy) bool {
 	return b.Equal(other) || sameShape(b.rule(), other.(by).rule())
 }
 
-// Return gives back n events of key that were granted before. Use it to count failures only: take
-// an event before each login, and return it after a success. Callers of Wait that have booked
-// nothing ask again at once. A key never gets more than its full allowance.
+// Return gives back (refunds) n events of key that were granted before. Use it to count failures
+// only: take an event before each login, and return it after a success. Callers of Wait that have
+// booked nothing ask again at once. A key never gets more than its full allowance.
 //
 // Return does not know which grant the events belong to; only a [Reservation] does. It gives back
 // the latest events:

@@ -156,9 +156,9 @@ var (
 	errPanicked    = errors.New("the store panicked")
 )
 
-// Cancel is Settle for 0 events. It gives back all that was booked, as far as [Reservation.Settle]
-// says that it is free again. If the reservation has been settled, it does nothing, and returns the
-// result of Settle.
+// Cancel is Settle for 0 events. It gives back (refunds) all that was booked, as far as
+// [Reservation.Settle] says that it is free again. If the reservation has been settled, it does
+// nothing, and returns the result of Settle.
 //
 // After Delay has passed, events that are given back can be used at once. In a [LeakyBucket] the
 // next events may then follow each other more closely, once.

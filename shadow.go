@@ -26,9 +26,10 @@ type Refusal struct {
 	Enforced bool   // whether it was really refused
 }
 
-// Shadow returns a limiter that refuses nothing at first. It asks l, which counts as usual, and
-// calls observe for every request that l would have refused. Use it to watch a limit on live
-// traffic before you enforce it. Then enforce it for a share of the keys, with [Shadowed.Enforce].
+// Shadow returns a limiter that refuses nothing at first (a dry run). It asks l, which counts as
+// usual, and calls observe for every request that l would have refused. Use it to watch a limit on
+// live traffic before you enforce it. Then enforce it for a share of the keys, with
+// [Shadowed.Enforce].
 //
 // For keys that are not enforced:
 //

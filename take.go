@@ -30,7 +30,7 @@ func (k *KeyedLimiter) Allow(key string) bool {
 }
 
 // Take implements [Limiter]. It takes n events of key at once, all or none. With n = 0 it only
-// looks, and counts nothing. A denial is not an error.
+// looks (peeks), and counts nothing. A denial is not an error.
 //
 // An error means that there is no decision. The Result is then zero, which denies. The errors are:
 //
