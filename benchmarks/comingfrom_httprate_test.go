@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,20 @@ func TestComingFromHTTPRate(t *testing.T) {
 		is(t, "httprate after 60 s", passes(theirs, "/")(), false)
 		time.Sleep(time.Second)
 		is(t, "weir after 61 s", passes(ours, "/")(), true)
+	})
+	bubble(t, "X-RateLimit-Reset", func(t *testing.T) {
+		theirs, ours := wrapped(limitByHTTPRate), wrapped(limitBySlidingWindow)
+		grants(50, passes(theirs, "/"))
+		grants(50, passes(ours, "/"))
+		time.Sleep(90 * time.Second) // the middle of the next window
+		start := time.Now()
+		reset := func(h http.Handler) string {
+			unix, err := strconv.ParseInt(get(h, "/").Header.Get("X-RateLimit-Reset"), 10, 64)
+			is(t, "no error", err, error(nil))
+			return time.Unix(unix, 0).Sub(start).String()
+		}
+		is(t, "httprate's reset", reset(theirs), "30s")
+		is(t, "weir's reset", reset(ours), "1s")
 	})
 	bubble(t, "half a second", func(t *testing.T) {
 		theirs := wrapped(httprate.LimitBy(1, 500*time.Millisecond, remoteIP))
