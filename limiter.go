@@ -212,7 +212,8 @@ type Clock interface {
 // WithName sets the name of the limiter on its store. Limiters with the same name share the
 // allowance of each key. If the store is shared by processes, they share it across processes. If
 // their policies differ, events that one has counted still count against the others, as with
-// [KeyedLimiter.SetPolicy].
+// [KeyedLimiter.SetPolicy]. A name that is copied by mistake therefore merges two limits, and New
+// returns no error: when one limiter has used up half of its limit, half of the other's is used up.
 //
 // WithName("") sets the same name as no WithName at all. It declares that the limiters are meant to
 // share their keys.
