@@ -44,9 +44,12 @@ type plans struct {
 //   - Other policies are prepared again for each call: those above that number, those unused for
 //     long, and those that are not comparable.
 //
-// There is no policy that grants all, and none that grants nothing. For a key without a limit, do
-// not call the limiter: in httplimit, return ErrSkip. Refuse a key that is blocked before you call
-// the limiter.
+// There is no policy that grants all, and none that grants nothing. Do not return nil for a key
+// without a limit: it would get the policy given to New, which is often the smallest. The same
+// holds for the nil Policy of an empty [AnyPolicy], for example of a plan that a configuration
+// lacks. For a key without a limit, do not call the limiter: in httplimit, return ErrSkip. Refuse a
+// key that is blocked before you call the limiter. docs/limits.md has a table of plans, one of them
+// unlimited.
 //
 // A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. An
 // invalid policy is an error of the call.
