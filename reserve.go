@@ -17,7 +17,8 @@ import (
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
 //     [Reservation.Cancel] gives all back. If estimates are often too high, use
-//     [KeyedLimiter.ReserveNow]: what is given back is lost while later bookings stand behind it.
+//     [KeyedLimiter.ReserveNow]: events that are given back while later bookings are still to come
+//     are lost.
 //   - The caller wants to know its turn. Unlike [KeyedLimiter.Wait], Reserve does not block until
 //     then.
 //
