@@ -165,7 +165,7 @@ type unfinished struct{ *KeyedLimiter }
 // WithStore sets the store that keeps the limiter's state. Several limiters can share a store. Give
 // each a name with [WithName]. Limiters without a name share their keys. If their policies differ,
 // this is a mistake, and [New] returns an error if the store is an [Acceptor]. It cannot see the
-// limiters of other processes: if several services use the same server, each limiter needs a name.
+// limiters of other processes: with a store that processes share, each limiter needs a name.
 func WithStore(s Store) Option {
 	return func(k unfinished) error {
 		if isNil(s) {
@@ -214,6 +214,8 @@ type Clock interface {
 // their policies differ, events that one has counted still count against the others, as with
 // [KeyedLimiter.SetPolicy]. A name that is copied by mistake therefore merges two limits, and New
 // returns no error: when one limiter has used up half of its limit, half of the other's is used up.
+//
+// On a store that processes share, WithName is required.
 //
 // WithName("") sets the same name as no WithName at all. It declares that the limiters are meant to
 // share their keys.

@@ -149,8 +149,8 @@ func (k *KeyedLimiter) start(
 // [New] asks it first. Stores need not implement it.
 //
 //   - Accept returns the faults of the Store's own options.
-//   - A Store that serves several limiters calls [Limiters.Accept] here, to find two limiters that
-//     would share their keys by accident.
+//   - A Store that serves several limiters finds those here that would share their keys by accident.
+//     It calls [AcceptNamed] if processes share it, and else [Limiters.Accept].
 //   - A Store in front of another calls [Accept] for that one.
 type Acceptor interface {
 	Store
@@ -172,7 +172,18 @@ func Accept(s Store, l *KeyedLimiter) error {
 	return nil
 }
 
-// Limiters is for implementers of stores. It is the set of limiters that a [Store] serves and that
+// AcceptNamed is for implementers of stores that processes share. It returns an error if l has no
+// [WithName]: limiters of other processes without a name, which nobody here knows, would share
+// their keys with l. l may be nil.
+func AcceptNamed(l *KeyedLimiter) error {
+	if l == nil || l.plans.named {
+		return nil
+	}
+	return errors.New("weir: a limiter on a store that processes share has no name, must have one: " +
+		"set WithName, such as WithName(\"login\"), or WithName(\"\") if it is the only one")
+}
+
+// Limiters is for implementers of stores in memory. It is the set of limiters that a [Store] serves and that
 // have no name. It keeps limiters with different policies from sharing their keys by accident. A
 // Store embeds it, or calls it in an Accept method of its own.
 //

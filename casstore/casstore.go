@@ -130,7 +130,6 @@ var (
 // They are never counted twice. A caller whose context ends gets an error that wraps the context's
 // error. The error says whether the events may have been counted.
 type Store struct {
-	limiters weir.Limiters
 	register Register
 	timeout  time.Duration
 	key      func(name, key string) string
@@ -165,12 +164,12 @@ func New(r Register, o Options) *Store {
 	return s
 }
 
-// Accept implements [weir.Acceptor].
+// Accept implements [weir.Acceptor]. It refuses a limiter without [weir.WithName].
 func (s *Store) Accept(l *weir.KeyedLimiter) error {
 	if s.fault != nil {
 		return s.fault
 	}
-	return s.limiters.Accept(l)
+	return weir.AcceptNamed(l)
 }
 
 // Do implements [weir.Store].

@@ -92,7 +92,7 @@ func (m *memory) Delete(ctx context.Context, key string) error {
 
 func newLimiter(tb testing.TB, s weir.Store, p weir.Policy, opts ...weir.Option) *weir.KeyedLimiter {
 	tb.Helper()
-	l, err := weir.New(p, append([]weir.Option{weir.WithStore(s)}, opts...)...)
+	l, err := weir.New(p, append([]weir.Option{weir.WithStore(s), weir.WithName("")}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}

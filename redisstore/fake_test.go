@@ -27,7 +27,7 @@ func (c *fakeClient) Process(ctx context.Context, cmd redis.Cmder) error { retur
 func (c *fakeClient) ReloadState(context.Context)                        { c.reloads.Add(1) }
 
 func limiterOn(tb testing.TB, s weir.Store) *weir.KeyedLimiter {
-	l, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Hour}, weir.WithStore(s))
+	l, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Hour}, weir.WithStore(s), weir.WithName(""))
 	require.NoError(tb, err)
 	return l
 }
@@ -194,7 +194,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 		}}
 		s, err := New(client, Options{Timeout: time.Hour})
 		require.NoError(t, err)
-		l, err := weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s))
+		l, err := weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s), weir.WithName(""))
 		require.NoError(t, err)
 		_, err = l.Take(context.Background(), "k", 1)
 		assert.ErrorContains(t, err, "another process changed the value under each of 100 attempts")
@@ -203,7 +203,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 
 		s, err = New(client, Options{Timeout: 20 * time.Millisecond})
 		require.NoError(t, err)
-		l, err = weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s))
+		l, err = weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s), weir.WithName(""))
 		require.NoError(t, err)
 		began := time.Now()
 		_, err = l.Take(context.Background(), "k", 1)

@@ -21,7 +21,7 @@ func TestFaults_FallbackOnAReplica(t *testing.T) {
 	master, replica := redistest.Single(t), redistest.Single(t)
 	policy := weir.TokenBucket{Limit: 1, Per: 1000 * time.Hour}
 	on := func(s weir.Store) *weir.KeyedLimiter {
-		l, err := weir.New(policy, weir.WithStore(s))
+		l, err := weir.New(policy, weir.WithStore(s), weir.WithName(""))
 		require.NoError(t, err)
 		return l
 	}

@@ -168,7 +168,7 @@ func TestDecisionOfSeveralCommandsIsNotLate(t *testing.T) {
 			client.takes.Store(int64(test.command))
 			s, err := New(client, Options{Timeout: timeout})
 			require.NoError(t, err)
-			l, err := weir.New(weir.All(weir.SlidingLog{Limit: 5, Per: time.Hour}), weir.WithStore(s))
+			l, err := weir.New(weir.All(weir.SlidingLog{Limit: 5, Per: time.Hour}), weir.WithStore(s), weir.WithName(""))
 			require.NoError(t, err)
 			began := time.Now()
 			var callers sync.WaitGroup

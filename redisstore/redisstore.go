@@ -78,8 +78,7 @@ type Client interface {
 // reports the panic. With a cluster or a ring, each command is sent alone, because a pipeline would
 // wait for all its servers. See also SingleServer in [Options].
 type Store struct {
-	remote   *remote.Store
-	limiters weir.Limiters
+	remote *remote.Store
 }
 
 var _ weir.Acceptor = (*Store)(nil)
@@ -107,8 +106,8 @@ func open(client Client, c remote.Config) (*Store, error) {
 	return &Store{remote: r}, nil
 }
 
-// Accept implements [weir.Acceptor].
-func (s *Store) Accept(l *weir.KeyedLimiter) error { return s.limiters.Accept(l) }
+// Accept implements [weir.Acceptor]. It refuses a limiter without [weir.WithName].
+func (s *Store) Accept(l *weir.KeyedLimiter) error { return weir.AcceptNamed(l) }
 
 // Do implements [weir.Store].
 func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {

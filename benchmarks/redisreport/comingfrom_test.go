@@ -90,7 +90,7 @@ func TestComingFromRedisRateSeveral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store)))
+	ours := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store), weir.WithName("ours")))
 
 	r, err := theirs.AllowN(ctx, "granted", limit, 1)
 	if err != nil || r.RetryAfter != -1 {
@@ -163,7 +163,7 @@ func TestComingFromRedisRateLostReply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store)))
+	ours := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.WithStore(store), weir.WithName("ours")))
 	theirs.Allow(ctx, "before", redis_rate.PerHour(10)) // so that the scripts are there
 	ours.Take(ctx, "before", 1)
 

@@ -4,7 +4,7 @@
 //
 // The package knows no policy. The file of each policy says what its kind is called, which fields
 // it has, and which values they may have. The tests here read and write forms of their own, and
-// hold durations against package time.
+// hold durations against package time. A [Fault] is the text of an error, and where it occurred.
 package text
 
 import (

@@ -57,8 +57,7 @@ import (
 // A decision returns when its context ends, even while the client still waits. It fails after one
 // second at the latest, see Timeout in [Options].
 type Store struct {
-	remote   *remote.Store
-	limiters weir.Limiters
+	remote *remote.Store
 }
 
 var _ weir.Acceptor = (*Store)(nil)
@@ -79,8 +78,8 @@ func open(client valkey.Client, c remote.Config) (*Store, error) {
 	return &Store{remote: r}, nil
 }
 
-// Accept implements [weir.Acceptor].
-func (s *Store) Accept(l *weir.KeyedLimiter) error { return s.limiters.Accept(l) }
+// Accept implements [weir.Acceptor]. It refuses a limiter without [weir.WithName].
+func (s *Store) Accept(l *weir.KeyedLimiter) error { return weir.AcceptNamed(l) }
 
 // Do implements [weir.Store].
 func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
