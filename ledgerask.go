@@ -12,6 +12,9 @@ import (
 // charged.
 func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	e := g.entry(by)
+	if i := g.find(by); ask.Mode == Regardless && i >= 0 {
+		e = g.entries[i] // the booking's numbers may be old
+	}
 	state, charged := g.charge(e, now)
 	if charged {
 		ask.MaxWait = 0 // those ahead are not in this policy's line
