@@ -267,3 +267,14 @@ func TestAllRegardlessOfAPartThatRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A tier may have as many events left as its limit, although parts of it have less.
+func TestTiersGiveBackToPartsOfATier(t *testing.T) {
+	second, hour := weir.FixedWindow{Limit: 3, Per: time.Second}, weir.FixedWindow{Limit: 9, Per: time.Hour}
+	marker := weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 3, Per: time.Hour}, Excess: 3}
+	for _, tier := range []weir.Policy{weir.All(second, hour), weir.Tiers(hour, hour), marker} {
+		k := kit.NewKey(t, weir.Tiers(tier, weir.SlidingLog{Limit: 1, Per: time.Hour}))
+		require.True(t, k.Take(kit.T0, 2).Allowed)
+		assert.Zero(t, k.Ask(kit.T0+1e9, weir.Ask{N: -2}).ResetAfter, "%v", tier)
+	}
+}

@@ -247,3 +247,13 @@ func TestR5_AMarkerOfTheLargestLimit(t *testing.T) {
 	p := weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: math.MaxInt, Per: 1}, Excess: 2}
 	assert.Zero(t, kit.NewKey(t, p).Ask(kit.T0, weir.Ask{More: true}).MoreAfter)
 }
+
+// R5: a marker whose two buckets hold more than an int is not in debt when more than that is used.
+func TestR5_TiersOfAMarkerThatHoldsMoreThanAnInt(t *testing.T) {
+	k := kit.NewKey(t, weir.Tiers(weir.SingleRateMarker{
+		Committed: weir.TokenBucket{Limit: math.MaxInt, Per: time.Hour}, Excess: math.MaxInt,
+	}))
+	require.True(t, k.Take(kit.T0, math.MaxInt).Allowed)
+	assert.Equal(t, math.MaxInt-1, k.Take(kit.T0, 1).Remaining)
+	assert.True(t, k.Take(kit.T0, 1).Allowed)
+}

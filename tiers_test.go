@@ -108,17 +108,6 @@ func TestTiersGiveBack(t *testing.T) {
 	}
 }
 
-// A tier may have as many events left as its limit, although parts of it have less.
-func TestTiersGiveBackToPartsOfATier(t *testing.T) {
-	second, hour := weir.FixedWindow{Limit: 3, Per: time.Second}, weir.FixedWindow{Limit: 9, Per: time.Hour}
-	marker := weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 3, Per: time.Hour}, Excess: 3}
-	for _, tier := range []weir.Policy{weir.All(second, hour), weir.Tiers(hour, hour), marker} {
-		k := kit.NewKey(t, weir.Tiers(tier, weir.SlidingLog{Limit: 1, Per: time.Hour}))
-		require.True(t, k.Take(kit.T0, 2).Allowed)
-		assert.Zero(t, k.Ask(kit.T0+1e9, weir.Ask{N: -2}).ResetAfter, "%v", tier)
-	}
-}
-
 func TestTiersUpTo(t *testing.T) {
 	k := kit.NewKey(t, committedAndExcess())
 	for _, want := range []struct{ granted, part int }{{4, 1}, {3, 0}, {1, 1}} {
@@ -286,16 +275,6 @@ func TestR5_TiersOfLargeLimitsInDebt(t *testing.T) {
 	look := ask(2e9, weir.Ask{})
 	assert.True(t, granted.Allowed)
 	assert.Equal(t, look.Remaining, granted.Remaining)
-}
-
-// R5: a marker whose two buckets hold more than an int is not in debt when more than that is used.
-func TestR5_TiersOfAMarkerThatHoldsMoreThanAnInt(t *testing.T) {
-	k := kit.NewKey(t, weir.Tiers(weir.SingleRateMarker{
-		Committed: weir.TokenBucket{Limit: math.MaxInt, Per: time.Hour}, Excess: math.MaxInt,
-	}))
-	require.True(t, k.Take(kit.T0, math.MaxInt).Allowed)
-	assert.Equal(t, math.MaxInt-1, k.Take(kit.T0, 1).Remaining)
-	assert.True(t, k.Take(kit.T0, 1).Allowed)
 }
 
 // A denial because of a debt tells of each tier whether it alone would have granted the events.

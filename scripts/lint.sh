@@ -15,6 +15,10 @@ step "gofumpt -l"
 files=$(go run $gofumpt -l .)
 [ -z "$files" ] || fail "not formatted as gofumpt does (run: go run $gofumpt -w .):"$'\n'"$files"
 
+step "files of 300 lines at most"
+long=$(git ls-files -z -- '*.go' | xargs -0 wc -l | awk '$1 > 300 && $2 != "total"')
+[ -z "$long" ] || fail "divide these by what they are about:"$'\n'"$long"
+
 step "generated files"
 generated=$(mktemp -d)
 trap 'rm -rf "$generated"' EXIT
@@ -50,6 +54,11 @@ done
 step "the root module links the standard library alone"
 linked=$(GOWORK=off go list -deps -f '{{with .Module}}{{.Path}}{{end}}' ./... | sort -u)
 [ "$linked" = "$(go list -f '{{.Module.Path}}' .)" ] || fail "non-test code links other modules:"$'\n'"$linked"
+
+step "no room imports the root" # but for those of the suites, and the one that the edges share
+rooms=$(go list -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' ./internal/... | grep -vE '^[^ ]*/internal/(edge|suite)( |/)' |
+	awk '{ for (i = 2; i <= NF; i++) if ($i == "github.com/weir-go/weir") print $1 }')
+[ -z "$rooms" ] || fail "these must not import the root:"$'\n'"$rooms"
 
 step "no package for users links what is for tests"
 packages=$(go list work | grep -Ev '/(benchmarks|examples|storetest|registertest|internal/(lincheck|suite|test))(/|$)')
