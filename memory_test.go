@@ -229,7 +229,7 @@ func TestHeldEntriesUnderChange(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
-			for i := range runs.Long(3000, 1000) {
+			for i := range runs.Long(3000, 300) {
 				if log.Allow("k") {
 					granted.Add(1)
 				}

@@ -75,7 +75,7 @@ func TestR22_KeysThatComeBackStay(t *testing.T) {
 			for i := range keys {
 				l.Allow(kit.KeyName(i))
 			}
-			for round := range runs.Long(20, 5) {
+			for round := range runs.Long(20, 2) {
 				for i := range keys {
 					mock.now.Add(int64(time.Microsecond)) // each key has expired since it was asked for last
 					if !l.Allow(kit.KeyName(i)) {

@@ -154,7 +154,7 @@ func TestP10_GoingToAndFroDelaysNobody(t *testing.T) {
 
 // In turns, the two grant at least the smaller rate over some minutes, and at most the larger.
 func TestP10_GoingToAndFroKeepsTheRate(t *testing.T) {
-	minutes := runs.Long(10, 3)
+	minutes := runs.Long(10, 1)
 	for _, kind := range append(kit.AllPolicies(1, 1), weir.CalendarWindow{}) {
 		t.Run(fmt.Sprintf("%T", kind), func(t *testing.T) {
 			f := newFlap(t, withRate(kind, 120), withRate(kind, 60))
@@ -255,8 +255,9 @@ func TestR2_TwoKindsInTurnKeepNoKeyShut(t *testing.T) {
 				f.take(i, f.take(i, 0).Remaining)
 			}
 		}
-		for range 10 * 60 {
-			f.clock.Time = f.clock.Add(time.Second)
+		steps := runs.Long(600, 60)
+		for range steps {
+			f.clock.Time = f.clock.Add(10 * time.Minute / time.Duration(steps))
 			for i := range 2 {
 				r := f.take(i, 0)
 				require.False(t, f.take(i, r.Limit+1).Allowed)
