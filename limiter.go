@@ -240,6 +240,15 @@ func (k *KeyedLimiter) check(ctx context.Context, n int) error {
 	return ctx.Err()
 }
 
+// patience returns how long ctx allows its caller to wait.
+func (k *KeyedLimiter) patience(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return math.MaxInt64
+	}
+	return k.plans.clock.Until(deadline)
+}
+
 var errNegative = errors.New("must be at least 0")
 
 // callError returns the error of a call for n events.

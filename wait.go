@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -101,6 +100,9 @@ func (k *KeyedLimiter) join(ctx context.Context, key string, w *line.Waiter) {
 		return
 	}
 	defer ln.End()
+	if turn, _ := w.Turn(k.plans.clock.Now()); turn != line.MayAsk { // it was given a new one
+		return
+	}
 	plan, err := k.plans.of(ctx, key)
 	if err == nil {
 		switch turn := w.Come(ln, by{plan}, k.patience(ctx), k.plans.clock.Now()); {
@@ -136,15 +138,6 @@ func (k *KeyedLimiter) place(ctx context.Context, ln *line.Line, w *line.Waiter,
 	}
 	w.Place(&reply)
 	return nil
-}
-
-// patience returns how long ctx allows its caller to wait.
-func (k *KeyedLimiter) patience(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return math.MaxInt64
-	}
-	return k.plans.clock.Until(deadline)
 }
 
 // refused returns the error if the answer at now denies n events, and waiting does not help.

@@ -7,19 +7,18 @@ import (
 	"github.com/weir-go/weir/internal/exact"
 )
 
-// Come returns [MayAsk] if w may ask the store now, by p. If a new waiter may not, because it has
-// to ask behind others, Come puts it at the end of the line. It returns [TooLate] instead if the
-// last waiter that has booked does not go within the patience of w, or if the first of the others
-// does not ask within it. An activity of kind Joining is under way.
+// Come returns [MayAsk] if w, whose turn it is to ask, may ask the store now, by p. If a new waiter
+// may not, because it has to ask behind others, Come puts it at the end of the line. It returns
+// [TooLate] instead if the last waiter that has booked does not go within the patience of w, or if
+// the first of the others does not ask within it. An activity of kind Joining is under way.
 func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Turn {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	if !w.isNew() { // it asks again
-		turn, _ := w.turn(now)
-		if turn == MayAsk && !w.mayBook(p) {
-			return Behind
+		if w.mayBook(p) {
+			return MayAsk
 		}
-		return turn
+		return Behind
 	}
 	w.line, ln.known = ln, true
 	ln.pass(now)

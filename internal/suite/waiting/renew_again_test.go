@@ -1,0 +1,56 @@
+package waiting
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+)
+
+// R16, R17: a waiter that is about to ask again is given a new turn first, and books. It keeps that
+// turn, even if the function of WithPolicyFor then returns a policy by which it never fits, or one
+// that is invalid.
+func TestR17_BookedByARenewalJustBeforeItAsksAgain(t *testing.T) {
+	for name, later := range map[string]weir.Policy{
+		"never fits": weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 1},
+		"invalid":    weir.TokenBucket{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var plan atomic.Value
+			plan.Store(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10})
+			mem, renews := new(weir.MemStore), false
+			store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				if r.N < 0 { // a slow Return, for which all others wait
+					time.Sleep(200 * ms)
+					return weir.Answer{}, nil
+				}
+				a, err := mem.Do(ctx, r)
+				if renews && r.N == 2 {
+					plan.Store(later)
+				}
+				return a, err
+			})
+			bubble(t, weir.TokenBucket{Limit: 1, Per: time.Second}, func(c *crowd) {
+				require.True(t, kit.Take(t, c.l, "k", 10).Allowed)
+				c.come("a", 1)
+				plan.Store(weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 11})
+				c.come("b", 2) // by another policy than a, and so it asks when a has gone
+				c.until(900 * ms)
+				c.inside.Go(func() { assert.NoError(t, c.l.Return(background, "k", 1)) })
+				c.until(950 * ms)
+				renews = true
+				c.inside.Go(func() {
+					assert.NoError(t, c.l.SetPolicy(background, weir.TokenBucket{Limit: 2, Per: time.Second}))
+				})
+				c.end()
+				c.want("a 1s", "b 2s")
+			}, weir.WithStore(store), weir.WithPolicyFor(func(context.Context, string) weir.Policy { return plan.Load().(weir.Policy) }))
+		})
+	}
+}
