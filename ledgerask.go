@@ -12,8 +12,8 @@ import (
 // charged.
 func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	e := g.entry(by)
-	if i := g.find(by); ask.Mode == Regardless && i >= 0 {
-		e = g.entries[i] // the booking's numbers may be old
+	if i := g.find(by); ask.Mode == Regardless && i >= 0 && g.entries[i].keepsMore(e) {
+		e = g.entries[i]
 	}
 	state, charged := g.charge(e, now)
 	if charged {

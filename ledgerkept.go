@@ -237,6 +237,18 @@ func (g *ledger) find(by Rule) int {
 	return found
 }
 
+// keepsMore reports whether a log of e has a larger limit than the same log of f, which has the same
+// shape. In debt, a log keeps no more entries than its limit needs, and moves events to a later instant.
+func (e tally) keepsMore(f tally) bool {
+	of := f.leaves()
+	for i, l := range e.leaves() {
+		if log, ok := l.Decider.(eventLog); ok && log.limit > of[i].Decider.(eventLog).limit {
+			return true
+		}
+	}
+	return false
+}
+
 // newTally is an entry that has nothing yet.
 func newTally(by Rule) tally {
 	return tally{Rule: Rule{Policy: by.Policy, Decider: wideOf(by.Decider), Tag: by.Tag}, by: by}
