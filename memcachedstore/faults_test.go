@@ -33,7 +33,7 @@ func TestFaults_RepliesLost(t *testing.T) {
 			proxy.LoseReplies(losses, isSwap)
 			r, err := l.Take(t.Context(), key, want)
 			proxy.LoseReplies(0, nil)
-			require.ErrorContains(t, err, "weir: memcachedstore: cannot replace an item: ")
+			require.ErrorContains(t, err, "memcachedstore: cannot replace an item: ")
 			assert.Equal(t, weir.Result{}, r, "denied")
 			assert.Equal(t, 1, proxy.Lost()-had, "sent once")
 			assert.Equal(t, []int{1, 11}[n], traffic.Counted(t, l, key), "counted once")

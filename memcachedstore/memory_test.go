@@ -74,7 +74,7 @@ func TestMemory_NoEvictions(t *testing.T) {
 	assert.Equal(t, 1, traffic.Counted(t, larger, "k"))
 	for l, key := range map[*weir.KeyedLimiter]string{l: "new", larger: "k"} {
 		_, err = l.Take(t.Context(), key, 1)
-		assert.ErrorContains(t, err, "weir: memcachedstore: cannot replace an item: ")
+		assert.ErrorContains(t, err, "memcachedstore: cannot replace an item: ")
 		assert.ErrorContains(t, err, "out of memory")
 		assert.NotErrorIs(t, err, weir.ErrRequest)
 	}

@@ -38,13 +38,16 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 		return look, m
 	case ask.N < 0:
 		n.Neg(n)
-		until, _ := countsUntil(ask, m.perToken)
+		until, known := countsUntil(ask, m.perToken)
 		n = smaller(n, over(atLeastZero(minus(until, rat(now))), m.perToken))
 		if m.full().Cmp(m.end) == 0 {
 			n = new(big.Rat)
 		}
 		toGreen := smaller(smaller(n, minus(cbs, m.tc)), greenBack(now, ask, m.perToken, m.perToken, m.full()))
 		toYellow := smaller(minus(n, toGreen), minus(ebs, m.te))
+		if known { // what the yellow bucket has no room for is gone
+			n = plus(toGreen, toYellow)
+		}
 		m.te = plus(m.te, toYellow)
 		m.tc = smaller(cbs, plus(m.tc, minus(n, toYellow)))
 		a := m.look()

@@ -37,7 +37,7 @@ func TestTooLarge(t *testing.T) {
 		l := newLimiter(t, newStore(t, js, name), wide{})
 		r, err := l.Take(t.Context(), "k", c.events)
 		require.ErrorIs(t, err, weir.ErrRequest)
-		assert.ErrorContains(t, err, "weir: natsstore: cannot replace a value in bucket "+name+": ")
+		assert.ErrorContains(t, err, "natsstore: cannot replace a value in bucket "+name+": ")
 		assert.ErrorContains(t, err, fmt.Sprint("the value has ", 8*c.events/1000))
 		assert.Equal(t, weir.Result{}, r)
 		assert.True(t, l.Allow("k"), "one has room")
