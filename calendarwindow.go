@@ -130,8 +130,9 @@ func (p CalendarWindow) zone(f *faults) *time.Location {
 	case p.Location == "Local":
 		f.add("Location", `"Local"`, "the name of a time zone, the same on all machines")
 	case err != nil:
+		// The text of err is quoted, because it has the name as it is.
 		f.add("Location", fmt.Sprintf("%q", p.Location), `a name in the time zone database, which `+
-			`import _ "time/tzdata" links in (`+err.Error()+")")
+			fmt.Sprintf(`import _ "time/tzdata" links in (%q)`, err.Error()))
 	}
 	return zone
 }

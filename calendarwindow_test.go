@@ -51,7 +51,7 @@ func TestR12_CalendarWindowNamesEveryFault(t *testing.T) {
 		}},
 		{weir.CalendarWindow{Limit: 1, Unit: weir.Day, Location: "Europe/Berln"}, []string{
 			`Location is "Europe/Berln", must be a name in the time zone database, which ` +
-				`import _ "time/tzdata" links in (unknown time zone Europe/Berln)`,
+				`import _ "time/tzdata" links in ("unknown time zone Europe/Berln")`,
 		}},
 		{weir.CalendarWindow{Limit: 1, Unit: weir.Minute, Start: 1}, []string{
 			"Start is 1, must be 0 unless Unit is Week, Month or Year",

@@ -99,6 +99,16 @@ func TestText_ErrorsShowThePlace(t *testing.T) {
 	}
 }
 
+// An error shows the bytes of a text in quotes only. A name from a stranger could otherwise end the
+// line of a log, or send commands to a terminal.
+func TestText_ErrorsAreOneLine(t *testing.T) {
+	for _, c := range []string{"\v", "\f", "\x1b[2J", "\u0085", "\u2028", "\xff"} {
+		_, err := weir.ParsePolicy("calendar-window 5/day location=Mars" + c)
+		assert.ErrorContains(t, err, "time zone")
+		assert.NotContains(t, err.Error(), c)
+	}
+}
+
 func TestText_ErrorsInCompositions(t *testing.T) {
 	const endOrMore = `must be "," or ")"`
 	for text, want := range map[string]string{
