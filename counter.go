@@ -153,9 +153,9 @@ func lasting(d Decider, at int64) (longest time.Duration) {
 			longest = max(longest, time.Duration(s.width*s.buckets))
 			continue
 		}
-		n := int(min(allowanceOf(d, at), math.MaxInt))
-		_, a := d.Decide(make([]uint64, d.Words()), at, Ask{N: n, Mode: Regardless})
-		longest = max(longest, a.ResetAfter)
+		full := [][]uint64{make([]uint64, d.Words())}
+		charge(d, full, at, allowanceOf(d, at))
+		longest = max(longest, untilInstant(at, d.Expiry(full[0])))
 	}
 	return longest
 }

@@ -2,6 +2,7 @@ package change_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -69,4 +70,19 @@ func TestR14_ASmallerTwoRateMarker(t *testing.T) {
 	look := kit.Take(t, l, "k", 0)
 	assert.True(t, look.Allowed)
 	assert.Equal(t, 100, look.Limit)
+}
+
+// R14: a marker is charged until both of its buckets would be full again, also if they hold more
+// events together than an ask can name.
+func TestR14_AChargeToAMarkerLastsForBothBuckets(t *testing.T) {
+	l, clock := kit.Frozen(weir.SlidingLog{Limit: 2, Per: 24 * time.Hour})
+	require.True(t, kit.Take(t, l, "k", 2).Allowed)
+	kit.SetPolicy(t, l, weir.SingleRateMarker{
+		Committed: weir.TokenBucket{Limit: math.MaxInt, Per: time.Hour}, Excess: math.MaxInt,
+	})
+	assert.Equal(t, 2*time.Hour, kit.Take(t, l, "k", 1).RetryAfter)
+	clock.Time = clock.Add(2*time.Hour - 1)
+	assert.Zero(t, kit.Take(t, l, "k", 0).Remaining)
+	clock.Time = clock.Add(1)
+	assert.Equal(t, math.MaxInt, kit.Take(t, l, "k", 0).Remaining)
 }
