@@ -96,8 +96,9 @@ func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 
 // giveBack frees no more of a grant than still counts. The last grant is undone exactly, whether it
 // lies ahead or not. Waiters that follow it directly, with no other grant in between, move up by
-// Delay. No other grant is freed while a later grant lies ahead. The instant of that later grant is
-// promised, and the next caller would get the same instant.
+// Delay, and are paid for from now on at the earliest. No other grant is freed while a later grant
+// lies ahead. The instant of that later grant is promised, and the next caller would get the same
+// instant.
 //
 // The last grant is the one that ends where the state does. Another grant may end there by chance,
 // if others before it were given back since. It has then already gone ahead. With the numbers of
@@ -113,12 +114,10 @@ func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (words, Answ
 	}
 	ahead := b.ahead().Less(owed) || now < promised
 	last := known && end == paidAt && paidAt.Less(b.most) && (promised == 0 || !ahead)
-	switch {
-	case last:
-	case !paidAt.Less(b.most), ahead:
+	if last || !ahead && paidAt.Less(b.most) {
+		back = back.Min(end.Sub(at).Sub(ask.staying()))
+	} else {
 		back = exact.Uint128{}
-	default:
-		back = back.Min(end.Sub(at))
 	}
 	owed = owed.Sub(back)
 	a := b.answer(owed, ask.More)

@@ -24,6 +24,10 @@ type Charge struct {
 	// in nanoseconds.
 	BeforeRest, ForRest uint64
 
+	// stay is for a give-back of some of the last events of a bucket. So much time, in units of its
+	// rate, pays for others of them, which stay.
+	stay exact.Uint128
+
 	// Green is whether the events were green. Only [SingleRateMarker] and [TwoRateMarker] set it.
 	Green bool
 }
@@ -59,6 +63,14 @@ func (a Ask) charge() *Charge {
 		return nil
 	}
 	return &(*a.Charges)[0]
+}
+
+// staying is stay of the Charge, if there is one.
+func (a Ask) staying() (units exact.Uint128) {
+	if c := a.charge(); c != nil {
+		units = c.stay
+	}
+	return units
 }
 
 // CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus

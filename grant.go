@@ -256,7 +256,7 @@ func ofGrant(ln *line.Line, g *grant, n int, now int64) (Request, line.Back) {
 // ofLine gives back what a line says.
 func ofLine(b line.Back) Request {
 	charges := []Charge{{
-		N:      b.N,
+		N: b.N, stay: b.Stay,
 		Before: time.Duration(b.Start.NS - b.At), BeforeRest: b.Start.Rest,
 		For: time.Duration(b.End.NS - b.At), ForRest: b.End.Rest,
 	}}

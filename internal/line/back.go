@@ -12,6 +12,7 @@ import (
 // waiters that are about to leave, and perhaps of a booking before them.
 type Back struct {
 	Booking
+	Stay  exact.Uint128 // the time, in units of the rate, of what stays of the run behind the first of these
 	run   *run          // the last of the line, whose bookings are to move up
 	first *Waiter       // of those
 	start exact.Instant // where the run starts then
@@ -72,16 +73,22 @@ func (w *Waiter) Back() (back Back, ok bool) {
 // back their events, and n that were booked before the run.
 func (ln *Line) backOfRun(n int) Back {
 	r, w, behind := ln.booked.run, ln.booked, 0
+	back := Back{Booking: r.Booking, run: r, start: r.Start}
+	rate := r.Pace.Rate
+	ends, after := rate.At(r.End), 0 // the first of those that leave, and how many of them come after it
 	for ; w.run == r; w = w.prev {
+		w.behind = behind
 		if w.leaving {
+			ends, after = w.goes.Add(rate.Cost(uint64(w.ahead))), behind
 			behind += min(w.N, math.MaxInt-behind)
 			w.unlink()
-		} else {
-			w.behind = behind
 		}
 	}
-	back := Back{r.Booking, r, w.next, r.Start}
-	back.N = n + min(behind, math.MaxInt-n)
+	back.first = w.next
+	if back.N = n + min(behind, math.MaxInt-n); n > 0 {
+		ends, after = rate.At(r.Start), behind
+	}
+	back.Stay = rate.At(r.End).Sub(ends).Sub(rate.Cost(uint64(after)))
 	return back
 }
 
@@ -96,9 +103,9 @@ func (f Freed) units(r exact.Rate) exact.Uint128 {
 	return r.Units(int64(f.Up)).Add(exact.Uint128{Lo: f.Rest})
 }
 
-// GivenBack moves up the waiters of the last run after a give-back. Each moves by the time of the
-// events before its own, but not past the waiter before it. Waiters that have not booked ask at
-// once. The zero Back is of events that nobody here waits behind.
+// GivenBack moves up the waiters of the last run after a give-back. Each moves by the time that was
+// freed, less that of the events behind its own, but not past the waiter before it. Waiters that
+// have not booked ask at once. The zero Back is of events that nobody here waits behind.
 func (ln *Line) GivenBack(b Back, f Freed) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
@@ -112,7 +119,7 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 			first = first.next
 		}
 		for w := first; w.run == r; w = w.next {
-			w.at = max(w.at-int64(f.moveUp(b, w)), w.prev.at)
+			w.at = max(w.at-int64(f.moveUp(w)), w.prev.at)
 		}
 		first.merge()
 	}
@@ -122,12 +129,12 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 	ln.askNow()
 }
 
-// moveUp moves up the booking of w by the time of the events before it, as far as that is free, and
-// returns by how much its instant is earlier. Instants are rounded up to nanoseconds, each by
-// itself: the old one and the new one. If the differences were rounded instead, the errors would add
-// up, and slots would be too late or too early.
-func (f Freed) moveUp(b Back, w *Waiter) time.Duration {
+// moveUp moves up the booking of w by the time that was freed before it, and returns by how much its
+// instant is earlier. If less was freed than the events took, the first of them have passed. Instants
+// are rounded up to nanoseconds, each by itself: the old one and the new one. If the differences were
+// rounded instead, the errors would add up, and slots would be too late or too early.
+func (f Freed) moveUp(w *Waiter) time.Duration {
 	rate, was := w.run.Pace.Rate, w.goes
-	w.goes = was.Sub(rate.Cost(uint64(b.N - w.behind)).Min(f.units(rate)))
+	w.goes = was.Sub(f.units(rate).Sub(rate.Cost(uint64(w.behind))))
 	return rate.Ceil(was) - rate.Ceil(w.goes)
 }

@@ -68,6 +68,7 @@ type Waiter struct {
 	run        *run          // the bookings that it belongs to, if it has booked
 	at         int64         // and when
 	goes       exact.Uint128 // and when exactly, by the clock of the store, in units of the rate
+	ahead      int           // Ahead of its Pace
 	behind     int           // of the events that are being given back, those behind its own
 	in         uint64        // its ticket: when it came
 	joined     uint64        // and when it joined the line

@@ -88,12 +88,12 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					w.run, *one = one, run{Booking{By: alike{}, Pace: slow}}
 					naive = slices.Insert(naive, i, naivePlace{w, at})
 				})
-			case 2: // some give up; those behind move up, each by the time of those before it
+			case 2: // some give up; those behind move up, each by the time that is freed before it
 				if len(naive) == 0 {
 					continue
 				}
 				under(&ls, Returning, func(ln *Line) {
-					d, all := random.Int64N(20), int64(0)
+					all := int64(0)
 					for range 1 + random.IntN(3) {
 						if w := naive[random.IntN(len(naive))].Waiter; !w.leaving {
 							require.True(t, w.Leave(nil))
@@ -104,13 +104,14 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					back, ok := naive[i].Back()
 					require.True(t, ok)
 					require.EqualValues(t, all, back.N)
+					d := random.Int64N(5*all + 1)
 					ln.GivenBack(back, Freed{Up: time.Duration(d)})
 					before, least := int64(0), int64(0)
 					for i, p := range naive {
 						if p.leaving {
 							before += int64(p.N)
 						} else {
-							naive[i].at = max(p.at-min(5*before, d), least)
+							naive[i].at = max(p.at-max(d-5*(all-before), 0), least)
 							least = naive[i].at
 						}
 					}

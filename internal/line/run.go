@@ -60,7 +60,7 @@ func (ln *Line) book(w *Waiter, b Booking, at int64) {
 		r.Apart = true
 	}
 	w.at, w.goes = max(at, w.prev.at), b.Pace.Rate.At(b.End).Sub(b.Pace.Rate.Cost(uint64(b.Pace.Ahead)))
-	w.run = &run{b}
+	w.run, w.ahead = &run{b}, b.Pace.Ahead
 	w.merge()
 	w.next.merge()
 }

@@ -1,0 +1,154 @@
+package waiting
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
+)
+
+// lateBack decides on what is given back after a time that late returns, and on all else at once. It
+// tells decided which events were given back.
+func lateBack(late func() time.Duration, decided func(n int, a weir.Answer)) weir.Store {
+	mem := new(weir.MemStore)
+	return kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if r.N < 0 {
+			time.Sleep(late())
+		}
+		a, err := mem.Do(ctx, r)
+		if r.N < 0 {
+			decided(-r.N, a)
+		}
+		return a, err
+	})
+}
+
+// The store decides so late on what a gives back that the slots of a have passed. It frees none of
+// those of b, which stays. Once b and the next caller went in one slot.
+func TestR17_ALateGiveBackFreesNothingOfThoseWhoStay(t *testing.T) {
+	late := func() time.Duration { return 300 * ms }
+	bubble(t, weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 20}, func(c *crowd) {
+		require.True(t, kit.Take(t, c.l, "k", 1).Allowed)
+		a := c.come("a", 3)
+		c.come("b", 1)
+		c.until(60 * ms)
+		c.cancel(a)
+		c.until(360 * ms)
+		assert.False(t, c.l.Allow("k"))
+		c.until(459 * ms)
+		assert.False(t, c.l.Allow("k"))
+		c.until(460 * ms)
+		assert.True(t, c.l.Allow("k"))
+		c.end()
+		assert.Equal(t, "b 360ms", c.callers[1].String())
+	}, weir.WithStore(lateBack(late, func(int, weir.Answer) {})))
+}
+
+// A went is n events that went ahead at an instant, or that were given back then if n is below zero.
+type went struct {
+	at time.Duration
+	n  int
+}
+
+// However late a store decides on what waiters give back: what goes ahead keeps to the policy, and
+// those who stay go in their order.
+func TestR17_LateGiveBacks(t *testing.T) {
+	for _, p := range []weir.Policy{
+		weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 40},
+		weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 6},
+	} {
+		for seed := range uint64(runs.Long(4000, 60)) {
+			random := rand.New(rand.NewPCG(seed, 17))
+			var mu sync.Mutex // guards random and all
+			var all []went
+			upTo := func(n int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return random.IntN(n)
+			}
+			goes := func(at time.Duration, n int) {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, went{at, n})
+			}
+			start, wants := time.Time{}, map[*visitor]int{}
+			store := lateBack(func() time.Duration { return time.Duration(upTo(700)) * ms }, func(n int, a weir.Answer) {
+				if a.Delay == 0 || a.ResetAfter+a.Delay <= 600*ms { // their instant has passed: R17 counts them as gone
+					goes(time.Since(start), -n)
+				}
+			})
+			bubble(t, p, func(c *crowd) {
+				start = c.start
+				for i := range 100 {
+					switch upTo(8) {
+					case 0, 1, 2:
+						if kit.Take(t, c.l, "k", 1).Allowed {
+							goes(time.Since(start), 1)
+						}
+					case 3:
+						if waiting := c.waiting(); len(waiting) > 0 {
+							c.cancel(waiting[upTo(len(waiting))])
+						}
+					case 4, 5, 6:
+						c.until(time.Since(start) + time.Duration(upTo(300))*ms)
+					default:
+						n := 1 + upTo(4)
+						wants[c.come(fmt.Sprint(i), n)] = n
+					}
+				}
+				c.end()
+				last := time.Duration(0)
+				for _, w := range c.callers {
+					if w.err == nil {
+						require.GreaterOrEqual(t, w.at, last, "%s overtook, seed %d", w.name, seed)
+						last = w.at
+						goes(w.at, wants[w])
+					}
+				}
+			}, weir.WithStore(store))
+			requireKept(t, p, all, seed)
+		}
+	}
+}
+
+// requireKept requires that what went ahead keeps to a policy of 10 a second, in every span.
+func requireKept(t *testing.T, p weir.Policy, all []went, seed uint64) {
+	slices.SortStableFunc(all, func(a, b went) int { return cmp.Compare(a.at, b.at) })
+	bucket, tokens := p.(weir.TokenBucket)
+	if !tokens { // each after the slots of those before it
+		all = slices.DeleteFunc(all, func(w went) bool { return w.n < 0 })
+	}
+	for i, first := range all {
+		events := 0
+		for _, w := range all[i:] {
+			least := events
+			if events += w.n; tokens {
+				least = events - bucket.Burst
+			}
+			if w.n > 0 {
+				require.GreaterOrEqual(t, w.at-first.at, time.Duration(least)*100*ms, "%T, seed %d: %v", p, seed, all)
+			}
+		}
+	}
+}
+
+// waiting is those who wait and have not given up.
+func (c *crowd) waiting() (waiting []*visitor) {
+	for _, w := range c.callers {
+		if w.waits() && w.ctx.Err() == nil {
+			waiting = append(waiting, w)
+		}
+	}
+	return waiting
+}
