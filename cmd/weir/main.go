@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,14 +46,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		OnUsageError:    asUsageError,
 		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // run sets the status
 	}
+	var unknown error // package cli has its own error and status for the help of no command
+	root.CommandNotFound = func(_ context.Context, c *cli.Command, name string) { unknown = noSuchCommand(c, name) }
 	for _, c := range root.Commands {
 		c.OnUsageError = asUsageError
 		c.CommandNotFound = ownHelp
 	}
 	err := root.Run(ctx, args)
-	if err == nil {
-		err = out.err
-	}
+	err = cmp.Or(err, unknown, out.err)
 	if err == nil {
 		return 0
 	}
@@ -108,9 +109,13 @@ func noCommand(ctx context.Context, c *cli.Command) error {
 	if len(args) == 0 {
 		return cli.ShowRootCommandHelp(c)
 	}
+	return noSuchCommand(c, args[0])
+}
+
+func noSuchCommand(root *cli.Command, name string) error {
 	var names []string
-	for _, sub := range c.Commands {
+	for _, sub := range root.Commands {
 		names = append(names, sub.Name)
 	}
-	return usage("command is %q, must be one of %s", args[0], strings.Join(names, ", "))
+	return usage("command is %q, must be one of %s", name, strings.Join(names, ", "))
 }

@@ -26,6 +26,8 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		{[]string{"explian"}, `weir: command is "explian", must be one of explain`},
 		{[]string{"help", "explian"}, `weir: command is "explian", must be one of explain`},
+		{[]string{"explian", "-h"}, `weir: command is "explian", must be one of explain`},
+		{[]string{"-help", "explian"}, `weir: command is "explian", must be one of explain`},
 		{[]string{"-x"}, "weir: flag provided but not defined: -x (see: weir -help)"},
 		{[]string{"explain", "-x"}, "weir: flag provided but not defined: -x (see: weir explain -help)"},
 		{[]string{"explain"}, "weir: explain needs a POLICY"},

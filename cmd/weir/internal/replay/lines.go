@@ -58,7 +58,8 @@ var others = []other{
 	{0, "\x28\xb5\x2f\xfd", "compressed by zstd"},
 	{0, "BZh91AY&SY", "compressed by bzip2"},
 	{0, "PK\x03\x04", "a zip"},
-	{257, "ustar", "a tar"},           // in which a file begins in the line before its first one
+	{257, "ustar\x00", "a tar"},       // in which a file begins in the line before its first one
+	{257, "ustar  \x00", "a tar"},     // of GNU
 	{0, "\xff\xfe", "text in UTF-16"}, // of Windows programs
 	{0, "\xfe\xff", "text in UTF-16"},
 }

@@ -238,6 +238,14 @@ func TestOnlyTheNamesOfColumns(t *testing.T) {
 	assert.Equal(t, 1, r.Requests)
 }
 
+// A word of a path may stand where a tar has its mark, and clients choose paths.
+func TestTextWithTheMarkOfATar(t *testing.T) {
+	for at := range 300 {
+		line := `192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET /` + strings.Repeat("c", at) + `ustard  HTTP/1.1" 200 1` + "\n"
+		assert.Equal(t, 1, runOne(t, Config{}, "1/1s", textLog("a", line)).Requests)
+	}
+}
+
 func TestLogsThatCannotBeRead(t *testing.T) {
 	_, err := Run(t.Context(), Config{}, nil, []Log{textLog("a", "garbage\n")})
 	assert.EqualError(t, err, `a: the format is not recognized, must be one of combined, alb, caddy, traefik, envoy, json, csv; its first line is "garbage"`)
@@ -245,6 +253,7 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 		"\xfd7zXZ\x00\x00\x04": "compressed by xz", "\x28\xb5\x2f\xfd$,": "compressed by zstd", "BZh91AY&SYx": "compressed by bzip2",
 		"PK\x03\x04x": "a zip", "\xff\xfe1\x00": "text in UTF-16", "\xfe\xff\x001": "text in UTF-16",
 		"a.log" + strings.Repeat("\x00", 252) + "ustar\x0000" + lineAt(1, "x"): "a tar",
+		"a.log" + strings.Repeat("\x00", 252) + "ustar  \x00" + lineAt(1, "x"): "a tar",
 	} {
 		for _, log := range []Log{textLog("a", start), logOf("a", zipped([]byte(start)))} {
 			_, err = Run(t.Context(), Config{}, nil, []Log{log})
