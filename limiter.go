@@ -259,7 +259,15 @@ func callError(what string, n int, err error) error {
 	case errNegative:
 		return fmt.Errorf("weir: %s %d events, %w", what, n, err)
 	}
-	return text.Fault{Where: fmt.Sprintf("%s %d events", what, n), Err: noEnd(err)}
+	return failed(fmt.Sprintf("%s %d events", what, n), err)
+}
+
+// failed is the error of a call that has failed, if it has.
+func failed(call string, err error) error {
+	if err == nil || err == errNotMade {
+		return err
+	}
+	return text.Fault{Where: call, Err: noEnd(err)}
 }
 
 // noEnd returns err so that [io.EOF] is not found in it, but all else is. A store whose server has

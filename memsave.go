@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/keyhash"
 	"github.com/weir-go/weir/internal/snapshot"
 	"github.com/weir-go/weir/internal/table"
+	"github.com/weir-go/weir/internal/text"
 )
 
 // Save writes all that the store knows, for a [MemStore.Load] in the next process. Call it when the
@@ -44,7 +44,7 @@ func (s *MemStore) Save(w io.Writer) error {
 		m = newMemory(s.MaxKeys, keyhash.New())
 	}
 	if err := m.save(w); err != nil {
-		return fmt.Errorf("weir: MemStore.Save: %w", err)
+		return text.Fault{Where: "MemStore.Save", Err: err}
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (s *MemStore) Load(r io.Reader) error {
 	}
 	m, err := load(s.MaxKeys, r)
 	if err != nil {
-		return fmt.Errorf("weir: MemStore.Load: %w", err)
+		return text.Fault{Where: "MemStore.Load", Err: err}
 	}
 	if !s.memory.CompareAndSwap(nil, m) {
 		return errInUse
@@ -131,11 +131,11 @@ func (m *memory) save(to io.Writer) error {
 
 // saved is what a file has of a writer.
 func (w *writer) saved() (p snapshot.Policy, err error) {
-	text, err := marshalPolicy(w.policy)
+	form, err := marshalPolicy(w.policy)
 	if err != nil {
-		return p, fmt.Errorf("%#v has no text: %s", w.policy, strings.TrimPrefix(err.Error(), "weir: "))
+		return p, text.Fault{Where: fmt.Sprintf("%#v has no text", w.policy), Err: err}
 	}
-	p = snapshot.Policy{Text: string(text), OwnClock: w.clock.Clock != nil}
+	p = snapshot.Policy{Text: string(form), OwnClock: w.clock.Clock != nil}
 	if p.OwnClock {
 		p.Now = w.clock.Now()
 	}
@@ -185,7 +185,7 @@ func load(maxKeys int, from io.Reader) (*memory, error) {
 func (l *loader) policy(saved snapshot.Policy) error {
 	policy, err := ParsePolicy(saved.Text)
 	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "weir: "))
+		return err
 	}
 	plan := Plan{Policy: policy, clock: new(clock.Nanos)}
 	if plan.Decider, err = policy.Decider(); err != nil {

@@ -105,10 +105,7 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	for _, key := range k.lines.Keys() {
 		err = errors.Join(err, k.renew(ctx, key, false))
 	}
-	if err != nil {
-		return fmt.Errorf("weir: SetPolicy: %w", err)
-	}
-	return nil
+	return failed("SetPolicy", err)
 }
 
 // PlanOf is for implementers of middleware. It returns the Plan with which the limiter decides on

@@ -3,7 +3,6 @@ package weir
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -167,10 +166,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || !r.made {
 		return errNotReserved
 	}
-	if err := r.settle(ctx, 0); err != nil {
-		return fmt.Errorf("weir: Cancel: %w", noEnd(err))
-	}
-	return nil
+	return failed("Cancel", r.settle(ctx, 0))
 }
 
 // Settle charges for the actual number of events in place of those that were booked. The policy

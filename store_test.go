@@ -3,6 +3,8 @@ package weir_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"runtime"
 	"sync"
 	"testing"
@@ -199,4 +201,31 @@ func TestAccept_ReportsFaultsOfOtherStores(t *testing.T) {
 	}
 	_, err := weir.New(minutes, weir.WithStore(wrapper{}))
 	assert.EqualError(t, err, "weir: the Store is nil, must be a Store")
+}
+
+// Each method says which call failed, and the name of the library once. No error is io.EOF: to a
+// reader that asks a limiter it would mean that all was read.
+func TestErrorsOfAStore(t *testing.T) {
+	works := true
+	var mem weir.MemStore
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.WithStore(kit.StoreFunc(
+		func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if !works {
+				return weir.Answer{}, fmt.Errorf("weir: the store: %w", io.EOF)
+			}
+			return mem.Do(ctx, r)
+		}))))
+	ctx := context.Background()
+	one, another := kit.Reserve(t, l, 1), kit.Reserve(t, l, 1)
+	works = false
+	for call, err := range map[string]error{
+		"Cancel":              one.Cancel(ctx),
+		"Settle for 3 events": another.Settle(ctx, 3),
+		"Reset":               l.Reset(ctx, "k"),
+		"Return of 1 events":  l.Return(ctx, "k", 1),
+		"Wait for 1 events":   l.Wait(ctx, "k", 1),
+	} {
+		assert.EqualError(t, err, "weir: "+call+": the store: EOF")
+		assert.NotErrorIs(t, err, io.EOF)
+	}
 }

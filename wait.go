@@ -3,7 +3,6 @@ package weir
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -25,6 +24,8 @@ import (
 //     given back only if nobody on the same limiter waits behind it. Nobody moves up.
 //   - If the events were granted without the shared store (see [Result.Degraded]), or if the store
 //     has failed in a SetPolicy or Reset since, they are not given back. Nobody moves up.
+//   - If the store fails when events are given back, nobody moves up. It may have freed the events
+//     all the same. Callers that come later may then get the instants of some that wait.
 //
 // [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give all waiters new turns, in the same order.
 // After a SetPolicy that changes no waiter's policy, they keep their places.
@@ -190,10 +191,7 @@ func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	if err == nil {
 		err = k.renew(ctx, key, true)
 	}
-	if err == nil || err == errNotMade {
-		return err
-	}
-	return fmt.Errorf("weir: Reset: %w", noEnd(err))
+	return failed("Reset", err)
 }
 
 // renew gives the waiters for a key new turns, because the policy has changed, or because the key
