@@ -75,6 +75,26 @@ func TestStateFromAClockAhead(t *testing.T) {
 	}
 }
 
+// A clock that is behind by 150 ms may show an instant that is less than 100 ms before the window
+// that is used up. The key then waits for that window, too. A policy without a script keeps the rest
+// of its window.
+func TestWindowFromAClockAhead(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, redistest.Single(t).Addr())
+	begins := time.Unix(1_700_000_040, 0) // a minute
+	for p, rest := range map[weir.Policy]time.Duration{
+		weir.FixedWindow{Limit: 10, Per: time.Minute}:     time.Minute + 60*time.Millisecond,
+		weir.CalendarWindow{Limit: 10, Unit: weir.Minute}: time.Minute - 90*time.Millisecond,
+	} {
+		s := newDriven(t, client, serverSkew)
+		l := newLimiter(t, s, p, "")
+		s.set(begins.Add(90 * time.Millisecond))
+		require.True(t, take(t, l, "k", 10).Allowed)
+		s.set(begins.Add(-60 * time.Millisecond))
+		assert.Equal(t, rest, take(t, l, "k", 1).RetryAfter, "%v", p)
+	}
+}
+
 // R14: so it is with a key in which several policies have counted, also if this process does not
 // know one of them. Denials do not stop its time.
 func TestR14_StateOfSeveralPoliciesFromAClockAhead(t *testing.T) {

@@ -22,7 +22,8 @@
 // The store reads the time from the Redis server, in microseconds. The answers are exactly the
 // policy's answers at that instant. The clocks of the processes don't matter. If another server
 // takes over, and its clock is behind by more than 100 ms, states continue by the new clock. A key
-// is then denied at most as long as if its limit had been used up at that moment.
+// is then denied at most 100 ms longer than one whose limit has just been used up, at the start of
+// its window if it has one.
 //
 // The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
 //
