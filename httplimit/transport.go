@@ -20,7 +20,9 @@ import (
 // requests are held back: give each request a deadline. At most 65,536 keys are held back at a time:
 // to hold another, the hold of one of them ends early.
 //
-// Transport never sends a request a second time. RoundTrip fails with an error that wraps:
+// Transport never sends a request a second time. An [http.Transport] below it may: it repeats some
+// requests whose connection breaks before an answer, and the Limiter does not count them. RoundTrip
+// fails with an error that wraps:
 //
 //   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the request's
 //     context. The Timeout of an [http.Client] sets such a deadline, too. A request that was held

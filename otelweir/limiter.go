@@ -23,12 +23,13 @@ import (
 //
 //   - granted: TakeUpTo has granted at least one event, the other methods all of them.
 //   - denied: the limit does not allow the request. This includes the errors [weir.ErrTooLate],
-//     [weir.ErrNeverFits] and [weir.ErrQueueFull], and a Wait whose deadline comes before its turn.
+//     [weir.ErrNeverFits] and [weir.ErrQueueFull], and a Wait whose deadline comes before its turn,
+//     even if it comes because the store does not answer.
 //   - canceled: the caller has canceled its context, before the call or during it. If the
 //     limiter is that of a client such as httplimit.Transport, these are also the requests that
 //     waited when a hold began. They ask again after the hold.
 //   - error: there is no decision for another reason. For example, the store failed, or did not
-//     answer before the deadline of the caller.
+//     answer a Take before the deadline of the caller.
 //
 // weir.degraded is true for decisions without the shared store, see [weir.Result.Degraded]. Wait
 // does not report this: for its requests weir.degraded is always false, whatever the store did.
