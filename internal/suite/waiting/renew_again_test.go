@@ -54,3 +54,24 @@ func TestR17_BookedByARenewalJustBeforeItAsksAgain(t *testing.T) {
 		})
 	}
 }
+
+// a asks a slow store while the policy changes, and is granted before the others are asked for. It
+// returns then, before b, and does not wait until all have their turns.
+func TestR18_WhoIsGrantedDuringASetPolicyReturns(t *testing.T) {
+	mem := new(weir.MemStore)
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		time.Sleep(time.Second)
+		return mem.Do(ctx, r)
+	})
+	bubble(t, weir.FixedWindow{Limit: 3, Per: 10 * time.Second}, func(c *crowd) {
+		kit.Take(t, c.l, "k", 3) // at 1 s
+		for _, name := range []string{"a", "b", "c"} {
+			c.until(2 * time.Second)
+			c.come(name, 1)
+		}
+		c.until(10500 * ms) // a asks at 10 s
+		kit.SetPolicy(t, c.l, weir.FixedWindow{Limit: 10, Per: 6 * time.Second})
+		c.end()
+		c.want("a 11s", "b 12s", "c 13s")
+	}, weir.WithStore(store))
+}
