@@ -91,11 +91,11 @@ func (b *bounded) askOtherwise(store int, key string, size int) {
 // answered checks the answer of a store for n events, and counts those that were granted. They must
 // not be denied because the store mine holds them.
 func (b *bounded) answered(store, mine int, key string, n int, r weir.Result) bool {
-	b.Helper()
 	switch {
 	case r.Allowed:
 		b.granted(key, n)
 	case r.RetryAfter == weir.Never:
+		b.Helper()
 		b.Fatalf("%s: %#v: %d events, which the policy will grant, are denied for ever: %+v", earlyRule, b.policy, n, r)
 	default:
 		b.denied(mine, key, n)
@@ -132,7 +132,6 @@ func (b *bounded) reserve(l limiter, key string, n int) weir.Result {
 // granted counts n events that a store has granted, and checks that the policy alone would have
 // granted them.
 func (b *bounded) granted(key string, n int) {
-	b.Helper()
 	k, now := b.key(key), b.clock.Now()
 	ask := weir.Ask{N: n}
 	if w, ok := b.policy.(weir.FixedWindow); ok && w.FromFirst {
@@ -140,6 +139,7 @@ func (b *bounded) granted(key string, n int) {
 		ask.Mode = weir.Regardless // its windows may have begun before, with an event that was not used
 	}
 	if a := b.model.do(key, now, ask); !a.Allowed {
+		b.Helper()
 		b.Fatalf("%s: %#v: after %v, %d events were granted, of which it had %d left for %s",
 			overRule, b.policy, now.Sub(b.began), n, a.Remaining, short(key))
 	}
@@ -149,7 +149,6 @@ func (b *bounded) granted(key string, n int) {
 // asked earlier by the declared time. If not, another store must have been asked in that time, and
 // may hold events.
 func (b *bounded) denied(store int, key string, n int) {
-	b.Helper()
 	if !b.would(key, n, b.early).Allowed {
 		return
 	}
@@ -158,6 +157,7 @@ func (b *bounded) denied(store int, key string, n int) {
 			return
 		}
 	}
+	b.Helper()
 	b.Fatalf("%s: %#v: after %v, %d events of %s are denied, which the policy would have granted %v before; now: %+v",
 		earlyRule, b.policy, b.clock.Now().Sub(b.began), n, short(key), b.early, b.would(key, n, 0).Result)
 }

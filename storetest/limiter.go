@@ -57,18 +57,21 @@ func (c *planCatcher) Do(_ context.Context, r weir.Request) (weir.Answer, error)
 }
 
 // do makes a request that Take can't make, and checks At and ServerTime, which Take doesn't return.
+// It calls Helper when it fails, as all do that are called most: Helper takes longer than a decision.
 func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
-	e.Helper()
 	a, err := l.store.Do(context.Background(), weir.Request{Plan: l.plan, Key: key, Ask: ask})
 	if err != nil {
+		e.Helper()
 		e.Fatalf("%s: Do(%s, %+v) failed: %v", errorsRule, short(key), ask, err)
 	}
 	switch now := e.clock.Now(); {
 	case e.bounds && a.At > 0 && a.At <= now.UnixNano(): // the events may have been counted before
 	case a.At <= 0 || !e.realTime && a.At != now.UnixNano():
+		e.Helper()
 		e.Fatalf("%s: Do(%s, %+v) at %d told At %d", atRule, short(key), ask, now.UnixNano(), a.At)
 	}
 	if own := e.ownTime(); a.ServerTime != own {
+		e.Helper()
 		e.Fatalf("%s: Do(%s, %+v) told ServerTime %v, want %v", atRule, short(key), ask, a.ServerTime, own)
 	}
 	return a
@@ -76,19 +79,23 @@ func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
 
 // take calls Take, and checks what holds for every answer.
 func (e *env) take(l limiter, key string, n int) weir.Result {
-	e.Helper()
 	r, err := l.Take(context.Background(), key, n)
 	if err != nil {
+		e.Helper()
 		e.Fatalf("%s: Take(%s, %d) failed: %v", errorsRule, short(key), n, err)
 	}
 	switch {
 	case n == 0 && !r.Allowed:
+		e.Helper()
 		e.Fatalf("%s: a look at %s was denied: %+v", r3, short(key), r)
 	case r.Allowed != (r.RetryAfter == 0):
+		e.Helper()
 		e.Fatalf("%s: RetryAfter must be zero exactly if allowed: %+v", r4, r)
 	case r.Remaining < 0 || r.Remaining > r.Limit:
+		e.Helper()
 		e.Fatalf("%s: Remaining must be from 0 to Limit: %+v", r5, r)
 	case r.ResetAfter < 0:
+		e.Helper()
 		e.Fatalf("%s: ResetAfter is negative: %+v", r6, r)
 	}
 	return r

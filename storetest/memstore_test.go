@@ -112,7 +112,10 @@ func TestClients(t *testing.T) {
 	t.Parallel() // it waits for states to expire
 	const tick = time.Microsecond
 	storetest.Run(t,
-		func(*testing.T) weir.Store { return &clientStore{server: &serverStore{tick: tick}} },
+		func(t *testing.T) weir.Store {
+			runs.Brief(t, runs.Server)
+			return &clientStore{server: &serverStore{tick: tick}}
+		},
 		storetest.OwnClock(tick, func(s weir.Store, now time.Time) { s.(*clientStore).server.now.Store(now.UnixNano()) }),
 		storetest.Shared(func(_ *testing.T, s weir.Store) weir.Store {
 			return &clientStore{server: s.(*clientStore).server}

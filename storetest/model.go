@@ -111,7 +111,6 @@ func (w *walk) run(steps int) {
 }
 
 func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
-	w.Helper()
 	now := w.clock.Now()
 	gotParts, wantParts := []weir.Result{{Limit: -1}}, []weir.Result{{Limit: -1}}
 	if w.random.IntN(4) == 0 {
@@ -131,6 +130,7 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 	got := w.do(l, key, ask)
 	noParts := wantParts[0].Limit < 0 // then their values do not matter
 	if w.seen(got, ask) != w.seen(want, ask) || !noParts && !w.sameParts(gotParts, wantParts) {
+		w.Helper()
 		w.Fatalf("%s: %#v, request %d, for %s after %v, of %+v:\n got %+v %+v\nwant %+v %+v, as the policy decides on the state it left",
 			w.rule, l.plan.Policy, i, key, now.Sub(start), ask, got, gotParts, want, wantParts)
 	}
@@ -139,6 +139,7 @@ func (w *walk) compare(l limiter, by int, key string, ask weir.Ask, i int) {
 		n = got.Granted
 	}
 	if got.Allowed && w.tick == 1 && !slices.Equal(charges, wantCharges) {
+		w.Helper()
 		w.Fatalf("%s: %#v, request %d, for %s after %v, of %+v: the Charges are\n     %+v\nwant %+v",
 			w.rule, l.plan.Policy, i, key, now.Sub(start), ask, charges, wantCharges)
 	}

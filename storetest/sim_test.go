@@ -70,7 +70,7 @@ func (s *sim) ready() *sim {
 	s.simStates = &simStates{all: map[string]simState{}}
 	s.forItself()
 	if s.id == nil {
-		s.id = func(name, key string) string { return strconv.Quote(name) + strconv.Quote(key) }
+		s.id = func(name, key string) string { return strconv.Itoa(len(name)) + ":" + name + key }
 	}
 	if s.same == nil {
 		s.same = func(a, b weir.Policy) bool { return reflect.DeepEqual(a, b) }

@@ -21,12 +21,20 @@ var Clock = []string{"R6 forgotten in real time", "R10 ", "At", "Clocks", "Backe
 // Dear are those of both that take long and check once more what others do, with other numbers or
 // more callers. Runs that are neither long nor in CI, where CI=true, go without them.
 var Dear = []string{
-	"Vectors", "R7 an older instant", "R10 takes and returns", "R10 many keys", "R10 answers at once", "R10 while time moves",
+	"Vectors", "R7 an older instant", "R11 names", "At", "R10 takes and returns", "R10 many keys", "R10 answers at once", "R10 while time moves",
 }
 
 // Short is [Only] in runs that are not long.
 func Short(t *testing.T, names []string) {
 	if !Long(true, false) {
+		Only(t, names)
+	}
+}
+
+// Brief is [Short] in runs that are neither long nor in CI. It is for stores of which the long run, and
+// that with the race detector, check all, and other tests of the package what is computed.
+func Brief(t *testing.T, names []string) {
+	if !Long(true, os.Getenv("CI") == "true") {
 		Only(t, names)
 	}
 }

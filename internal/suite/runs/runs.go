@@ -1,8 +1,9 @@
 // Package runs tells tests how long they are to run. Without more ado "go test ./..." ends within
 // half a minute: the tests that gain from numbers, such as floods of keys, random sequences and
-// concurrent goroutines, do fewer rounds. Left out are only the cases that are [Dear], the tests
-// that call [SkipDear], and the dear tests of the playground in a browser. With WEIR_LONG=1 in the
-// environment, which .ci/run sets, all of them run, with all rounds.
+// concurrent goroutines, do fewer rounds. Left out are only the cases that are [Dear],
+// or that [Short] and [Brief] skip, the tests that call [SkipDear], and the dear tests of the
+// playground in a browser. With WEIR_LONG=1 in the environment, which .ci/run sets, all of them run,
+// with all rounds.
 //
 // It imports nothing of weir, so that every test can use it.
 package runs
