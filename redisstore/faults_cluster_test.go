@@ -46,6 +46,7 @@ func TestFaults_Cluster(t *testing.T) {
 	})
 
 	t.Run("permissions", func(t *testing.T) {
+		runs.SkipDear(t)
 		checks.Permissions(t, func(t *testing.T, addrs []string) weir.Store {
 			c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Username: "weir", Password: "password", ReadTimeout: checks.Patience})
 			t.Cleanup(func() { _ = c.Close() })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -74,20 +75,8 @@ func TestFaults_Fallback(t *testing.T) {
 			func(s *redistest.Server, _ *redistest.Proxy) { s.Resume() },
 		},
 		{
-			"paused",
-			func(s *redistest.Server, _ *redistest.Proxy) {
-				s.MustDo("CLIENT", "PAUSE", fmt.Sprint(outage.Milliseconds()))
-			},
-			func(s *redistest.Server, _ *redistest.Proxy) {},
-		},
-		{
 			"all packets lost",
 			func(_ *redistest.Server, p *redistest.Proxy) { p.Stall() },
-			func(_ *redistest.Server, p *redistest.Proxy) { p.Forward() },
-		},
-		{
-			"connections refused",
-			func(_ *redistest.Server, p *redistest.Proxy) { p.Refuse() },
 			func(_ *redistest.Server, p *redistest.Proxy) { p.Forward() },
 		},
 		{
@@ -95,7 +84,19 @@ func TestFaults_Fallback(t *testing.T) {
 			func(_ *redistest.Server, p *redistest.Proxy) { p.Delay(outage) },
 			func(_ *redistest.Server, p *redistest.Proxy) { p.Forward() },
 		},
-	} {
+		{
+			"paused",
+			func(s *redistest.Server, _ *redistest.Proxy) {
+				s.MustDo("CLIENT", "PAUSE", fmt.Sprint(outage.Milliseconds()))
+			},
+			func(s *redistest.Server, _ *redistest.Proxy) {},
+		},
+		{
+			"connections refused",
+			func(_ *redistest.Server, p *redistest.Proxy) { p.Refuse() },
+			func(_ *redistest.Server, p *redistest.Proxy) { p.Forward() },
+		},
+	}[:runs.Long(6, 4)] { // the last two are like others
 		t.Run(fault.name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Single(t, redistest.AppendOnly)

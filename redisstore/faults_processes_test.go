@@ -55,7 +55,7 @@ func TestFaults_ManyProcessesOnOneKey(t *testing.T) {
 	server := redistest.Single(t)
 	j := job{Addrs: []string{server.Addr()}, Callers: 8, Keys: 1, Rounds: runs.Long(400, 50), Policy: checks.Spacious}
 	j.Policy.Limit = 100
-	checkProcesses(t, 8, j)
+	checkProcesses(t, runs.Long(8, 4), j)
 }
 
 // checkProcesses runs the job in n processes at once, and checks that together they were granted

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
@@ -94,7 +95,7 @@ func TestP8_TimeToLiveIsNeverZero(t *testing.T) {
 				return a, nil
 			}), p, "P8")
 			server.MustDo("CONFIG", "RESETSTAT")
-			for range 200 {
+			for range runs.Long(200, 100) {
 				take(t, l, name, 1)
 			}
 			stats := server.MustDo("INFO", "commandstats").(string)

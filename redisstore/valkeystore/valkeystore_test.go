@@ -47,6 +47,7 @@ func TestStoreInRealTime(t *testing.T) {
 }
 
 func TestSingleServer(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	checks.SingleServer(t, made)
 }

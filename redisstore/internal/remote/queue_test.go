@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A flightTest has a queue whose flights land when they are told to.
@@ -188,7 +190,7 @@ func TestP22_InFlightFollowsTheRoundTrip(t *testing.T) {
 		{20 * time.Millisecond, 1000, 5, 5, 5 * MaxCalls, 5 * MaxCalls * 47},
 		{500 * time.Millisecond, 1000, 1000, callers, callers, callers},
 		{patience / 2, 1000, 1000, MaxFlights, MaxFlights * MaxCalls, MaxFlights * MaxCalls * 1900},
-	} {
+	}[:runs.Long(5, 4)] { // the last makes most of the decisions, one after another
 		synctest.Test(t, func(t *testing.T) {
 			q := newQueue(c.allowed)
 			q.maxFlights, q.maxCalls, q.maxOut, q.patience = MaxFlights, MaxCalls, c.out, patience

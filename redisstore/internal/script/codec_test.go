@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // Scripts and codecs read each other's values: what a script has left is the decider's state, and
@@ -17,7 +18,7 @@ func TestValuesAreThoseOfScripts(t *testing.T) {
 	for i, p := range differential {
 		d := newDrive(t, client, p, uint64(i))
 		script, key, state, encoded := driven.of[d.plan.head[0]], d.keys[0], d.states[0], 0
-		for range 300 {
+		for range runs.Long(300, 200) {
 			d.now += d.random.Int64N(200_000)
 			ask := weir.Ask{N: 1 + d.random.IntN(3), Mode: weir.UpTo}
 			args, ok := d.plan.codec.ask(ask)

@@ -33,8 +33,11 @@ func newDriven(tb testing.TB, m Maker, addr, prefix string) *driven {
 	return s
 }
 
-// Store runs storetest, with a clock that it sets.
-func Store(t *testing.T, m Maker) { store(t, m, func(*testing.T) {}) }
+// Store runs storetest, with a clock that it sets. What scripts compute, TestScriptsAnswerAsDecidersDo
+// and TestStoreAnswersAsDecidersDo check in each run.
+func Store(t *testing.T, m Maker) {
+	store(t, m, func(t *testing.T) { runs.Brief(t, runs.Server) })
+}
 
 // StoreOfAnotherClient runs the cases in which clients may differ. The scripts are those of redisstore.
 func StoreOfAnotherClient(t *testing.T, m Maker) {
