@@ -75,7 +75,11 @@ func hangs(heeds bool) storetest.Option {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) weir.Store { return onMemory(newMemory()) },
+	storetest.Run(t,
+		func(t *testing.T) weir.Store {
+			runs.Brief(t, runs.Server) // the model of casstore checks what is decided
+			return onMemory(newMemory())
+		},
 		shared(), lost(), hangs(true), storetest.RoundTrips()) // each is two steps or more, which compete
 }
 

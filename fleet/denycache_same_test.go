@@ -28,7 +28,8 @@ func TestDenyCache_Exact(t *testing.T) {
 
 // With few places, other keys take that of a denial all the time.
 func TestDenyCache_ExactAndSmall(t *testing.T) {
-	storetest.Run(t, func(*testing.T) weir.Store {
+	storetest.Run(t, func(t *testing.T) weir.Store {
+		runs.Brief(t, runs.Server)
 		return fleet.DenyCache(new(weir.MemStore), fleet.DenyCacheOptions{MaxKeys: 2, MaxAge: 10 * time.Millisecond, Exact: true})
 	})
 }

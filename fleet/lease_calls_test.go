@@ -206,7 +206,7 @@ func TestR10_Lease(t *testing.T) {
 			l := weir.Must(weir.New(p, weir.WithStore(lease)))
 			for g := range 4 {
 				all.Go(func() {
-					for i := range runs.Long(20_000, 2000) {
+					for i := range runs.Long(20_000, 1000) {
 						switch {
 						case g == 0 && i%100 == 0:
 							n, _, err := l.TakeUpTo(context.Background(), "k", 5)

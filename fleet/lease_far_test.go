@@ -29,7 +29,7 @@ func TestLease_FarStore(t *testing.T) {
 		weir.FixedWindow{Limit: 1000, Per: time.Second},
 		weir.SlidingWindow{Limit: 1000, Per: time.Second},
 		weir.SlidingWindow{Limit: 1000, Per: time.Second, Buckets: 100},
-	} {
+	}[:runs.Long(5, 3)] {
 		for _, several := range []int{1, 3} {
 			t.Run(fmt.Sprint(p, " ", several), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -13,12 +13,14 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest"
 )
 
 // Requests for which there is no lease are answered as without Lease.
 func TestLease_PassesOn(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) weir.Store {
+		runs.Brief(t, runs.Server)
 		return fleet.Lease(new(weir.MemStore), fleet.LeaseOptions{MaxAge: 1, Report: func(err error) { t.Error(err) }})
 	}, storetest.RoundTrips())
 }
