@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,12 +19,14 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-var codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
-
-// A link to a file of Go.
-var goFile = regexp.MustCompile(`\]\(\.\./([\w/.-]+\.go)\)`)
+var (
+	codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+	testFunc  = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{$`)
+	goFile    = regexp.MustCompile(`\]\(\.\./([\w/.-]+\.go)\)`) // a link to it
+)
 
 // Go code in the documents is either whole files or whole functions. A file that is a program runs,
 // and prints what the text block after it says; a file of tests passes. A function stands word for
@@ -34,7 +35,7 @@ var goFile = regexp.MustCompile(`\]\(\.\./([\w/.-]+\.go)\)`)
 func TestDocsCode(t *testing.T) {
 	docs, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
-	programs, tests := newGoFiles(t, "program"), newGoFiles(t, "test")
+	code := newGoFiles(t)
 	var prints []string // by each program
 	excerpts := 0
 	for _, doc := range append(docs, "README.md", "CONTRIBUTING.md") {
@@ -42,35 +43,29 @@ func TestDocsCode(t *testing.T) {
 		require.NoError(t, err)
 		blocks := codeBlock.FindAllStringSubmatch(string(text), -1)
 		for i, block := range blocks {
-			switch code := block[2]; {
+			switch text := string(text); {
 			case block[1] != "go":
-			case !strings.HasPrefix(code, "package "):
+			case !strings.HasPrefix(block[2], "package "):
 				excerpts++
-				assert.True(t, isLinked(t, string(text), code), "%s links no file with this:\n%s", doc, code)
-			case strings.Contains(code, "\nfunc Test"):
-				tests.add("doc_test.go", code)
+				assert.True(t, isLinked(t, text, block[2]), "%s links no file with this:\n%s", doc, block[2])
+			case strings.Contains(block[2], "\nfunc Test"):
+				code.addTests(block[2])
 			default:
-				programs.add("doc.go", code)
+				code.addProgram(len(prints), block[2])
 				require.Less(t, i+1, len(blocks), "%s: what does the program print?", doc)
 				prints = append(prints, blocks[i+1][2])
 			}
 		}
 	}
 	assert.NotEmpty(t, prints)
-	assert.NotEmpty(t, tests.packages)
+	assert.NotEmpty(t, code.main.tests)
 	assert.Positive(t, excerpts)
 
-	tests.build(tests.packages, "test", "-c", "-vet=off")
-	for _, pkg := range tests.packages {
-		printed(t, tests.built(pkg)+".test")
-	}
-	// All programs are one: to link each takes longer than all the rest.
-	const all = "./docs/programs"
-	programs.put(all, "main.go", programs.oneMain())
-	programs.build([]string{all}, "build")
+	binary := code.build()
 	for i, want := range prints {
-		assert.Equal(t, want, printed(t, programs.built(all), strconv.Itoa(i)))
+		assert.Equal(t, want, printed(t, binary, strconv.Itoa(i)))
 	}
+	printed(t, binary, "")
 }
 
 // isLinked reports whether one of the files that a document links has the code.
@@ -85,39 +80,41 @@ func isLinked(t *testing.T, doc, code string) bool {
 	return false
 }
 
-// goFiles are files of Go, each a package as if it belonged to this module. One go command builds
-// them all, because one command for each would take several times as long.
+// goFiles are files of Go, each a package as if it belonged to this module. They become one test
+// binary, which tests and runs all of them: to link one for each takes several times as long.
 type goFiles struct {
-	t         *testing.T
-	dir, name string
-	overlay   struct{ Replace map[string]string } // where the files are that the module does not have
-	packages  []string
+	t       *testing.T
+	dir     string
+	overlay struct{ Replace map[string]string } // where the files are that the module does not have
+	main    struct{ imports, programs, tests string }
 }
 
-func newGoFiles(t *testing.T, name string) *goFiles {
-	f := &goFiles{t: t, dir: t.TempDir(), name: name}
+func newGoFiles(t *testing.T) *goFiles {
+	f := &goFiles{t: t, dir: t.TempDir()}
 	f.overlay.Replace = make(map[string]string)
 	return f
 }
 
-// add adds a package. If it is a program, its main becomes Main.
-func (f *goFiles) add(name, code string) {
-	if program, ok := strings.CutPrefix(code, "package main\n"); ok {
-		code = "package program\n" + strings.Replace(program, "\nfunc main() {", "\nfunc Main() {", 1)
-	}
-	pkg := fmt.Sprintf("./docs/%s%d", f.name, len(f.packages))
-	f.packages = append(f.packages, pkg)
-	f.put(pkg, name, code)
+// addProgram adds a program, the number n. Its main becomes Main.
+func (f *goFiles) addProgram(n int, code string) {
+	code = strings.Replace(strings.Replace(code, "package main\n", "package program\n", 1), "\nfunc main() {", "\nfunc Main() {", 1)
+	f.main.programs += fmt.Sprintf("case \"%d\": %s.Main()\n", n, f.add(code))
 }
 
-// oneMain is a program that runs the one of the packages that its argument names by its place.
-func (f *goFiles) oneMain() string {
-	imports, calls := "", ""
-	for i, pkg := range f.packages {
-		imports += fmt.Sprintf("p%d %q\n", i, path.Join("github.com/weir-go/weir", pkg))
-		calls += fmt.Sprintf("case \"%d\": p%d.Main()\n", i, i)
+// addTests adds a file of tests.
+func (f *goFiles) addTests(code string) {
+	pkg := f.add(code)
+	for _, test := range testFunc.FindAllStringSubmatch(code, -1) {
+		f.main.tests += fmt.Sprintf("func %s(t *testing.T) { %s.%[1]s(t) }\n", test[1], pkg)
 	}
-	return "package main\nimport (\n\"os\"\n" + imports + ")\nfunc main() {\nswitch os.Args[1] {\n" + calls + "}\n}\n"
+}
+
+// add adds a package, and returns the name by which it is imported.
+func (f *goFiles) add(code string) string {
+	name := fmt.Sprintf("code%d", len(f.overlay.Replace))
+	f.put(path.Join("docs", name), "doc.go", code)
+	f.main.imports += fmt.Sprintf("%s %q\n", name, path.Join("github.com/weir-go/weir/docs", name))
+	return name
 }
 
 // put puts a file into a package.
@@ -129,24 +126,28 @@ func (f *goFiles) put(pkg, name, code string) {
 	f.overlay.Replace[inModule] = file
 }
 
-// build builds packages by one go command.
-func (f *goFiles) build(packages []string, command ...string) {
+// programEnv has the test binary run the program of this number in place of the tests.
+const programEnv = "WEIR_DOCS_PROGRAM"
+
+// build builds the test binary.
+func (f *goFiles) build() string {
+	f.put("docs/all", "main_test.go", "package all\nimport (\n\"os\"\n\"testing\"\n"+f.main.imports+")\n"+f.main.tests+
+		"func TestMain(m *testing.M) {\nswitch os.Getenv(\""+programEnv+"\") {\ncase \"\": m.Run()\n"+f.main.programs+"}\n}\n")
 	overlay, err := json.Marshal(f.overlay)
 	require.NoError(f.t, err)
-	file := filepath.Join(f.dir, "overlay.json")
+	file, binary := filepath.Join(f.dir, "overlay.json"), filepath.Join(f.dir, "all.test")
 	require.NoError(f.t, os.WriteFile(file, overlay, 0o600))
 	// To link what a debugger needs takes a third of the time.
-	args := slices.Concat(command, []string{"-overlay", file, "-o", f.dir + "/", "-ldflags=-s -w"}, packages)
-	out, err := exec.CommandContext(f.t.Context(), "go", args...).CombinedOutput()
+	out, err := exec.CommandContext(f.t.Context(), "go", "test", "-c", "-vet=off", "-overlay", file, "-o", binary, "-ldflags=-s -w", "./docs/all").CombinedOutput()
 	require.NoError(f.t, err, "%s", out)
+	return binary
 }
 
-// built is the program that was built of a package.
-func (f *goFiles) built(pkg string) string { return filepath.Join(f.dir, filepath.Base(pkg)) }
-
-// printed runs a program.
-func printed(t *testing.T, program string, args ...string) string {
-	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+// printed is what a test binary prints, or one of the programs in it.
+func printed(t *testing.T, binary, program string) string {
+	cmd := exec.CommandContext(t.Context(), binary)
+	cmd.Env = append(os.Environ(), programEnv+"="+program)
+	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
 }
@@ -277,7 +278,7 @@ func TestDocsChangesTwoRates(t *testing.T) {
 		weir.TokenBucket{Limit: 10, Per: time.Second},
 		weir.TokenBucket{Limit: 9, Per: time.Second},
 	}
-	const seconds = 100
+	seconds := runs.Long(100, 30)
 	l, clock := kit.Frozen(policies[0])
 	granted := 0
 	for i := range seconds * 100 {

@@ -143,7 +143,7 @@ func TestP23_PoliciesAreForgotten(t *testing.T) {
 func TestP23_PointersToOnePolicy(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	store := new(weir.MemStore)
-	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(store), weir.WithPolicyFor(func(context.Context, string) weir.Policy {
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: 1}, weir.WithStore(store), weir.WithClock(clock.NewMock()), weir.WithPolicyFor(func(context.Context, string) weir.Policy {
 		return &weir.TokenBucket{Limit: 5000, Per: time.Hour}
 	})))
 	for range 5000 {
