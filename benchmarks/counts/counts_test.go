@@ -37,6 +37,7 @@ func TestCounts(t *testing.T) {
 		report(t, changes(was.counts, is.counts, allocationsFigure, bytesFigure))
 	})
 	t.Run("instructions", func(t *testing.T) {
+		runs.SkipDear(t)
 		if _, err := exec.LookPath("valgrind"); err != nil {
 			if os.Getenv("CI") == "true" {
 				t.Fatal("with CI=true no test may be skipped: install valgrind")
