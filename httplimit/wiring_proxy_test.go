@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // The key may be a network that the address of the proxy is in.
@@ -43,6 +44,7 @@ func TestWiring_ClientsInTheNetworkOfTheProxy(t *testing.T) {
 
 // The address is found in a key that was combined of combined keys, or hashed.
 func TestWiring_AddressInKey(t *testing.T) {
+	many := runs.Long(3000, 1000) // more than any check needs
 	apiKey := httplimit.Header("X-API-Key")
 	told := []httplimit.Check{httplimit.CheckForwarded}
 	for name, wrap := range map[string]func(httplimit.KeyFunc) httplimit.KeyFunc{
@@ -58,15 +60,15 @@ func TestWiring_AddressInKey(t *testing.T) {
 		},
 	} {
 		key, right := wrap(httplimit.RemoteIP), wrap(httplimit.ForwardedIP(by("10.0.0.1/32")...))
-		assert.Equal(t, told, traffic(httplimit.Middleware{Key: key}, 3000, behind("10.0.0.1")), name)
-		assert.Empty(t, traffic(httplimit.Middleware{Key: right}, 3000, behind("10.0.0.1")), name)
+		assert.Equal(t, told, traffic(httplimit.Middleware{Key: key}, many, behind("10.0.0.1")), name)
+		assert.Empty(t, traffic(httplimit.Middleware{Key: right}, many, behind("10.0.0.1")), name)
 		limits := []httplimit.Limit{
 			{Name: "user", Limiter: weir.Must(weir.New(roomy)), Key: is("a user"), Cost: func(*http.Request) int { return 1 }},
 			{Name: "address", Limiter: weir.Must(weir.New(roomy)), Key: key},
 		}
 		var w warnings
 		h := httplimit.Middleware{Limits: limits, Warn: w.warn, Unchecked: []httplimit.Check{httplimit.CheckOneKey}}.Wrap(ok)
-		for i := range 3000 {
+		for i := range many {
 			serve(h, behind("10.0.0.1")(i))
 		}
 		assert.Equal(t, told, w.told, name)

@@ -16,6 +16,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // warnings collects what a Middleware warns of.
@@ -72,6 +73,7 @@ func reused(key httplimit.KeyFunc) httplimit.KeyFunc {
 }
 
 func TestWiring_Warns(t *testing.T) {
+	many := runs.Long(3000, 1000) // more than any check needs
 	trusting := func(proxies ...string) httplimit.KeyFunc {
 		var list []netip.Prefix
 		for _, p := range proxies {
@@ -109,18 +111,18 @@ func TestWiring_Warns(t *testing.T) {
 		want    []httplimit.Check
 	}{
 		{"proxy, nobody trusted", httplimit.RemoteIP, 10, behind("10.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
-		{"once", httplimit.RemoteIP, 3000, behind("10.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
+		{"once", httplimit.RemoteIP, many, behind("10.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
 		{"proxy over IPv6", httplimit.RemoteIP, 10, behind("[fd00::1]"), []httplimit.Check{httplimit.CheckForwarded}},
 		{"second of two", httplimit.Or(httplimit.BasicUser, httplimit.RemoteIP), 10, behind("127.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
 		{"by route, nobody trusted", byRoute(), 10, behind("10.0.0.1"), []httplimit.Check{httplimit.CheckForwarded}},
 		{"by route, proxy that says nothing", byRoute(), 100, agents("10.0.0.1:1"), []httplimit.Check{httplimit.CheckProxyKey}},
-		{"by route, right", byRoute(), 3000, direct, nil},
+		{"by route, right", byRoute(), many, direct, nil},
 		{"not yet", httplimit.RemoteIP, 9, behind("10.0.0.1"), nil},
-		{"proxy, trusted", trusting("10.0.0.1/32"), 3000, behind("10.0.0.1"), nil},
-		{"no proxy, lies", httplimit.RemoteIP, 3000, func(i int) *http.Request {
+		{"proxy, trusted", trusting("10.0.0.1/32"), many, behind("10.0.0.1"), nil},
+		{"no proxy, lies", httplimit.RemoteIP, many, func(i int) *http.Request {
 			return from(visitorAddr(i)+":1", "X-Forwarded-For", "10.0.0.1")
 		}, nil},
-		{"inner proxy not trusted", trusting("10.0.0.1/32"), 3000, behind("10.0.0.1", "10.0.0.2"), []httplimit.Check{httplimit.CheckProxyKey}},
+		{"inner proxy not trusted", trusting("10.0.0.1/32"), many, behind("10.0.0.1", "10.0.0.2"), []httplimit.Check{httplimit.CheckProxyKey}},
 		{"inner proxies not trusted", trusting("10.0.0.1/32"), 100, balanced, []httplimit.Check{httplimit.CheckProxyKey}},
 		{"inner proxies not trusted, and a few others", trusting("10.0.0.1/32"), 110, func(i int) *http.Request {
 			if i%11 == 0 {
@@ -130,8 +132,8 @@ func TestWiring_Warns(t *testing.T) {
 		}, []httplimit.Check{httplimit.CheckProxyKey}},
 		{"inner proxies not trusted, not yet", trusting("10.0.0.1/32"), 99, balanced, nil},
 		{"too few Hops", httplimit.ClientIP{Hops: 1}.ForwardedIP(), 100, balanced, []httplimit.Check{httplimit.CheckProxyKey}},
-		{"inner proxies trusted", trusting("10.0.0.0/24"), 3000, balanced, nil},
-		{"clients of a private network", trusting("10.0.0.1/32"), 3000, func(i int) *http.Request {
+		{"inner proxies trusted", trusting("10.0.0.0/24"), many, balanced, nil},
+		{"clients of a private network", trusting("10.0.0.1/32"), many, func(i int) *http.Request {
 			return from("10.0.0.1:1", "X-Forwarded-For", fmt.Sprintf("10.7.0.%d", i%250), "User-Agent", fmt.Sprint("browser ", i))
 		}, nil},
 		{"some with a key of their own", mixed, 20, withSome(behind("10.0.0.1")), []httplimit.Check{httplimit.CheckForwarded}},
@@ -140,13 +142,13 @@ func TestWiring_Warns(t *testing.T) {
 			return from(fmt.Sprintf("198.51.100.%d:1", i%20), "X-Forwarded-For", visitorAddr(i))
 		}), []httplimit.Check{httplimit.CheckForwarded}},
 		{"some with a key of their own, a proxy that says nothing", mixed, 200, withSome(agents("10.0.0.1:1")), []httplimit.Check{httplimit.CheckProxyKey}},
-		{"some with a key of their own, a client of one's own", mixed, 3000, func(i int) *http.Request {
+		{"some with a key of their own, a client of one's own", mixed, many, func(i int) *http.Request {
 			if i%2 == 1 {
 				return from("10.0.0.1:1", "User-Agent", "job")
 			}
 			return from(visitorAddr(i)+":1", "X-Api-Key", fmt.Sprint(i))
 		}, nil},
-		{"both trusted", trusting("10.0.0.0/24"), 3000, behind("10.0.0.1", "10.0.0.2"), nil},
+		{"both trusted", trusting("10.0.0.0/24"), many, behind("10.0.0.1", "10.0.0.2"), nil},
 		{"proxy that says nothing", httplimit.RemoteIP, 100, agents("10.0.0.1:1"), []httplimit.Check{httplimit.CheckProxyKey}},
 		{"proxy that says nothing, and a health check", httplimit.RemoteIP, 110, func(i int) *http.Request {
 			if i%11 == 0 {
@@ -154,23 +156,23 @@ func TestWiring_Warns(t *testing.T) {
 			}
 			return agents("10.0.0.1:1")(i)
 		}, []httplimit.Check{httplimit.CheckProxyKey}},
-		{"one client of one's own, and visitors", httplimit.RemoteIP, 3000, func(i int) *http.Request {
+		{"one client of one's own, and visitors", httplimit.RemoteIP, many, func(i int) *http.Request {
 			if i%11 == 0 {
 				return direct(i)
 			}
 			return from("10.0.0.1:1", "User-Agent", "job")
 		}, nil},
-		{"proxy that says nothing, and many others", httplimit.RemoteIP, 3000, func(i int) *http.Request {
+		{"proxy that says nothing, and many others", httplimit.RemoteIP, many, func(i int) *http.Request {
 			return agents([]string{"10.0.0.1:1", "10.0.0.2:1"}[i%10/9])(i)
 		}, nil},
 		{"a key like an address with a zone", httplimit.Header("X-API-Key"), 500, func(i int) *http.Request {
 			return from(visitorAddr(i)+":1", "X-Api-Key", "fe80::1%key")
 		}, nil},
-		{"one client of one's own", httplimit.RemoteIP, 3000, func(int) *http.Request { return from("10.0.0.1:1", "User-Agent", "job") }, nil},
-		{"one client behind a proxy", trusting("10.0.0.1/32"), 3000, func(int) *http.Request {
+		{"one client of one's own", httplimit.RemoteIP, many, func(int) *http.Request { return from("10.0.0.1:1", "User-Agent", "job") }, nil},
+		{"one client behind a proxy", trusting("10.0.0.1/32"), many, func(int) *http.Request {
 			return from("10.0.0.1:1", "X-Forwarded-For", "10.0.7.7")
 		}, nil},
-		{"proxy and client on one host", trusting("127.0.0.1/32"), 3000, func(int) *http.Request {
+		{"proxy and client on one host", trusting("127.0.0.1/32"), many, func(int) *http.Request {
 			return from("127.0.0.1:1", "X-Forwarded-For", "127.0.0.1", "X-Real-Ip", "127.0.0.1")
 		}, nil},
 		{"first such a client, then others", httplimit.RemoteIP, 30, func(i int) *http.Request {
@@ -181,11 +183,11 @@ func TestWiring_Warns(t *testing.T) {
 		}, []httplimit.Check{httplimit.CheckForwarded}},
 		{"one key", anonymous, 900, direct, []httplimit.Check{httplimit.CheckOneKey}},
 		{"one key, not yet", anonymous, 899, direct, nil},
-		{"one key, one client, and no URL", anonymous, 3000, func(int) *http.Request { return &http.Request{} }, nil},
-		{"one key, meant so", httplimit.Everyone, 3000, direct, nil},
-		{"one key, one client", anonymous, 3000, func(int) *http.Request { return from("192.0.2.1:1") }, nil},
-		{"keys in memory that is used again", reused(httplimit.RemoteIP), 3000, direct, nil},
-		{"right", httplimit.RemoteIP, 3000, direct, nil},
+		{"one key, one client, and no URL", anonymous, many, func(int) *http.Request { return &http.Request{} }, nil},
+		{"one key, meant so", httplimit.Everyone, many, direct, nil},
+		{"one key, one client", anonymous, many, func(int) *http.Request { return from("192.0.2.1:1") }, nil},
+		{"keys in memory that is used again", reused(httplimit.RemoteIP), many, direct, nil},
+		{"right", httplimit.RemoteIP, many, direct, nil},
 		{"pattern outside", httplimit.Pattern, 3, direct, []httplimit.Check{httplimit.CheckPattern}},
 		{"no address", httplimit.RemoteIP, 3, func(int) *http.Request { return from("@") }, []httplimit.Check{httplimit.CheckAddress}},
 	} {

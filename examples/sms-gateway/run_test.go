@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 func output(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -31,8 +32,10 @@ func TestAMonth(t *testing.T) {
 	} {
 		assert.Contains(t, out, line)
 	}
-	_, again, _ := output(t)
-	assert.Equal(t, out, again)
+	if runs.Long(true, false) {
+		_, again, _ := output(t)
+		assert.Equal(t, out, again)
+	}
 }
 
 // If more codes are to be sent than the mailing leaves room for, each quota of the contract is used

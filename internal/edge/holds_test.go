@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // Keys are forgotten after their hold, also those that nobody asks for again.
@@ -33,7 +34,7 @@ func TestP23_HoldsAreBounded(t *testing.T) {
 	var h holds
 	now := time.Now()
 	h.hold("long", now, 1000*time.Hour)
-	for i := range 3 * maxHeld {
+	for i := range runs.Long(3*maxHeld, maxHeld+maxHeld/4) {
 		key := strconv.Itoa(i)
 		h.hold(key, now, time.Hour+time.Duration(i))
 		if len(h.until) > maxHeld || h.left(key) == 0 {

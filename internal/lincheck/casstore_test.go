@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A register is in memory. Others come between its calls.
@@ -76,7 +77,7 @@ func TestR10_CasstoreIsLinearizable(t *testing.T) {
 				for range c.stores {
 					s.stores = append(s.stores, casstore.New(m, casstore.Options{Timeout: time.Hour}))
 				}
-				r := &recording{policy: p.Policy, store: s, goroutines: 6, takes: 200, keys: []string{"a", "b"}}
+				r := &recording{policy: p.Policy, store: s, goroutines: 6, takes: runs.Long(200, 80), keys: []string{"a", "b"}}
 				if got := check(t, r); got != porcupine.Ok {
 					t.Errorf("R10 (concurrent steps on a key come one after another): %#v: the history is %s", p.Policy, got)
 				}

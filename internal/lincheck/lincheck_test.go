@@ -9,6 +9,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // policies are all of them, in every form that their states take: a word, which MemStore exchanges
@@ -57,7 +58,7 @@ func TestR10_MemStoreIsLinearizable(t *testing.T) {
 			t.Run(p.name+map[bool]string{true: ", frozen", false: ", moving"}[frozen], func(t *testing.T) {
 				r := &recording{
 					policy: p.Policy, store: new(weir.MemStore), frozen: frozen,
-					goroutines: 6, takes: 1000, keys: []string{"a", "b", "c"},
+					goroutines: 6, takes: runs.Long(1000, 300), keys: []string{"a", "b", "c"},
 				}
 				if got := check(t, r); got != porcupine.Ok {
 					t.Errorf("R10 (concurrent steps on a key come one after another): %#v: the history is %s", p.Policy, got)

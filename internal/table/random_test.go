@@ -7,12 +7,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A table is driven at random beside a plain map. It keeps states that have not expired as they
 // were put, and never has more keys than it may. All states that it drops have expired.
 func TestTableBesideAMap(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(runs.Long(20, 6)) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		maxKeys := []int{0, 20, 1000}[seed%3]
 		join := newTable(t, maxKeys)

@@ -63,7 +63,7 @@ func (s *Suite) time() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("WEIR_MODEL_TIME")); err == nil {
 		return d
 	}
-	return runs.Long(2*time.Second, time.Second/2)
+	return runs.Long(2*time.Second, time.Second/5)
 }
 
 // A found is a rule that trials broke.

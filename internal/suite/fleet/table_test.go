@@ -131,7 +131,7 @@ func (c cell) check(t *testing.T, r row, nodes int, l load) {
 // The table of docs/fleet.md.
 func TestTable(t *testing.T) {
 	var out strings.Builder
-	for _, r := range rows {
+	for _, r := range rows[:runs.Long(len(rows), 2)] {
 		for _, nodes := range runs.Long([]int{2, 8, 64}, []int{8}) {
 			fmt.Fprintf(&out, "\n| `%v`, %d nodes |", r.policy, nodes)
 			for _, l := range loads {

@@ -21,7 +21,7 @@ import (
 // WEIR_MODEL_TIME says for how long to search. The second half of that time uses new seeds.
 func TestTrials(t *testing.T) {
 	search, err := time.ParseDuration(os.Getenv("WEIR_MODEL_TIME"))
-	start, seeds := time.Now(), uint64(runs.Long(100, 12))
+	start, seeds := time.Now(), uint64(runs.Long(100, 6))
 	granted := 0
 	for seed := uint64(0); ; seed++ {
 		if err != nil && seed == seeds || err == nil && time.Since(start) > search {

@@ -111,7 +111,7 @@ func TestRestartsOfAFullStoreAreNotObserved(t *testing.T) {
 		for i, store := range []weir.Store{stores[0], restarted} {
 			sides[i] = weir.Must(weir.New(policies[0], weir.WithStore(store), weir.WithClock(mock)))
 		}
-		for step := range 500 {
+		for step := range runs.Long(500, 200) {
 			key, n, op, p := kit.KeyName(random.IntN(60)), random.IntN(3), random.IntN(20), policies[random.IntN(len(policies))]
 			mock.Time = mock.Add(time.Duration(random.IntN(1000)))
 			var answers [2]any

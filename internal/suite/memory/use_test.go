@@ -36,12 +36,12 @@ func TestR22_MemoryFollowsTheKeysInUse(t *testing.T) {
 	}{
 		{"a word, granted", word, allow},
 		{"a word, taken", word, take},
-		{"a word, up to", word, upTo},
 		{"a word, denied", weir.TokenBucket{Limit: 1, Per: time.Minute}, allow},
-		{"a word, looked at", word, look},
 		{"a log, denied", aLog, allow},
 		{"a log, looked at", aLog, look},
-	} {
+		{"a word, looked at", word, look},
+		{"a word, up to", word, upTo},
+	}[:runs.Long(7, 5)] {
 		t.Run(c.name, func(t *testing.T) {
 			mock, store := new(ticking), new(weir.MemStore)
 			l := weir.Must(weir.New(c.policy, weir.WithClock(mock), weir.WithStore(store)))
@@ -101,7 +101,7 @@ func TestR22_SurvivorsShareFewPages(t *testing.T) {
 		weir.SlidingLog{Limit: 3, Per: time.Hour},
 		weir.TokenBucket{Limit: 7, Per: time.Hour},
 		weir.SlidingWindow{Limit: 5, Per: time.Hour, Buckets: 10},
-	} {
+	}[:runs.Long(3, 1)] {
 		t.Run(fmt.Sprint(p), func(t *testing.T) {
 			bytes := func(every int) int {
 				mock, store := new(ticking), new(weir.MemStore)
@@ -128,7 +128,7 @@ func TestR22_SurvivorsShareFewPages(t *testing.T) {
 
 // R22: a limiter costs what its keys need, and next to nothing before it is used.
 func TestR22_ManyLimiters(t *testing.T) {
-	limiters := runs.Long(5000, 1500)
+	limiters := runs.Long(5000, 700)
 	for _, p := range kit.EveryPolicy {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {
 			all := make([]*weir.KeyedLimiter, limiters)

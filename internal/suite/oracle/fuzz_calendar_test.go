@@ -18,7 +18,7 @@ import (
 // FuzzCalendarWindow holds the policy, and a limiter that has it, against the model, with all that
 // can be asked, around instants at which clocks do odd things.
 func FuzzCalendarWindow(f *testing.F) {
-	for seed := range runs.Long[byte](100, 40) {
+	for seed := range runs.Long[byte](100, 20) {
 		bytes := make([]byte, 2000)
 		_, _ = rand.NewChaCha8([32]byte{seed}).Read(bytes)
 		f.Add(bytes)

@@ -166,7 +166,7 @@ func (p stack) Expiry(state []uint64) int64 {
 
 // seeds adds courses of their own.
 func seeds(f *testing.F) {
-	for seed := range runs.Long[byte](100, 40) {
+	for seed := range runs.Long[byte](100, 20) {
 		bytes := make([]byte, 1000)
 		_, _ = rand.NewChaCha8([32]byte{seed}).Read(bytes)
 		f.Add(bytes)

@@ -24,7 +24,7 @@ func FuzzSlidingLog(f *testing.F)    { fuzz(f, (*tape).slidingLog) }
 
 // fuzz adds seeds, each a course of its own, and runs a trial of what the bytes say.
 func fuzz(f *testing.F, policy func(*tape) (weir.Policy, course)) {
-	for seed := range runs.Long[byte](100, 40) {
+	for seed := range runs.Long[byte](100, 20) {
 		bytes := make([]byte, 800)
 		_, _ = rand.NewChaCha8([32]byte{seed}).Read(bytes)
 		f.Add(bytes)

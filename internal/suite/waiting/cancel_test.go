@@ -190,7 +190,7 @@ func TestCancel_OneAfterTheOther(t *testing.T) {
 }
 
 // storm is how many come at once.
-func storm() int { return runs.Long(10_000, 2000) }
+func storm() int { return runs.Long(10_000, 1000) }
 
 // All come at once, and all give up at once.
 func TestCancel_StormOfAll(t *testing.T) {

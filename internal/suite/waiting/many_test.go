@@ -46,7 +46,7 @@ func (c *timerCount) count() (sets, most int) {
 
 // However many wait for a key, one timer runs for them, and no goroutine.
 func TestWait_ManyShareOneTimerAndNoGoroutine(t *testing.T) {
-	waiters := runs.Long(10_000, 2000)
+	waiters := runs.Long(10_000, 1000)
 	for _, p := range policiesToWaitFor {
 		t.Run(fmt.Sprintf("%T", p), func(t *testing.T) {
 			clock := new(timerCount)
@@ -73,7 +73,7 @@ func TestWait_ManyShareOneTimerAndNoGoroutine(t *testing.T) {
 
 // A waiting caller costs weir a few words, beside the goroutine that the caller brings.
 func TestWait_CostsAFewWordsEach(t *testing.T) {
-	waiters := runs.Long(5000, 2000)
+	waiters := runs.Long(5000, 1000)
 	for _, p := range policiesToWaitFor {
 		synctest.Test(t, func(t *testing.T) {
 			l := weir.Must(weir.New(p))

@@ -33,7 +33,7 @@ func TestReserve_ThoseWhoWaitAreTheModel(t *testing.T) {
 		{weir.TokenBucket{Limit: 7, Per: 3, Burst: 5}, lineModel{limit: 7, per: 3, burst: 5}},
 		{weir.TokenBucket{Limit: 50, Per: 1, Burst: 60}, lineModel{limit: 50, per: 1, burst: 60}},
 	} {
-		for seed := range uint64(runs.Long(200, 20)) {
+		for seed := range uint64(runs.Long(200, 10)) {
 			t.Run(fmt.Sprintf("%T%+v seed %d", test.policy, test.policy, seed), func(t *testing.T) {
 				store := new(weir.MemStore)
 				bubble(t, test.policy, func(c *crowd) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // No client gets more than Most: here all clients there are try it, of policies of nanoseconds.
@@ -31,7 +32,7 @@ func TestMostOfEveryClient(t *testing.T) {
 		require.NoError(t, err)
 		d, err := p.Decider()
 		require.NoError(t, err)
-		for span := range 11 {
+		for span := range runs.Long(11, 9) { // each is twice the work of the one before, or more
 			most, got := Most(p, time.Duration(span)), everyClient(d, span)
 			assert.LessOrEqual(t, got, most, "%s in %dns", policy, span)
 			if reached {

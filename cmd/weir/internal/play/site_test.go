@@ -13,11 +13,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // A browser loads at most 1,250,000 bytes, compressed as web servers do. It loads the program for
 // logs only when there is a log.
 func TestWeight(t *testing.T) {
+	runs.SkipDear(t) // to compress it takes as long as to load it in a browser
 	site, err := theSite()
 	require.NoError(t, err)
 	total := 0
