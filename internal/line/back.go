@@ -79,7 +79,7 @@ func (ln *Line) backOfRun(n int) Back {
 	for ; w.run == r; w = w.prev {
 		w.behind = behind
 		if w.leaving {
-			ends, after = w.goes.Add(rate.Cost(uint64(w.ahead))), behind
+			ends, after = w.ends(rate), behind
 			behind += min(w.N, math.MaxInt-behind)
 			w.unlink()
 		}

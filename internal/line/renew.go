@@ -22,10 +22,11 @@ func (ln *Line) Booked() (all []Booked) {
 	return all
 }
 
-// Unbook returns the events that the waiters of the last run have booked, so that these waiters can
-// get new turns. It reports false if none has booked. Otherwise the caller asks the store to free
-// the events, and calls Freed. If the store fails, the waiters keep their places. An activity of
-// kind Renewing is under way.
+// Unbook returns the events that the last waiters of the last run have booked one behind the other,
+// so that these waiters can get new turns. They become a run of their own: a waiter between them and
+// those before them has gone while these were about to leave, and its events stay. It reports false if
+// none has booked. Otherwise the caller asks the store to free the events, and calls Freed. If the
+// store fails, the waiters keep their places. An activity of kind Renewing is under way.
 func (ln *Line) Unbook() (back Back, ok bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
@@ -34,10 +35,17 @@ func (ln *Line) Unbook() (back Back, ok bool) {
 	if r == nil {
 		return back, false
 	}
-	back = Back{Booking: r.Booking, run: r}
+	rate := r.Pace.Rate
+	starts := rate.At(r.End)
+	back = Back{Booking: r.Booking, Stay: starts.Sub(ln.booked.ends(rate)), run: &run{r.Booking}}
 	back.N = 0
-	for w := ln.booked; w.run == r; w = w.prev {
+	w := ln.booked
+	for ; w.run == r && (back.N == 0 || w.ends(rate) == starts); w = w.prev {
 		back.N += min(w.N, math.MaxInt-back.N)
+		starts, w.run = w.ends(rate).Sub(rate.Cost(uint64(w.N))), back.run
+	}
+	if w.run == r {
+		r.End = rate.Instant(starts)
 	}
 	return back, true
 }

@@ -76,3 +76,6 @@ func (w *Waiter) merge() {
 		w.run = before
 	}
 }
+
+// ends is when the booking of w will have been paid for, in units of its rate.
+func (w *Waiter) ends(r exact.Rate) exact.Uint128 { return w.goes.Add(r.Cost(uint64(w.ahead))) }

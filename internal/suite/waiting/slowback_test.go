@@ -55,6 +55,35 @@ func TestR17_ALateGiveBackFreesNothingOfThoseWhoStay(t *testing.T) {
 	}, weir.WithStore(lateBack(late, func(int, weir.Answer) {})))
 }
 
+// While a change of policy waits for a booking that takes long, a gives up, and b goes. The change frees
+// nothing of b's slot. Once c went 50 ms after b.
+func TestR17_AChangeFreesNothingOfThoseWhoHaveGone(t *testing.T) {
+	mem, slow := new(weir.MemStore), false
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if slow && r.MaxWait > 0 {
+			slow = false
+			time.Sleep(240 * ms)
+		}
+		return mem.Do(ctx, r)
+	})
+	bubble(t, weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 20}, func(c *crowd) {
+		require.True(t, kit.Take(t, c.l, "k", 1).Allowed)
+		a := c.come("a", 1)
+		c.come("b", 1)
+		c.come("c", 1)
+		c.until(10 * ms)
+		slow = true
+		c.come("d", 1)
+		c.inside.Go(func() {
+			assert.NoError(t, c.l.SetPolicy(background, weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 19}))
+		})
+		c.until(30 * ms)
+		c.cancel(a)
+		c.end()
+		c.want("b 200ms", "a 250ms cancelled", "c 300ms", "d 400ms")
+	}, weir.WithStore(store))
+}
+
 // A went is n events that went ahead at an instant, or that were given back then if n is below zero.
 type went struct {
 	at time.Duration
