@@ -39,7 +39,7 @@ func TestFallback_BudgetHoldsForTurns(t *testing.T) {
 				}
 			}
 		}
-		const noTurn = "weir: the budget was spent on waiting for other requests of the key"
+		const noTurn = "the budget was spent on waiting for other requests of the key"
 		wait := func() { assert.NoError(t, l.Wait(ctx, "k", 1)) }
 		reset := func() { assert.ErrorContains(t, l.Reset(ctx, "k"), noTurn) }
 		at(0, 80*ms, reserve(false))
