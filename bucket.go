@@ -29,6 +29,8 @@ type bucket struct {
 	// spaced makes it a queue: an ask is granted when nothing is owed. Tokens grant an ask after
 	// which no more than full is owed.
 	spaced bool
+
+	atOnce bool          // it never grants an ask ahead
 	queue  exact.Uint128 // how far ahead an ask may be granted, however long it would wait
 	most   exact.Uint128 // the largest state: it stands for all larger debts, too, and nothing lowers it
 }
@@ -58,7 +60,7 @@ func (b *bucket) decide(s words, now int64, ask Ask) (words, Answer) {
 		next := at.Add(owes).Min(b.most)
 		owes = next.Sub(at)
 		if ask.Charges != nil {
-			b.charged(ask, owed, owes)
+			*ask.Charges = append((*ask.Charges)[:0], b.charged(ask.N, owed, owes))
 		}
 		a := b.answer(owes, ask.More)
 		a.Granted = granted
@@ -73,7 +75,7 @@ func (b *bucket) decide(s words, now int64, ask Ask) (words, Answer) {
 			return s, b.answer(owed, ask.More).never()
 		}
 		if ask.Charges != nil {
-			b.charged(ask, owed, owes)
+			*ask.Charges = append((*ask.Charges)[:0], b.charged(ask.N, owed, owes))
 		}
 		s, owed = paid(next), owes
 	}
@@ -85,13 +87,13 @@ func (b *bucket) decide(s words, now int64, ask Ask) (words, Answer) {
 	return s, a
 }
 
-// charged sets what a grant is charged. Callers first check that the ask wants it. To prepare a
-// call that most asks do not need would cost a bucket a tenth of its time.
-func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
-	c := Charge{N: ask.N}
+// charged is what a grant of n events is charged. Callers first check that the ask wants it. To
+// prepare a call that most asks do not need would cost a bucket a tenth of its time.
+func (b *bucket) charged(n int, before, after exact.Uint128) Charge {
+	c := Charge{N: n}
 	c.Before, c.BeforeRest = b.rate.CeilRest(before)
 	c.For, c.ForRest = b.rate.CeilRest(after)
-	*ask.Charges = append((*ask.Charges)[:0], c)
+	return c
 }
 
 // giveBack frees no more of a grant than still counts. The last grant is undone exactly, whether it
@@ -105,27 +107,33 @@ func (b *bucket) charged(ask Ask, before, after exact.Uint128) {
 // one policy, no grant behind it can lie ahead.
 func (b *bucket) giveBack(paidAt exact.Uint128, now int64, ask Ask) (words, Answer) {
 	at := b.rate.Units(now)
-	owed := paidAt.Sub(at)
-	back := b.rate.Cost(exact.Magnitude(ask.N)).Min(owed)
-	end, known := ask.paid(b.rate)
-	promised := int64(0)
-	if ask.promised != nil {
-		promised = (*ask.promised)[0]
-	}
-	ahead := b.ahead().Less(owed) || now < promised
-	last := known && end == paidAt && paidAt.Less(b.most) && (promised == 0 || !ahead)
-	if last || !ahead && paidAt.Less(b.most) {
-		back = back.Min(end.Sub(at).Sub(ask.staying()))
-	} else {
-		back = exact.Uint128{}
-	}
-	owed = owed.Sub(back)
+	back, last := b.freed(paidAt, at, now, &ask)
+	owed := paidAt.Sub(at).Sub(back)
 	a := b.answer(owed, ask.More)
 	if last {
 		a.Delay = b.rate.Floor(back)
 		a.rest = back.Sub(b.rate.Units(int64(a.Delay))).Lo
 	}
 	return paid(paidAt.Sub(back)), a
+}
+
+// freed is by how much a give-back lowers what the key owes, and whether it undoes the last grant.
+func (b *bucket) freed(paidAt, at exact.Uint128, now int64, ask *Ask) (back exact.Uint128, last bool) {
+	owed := paidAt.Sub(at)
+	back = b.rate.Cost(exact.Magnitude(ask.N)).Min(owed)
+	end, known := ask.paid(b.rate)
+	promised := int64(0)
+	if ask.promised != nil {
+		promised = (*ask.promised)[0]
+	}
+	ahead := !b.atOnce && (b.ahead().Less(owed) || now < promised)
+	last = known && end == paidAt && paidAt.Less(b.most) && (promised == 0 || !ahead)
+	if last || !ahead && paidAt.Less(b.most) {
+		back = back.Min(end.Sub(at).Sub(ask.staying()))
+	} else {
+		back = exact.Uint128{}
+	}
+	return back, last
 }
 
 // Hold implements [Holder] for tokens. A grant pays for a stretch of time that ends when all is

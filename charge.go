@@ -8,9 +8,11 @@ import (
 )
 
 // A Charge is for implementers of stores and policies. It is the cost of a grant by one policy. A
-// composed policy has a Charge for each of its single policies, in their order.
+// composed policy has the Charges of its single policies, in their order. [SingleRateMarker] and
+// [TwoRateMarker] have two: that of the bucket to which all events are charged, and that of
+// Committed. All other policies have one.
 type Charge struct {
-	N      int           // events; zero for a tier that did not pay
+	N      int           // events; zero for a tier that did not pay, or if Committed did not
 	Before time.Duration // ResetAfter before the grant
 	For    time.Duration // the events count for at most that long: usually ResetAfter after the grant
 
@@ -27,9 +29,6 @@ type Charge struct {
 	// stay is for a give-back of some of the last events of a bucket. So much time, in units of its
 	// rate, pays for others of them, which stay.
 	stay exact.Uint128
-
-	// Green is whether the events were green. Only [SingleRateMarker] and [TwoRateMarker] set it.
-	Green bool
 }
 
 // from is the instant at which a bucket begins to pay for a charge that was made at the instant at.
@@ -58,7 +57,7 @@ func (c *Charge) paid(at int64, r exact.Rate) exact.Uint128 {
 
 // charge is the Charge of the grant whose events are given back. It is nil if the grant is not known,
 // or if it has several.
-func (a Ask) charge() *Charge {
+func (a *Ask) charge() *Charge {
 	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) != 1 {
 		return nil
 	}
@@ -66,11 +65,18 @@ func (a Ask) charge() *Charge {
 }
 
 // staying is stay of the Charge, if there is one.
-func (a Ask) staying() (units exact.Uint128) {
+func (a *Ask) staying() (units exact.Uint128) {
 	if c := a.charge(); c != nil {
 		units = c.stay
 	}
 	return units
+}
+
+// naming is a give-back of the events that own was charged. own is one Charge, of a single policy or
+// of a bucket.
+func (a Ask) naming(own *[]Charge) Ask {
+	a.N, a.Charges = -min(-max(a.N, -math.MaxInt), (*own)[0].N), own
+	return a
 }
 
 // CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus
@@ -113,7 +119,7 @@ func (a Ask) chargeLate(n uint64, now int64, counted, end uint64) {
 // paid is the instant at which a bucket of a rate has been paid for the given-back events. If the
 // grant is not known, paid reports false, and the instant is beyond all others. The Charge is then
 // late, if there is one: a bucket itself counts nothing late.
-func (a Ask) paid(r exact.Rate) (end exact.Uint128, known bool) {
+func (a *Ask) paid(r exact.Rate) (end exact.Uint128, known bool) {
 	if c := a.charge(); c != nil && c.Late <= 0 {
 		return c.paid(a.GrantedAt, r), true
 	}

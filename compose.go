@@ -99,6 +99,7 @@ type composed struct {
 	tiers  bool   // else All
 	shape  string // equal for compositions of the same form, whatever their leaves are
 	leaves []Rule
+	paid   []int // see chargesAt
 	order  []int // in which the parts decide; in All, the last part that may grow decides last
 	grows  bool
 	words  int // of a new state
@@ -188,6 +189,7 @@ func (c *composed) layOut() {
 			c.fixed += p.size
 		}
 	}
+	c.paid = chargesAt(c.leaves)
 	for i := range c.parts {
 		p := &c.parts[i]
 		if p.length = -1; p.grows() && i != last {

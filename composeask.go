@@ -149,23 +149,31 @@ func (c *composed) admitPart(state []uint64, i int, now int64) ([]uint64, bool) 
 // they have room for the charges of its leaves. For a give-back that does not name one of its
 // grants, they are nil.
 func (c *composed) charges(ask Ask) *[]Charge {
+	n := c.paid[len(c.leaves)]
 	switch {
 	case ask.Charges == nil || ask.N == 0:
 		return nil
 	case ask.N > 0:
-		*ask.Charges = make([]Charge, len(c.leaves))
-	case ask.GrantedAt == 0 || len(*ask.Charges) != len(c.leaves):
+		*ask.Charges = make([]Charge, n)
+	case ask.GrantedAt == 0 || len(*ask.Charges) != n:
 		return nil
 	}
 	return ask.Charges
 }
 
+// charged returns the charges of part i.
+func (c *composed) charged(charges []Charge, i int) []Charge {
+	p := &c.parts[i]
+	from, to := c.paid[p.from], c.paid[p.to]
+	return charges[from:to:to]
+}
+
 // askCharged is ask for an ask whose Charges are to be reported, or given back.
 func (c *composed) askCharged(state []uint64, i int, now int64, ask Ask, a *Answer) []uint64 {
-	place := own(c, *ask.Charges, i)
+	place := c.charged(*ask.Charges, i)
 	told := place // the part may replace the slice
 	if ask.Charges = &told; ask.N < 0 && len(place) == 1 {
-		ask.N = -min(-max(ask.N, -math.MaxInt), place[0].N)
+		ask = ask.naming(&told)
 	}
 	state = c.askPart(state, i, now, ask, a)
 	switch {

@@ -77,7 +77,6 @@ func TestR16_ANamedGrantIsUndoneInCompositions(t *testing.T) {
 	bucket, window := weir.TokenBucket{Limit: 10, Per: time.Hour}, weir.FixedWindow{Limit: 100, Per: time.Hour}
 	marker := weir.TwoRateMarker{Committed: bucket, Peak: bucket}
 	charge := weir.Charge{N: 3, For: 18 * time.Minute}
-	green := weir.Charge{N: 3, For: 18 * time.Minute, Green: true}
 	for _, c := range []struct {
 		policy weir.Policy
 		want   []weir.Charge
@@ -86,8 +85,8 @@ func TestR16_ANamedGrantIsUndoneInCompositions(t *testing.T) {
 		{weir.All(weir.All(bucket, bucket), window), []weir.Charge{charge, charge, {N: 3, For: time.Hour}}},
 		{weir.All(weir.Tiers(bucket, bucket), window), []weir.Charge{charge, {}, {N: 3, For: time.Hour}}},
 		{weir.Tiers(weir.SlidingLog{Limit: 2, Per: time.Hour}, weir.All(bucket, bucket)), []weir.Charge{{}, charge, charge}},
-		{weir.All(marker), []weir.Charge{green}},
-		{weir.Tiers(weir.All(weir.Tiers(marker))), []weir.Charge{green}},
+		{weir.All(marker), []weir.Charge{charge, charge}},
+		{weir.Tiers(weir.All(weir.Tiers(marker))), []weir.Charge{charge, charge}},
 	} {
 		k := kit.NewKey(t, c.policy)
 		fresh := k.Look(kit.T0)
@@ -117,7 +116,7 @@ func TestR17_TheLastGrantIsUndone(t *testing.T) {
 			charges := new([]weir.Charge)
 			ask.Charges = charges
 			if k.Ask(kit.T0+1, ask).Allowed {
-				require.Len(t, *charges, 1, "%#v, %+v", p, ask)
+				require.NotEmpty(t, *charges, "%#v, %+v", p, ask)
 				k.Ask(kit.T0+2, weir.Ask{N: -(*charges)[0].N, GrantedAt: kit.T0 + 1, Charges: charges})
 			}
 			assert.Equal(t, before.Look(kit.T0+3).Remaining, k.Look(kit.T0+3).Remaining, "%#v, %+v", p, ask)

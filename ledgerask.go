@@ -126,12 +126,13 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		e := &g.entries[i]
 		n, one := min(exact.Magnitude(ask.N), e.net, math.MaxInt), ask
 		if ask.GrantedAt == 0 && len(g.entries) > 1 { // they are named as of now, so that no part gives back what others have counted there
-			own, used := make([]Charge, len(e.accounts)), make([]uint64, len(e.accounts))
+			at, used := chargesAt(e.leaves()), make([]uint64, len(e.accounts))
+			own := make([]Charge, at[len(used)])
 			one.GrantedAt, one.Charges = max(now, 1), &own
 			last := time.Duration(maxInstant - one.GrantedAt)
-			for i := range own {
+			for i := range used {
 				used[i] = e.used(i, now)
-				own[i] = Charge{N: int(min(n, used[i])), For: last, Late: last}
+				own[at[i]] = Charge{N: int(min(n, used[i])), For: last, Late: last}
 			}
 			n = min(n, eventsOf(e.Decider, used))
 		}

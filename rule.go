@@ -52,6 +52,21 @@ func (e tally) leaves() []Rule {
 	return e.Rule.leaves()
 }
 
+// chargesAt returns where the Charges of each leaf begin among those of all, and where the last ones
+// end. A marker has one for each of its buckets.
+func chargesAt(leaves []Rule) []int {
+	at := make([]int, 1, len(leaves)+1)
+	for i, l := range leaves {
+		n := 1
+		switch l.Decider.(type) {
+		case *singleRate, *twoRate:
+			n = 2
+		}
+		at = append(at, at[i]+n)
+	}
+	return at
+}
+
 // like reports whether the states of two leaves mean the same.
 func (r Rule) like(s Rule) bool {
 	if c := countsOf(r.Decider); c != nil {

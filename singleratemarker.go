@@ -49,7 +49,7 @@ func (p SingleRateMarker) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	d := &singleRate{marker{p.Committed.bucket(), p.Committed.bucket()}}
+	d := &singleRate{newMarker(p.Committed, p.Committed)}
 	d.green.most, d.yellow.most = exact.Uint128{Hi: 2 << 62}, pairMost
 	d.yellow.limit, d.yellow.full = p.Excess, d.green.rate.Cost(uint64(p.Excess))
 	return d, nil
@@ -71,8 +71,14 @@ func (p *SingleRateMarker) form() text.Form {
 
 // marker is what the Deciders of SingleRateMarker and of [TwoRateMarker] have in common: two
 // buckets, with two words each for their states. An event is green if the first bucket has a token
-// for it, and yellow if only the second grants it.
+// for it, and yellow if only the second grants it. The second is charged green events, too.
 type marker struct{ green, yellow bucket }
+
+func newMarker(green, yellow TokenBucket) marker {
+	m := marker{green.bucket(), yellow.bucket()}
+	m.green.atOnce, m.yellow.atOnce = true, true
+	return m
+}
 
 func (d *marker) Words() int { return 4 }
 
@@ -87,18 +93,28 @@ func (d *marker) sound(state []uint64) bool {
 	return len(state) == d.Words() && d.green.valid(pairOf(state)) && d.yellow.valid(pairOf(state[2:]))
 }
 
-// greenBack returns what the bucket for green gets back of a green grant, at most: its cost, less what
-// the bucket has earned since. If the grant was the last, the bucket lacks nothing of later ones, and
-// may get back all.
-func (d *marker) greenBack(now int64, ask Ask, last bool) exact.Uint128 {
-	if c := ask.charge(); c == nil || !c.Green {
-		return exact.Uint128{}
+// giveBack gives back to each bucket what it was charged, or to the second if that is not known. It
+// returns when both will be full.
+func (d *marker) giveBack(state []uint64, now int64, ask Ask) (first, second exact.Uint128, known bool) {
+	first, second = exact.Load(state), exact.Load(state[2:])
+	if c := ask.Charges; ask.GrantedAt != 0 && c != nil && len(*c) == 2 {
+		all, green := (*c)[:1], (*c)[1:]
+		ofGreen := ask.naming(&green)
+		ask = ask.naming(&all)
+		back, _ := d.green.freed(first, d.green.rate.Units(now), now, &ofGreen)
+		first = first.Sub(back)
 	}
-	back := d.green.rate.Cost(exact.Magnitude(ask.N))
-	if last {
-		return back
+	_, known = ask.paid(d.yellow.rate)
+	back, _ := d.yellow.freed(second, d.yellow.rate.Units(now), now, &ask)
+	return first, second.Sub(back), known
+}
+
+// chargedGreen is what the bucket for green is charged for n events.
+func (d *marker) chargedGreen(isGreen bool, n int, before, after exact.Uint128) (c Charge) {
+	if isGreen {
+		c = d.green.charged(n, before, after)
 	}
-	return back.Sub(d.green.rate.Units(max(now-ask.GrantedAt, 0)))
+	return c
 }
 
 // used implements counter. The second bucket lacks the tokens of all events, whichever bucket
@@ -117,69 +133,73 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	if !d.sound(state) {
 		return state, broken()
 	}
-	at, fullAt := d.green.rate.Units(now), exact.Load(state[2:])
-	green, both := exact.Load(state).Sub(at), fullAt.Sub(at) // what the buckets lack
-	look := d.look(green, both, ask.More)
-	granted, part := 0, 0
+	at := d.green.rate.Units(now)
+	green, both := exact.Load(state).Sub(at), exact.Load(state[2:]).Sub(at) // what the buckets lack
+	granted := 0
 	switch {
 	case ask.N == 0:
-		return state, look
+		return state, d.look(green, both, ask.More)
 	case ask.N < 0:
-		end, known := ask.paid(d.green.rate)
-		back := d.green.rate.Cost(exact.Magnitude(ask.N)).Min(end.Sub(at)).Min(both)
-		if !fullAt.Less(d.yellow.most) {
-			back = exact.Uint128{}
-		}
-		toGreen := d.greenBack(now, ask, end == fullAt).Min(back).Min(green)
+		first, second, known := d.giveBack(state, now, ask)
 		if known { // what the bucket for yellow does not lack makes no later event green
-			back = back.Min(toGreen.Add(both.Sub(green)))
+			second = second.Add(first.Sub(second))
+		} else {
+			first = first.Min(second)
 		}
-		if toGreen.Less(back) && green.Less(both) {
-			part = 1
-		}
-		both = both.Sub(back)
-		green = green.Sub(toGreen).Min(both)
-		if !back.IsZero() {
-			d.put(state, at, green, both)
-		}
-		a := d.look(green, both, false)
-		a.DecidedBy = part
-		return state, a
+		first.Store(state)
+		second.Store(state[2:])
+		return state, d.look(first.Sub(at), second.Sub(at), false)
 	case ask.Mode == UpTo:
-		granted = min(ask.N, look.Remaining)
+		granted = min(ask.N, d.look(green, both, false).Remaining)
 		ask.N = max(granted, 1)
 	}
 
 	cost := d.green.rate.Cost(uint64(ask.N))
-	enough := ask.Mode == Regardless || !d.left(both).Less(cost)
-	switch {
-	case fits(green, cost, d.green) && enough:
-		green = green.Add(cost)
-	case fits(both.Sub(green), cost, d.yellow) && enough || ask.Mode == Regardless:
-		part = 1
-	default:
-		return state, d.deny(look, green.Add(cost), both.Add(cost), ask.N)
+	isGreen, allowed := d.charge(state, at, cost, ask.Mode == Regardless)
+	if !allowed {
+		return state, d.deny(d.look(green, both, ask.More), green.Add(cost), both.Add(cost), ask.N)
 	}
-	before := both
-	both = d.put(state, at, green, both.Add(cost))
+	before, beforeAll := green, both
+	green, both = exact.Load(state).Sub(at), exact.Load(state[2:]).Sub(at)
 	if ask.Charges != nil {
-		d.green.charged(ask, before, both)
-		(*ask.Charges)[0].Green = part == 0
+		*ask.Charges = append((*ask.Charges)[:0],
+			d.yellow.charged(ask.N, beforeAll, both), d.chargedGreen(isGreen, ask.N, before, green))
 	}
 	a := d.look(green, both, ask.More)
-	a.DecidedBy, a.Granted = part, granted
+	if a.DecidedBy, a.Granted = 0, granted; !isGreen {
+		a.DecidedBy = 1
+	}
 	return state, a
+}
+
+// charge charges events that cost so much, if they are allowed or must be charged regardless. A debt
+// is bounded.
+func (d *singleRate) charge(state []uint64, at, cost exact.Uint128, regardless bool) (isGreen, allowed bool) {
+	green, both := exact.Load(state).Sub(at), exact.Load(state[2:]).Sub(at)
+	enough := regardless || !d.left(both).Less(cost)
+	switch {
+	case fits(green, cost, d.green) && enough:
+		green, isGreen = green.Add(cost), true
+	case fits(both.Sub(green), cost, d.yellow) && enough || regardless:
+	default:
+		return false, false
+	}
+	greenAt, fullAt := at.Add(green), at.Add(both.Add(cost)).Min(d.yellow.most)
+	greenAt.Store(state)
+	fullAt.Store(state[2:])
+	return isGreen, true
 }
 
 func fits(owed, cost exact.Uint128, b bucket) bool { return !b.full.Less(owed.Add(cost)) }
 
-// put makes the state from what the buckets lack. It returns what both lack by the new state. That
-// may be less, because a debt is bounded.
-func (d *singleRate) put(state []uint64, at, green, both exact.Uint128) exact.Uint128 {
-	greenAt, fullAt := at.Add(green), at.Add(both).Min(d.yellow.most)
-	greenAt.Store(state)
-	fullAt.Store(state[2:])
-	return fullAt.Sub(at)
+func (d *singleRate) admit(state []uint64, now int64) ([]uint64, bool) {
+	_, allowed := d.charge(state, d.green.rate.Units(now), exact.Uint128{Lo: d.green.rate.Num}, false)
+	return state, allowed
+}
+
+func (d *singleRate) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+	state, a := d.Decide(state, now, Ask{N: n})
+	return state, a.short(), a.DecidedBy
 }
 
 // left is what both buckets have together. It is less than one of them has while the other is in

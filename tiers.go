@@ -170,7 +170,7 @@ func (c *composed) giveBackToTier(state []uint64, now int64, ask Ask) (_ []uint6
 	for i := range slices.Backward(c.parts) {
 		var paid bool
 		if ask.Charges != nil {
-			paid = slices.ContainsFunc(own(c, *ask.Charges, i), func(c Charge) bool { return c.N > 0 })
+			paid = slices.ContainsFunc(c.charged(*ask.Charges, i), func(c Charge) bool { return c.N > 0 })
 		} else {
 			state = c.ask(state, i, now, Ask{}, &a)
 			paid = a.ResetAfter > 0 // Remaining may be Limit if parts of the tier have less

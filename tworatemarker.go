@@ -47,7 +47,7 @@ func (p TwoRateMarker) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	d := &twoRate{marker{p.Committed.bucket(), p.Peak.bucket()}}
+	d := &twoRate{newMarker(p.Committed, p.Peak)}
 	d.green.most, d.yellow.most = pairMost, pairMost // each has two words, also where one would do
 	return d, nil
 }
@@ -89,19 +89,18 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	lacks := exact.Load(state).Sub(at) // of Committed
 	switch {
 	case ask.N <= 0:
-		next, a := d.yellow.decide(paid(p), now, ask)
-		end, _ := ask.paid(d.yellow.rate)
-		back := d.greenBack(now, ask, end == p).Min(lacks)
-		lacks = lacks.Sub(back)
-		exact.Load(state).Sub(back).Store(state)
-		next.store(state[2:])
+		green, all, _ := d.giveBack(state, now, ask)
+		green.Store(state)
+		all.Store(state[2:])
+		lacks = green.Sub(at)
+		a := d.yellow.answer(all.Sub(d.yellow.rate.Units(now)), ask.More)
 		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
 	case ask.Mode == UpTo:
 		granted = min(ask.N, d.yellow.remaining(p.Sub(d.yellow.rate.Units(now))))
 		ask.N = max(granted, 1)
 	}
 
-	would := lacks.Add(c.rate.Cost(uint64(ask.N)))
+	before, would := lacks, lacks.Add(c.rate.Cost(uint64(ask.N)))
 	early := would.Sub(c.full)
 	next, a := d.yellow.decide(paid(p), now, Ask{N: ask.N, More: ask.More, Charges: ask.Charges})
 	isGreen := early.IsZero()
@@ -121,7 +120,7 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	}
 	next.store(state[2:])
 	if a.Allowed && ask.Charges != nil {
-		(*ask.Charges)[0].Green = isGreen
+		*ask.Charges = append(*ask.Charges, d.chargedGreen(isGreen, ask.N, before, lacks))
 	}
 	a = d.marked(a, lacks, isGreen)
 	a.Granted = granted

@@ -1,7 +1,9 @@
 package redisstore
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -9,6 +11,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/change"
+	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/remote"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -28,4 +32,19 @@ func TestRulesWhenFeaturesMeet(t *testing.T) {
 		Grain: time.Microsecond,
 	}.Run(t)
 	require.NoError(t, client.FlushAll(t.Context()).Err())
+}
+
+// R16, R17: markers undo their grants, the last first, as in memory.
+func TestR17_MarkersUndoGrantsLastFirst(t *testing.T) {
+	t.Parallel()
+	s := newDriven(t, newClient(t, redistest.Single(t).Addr()), anySkew)
+	for seed := range runs.Long[uint64](10_000, 300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
+		store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			s.set(clock.Time)
+			return s.Do(ctx, r)
+		})
+		kit.UndoLastFirst(t, r, kit.SomeMarker(r), store, clock, fmt.Sprint(seed))
+	}
 }

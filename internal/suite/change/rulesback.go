@@ -15,14 +15,13 @@ func r16StillCounts(_ *world, a *answer) string {
 
 // When all granted events are given back, none of them counts. Each is freed as long as it counts,
 // in any order. There are exceptions: a cancelled booking with later bookings behind it may free
-// nothing, markers do not know which events were green, and Return names no tier. A queue frees its
-// last event only, because the others may be in the future. If there were several policies, Return
-// does not know whose events they are, and buckets of one rate and several sizes may seem in debt to
-// each other.
+// nothing, and Return names no tier, and no color of a marker. A queue frees its last event only,
+// because the others may be in the future. If there were several policies, Return does not know
+// whose events they are, and buckets of one rate and several sizes may seem in debt to each other.
 func r16AllBack(w *world, a *answer) string {
 	l := w.ledger(a.Step)
 	p := w.Policies[a.By]
-	if a.Op != opAllBack || !l.asked[a.By] || l.debts || l.ahead || l.doubled || l.era > 1 || isQueue(p) || p.any(isMarker) {
+	if a.Op != opAllBack || !l.asked[a.By] || l.debts || l.ahead || l.doubled || l.era > 1 || isQueue(p) || l.nameless && p.any(isMarker) {
 		return ""
 	}
 	if l.kinds() == 1 && hasTiers(p) || l.kinds() > 1 && (l.nameless || !w.oneHasBuckets()) {

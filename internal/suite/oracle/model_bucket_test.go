@@ -13,6 +13,7 @@ import (
 type tokenModel struct {
 	perToken *big.Rat // nanoseconds
 	size     int
+	marks    bool // it is one of a marker, which books nothing ahead
 	tokens   *big.Rat
 	seen     int64
 	end      *big.Rat // the latest instant at which the bucket can be full; if it is, nothing changes that
@@ -31,7 +32,7 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	case ask.N < 0 && m.full().Cmp(m.end) == 0:
 		return m.look(), m
 	case ask.N < 0:
-		back, up := freed(ask, m.seen, m.owed(), m.perToken, m.size)
+		back, up := freed(ask, m.seen, m.owed(), m.perToken, m.ahead())
 		m.tokens = plus(m.tokens, over(back, m.perToken))
 		a := m.look()
 		a.Delay = up
@@ -71,6 +72,15 @@ func (m tokenModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	return a, m
 }
 
+// ahead is how many events it owes at most while no later grant lies ahead. It is below zero if none
+// ever does.
+func (m tokenModel) ahead() int {
+	if m.marks {
+		return -1
+	}
+	return m.size
+}
+
 // owed is the time until the bucket will be full.
 func (m tokenModel) owed() *big.Rat { return times(minus(rat(int64(m.size)), m.tokens), m.perToken) }
 
@@ -88,14 +98,14 @@ func (m tokenModel) look() weir.Answer {
 
 // freed is how much a bucket that owes a time frees of what is given back, and by how much those
 // behind move up. An event takes the time event. A later grant lies ahead where the bucket owes
-// more than ahead events.
+// more than ahead events, unless ahead is below zero.
 func freed(ask weir.Ask, now int64, owed, event *big.Rat, ahead int) (back *big.Rat, up time.Duration) {
 	back = smaller(times(new(big.Rat).Neg(rat(int64(ask.N))), event), owed)
 	until, known := countsUntil(ask, event)
 	switch left := minus(until, rat(now)); {
 	case known && left.Cmp(owed) == 0: // the last grant
 		return back, time.Duration(floor(back))
-	case !atMost(owed, times(rat(int64(ahead)), event)):
+	case ahead >= 0 && !atMost(owed, times(rat(int64(ahead)), event)):
 		return new(big.Rat), 0
 	default:
 		return smaller(back, atLeastZero(left)), 0

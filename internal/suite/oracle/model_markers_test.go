@@ -37,29 +37,12 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	case ask.N == 0:
 		return look, m
 	case ask.N < 0:
-		n.Neg(n)
-		until, known := countsUntil(ask, m.perToken)
-		n = smaller(n, over(atLeastZero(minus(until, rat(now))), m.perToken))
-		if m.full().Cmp(m.end) == 0 {
-			n = new(big.Rat)
-		}
-		toGreen := smaller(smaller(n, minus(cbs, m.tc)), greenBack(now, ask, m.perToken, m.perToken, m.full()))
-		toYellow := smaller(minus(n, toGreen), minus(ebs, m.te))
-		if known { // what the yellow bucket has no room for is gone
-			n = plus(toGreen, toYellow)
-		}
-		m.te = plus(m.te, toYellow)
-		m.tc = smaller(cbs, plus(m.tc, minus(n, toYellow)))
-		a := m.look()
-		a.DecidedBy = 0
-		if toYellow.Sign() > 0 {
-			a.DecidedBy = 1
-		}
-		return a, m
+		m.giveBack(now, ask)
+		return m.look(), m
 	case ask.Mode == weir.UpTo:
 		return upTo(m, now, look.Remaining, ask)
 	}
-	part, before := 0, minus(m.full(), rat(now))
+	part, before, green := 0, minus(m.full(), rat(now)), m.lacksGreen()
 	switch {
 	case atMost(n, m.tc) && (atMost(n, m.both()) || ask.Mode == weir.Regardless):
 		m.tc = minus(m.tc, n)
@@ -85,27 +68,58 @@ func (m singleRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	a := m.look()
 	a.DecidedBy = part
 	charged(ask, before, minus(m.full(), rat(now)), m.perToken)
-	chargedGreen(ask, part == 0)
+	chargedGreen(ask, part == 0, green, m.lacksGreen(), m.perToken)
 	return a, m
 }
 
-// greenBack is how many tokens C gets back of a give-back, at most: those of a green grant, less what
-// C has earned since, unless the grant was the last, which ends when all is full.
-func greenBack(now int64, ask weir.Ask, perToken, event, full *big.Rat) *big.Rat {
-	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 || !(*ask.Charges)[0].Green {
-		return new(big.Rat)
+// giveBack gives back to C, and to C and E together, what each was charged. If that is not known, E
+// gets it until it is full, and then C.
+func (m *singleRateModel) giveBack(now int64, ask weir.Ask) {
+	all, ofGreen := ofBuckets(ask)
+	green, both := m.lacksGreen(), minus(m.full(), rat(now))
+	toGreen, _ := freed(ofGreen, now, green, m.perToken, -1)
+	back, _ := freed(all, now, both, m.perToken, -1)
+	if m.full().Cmp(m.end) == 0 {
+		back = new(big.Rat)
 	}
-	n := new(big.Rat).Neg(rat(int64(ask.N)))
-	if until, known := countsUntil(ask, event); known && until.Cmp(full) == 0 {
-		return n
+	green, both = minus(green, toGreen), minus(both, back)
+	if _, known := countsUntil(all, m.perToken); known {
+		both = larger(both, green)
+	} else {
+		green = smaller(both, green)
 	}
-	return atLeastZero(minus(n, over(atLeastZero(minus(rat(now), rat(ask.GrantedAt))), perToken)))
+	m.tc = minus(rat(int64(m.cbs)), over(green, m.perToken))
+	m.te = minus(rat(int64(m.ebs)), over(minus(both, green), m.perToken))
 }
 
-func chargedGreen(ask weir.Ask, green bool) {
-	if ask.Charges != nil {
-		(*ask.Charges)[0].Green = green
+// lacksGreen is the time until C will be full.
+func (m singleRateModel) lacksGreen() *big.Rat {
+	return times(minus(rat(int64(m.cbs)), m.tc), m.perToken)
+}
+
+// ofBuckets are the give-backs to the buckets of a marker. It gives back nothing to that for green if
+// it is not known what that was charged.
+func ofBuckets(ask weir.Ask) (all, green weir.Ask) {
+	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 2 {
+		return ask, weir.Ask{}
 	}
+	of := func(i int) weir.Ask {
+		own := (*ask.Charges)[i : i+1]
+		return weir.Ask{N: -min(-max(ask.N, -math.MaxInt), own[0].N), GrantedAt: ask.GrantedAt, Charges: &own}
+	}
+	return of(0), of(1)
+}
+
+// chargedGreen adds what the bucket for green was charged to what was charged for all.
+func chargedGreen(ask weir.Ask, green bool, before, after, event *big.Rat) {
+	if ask.Charges == nil {
+		return
+	}
+	own := []weir.Charge{{}}
+	if green {
+		charged(weir.Ask{N: ask.N, Charges: &own}, before, after, event)
+	}
+	*ask.Charges = append(*ask.Charges, own...)
 }
 
 // full is the instant at which E will be full, or the latest at which it was.
@@ -144,6 +158,7 @@ type twoRateModel struct{ c, p model }
 func newTwoRateModel(p weir.TwoRateMarker) model {
 	c, peak := modelOf(p.Committed).(tokenModel), modelOf(p.Peak).(tokenModel)
 	c.end, peak.end = endOfTime(false, c.perToken), endOfTime(false, peak.perToken)
+	c.marks, peak.marks = true, true
 	return twoRateModel{c, peak}
 }
 
@@ -167,26 +182,31 @@ func (m twoRateModel) ask(now int64, ask weir.Ask) (weir.Answer, model) {
 	taken, paid := m.c.ask(now, weir.Ask{N: ask.N})
 	switch {
 	case p.Allowed && taken.Allowed:
-		chargedGreen(ask, true)
+		_, before := m.c.ask(now, weir.Ask{})
+		chargedGreen(ask, true, before.(tokenModel).owed(), paid.(tokenModel).owed(), paid.(tokenModel).perToken)
 		return m.marked(taken, p, true), twoRateModel{paid, left}
-	case p.Allowed:
-		return m.marked(c, p, false), twoRateModel{m.c, left}
-	case ask.Mode == weir.Regardless:
+	case ask.Mode == weir.Regardless && !p.Allowed:
 		p, left = m.p.ask(now, ask)
+		fallthrough
+	case p.Allowed:
+		chargedGreen(ask, false, nil, nil, nil)
 		return m.marked(c, p, false), twoRateModel{m.c, left}
 	}
 	return m.marked(c, p, taken.RetryAfter <= p.RetryAfter), m
 }
 
+// giveBack gives back to each bucket what it was charged, or to Peak if that is not known.
 func (m twoRateModel) giveBack(now int64, ask weir.Ask) twoRateModel {
-	_, then := m.c.ask(now, weir.Ask{})
-	c, p := then.(tokenModel), m.p.(tokenModel)
-	back := greenBack(now, ask, c.perToken, p.perToken, p.full())
-	c.tokens = smaller(rat(int64(c.size)), plus(c.tokens, back))
-	if _, left := p.ask(now, ask); left.(tokenModel).full().Cmp(p.full()) < 0 { // else it has freed nothing
-		m.p = left
+	all, green := ofBuckets(ask)
+	return twoRateModel{freedBy(m.c, now, green), freedBy(m.p, now, all)}
+}
+
+// freedBy is a bucket after a give-back. It is the same as before if that has freed nothing.
+func freedBy(m model, now int64, ask weir.Ask) model {
+	if _, left := m.ask(now, ask); left.(tokenModel).full().Cmp(m.(tokenModel).full()) < 0 {
+		return left
 	}
-	return twoRateModel{c, m.p}
+	return m
 }
 
 func (m twoRateModel) marked(c, p weir.Answer, green bool) weir.Answer {
