@@ -211,7 +211,8 @@ func (k *knownPlans) hash(policy Policy) uint64 { return maphash.Comparable(k.se
 // therefore cannot be kept. To check that first would take longer than the look-up.
 func (k *knownPlans) find(policy Policy) (plan *Plan, ok bool) {
 	defer func() { _ = recover() }()
-	return k.young.Load().slot(k.hash(policy), policy).Load(), true
+	_, plan = k.young.Load().slot(k.hash(policy), policy)
+	return plan, true
 }
 
 // keep stores plan, if it is time to, and returns it. If an equal policy is there already it
@@ -223,11 +224,11 @@ func (k *knownPlans) keep(plan *Plan) *Plan {
 	if 2*k.size >= len(young) {
 		young = k.widen()
 	}
-	slot := young.slot(hash, plan.Policy)
-	if known := slot.Load(); known != nil {
+	slot, known := young.slot(hash, plan.Policy)
+	if known != nil {
 		return known
 	}
-	if known := k.old.Load().slot(hash, plan.Policy).Load(); known != nil {
+	if _, known = k.old.Load().slot(hash, plan.Policy); known != nil {
 		plan = known
 	} else if k.size >= knownAtOnce && !k.mark(hash) {
 		return plan
@@ -269,7 +270,8 @@ func (k *knownPlans) widen() planTable {
 	young := make(planTable, 2*len(narrow))
 	for i := range narrow {
 		if s := narrow[i].Load(); s != nil {
-			young.slot(k.hash(s.Policy), s.Policy).Store(s)
+			slot, _ := young.slot(k.hash(s.Policy), s.Policy)
+			slot.Store(s)
 		}
 	}
 	k.young.Store(&young)
@@ -280,12 +282,13 @@ func (k *knownPlans) widen() planTable {
 // ever taken out of it, and it is at most half full. The number of slots is a power of two.
 type planTable []atomic.Pointer[Plan]
 
-// slot is where a policy is, or an empty one where it may be put.
-func (t planTable) slot(hash uint64, policy Policy) *atomic.Pointer[Plan] {
+// slot is where the plan of a policy is, and that plan, or an empty slot where it may be put. Another
+// goroutine may fill that slot meanwhile, perhaps with another plan.
+func (t planTable) slot(hash uint64, policy Policy) (*atomic.Pointer[Plan], *Plan) {
 	for i := hash; ; i++ {
 		slot := &t[i&uint64(len(t)-1)]
-		if s := slot.Load(); s == nil || s.Policy == policy {
-			return slot
+		if plan := slot.Load(); plan == nil || plan.Policy == policy {
+			return slot, plan
 		}
 	}
 }
