@@ -122,14 +122,16 @@ func (b *bucket) freed(paidAt, at exact.Uint128, now int64, ask *Ask) (back exac
 	owed := paidAt.Sub(at)
 	back = b.rate.Cost(exact.Magnitude(ask.N)).Min(owed)
 	end, known := ask.paid(b.rate)
-	promised := int64(0)
-	if ask.promised != nil {
-		promised = (*ask.promised)[0]
+	promised, stay := int64(0), exact.Uint128{}
+	if b := ask.beside; b != nil {
+		if stay = b.stay; len(b.promised) > 0 {
+			promised = b.promised[0]
+		}
 	}
 	ahead := !b.atOnce && (b.ahead().Less(owed) || now < promised)
 	last = known && end == paidAt && paidAt.Less(b.most) && (promised == 0 || !ahead)
 	if last || !ahead && paidAt.Less(b.most) {
-		back = back.Min(end.Sub(at).Sub(ask.staying()))
+		back = back.Min(end.Sub(at).Sub(stay))
 	} else {
 		back = exact.Uint128{}
 	}

@@ -25,10 +25,6 @@ type Charge struct {
 	// were rounded, in a smaller unit that the policy chooses. They are zero if the policy counts
 	// in nanoseconds.
 	BeforeRest, ForRest uint64
-
-	// stay is for a give-back of some of the last events of a bucket. So much time, in units of its
-	// rate, pays for others of them, which stay.
-	stay exact.Uint128
 }
 
 // from is the instant at which a bucket begins to pay for a charge that was made at the instant at.
@@ -64,19 +60,24 @@ func (a *Ask) charge() *Charge {
 	return &(*a.Charges)[0]
 }
 
-// staying is stay of the Charge, if there is one.
-func (a *Ask) staying() (units exact.Uint128) {
-	if c := a.charge(); c != nil {
-		units = c.stay
-	}
-	return units
-}
-
 // naming is a give-back of the events that own was charged. own is one Charge, of a single policy or
 // of a bucket.
 func (a Ask) naming(own *[]Charge) Ask {
 	a.N, a.Charges = -min(-max(a.N, -math.MaxInt), (*own)[0].N), own
 	return a
+}
+
+// beside is what a give-back must know of other bookings.
+type beside struct {
+	// promised has an instant for each single policy, in their order, or is empty. Until that
+	// instant a booking may lie ahead, even if it does not by the policy's present numbers. If the
+	// instant is not zero, the events that are given back do not lie ahead, or they are not of the
+	// last booking.
+	promised []int64
+
+	// stay is the time, in units of a bucket's rate, that pays for what stays behind the first of
+	// the events that are given back, up to the end of the Charge.
+	stay exact.Uint128
 }
 
 // CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus

@@ -233,8 +233,8 @@ func (c *composed) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer)
 	}
 	ask.ByComponent, ask.MaxWait = nil, 0
 	ask.Charges = c.charges(ask)
-	if p := ask.promised; p != nil && len(*p) != len(c.leaves) { // a policy of another package hands on its own
-		ask.promised = nil
+	if b := ask.beside; b != nil && len(b.promised) != len(c.leaves) { // a policy of another package hands on its own
+		ask.beside = nil
 	}
 	decide := (*composed).askAll
 	if c.tiers {

@@ -34,9 +34,8 @@ func (c *composed) ask(state []uint64, i int, now int64, ask Ask, a *Answer) []u
 // askPart is ask, with all that an ask can have.
 func (c *composed) askPart(state []uint64, i int, now int64, ask Ask, a *Answer) []uint64 {
 	p := &c.parts[i]
-	if ask.promised != nil {
-		promised := own(c, *ask.promised, i)
-		ask.promised = &promised
+	if ask.beside != nil {
+		ask.beside = &beside{promised: own(c, ask.beside.promised, i)}
 	}
 	from, to := c.span(state, i)
 	var words []uint64

@@ -256,9 +256,9 @@ func ofGrant(ln *line.Line, g *grant, n int, now int64) (Request, line.Back) {
 // ofLine gives back what a line says.
 func ofLine(b line.Back) Request {
 	charges := []Charge{{
-		N: b.N, stay: b.Stay,
+		N:      b.N,
 		Before: time.Duration(b.Start.NS - b.At), BeforeRest: b.Start.Rest,
 		For: time.Duration(b.End.NS - b.At), ForRest: b.End.Rest,
 	}}
-	return Request{Plan: b.By.(by).Plan, Ask: Ask{N: -b.N, GrantedAt: b.At, Charges: &charges}}
+	return Request{Plan: b.By.(by).Plan, Ask: Ask{N: -b.N, GrantedAt: b.At, Charges: &charges, beside: &beside{stay: b.Stay}}}
 }

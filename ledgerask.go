@@ -139,8 +139,10 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 		if n == 0 || ask.GrantedAt != 0 && (i != self || ask.GrantedAt < e.began) {
 			continue
 		}
-		promised := e.promisedBut(by, now, ask)
-		one.N, one.ByComponent, one.promised = -int(n), nil, &promised
+		one.N, one.ByComponent, one.beside = -int(n), nil, &beside{promised: e.promisedBut(by, now, ask)}
+		if ask.beside != nil {
+			one.beside.stay = ask.beside.stay
+		}
 		var state []uint64
 		state, back = e.Decider.Decide(e.state(), now, one) // by the numbers that it has now
 		ask.N += int(n)

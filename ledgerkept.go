@@ -115,7 +115,7 @@ func (e tally) promised() []int64 {
 	return promised
 }
 
-// promisedBut is what a give-back to the entry must know of bookings: Ask.promised. While the grant
+// promisedBut is what a give-back to the entry must know of bookings: see beside. While the grant
 // that is given back lies ahead, by the numbers of the policy that made it, it is the last booking
 // if the state ends with it. Once it has gone ahead, the bookings that lie ahead are others.
 func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {

@@ -140,11 +140,7 @@ type Ask struct {
 	// ByComponent. A policy that does not know MoreAfter leaves it zero.
 	More bool
 
-	// promised is for an N below zero. It has an instant for each single policy, in their order.
-	// Until that instant a booking may lie ahead, even if it does not by the policy's present
-	// numbers. If the instant is not zero, the events that are given back do not lie ahead, or they
-	// are not of the last booking.
-	promised *[]int64
+	beside *beside // for an N below zero, what is known of other bookings; nil if nothing is
 }
 
 // A GrantMode is for implementers of stores and policies. It says what to do if not all the events
