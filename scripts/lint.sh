@@ -19,6 +19,12 @@ step "files of 300 lines at most"
 long=$(git ls-files -z -- '*.go' | xargs -0 wc -l | awk '$1 > 300 && $2 != "total"')
 [ -z "$long" ] || fail "divide these by what they are about:"$'\n'"$long"
 
+step "lines of prose of 100 columns at most"
+wide=$(git ls-files -z -- '*.md' | xargs -0 awk 'FNR == 1 { code = 0 } /^ *```/ { code = !code }
+	!code && !/^ *\|/ && !/^    / && !/https?:/ { print FILENAME ":" FNR ":" $0 }' |
+	LC_ALL=C.UTF-8 grep -E '^[^:]*:[0-9]*:.{101}' || true)
+[ -z "$wide" ] || fail "break these lines:"$'\n'"$wide"
+
 step "generated files"
 generated=$(mktemp -d)
 trap 'rm -rf "$generated"' EXIT
