@@ -68,13 +68,7 @@ func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 		case line.Gone:
 			return w.Err()
 		case line.MayAsk:
-			usual := k.plans.usual.Load()
 			k.join(ctx, key, w)
-			if k.plans.usual.Load() != usual { // SetPolicy may have listed the waiters before w was one of them
-				if turn, _ := w.Turn(k.plans.clock.Now()); turn != line.Gone {
-					_ = k.renew(ctx, key, false) // an error is that of w, too, or that of ctx
-				}
-			}
 			if ended = ctx.Err() != nil; !ended {
 				continue
 			}

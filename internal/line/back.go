@@ -45,16 +45,17 @@ func (ln *Line) BackBefore(b Booking, n, counting int) (back Back, ok bool) {
 	if counting <= 0 || !ln.booked.run.follows(b) {
 		return back, false
 	}
-	back = ln.backOfRun(counting)
+	back = ln.backOfRun(counting, nil, nil)
 	if back.start = b.Start; n < b.N { // the run follows what b keeps
 		back.start = exact.Instant{}
 	}
 	return back, true
 }
 
-// Back gives back the place of w, which is about to leave, and the places of all other waiters of
-// the last run that are about to leave. Bookings behind a place of another run stay where they are.
-// It reports false if there is nothing to give back.
+// Back gives back the place of w, which is about to leave, and those of others of the last run that
+// are about to leave, too. All are of the waiters around w whose places follow each other. Beyond them
+// somebody has gone: what can be freed on that side does not depend on w. Bookings behind a place of
+// another run stay where they are. It reports false if there is nothing to give back.
 func (w *Waiter) Back() (back Back, ok bool) {
 	ln := w.line
 	ln.mu.Lock()
@@ -64,30 +65,36 @@ func (w *Waiter) Back() (back Back, ok bool) {
 	case w.run == nil || w.run != r || r.Apart:
 		w.unlink()
 	default:
-		return ln.backOfRun(0), true
+		first, last := w, w
+		for first.prev.run == r && first.starts() == first.prev.ends() {
+			first = first.prev
+		}
+		for last.next.run == r && last.next.starts() == last.ends() {
+			last = last.next
+		}
+		return ln.backOfRun(0, first, last), true
 	}
 	return back, false
 }
 
-// backOfRun takes the waiters of the last run that are about to leave out of the line. It gives
-// back their events, and n that were booked before the run.
-func (ln *Line) backOfRun(n int) Back {
-	r, w, behind := ln.booked.run, ln.booked, 0
+// backOfRun takes those waiters of the last run from first to last that are about to leave out of the
+// line. It gives back their events, and n that were booked before the run.
+func (ln *Line) backOfRun(n int, first, last *Waiter) Back {
+	r, w, behind, among := ln.booked.run, ln.booked, 0, false
 	back := Back{Booking: r.Booking, run: r, start: r.Start}
 	rate := r.Pace.Rate
-	ends, after := rate.At(r.End), 0 // the first of those that leave, and how many of them come after it
+	ends, after := rate.At(r.Start), 0 // the first of what is given back, and how many of these events come after it
 	for ; w.run == r; w = w.prev {
 		w.behind = behind
-		if w.leaving {
-			ends, after = w.ends(rate), behind
+		among = among || w == last
+		if among && w.leaving {
+			ends, after = w.ends(), behind
 			behind += min(w.N, math.MaxInt-behind)
 			w.unlink()
 		}
+		among = among && w != first
 	}
-	back.first = w.next
-	if back.N = n + min(behind, math.MaxInt-n); n > 0 {
-		ends, after = rate.At(r.Start), behind
-	}
+	back.N, back.first = n+min(behind, math.MaxInt-n), w.next
 	back.Stay = rate.At(r.End).Sub(ends).Sub(rate.Cost(uint64(after)))
 	return back
 }

@@ -65,7 +65,7 @@ func TestLine_GivenBackMoreThanThereIs(t *testing.T) {
 	ln := ls.all["k"]
 	back := func() {
 		for range 3 {
-			ln.GivenBack(ln.backOfRun(1), Freed{Up: 1 << 62})
+			ln.GivenBack(ln.backOfRun(1, nil, nil), Freed{Up: 1 << 62})
 		}
 	}
 	a, b := ln.ends.next, ln.ends.prev

@@ -110,13 +110,13 @@ func (ls *Lines) Empty(key string) bool {
 	return ls.all[key] == nil
 }
 
-// Keys returns the keys that have waiters.
+// Keys returns the keys that have waiters, or get some from a call that is under way.
 func (ls *Lines) Keys() []string {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	var keys []string
 	for key, ln := range ls.all {
-		if !ln.empty() {
+		if !ln.empty() || ln.active > 0 && ln.kind == Joining {
 			keys = append(keys, key)
 		}
 	}

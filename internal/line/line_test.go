@@ -93,6 +93,11 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					continue
 				}
 				under(&ls, Returning, func(ln *Line) {
+					paid := exact.Uint128{Lo: 1 << 40}
+					for _, p := range naive { // nobody has gone between two of them
+						paid = paid.Add(slow.Rate.Cost(uint64(p.N)))
+						p.goes = paid
+					}
 					all := int64(0)
 					for range 1 + random.IntN(3) {
 						if w := naive[random.IntN(len(naive))].Waiter; !w.leaving {

@@ -37,12 +37,12 @@ func (ln *Line) Unbook() (back Back, ok bool) {
 	}
 	rate := r.Pace.Rate
 	starts := rate.At(r.End)
-	back = Back{Booking: r.Booking, Stay: starts.Sub(ln.booked.ends(rate)), run: &run{r.Booking}}
+	back = Back{Booking: r.Booking, Stay: starts.Sub(ln.booked.ends()), run: &run{r.Booking}}
 	back.N = 0
 	w := ln.booked
-	for ; w.run == r && (back.N == 0 || w.ends(rate) == starts); w = w.prev {
+	for ; w.run == r && (back.N == 0 || w.ends() == starts); w = w.prev {
 		back.N += min(w.N, math.MaxInt-back.N)
-		starts, w.run = w.ends(rate).Sub(rate.Cost(uint64(w.N))), back.run
+		starts, w.run = w.starts(), back.run
 	}
 	if w.run == r {
 		r.End = rate.Instant(starts)

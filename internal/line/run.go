@@ -77,5 +77,7 @@ func (w *Waiter) merge() {
 	}
 }
 
-// ends is when the booking of w will have been paid for, in units of its rate.
-func (w *Waiter) ends(r exact.Rate) exact.Uint128 { return w.goes.Add(r.Cost(uint64(w.ahead))) }
+// starts and ends are between which instants the booking of w is paid for, in units of its rate.
+func (w *Waiter) starts() exact.Uint128 { return w.ends().Sub(w.run.Pace.Rate.Cost(uint64(w.N))) }
+
+func (w *Waiter) ends() exact.Uint128 { return w.goes.Add(w.run.Pace.Rate.Cost(uint64(w.ahead))) }

@@ -75,3 +75,59 @@ func TestR18_WhoIsGrantedDuringASetPolicyReturns(t *testing.T) {
 		c.want("a 11s", "b 12s", "c 13s")
 	}, weir.WithStore(store))
 }
+
+// a joins while the policy is set to what it was. It goes at its instant, although a Return that takes
+// long begins before. Once a waited for that Return, to ask for a new turn.
+func TestR17_WhoJoinsDuringASetPolicyGoesAtItsInstant(t *testing.T) {
+	mem := new(weir.MemStore)
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if r.MaxWait > 0 {
+			time.Sleep(40 * ms)
+		}
+		if r.N < 0 {
+			time.Sleep(300 * ms)
+		}
+		return mem.Do(ctx, r)
+	})
+	queue := weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 20}
+	bubble(t, queue, func(c *crowd) {
+		require.True(t, c.l.Allow("k"))
+		c.until(10 * ms)
+		a := c.come("a", 1)
+		c.until(20 * ms)
+		c.inside.Go(func() { kit.SetPolicy(t, c.l, queue) })
+		c.until(30 * ms)
+		c.inside.Go(func() { kit.NoError(t, c.l.Return(background, "k", 1)) })
+		c.end()
+		assert.Equal(t, "a 100ms", a.String())
+	}, weir.WithStore(store))
+}
+
+// Six are joining while the policy changes, and two come after it. They go in the order in which they
+// came.
+func TestR18_WhoJoinsDuringASetPolicyKeepsItsPlace(t *testing.T) {
+	mem := new(weir.MemStore)
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		time.Sleep(20 * ms)
+		return mem.Do(ctx, r)
+	})
+	bubble(t, weir.LeakyBucket{Limit: 100, Per: time.Second, Capacity: 100}, func(c *crowd) {
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			c.come(name, 1)
+		}
+		c.until(5 * ms)
+		c.inside.Go(func() {
+			kit.SetPolicy(t, c.l, weir.LeakyBucket{Limit: 100, Per: time.Second, Capacity: 99})
+		})
+		c.come("v", 1)
+		c.come("w", 1)
+		c.end()
+		for i, name := range []string{"v", "w"} {
+			late := c.callers[6+i]
+			require.Equal(t, name, late.name)
+			for _, early := range c.callers[:6+i] {
+				assert.Less(t, early.at, late.at, "%s before %s", early.name, name)
+			}
+		}
+	}, weir.WithStore(store))
+}

@@ -84,6 +84,37 @@ func TestR17_AChangeFreesNothingOfThoseWhoHaveGone(t *testing.T) {
 	}, weir.WithStore(store))
 }
 
+// While a booking takes long, the first and the fifteenth of a queue give up, and those between them
+// begin to go. What the first could have given back has passed. Those behind the fifteenth move up all
+// the same.
+func TestR17_WhoGaveUpBeforeThoseWhoHaveGoneHoldsUpNobody(t *testing.T) {
+	mem, slow := new(weir.MemStore), false
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if slow && r.N > 0 {
+			slow = false
+			time.Sleep(100 * ms)
+		}
+		return mem.Do(ctx, r)
+	})
+	bubble(t, weir.LeakyBucket{Limit: 100, Per: time.Second, Capacity: 100}, func(c *crowd) {
+		require.True(t, c.l.Allow("k"))
+		for i := range 17 {
+			c.come(fmt.Sprint(1+i), 1) // at 10 ms, 20 ms and so on
+		}
+		slow = true
+		c.come("late", 1)
+		c.until(5 * ms)
+		c.cancel(c.callers[0])
+		c.until(50 * ms)
+		c.cancel(c.callers[14])
+		c.end()
+		assert.Equal(t, "14 140ms", c.callers[13].String())
+		assert.Equal(t, "16 150ms", c.callers[15].String())
+		assert.Equal(t, "17 160ms", c.callers[16].String())
+		assert.Equal(t, "late 170ms", c.callers[17].String())
+	}, weir.WithStore(store))
+}
+
 // A went is n events that went ahead at an instant, or that were given back then if n is below zero.
 type went struct {
 	at time.Duration
