@@ -185,7 +185,7 @@ func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	}
 	plan, err := k.plans.of(ctx, key)
 	if err == nil {
-		_, err = k.giveBack(ctx, key, false, func(*line.Line) (Request, line.Back) {
+		_, err = k.giveBack(ctx, key, nil, false, func(*line.Line) (Request, line.Back) {
 			return Request{Plan: plan, Ask: Ask{N: -n}}, line.Back{}
 		})
 	}
@@ -214,9 +214,9 @@ func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.Ca
 //
 // It reports whether it asked the store, or found that there is nothing to give back.
 func (k *KeyedLimiter) giveBack(
-	ctx context.Context, key string, alone bool, name func(*line.Line) (Request, line.Back),
+	ctx context.Context, key string, w *line.Waiter, alone bool, name func(*line.Line) (Request, line.Back),
 ) (asked bool, err error) {
-	ln, ctx, err := k.start(ctx, key, line.Returning, 0)
+	ln, ctx, err := k.start(ctx, key, line.Returning, w)
 	if err != nil {
 		return false, err
 	}

@@ -63,7 +63,7 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 			return r, nil
 		}
 	}
-	ln, ctx, err := k.start(ctx, key, line.Returning, 0)
+	ln, ctx, err := k.start(ctx, key, line.Returning, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (r *Reservation) settleFirst(ctx context.Context, actual int) (asked bool, 
 	case more > 0:
 		_, err = k.store.Do(ctx, Request{Plan: r.grant.plan, Key: r.key, Ask: Ask{N: more, Mode: Regardless}})
 	case more < 0 && !r.Degraded:
-		return k.giveBack(ctx, r.key, true, func(ln *line.Line) (Request, line.Back) {
+		return k.giveBack(ctx, r.key, nil, true, func(ln *line.Line) (Request, line.Back) {
 			// A bucket of tokens knows of bookings only the instant of the last one. If that
 			// booking were freed in part, its instant would seem earlier. Other callers that give
 			// back would then free events that it still needs at its real instant.

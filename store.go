@@ -136,9 +136,9 @@ type sinceKey struct{}
 // start starts an activity of the line of a key, which asks the store with the context that it
 // returns: [Waited] returns how long it has waited.
 func (k *KeyedLimiter) start(
-	ctx context.Context, key string, kind line.Activity, n int,
+	ctx context.Context, key string, kind line.Activity, w *line.Waiter,
 ) (*line.Line, context.Context, error) {
-	ln, since, err := k.lines.Start(ctx, key, kind, n)
+	ln, since, err := k.lines.Start(ctx, key, kind, w)
 	if !since.IsZero() {
 		ctx = context.WithValue(ctx, sinceKey{}, since)
 	}

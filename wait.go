@@ -92,7 +92,7 @@ func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 // join asks the store for w, unless w has to wait for that in its line. If ctx ends before, it does
 // nothing.
 func (k *KeyedLimiter) join(ctx context.Context, key string, w *line.Waiter) {
-	ln, asking, err := k.start(ctx, key, line.Joining, w.N)
+	ln, asking, err := k.start(ctx, key, line.Joining, w)
 	if err != nil {
 		return
 	}
@@ -158,7 +158,7 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 	if w.Leave(ctx.Err()) {
 		soon, cancel := k.unended(ctx)
 		defer cancel()
-		_, _ = k.giveBack(soon, key, true, func(*line.Line) (r Request, back line.Back) {
+		_, _ = k.giveBack(soon, key, w, true, func(*line.Line) (r Request, back line.Back) {
 			back, ok := w.Back()
 			if ok {
 				r = ofLine(back)
@@ -196,7 +196,7 @@ func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 // booked by the policies that they have now, they keep their places. Meanwhile no waiter joins or
 // leaves.
 func (k *KeyedLimiter) renew(ctx context.Context, key string, forget bool) error {
-	ln, waited, err := k.start(ctx, key, line.Renewing, 0)
+	ln, waited, err := k.start(ctx, key, line.Renewing, nil)
 	if err != nil {
 		return err
 	}

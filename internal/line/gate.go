@@ -2,6 +2,7 @@ package line
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -41,24 +42,45 @@ type caller struct {
 }
 
 // Start waits until an activity of the kind may start, and End ends it. Between them the line of
-// the key is kept. n is how many events the activity is going to ask for. Start fails if ctx ends
-// before. It returns since when the caller has waited in real time, or zero if it has not.
+// the key is kept. w is the waiter that joins or leaves, or nil. Start fails if ctx ends before, or if
+// another call serves w meanwhile. It returns since when the caller has waited in real time, or zero
+// if it has not.
 //
 // All callers of a batch count as waiting since the first of them came. A caller in the next batch
 // then does not wait longer because of callers that joined this batch late.
-func (ls *Lines) Start(ctx context.Context, key string, kind Activity, n int) (ln *Line, since time.Time, err error) {
+func (ls *Lines) Start(ctx context.Context, key string, kind Activity, w *Waiter) (ln *Line, since time.Time, err error) {
+	n, wake := 0, (<-chan struct{})(nil)
+	if w != nil {
+		n, wake = w.N, w.wake
+	}
 	ln, b, c := ls.enter(key, kind, n)
 	if b == nil {
 		return ln, since, nil
 	}
-	select {
-	case <-c.start:
-	case <-ctx.Done():
-		if ln.giveUp(b, c) {
-			return nil, since, ctx.Err()
+	for {
+		select {
+		case <-c.start:
+			return ln, b.since, nil
+		case <-wake:
+			if w.served() && ln.giveUp(b, c) {
+				return nil, since, errServed
+			}
+		case <-ctx.Done():
+			if ln.giveUp(b, c) {
+				return nil, since, ctx.Err()
+			}
+			return ln, b.since, nil
 		}
 	}
-	return ln, b.since, nil
+}
+
+var errServed = errors.New("the waiter has been served")
+
+// served reports whether w was granted, or has failed while it was not about to leave.
+func (w *Waiter) served() bool {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	return w.gone && (w.err == nil || !w.leaving)
 }
 
 // enter returns the line of the key, and the batch to wait in and the place there, or none if an

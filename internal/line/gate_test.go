@@ -74,7 +74,7 @@ func TestGate(t *testing.T) {
 					var ctx context.Context
 					ctx, leave[who] = context.WithCancel(t.Context())
 					go func() {
-						if _, _, err := ls.Start(ctx, "k", kind, 1); err == nil {
+						if _, _, err := ls.Start(ctx, "k", kind, &Waiter{N: 1, lines: &ls}); err == nil {
 							mu.Lock()
 							defer mu.Unlock()
 							inside[who] = true
