@@ -126,7 +126,8 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 			first = first.next
 		}
 		for w := first; w.run == r; w = w.next {
-			w.at = max(w.at-int64(f.moveUp(w)), w.prev.at)
+			w.own -= int64(f.moveUp(w))
+			w.at = max(w.own, w.prev.at)
 		}
 		first.merge()
 	}

@@ -70,10 +70,10 @@ func TestLine_GivenBackMoreThanThereIs(t *testing.T) {
 	}
 	a, b := ln.ends.next, ln.ends.prev
 	back()
-	requireLine(t, &ls, []naivePlace{{a, 10}, {b, 10}})
+	requireLine(t, &ls, []naivePlace{{a, 10, 10}, {b, 10, 10}})
 	b.Drop(nil)
 	back()
-	requireLine(t, &ls, []naivePlace{{a, 0}})
+	requireLine(t, &ls, []naivePlace{{a, 0, 0}})
 }
 
 // The context of a waiter ends while it is given a new turn. If that turn would be too late as well,

@@ -66,7 +66,8 @@ type Waiter struct {
 	line       *Line // nil until it comes there
 	prev, next *Waiter
 	run        *run          // the bookings that it belongs to, if it has booked
-	at         int64         // and when
+	own        int64         // and when, as the store has it
+	at         int64         // the same, but not before the waiter before it
 	goes       exact.Uint128 // and when exactly, by the clock of the store, in units of the rate
 	ahead      int           // Ahead of its Pace
 	behind     int           // of the events that are being given back, those behind its own

@@ -14,7 +14,7 @@ import (
 // A naivePlace is a waiter in a naive line, a slice with the instants written out.
 type naivePlace struct {
 	*Waiter
-	at int64
+	own, at int64
 }
 
 // under does what is done while an activity of the kind is under way.
@@ -77,16 +77,16 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					at, i := now+1+random.Int64N(50), len(naive)
 					if random.IntN(2) == 0 {
 						w.in = 0
-						for i > 0 && naive[i-1].at > at {
+						for i > 0 && naive[i-1].own > at {
 							i--
 						}
 					}
-					if i > 0 {
-						at = max(at, naive[i-1].at)
-					}
 					w.Place(booked(1, 1, 1<<40, now, at)) // so late that it can move up as often as it likes
 					w.run, *one = one, run{Booking{By: alike{}, Pace: slow}}
-					naive = slices.Insert(naive, i, naivePlace{w, at})
+					naive = slices.Insert(naive, i, naivePlace{w, at, at})
+					if i > 0 {
+						naive[i].at = max(at, naive[i-1].at)
+					}
 				})
 			case 2: // some give up; those behind move up, each by the time that is freed before it
 				if len(naive) == 0 {
@@ -115,8 +115,9 @@ func TestLine_IsANaiveLine(t *testing.T) {
 					for i, p := range naive {
 						if p.leaving {
 							before += int64(p.N)
-						} else {
-							naive[i].at = max(p.at-max(d-5*(all-before), 0), least)
+						} else if d > 0 { // else nobody moves
+							naive[i].own -= max(d-5*(all-before), 0)
+							naive[i].at = max(naive[i].own, least)
 							least = naive[i].at
 						}
 					}

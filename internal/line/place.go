@@ -91,7 +91,7 @@ func (w *Waiter) Place(r *Reply) {
 	}
 	if w.next == nil && (at > r.Now || ln.watcher != &ln.ends) {
 		prev := ln.booked
-		for prev.at > at && prev.joined > w.in {
+		for prev.own > at && prev.joined > w.in {
 			prev = prev.prev
 		}
 		ln.insert(prev, w)

@@ -59,7 +59,8 @@ func (ln *Line) book(w *Waiter, b Booking, at int64) {
 	if r := w.prev.run; r != nil && r == w.next.run { // the store had forgotten them
 		r.Apart = true
 	}
-	w.at, w.goes = max(at, w.prev.at), b.Pace.Rate.At(b.End).Sub(b.Pace.Rate.Cost(uint64(b.Pace.Ahead)))
+	w.own, w.at = at, max(at, w.prev.at)
+	w.goes = b.Pace.Rate.At(b.End).Sub(b.Pace.Rate.Cost(uint64(b.Pace.Ahead)))
 	w.run, w.ahead = &run{b}, b.Pace.Ahead
 	w.merge()
 	w.next.merge()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -112,4 +113,34 @@ func TestWait_TakeDoesNotOvertakeABooking(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Another limiter resets the key, and a keeps its late instant. Those that come at the same time then have
+// earlier ones, but go behind a, in the order in which the store decided. Once each stood before the
+// last one.
+func TestR18_ThoseBehindALaterInstantKeepTheirOrder(t *testing.T) {
+	mem := new(weir.MemStore)
+	store := weir.WithStore(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if r.N < 0 {
+			time.Sleep(50 * ms)
+		}
+		return mem.Do(ctx, r)
+	}))
+	queue := weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 50}
+	bubble(t, queue, func(c *crowd) {
+		kit.Reserve(t, c.l, 20)
+		c.come("a", 1) // at 2 s
+		require.NoError(t, weir.Must(weir.New(queue, store)).Reset(background, "k"))
+		c.inside.Go(func() { kit.NoError(t, c.l.Return(background, "k", 1)) })
+		synctest.Wait()
+		for _, name := range []string{"b", "c", "d"} {
+			c.come(name, 1)
+		}
+		c.until(100 * ms)
+		kit.SetPolicy(t, c.l, weir.LeakyBucket{Limit: 9, Per: time.Second, Capacity: 50})
+		c.end()
+		for i, w := range c.callers[1:] {
+			assert.Less(t, c.callers[i].at, w.at, "%s before %s", c.callers[i].name, w.name)
+		}
+	}, store)
 }
