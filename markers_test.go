@@ -240,3 +240,22 @@ func TestR5_TiersOfAMarkerThatHoldsMoreThanAnInt(t *testing.T) {
 	assert.Equal(t, math.MaxInt-1, k.Take(kit.T0, 1).Remaining)
 	assert.True(t, k.Take(kit.T0, 1).Allowed)
 }
+
+// A relay is a policy of another package that hands on to another.
+type relay struct{ weir.Policy }
+
+func (r relay) Decider() (weir.Decider, error) {
+	d, err := r.Policy.Decider()
+	return struct{ weir.Decider }{d}, err
+}
+
+// R16: a composition keeps one Charge for a policy of another package, even if that hands on to a marker.
+// Its grant is given back all the same, without its color.
+func TestR16_AMarkerBehindAPolicyOfAnotherPackage(t *testing.T) {
+	m := weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 2, Per: 2 * time.Second, Burst: 6}, Excess: 5}
+	l, _ := kit.Frozen(weir.All(relay{m}, weir.SlidingLog{Limit: 100, Per: time.Second}))
+	require.NoError(t, kit.Reserve(t, l, 4).Cancel(background))
+	look := kit.Take(t, l, "k", 0)
+	assert.Equal(t, 6, look.Remaining)
+	assert.Zero(t, look.ResetAfter)
+}

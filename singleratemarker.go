@@ -94,17 +94,18 @@ func (d *marker) sound(state []uint64) bool {
 }
 
 // giveBack gives back to each bucket what it was charged, or to the second if that is not known. It
-// returns when both will be full.
+// returns when both will be full, and whether it was known. A policy of another package that hands on
+// to a marker has one Charge in a composition, which does not say it.
 func (d *marker) giveBack(state []uint64, now int64, ask Ask) (first, second exact.Uint128, known bool) {
 	first, second = exact.Load(state), exact.Load(state[2:])
 	if c := ask.Charges; ask.GrantedAt != 0 && c != nil && len(*c) == 2 {
+		known = true
 		all, green := (*c)[:1], (*c)[1:]
 		ofGreen := ask.naming(&green)
 		ask = ask.naming(&all)
 		back, _ := d.green.freed(first, d.green.rate.Units(now), now, &ofGreen)
 		first = first.Sub(back)
 	}
-	_, known = ask.paid(d.yellow.rate)
 	back, _ := d.yellow.freed(second, d.yellow.rate.Units(now), now, &ask)
 	return first, second.Sub(back), known
 }

@@ -86,8 +86,8 @@ func (h *health) fails(try bool) (news bool) {
 	case now-int64(h.budget) >= h.granted.Load() && !h.restUntil.CompareAndSwap(0, until):
 		return false
 	}
+	quiet := h.quiet.Load() // before the swap: of two that find the trouble new, one then fails below
 	again := h.troubled.Swap(until) != 0
-	quiet := h.quiet.Load()
 	return (!again || now >= quiet) && h.quiet.CompareAndSwap(quiet, until)
 }
 

@@ -173,7 +173,7 @@ func needed(ctx context.Context, r weir.Request) weir.Request {
 func (c *call) ask() weir.Ask {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sent = c.plan.Now()
+	c.sent, c.reopened = c.plan.Now(), false
 	c.credit = max(c.credit-1, -maxCredit)
 	f := c.flight
 	ask := weir.Ask{N: f.first.n, Charges: &c.charges}
@@ -278,7 +278,7 @@ func (c *call) publish(a weir.Answer, left, used int, err error) (waits bool) {
 	seated := c.seat(min(unused, c.granted))
 	unused, left = unused-seated, min(left, unused-seated)
 	c.learn(l, a)
-	if c.short && !a.Degraded && !two {
+	if c.short && !a.Degraded && !two && !c.reopened {
 		l.askAt, l.retryAt = c.pause(now, a)
 	}
 	if !first.answer.Allowed {

@@ -60,10 +60,10 @@ func (l *lease) use(n int, now int64) (left int, ok bool) {
 
 // deny denies n events, if that is possible without the store.
 func (l *lease) deny(n int, now int64) (r weir.Result, ok bool) {
-	valid := 0
-	if l.left.Load() >= 0 {
-		valid = l.valid(now)
+	if l.left.Load() < 0 { // another takes its place just now, perhaps with events
+		return r, false
 	}
+	valid := l.valid(now)
 	until := l.retryAt
 	if n <= valid+l.remaining {
 		until = l.askAt

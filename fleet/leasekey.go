@@ -19,13 +19,14 @@ type leasedKey struct {
 	key   string
 	lease atomic.Pointer[lease]
 
-	mu      sync.Mutex // guards what follows, and that a lease is replaced once
-	flight  *flight    // the call to the store that is under way, or nil
-	line    []*rider   // requests that wait, and for which the flight does not ask
-	left    int        // how many of them have left
-	failed  bool       // the last call failed
-	other   bool       // the last answer was by another store or limit; see byAnother
-	evicted bool       // from the table: it is not leased any more
+	mu       sync.Mutex // guards what follows, and that a lease is replaced once
+	flight   *flight    // the call to the store that is under way, or nil
+	line     []*rider   // requests that wait, and for which the flight does not ask
+	left     int        // how many of them have left
+	failed   bool       // the last call failed
+	other    bool       // the last answer was by another store or limit; see byAnother
+	reopened bool       // events were given back since the call that is under way was sent
+	evicted  bool       // from the table: it is not leased any more
 	demand
 	watched
 
@@ -159,6 +160,7 @@ func (k *leasedKey) put(l *lease) {
 func (k *leasedKey) reopen() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.reopened = true
 	now := k.plan.Now()
 	if l := k.lease.Load(); l != nil && k.flight == nil && now < l.retryAt {
 		left, dead := k.end(l)

@@ -30,10 +30,13 @@ type uniform struct {
 
 // see notes a text, and reports whether all were the same so far.
 func (u *uniform) see(text string) bool {
-	if first := u.first.Load(); first == nil {
+	first := u.first.Load()
+	if first == nil {
 		kept := strings.Clone(text) // fasthttp uses the memory of a request again
 		u.first.CompareAndSwap(nil, &kept)
-	} else if *first != text {
+		first = u.first.Load() // perhaps that of another
+	}
+	if *first != text {
 		u.differ.Store(true)
 	}
 	return !u.differ.Load()

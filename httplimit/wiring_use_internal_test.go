@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,4 +50,22 @@ func TestWiring_LimiterPerRequest(t *testing.T) {
 		runtime.GC()
 	}
 	assert.Equal(t, 1, told)
+}
+
+// Of two texts that come first at the same time, each is compared with the other.
+func TestUniform_OfTwoAtTheSameTime(t *testing.T) {
+	for range 20_000 {
+		var u uniform
+		var both sync.WaitGroup
+		var ready atomic.Int32
+		for _, text := range []string{"a", "b"} {
+			both.Go(func() {
+				for ready.Add(1); ready.Load() < 2; runtime.Gosched() {
+				}
+				u.see(text)
+			})
+		}
+		both.Wait()
+		require.True(t, u.differ.Load())
+	}
 }

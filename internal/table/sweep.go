@@ -111,7 +111,7 @@ func (t *Table) replace(s *Segment, churn int) {
 	for i := range s.entries {
 		e := &s.entries[i]
 		h := e.Hash()
-		if h.a == 0 {
+		if h.a == 0 || e.state.Load() == Moved { // its tag may be that of another writer now
 			continue
 		}
 		if state := e.takeOut(t.writer(e)); state != Moved {

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,4 +77,22 @@ func TestTooManyWriters(t *testing.T) {
 	u.Leave(u.Writer)
 	_, ok = u.Join(&Writer{Owner: &user{id: "one more"}})
 	assert.True(t, ok)
+}
+
+// Tags are given again while segments with entries that have moved are replaced. The race detector
+// once saw that the Writer of such an entry was looked up, although its tag was no longer its own.
+func TestTagsThatAreGivenAgain(t *testing.T) {
+	join := newTable(t, 0)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			for i := range 5000 {
+				u := join(i%2 == 0)
+				u.put(i, 1<<62)
+				u.Forget(u.hash(i))
+				u.Leave(u.Writer)
+			}
+		})
+	}
+	both.Wait()
 }
