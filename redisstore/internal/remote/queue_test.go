@@ -185,7 +185,7 @@ func TestP22_InFlightFollowsTheRoundTrip(t *testing.T) {
 		flights, in  int // at most
 		decisions    int // in a second, at least
 	}{
-		{20 * time.Millisecond, 1000, 1000, 40, callers, callers * 47},
+		{20 * time.Millisecond, 1000, 1000, callers / 10, callers, callers * 47},
 		{20 * time.Millisecond, 500, 1000, 40, 500, 500 * 47},
 		{20 * time.Millisecond, 1000, 5, 5, 5 * MaxCalls, 5 * MaxCalls * 47},
 		{500 * time.Millisecond, 1000, 1000, callers, callers, callers},
