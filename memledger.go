@@ -103,36 +103,12 @@ func (m *memory) decideChanged(mp *memPlan, s *table.Segment, e *table.Entry, r 
 
 // decideInherited decides on a new key that starts with what is left of the state which keys shared
 // while memory was full. It requires that s is locked, and not full.
-func (m *memory) decideInherited(mp *memPlan, s *table.Segment, h table.Hash, from Ledger, now int64, ask Ask) (Answer, bool) {
-	next, a, _, err := from.Decide(mp.rule(), now, ask)
+func (m *memory) decideInherited(mp *memPlan, s *table.Segment, h table.Hash, from Ledger, r Request) (Answer, bool) {
+	now := r.Now()
+	next, a, _, err := from.Decide(mp.rule(), now, r.Ask)
 	a.At = now
-	if err != nil || ask.N == 0 || !a.Allowed || len(next.By) == 0 {
+	if err != nil || r.N == 0 || !a.Allowed || len(next.By) == 0 {
 		return a, true
 	}
 	return a, m.Add(s, h, m.content(next))
-}
-
-// peek returns what the entry h has, or the zero Ledger if there is none. Its policies stay in use
-// until leave. Otherwise the entry could be dropped meanwhile, and another policy could get one of
-// their tags.
-func (m *memory) peek(h table.Hash) (l Ledger) {
-	s := m.Lock(h)
-	defer s.Unlock()
-	if e := s.Lookup(h); e != nil {
-		m.Change(s, e, func(c table.Content) (table.Content, bool) {
-			l = m.ledger(c)
-			return c, false
-		})
-	}
-	for _, by := range l.By {
-		m.Writer(by.Tag).Use()
-	}
-	return l
-}
-
-// leave ends the use of a Ledger that peek returned.
-func (m *memory) leave(l Ledger) {
-	for _, by := range l.By {
-		m.Leave(m.Writer(by.Tag))
-	}
 }

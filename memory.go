@@ -172,48 +172,69 @@ func (w *writer) Tags([]uint64) []uint64 { return nil }
 // policy wrote, or whose state others are using.
 func (m *memory) decide(mp *memPlan, h table.Hash, r Request) Answer {
 	for {
-		if a, ok := m.tryDecide(mp, h, r); ok {
+		a, ok := m.decideAlone(mp, h, r)
+		if !ok && m.Full() {
+			m.SweepNext()
+		}
+		if !ok {
+			a, ok = m.decideShared(mp, h, r)
+		}
+		if ok {
 			m.SweepOften(h, a.At)
 			runtime.KeepAlive(r.Plan) // until here its writer keeps its tag
 			return a
 		}
-		if !m.Full() {
-			continue
-		}
-		if m.SweepNext(); m.Full() {
-			h = mp.overflow(h)
-		}
 	}
 }
 
-// tryDecide decides on the entry h, and makes it if need be. It fails if there is no room for the
-// entry, or if it is not yet known what the entry inherits.
-func (m *memory) tryDecide(mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {
-	var inherited Ledger // what is left of the state that new keys shared while memory was full
-	inherits := m.Overflows() && !h.IsOverflow() && !m.Full()
-	if inherits {
-		inherited = m.peek(mp.overflow(h))
-		defer m.leave(inherited)
-	}
+// decideAlone decides on a key that shares no state with others. It fails if it may have to share.
+func (m *memory) decideAlone(mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {
 	s := m.Lock(h)
 	defer s.Unlock()
+	if s.Lookup(h) == nil {
+		if m.Full() {
+			m.SweepWhenFull(s)
+		}
+		if m.Full() || m.Overflows() {
+			return a, false
+		}
+	}
+	return m.decideIn(s, mp, h, r)
+}
+
+// decideShared decides on a new key while memory is full, or keys still share what they were
+// granted while it was. It locks both segments, that of the key and that of the shared entry.
+// Otherwise the key could be granted events there, and at the same time in an entry of its own. It
+// fails if another key took the last room.
+func (m *memory) decideShared(mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {
+	overflow := mp.overflow(h)
+	own, shared := m.LockBoth(h, overflow)
+	defer table.UnlockBoth(own, shared)
+	switch inherited := shared.Lookup(overflow); {
+	case own.Lookup(h) != nil:
+	case m.Full():
+		return m.decideIn(shared, mp, overflow, r)
+	case inherited != nil:
+		m.Change(shared, inherited, func(c table.Content) (table.Content, bool) {
+			a, ok = m.decideInherited(mp, own, h, m.ledger(c), r)
+			return c, false
+		})
+		return a, ok
+	}
+	return m.decideIn(own, mp, h, r)
+}
+
+// decideIn decides on the entry of h in s, and makes it if need be. It fails if there is no room
+// for it. It requires that s is locked, and not full.
+func (m *memory) decideIn(s *table.Segment, mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {
 	e := s.Lookup(h)
 	switch {
 	case e != nil && e.Tag() == mp.tag:
 		return m.decideKnown(mp, e, r), true
 	case e != nil:
 		return m.decideChanged(mp, s, e, r), true
-	case h.IsOverflow():
-	case m.Full():
-		m.SweepWhenFull(s)
-		return a, false
-	case m.Overflows() && !inherits:
-		return a, false
 	}
 	now := r.Now()
-	if len(inherited.By) > 0 {
-		return m.decideInherited(mp, s, h, inherited, now, r.Ask)
-	}
 	state := s.NewState(mp.words)
 	if mp.word != nil {
 		state[0], a = mp.word.DecideWord(0, now, r.Ask)

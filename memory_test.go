@@ -8,9 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"weak"
 
-	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -244,39 +242,4 @@ func TestHeldEntriesUnderChange(t *testing.T) {
 	}
 	wg.Wait()
 	assert.EqualValues(t, limit, granted.Load())
-}
-
-// R11: what a new key inherits is decided in two steps, with no lock between them. The policies
-// that it was counted by stay in use meanwhile: their tags would name others.
-func TestR11_InheritedPoliciesStayInUse(t *testing.T) {
-	mock := clock.NewMock()
-	store := &MemStore{MaxKeys: 1}
-	newLimiter := func(name string, p Policy) *KeyedLimiter {
-		return Must(New(p, WithStore(store), WithClock(mock), WithName(name)))
-	}
-	require.True(t, newLimiter("other", TokenBucket{Limit: 1, Per: time.Hour}).Allow("k"))
-	l := newLimiter("l", TokenBucket{Limit: 2, Per: time.Second})
-	require.True(t, l.Allow("shares, since the store is full"))
-	first := weak.Make(l.plans.usual.Load())
-	require.NoError(t, l.SetPolicy(context.Background(), TokenBucket{Limit: 3, Per: time.Second}))
-	mp, err := store.planOf(l.plans.usual.Load())
-	require.NoError(t, err)
-	overflow := mp.overflow(mp.hash("k"))
-
-	inherited := mp.memory.peek(overflow)
-	require.Len(t, inherited.By, 1)
-	mp.memory.Forget(overflow)
-	for i := 0; i < 20 || first.Value() != nil; i++ {
-		runtime.GC()
-		next := newLimiter("next", TokenBucket{Limit: 4 + i, Per: time.Second})
-		mpNext, err := store.planOf(next.plans.usual.Load())
-		require.NoError(t, err)
-		require.NotEqual(t, inherited.By[0].Tag, mpNext.Tag())
-	}
-	mp.memory.leave(inherited)
-	require.Eventually(t, func() bool {
-		runtime.GC()
-		return mp.memory.Writers() == 3 // those of other's key, of l and of ledgers
-	}, time.Minute, time.Millisecond)
-	runtime.KeepAlive(l)
 }

@@ -48,6 +48,30 @@ func (t *Table) Lock(h Hash) *Segment {
 	}
 }
 
+// LockBoth is [Table.Lock] for two hashes, which may be in the same segment. The entries of only one
+// of them may be changed if they are. Callers must [UnlockBoth].
+//
+// Segments are locked in the order of their hashes, so that no two callers wait for each other.
+func (t *Table) LockBoth(g, h Hash) (ofG, ofH *Segment) {
+	if g.a > h.a {
+		ofH, ofG = t.LockBoth(h, g)
+		return ofG, ofH
+	}
+	ofG = t.Lock(g)
+	if h.a>>(64-ofG.depth) == ofG.prefix {
+		return ofG, ofG
+	}
+	return ofG, t.Lock(h)
+}
+
+// UnlockBoth ends what [Table.LockBoth] began.
+func UnlockBoth(s, other *Segment) {
+	s.Unlock()
+	if other != s {
+		other.Unlock()
+	}
+}
+
 func (t *Table) unlockFull(s *Segment) {
 	defer s.mu.Unlock()
 	if !s.replaced {

@@ -2,6 +2,8 @@ package table
 
 import (
 	"math"
+	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,6 +56,31 @@ func TestMaxKeys(t *testing.T) {
 	u.Forget(shared)
 	assert.False(t, u.Overflows())
 	assert.Equal(t, 2, u.Len())
+}
+
+// Many lock two segments at a time, in any order, while segments divide: nobody waits for ever, and
+// each has the segments that it asked for.
+func TestLockBoth(t *testing.T) {
+	u := newTable(t, 0)(true)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(g)))
+			for range 5000 {
+				a, b := u.hash(random.IntN(4000)), u.hash(random.IntN(4000))
+				ofA, ofB := u.LockBoth(a, b)
+				assert.Equal(t, ofA == ofB, u.dir.Load().at(a.a).Load() == u.dir.Load().at(b.a).Load())
+				for s, h := range map[*Segment]Hash{ofA: a, ofB: b} {
+					if s.Lookup(h) == nil {
+						u.Add(s, h, Content{u.Writer, []uint64{math.MaxInt64}})
+					}
+				}
+				UnlockBoth(ofA, ofB)
+			}
+		})
+	}
+	wg.Wait()
+	assert.Greater(t, len(u.dir.Load().segments), 1)
 }
 
 // A table that is full is swept by calls that find no room, segment by segment.

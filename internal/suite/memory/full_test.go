@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +124,62 @@ func TestR16_WhatAKeyInheritsIsGivenBack(t *testing.T) {
 	for i := range 100 {
 		assert.NotPanics(t, func() { l.Allow(kit.KeyName(i)) })
 	}
+}
+
+// R10: a key shares a state or has one of its own, never both. Here a call finds no room. Before it
+// shares, another call for the same key takes the place of a key that has expired meanwhile.
+func TestR10_AKeySharesOrHasItsOwn(t *testing.T) {
+	const maxKeys = 256 // there are two segments, and the two calls often look in different ones
+	for range 100 {
+		store, frozen, moving := &weir.MemStore{MaxKeys: maxKeys}, new(readClock), new(kit.MovingClock)
+		newLimiter := func(name string, p weir.Policy, c weir.Clock) *weir.KeyedLimiter {
+			return weir.Must(weir.New(p, weir.WithStore(store), weir.WithClock(c), weir.WithName(name)))
+		}
+		one := weir.TokenBucket{Limit: 1, Per: time.Second}
+		stay, expires := newLimiter("stay", one, frozen), newLimiter("expires", one, moving)
+		l := newLimiter("l", weir.FixedWindow{Limit: 10, Per: time.Hour}, moving)
+		require.True(t, expires.Allow("k"))
+		for i := range maxKeys - 1 {
+			require.True(t, stay.Allow(kit.KeyName(i)))
+		}
+		granted := new(atomic.Int64)
+		take := func() {
+			if kit.Take(t, l, "k", 10).Allowed {
+				granted.Add(10)
+			}
+		}
+		var wg sync.WaitGroup
+		frozen.reads.Store(0)
+		frozen.second = func() { // the first call has looked for room in the key's segment, and now looks in another one
+			moving.NS.Store(int64(time.Minute))
+			done := make(chan struct{})
+			wg.Go(func() {
+				take()
+				close(done)
+			})
+			select {
+			case <-done:
+			case <-time.After(time.Millisecond): // it needs the same segment
+			}
+		}
+		take()
+		wg.Wait()
+		require.EqualValues(t, 10, granted.Load())
+	}
+}
+
+// A readClock stands still. It calls second when it is read for the second time since reads was 0.
+type readClock struct {
+	kit.MovingClock
+	reads  atomic.Int64
+	second func()
+}
+
+func (c *readClock) Now() time.Time {
+	if c.reads.Add(1) == 2 && c.second != nil {
+		c.second()
+	}
+	return c.MovingClock.Now()
 }
 
 // A key that is reset in a full store has what is left of the allowance that new keys share, as
