@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -206,6 +207,32 @@ func TestR17_MarkersUndoGrantsLastFirst(t *testing.T) {
 	for seed := range runs.Long[uint64](50_000, 1_000) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		kit.UndoLastFirst(t, r, kit.SomeMarker(r), new(weir.MemStore), &kit.HandClock{Time: time.Unix(0, kit.T0)}, "k")
+	}
+}
+
+// R16: what is given back lowers nothing, also if the buckets of a marker fill only after the year 2262,
+// where a Charge ends.
+func TestR16_MarkersGiveBackAfter2262(t *testing.T) {
+	for seed := range runs.Long[uint64](50_000, 1_000) {
+		r := rand.New(rand.NewPCG(seed, 2262))
+		l, clock := kit.Frozen(weir.SingleRateMarker{
+			Committed: weir.TokenBucket{Limit: 1 + r.IntN(2), Per: 250 * 365 * 24 * time.Hour, Burst: 1 + r.IntN(4)},
+			Excess:    r.IntN(5),
+		})
+		var held []*weir.Reservation
+		for range 12 {
+			look := kit.Take(t, l, "k", 0)
+			switch {
+			case len(held) > 0 && r.IntN(2) == 0:
+				i := r.IntN(len(held))
+				require.NoError(t, held[i].Cancel(context.Background()))
+				held = slices.Delete(held, i, i+1)
+				require.GreaterOrEqual(t, kit.Take(t, l, "k", 0).Remaining, look.Remaining, "seed %d", seed)
+			case look.Remaining > 0:
+				held = append(held, kit.Reserve(t, l, 1+r.IntN(look.Remaining)))
+			}
+			clock.Time = clock.Add(time.Duration(r.IntN(3)) * 50 * 365 * 24 * time.Hour)
+		}
 	}
 }
 

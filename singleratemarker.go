@@ -142,7 +142,10 @@ func (d *singleRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 		return state, d.look(green, both, ask.More)
 	case ask.N < 0:
 		first, second, known := d.giveBack(state, now, ask)
-		if known { // what the bucket for yellow does not lack makes no later event green
+		if known {
+			// The bucket for green gets back no more than both together, and then lacks no more.
+			freed := exact.Load(state[2:]).Sub(second)
+			first = first.Add(exact.Load(state).Sub(freed).Sub(first))
 			second = second.Add(first.Sub(second))
 		} else {
 			first = first.Min(second)
