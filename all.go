@@ -97,7 +97,7 @@ func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) 
 // Hold implements [Holder]. Events may be held as long as all components allow it. Events of Tiers
 // cannot be held, because Tiers do not report which of them has paid.
 func (c *composed) Hold(at int64, charges []Charge) Hold {
-	if c.tiers || len(charges) != len(c.leaves) {
+	if c.tiers || len(charges) != c.paid[len(c.leaves)] {
 		return Hold{}
 	}
 	all := Hold{For: math.MaxInt64, Span: math.MaxInt64}
@@ -106,7 +106,7 @@ func (c *composed) Hold(at int64, charges []Charge) Hold {
 		if !ok {
 			return Hold{}
 		}
-		one := h.Hold(at, own(c, charges, i))
+		one := h.Hold(at, c.charged(charges, i))
 		if one.For <= 0 {
 			return Hold{}
 		}

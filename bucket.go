@@ -123,9 +123,9 @@ func (b *bucket) freed(paidAt, at exact.Uint128, now int64, ask *Ask) (back exac
 	back = b.rate.Cost(exact.Magnitude(ask.N)).Min(owed)
 	end, known := ask.paid(b.rate)
 	promised, stay := int64(0), exact.Uint128{}
-	if b := ask.beside; b != nil {
-		if stay = b.stay; len(b.promised) > 0 {
-			promised = b.promised[0]
+	if others := ask.beside; others != nil {
+		if stay = others.stay; len(others.promised) > 0 {
+			promised = others.promised[0]
 		}
 	}
 	ahead := !b.atOnce && (b.ahead().Less(owed) || now < promised)

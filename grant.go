@@ -209,8 +209,9 @@ func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.Ca
 
 // giveBack makes the request that name returns, and then moves up the waiters behind what is given
 // back. The request is for events of a grant, of waiters that are about to leave, or of both. If it
-// has no Plan, there are none. Meanwhile no call books in the line of the key. With alone, no other
-// call gives back bookings either, because which events are free depends on those.
+// has no Plan, there are none. w is the waiter that leaves, or nil. Meanwhile no call books in the
+// line of the key. With alone, no other call gives back bookings either, because which events are
+// free depends on those.
 //
 // It reports whether it asked the store, or found that there is nothing to give back.
 func (k *KeyedLimiter) giveBack(

@@ -11,8 +11,8 @@ import (
 // ask decides on asks for events, and on looks. It reports whether the events of others were
 // charged.
 func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
-	e := g.entry(by)
-	if i := g.find(by); ask.Mode == Regardless && i >= 0 && g.entries[i].keepsMore(e) {
+	e, i := g.entry(by), g.find(by)
+	if ask.Mode == Regardless && i >= 0 && g.entries[i].keepsMore(e) {
 		e = g.entries[i]
 	}
 	state, charged := g.charge(e, now)
@@ -20,7 +20,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 		ask.MaxWait = 0 // those ahead are not in this policy's line
 	}
 	more := ask.More
-	ask.More = more && !charged && g.find(by) >= 0 // else the events of others come back as well
+	ask.More = more && !charged && i >= 0 // else the events of others come back as well
 	state, a = e.Decider.Decide(state, now, ask)
 	if ask.Mode == UpTo {
 		ask.N = min(ask.N, max(a.Granted, 1)) // a denial says when there is one

@@ -124,17 +124,17 @@ func (e tally) promisedBut(by Rule, now int64, ask Ask) []int64 {
 		return promised
 	}
 	own := newTally(by).leaves()
-	at := chargesAt(own)
+	paid := chargesAt(own)
 	for i, l := range own {
 		b, ok := l.Decider.(*bucketPair)
 		if !ok {
 			continue
 		}
 		promised[i] = cmp.Or(promised[i], -1)
-		if ask.Charges == nil || len(*ask.Charges) != at[len(own)] {
+		if ask.Charges == nil || len(*ask.Charges) != paid[len(own)] {
 			continue
 		}
-		end := (*ask.Charges)[at[i]].paid(ask.GrantedAt, b.rate)
+		end := (*ask.Charges)[paid[i]].paid(ask.GrantedAt, b.rate)
 		switch at := b.goesAhead(end); {
 		case at <= now:
 		case end == exact.Load(e.accounts[i].words):

@@ -88,13 +88,13 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	at := c.rate.Units(now)
 	lacks := exact.Load(state).Sub(at) // of Committed
 	switch {
-	case ask.N <= 0:
+	case ask.N < 0:
 		green, all, _ := d.giveBack(state, now, ask)
 		green.Store(state)
 		all.Store(state[2:])
-		lacks = green.Sub(at)
-		a := d.yellow.answer(all.Sub(d.yellow.rate.Units(now)), ask.More)
-		return state, d.marked(a, lacks, c.remaining(lacks) > 0 || a.Remaining == 0)
+		return state, d.look(state, now, false)
+	case ask.N == 0:
+		return state, d.look(state, now, ask.More)
 	case ask.Mode == UpTo:
 		granted = min(ask.N, d.yellow.remaining(p.Sub(d.yellow.rate.Units(now))))
 		ask.N = max(granted, 1)
@@ -125,6 +125,13 @@ func (d *twoRate) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) 
 	a = d.marked(a, lacks, isGreen)
 	a.Granted = granted
 	return state, a
+}
+
+// look is the answer to an ask for nothing.
+func (d *twoRate) look(state []uint64, now int64, more bool) Answer {
+	lacks := exact.Load(state).Sub(d.green.rate.Units(now))
+	a := d.yellow.answer(exact.Load(state[2:]).Sub(d.yellow.rate.Units(now)), more)
+	return d.marked(a, lacks, d.green.remaining(lacks) > 0 || a.Remaining == 0)
 }
 
 // marked is the answer of the peak with its color, when Committed lacks that much.
