@@ -55,6 +55,34 @@ func TestR17_ALateGiveBackFreesNothingOfThoseWhoStay(t *testing.T) {
 	}, weir.WithStore(lateBack(late, func(int, weir.Answer) {})))
 }
 
+// The same for a reservation that is cancelled, alone and where another policy counts for the key.
+func TestR17_ALateCancelFreesNothingOfThoseWhoStay(t *testing.T) {
+	late := func() time.Duration { return 400 * ms }
+	for _, others := range []bool{false, true} {
+		store := lateBack(late, func(int, weir.Answer) {})
+		log := weir.Must(weir.New(weir.SlidingLog{Limit: 1000, Per: 420 * ms}, weir.WithStore(store), weir.WithName("l")))
+		bubble(t, weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 20}, func(c *crowd) {
+			other := kit.Reserve(t, log, 1)
+			c.until(500 * ms)
+			require.True(t, kit.Take(t, c.l, "k", 1).Allowed)
+			a := kit.Reserve(t, c.l, 3)
+			require.Equal(t, 100*ms, a.Delay())
+			b := c.come("b", 1)
+			c.until(560 * ms)
+			if others {
+				require.NoError(t, other.Settle(background, 2))
+			}
+			c.inside.Go(func() { assert.NoError(t, a.Cancel(background)) })
+			c.until(960 * ms)
+			assert.Equal(t, "b 900ms", b.String())
+			c.until(999 * ms)
+			assert.False(t, c.l.Allow("k"))
+			c.until(1000 * ms)
+			assert.True(t, c.l.Allow("k"))
+		}, weir.WithStore(store), weir.WithName("l"))
+	}
+}
+
 // While a change of policy waits for a booking that takes long, a gives up, and b goes. The change frees
 // nothing of b's slot. Once c went 50 ms after b.
 func TestR17_AChangeFreesNothingOfThoseWhoHaveGone(t *testing.T) {
