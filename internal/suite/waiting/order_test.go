@@ -119,13 +119,7 @@ func TestWait_TakeDoesNotOvertakeABooking(t *testing.T) {
 // earlier ones, but go behind a, in the order in which the store decided. Once each stood before the
 // last one.
 func TestR18_ThoseBehindALaterInstantKeepTheirOrder(t *testing.T) {
-	mem := new(weir.MemStore)
-	store := weir.WithStore(kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		if r.N < 0 {
-			time.Sleep(50 * ms)
-		}
-		return mem.Do(ctx, r)
-	}))
+	store := weir.WithStore(backAfter(50 * ms))
 	queue := weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 50}
 	bubble(t, queue, func(c *crowd) {
 		kit.Reserve(t, c.l, 20)

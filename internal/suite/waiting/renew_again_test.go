@@ -58,11 +58,7 @@ func TestR17_BookedByARenewalJustBeforeItAsksAgain(t *testing.T) {
 // a asks a slow store while the policy changes, and is granted before the others are asked for. It
 // returns then, before b, and does not wait until all have their turns.
 func TestR18_WhoIsGrantedDuringASetPolicyReturns(t *testing.T) {
-	mem := new(weir.MemStore)
-	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		time.Sleep(time.Second)
-		return mem.Do(ctx, r)
-	})
+	store := decidesAfter(func(weir.Request) time.Duration { return time.Second })
 	bubble(t, weir.FixedWindow{Limit: 3, Per: 10 * time.Second}, func(c *crowd) {
 		kit.Take(t, c.l, "k", 3) // at 1 s
 		for _, name := range []string{"a", "b", "c"} {
@@ -79,15 +75,14 @@ func TestR18_WhoIsGrantedDuringASetPolicyReturns(t *testing.T) {
 // a joins while the policy is set to what it was. It goes at its instant, although a Return that takes
 // long begins before. Once a waited for that Return, to ask for a new turn.
 func TestR17_WhoJoinsDuringASetPolicyGoesAtItsInstant(t *testing.T) {
-	mem := new(weir.MemStore)
-	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		if r.MaxWait > 0 {
-			time.Sleep(40 * ms)
+	store := decidesAfter(func(r weir.Request) time.Duration {
+		switch {
+		case r.MaxWait > 0:
+			return 40 * ms
+		case r.N < 0:
+			return 300 * ms
 		}
-		if r.N < 0 {
-			time.Sleep(300 * ms)
-		}
-		return mem.Do(ctx, r)
+		return 0
 	})
 	queue := weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 20}
 	bubble(t, queue, func(c *crowd) {
@@ -106,11 +101,7 @@ func TestR17_WhoJoinsDuringASetPolicyGoesAtItsInstant(t *testing.T) {
 // Six are joining while the policy changes, and two come after it. They go in the order in which they
 // came.
 func TestR18_WhoJoinsDuringASetPolicyKeepsItsPlace(t *testing.T) {
-	mem := new(weir.MemStore)
-	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		time.Sleep(20 * ms)
-		return mem.Do(ctx, r)
-	})
+	store := decidesAfter(func(weir.Request) time.Duration { return 20 * ms })
 	bubble(t, weir.LeakyBucket{Limit: 100, Per: time.Second, Capacity: 100}, func(c *crowd) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 			c.come(name, 1)

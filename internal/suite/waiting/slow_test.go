@@ -30,6 +30,25 @@ func slow(s weir.Store) weir.Store {
 
 type lateness struct{}
 
+// decidesAfter is a store that decides on a request after a time that takes returns.
+func decidesAfter(takes func(weir.Request) time.Duration) weir.Store {
+	mem := new(weir.MemStore)
+	return kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		time.Sleep(takes(r))
+		return mem.Do(ctx, r)
+	})
+}
+
+// backAfter decides on what is given back after a time, and on all else at once.
+func backAfter(takes time.Duration) weir.Store {
+	return decidesAfter(func(r weir.Request) time.Duration {
+		if r.N < 0 {
+			return takes
+		}
+		return 0
+	})
+}
+
 func (c *crowd) comeSlowly(late time.Duration, name string, n int) *visitor {
 	return c.comeFor("k", name, n, context.WithValue(context.Background(), lateness{}, late))
 }

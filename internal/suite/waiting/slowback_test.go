@@ -18,26 +18,9 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-// lateBack decides on what is given back after a time that late returns, and on all else at once. It
-// tells decided which events were given back.
-func lateBack(late func() time.Duration, decided func(n int, a weir.Answer)) weir.Store {
-	mem := new(weir.MemStore)
-	return kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-		if r.N < 0 {
-			time.Sleep(late())
-		}
-		a, err := mem.Do(ctx, r)
-		if r.N < 0 {
-			decided(-r.N, a)
-		}
-		return a, err
-	})
-}
-
 // The store decides so late on what a gives back that the slots of a have passed. It frees none of
 // those of b, which stays. Once b and the next caller went in one slot.
 func TestR17_ALateGiveBackFreesNothingOfThoseWhoStay(t *testing.T) {
-	late := func() time.Duration { return 300 * ms }
 	bubble(t, weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 20}, func(c *crowd) {
 		require.True(t, kit.Take(t, c.l, "k", 1).Allowed)
 		a := c.come("a", 3)
@@ -52,14 +35,13 @@ func TestR17_ALateGiveBackFreesNothingOfThoseWhoStay(t *testing.T) {
 		assert.True(t, c.l.Allow("k"))
 		c.end()
 		assert.Equal(t, "b 360ms", c.callers[1].String())
-	}, weir.WithStore(lateBack(late, func(int, weir.Answer) {})))
+	}, weir.WithStore(backAfter(300*ms)))
 }
 
 // The same for a reservation that is cancelled, alone and where another policy counts for the key.
 func TestR17_ALateCancelFreesNothingOfThoseWhoStay(t *testing.T) {
-	late := func() time.Duration { return 400 * ms }
 	for _, others := range []bool{false, true} {
-		store := lateBack(late, func(int, weir.Answer) {})
+		store := backAfter(400 * ms)
 		log := weir.Must(weir.New(weir.SlidingLog{Limit: 1000, Per: 420 * ms}, weir.WithStore(store), weir.WithName("l")))
 		bubble(t, weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 20}, func(c *crowd) {
 			other := kit.Reserve(t, log, 1)
@@ -86,13 +68,13 @@ func TestR17_ALateCancelFreesNothingOfThoseWhoStay(t *testing.T) {
 // While a change of policy waits for a booking that takes long, a gives up, and b goes. The change frees
 // nothing of b's slot. Once c went 50 ms after b.
 func TestR17_AChangeFreesNothingOfThoseWhoHaveGone(t *testing.T) {
-	mem, slow := new(weir.MemStore), false
-	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	slow := false
+	store := decidesAfter(func(r weir.Request) time.Duration {
 		if slow && r.MaxWait > 0 {
 			slow = false
-			time.Sleep(240 * ms)
+			return 240 * ms
 		}
-		return mem.Do(ctx, r)
+		return 0
 	})
 	bubble(t, weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 20}, func(c *crowd) {
 		require.True(t, kit.Take(t, c.l, "k", 1).Allowed)
@@ -116,13 +98,13 @@ func TestR17_AChangeFreesNothingOfThoseWhoHaveGone(t *testing.T) {
 // begin to go. What the first could have given back has passed. Those behind the fifteenth move up all
 // the same.
 func TestR17_WhoGaveUpBeforeThoseWhoHaveGoneHoldsUpNobody(t *testing.T) {
-	mem, slow := new(weir.MemStore), false
-	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	slow := false
+	store := decidesAfter(func(r weir.Request) time.Duration {
 		if slow && r.N > 0 {
 			slow = false
-			time.Sleep(100 * ms)
+			return 100 * ms
 		}
-		return mem.Do(ctx, r)
+		return 0
 	})
 	bubble(t, weir.LeakyBucket{Limit: 100, Per: time.Second, Capacity: 100}, func(c *crowd) {
 		require.True(t, c.l.Allow("k"))
@@ -147,6 +129,22 @@ func TestR17_WhoGaveUpBeforeThoseWhoHaveGoneHoldsUpNobody(t *testing.T) {
 type went struct {
 	at time.Duration
 	n  int
+}
+
+// lateBack decides on what is given back after a time that late returns, and on all else at once. It
+// tells decided which events were given back.
+func lateBack(late func() time.Duration, decided func(n int, a weir.Answer)) weir.Store {
+	mem := new(weir.MemStore)
+	return kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		if r.N < 0 {
+			time.Sleep(late())
+		}
+		a, err := mem.Do(ctx, r)
+		if r.N < 0 {
+			decided(-r.N, a)
+		}
+		return a, err
+	})
 }
 
 // However late a store decides on what waiters give back: what goes ahead keeps to the policy, and
