@@ -38,9 +38,9 @@ type FallbackOptions struct {
 	//   - with nil, when only some requests failed, and the first store has then granted something
 	//     after a CoolDown without a failure
 	//
-	// Calls can overlap. Report should return soon, because a request waits for it. It must not call
-	// a limiter of this store: that call may wait for the same request, and never end. If it panics,
-	// that request gets an error that says so.
+	// It is called once at a time, in the order of what happened. Report should return soon, because
+	// a request waits for it. It must not call a limiter of this store: that call may wait for the
+	// same request, and never end. If it panics, that request gets an error that says so.
 	Report func(error)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +27,11 @@ type health struct {
 
 	granted  atomic.Int64 // when the last call began that first has granted
 	troubled atomic.Int64 // 0, or after a failure, the instant from which on a grant ends the trouble
-	quiet    atomic.Int64 // until then no failure is reported, except one of a request that tries first
+
+	mu      sync.Mutex // held while troubled changes, so that news is told in order
+	quiet   int64      // until then no failure is reported, except one of a request that tries first
+	news    []error    // what is to be reported
+	telling bool       // a call reports it
 }
 
 // admit reports whether first may be asked at now, and whether that is to try if it is back.
@@ -49,31 +54,36 @@ func (h *health) judge(began int64, try, wrote bool, err error) error {
 		if try {
 			h.restUntil.Store(1)
 		}
+		return nil
 	case err == nil:
-		if h.works(began, try) {
-			return h.tell(nil)
+		for last := h.granted.Load(); began > last && !h.granted.CompareAndSwap(last, began); {
+			last = h.granted.Load()
 		}
-	case h.fails(try):
+		if !try && h.troubled.Load() == 0 {
+			return nil
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err == nil && h.works(began, try) || err != nil && h.fails(try) {
 		return h.tell(err)
 	}
 	return nil
 }
 
-// works records a call that was granted. It reports whether that is news.
+// works records that a call was granted, and reports whether that is news.
 func (h *health) works(began int64, try bool) (news bool) {
-	for last := h.granted.Load(); began > last && !h.granted.CompareAndSwap(last, began); {
-		last = h.granted.Load()
+	if until := h.troubled.Load(); !try && (until == 0 || began < until) {
+		return false
 	}
+	h.troubled.Store(0)
 	if try {
-		h.troubled.Store(0)
 		h.restUntil.Store(0)
-		return true
 	}
-	until := h.troubled.Load()
-	return until != 0 && began >= until && h.troubled.CompareAndSwap(until, 0)
+	return true
 }
 
-// fails records a call that failed. It reports whether that is news.
+// fails records that a call failed, and reports whether that is news.
 func (h *health) fails(try bool) (news bool) {
 	now := realTime()
 	until := later(now, h.coolDown)
@@ -86,22 +96,41 @@ func (h *health) fails(try bool) (news bool) {
 	case now-int64(h.budget) >= h.granted.Load() && !h.restUntil.CompareAndSwap(0, until):
 		return false
 	}
-	quiet := h.quiet.Load() // before the swap: of two that find the trouble new, one then fails below
-	again := h.troubled.Swap(until) != 0
-	return (!again || now >= quiet) && h.quiet.CompareAndSwap(quiet, until)
+	if again := h.troubled.Swap(until) != 0; again && now < h.quiet {
+		return false
+	}
+	h.quiet = until
+	return true
+}
+
+// tell reports the news, unless a call is reporting already. That call then reports it, too, so that
+// Report gets all news in order. tell requires h.mu, and releases it while Report runs.
+func (h *health) tell(news error) (fault error) {
+	if h.report == nil {
+		return nil
+	}
+	if h.news = append(h.news, news); h.telling {
+		return nil
+	}
+	h.telling = true
+	defer func() { h.telling = false }() // even if Report ends the goroutine
+	for len(h.news) > 0 {
+		next := h.news[0]
+		h.news = h.news[1:]
+		fault = errors.Join(fault, h.callReport(next))
+	}
+	return fault
 }
 
 var errReport = errors.New("weir: FallbackOptions.Report panicked")
 
-// tell calls Report. It recovers from a panic, because the goroutine may be one in which nobody
-// else recovers.
-func (h *health) tell(news error) (err error) {
-	if h.report == nil {
-		return nil
-	}
+// callReport recovers from a panic, because the goroutine may be one in which nobody else recovers.
+func (h *health) callReport(news error) (fault error) {
+	h.mu.Unlock()
+	defer h.mu.Lock()
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v\n%s", errReport, p, debug.Stack())
+			fault = fmt.Errorf("%w: %v\n%s", errReport, p, debug.Stack())
 		}
 	}()
 	h.report(news)

@@ -145,3 +145,32 @@ func TestFallback_LateCallsOfAnOutageAreNoNews(t *testing.T) {
 		n.told(t, "<nil>")
 	})
 }
+
+// While Report takes long, nobody waits for it but the request for which it is called. It is told
+// what happens meanwhile one after another, and in order. Once "back" could be told before the outage.
+func TestFallback_ReportsInOrder(t *testing.T) {
+	n, inside := new(news), new(atomic.Int32)
+	report := func(err error) {
+		assert.EqualValues(t, 1, inside.Add(1), "one at a time")
+		defer inside.Add(-1)
+		n.report(err)
+		if err != nil {
+			time.Sleep(time.Minute)
+		}
+	}
+	inPanic(t, report, func(t *testing.T, l *weir.KeyedLimiter, first *shared) {
+		for range 2 {
+			first.fail(kit.ErrStore)
+			go func() { assert.True(t, kit.Take(t, l, "k", 1).Degraded) }()
+			time.Sleep(time.Second)
+			first.work()
+			start := time.Now()
+			assert.False(t, kit.Take(t, l, "k", 1).Degraded)
+			assert.Zero(t, time.Since(start))
+			time.Sleep(time.Second)
+		}
+		n.told(t, kit.ErrStore.Error())
+		time.Sleep(time.Hour)
+		n.told(t, "<nil>", kit.ErrStore.Error(), "<nil>")
+	})
+}
