@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,6 +53,22 @@ func TestPanics(t *testing.T) {
 		u.Expirer = u
 		assert.Equal(t, want, u.get(1))
 		u.Forget(u.hash(1))
+	}
+}
+
+// If a function panics while the second of two segments is replaced, the first is not left locked.
+func TestPanicOfTheSecondOfTwo(t *testing.T) {
+	u := newTable(t, 0)(true)
+	first, last := Hash{a: 1}, Hash{a: math.MaxUint64}
+	segment := func(h Hash) *Segment { return u.dir.Load().at(h.a).Load() }
+	for i := 0; segment(first) == segment(last) || !segment(last).full(); i++ {
+		require.True(t, u.put(i, 1<<40))
+	}
+	u.Expirer = panicking{}
+	assert.PanicsWithValue(t, "Expiry", func() { u.LockBoth(last, first) })
+	for _, h := range []Hash{first, last} {
+		require.True(t, segment(h).mu.TryLock())
+		segment(h).Unlock()
 	}
 }
 

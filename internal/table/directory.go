@@ -61,6 +61,11 @@ func (t *Table) LockBoth(g, h Hash) (ofG, ofH *Segment) {
 	if h.a>>(64-ofG.depth) == ofG.prefix {
 		return ofG, ofG
 	}
+	defer func() {
+		if ofH == nil { // an Expirer panics
+			ofG.Unlock()
+		}
+	}()
 	return ofG, t.Lock(h)
 }
 
