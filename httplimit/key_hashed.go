@@ -39,10 +39,10 @@ func Hashed(secret []byte, key KeyFunc) KeyFunc {
 		if err != nil || plain == "" {
 			return "", err
 		}
-		lookAtHidden(r, plain)
 		h := hashers.Get().(*hasher)
 		hashed := h.of(plain)
 		hashers.Put(h)
+		lookAtHidden(r, plain, hashed)
 		return hashed, nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -24,11 +25,12 @@ const (
 
 	// CheckProxyKey: 100 of the first 110 requests have one private address as their key, or as a part
 	// of it. Or they have several, as a proxy can have, although a field of proxies names a public
-	// one. The requests look as if they come from several clients. Or the first 900 look so, and all
-	// have one key, with a private address. Requests whose key has no address do not count. Either a
-	// proxy is not trusted, or Key reads another field than the one that the proxy writes. Name the
-	// proxy in [ClientIP], and read the field that it writes. Or the key is a prefix of addresses, such
-	// as fd00::/64, and the clients of a private network share it. Set IPv6Bits to 128 there.
+	// one, and not only to the right of the key. The requests look as if they come from several
+	// clients. Or the first 900 look so, and all have one key, with a private address. Requests whose
+	// key has no address do not count. Either a proxy is not trusted, or Key reads another field than
+	// the one that the proxy writes. Name the proxy in [ClientIP], and read the field that it writes. Or
+	// the key is a prefix of addresses, such as fd00::/64, and the clients of a private network share
+	// it. Set IPv6Bits to 128 there.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckHops: ten of the first requests have a field of proxies with fewer addresses than
@@ -87,10 +89,10 @@ const looksAt = 1000
 
 // wiring looks at the first requests of a Middleware.
 type wiring struct {
-	warn    func(Check, string)
-	seen    *atomic.Int32 // requests; not part of the Middleware, because it outlives it
-	told    []atomic.Bool // by the index of the check; of those that are left out, too
-	fewHops atomic.Int32  // requests with fewer addresses than Hops
+	warn   func(Check, string)
+	seen   *atomic.Int32 // requests; not part of the Middleware, because it outlives it
+	told   []atomic.Bool // by the index of the check; of those that are left out, too
+	hidden sync.Map      // what Hashed has made of keys that all clients share
 }
 
 // prepare returns the faults of Unchecked.

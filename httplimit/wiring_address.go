@@ -1,9 +1,11 @@
 package httplimit
 
 import (
+	"iter"
 	"math/bits"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,11 +20,12 @@ type seenAddresses struct {
 	forwarded atomic.Int32 // requests with a field of proxies, from private addresses
 	atProxy   atomic.Int32 // those of them whose key has the address of the proxy
 	atCDN     atomic.Int32 // the same, from public addresses
+	fewHops   atomic.Int32 // requests with fewer addresses than Hops
 	explained atomic.Bool  // whether a proxy is the reason that requests share a key
 
 	mu      sync.Mutex         // guards what is known of the first requests
 	private map[string]sharing // those with a private address as their key, by address
-	unread  sharing            // those of them with a public address in a field of proxies
+	unread  sharing            // those of them with a public address that Key has not read
 }
 
 // A sharing is a number of requests, and what is known of their clients.
@@ -74,7 +77,7 @@ func (w *wiring) lookAtAddress(r *http.Request, s *seenAddresses, key string, cl
 	if s.explained.Load() || n > nearlyFirst || !isPrivate(addresses.Addr()) {
 		return
 	}
-	if s.isShared(address, client, forwarded && forwardedFrom(r, isPublic)) {
+	if s.isShared(address, client, forwarded && leavesUnread(r, addresses)) {
 		s.explained.Store(true)
 		w.tellProxyKey(100, address)
 	}
@@ -124,19 +127,49 @@ func (s *seenAddresses) atFault(r *http.Request, n int32, peer netip.Addr, key n
 // forwardedFrom reports whether a field of proxies names an address of which is reports true.
 func forwardedFrom(r *http.Request, is func(netip.Addr) bool) bool {
 	for _, name := range forwardingFields {
-		for _, line := range r.Header[name] {
+		for addr := range addressesIn(r, name) {
+			if is(addr) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leavesUnread reports whether a field of proxies names a public address that Key should perhaps have
+// read. Those to the right of the key are of proxies that Key trusts.
+func leavesUnread(r *http.Request, key netip.Prefix) bool {
+	for _, name := range forwardingFields {
+		unread, read := false, false
+		for addr := range addressesIn(r, name) {
+			if !read && key.Contains(addr) {
+				unread, read = false, true
+			} else if isPublic(addr) {
+				unread = true
+			}
+		}
+		if unread {
+			return true
+		}
+	}
+	return false
+}
+
+// addressesIn returns the addresses that a field of proxies names, from the right.
+func addressesIn(r *http.Request, name string) iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		for _, line := range slices.Backward(r.Header[name]) {
 			for element, more := "", true; more; {
 				element, line, more = cutLastElement(line)
 				if name == "Forwarded" {
 					element = forParameter(element)
 				}
-				if h, ok := parseHop(strings.Trim(element, " \t")); ok && is(h.addr) {
-					return true
+				if h, ok := parseHop(strings.Trim(element, " \t")); ok && !yield(h.addr) {
+					return
 				}
 			}
 		}
 	}
-	return false
 }
 
 // addressIn returns the part of a key that is an address, or a prefix of addresses: all of it, or one

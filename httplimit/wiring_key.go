@@ -58,7 +58,7 @@ func (w *wiring) lookAtKey(r *http.Request, a *asked) {
 	if oneKey := s.same.see(key); n != sameKeys || !oneKey || s.addresses.explained.Load() {
 		return
 	}
-	if bits.OnesCount64(s.clients.Load()) < 16 || a.Key == nil || isShared(r, key) {
+	if bits.OnesCount64(s.clients.Load()) < 16 || a.Key == nil || w.isShared(r, key) {
 		return
 	}
 	if address, ok := s.addresses.only(); ok { // whose first requests came from fewer clients
@@ -103,18 +103,21 @@ type search struct {
 }
 
 // lookAtHidden looks at a key of which the limit gets a hash.
-func lookAtHidden(r *http.Request, key string) {
+func lookAtHidden(r *http.Request, key, hash string) {
 	if found, ok := finding.Load(r); ok {
 		s := found.(*search)
 		client, forwarded := clientOf(r)
 		s.lookAtAddress(r, s.addresses, key, client, forwarded)
+		if s.isShared(r, key) {
+			s.hidden.Store(hash, nil)
+		}
 	}
 }
 
 // lookAtHops looks at a request whose field of proxies has fewer addresses than the proxies that it
 // must come through.
 func lookAtHops(r *http.Request, field string, hops int) {
-	if s, ok := finding.Load(r); ok && s.(*search).fewHops.Add(1) == 10 {
+	if s, ok := finding.Load(r); ok && s.(*search).addresses.fewHops.Add(1) == 10 {
 		s.(*search).tell(CheckHops, "ten requests have fewer addresses in %s than Hops, which is %d: Hops is too large, "+
 			"or they have bypassed a proxy, and clients can choose their key", field, hops)
 	}
@@ -134,17 +137,18 @@ func (w *wiring) lookAtNoKey(s *seenKeys, err error) {
 // isShared reports whether all clients are meant to have the key. Such a key is that of Everyone,
 // or it says what is requested and not who requests it, such as the route. It is not for the keys
 // of a Checker, which a handler has chosen.
-func isShared(r *http.Request, key string) bool {
+func (w *wiring) isShared(r *http.Request, key string) bool {
 	key = unmarked(key)
 	if parts, ok := edge.Split(key); ok {
-		return !slices.ContainsFunc(parts, func(part string) bool { return !isShared(r, part) })
+		return !slices.ContainsFunc(parts, func(part string) bool { return !w.isShared(r, part) })
 	}
 	for _, find := range [...]KeyFunc{Everyone, Pattern, Method, Path} {
 		if shared, err := find(r); err == nil && key == shared {
 			return true
 		}
 	}
-	return key == r.Method+" "+r.Pattern // Route of ginlimit, also of a request without a route
+	_, hidden := w.hidden.Load(key)
+	return hidden || key == r.Method+" "+r.Pattern // Route of ginlimit, also of a request without a route
 }
 
 // unmarked returns a key without the marks of [Or].

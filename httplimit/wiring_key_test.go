@@ -45,6 +45,10 @@ func TestWiring_SharedKeys(t *testing.T) {
 		"method": {httplimit.Method, direct},
 		"path":   {httplimit.Path, func(i int) *http.Request { r := direct(i); r.URL.Path = pathOfAll; return r }},
 		"both":   {httplimit.Join(httplimit.Method, httplimit.Join(httplimit.Pattern, httplimit.Everyone)), patterned},
+		"hashed": {httplimit.Hashed(secret, httplimit.Everyone), direct},
+		"a part hashed": {
+			httplimit.Join(httplimit.Method, httplimit.Or(httplimit.BasicUser, httplimit.Hashed(secret, httplimit.Pattern))), patterned,
+		},
 	} {
 		assert.Empty(t, traffic(httplimit.Middleware{Key: c.key}, 1000, c.request), name)
 	}
@@ -156,6 +160,24 @@ func TestWiring_Hops(t *testing.T) {
 		assert.Equal(t, c.want, traffic(httplimit.Middleware{Key: c.key}, c.n, c.request), name)
 		assert.Empty(t, traffic(httplimit.Middleware{Key: c.key, Unchecked: told}, c.n, c.request), name)
 	}
+}
+
+// Several Limits can have the same Key. A request counts once.
+func TestWiring_HopsOfSeveralLimits(t *testing.T) {
+	var w warnings
+	m := httplimit.Middleware{Warn: w.warn}
+	for _, name := range []string{"minute", "hour", "day"} {
+		m.Limits = append(m.Limits, httplimit.Limit{
+			Name: name, Limiter: weir.Must(weir.New(roomy)), Key: httplimit.ClientIP{Hops: 2}.ForwardedIP(),
+		})
+	}
+	h := m.Wrap(ok)
+	for i := range 9 {
+		serve(h, behind("10.0.0.1")(i))
+	}
+	assert.Empty(t, w.told)
+	serve(h, behind("10.0.0.1")(9))
+	assert.Equal(t, []httplimit.Check{httplimit.CheckHops}, w.told)
 }
 
 // A Key that fails would refuse all requests in silence.

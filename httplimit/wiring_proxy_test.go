@@ -42,6 +42,28 @@ func TestWiring_ClientsInTheNetworkOfTheProxy(t *testing.T) {
 	}
 }
 
+// Clients of a private network may come through proxies that have public addresses.
+func TestWiring_PrivateClientsBehindPublicProxies(t *testing.T) {
+	proxies := by("198.51.100.0/24")
+	for name, key := range map[string]httplimit.KeyFunc{
+		"by address": httplimit.ForwardedIP(proxies...),
+		"by number":  httplimit.ClientIP{Hops: 2}.ForwardedIP(),
+	} {
+		for _, want := range [][]httplimit.Check{nil, {httplimit.CheckProxyKey}} {
+			told := traffic(httplimit.Middleware{Key: key}, 1000, func(i int) *http.Request {
+				list := fmt.Sprintf("10.1.%d.%d", i/250, i%250)
+				if want != nil { // another proxy, which is not trusted
+					list = visitorAddr(i) + ", " + list
+				}
+				r := from("198.51.100.1:1", "X-Forwarded-For", list)
+				r.Header.Add("X-Forwarded-For", "198.51.100.2")
+				return r
+			})
+			assert.Equal(t, want, told, name)
+		}
+	}
+}
+
 // The address is found in a key that was combined of combined keys, or hashed.
 func TestWiring_AddressInKey(t *testing.T) {
 	many := runs.Long(3000, 1000) // more than any check needs

@@ -59,8 +59,12 @@ var uses struct {
 const manyUses = 1000
 
 // countUses counts the uses of l when it is garbage. It warns if nine in ten of the Middlewares
-// counted before had one use.
+// counted before had one use. A Middleware that leaves the check out is not counted, and does not
+// take the warning from others.
 func (w *wiring) countUses(l *limited) {
+	if w.told[slices.Index(checks, CheckLimiterPerRequest)].Load() {
+		return
+	}
 	if once, more := uses.once.Load(), uses.more.Load(); once+more >= manyUses {
 		uses.once.Store(0)
 		uses.more.Store(0)

@@ -20,6 +20,7 @@ import (
 func TestWiring_LimiterPerRequest(t *testing.T) {
 	uses.told.Store(false)
 	told := 0
+	var unchecked []Check
 	use := func(times int) {
 		h := Middleware{
 			Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 1 << 30, Per: time.Second})), Key: Everyone,
@@ -27,6 +28,7 @@ func TestWiring_LimiterPerRequest(t *testing.T) {
 				assert.Equal(t, CheckLimiterPerRequest, c)
 				told++
 			},
+			Unchecked: unchecked,
 		}.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		for range times {
 			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
@@ -36,6 +38,13 @@ func TestWiring_LimiterPerRequest(t *testing.T) {
 		use(2)
 	}
 	require.Zero(t, told)
+	unchecked = []Check{CheckLimiterPerRequest}
+	uses.once.Store(manyUses)
+	use(1)
+	require.GreaterOrEqual(t, int(uses.once.Load()), manyUses, "one that leaves the check out does not take the warning")
+	require.False(t, uses.told.Load())
+	unchecked = nil
+	uses.once.Store(0)
 	for deadline := time.Now().Add(time.Minute); told == 0; {
 		require.True(t, time.Now().Before(deadline), "no warning")
 		for range manyUses {

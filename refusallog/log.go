@@ -97,7 +97,7 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 //
 // The line has the limiter's name, the number of events, and what the Result says. left_out is the
 // number of refusals of that kind since the last line. If no other line follows, a timer writes a
-// line with left_out alone, as soon as the allowance has room for it. There is no timer while
+// line with left_out alone, a second after the allowance has room for it. There is no timer while
 // nothing is left out. The timer has no ctx. If the logger is not enabled for the level then, the
 // number waits for the next line.
 //
