@@ -61,6 +61,30 @@ func TestDenyCache_OfALimitThatGrows(t *testing.T) {
 	want := denied
 	want.RetryAfter, want.ResetAfter = 7*time.Second, 0
 	assert.Equal(t, want, kit.Take(t, l, "k", 5))
+	assert.Equal(t, want, kit.Take(t, l, "k", 6), "the store has not said when, but it may be")
+	assert.Equal(t, want, kit.Take(t, l, "k", 10))
 	want.RetryAfter = weir.Never
-	assert.Equal(t, want, kit.Take(t, l, "k", 6), "the store has not said when")
+	assert.Equal(t, want, kit.Take(t, l, "k", 11))
+}
+
+// A request for more events than fit now is denied for as long as one for fewer, and not for ever,
+// if the policy has room for it at another time.
+func TestR3_DenyCacheKnowsWhatNeverFits(t *testing.T) {
+	mock := clock.NewMock()
+	shares := fleet.NewShares(new(weir.MemStore))
+	for name, c := range map[string]struct {
+		policy weir.Policy
+		store  weir.Store
+	}{
+		"a process that has no share yet":     {weir.SlidingLog{Limit: 10, Per: time.Hour}, shares},
+		"a policy with a larger limit by day": {kit.Hourly(10, 1), new(weir.MemStore)},
+	} {
+		store := fleet.DenyCache(c.store, fleet.DenyCacheOptions{})
+		l := weir.Must(weir.New(c.policy, weir.WithStore(store), weir.WithClock(mock), weir.WithName(name)))
+		l.Allow("k")
+		denied := kit.Take(t, l, "k", 1)
+		assert.NotEqual(t, weir.Never, denied.RetryAfter, name)
+		assert.Equal(t, denied.RetryAfter, kit.Take(t, l, "k", 10).RetryAfter, name)
+		assert.Equal(t, weir.Never, kit.Take(t, l, "k", 11).RetryAfter, name)
+	}
 }

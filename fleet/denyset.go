@@ -80,10 +80,18 @@ func (d *denial) answer(n int, more bool, now int64) weir.Answer {
 	if a.MoreAfter = max(a.MoreAfter-passed, 0); !more {
 		a.MoreAfter = 0
 	}
-	if n > max(d.n, a.Limit) {
+	if n > max(d.n, a.Limit) && d.neverFits(n, now) {
 		a.RetryAfter = weir.Never
 	}
 	return a
+}
+
+// neverFits reports whether the policy never grants n events, whatever the key was asked for. The
+// Limit of an answer does not tell that: those of [Shares], and of policies of other packages, may
+// grow.
+func (d *denial) neverFits(n int, now int64) bool {
+	_, a := d.plan.Decider.Decide(make([]uint64, d.plan.Decider.Words()), now, weir.Ask{N: n})
+	return !a.Allowed && a.RetryAfter == weir.Never
 }
 
 // note records what the store has answered for a key: a change, which ends its denials, or a denial
