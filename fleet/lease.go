@@ -177,7 +177,9 @@ func (s *LeaseStore) Do(ctx context.Context, r weir.Request) (weir.Answer, error
 func (s *LeaseStore) look(ctx context.Context, k *leasedKey, r weir.Request) (weir.Answer, error) {
 	a, err := s.store.Do(ctx, r)
 	if l := k.lease.Load(); err == nil && l != nil {
-		a.Remaining = min(a.Remaining+l.valid(r.Now()), a.Limit)
+		if a.Remaining = min(a.Remaining+l.valid(r.Now()), a.Limit); a.Remaining == a.Limit {
+			a.MoreAfter = 0 // as the store tells it if all remain there
+		}
 	}
 	return a, err
 }

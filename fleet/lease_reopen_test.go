@@ -54,3 +54,23 @@ func TestLease_AReturnBeforeAnOlderAnswerOpensTheKey(t *testing.T) {
 		require.NoError(t, l.lease.Release(context.Background()))
 	})
 }
+
+// A look adds what is held here to what the store has. If that is the whole limit, there is no more.
+func TestLease_ALookAtAKeyOfWhichAllRemain(t *testing.T) {
+	kit.EachInBubble(t, windows, func(t *testing.T, p weir.Policy) {
+		ctx := context.Background()
+		l := newLeased(p, new(weir.MemStore), fleet.LeaseOptions{})
+		granted := l.busy(t)
+		look := func() weir.Result {
+			r, err := l.TakeByComponent(ctx, "k", 0, nil)
+			require.NoError(t, err)
+			return r
+		}
+		assert.NotZero(t, look().MoreAfter)
+		require.NoError(t, l.Return(ctx, "k", granted))
+		r := look()
+		assert.Equal(t, r.Limit, r.Remaining)
+		assert.Zero(t, r.MoreAfter)
+		require.NoError(t, l.lease.Release(ctx))
+	})
+}
