@@ -21,8 +21,8 @@ import (
 //
 // Calls that come soon after a hold queue up behind those that it has held back. None of them gets
 // ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many calls
-// are held back: give each call a deadline. At most 65,536 keys are held back at a time: to hold
-// another, the hold of one of them ends early.
+// are held back: give each call a deadline. At most 65,536 keys are held back at a time: if there
+// are nearly as many, the hold of one of them may end early to hold another.
 //
 // A ClientInterceptor never makes a call a second time. A stream counts once. To limit its
 // messages, call Wait of the Limiter before each. A call fails with an error that wraps:

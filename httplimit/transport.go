@@ -18,7 +18,7 @@ import (
 // Requests that come soon after a hold queue up behind those that it has held back. None of them
 // gets ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many
 // requests are held back: give each request a deadline. At most 65,536 keys are held back at a time:
-// to hold another, the hold of one of them ends early.
+// if there are nearly as many, the hold of one of them may end early to hold another.
 //
 // Transport never sends a request a second time. An [http.Transport] below it may: it repeats some
 // requests whose connection breaks before an answer, and the Limiter does not count them. RoundTrip

@@ -67,7 +67,8 @@ const (
 	CheckLimiterPerRequest Check = "limiter-per-request"
 
 	// CheckChargedTwice: two nested Middlewares charge the same Limiter for a request. Leave one of
-	// them out, or give it a Limiter of its own.
+	// them out, or give it a Limiter of its own. Parts of a batch that are served at the same time
+	// look like that if they share the Header of the batch: make them with [http.Request.Clone].
 	CheckChargedTwice Check = "charged-twice"
 
 	// CheckMaxWait: MaxWait is not below the WriteTimeout of the [http.Server]. A request that is
