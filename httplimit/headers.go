@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -78,22 +79,34 @@ const sfMaxInteger = 999_999_999_999_999
 // fields of three limits take 40 ns longer with it.
 func appendInt(b []byte, n int64) []byte {
 	rest := uint64(min(max(n, 0), sfMaxInteger))
+	if rest < 10 { // as most times are, in a third of the time
+		return append(b, '0'+byte(rest))
+	}
 	digits := 1 + bits.Len64(rest)*1233>>12 // or one too many: 1233/4096 is just above log10(2)
-	if digits > 1 && rest < powers[digits-1] {
+	if rest < powers[digits-1] {
 		digits--
 	}
 	b = slices.Grow(b, digits)[:len(b)+digits]
-	i := len(b)
-	for ; rest >= 10; rest /= 100 {
+	i := len(b) - 2
+	for ; rest >= 100; rest /= 100 {
+		binary.LittleEndian.PutUint16(b[i:], pairs[rest%100])
 		i -= 2
-		pair := rest % 100
-		b[i], b[i+1] = '0'+byte(pair/10), '0'+byte(pair%10)
 	}
-	if digits%2 == 1 {
-		b[i-1] = '0' + byte(rest)
+	if rest < 10 {
+		b[i+1] = '0' + byte(rest)
+	} else {
+		binary.LittleEndian.PutUint16(b[i:], pairs[rest])
 	}
 	return b
 }
+
+// pairs are the two digits of the numbers below 100, the first in the low byte.
+var pairs = func() (p [100]uint16) {
+	for i := range p {
+		p[i] = '0' + uint16(i/10) | ('0'+uint16(i%10))<<8
+	}
+	return p
+}()
 
 // powers are those of ten, up to the first that is larger than sfMaxInteger.
 var powers = func() (p [16]uint64) {

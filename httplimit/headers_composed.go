@@ -31,11 +31,11 @@ func (a *asked) listsParts() bool {
 
 // A member is what the fields and the answers say about one policy.
 type member struct {
-	shown  string // the name in answers, or ""
-	quoted string // the name as an sf-string
-	left   string // quoted, and ";r="
-	params string // ";qu=..." and ";w=60", or ""
-	latest atomic.Pointer[policyField]
+	latest atomic.Pointer[policyField] // never nil
+	shown  string                      // the name in answers, or ""
+	quoted string                      // the name as an sf-string
+	left   string                      // quoted, and ";r="
+	params string                      // ";qu=..." and ";w=60", or ""
 	denial atomic.Pointer[denialPages] // nil until the first denial: to make them takes several times as long as a decision
 }
 
@@ -69,7 +69,7 @@ func (m *member) setTo(name, shown, unit string, policy weir.Policy) error {
 		}
 		m.params = string(appendInt([]byte(m.params+";w="), max(seconds(window), 1)))
 	}
-	m.policy(quota)
+	m.newPolicy(quota)
 	return nil
 }
 
@@ -90,11 +90,15 @@ func quote(field, s string) (string, error) {
 }
 
 // policy returns the value of RateLimit-Policy for a quota. It keeps the latest value, because most
-// requests have the same quota.
+// requests have the same quota. The compiler inlines it if latest is the first field.
 func (m *member) policy(quota int) *policyField {
-	if latest := m.latest.Load(); latest != nil && latest.quota == quota {
+	if latest := m.latest.Load(); latest.quota == quota {
 		return latest
 	}
+	return m.newPolicy(quota)
+}
+
+func (m *member) newPolicy(quota int) *policyField {
 	p := &policyField{quota, string(appendInt([]byte(m.quoted+";q="), int64(quota))) + m.params}
 	m.latest.Store(p)
 	return p

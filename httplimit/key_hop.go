@@ -38,30 +38,35 @@ func parseHop(s string) (hop, bool) {
 
 // ipv4Host returns the 192.0.2.1 of 192.0.2.1:80, which is by far the most common form of
 // RemoteAddr. Its result is that of parseHop, in a quarter of the time. It reports false for any
-// other form.
+// other form, and may do so for a port of one digit.
 func ipv4Host(s string) (string, bool) {
-	dots, value, digits := 0, 0, 0
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case '0' <= c && c <= '9':
-			if digits > 0 && value == 0 || value > 25 {
-				return "", false // a leading zero, or a number of four digits
-			}
-			value = 10*value + int(c-'0')
-			digits++
-		case digits == 0 || value > 255:
-			return "", false
-		case c == '.' && dots < 3:
-			dots++
-			value, digits = 0, 0
-		case c == ':' && dots == 3:
-			return s[:i], validPort(s[i:])
-		default:
+	rest := s
+	for dots := 0; ; dots++ {
+		if len(rest) < 4 {
 			return "", false
 		}
+		digits := 3
+		switch a, b, c := rest[0]-'0', rest[1]-'0', rest[2]-'0'; {
+		case a > 9:
+			return "", false
+		case b > 9:
+			digits = 1
+		case a == 0: // a leading zero
+			return "", false
+		case c > 9:
+			digits = 2
+		case 100*int(a)+10*int(b)+int(c) > 255:
+			return "", false
+		}
+		rest = rest[digits:]
+		if dots == 3 {
+			return s[:len(s)-len(rest)], validPort(rest)
+		}
+		if rest[0] != '.' {
+			return "", false
+		}
+		rest = rest[1:]
 	}
-	return "", false
 }
 
 // validPort reports whether s is empty, or a colon and a port. A port is digits, or a name in the
@@ -73,14 +78,14 @@ func validPort(s string) bool {
 	if s[0] != ':' || len(s) == 1 {
 		return false
 	}
-	obfuscated := s[1] == '_'
-	for i := 1; i < len(s); i++ {
-		c := s[i]
-		if '0' <= c && c <= '9' {
+	port := s[1:]
+	for i := range len(port) {
+		c := port[i]
+		if c-'0' <= 9 {
 			continue
 		}
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '-' || c == '.'
-		if !obfuscated || !letter {
+		if port[0] != '_' || !letter {
 			return false
 		}
 	}

@@ -9,35 +9,30 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// find appends the limits that apply to the request, with their keys and costs. If the Key or Cost
-// of a limit fails, find returns that limit alone, with the error. No limit is asked before all
-// keys and costs are known.
+// find returns the limits that apply to the request, with their keys and costs, in all if there is
+// room. If the Key or Cost of a limit fails, find returns that limit alone, with the error. No limit
+// is asked before all keys and costs are known.
 func (l *limited) find(r *http.Request, all []asked) []asked {
-	var looking *search
-	if l.wiring.looks() {
-		looking = &search{wiring: &l.wiring}
-		finding.Store(r, looking)
-		defer finding.Delete(r)
-	}
+	looks, n := l.wiring.looks(), 0
 	for i := range l.limits {
-		lm := &l.limits[i]
-		if looking != nil {
-			looking.addresses = &lm.keys.addresses
+		if n == len(all) {
+			all = append(all, asked{})
 		}
-		n := len(all)
-		if n == cap(all) {
-			all = append(all, asked{})[:n]
+		a, lm, applies := &all[n], &l.limits[i], false
+		if looks {
+			applies = l.wiring.find(a, r, lm)
+		} else {
+			applies = a.find(r, lm)
 		}
-		a := &all[:n+1][n]
-		if !a.find(r, lm) {
+		if !applies {
 			continue
 		}
-		if all = all[:n+1]; a.d.Err != nil {
+		if n++; a.d.Err != nil {
 			all[0] = *a
 			return all[:1]
 		}
 	}
-	return all
+	return all[:n]
 }
 
 // find sets a to the limit with its key and cost, or with the error. It reports false if the limit

@@ -173,7 +173,7 @@ type handler struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.serve(w, r, h.next, &h.answers)
+	h.serve(w, r, &h.answers)
 }
 
 // limited is a prepared Middleware.
@@ -207,57 +207,57 @@ func (l *limited) prepare() (errs []error) {
 	return append(errs, l.wiring.prepare(l)...)
 }
 
-func (l *limited) serve(w http.ResponseWriter, r *http.Request, next http.Handler, by *answers) {
-	if l.books {
-		l.serveBooked(w, r, next, by)
+func (h *handler) serve(w http.ResponseWriter, r *http.Request, by *answers) {
+	if h.books {
+		h.serveBooked(w, r, by)
 		return
 	}
 	var room [1]asked
-	all := l.find(r, room[:0])
-	if len(all) == 0 || l.admit(w, r, all, by) {
-		l.pass(w, r, next, all)
+	all := h.find(r, room[:])
+	if len(all) == 0 || h.admit(w, r, all, by) {
+		h.pass(w, r, all)
 	}
 }
 
 // serveBooked is serve if what limits grant may have to be given back. If a handler with a Settle
 // panics, the bookings do not go back to the pool.
-func (l *limited) serveBooked(w http.ResponseWriter, r *http.Request, next http.Handler, by *answers) {
+func (h *handler) serveBooked(w http.ResponseWriter, r *http.Request, by *answers) {
 	var room [4]asked
-	all := l.find(r, room[:0])
+	all := h.find(r, room[:])
 	b := bookingsPool.Get().(*bookings)
 	b.lend(all)
 	decided := false
 	defer func() {
 		if !decided { // a Limiter, Observe or Warn panics
-			l.giveBack(r, all)
+			h.giveBack(r, all)
 		}
 	}()
-	granted := len(all) == 0 || l.admit(w, r, all, by)
+	granted := len(all) == 0 || h.admit(w, r, all, by)
 	decided = true
-	if granted && l.settles {
-		l.pass(w, r, next, all)
+	if granted && h.settles {
+		h.pass(w, r, all)
 	}
 	bookingsPool.Put(b)
-	if granted && !l.settles {
-		l.pass(w, r, next, all)
+	if granted && !h.settles {
+		h.pass(w, r, all)
 	}
 }
 
 // pass passes on a request that the limits have granted.
-func (l *limited) pass(w http.ResponseWriter, r *http.Request, next http.Handler, all []asked) {
+func (h *handler) pass(w http.ResponseWriter, r *http.Request, all []asked) {
 	if len(all) > 0 {
-		if l.m.InContext {
+		if h.m.InContext {
 			r = r.WithContext(withDecisions(r.Context(), all))
 		}
-		if l.wiring.looks() {
-			defer l.wiring.enter(r, all)()
+		if h.wiring.looks() {
+			defer h.wiring.enter(r, all)()
 		}
-		if l.settles {
-			l.serveAndSettle(w, r, next, all)
+		if h.settles {
+			h.serveAndSettle(w, r, all)
 			return
 		}
 	}
-	next.ServeHTTP(w, r)
+	h.next.ServeHTTP(w, r)
 }
 
 // admit decides on a request, and reports whether it is granted. If it is not, admit has answered

@@ -60,7 +60,7 @@ func (h *handler) AnsweringBy(
 	denied func(http.ResponseWriter, *http.Request, weir.Result), failed func(http.ResponseWriter, *http.Request, error),
 ) http.Handler {
 	by := &answers{func(w http.ResponseWriter, r *http.Request, d Decision) { denied(w, r, d.Result) }, failed}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, h.next, by) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, by) })
 }
 
 func (l *limited) deny(w http.ResponseWriter, r *http.Request, all []asked, decisive int, by *answers) {

@@ -4,11 +4,11 @@ import "net/http"
 
 // serveAndSettle passes the request on, and then charges what Settle returns. It does so also if
 // the handler panics.
-func (l *limited) serveAndSettle(w http.ResponseWriter, r *http.Request, next http.Handler, all []asked) {
+func (h *handler) serveAndSettle(w http.ResponseWriter, r *http.Request, all []asked) {
 	answer := &answerWriter{ResponseWriter: w}
 	panics := true
-	defer func() { l.settle(r, all, answer, panics) }()
-	next.ServeHTTP(answer.as(), r)
+	defer func() { h.settle(r, all, answer, panics) }()
+	h.next.ServeHTTP(answer.as(), r)
 	panics = false
 }
 

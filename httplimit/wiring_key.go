@@ -102,6 +102,13 @@ type search struct {
 	addresses *seenAddresses // of the limit whose key is being found
 }
 
+// find sets a to the limit with its key and cost, and lets the checks look at what the KeyFuncs see.
+func (w *wiring) find(a *asked, r *http.Request, lm *limit) bool {
+	finding.Store(r, &search{w, &lm.keys.addresses})
+	defer finding.Delete(r)
+	return a.find(r, lm)
+}
+
 // lookAtHidden looks at a key of which the limit gets a hash.
 func lookAtHidden(r *http.Request, key, hash string) {
 	if found, ok := finding.Load(r); ok {
