@@ -14,10 +14,10 @@ import (
 
 // plans are the policies of a limiter: one for all keys, or others for some.
 type plans struct {
+	usual  atomic.Pointer[Plan] // of the policy that New or SetPolicy was given
 	name   string
 	named  bool // set with WithName, even if the name is empty
 	clock  *clock.Nanos
-	usual  atomic.Pointer[Plan]                       // of the policy that New or SetPolicy was given
 	forKey func(ctx context.Context, k string) Policy // or nil
 
 	known *knownPlans // what forKey returned
@@ -140,12 +140,13 @@ func deciderOf(p Policy) (Decider, error) {
 	return d, err
 }
 
-// of returns the plan of a key.
-func (p *plans) of(ctx context.Context, key string) (*Plan, error) {
-	if p.forKey == nil {
-		return p.usual.Load(), nil
+// of returns the plan of a key. The compiler inlines it in this form, and if usual is the first
+// field. Allow, which has one plan in most limiters, then takes a twentieth fewer instructions.
+func (p *plans) of(ctx context.Context, key string) (plan *Plan, err error) {
+	if plan = p.usual.Load(); p.forKey != nil {
+		plan, err = p.chosen(ctx, key)
 	}
-	return p.chosen(ctx, key)
+	return
 }
 
 func (p *plans) chosen(ctx context.Context, key string) (*Plan, error) {
