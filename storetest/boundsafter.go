@@ -52,11 +52,11 @@ func boundsCharged(e *env) {
 			return // a debt does not use up its places
 		}
 		b.nextWindow()
-		used := b.hold()
-		for ; used < b.whole(); used++ {
+		used, whole := b.hold(), b.whole()
+		for ; used < whole; used++ {
 			b.charge(b.limiters[0], "k", 1)
 		}
-		b.rest(b.limiters, "k", used, b.whole())
+		b.rest(b.limiters, "k", used, whole)
 	})
 }
 

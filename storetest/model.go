@@ -20,12 +20,12 @@ type model struct {
 
 func (e *env) model(ps ...weir.Policy) *model {
 	m := &model{states: map[string]weir.Ledger{}}
-	for _, p := range ps {
+	for i, p := range ps {
 		d, err := p.Decider()
 		if err != nil {
 			e.Fatalf("Decider of %#v: %v", p, err)
 		}
-		m.rules = append(m.rules, weir.Rule{Policy: p, Decider: d})
+		m.rules = append(m.rules, weir.Rule{Policy: p, Decider: d, Tag: uint64(i + 1)}) // with a Tag, a Ledger need not compare policies
 	}
 	return m
 }
