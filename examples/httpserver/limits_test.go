@@ -32,6 +32,7 @@ func refused(t *testing.T, a answer, name string) {
 }
 
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	s := start(t, "-trust", "127.0.0.0/8")
 	from := func(addr string) []string { return []string{"X-Forwarded-For", addr} }
 
@@ -79,6 +80,7 @@ func TestLogin(t *testing.T) {
 
 // Without -trust a client does not choose its address.
 func TestForwardedForIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for i := range 5 {
 		a := s.login(t, "ada", "lovelace", "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i))
@@ -88,6 +90,7 @@ func TestForwardedForIsNotBelieved(t *testing.T) {
 }
 
 func TestAPI(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	ada := []string{"X-API-Key", "key-of-ada"}
 
@@ -136,6 +139,7 @@ func TestAPIRetryAfter(t *testing.T) {
 // Each user has an allowance, and so has each address without a user. A key that is made up gets
 // nobody a fresh one.
 func TestAPIKeys(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, fields := range [][]string{{"X-API-Key", "key-of-ada"}, {"X-API-Key", "key-of-grace"}, nil} {
 		a := s.get(t, "/api/items?n=19", fields...)
@@ -196,6 +200,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestHealthHasNoLimit(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for range 200 {
 		a := s.get(t, "/health")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		main() // which exits
 	}
 	// Most tests wait for their turn or for a server. The flag -parallel is read later, and wins.
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "24"); err != nil {
 		panic(err)
 	}
 	var err error
@@ -72,8 +73,10 @@ func start(t *testing.T, args ...string) *server {
 	return s
 }
 
-// stop sends a signal, and returns how the server exits.
+// stop sends a signal, and returns how the server exits. The server would wait for five seconds for a
+// request on connections that the client has made and never used.
 func (s *server) stop(sig os.Signal) error {
+	http.DefaultClient.CloseIdleConnections()
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		return err
 	}

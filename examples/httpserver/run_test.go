@@ -60,6 +60,7 @@ func TestStop(t *testing.T) {
 
 // Each decision is in the log, and no API key.
 func TestLog(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	s.get(t, "/api/items?n=15", "X-API-Key", "key-of-ada")
 	s.get(t, "/api/items?n=99", "X-API-Key", "key-of-ada")
@@ -83,6 +84,7 @@ func TestLog(t *testing.T) {
 }
 
 func TestLogLevel(t *testing.T) {
+	t.Parallel()
 	s := start(t, "-log", "warn")
 	for range 6 {
 		s.login(t, "ada", "lovelace")
@@ -132,6 +134,7 @@ func TestWelcome(t *testing.T) {
 
 // The error of a bad flag names the given value and what is allowed.
 func TestBadFlags(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ args, given, allowed string }{
 		{"-addr 8080", `"8080" for flag -addr`, "must be host:port"},
 		{"-addr :65536", `":65536" for flag -addr`, "from 0 to 65535"},
@@ -153,6 +156,7 @@ func TestBadFlags(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	stdout, stderr, code := runBinary(t, "-h")
 	assert.Zero(t, code)
 	assert.Empty(t, stderr)
@@ -162,6 +166,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	addr := strings.TrimPrefix(s.url, "http://")
 	stdout, stderr, code := runBinary(t, "-addr", addr)

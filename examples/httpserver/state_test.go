@@ -16,6 +16,7 @@ import (
 
 // Two servers, one after the other, grant many connections what one would have granted, to the event.
 func TestRestartUnderLoad(t *testing.T) {
+	t.Parallel()
 	half := runs.Long(time.Second, 300*time.Millisecond)
 	s, first := startQuickly(t, func() []string { return []string{"-log", "error", "-state", filepath.Join(t.TempDir(), "limits")} })
 	api := &hammer{connections: 16, method: http.MethodGet}
@@ -65,6 +66,7 @@ func TestRestartUnderLoad(t *testing.T) {
 // The file can be read by its owner alone. One that is damaged is logged, and replaced at the end.
 // A folder that is not there is an error at the end.
 func TestState(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "limits")
 	s := start(t, "-state", path)
 	for range loginPolicy.Limit {
