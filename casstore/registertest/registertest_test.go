@@ -185,6 +185,7 @@ func TestRegistersThatKeepTheRules(t *testing.T) {
 		"tells": {}, "does not tell": {quiet: true}, "compares values": {bytes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for values to expire
 			m := newMemory(b)
 			Run(t, func(*testing.T) casstore.Register { return m })
 		})
@@ -194,7 +195,7 @@ func TestRegistersThatKeepTheRules(t *testing.T) {
 // Each rule is broken by a Register that keeps the others as far as it can, and a case finds it.
 func TestRegistersThatBreakARule(t *testing.T) {
 	deaf := make(chan struct{})
-	defer close(deaf)
+	t.Cleanup(func() { close(deaf) }) // when all subtests have ended
 	for name, c := range map[string]struct {
 		memory
 		fails, says string
@@ -222,6 +223,7 @@ func TestRegistersThatBreakARule(t *testing.T) {
 		"waits although nobody else does": {memory{deaf: deaf}, "Contexts", "has not returned"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // some wait for values to expire
 			err := alone(t, c.fails, newMemory(c.memory))
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), c.says)

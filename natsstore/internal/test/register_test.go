@@ -15,6 +15,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/casstore/registertest"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/natsstore/internal/bucket"
 )
@@ -114,7 +115,7 @@ func TestExpired(t *testing.T) {
 	require.NoError(t, err)
 	old, ok := swap(e)
 	require.True(t, ok)
-	for range 2 { // there is a marker, and then nothing
+	for range runs.Long(2, 1) { // there is a marker, and then nothing
 		traffic.Eventually(t, "the value to expire", func() bool {
 			e, err = r.Get(t.Context(), "k")
 			require.NoError(t, err)

@@ -58,11 +58,8 @@ func open(t testing.TB) *browser {
 		require.NotEqual(t, "true", os.Getenv("CI"), "with CI=true no test may be skipped: install chromium")
 		t.Skip("needs chromium: install chromium")
 	}
-	site, err := theSite()
-	require.NoError(t, err)
-	server := httptest.NewServer(site.Handler("play.test"))
-	t.Cleanup(server.Close)
-
+	server := httptest.NewUnstartedServer(nil)
+	t.Cleanup(server.Close) // after the browser
 	theirIn, in, err := os.Pipe()
 	require.NoError(t, err)
 	out, theirOut, err := os.Pipe()
@@ -74,7 +71,7 @@ func open(t testing.TB) *browser {
 	require.NoError(t, cmd.Start())
 	require.NoError(t, theirIn.Close())
 	require.NoError(t, theirOut.Close())
-	b := &browser{t: t, in: in, site: site, origin: server.URL, replies: make(map[int]chan message), loaded: make(chan struct{}, 9)}
+	b := &browser{t: t, in: in, replies: make(map[int]chan message), loaded: make(chan struct{}, 9)}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -87,6 +84,12 @@ func open(t testing.TB) *browser {
 		_ = cmd.Wait()
 		assert.Empty(t, b.heard())
 	})
+
+	b.site, err = theSite() // is built while the browser starts
+	require.NoError(t, err)
+	server.Config.Handler = b.site.Handler("play.test")
+	server.Start()
+	b.origin = server.URL
 
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)

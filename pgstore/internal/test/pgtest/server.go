@@ -49,7 +49,7 @@ func newServer(programs string) (s *Server, err error) {
 		return s, err
 	}
 	initdb, ended, err := s.run("initdb", "-D", s.data(), "-U", "postgres", "--auth=trust", "--no-sync",
-		"--encoding=UTF8", "--locale=C")
+		"--encoding=UTF8", "--locale=C", "--wal-segsize=1") // to write 16 MB would take longer than all else
 	if err != nil {
 		return s, err
 	}
@@ -97,7 +97,8 @@ var errEnded = errors.New("it ended")
 func (s *Server) start() error {
 	cmd, ended, err := s.run("postgres", "-D", s.data(), "-p", fmt.Sprint(s.port.Number),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=300",
-		"-c", "fsync=off", "-c", "full_page_writes=off") // the system does not crash
+		"-c", "fsync=off", "-c", "full_page_writes=off", // the system does not crash
+		"-c", "max_wal_size=1GB")
 	if err != nil {
 		return err
 	}

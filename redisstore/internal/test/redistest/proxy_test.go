@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // increment sends an INCR on a connection of its own.
@@ -46,7 +48,7 @@ func TestProxy(t *testing.T) {
 
 	p.Forward()
 	p.Stall()
-	_, err = roundTrip(p.Addr(), time.Second, []string{"INCR", "k"})
+	_, err = roundTrip(p.Addr(), runs.Long(time.Second, 200*time.Millisecond), []string{"INCR", "k"})
 	require.ErrorContains(t, err, "timeout")
 	require.Equal(t, "5", count(), "a stall keeps the command")
 	p.Forward()
