@@ -89,7 +89,7 @@ func TestWiring_ForwardedByCDN(t *testing.T) {
 		return from(fmt.Sprintf("198.51.100.%d:1234", i%20), field, client)
 	}
 	cdn := func(i int) *http.Request { return through(i, "CF-Connecting-IP", visitorAddr(i)) }
-	network := by("198.51.100.0/24")
+	network, many := by("198.51.100.0/24"), manyRequests()
 	told := []httplimit.Check{httplimit.CheckForwarded}
 	for name, c := range map[string]struct {
 		key     httplimit.KeyFunc
@@ -98,7 +98,7 @@ func TestWiring_ForwardedByCDN(t *testing.T) {
 		want    []httplimit.Check
 	}{
 		"nobody trusted": {httplimit.RemoteIP, 100, cdn, told},
-		"once":           {httplimit.RemoteIP, 3000, cdn, told},
+		"once":           {httplimit.RemoteIP, many, cdn, told},
 		"not yet":        {httplimit.RemoteIP, 99, cdn, nil},
 		"by route":       {httplimit.Join(httplimit.Method, httplimit.RemoteIP), 100, cdn, told},
 		"of IPv6": {httplimit.RemoteIP, 100, func(i int) *http.Request {
@@ -110,18 +110,18 @@ func TestWiring_ForwardedByCDN(t *testing.T) {
 			}
 			return cdn(i)
 		}, told},
-		"many others": {httplimit.RemoteIP, 3000, func(i int) *http.Request {
+		"many others": {httplimit.RemoteIP, many, func(i int) *http.Request {
 			if i%10 == 0 {
 				return direct(i)
 			}
 			return cdn(i)
 		}, nil},
-		"trusted":    {httplimit.HeaderIP("CF-Connecting-IP", network...), 3000, cdn, nil},
+		"trusted":    {httplimit.HeaderIP("CF-Connecting-IP", network...), many, cdn, nil},
 		"by another": {httplimit.ForwardedIP(network...), 100, cdn, told},
-		"proxies of other people": {httplimit.RemoteIP, 3000, func(i int) *http.Request {
+		"proxies of other people": {httplimit.RemoteIP, many, func(i int) *http.Request {
 			return through(i, "X-Forwarded-For", fmt.Sprintf("10.0.0.%d", i%250))
 		}, nil},
-		"a client's own address": {httplimit.RemoteIP, 3000, func(i int) *http.Request {
+		"a client's own address": {httplimit.RemoteIP, many, func(i int) *http.Request {
 			return from(visitorAddr(i)+":1", "X-Forwarded-For", visitorAddr(i))
 		}, nil},
 	} {
@@ -133,7 +133,7 @@ func TestWiring_ForwardedByCDN(t *testing.T) {
 // With too many Hops, a client that adds an address to the field chooses its key. The requests of all
 // others show the fault.
 func TestWiring_Hops(t *testing.T) {
-	told := []httplimit.Check{httplimit.CheckHops}
+	told, many := []httplimit.Check{httplimit.CheckHops}, manyRequests()
 	forwarded := func(i int) *http.Request {
 		return from("10.0.0.1:1", "Forwarded", "for="+visitorAddr(i))
 	}
@@ -148,14 +148,14 @@ func TestWiring_Hops(t *testing.T) {
 		want    []httplimit.Check
 	}{
 		"one too many":              {two.ForwardedIP(), 10, behind("10.0.0.1"), told},
-		"once":                      {two.ForwardedIP(), 3000, behind("10.0.0.1"), told},
+		"once":                      {two.ForwardedIP(), many, behind("10.0.0.1"), told},
 		"in Forwarded":              {two.ForwardedHeader(), 10, forwarded, told},
 		"a part of the key":         {httplimit.Join(httplimit.Method, two.ForwardedIP()), 10, behind("10.0.0.1"), told},
 		"not yet":                   {two.ForwardedIP(), 9, behind("10.0.0.1"), nil},
-		"right":                     {two.ForwardedIP(), 3000, behind("10.0.0.1", "10.0.0.2"), nil},
-		"one too few, with lies":    {httplimit.ClientIP{Hops: 1}.ForwardedIP(), 3000, lies, nil},
-		"past all proxies":          {two.ForwardedIP(), 3000, direct, nil},
-		"trusted by address, right": {httplimit.ForwardedIP(by("10.0.0.0/24")...), 3000, behind("10.0.0.1"), nil},
+		"right":                     {two.ForwardedIP(), many, behind("10.0.0.1", "10.0.0.2"), nil},
+		"one too few, with lies":    {httplimit.ClientIP{Hops: 1}.ForwardedIP(), many, lies, nil},
+		"past all proxies":          {two.ForwardedIP(), many, direct, nil},
+		"trusted by address, right": {httplimit.ForwardedIP(by("10.0.0.0/24")...), many, behind("10.0.0.1"), nil},
 	} {
 		assert.Equal(t, c.want, traffic(httplimit.Middleware{Key: c.key}, c.n, c.request), name)
 		assert.Empty(t, traffic(httplimit.Middleware{Key: c.key, Unchecked: told}, c.n, c.request), name)

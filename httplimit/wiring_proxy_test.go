@@ -66,7 +66,7 @@ func TestWiring_PrivateClientsBehindPublicProxies(t *testing.T) {
 
 // The address is found in a key that was combined of combined keys, or hashed.
 func TestWiring_AddressInKey(t *testing.T) {
-	many := runs.Long(3000, 1000) // more than any check needs
+	many := runs.Long(3000, 200) // ten are enough for this check
 	apiKey := httplimit.Header("X-API-Key")
 	told := []httplimit.Check{httplimit.CheckForwarded}
 	for name, wrap := range map[string]func(httplimit.KeyFunc) httplimit.KeyFunc{
@@ -103,16 +103,16 @@ func TestWiring_ProxyOfPages(t *testing.T) {
 	pages := func(i int) *http.Request {
 		return from("10.0.0.1:1234", "User-Agent", fmt.Sprint("browser ", i/30))
 	}
-	told := []httplimit.Check{httplimit.CheckProxyKey}
+	told, many := []httplimit.Check{httplimit.CheckProxyKey}, manyRequests()
 	for _, key := range []httplimit.KeyFunc{
 		httplimit.RemoteIP, httplimit.Hashed(secret, httplimit.RemoteIP), httplimit.Join(httplimit.Method, httplimit.RemoteIP),
 	} {
 		assert.Empty(t, traffic(httplimit.Middleware{Key: key}, 899, pages))
-		assert.Equal(t, told, traffic(httplimit.Middleware{Key: key}, 3000, pages))
-		assert.Empty(t, traffic(httplimit.Middleware{Key: key, Unchecked: told}, 3000, pages))
+		assert.Equal(t, told, traffic(httplimit.Middleware{Key: key}, many, pages))
+		assert.Empty(t, traffic(httplimit.Middleware{Key: key, Unchecked: told}, many, pages))
 	}
 	public := func(i int) *http.Request { return from("192.0.2.1:1234", "User-Agent", fmt.Sprint("browser ", i/30)) }
-	assert.Equal(t, []httplimit.Check{httplimit.CheckOneKey}, traffic(httplimit.Middleware{Key: httplimit.RemoteIP}, 3000, public))
+	assert.Equal(t, []httplimit.Check{httplimit.CheckOneKey}, traffic(httplimit.Middleware{Key: httplimit.RemoteIP}, many, public))
 }
 
 // In a private network of IPv6, all clients share a /64, and no proxy is at fault. The warning then

@@ -47,6 +47,9 @@ func traffic(m httplimit.Middleware, n int, r func(i int) *http.Request) []httpl
 	return w.told
 }
 
+// manyRequests are more than any check needs.
+func manyRequests() int { return runs.Long(3000, 1000) }
+
 func visitorAddr(i int) string { return fmt.Sprintf("203.0.%d.%d", i/250, i%250+1) }
 
 // behind is a request of the i-th client through proxies that append to X-Forwarded-For.
@@ -73,7 +76,7 @@ func reused(key httplimit.KeyFunc) httplimit.KeyFunc {
 }
 
 func TestWiring_Warns(t *testing.T) {
-	many := runs.Long(3000, 1000) // more than any check needs
+	many := manyRequests()
 	trusting := func(proxies ...string) httplimit.KeyFunc {
 		var list []netip.Prefix
 		for _, p := range proxies {
