@@ -48,7 +48,7 @@ func TestR13_ChangesDoNotMint(t *testing.T) {
 			t.Run(fmt.Sprintf("%#v up to %d", test.policies, n), func(t *testing.T) {
 				l, _ := kit.Frozen(test.policies[0])
 				sum := 0
-				for i := range runs.Long(3000, 1200) {
+				for i := range runs.Long(3000, 500) {
 					kit.SetPolicy(t, l, test.policies[i%len(test.policies)])
 					granted, _, err := l.TakeUpTo(context.Background(), "k", n)
 					require.NoError(t, err)
@@ -217,7 +217,7 @@ func TestR19_ReservingOneAndSettlingMany(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%#v", test.policy), func(t *testing.T) {
 			const each, actual = 100 * time.Millisecond, 1000
-			seconds := runs.Long(3600, 400)
+			seconds := runs.Long(3600, 250)
 			l, clock := kit.Frozen(test.policy)
 			charged := 0
 			for range seconds * int(time.Second/each) {

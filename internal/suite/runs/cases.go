@@ -22,6 +22,7 @@ var Clock = []string{"R6 forgotten in real time", "R10 ", "At", "Clocks", "Backe
 // more callers. Runs that are neither long nor in CI, where CI=true, go without them.
 var Dear = []string{
 	"Vectors", "R7 an older instant", "R11 names", "At", "R10 takes and returns", "R10 many keys", "R10 answers at once", "R10 while time moves",
+	"UpTo at once", "Regardless at once", "Forgetting at once",
 }
 
 // Short is [Only] in runs that are not long.
