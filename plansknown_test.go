@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -113,7 +115,7 @@ func TestR10_ManyPlans(t *testing.T) {
 		all.Go(func() {
 			for i := range 6000 {
 				n := 1 + (i*(g+1))%3000
-				r, err := l.Take(background, fmt.Sprintf("%0*d", n, g), 1)
+				r, err := l.Take(background, strings.Repeat(strconv.Itoa(g), n), 1)
 				if err != nil || r.Limit != n {
 					t.Errorf("%d: %v, %v", n, r, err)
 					return

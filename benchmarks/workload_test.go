@@ -20,7 +20,7 @@ func TestWorkloads(t *testing.T) {
 			if !g.Fits(c) {
 				continue
 			}
-			if fits++; c.Name != Leader && fits%runs.Long(1, 3) != 0 {
+			if fits++; c.Name != Leader && fits%runs.Long(1, 5) != 0 {
 				continue
 			}
 			t.Run(g.Name+"/"+c.Name, func(t *testing.T) {

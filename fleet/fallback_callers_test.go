@@ -95,7 +95,7 @@ func TestFallback_NobodyWaitsLongerThanTheBudget(t *testing.T) {
 						}
 						for i := range runs.Long(12, 4) {
 							key := fmt.Sprint(keys, i%3)
-							pause := time.Duration(1+random.IntN(30)) * time.Millisecond
+							pause := time.Duration(1+random.IntN(runs.Long(30, 60))) * time.Millisecond
 							callers.Go(func() {
 								for {
 									asked := time.Now()

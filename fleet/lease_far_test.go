@@ -22,7 +22,7 @@ import (
 // asks for his events.
 func TestLease_FarStore(t *testing.T) {
 	const trip = 20 * time.Millisecond
-	lasts := time.Duration(runs.Long(10, 3)) * time.Second
+	lasts := time.Duration(runs.Long(10, 2)) * time.Second
 	for _, p := range []weir.Policy{
 		weir.TokenBucket{Limit: 1000, Per: time.Second},
 		weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 100},

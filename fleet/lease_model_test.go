@@ -100,7 +100,7 @@ func TestLease_BucketAndLeasesAreNoMoreThanABucket(t *testing.T) {
 	} {
 		for _, load := range []float64{0.3, 1, 4} {
 			t.Run(fmt.Sprint(p, " ", load), func(t *testing.T) {
-				for seed := range uint64(runs.Long(40, 4)) {
+				for seed := range uint64(runs.Long(40, 2)) {
 					m, held := newFleetModel(p, 1+int(seed%8), seed), 0
 					pause := time.Duration(2 * float64(p.Per) / float64(p.Limit) / load * 3)
 					for step := range 5000 {

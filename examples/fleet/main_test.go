@@ -84,7 +84,7 @@ func program(t *testing.T, text string, args ...string) (*exec.Cmd, *output) {
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	svg := filepath.Join(t.TempDir(), "some.svg")
-	cmd, out := program(t, " 2 even ", "-time", "30s", "-svg", svg)
+	cmd, out := program(t, " 1 even ", "-time", "30s", "-svg", svg)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait() // for the nodes, too, because they have its standard error
 	assert.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), "%s", out)

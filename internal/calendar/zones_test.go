@@ -64,7 +64,7 @@ func TestWindowsTileTimeAroundEveryTransition(t *testing.T) {
 // seen at their start and one second before.
 func TestWindowsTileAllTime(t *testing.T) {
 	for i, zone := range zonesOfGo(t) {
-		if i%runs.Long(1, 20) > 0 {
+		if i%runs.Long(1, 40) > 0 {
 			continue
 		}
 		calendars := []calendar{
@@ -117,7 +117,7 @@ func TestLeapYearsToComeEndWell(t *testing.T) {
 // at once.
 func TestWindowsTileTimeInMadeUpZones(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for n := range 1000 {
+	for n := range runs.Long(1000, 300) {
 		const step = 450
 		first := random.Int64N(1<<31/step) * step
 		at, offset := first, 0

@@ -32,7 +32,7 @@ func TestMostOfEveryClient(t *testing.T) {
 		require.NoError(t, err)
 		d, err := p.Decider()
 		require.NoError(t, err)
-		for span := range runs.Long(11, 9) { // each is twice the work of the one before, or more
+		for span := range runs.Long(11, 8) { // each is twice the work of the one before, or more
 			most, got := Most(p, time.Duration(span)), everyClient(d, span)
 			assert.LessOrEqual(t, got, most, "%s in %dns", policy, span)
 			if reached {
