@@ -28,7 +28,8 @@ const (
 // take long.
 //
 // Bookings of a batch start one after the other, in the order in which their callers came. The
-// store could otherwise grant them in another.
+// store could otherwise grant them in another. For the same reason, callers that come while the last
+// of them books wait for it.
 type batch struct {
 	kind    Activity
 	callers []*caller // that have not started
@@ -102,7 +103,7 @@ func (ls *Lines) enter(key string, kind Activity, n int) (*Line, *batch, *caller
 		ls.all[ln.key] = ln
 		ls.size.Store(int64(len(ls.all)))
 	}
-	if ln.active == 0 || len(ln.next) == 0 && ln.kind == kind && kind != Renewing {
+	if ln.active == 0 || len(ln.next) == 0 && ln.kind == kind && kind != Renewing && !ln.ordered {
 		ln.kind = kind
 		ln.active++
 		return ln, nil, nil
@@ -142,6 +143,7 @@ func (ln *Line) End() {
 	if ln.active--; ln.active > 0 {
 		return
 	}
+	ln.ordered = false
 	if ln.kind == Renewing {
 		ln.watcher.signal()
 		if asks := ln.booked.next; asks != ln.watcher {
@@ -152,6 +154,7 @@ func (ln *Line) End() {
 		b := ln.next[0]
 		ln.kind, b.begun = b.kind, true
 		if b.kind == Joining {
+			ln.ordered = true
 			ln.startNext(1)
 		} else {
 			ln.startNext(len(b.callers))
@@ -172,20 +175,23 @@ func (ln *Line) startNext(n int) {
 	}
 }
 
-// together starts the rest of a batch at once, if one has begun and its order cannot matter: there
-// are events left for all.
+// together ends the order of a batch that has begun, and starts the rest of it at once, if its order
+// cannot matter: there are events left for all.
 func (ln *Line) together(left int) {
-	if len(ln.next) == 0 || !ln.next[0].begun {
-		return
+	var callers []*caller
+	if len(ln.next) > 0 && ln.next[0].begun {
+		callers = ln.next[0].callers
 	}
-	callers := ln.next[0].callers
 	for _, c := range callers {
 		if c.n > left {
 			return
 		}
 		left -= c.n
 	}
-	ln.startNext(len(callers))
+	ln.ordered = false
+	if len(callers) > 0 {
+		ln.startNext(len(callers))
+	}
 }
 
 // renews reports whether all waiters are being given new turns. Until then none has a turn.

@@ -46,6 +46,10 @@ func TestGate(t *testing.T) {
 		{"A a b c d -A +2", "a"},
 		{"A a b c d -A +3", "abcd"}, // unless enough is left for all of them
 		{"A a b c B -A -a +9", "bc"},
+		{"A a -A b", "a"}, // nobody overtakes the last of a batch
+		{"A a -A b -a c", "b"},
+		{"A a -A b -a -b c d", "cd"},
+		{"A a -A +0 b", "ab"},
 		{"A a b +9", "A"},
 		{"a B b c +9", "a"},
 	} {

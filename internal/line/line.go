@@ -47,10 +47,11 @@ type Line struct {
 	watcher *Waiter // the first waiter that is not about to leave, or &ends: it watches the time
 	askAt   int64   // when the first of those who have not booked may ask, if it need not wait until it watches the time
 
-	known  bool     // to a waiter, or to a call that has waited, and so perhaps after its last activity has ended
-	kind   Activity // of the activities under way,
-	active int      // so many
-	next   []*batch // those that wait for them to end
+	known   bool     // to a waiter, or to a call that has waited, and so perhaps after its last activity has ended
+	ordered bool     // the activity under way is of a batch whose bookings start one after the other
+	kind    Activity // of the activities under way,
+	active  int      // so many
+	next    []*batch // those that wait for them to end
 
 	// giving is held by the call that gives back, because what each call can free depends on the
 	// calls before. It is made when the first waiter books, and so not during a give-back.

@@ -122,3 +122,33 @@ func TestR18_WhoJoinsDuringASetPolicyKeepsItsPlace(t *testing.T) {
 		}
 	}, weir.WithStore(store))
 }
+
+// b comes while a change takes long. The caller of the change comes at the very moment when it ends,
+// before b asks. Once that one booked before b.
+func TestR18_WhoComesAtTheEndOfAChangeIsBehindThoseWhoCameInIt(t *testing.T) {
+	slow := false
+	policyFor := weir.WithPolicyFor(func(context.Context, string) weir.Policy {
+		if slow {
+			slow = false
+			time.Sleep(100 * ms)
+		}
+		return nil
+	})
+	bubble(t, weir.TokenBucket{Limit: 1, Per: time.Second}, func(c *crowd) {
+		require.True(t, c.l.Allow("k"))
+		c.come("a", 1)
+		b := &visitor{}
+		c.inside.Go(func() {
+			time.Sleep(50 * ms)
+			b.err = c.l.Wait(background, "k", 1)
+			b.at = time.Since(c.start)
+		})
+		slow = true
+		kit.SetPolicy(t, c.l, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 2})
+		require.NoError(t, c.l.Wait(background, "k", 1))
+		assert.Equal(t, 2*time.Second, time.Since(c.start))
+		c.end()
+		require.NoError(t, b.err)
+		assert.Equal(t, time.Second, b.at)
+	}, policyFor)
+}
