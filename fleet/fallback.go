@@ -38,9 +38,10 @@ type FallbackOptions struct {
 	//   - with nil, when only some requests failed, and the first store has then granted something
 	//     after a CoolDown without a failure
 	//
-	// It is called once at a time, in the order of what happened. Report should return soon, because
-	// a request waits for it. It must not call a limiter of this store: that call may wait for the
-	// same request, and never end. If it panics, that request gets an error that says so.
+	// It is called once at a time. Report should return soon, because a request waits for it. Of what
+	// happens meanwhile, it is called for the latest only, and no request waits for that. Report must
+	// not call a limiter of this store: that call may wait for the same request, and never end. If it
+	// panics, that request gets an error that says so.
 	Report func(error)
 }
 

@@ -30,8 +30,9 @@ type health struct {
 
 	mu      sync.Mutex // held while troubled changes, so that news is told in order
 	quiet   int64      // until then no failure is reported, except one of a request that tries first
-	news    []error    // what is to be reported
-	telling bool       // a call reports it
+	telling bool       // Report is running
+	more    bool       // there was news meanwhile
+	latest  error      // of that news
 }
 
 // admit reports whether first may be asked at now, and whether that is to try if it is back.
@@ -103,23 +104,34 @@ func (h *health) fails(try bool) (news bool) {
 	return true
 }
 
-// tell reports the news, unless a call is reporting already. That call then reports it, too, so that
-// Report gets all news in order. tell requires h.mu, and releases it while Report runs.
+// tell reports the news. It requires h.mu, and releases it while Report runs. If Report is running,
+// the latest news is reported afterwards, by a goroutine of its own: no request waits for that.
 func (h *health) tell(news error) (fault error) {
-	if h.report == nil {
+	switch {
+	case h.report == nil:
 		return nil
-	}
-	if h.news = append(h.news, news); h.telling {
+	case h.telling:
+		h.latest, h.more = news, true
 		return nil
 	}
 	h.telling = true
-	defer func() { h.telling = false }() // even if Report ends the goroutine
-	for len(h.news) > 0 {
-		next := h.news[0]
-		h.news = h.news[1:]
-		fault = errors.Join(fault, h.callReport(next))
+	defer h.told() // even if Report ends the goroutine
+	return h.callReport(news)
+}
+
+// told ends a call of Report. It requires h.mu.
+func (h *health) told() {
+	if h.telling = h.more; h.more {
+		go h.tellLatest()
 	}
-	return fault
+}
+
+func (h *health) tellLatest() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer h.told()
+	h.more = false
+	_ = h.callReport(h.latest) // no request gets the error
 }
 
 var errReport = errors.New("weir: FallbackOptions.Report panicked")
