@@ -11,7 +11,9 @@ import (
 
 // Wait implements [Limiter]. The waiters of a key in one process are served in the order in which
 // they came, whatever the policy. They share one timer. If calls ask a store over a network at the
-// same time, they are served in the order in which the store decides.
+// same time, they are served in the order in which the store decides. Callers that come while events
+// are given back, or while the policy changes, ask afterwards, one after the other. If they come
+// faster than such a store answers, they ask at the same time.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
 //     at which they may happen. Later calls of Allow and Take cannot overtake it. If its context
@@ -130,7 +132,10 @@ func (k *KeyedLimiter) place(ctx context.Context, ln *line.Line, w *line.Waiter,
 		w.Drop(err)
 		return nil
 	}
-	reply := line.Reply{Granted: a.Allowed, Now: now, Delay: a.RetryAfter, Left: a.Remaining}
+	reply := line.Reply{Granted: a.Allowed, Now: now, Delay: a.RetryAfter}
+	if k.plans.forKey == nil { // else those behind w may have other policies, by which fewer are left
+		reply.Left = a.Remaining
+	}
 	if a.Allowed {
 		reply.Booking, reply.Delay = g.booking(), a.Delay
 	}

@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,10 @@ const (
 // Bookings of a batch start one after the other, in the order in which their callers came. The
 // store could otherwise grant them in another. For the same reason, callers that come while the last
 // of them books wait for it.
+//
+// A store over a network may take so long that callers come faster than bookings start in this way.
+// More and more would wait. If more have come since the batch began than bookings have started, all
+// of them start at once. The order is then that in which the store decides.
 type batch struct {
 	kind    Activity
 	callers []*caller // that have not started
@@ -103,7 +108,7 @@ func (ls *Lines) enter(key string, kind Activity, n int) (*Line, *batch, *caller
 		ls.all[ln.key] = ln
 		ls.size.Store(int64(len(ls.all)))
 	}
-	if ln.active == 0 || len(ln.next) == 0 && ln.kind == kind && kind != Renewing && !ln.ordered {
+	if ln.active == 0 || len(ln.next) == 0 && ln.kind == kind && kind != Renewing && ln.ordered == 0 {
 		ln.kind = kind
 		ln.active++
 		return ln, nil, nil
@@ -113,6 +118,9 @@ func (ls *Lines) enter(key string, kind Activity, n int) (*Line, *batch, *caller
 	for _, b := range ln.next {
 		if b.kind == kind && kind != Renewing && !b.begun {
 			b.callers = append(b.callers, c)
+			if ls.Remote && ln.ordered > 0 && kind == Joining && len(b.callers) > ln.ordered {
+				ln.together(math.MaxInt)
+			}
 			return ln, b, c
 		}
 	}
@@ -143,18 +151,20 @@ func (ln *Line) End() {
 	if ln.active--; ln.active > 0 {
 		return
 	}
-	ln.ordered = false
 	if ln.kind == Renewing {
 		ln.watcher.signal()
 		if asks := ln.booked.next; asks != ln.watcher {
 			asks.signal() // if the renewal failed it may have asked nobody
 		}
 	}
+	if len(ln.next) == 0 || !ln.next[0].begun {
+		ln.ordered = 0
+	}
 	if len(ln.next) > 0 {
 		b := ln.next[0]
 		ln.kind, b.begun = b.kind, true
 		if b.kind == Joining {
-			ln.ordered = true
+			ln.ordered++
 			ln.startNext(1)
 		} else {
 			ln.startNext(len(b.callers))
@@ -175,23 +185,23 @@ func (ln *Line) startNext(n int) {
 	}
 }
 
-// together ends the order of a batch that has begun, and starts the rest of it at once, if its order
-// cannot matter: there are events left for all.
+// together ends the order in which bookings start, as far as there are events left for all that wait
+// to start: it cannot matter then.
 func (ln *Line) together(left int) {
-	var callers []*caller
-	if len(ln.next) > 0 && ln.next[0].begun {
-		callers = ln.next[0].callers
+	if ln.ordered == 0 {
+		return
 	}
-	for _, c := range callers {
-		if c.n > left {
-			return
+	for len(ln.next) > 0 && ln.next[0].kind == Joining {
+		callers := ln.next[0].callers
+		for _, c := range callers {
+			if c.n > left {
+				return
+			}
+			left -= c.n
 		}
-		left -= c.n
-	}
-	ln.ordered = false
-	if len(callers) > 0 {
 		ln.startNext(len(callers))
 	}
+	ln.ordered = 0
 }
 
 // renews reports whether all waiters are being given new turns. Until then none has a turn.

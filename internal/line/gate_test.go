@@ -14,7 +14,8 @@ import (
 
 // Each script has the callers that come to the gate of a key and leave, and the callers that are
 // inside then. Lower case letters are callers that join, upper case letters are returns, and digits
-// are renewals. "-x" leaves, "!x" gives up waiting, and "+1" says that one event is left.
+// are renewals. "-x" leaves, "!x" gives up waiting, and "+1" says that one event is left. "~" is for
+// a store over a network.
 func TestGate(t *testing.T) {
 	for _, test := range []struct{ script, inside string }{
 		{"a b c", "abc"},
@@ -50,14 +51,24 @@ func TestGate(t *testing.T) {
 		{"A a -A b -a c", "b"},
 		{"A a -A b -a -b c d", "cd"},
 		{"A a -A +0 b", "ab"},
+		{"A a b c -A d +2", "abc"},
+		{"A a b c -A d +3", "abcd"},
+		{"A a b c -A d e f", "a"},
+		{"~ A a b c -A d", "a"},
+		{"~ A a b c -A d e", "abcde"}, // callers come faster than they start over a network
+		{"~ A a b c -A -a d e", "b"},
+		{"~ A a b c -A -a d e f", "bcdef"},
+		{"~ A a b -A B d e", "ab"},
+		{"~ A a b -A B d e -a -b", "B"},
 		{"A a b +9", "A"},
 		{"a B b c +9", "a"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var ls Lines
+			script, remote := strings.CutPrefix(test.script, "~")
+			ls := Lines{Remote: remote}
 			var mu sync.Mutex
 			inside, leave := map[string]bool{}, map[string]context.CancelFunc{}
-			for step := range strings.FieldsSeq(test.script) {
+			for step := range strings.FieldsSeq(script) {
 				switch who := strings.TrimLeft(step, "-!"); step[0] {
 				case '+':
 					ls.all["k"].together(int(step[1] - '0'))

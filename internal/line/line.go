@@ -26,6 +26,8 @@ const never = math.MaxInt64
 // Lines are the waiting callers of a limiter, a line for each key. The zero value is ready. All
 // methods of this package are safe for concurrent use.
 type Lines struct {
+	Remote bool // the store is asked over a network, and may take long; set before use
+
 	mu      sync.Mutex
 	all     map[string]*Line // of the keys that have waiters, or for which an activity is under way
 	size    atomic.Int64     // of all
@@ -48,7 +50,7 @@ type Line struct {
 	askAt   int64   // when the first of those who have not booked may ask, if it need not wait until it watches the time
 
 	known   bool     // to a waiter, or to a call that has waited, and so perhaps after its last activity has ended
-	ordered bool     // the activity under way is of a batch whose bookings start one after the other
+	ordered int      // of the batch under way, how many bookings have started one after the other; 0 if all start at once
 	kind    Activity // of the activities under way,
 	active  int      // so many
 	next    []*batch // those that wait for them to end
