@@ -89,6 +89,10 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 // never grant its events, grants them only after the deadline of its context, or has no room in its
 // queue. It fails at the latest when it is the first of the waiters that have booked nothing.
 //
+// The store is asked for one waiter after the other. For a thousand waiters of a key, that takes a
+// thousand times as long as one answer. Until it is done, no waiter of the key goes, and calls that
+// wait, reserve or give back for the key wait for it.
+//
 // If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps an error
 // of the store or of ctx. The policy is then changed, but some waiters have kept their old turns,
 // or failed with the error of the store. A further SetPolicy gives the former no new turns, because

@@ -176,8 +176,9 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 }
 
 // Reset forgets a key. The key has its full allowance again, and no debt. Its waiters get new
-// turns, in the same order. A [MemStore] at its MaxKeys is an exception. There the key is then a
-// new key, and has what is left of the allowance that new keys share.
+// turns, in the same order, as after [KeyedLimiter.SetPolicy]. A [MemStore] at its MaxKeys is an
+// exception. There the key is then a new key, and has what is left of the allowance that new keys
+// share.
 //
 // Reset also forgets earlier reservations of the key:
 //
