@@ -35,7 +35,8 @@ var (
 // client could show one value to the limiter and another to the code that checks it.
 //
 // Clients can make up values, and each new value starts with a full allowance. Put the limiter
-// behind the check of the API key, or add a limit by address in front of it.
+// behind the check of the API key, or add a limit by address in front of it. This holds for the
+// field Host, too: its value is that of [http.Request.Host].
 func Header(name string) KeyFunc {
 	name = http.CanonicalHeaderKey(name)
 	none := fmt.Errorf("weir: no value in header field %s: %w", name, ErrNoKey)
@@ -43,6 +44,8 @@ func Header(name string) KeyFunc {
 	return func(r *http.Request) (string, error) {
 		values := r.Header[name]
 		switch {
+		case name == "Host" && r.Host != "": // net/http moves it there
+			return r.Host, nil
 		case len(values) > 1:
 			return "", several
 		case len(values) == 0 || values[0] == "":

@@ -48,6 +48,15 @@ func TestHeader(t *testing.T) {
 	}
 }
 
+// A server of net/http does not leave Host among the header fields.
+func TestHeader_Host(t *testing.T) {
+	r := request()
+	r.Host = "example.com:8080"
+	assert.Equal(t, "example.com:8080", keyOf(httplimit.Header("host"), r))
+	r.Host = ""
+	assert.Equal(t, "no key", keyOf(httplimit.Header("Host"), r))
+}
+
 func TestBasicUser(t *testing.T) {
 	r := request()
 	assert.Equal(t, "no key", keyOf(httplimit.BasicUser, r))
