@@ -13,7 +13,7 @@ import (
 // they came, whatever the policy. They share one timer. If calls ask a store over a network at the
 // same time, they are served in the order in which the store decides. Callers that come while events
 // are given back, or while the policy changes, ask afterwards, one after the other. If they come
-// faster than such a store answers, they ask at the same time.
+// faster than such a store answers, or if this takes over a second, they ask at the same time.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
 //     at which they may happen. Later calls of Allow and Take cannot overtake it. If its context

@@ -41,7 +41,7 @@ type FallbackOptions struct {
 	// It is called once at a time. Report should return soon, because a request waits for it. Of what
 	// happens meanwhile, it is called for the latest only, and no request waits for that. Report must
 	// not call a limiter of this store: that call may wait for the same request, and never end. If it
-	// panics, that request gets an error that says so.
+	// panics, the request that waits for it gets an error that says so.
 	Report func(error)
 }
 

@@ -18,22 +18,32 @@ type Back struct {
 	start exact.Instant // where the run starts then
 }
 
-// Alone waits until no other caller of Alone gives back, and excludes other callers until done. If
-// a waiter has booked, the events that each call can free depend on the calls before. It fails if
-// ctx ends before. An activity of kind Returning is under way.
+// Alone waits until no other caller of Alone gives back, and excludes other callers until done. As
+// long as a waiter has booked, the events that each call can free depend on the calls before. When all
+// of those have gone, callers wait no longer: they may be many, and the store may take long. Alone fails
+// if ctx ends before. An activity of kind Returning is under way, and so nobody books.
 func (ln *Line) Alone(ctx context.Context) (done func(), err error) {
-	ln.mu.Lock()
-	booked := ln.booked != &ln.ends
-	ln.mu.Unlock()
-	if !booked {
+	if !ln.hasBooked() {
 		return func() {}, nil
 	}
 	select {
 	case ln.giving <- struct{}{}:
-		return func() { <-ln.giving }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	done = func() { <-ln.giving }
+	if !ln.hasBooked() { // any more
+		done()
+		return func() {}, nil
+	}
+	return done, nil
+}
+
+// hasBooked reports whether a waiter of the line has booked.
+func (ln *Line) hasBooked() bool {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	return ln.booked != &ln.ends
 }
 
 // BackBefore gives back n events of b, of which counting still count. It is for a booking that is

@@ -24,9 +24,10 @@ const (
 )
 
 // A batch is activities of one kind that wait until those under way for a key have ended. At most
-// one batch of bookings and one of returns wait. No kind therefore waits longer than one batch of
-// each other kind takes, however many come. All wait on channels, because a call of the store may
-// take long.
+// one batch of bookings and one of returns that have not begun wait. However many come, returns and
+// renewals therefore wait for the rest of one batch of bookings, and for one more. Bookings wait for
+// one batch of returns, and for the renewals that came before. All wait on channels, because a call of
+// the store may take long.
 //
 // Bookings of a batch start one after the other, in the order in which their callers came. The
 // store could otherwise grant them in another. For the same reason, callers that come while the last
@@ -34,13 +35,17 @@ const (
 //
 // A store over a network may take so long that callers come faster than bookings start in this way.
 // More and more would wait. If more have come since the batch began than bookings have started, all
-// of them start at once. The order is then that in which the store decides.
+// of them start at once. The order is then that in which the store decides. The same holds for the rest
+// of a batch after the time inOrder: many may have come at once, and nobody later.
 type batch struct {
 	kind    Activity
 	callers []*caller // that have not started
 	since   time.Time // the first of them has waited
 	begun   bool
 }
+
+// inOrder is how long bookings of a batch start one after the other, if the store is Remote.
+const inOrder = time.Second
 
 type caller struct {
 	n     int           // events that it will ask for
@@ -118,7 +123,7 @@ func (ls *Lines) enter(key string, kind Activity, n int) (*Line, *batch, *caller
 	for _, b := range ln.next {
 		if b.kind == kind && kind != Renewing && !b.begun {
 			b.callers = append(b.callers, c)
-			if ls.Remote && ln.ordered > 0 && kind == Joining && len(b.callers) > ln.ordered {
+			if ls.Remote && kind == Joining && len(b.callers) > ln.ordered {
 				ln.together(math.MaxInt)
 			}
 			return ln, b, c
@@ -164,8 +169,14 @@ func (ln *Line) End() {
 		b := ln.next[0]
 		ln.kind, b.begun = b.kind, true
 		if b.kind == Joining {
+			if ln.ordered == 0 && ln.Remote {
+				ln.began = time.Now()
+			}
 			ln.ordered++
 			ln.startNext(1)
+			if ln.Remote && time.Since(ln.began) >= inOrder {
+				ln.together(math.MaxInt)
+			}
 		} else {
 			ln.startNext(len(b.callers))
 		}

@@ -16,6 +16,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weir-go/weir/internal/exact"
 )
@@ -26,7 +27,7 @@ const never = math.MaxInt64
 // Lines are the waiting callers of a limiter, a line for each key. The zero value is ready. All
 // methods of this package are safe for concurrent use.
 type Lines struct {
-	Remote bool // the store is asked over a network, and may take long; set before use
+	Remote bool // the store is no MemStore, and may take long; set before use
 
 	mu      sync.Mutex
 	all     map[string]*Line // of the keys that have waiters, or for which an activity is under way
@@ -49,11 +50,12 @@ type Line struct {
 	watcher *Waiter // the first waiter that is not about to leave, or &ends: it watches the time
 	askAt   int64   // when the first of those who have not booked may ask, if it need not wait until it watches the time
 
-	known   bool     // to a waiter, or to a call that has waited, and so perhaps after its last activity has ended
-	ordered int      // of the batch under way, how many bookings have started one after the other; 0 if all start at once
-	kind    Activity // of the activities under way,
-	active  int      // so many
-	next    []*batch // those that wait for them to end
+	known   bool      // to a waiter, or to a call that has waited, and so perhaps after its last activity has ended
+	ordered int       // of the batch under way, how many bookings have started one after the other; 0 if all start at once
+	began   time.Time // when the first of these started, with a Remote store
+	kind    Activity  // of the activities under way,
+	active  int       // so many
+	next    []*batch  // those that wait for them to end
 
 	// giving is held by the call that gives back, because what each call can free depends on the
 	// calls before. It is made when the first waiter books, and so not during a give-back.
