@@ -191,7 +191,8 @@ func (m *memory) decide(mp *memPlan, h table.Hash, r Request) Answer {
 func (m *memory) decideAlone(mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {
 	s := m.Lock(h)
 	defer s.Unlock()
-	if s.Lookup(h) == nil {
+	e := s.Lookup(h)
+	if e == nil {
 		if m.Full() {
 			m.SweepWhenFull(s)
 		}
@@ -199,7 +200,7 @@ func (m *memory) decideAlone(mp *memPlan, h table.Hash, r Request) (a Answer, ok
 			return a, false
 		}
 	}
-	return m.decideIn(s, mp, h, r)
+	return m.decideIn(s, e, mp, h, r)
 }
 
 // decideShared decides on a new key while memory is full, or keys still share what they were
@@ -210,10 +211,11 @@ func (m *memory) decideShared(mp *memPlan, h table.Hash, r Request) (a Answer, o
 	overflow := mp.overflow(h)
 	own, shared := m.LockBoth(h, overflow)
 	defer table.UnlockBoth(own, shared)
-	switch inherited := shared.Lookup(overflow); {
-	case own.Lookup(h) != nil:
+	e, inherited := own.Lookup(h), shared.Lookup(overflow)
+	switch {
+	case e != nil:
 	case m.Full():
-		return m.decideIn(shared, mp, overflow, r)
+		return m.decideIn(shared, inherited, mp, overflow, r)
 	case inherited != nil:
 		m.Change(shared, inherited, func(c table.Content) (table.Content, bool) {
 			a, ok = m.decideInherited(mp, own, h, m.ledger(c), r)
@@ -221,13 +223,12 @@ func (m *memory) decideShared(mp *memPlan, h table.Hash, r Request) (a Answer, o
 		})
 		return a, ok
 	}
-	return m.decideIn(own, mp, h, r)
+	return m.decideIn(own, e, mp, h, r)
 }
 
-// decideIn decides on the entry of h in s, and makes it if need be. It fails if there is no room
-// for it. It requires that s is locked, and not full.
-func (m *memory) decideIn(s *table.Segment, mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {
-	e := s.Lookup(h)
+// decideIn decides on e, the entry of h in s. If it is nil, decideIn makes it if need be, and fails if
+// there is no room for it. It requires that s is locked, and not full.
+func (m *memory) decideIn(s *table.Segment, e *table.Entry, mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {
 	switch {
 	case e != nil && e.Tag() == mp.tag:
 		return m.decideKnown(mp, e, r), true

@@ -31,12 +31,11 @@ func (ln *Line) Alone(ctx context.Context) (done func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	done = func() { <-ln.giving }
 	if !ln.hasBooked() { // any more
-		done()
+		<-ln.giving
 		return func() {}, nil
 	}
-	return done, nil
+	return func() { <-ln.giving }, nil
 }
 
 // hasBooked reports whether a waiter of the line has booked.

@@ -39,6 +39,19 @@ func decidesAfter(takes func(weir.Request) time.Duration) weir.Store {
 	})
 }
 
+// slowOnce is a store that takes a time to decide on the next booking after slow was set, and none for
+// all else.
+func slowOnce(takes time.Duration) (store weir.Store, slow *bool) {
+	slow = new(bool)
+	return decidesAfter(func(r weir.Request) time.Duration {
+		if *slow && r.MaxWait > 0 {
+			*slow = false
+			return takes
+		}
+		return 0
+	}), slow
+}
+
 // backAfter decides on what is given back after a time, and on all else at once.
 func backAfter(takes time.Duration) weir.Store {
 	return decidesAfter(func(r weir.Request) time.Duration {

@@ -68,21 +68,14 @@ func TestR17_ALateCancelFreesNothingOfThoseWhoStay(t *testing.T) {
 // While a change of policy waits for a booking that takes long, a gives up, and b goes. The change frees
 // nothing of b's slot. Once c went 50 ms after b.
 func TestR17_AChangeFreesNothingOfThoseWhoHaveGone(t *testing.T) {
-	slow := false
-	store := decidesAfter(func(r weir.Request) time.Duration {
-		if slow && r.MaxWait > 0 {
-			slow = false
-			return 240 * ms
-		}
-		return 0
-	})
+	store, slow := slowOnce(240 * ms)
 	bubble(t, weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 20}, func(c *crowd) {
 		require.True(t, kit.Take(t, c.l, "k", 1).Allowed)
 		a := c.come("a", 1)
 		c.come("b", 1)
 		c.come("c", 1)
 		c.until(10 * ms)
-		slow = true
+		*slow = true
 		c.come("d", 1)
 		c.inside.Go(func() {
 			assert.NoError(t, c.l.SetPolicy(background, weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 19}))
@@ -98,20 +91,13 @@ func TestR17_AChangeFreesNothingOfThoseWhoHaveGone(t *testing.T) {
 // begin to go. What the first could have given back has passed. Those behind the fifteenth move up all
 // the same.
 func TestR17_WhoGaveUpBeforeThoseWhoHaveGoneHoldsUpNobody(t *testing.T) {
-	slow := false
-	store := decidesAfter(func(r weir.Request) time.Duration {
-		if slow && r.N > 0 {
-			slow = false
-			return 100 * ms
-		}
-		return 0
-	})
+	store, slow := slowOnce(100 * ms)
 	bubble(t, weir.LeakyBucket{Limit: 100, Per: time.Second, Capacity: 100}, func(c *crowd) {
 		require.True(t, c.l.Allow("k"))
 		for i := range 17 {
 			c.come(fmt.Sprint(1+i), 1) // at 10 ms, 20 ms and so on
 		}
-		slow = true
+		*slow = true
 		c.come("late", 1)
 		c.until(5 * ms)
 		c.cancel(c.callers[0])
