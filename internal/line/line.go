@@ -27,7 +27,8 @@ const never = math.MaxInt64
 // Lines are the waiting callers of a limiter, a line for each key. The zero value is ready. All
 // methods of this package are safe for concurrent use.
 type Lines struct {
-	Remote bool // the store is no MemStore, and may take long; set before use
+	Remote bool // the store is no MemStore, and may take long; set before use, as Mixed is
+	Mixed  bool // the waiters for a key may have different policies
 
 	mu      sync.Mutex
 	all     map[string]*Line // of the keys that have waiters, or for which an activity is under way
@@ -39,7 +40,8 @@ type Lines struct {
 // A Line is the waiters for one key, in the order in which they came. Waiters that have booked come
 // first, and go at their instants. Of the others, the first asks the store. It asks when no waiter
 // is before it, or when those before it have booked by its policy. When it has booked, the next
-// asks. In this way waiters also book in a line that never empties.
+// asks. In this way waiters also book in a line that never empties. If the store is far away, some
+// behind the first may ask along with it.
 //
 // Its fields are guarded by the mutex of its Lines, except giving.
 type Line struct {
@@ -79,6 +81,7 @@ type Waiter struct {
 	in         uint64        // its ticket: when it came
 	joined     uint64        // and when it joined the line
 	err        error         // why it has no turn, once it is gone, or why it is about to leave
+	along      bool          // may ask along with the first, or does: there are events left for it, too
 	leaving    bool          // is about to leave, and no longer watches the time
 	gone       bool          // has left the line, or does not join it
 	wake       chan struct{} // signals that it was granted, or is to look at the line again
