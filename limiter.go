@@ -139,7 +139,7 @@ func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 	}
 	k.mem, _ = k.store.(*MemStore)
 	k.quick, _ = k.store.(QuickStore)
-	k.lines.Remote, k.lines.Mixed = k.mem == nil, k.plans.forKey != nil
+	k.lines.Remote = k.mem == nil
 	if err != nil {
 		k.plans.usual.Store(nil) // a store may have accepted k: it then finds that k is not in use
 		return nil, err

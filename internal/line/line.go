@@ -27,8 +27,7 @@ const never = math.MaxInt64
 // Lines are the waiting callers of a limiter, a line for each key. The zero value is ready. All
 // methods of this package are safe for concurrent use.
 type Lines struct {
-	Remote bool // the store is no MemStore, and may take long; set before use, as Mixed is
-	Mixed  bool // the waiters for a key may have different policies
+	Remote bool // the store is no MemStore, and may take long; set before use
 
 	mu      sync.Mutex
 	all     map[string]*Line // of the keys that have waiters, or for which an activity is under way

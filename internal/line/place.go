@@ -63,7 +63,7 @@ type Reply struct {
 	Now     int64         // the instant of the decision
 	Delay   time.Duration // until the events may go ahead, or until it may ask again
 	Left    int           // events that are left
-	Took    time.Duration // to answer, in real time, if the store is Remote
+	Took    time.Duration // to answer, in real time
 }
 
 // Place gives w, which has asked, its place in the line. It gives none if it was granted now and no
@@ -79,10 +79,8 @@ func (w *Waiter) Place(r *Reply) {
 	first := !w.along
 	w.along = false
 	if r.Granted && r.Delay == 0 {
-		if !ln.Mixed { // else fewer may be left by the policies of others
-			ln.together(r.Left)
-		}
-		if first && r.Took >= far {
+		ln.together(r.Left)
+		if first && ln.Remote && r.Took >= far {
 			defer ln.letAsk(r.Left)
 		}
 	}

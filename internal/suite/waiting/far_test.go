@@ -134,30 +134,27 @@ func TestR18_PlansThatHaveLessLeftThanTheFirst(t *testing.T) {
 // The store is 20 ms away. A hundred callers use up all events, and then 80 a second come, fewer than the
 // policy grants. They wait, and ask again. Once they did so one after the other, and ever more waited.
 func TestWait_ThoseWhoAskAgainOverAFarStore(t *testing.T) {
-	same := weir.WithPolicyFor(func(context.Context, string) weir.Policy { return nil })
 	for _, p := range []weir.Policy{
 		weir.FixedWindow{Limit: 100, Per: time.Second},
 		weir.SlidingWindow{Limit: 100, Per: time.Second},
 		weir.SlidingLog{Limit: 100, Per: time.Second},
 		weir.All(weir.TokenBucket{Limit: 100, Per: time.Second, Burst: 10}, weir.FixedWindow{Limit: 100_000, Per: time.Hour}),
 	} {
-		for _, opts := range [][]weir.Option{{}, {same}} {
-			bubble(t, p, func(c *crowd) {
-				for i := range 100 {
-					c.come(strconv.Itoa(i), 1)
-				}
-				const every = time.Second / 80
-				for i := range 800 {
-					c.until(time.Duration(i) * every)
-					c.come(strconv.Itoa(i), 1)
-				}
-				c.end()
-				for i, w := range c.callers[100:] {
-					kit.NoError(t, w.err)
-					assert.LessOrEqual(t, w.at-time.Duration(i)*every, 1100*ms, "%d of %v", i, p)
-				}
-			}, append(opts, weir.WithStore(decidesAfter(func(weir.Request) time.Duration { return 20 * ms })))...)
-		}
+		bubble(t, p, func(c *crowd) {
+			for i := range 100 {
+				c.come(strconv.Itoa(i), 1)
+			}
+			const every = time.Second / 80
+			for i := range 800 {
+				c.until(time.Duration(i) * every)
+				c.come(strconv.Itoa(i), 1)
+			}
+			c.end()
+			for i, w := range c.callers[100:] {
+				kit.NoError(t, w.err)
+				assert.LessOrEqual(t, w.at-time.Duration(i)*every, 1100*ms, "%d of %v", i, p)
+			}
+		}, weir.WithStore(decidesAfter(func(weir.Request) time.Duration { return 20 * ms })))
 	}
 }
 
