@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -87,6 +88,15 @@ func TestForeignValues(t *testing.T) {
 		assert.ErrorContains(t, err, "WRONGTYPE", name)
 		assert.ErrorIs(t, err, weir.ErrRequest, "no outage: %s", name)
 	}
+}
+
+// If the server does not have the client's database, that is no fault of the key.
+func TestRefusedDatabaseIsAnOutage(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.Single(t).Addr(), DB: 99})
+	t.Cleanup(func() { _ = client.Close() })
+	_, err := newLimiter(t, newStore(t, client), weir.TokenBucket{Limit: 1, Per: time.Hour}, "n").Take(t.Context(), "k", 1)
+	assert.ErrorContains(t, err, "DB index is out of range")
+	assert.NotErrorIs(t, err, weir.ErrRequest)
 }
 
 // A value that was cut off is not a value of a limiter. Some values of scripts are still valid when

@@ -149,12 +149,14 @@ var errReply = errors.New("the reply to a script is not one that it gives")
 
 // OfReply returns the error for an error reply to a script. It wraps [weir.ErrRequest] if the reply
 // is caused by a value that no limiter wrote. Such a value is a list, for example, or is too short
-// for struct.unpack, or has impossible numbers.
+// for struct.unpack, or has impossible numbers. Errors in a script name the script. Others, such as
+// that of a SELECT when the client connects, say nothing about the key.
 func OfReply(err error) error {
-	if slices.ContainsFunc([]string{
+	text := err.Error()
+	if strings.Contains(text, "user_script") && slices.ContainsFunc([]string{
 		"WRONGTYPE", "data string too short", "bad argument", "attempt to", "invalid expire time",
 		"not an integer", "out of range", "exceeds maximum",
-	}, func(part string) bool { return strings.Contains(err.Error(), part) }) {
+	}, func(part string) bool { return strings.Contains(text, part) }) {
 		return fmt.Errorf("%w: %w", errValue, err)
 	}
 	return err
