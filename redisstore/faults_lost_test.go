@@ -3,9 +3,11 @@ package redisstore_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
@@ -44,6 +46,32 @@ func TestFaults_RepliesLostOfARing(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: addrs})
 	t.Cleanup(func() { _ = ring.Close() })
 	checks.LostReplies(t, newStore(t, ring), proxies...)
+}
+
+// A Ring asks another server for the keys of a lost one. docs/redis.md warns of that.
+func TestFaults_RingForgetsKeysOfALostServer(t *testing.T) {
+	t.Parallel()
+	servers := map[string]*redistest.Server{"shard0": redistest.Single(t), "shard1": redistest.Single(t)}
+	addrs := map[string]string{}
+	for name, server := range servers {
+		addrs[name] = server.Addr()
+	}
+	ring := redis.NewRing(&redis.RingOptions{Addrs: addrs, HeartbeatFrequency: 10 * time.Millisecond, ReadTimeout: checks.Patience})
+	t.Cleanup(func() { _ = ring.Close() })
+	l := checks.LimiterOn(t, newStore(t, ring), checks.Spacious)
+	_, err := l.Take(t.Context(), "k", 7)
+	require.NoError(t, err)
+	require.Equal(t, 7, checks.Counted(t, l, "k"))
+	for _, server := range servers {
+		if server.MustDo("DBSIZE") == int64(1) {
+			server.Kill()
+		}
+	}
+	checks.Eventually(t, "another server to be asked", func() bool {
+		_, err := l.Take(t.Context(), "k", 0)
+		return err == nil
+	})
+	assert.Equal(t, 0, checks.Counted(t, l, "k"))
 }
 
 // Under traffic, each call whose reply is lost fails, and so do calls that were sent with it. No

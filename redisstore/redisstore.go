@@ -49,6 +49,7 @@ import (
 // A Client sends commands. The clients of go-redis are Clients: *[redis.Client], including one for
 // a failover with Sentinel, *[redis.ClusterClient], *[redis.Ring] and [redis.UniversalClient]. A
 // [redis.Pipeliner] is not suitable: it keeps commands until they are executed by another call.
+// A Ring moves the keys of a lost server to other servers, where they start with a full allowance.
 type Client interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
