@@ -81,6 +81,9 @@ func TestPath(t *testing.T) {
 		assert.Equal(t, "/a/b", keyOf(httplimit.Path, httptest.NewRequest("GET", same, nil)), same)
 	}
 	assert.Equal(t, "/A/b", keyOf(httplimit.Path, httptest.NewRequest("GET", "/A/b", nil)))
+	for _, root := range []string{"/", "//", "/.", "/a/..", "http://a.example/", "http://a.example", "http://a.example?x=1"} {
+		assert.Equal(t, "/", keyOf(httplimit.Path, httptest.NewRequest("GET", root, nil)), root)
+	}
 }
 
 // Varying the path is no way to a fresh allowance.
