@@ -3,7 +3,11 @@ package httplimit_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,4 +147,36 @@ func TestHeaders_NoneSetsNone(t *testing.T) {
 	for name := range resp.Header {
 		assert.NotContains(t, name, "Ratelimit")
 	}
+}
+
+// An upload that waits for a 100 gets one from a server behind a proxy. httputil.ReverseProxy passes
+// it on and clears the header, unless the server is not asked to send one.
+func TestHeaders_ReverseProxyAndExpect(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	defer backend.Close()
+	to, err := url.Parse(backend.URL)
+	require.NoError(t, err)
+	upload := func(expects bool) http.Header {
+		proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			if !expects {
+				r.Out.Header.Del("Expect")
+			}
+		}}
+		l, _ := frozen(per(9, time.Minute))
+		s := httptest.NewServer(middleware(l, httplimit.RateLimit{}).Wrap(proxy))
+		defer s.Close()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.URL, strings.NewReader("hello"))
+		require.NoError(t, err)
+		r.Header.Set("Expect", "100-continue")
+		resp, err := s.Client().Do(r)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, http.StatusOK, resp.StatusCode)
+		return resp.Header
+	}
+	assert.NotContains(t, upload(true), "Ratelimit", "docs/http.md says so")
+	assert.Equal(t, `"default";r=8;t=60`, upload(false).Get("RateLimit"))
 }
