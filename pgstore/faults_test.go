@@ -69,9 +69,8 @@ func TestFaults_InTraffic(t *testing.T) {
 	tr.Check(t)
 }
 
-func TestFaults_KilledAndRestarted(t *testing.T) {
-	t.Parallel()
-	server := pgtest.Start(t)
+func TestFaults_KilledAndRestarted(t *testing.T) { // not parallel: it kills the server of all
+	server := pgtest.Shared(t)
 	s := newStore(t, newPool(t, server.URL(server.Addr())), newTable())
 	require.NoError(t, s.CreateTable(t.Context()))
 	tr := traffic.Drive(t, newLimiter(t, s, traffic.Spacious), traffic.Patience)

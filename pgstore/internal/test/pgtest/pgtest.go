@@ -1,10 +1,11 @@
 // Package pgtest runs real PostgreSQL servers for tests, and kills them on purpose. Only tests
 // import it.
 //
-// [Shared] is one server for all tests of a package, which [Main] ends. [Start] starts a server for
-// one test, which may kill and restart it. Each server listens on a free loopback port, and has its
-// files in a temporary directory. If root runs the tests, the server runs as the user postgres. On
-// Linux it also dies with the test's process, however that ends.
+// [Shared] is one server for all tests of a package, which [Main] ends. To make its empty database
+// takes longer than most tests. So a test that kills and restarts it has none of its own: it is not
+// parallel, and those that are wait until it has ended. The server listens on a free loopback port,
+// and has its files in a temporary directory. If root runs the tests, it runs as the user postgres.
+// On Linux it also dies with the test's process, however that ends.
 //
 // The programs are those of PATH, or of the newest release in the folders of Debian's and Red Hat's
 // packages. Where they are missing, tests are skipped. With CI=true in the environment they fail,
@@ -44,17 +45,6 @@ func Shared(tb testing.TB) *Server {
 		shared.server = s
 	}
 	return shared.server
-}
-
-// Start starts a server for one test.
-func Start(tb testing.TB) *Server {
-	tb.Helper()
-	s, err := newServer(programs(tb))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.end)
-	return s
 }
 
 // Main is for TestMain. It runs the tests, and ends the server of [Shared].
