@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-go/weir/benchmarks"
+	"github.com/weir-go/weir/benchmarks/median"
 )
 
 const intro = `# Benchmarks by release
@@ -98,7 +98,7 @@ func (r run) weirs(f figure, contender string) string {
 	if own == nil {
 		return "–"
 	}
-	text := number(benchmarks.Median(own))
+	text := number(median.Of(own))
 	if best := r.best(f); best != "" {
 		text += fmt.Sprintf(" (%.2f)", ratio(own, r.of(f, best)))
 	}
@@ -111,7 +111,7 @@ func (r run) peers(f figure) string {
 	if best == "" {
 		return "–"
 	}
-	return best + ": " + number(benchmarks.Median(r.of(f, best)))
+	return best + ": " + number(median.Of(r.of(f, best)))
 }
 
 // weirs are the contenders of all runs that are weir's.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-go/weir/benchmarks"
+	"github.com/weir-go/weir/benchmarks/median"
 )
 
 // A run is what one file holds.
@@ -102,7 +102,7 @@ func (r run) best(f figure) (peer string) {
 		if len(r.values[series{f.workload, name, "wrong"}]) > 0 {
 			continue
 		}
-		if v := benchmarks.Median(r.of(f, name)); v < least {
+		if v := median.Of(r.of(f, name)); v < least {
 			peer, least = name, v
 		}
 	}
@@ -115,5 +115,5 @@ func ratio(a, b []float64) float64 {
 	for i := range min(len(a), len(b)) {
 		ratios = append(ratios, a[i]/b[i])
 	}
-	return benchmarks.Median(ratios)
+	return median.Of(ratios)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/benchmarks"
+	"github.com/weir-go/weir/benchmarks/median"
 )
 
 // made are results in which a contender's figure is 10 times its place, and each round twice the
@@ -49,11 +50,11 @@ func TestMedian(t *testing.T) {
 		{[]float64{9, 1, 2}, 2},
 		{[]float64{4, 1, 9, 2}, 3},
 	} {
-		if got := benchmarks.Median(c.values); got != c.want {
+		if got := median.Of(c.values); got != c.want {
 			t.Errorf("the median of %v is %g, not %g", c.values, got, c.want)
 		}
 	}
-	if got := benchmarks.Median(nil); !math.IsNaN(got) {
+	if got := median.Of(nil); !math.IsNaN(got) {
 		t.Errorf("the median of nothing is %g", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/benchmarks"
+	"github.com/weir-go/weir/benchmarks/median"
 )
 
 // results are all measurements of a run, and where it was made.
@@ -42,7 +43,7 @@ func (r results) median(contender, metric string) float64 {
 	for _, v := range r.series(contender, metric) {
 		values = append(values, v)
 	}
-	return benchmarks.Median(values)
+	return median.Of(values)
 }
 
 // ratio is how many times the leader's value the contender's is: the median of the
@@ -59,7 +60,7 @@ func ratio(values, of map[int]float64) float64 {
 			ratios = append(ratios, v/w)
 		}
 	}
-	return benchmarks.Median(ratios)
+	return median.Of(ratios)
 }
 
 // leader is the contender that the others are compared with.
@@ -90,9 +91,9 @@ func (r results) spread(metric string) float64 {
 		}
 		slices.Sort(values)
 		quarter := len(values) / 4
-		spreads = append(spreads, (values[len(values)-1-quarter]-values[quarter])/benchmarks.Median(values))
+		spreads = append(spreads, (values[len(values)-1-quarter]-values[quarter])/median.Of(values))
 	}
-	return benchmarks.Median(spreads)
+	return median.Of(spreads)
 }
 
 // contenders are those that a metric was measured of, in the order of the tables.
