@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // calendarForms are the policy in both its forms: with a state of one word, and of two.
@@ -195,7 +196,7 @@ func TestCalendarWindow_ADeciderIsPure(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range int64(4) {
 		group.Go(func() {
-			for i := range int64(2000) {
+			for i := range runs.Long[int64](2000, 500) {
 				now := kit.T0 + (i%5-2)*n*int64(20*time.Second) + i*int64(time.Second)
 				fresh, k := kit.NewKey(t, p), shared.Copy()
 				assert.Equal(t, fresh.Fill(now), k.Fill(now))

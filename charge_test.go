@@ -116,7 +116,7 @@ func newHolders(t *testing.T, p weir.Policy) *holders {
 func TestHolder_NeverOver(t *testing.T) {
 	for _, p := range heldPolicies {
 		t.Run(fmt.Sprint(p), func(t *testing.T) {
-			for seed := range uint64(runs.Long(300, 30)) {
+			for seed := range uint64(runs.Long(300, 15)) {
 				h, rng := newHolders(t, p), rand.New(rand.NewPCG(seed, 1))
 				for step := range 1000 {
 					require.False(t, h.step(t, rng, p), "seed %d, step %d", seed, step)

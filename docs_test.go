@@ -217,7 +217,7 @@ func TestDocsChangesTwoRates(t *testing.T) {
 		weir.TokenBucket{Limit: 10, Per: time.Second},
 		weir.TokenBucket{Limit: 9, Per: time.Second},
 	}
-	seconds := runs.Long(100, 30)
+	seconds := runs.Long(100, 15)
 	l, clock := kit.Frozen(policies[0])
 	granted := 0
 	for i := range seconds * 100 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // Allow has a way of its own through MemStore; it must answer as Take does.
@@ -22,7 +23,7 @@ func TestAllowIsTakeOfOne(t *testing.T) {
 		mock := clock.NewMock()
 		a := weir.Must(weir.New(p, weir.WithClock(mock)))
 		b := weir.Must(weir.New(p, weir.WithClock(mock)))
-		for i := range 2000 {
+		for i := range runs.Long(2000, 600) {
 			require.Equal(t, kit.Take(t, a, "k", 1).Allowed, b.Allow("k"), "call %d", i)
 			require.Equal(t, kit.Take(t, a, "k", 0), kit.Take(t, b, "k", 0), "after call %d", i)
 			mock.Add(time.Duration(i*i%97) * time.Millisecond / 3)
@@ -96,7 +97,8 @@ func TestMemStoreKeepsNoKey(t *testing.T) {
 // R10: while segments fill, divide and are copied, and other goroutines make it so, nothing is
 // granted twice or lost.
 func TestR10_MemStoreWhileItGrows(t *testing.T) {
-	const keys, goroutines, limit = 20000, 8, 5
+	const goroutines, limit = 8, 5
+	keys := runs.Long(20_000, 7000)
 	kit.EachInBubble(t, []weir.Policy{
 		weir.TokenBucket{Limit: limit, Per: time.Hour},
 		weir.TokenBucket{Limit: 7, Per: time.Hour, Burst: limit},

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // The short ways of Take, TakeByComponent and ReserveNow answer and charge as Decide does, on any
@@ -36,7 +38,7 @@ func TestTake_ShortWaysAreDecide(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		state, now := uint64(0), time.Date(2026, 11, 21, 13, 15, 0, 0, time.UTC).UnixNano()
 		granted := 0
-		for range 3000 {
+		for range runs.Long(3000, 1000) {
 			n := random.IntN(int(d.allowance()) + 2)
 			var charges []Charge
 			want, a := d.DecideWord(state, now, Ask{N: n, More: true, Charges: &charges})
@@ -62,7 +64,7 @@ func TestTake_ShortWaysAreDecide(t *testing.T) {
 			}
 			state, now = got, now+random.Int64N(int64(2*time.Second))-int64(time.Second)/2
 		}
-		assert.Greater(t, granted, 300, "%v", p)
+		assert.Greater(t, granted, runs.Long(300, 100), "%v", p)
 	}
 }
 

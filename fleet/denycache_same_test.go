@@ -198,7 +198,7 @@ func eachTwin(t *testing.T, opts fleet.DenyCacheOptions, test func(w *twin)) {
 // field.
 func TestDenyCache_ExactlyAsTheStoreAlone(t *testing.T) {
 	eachTwin(t, fleet.DenyCacheOptions{Exact: true, MaxKeys: 50}, func(w *twin) {
-		w.run(runs.Long(10_000, 1000), func(r weir.Request, got, want weir.Answer) {
+		w.run(runs.Long(10_000, 500), func(r weir.Request, got, want weir.Answer) {
 			require.Equal(w.t, want, got, "%+v", r.Ask)
 		})
 	})
@@ -208,7 +208,7 @@ func TestDenyCache_ExactlyAsTheStoreAlone(t *testing.T) {
 // asks for several events, which may be too low, and a MoreAfter, which may be unknown.
 func TestDenyCache_AsTheStoreAlone(t *testing.T) {
 	eachTwin(t, fleet.DenyCacheOptions{MaxKeys: 50}, func(w *twin) {
-		w.run(runs.Long(10_000, 1000), func(r weir.Request, got, want weir.Answer) {
+		w.run(runs.Long(10_000, 500), func(r weir.Request, got, want weir.Answer) {
 			if r.N > 1 && !want.Allowed {
 				require.LessOrEqual(w.t, got.RetryAfter, want.RetryAfter)
 				require.Positive(w.t, got.RetryAfter)

@@ -75,7 +75,7 @@ func TestRateLimit_ObedientClientsGetTheWholeLimit(t *testing.T) {
 		return granted, atFirst, refused
 	}
 	for i, p := range policies {
-		if i%runs.Long(1, 5) != 0 {
+		if i%runs.Long(1, 9) != 0 {
 			continue
 		}
 		// The most that anyone can get: by asking all the time.

@@ -61,7 +61,7 @@ func (m *modelled) applies() bool { return m.cost != 0 && m.key != "skip" }
 // ended, and handlers that panic. Each is answered as the limits say, and each limit counts what it
 // has granted, to the event: nothing of a request that another has denied.
 func TestR16_RandomLimits(t *testing.T) {
-	for seed := range runs.Long[uint64](3000, 200) {
+	for seed := range runs.Long[uint64](3000, 100) {
 		synctest.Test(t, func(t *testing.T) { randomLimits(t, seed) })
 	}
 }

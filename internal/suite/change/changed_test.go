@@ -48,7 +48,7 @@ func TestR13_ChangesDoNotMint(t *testing.T) {
 			t.Run(fmt.Sprintf("%#v up to %d", test.policies, n), func(t *testing.T) {
 				l, _ := kit.Frozen(test.policies[0])
 				sum := 0
-				for i := range runs.Long(3000, 500) {
+				for i := range runs.Long(3000, 250) {
 					kit.SetPolicy(t, l, test.policies[i%len(test.policies)])
 					granted, _, err := l.TakeUpTo(context.Background(), "k", n)
 					require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestR14_ChangesShutNoKey(t *testing.T) {
 		weir.Tiers(weir.TokenBucket{Limit: 1, Per: time.Hour}, weir.FixedWindow{Limit: 1000, Per: time.Hour, FromFirst: true}),
 	}
 	const pause, span = 72 * time.Second, 2 * time.Hour
-	hours := time.Duration(runs.Long(400, 40))
+	hours := time.Duration(runs.Long(400, 20))
 	l, clock := kit.Frozen(policies[0])
 	last := clock.Time
 	for i := 0; clock.Time.Before(time.Unix(0, kit.T0).Add(hours * time.Hour)); i++ {
@@ -217,7 +217,7 @@ func TestR19_ReservingOneAndSettlingMany(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%#v", test.policy), func(t *testing.T) {
 			const each, actual = 100 * time.Millisecond, 1000
-			seconds := runs.Long(3600, 250)
+			seconds := runs.Long(3600, 150)
 			l, clock := kit.Frozen(test.policy)
 			charged := 0
 			for range seconds * int(time.Second/each) {

@@ -111,7 +111,7 @@ func TestRestartsOfAFullStoreAreNotObserved(t *testing.T) {
 		for i, store := range []weir.Store{stores[0], restarted} {
 			sides[i] = weir.Must(weir.New(policies[0], weir.WithStore(store), weir.WithClock(mock)))
 		}
-		for step := range runs.Long(500, 200) {
+		for step := range runs.Long(500, 100) {
 			key, n, op, p := kit.KeyName(random.IntN(60)), random.IntN(3), random.IntN(20), policies[random.IntN(len(policies))]
 			mock.Time = mock.Add(time.Duration(random.IntN(1000)))
 			var answers [2]any
@@ -171,7 +171,7 @@ func TestAnotherPolicyAfterRestart(t *testing.T) {
 			loaded := kit.Reloaded(store)
 			kit.SetPolicy(t, l, after)
 			other := weir.Must(weir.New(after, weir.WithStore(loaded), weir.WithClock(clock)))
-			for range 20 {
+			for range runs.Long(20, 8) {
 				require.Equal(t, kit.Take(t, l, "k", 1), kit.Take(t, other, "k", 1), "from %v to %v", before, after)
 				clock.Time = clock.Add(77 * time.Millisecond)
 			}

@@ -132,7 +132,7 @@ func TestDamagedFiles(t *testing.T) {
 	for _, c := range []struct {
 		file []byte
 		each int // bit that is tried
-	}{{saved(t, small), runs.Long(1, 7)}, {saved(t, full(t)), runs.Long(1009, 3001)}} {
+	}{{saved(t, small), runs.Long(1, 19)}, {saved(t, full(t)), runs.Long(1009, 9001)}} {
 		file, store := c.file, new(weir.MemStore)
 		for n := 0; n < len(file); n += max(c.each/8, 1) {
 			unchanged(t, store, bytes.NewReader(file[:n]), "")
@@ -231,7 +231,7 @@ func TestErrorsOfReaderAndWriter(t *testing.T) {
 	broken := errors.New("the disk is on fire")
 	store := full(t)
 	file := saved(t, store)
-	for n := 0; n < len(file); n += runs.Long(13, 101) {
+	for n := 0; n < len(file); n += runs.Long(13, 307) {
 		into := new(weir.MemStore)
 		err := into.Load(io.MultiReader(bytes.NewReader(file[:n]), iotest.ErrReader(broken)))
 		require.ErrorIs(t, err, broken)

@@ -111,7 +111,7 @@ func FuzzLoad(f *testing.F) {
 // segments, whose hashes begin alike, as those of a made-up file may.
 func TestManyKeysAreLoaded(t *testing.T) {
 	policy := weir.FixedWindow{Limit: 1, Per: weir.Never}
-	for _, n := range []int{1, 1000, 10_000, runs.Long(1_000_000, 60_000)} {
+	for _, n := range []int{1, 1000, 10_000, runs.Long(1_000_000, 30_000)} {
 		store, loaded := new(weir.MemStore), new(weir.MemStore)
 		l := weir.Must(weir.New(policy, weir.WithStore(store)))
 		for i := range n {

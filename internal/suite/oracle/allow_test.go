@@ -17,7 +17,7 @@ func TestAllowCountsAsTakeDoes(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
 		for _, apart := range []time.Duration{0, time.Second / 7, time.Second, 2 * time.Second, 10 * time.Second, 20 * time.Second} {
 			x, now := newTrial(t, p), kit.T0
-			for step := range runs.Long(int64(60), 12) {
+			for step := range runs.Long(int64(60), 8) {
 				for _, off := range []int64{-1, 0, 0, 1} {
 					x.allows = 0 // the short way
 					x.ask(now+step%3*off, weir.Ask{N: 1})

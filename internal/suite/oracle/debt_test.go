@@ -105,7 +105,7 @@ func TestR9_DebtsSaturate(t *testing.T) {
 			weir.LeakyBucket{Limit: 1, Per: math.MaxInt64, Capacity: 3},
 		})
 	for i, p := range policies {
-		if i%runs.Long(1, 9) != 0 {
+		if i%runs.Long(1, 17) != 0 {
 			continue
 		}
 		limit, per := rateOf(p)

@@ -41,7 +41,7 @@ func TestR8_NoPolicyDrifts(t *testing.T) {
 				t.Parallel()
 				k, m := kit.NewKey(t, p), modelOf(p)
 				now := kit.T0
-				for range runs.Long(1000, 250) {
+				for range runs.Long(1000, 120) {
 					now += r.step
 					n := max(1, k.Look(now).Remaining*2/3)
 					got := k.Ask(now, weir.Ask{N: n})
@@ -66,7 +66,7 @@ func TestR8_TheSumOfTokensIsExact(t *testing.T) {
 		{Limit: 999_999_937, Per: time.Hour},
 	} {
 		k, granted := kit.NewKey(t, p), int64(0)
-		steps := runs.Long[int64](100_000, 20_000)
+		steps := runs.Long[int64](100_000, 10_000)
 		step := max(int64(p.Per)/int64(p.Limit)/3, 1)
 		for at := int64(0); at < min(steps*step, 200*int64(year)); at += step {
 			granted += int64(k.Fill(kit.T0 + at))
@@ -118,7 +118,7 @@ func endsOfPolicies() []weir.Policy {
 // A trial compares with the model, which has no largest number.
 func TestR9_NothingWrapsAround(t *testing.T) {
 	for i, p := range endsOfPolicies() {
-		if i%runs.Long(1, 3) != 0 {
+		if i%runs.Long(1, 7) != 0 {
 			continue
 		}
 		for _, from := range []int64{0, 1, kit.T0, math.MaxInt64} {

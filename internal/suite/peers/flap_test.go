@@ -57,7 +57,7 @@ func eachFlap(t *testing.T, test func(t *testing.T, f *flap)) {
 	i := 0
 	for _, p := range append(kit.AllPolicies(100, time.Minute), kit.MorePolicies(100, time.Minute)...) {
 		for _, q := range append(kit.AllPolicies(50, time.Minute), kit.MorePolicies(50, time.Minute)...) {
-			if i++; i%runs.Long(1, 7) != 0 {
+			if i++; i%runs.Long(1, 13) != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%#v and %#v", p, q), func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestR2_TwoKindsInTurnKeepNoKeyShut(t *testing.T) {
 				f.take(i, f.take(i, 0).Remaining)
 			}
 		}
-		steps := runs.Long(600, 60)
+		steps := runs.Long(600, 30)
 		for range steps {
 			f.clock.Time = f.clock.Add(10 * time.Minute / time.Duration(steps))
 			for i := range 2 {

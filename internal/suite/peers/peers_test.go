@@ -119,7 +119,7 @@ func TestP6_IdleKeysKeepTheirCount(t *testing.T) {
 			clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 			l := weir.Must(weir.New(p, weir.WithClock(clock), weir.WithStore(&weir.MemStore{MaxKeys: 200})))
 			alone := kit.NewKey(t, p)
-			for minute := range runs.Long(180, 15) {
+			for minute := range runs.Long(180, 8) {
 				clock.Time = time.Unix(0, kit.T0).Add(time.Duration(minute) * time.Minute)
 				want := alone.Take(clock.UnixNano(), 1)
 				got, err := l.Take(context.Background(), "key", 1)

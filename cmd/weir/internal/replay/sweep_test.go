@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 func TestScaled(t *testing.T) {
@@ -47,7 +48,7 @@ func TestScaled(t *testing.T) {
 
 // The limits of a sweep are those that trying one after the other finds.
 func TestSweepIsExact(t *testing.T) {
-	logs := []Log{logOf("a", madeLog(5000, 300))}
+	logs := []Log{logOf("a", madeLog(runs.Long(5000, 2500), 300))}
 	shares := []float64{0.001, 0.02, 0.5, 1}
 	for _, p := range policies(t, "1/1h", "all(1/1m, sliding-log 10/1h)", "fixed-window 1/1h") {
 		fits, err := Sweep(t.Context(), Config{}, p, shares, logs)
@@ -102,7 +103,7 @@ func TestSweepOfBytes(t *testing.T) {
 func TestSweepOfTiersWithCosts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	p := policies(t, "tiers(fixed-window 2/10s from-first, fixed-window 1/2s from-first)")[0]
-	for range 50 {
+	for range runs.Long(50, 15) {
 		var lines []string
 		for at := range 60 {
 			lines = append(lines, fmt.Sprintf(`{"time":%d,"ip":"%d","cost":%d}`+"\n", at, rnd.IntN(4), rnd.IntN(4)))
