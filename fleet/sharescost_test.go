@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // However many plans there are, few are remembered, and each keeps its share.
@@ -23,7 +24,7 @@ func TestShares_ManyPlans(t *testing.T) {
 			return weir.TokenBucket{Limit: limit, Per: time.Hour}
 		})))
 	for range 2 {
-		for i := 1; i <= 20_000; i++ {
+		for i := 1; i <= runs.Long(20_000, 8000); i++ {
 			if got := kit.Take(t, l, strconv.Itoa(i), 0).Limit; got != max(i/2, 1) {
 				require.Equal(t, max(i/2, 1), got)
 			}

@@ -236,7 +236,7 @@ type custom struct{ weir.SlidingLog }
 func TestShares_NeverOver(t *testing.T) {
 	for _, p := range dividedPolicies() {
 		sum := 0
-		for seed := range uint64(runs.Long(50, 4)) {
+		for seed := range uint64(runs.Long(50, 2)) {
 			broken, events := divide(t, p, none, seed)
 			require.Empty(t, broken, "%#v, seed %d", p, seed)
 			sum += events

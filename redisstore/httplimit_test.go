@@ -77,7 +77,7 @@ func TestR16_SeveralLimitsOfServersThatShareRedis(t *testing.T) {
 	var all sync.WaitGroup
 	for c := range connections {
 		all.Go(func() {
-			for i := c; i < 20*connections || time.Now().Before(end); i += connections + 1 {
+			for i := c; i < runs.Long(20, 12)*connections || time.Now().Before(end); i += connections + 1 {
 				s := servers[c%2]
 				r, err := http.NewRequest(http.MethodGet, s.URL, nil)
 				if !assert.NoError(t, err) {
