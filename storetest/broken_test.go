@@ -151,6 +151,7 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 
 // The store that the broken ones are made of passes: so it is what they break that fails.
 func TestUnbrokenStorePasses(t *testing.T) {
+	t.Parallel() // beside tests that wait
 	for _, c := range testCases() {
 		if failure := runAlone(t, c.name, patience, func() weir.Store { return new(sim).ready() }); failure != "" {
 			t.Errorf("%s: %s", c.name, failure)

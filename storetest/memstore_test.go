@@ -15,6 +15,7 @@ import (
 )
 
 func TestMemStore(t *testing.T) {
+	t.Parallel() // beside tests that wait
 	storetest.Run(t, func(*testing.T) weir.Store { return new(weir.MemStore) })
 }
 
@@ -74,6 +75,7 @@ func (s *serverStore) ceil(d time.Duration) time.Duration {
 
 // Stores with a clock of their own, which a test can set.
 func TestOwnClock(t *testing.T) {
+	t.Parallel() // beside tests that wait
 	for _, tick := range []time.Duration{time.Millisecond, time.Nanosecond}[:runs.Long(2, 1)] {
 		t.Run(tick.String(), func(t *testing.T) {
 			storetest.Run(t,
@@ -137,6 +139,7 @@ func TestRealTime(t *testing.T) {
 
 // A store that is exact is within all bounds.
 func TestBounds(t *testing.T) {
+	t.Parallel() // beside tests that wait
 	storetest.Run(t, func(*testing.T) weir.Store { return new(weir.MemStore) }, storetest.Bounds(0))
 }
 
