@@ -110,10 +110,14 @@ func untilInstant(now, at int64) time.Duration {
 }
 
 // chargeLate sets the Charges of n events if they count from an instant after now. Otherwise it
-// leaves them: what they would say follows from the answer.
+// empties them: what they would say follows from the answer.
 func (a Ask) chargeLate(n uint64, now int64, counted, end uint64) {
-	if a.Charges != nil && n > 0 && counted > uint64(now) {
-		*a.Charges = append((*a.Charges)[:0], countedCharge(int(n), now, counted, end))
+	if a.Charges == nil || n == 0 {
+		return
+	}
+	*a.Charges = (*a.Charges)[:0]
+	if counted > uint64(now) {
+		*a.Charges = append(*a.Charges, countedCharge(int(n), now, counted, end))
 	}
 }
 

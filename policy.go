@@ -128,7 +128,8 @@ type Ask struct {
 
 	// Charges, if not nil, identifies the grant:
 	//
-	//   - For an N above zero, the policy replaces its contents with what it charges.
+	//   - For an N above zero that is granted, the policy replaces its contents with what it
+	//     charges. Empty contents stand for one Charge: all the events, until ResetAfter.
 	//   - For an N below zero with a GrantedAt, it is what the grant was charged.
 	Charges *[]Charge
 

@@ -102,6 +102,20 @@ func TestR16_GivenBackWhereALaterClockHadCounted(t *testing.T) {
 	}
 }
 
+// R16: a grant is charged what it says, even if its Charges were those of another grant before.
+func TestR16_AGrantReplacesTheChargesOfAnother(t *testing.T) {
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
+		for _, first := range []int64{kit.T0, kit.T0 + int64(time.Hour)} { // at T0 a clock is then behind
+			k := kit.NewKey(t, p)
+			require.True(t, k.Ask(first, weir.Ask{N: 1}).Allowed)
+			want, got := []weir.Charge{}, []weir.Charge{{N: 7, Before: 1, For: 2, Late: time.Hour, ForRest: 3}}
+			k.Copy().Ask(kit.T0, weir.Ask{N: 1, Mode: weir.Regardless, Charges: &want})
+			k.Ask(kit.T0, weir.Ask{N: 1, Mode: weir.Regardless, Charges: &got})
+			assert.Equal(t, want, got)
+		}
+	})
+}
+
 // R7: windows know the latest instant also after all its events were given back. Otherwise an older
 // instant would have a fresh window each time.
 func TestR7_WindowsKnowTheTimeOfEventsThatWereGivenBack(t *testing.T) {
