@@ -93,7 +93,11 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Reservation, results *[]Result) error {
 	empty(results)
 	r.made = false // if the store panics
-	plan, err := k.planFor(ctx, key, n)
+	var plan *Plan
+	err := k.check(ctx, n)
+	if err == nil {
+		plan, err = k.plans.of(ctx, key)
+	}
 	if err == nil {
 		r.reset = k.resets.Number()
 		if k.bookNowQuickly(plan, key, n, r) {

@@ -41,7 +41,7 @@ func (k *KeyedLimiter) Allow(key string) bool {
 //
 // It is safe for concurrent use.
 func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, error) {
-	if err := k.check(ctx, n); err != nil { // a call of planFor would take a twentieth longer
+	if err := k.check(ctx, n); err != nil {
 		return Result{}, callError("Take of", n, err)
 	}
 	plan, err := k.plans.of(ctx, key)
@@ -85,7 +85,10 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 // An error means that there is no decision. An n below 0 and a ctx that has ended are errors. It is
 // safe for concurrent use.
 func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted int, r Result, err error) {
-	plan, err := k.planFor(ctx, key, n)
+	if err := k.check(ctx, n); err != nil {
+		return 0, Result{}, callError("TakeUpTo", n, err)
+	}
+	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return 0, Result{}, callError("TakeUpTo", n, err)
 	}
@@ -121,7 +124,10 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 // returned. TakeByComponent is safe for concurrent use, if each call has a slice of its own.
 func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
 	empty(results)
-	plan, err := k.planFor(ctx, key, n)
+	if err := k.check(ctx, n); err != nil {
+		return Result{}, callError("TakeByComponent of", n, err)
+	}
+	plan, err := k.plans.of(ctx, key)
 	if err != nil {
 		return Result{}, callError("TakeByComponent of", n, err)
 	}
@@ -145,12 +151,4 @@ func empty(results *[]Result) {
 	if results != nil {
 		*results = (*results)[:0]
 	}
-}
-
-// planFor returns the plan of key for a call for n events, or an error if the call is invalid.
-func (k *KeyedLimiter) planFor(ctx context.Context, key string, n int) (*Plan, error) {
-	if err := k.check(ctx, n); err != nil {
-		return nil, err
-	}
-	return k.plans.of(ctx, key)
 }
