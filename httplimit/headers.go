@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/bits"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"unsafe"
 )
@@ -74,48 +73,46 @@ func (f *fields) set(h http.Header, all []asked, decisive int, replace bool) {
 // sfMaxInteger is the largest Integer of Structured Fields (RFC 9651).
 const sfMaxInteger = 999_999_999_999_999
 
-// appendInt appends n, or the nearest number that is allowed in a field. strconv.AppendUint writes
-// the digits elsewhere and copies them all at once, and the processor waits for the writes: the
-// fields of three limits take 40 ns longer with it.
+// appendInt appends n, or the nearest number that is allowed in a field. It writes eight digits at
+// once. strconv.AppendInt writes them two at a time, elsewhere, and copies them all: the processor
+// then waits for the writes.
 func appendInt(b []byte, n int64) []byte {
-	rest := uint64(min(max(n, 0), sfMaxInteger))
-	if rest < 10 { // as most times are, in a third of the time
-		return append(b, '0'+byte(rest))
+	switch {
+	case n < 10: // as most times are, in a third of the time
+		return append(b, '0'+byte(max(n, 0)))
+	case n < 100: // as times and small limits are, in half of it
+		return append(b, '0'+byte(n/10), '0'+byte(n%10))
+	case n >= 1e8:
+		n = min(n, sfMaxInteger)
+		return binary.LittleEndian.AppendUint64(appendInt(b, n/1e8), eightDigits(uint64(n%1e8)))
 	}
-	digits := 1 + bits.Len64(rest)*1233>>12 // or one too many: 1233/4096 is just above log10(2)
-	if rest < powers[digits-1] {
-		digits--
+	text := eightDigits(uint64(n))
+	zeros := bits.TrailingZeros64(text-zero8) / 8 // in front of the number
+	text >>= 8 * zeros
+	if end := len(b); cap(b)-end >= 8 {
+		binary.LittleEndian.PutUint64(b[end:end+8], text)
+		return b[:end+8-zeros]
 	}
-	b = slices.Grow(b, digits)[:len(b)+digits]
-	i := len(b) - 2
-	for ; rest >= 100; rest /= 100 {
-		binary.LittleEndian.PutUint16(b[i:], pairs[rest%100])
-		i -= 2
-	}
-	if rest < 10 {
-		b[i+1] = '0' + byte(rest)
-	} else {
-		binary.LittleEndian.PutUint16(b[i:], pairs[rest])
+	for ; text > 0; text >>= 8 {
+		b = append(b, byte(text))
 	}
 	return b
 }
 
-// pairs are the two digits of the numbers below 100, the first in the low byte.
-var pairs = func() (p [100]uint16) {
-	for i := range p {
-		p[i] = '0' + uint16(i/10) | ('0'+uint16(i%10))<<8
-	}
-	return p
-}()
+// zero8 is the text 00000000.
+const zero8 = 0x3030303030303030
 
-// powers are those of ten, up to the first that is larger than sfMaxInteger.
-var powers = func() (p [16]uint64) {
-	p[0] = 1
-	for i := range p[1:] {
-		p[i+1] = 10 * p[i]
-	}
-	return p
-}()
+// eightDigits returns the text of a number below 1e8, the first of its eight digits in the low byte.
+// Each step divides every part of the word in two: the number by 10,000, these parts by 100, and
+// those by 10. Products take the place of quotients. They are exact for parts below 10,000 and 100.
+func eightDigits(n uint64) uint64 {
+	n = n/1e4 | n%1e4<<32
+	q := n * 10486 >> 20 & 0x7f_0000_007f
+	n = q | (n-100*q)<<16
+	q = n * 103 >> 10 & 0xf_000f_000f_000f
+	n = q | (n-10*q)<<8
+	return n + zero8
+}
 
 // newFieldValues returns memory for the values of two or three fields, and for the text of the
 // values that are made for this request: some n bytes. All is one allocation, and no larger than

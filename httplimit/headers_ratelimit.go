@@ -79,7 +79,7 @@ func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace 
 	)
 	if len(all) > 1 || a.listsParts() {
 		slots, limits = newFieldValues(2, 24*(len(all)+len(a.parts)))
-		slots[0], limits = f.list(all, limits)
+		slots[0], limits = f.list(all, limits, a.d.Result.Allowed)
 	} else {
 		m := &a.about.whole
 		slots, limits = newFieldValues(2, len(m.quoted)+len(";r=1000000;t=60"))
@@ -97,11 +97,8 @@ func (f *fields) setRateLimit(h http.Header, all []asked, decisive int, replace 
 }
 
 // list returns the policies of several limits or components, and appends the members of RateLimit.
-func (f *fields) list(all []asked, limits []byte) (policies string, _ []byte) {
-	granted := true
-	for i := range all {
-		granted = granted && all[i].d.Result.Allowed
-	}
+// If the request is not granted, it leaves out the limits that do not deny it.
+func (f *fields) list(all []asked, limits []byte, granted bool) (policies string, _ []byte) {
 	latest, n, same := f.latest.Load(), 0, true // whether the n policies so far are the first of latest
 	for i := range all {
 		a := &all[i]

@@ -9,17 +9,14 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// find returns the limits that apply to the request, with their keys and costs, in all if there is
-// room. If the Key or Cost of a limit fails, find returns that limit alone, with the error. No limit
-// is asked before all keys and costs are known.
+// find returns the limits that apply to the request, with their keys and costs, in all, which has
+// room for each. If the Key or Cost of a limit fails, find returns that limit alone, with the error.
+// No limit is asked before all keys and costs are known.
 func (l *limited) find(r *http.Request, all []asked) []asked {
-	looks, n := l.wiring.looks(), 0
+	n := 0
 	for i := range l.limits {
-		if n == len(all) {
-			all = append(all, asked{})
-		}
 		a, lm, applies := &all[n], &l.limits[i], false
-		if looks {
+		if l.wiring.looks() {
 			applies = l.wiring.find(a, r, lm)
 		} else {
 			applies = a.find(r, lm)
@@ -55,12 +52,13 @@ func (a *asked) find(r *http.Request, lm *limit) bool {
 	case a.d.Cost < 0:
 		err = fmt.Errorf("weir: Middleware.Cost returned %d, must be at least 0", a.d.Cost)
 	}
-	a.limit, a.about, a.d.Name, a.d.Key = lm, lm.unknown, lm.Name, key
+	about := lm.unknown
 	if err != nil {
 		a.d.Err = err
 	} else if lm.planner != nil {
-		a.about = lm.of(r.Context(), key)
+		about = lm.of(r.Context(), key)
 	}
+	a.limit, a.about, a.d.Name, a.d.Key = lm, about, lm.Name, key
 	return true
 }
 

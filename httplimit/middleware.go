@@ -223,7 +223,11 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, by *answers) {
 // panics, the bookings do not go back to the pool.
 func (h *handler) serveBooked(w http.ResponseWriter, r *http.Request, by *answers) {
 	var room [4]asked
-	all := h.find(r, room[:])
+	all := room[:]
+	if len(h.limits) > len(room) {
+		all = make([]asked, len(h.limits))
+	}
+	all = h.find(r, all)
 	b := bookingsPool.Get().(*bookings)
 	b.lend(all)
 	decided := false
