@@ -15,7 +15,7 @@
 //   - Values name their policies. After a change of policy the old counts still count, see
 //     [weir.Ledger].
 //   - Values are checked when they are read. If a value was not written by a store, requests for
-//     its key get an error that wraps [weir.ErrRequest].
+//     its key get an error that wraps [weir.ErrRequest]. An empty value counts as none.
 //   - Keys are short, and consist of characters that every server allows: see [Key].
 //   - A caller leaves when its context ends, even if the Register still waits.
 //

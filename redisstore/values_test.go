@@ -87,6 +87,8 @@ func TestForeignValues(t *testing.T) {
 		_, err := l.Take(ctx, "k", 1)
 		assert.ErrorContains(t, err, "WRONGTYPE", name)
 		assert.ErrorIs(t, err, weir.ErrRequest, "no outage: %s", name)
+		client.Set(ctx, s.remote.Engine().Keys.Key(name, "k"), "", 0)
+		assert.True(t, take(t, l, "k", 1).Allowed, "an empty value is none: %s", name)
 	}
 }
 
