@@ -95,7 +95,7 @@ func (a *answers) wrap(h http.Handler) http.Handler {
 
 func (a *answers) denied(w http.ResponseWriter, r *http.Request, res weir.Result) {
 	err := refusal(res, a.quota)
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+	if strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "application/grpc") { // as the writer reads it
 		pushBack(err, res)
 	}
 	_ = a.writer.Write(w, r, err) // an error means that the client has gone

@@ -71,6 +71,23 @@ func TestMiddleware_KeepsDenied(t *testing.T) {
 	assert.Equal(t, http.StatusTeapot, resp.StatusCode)
 }
 
+// Media types ignore case: the answer is that of gRPC, and has the time in its trailer.
+func TestMiddleware_CaseOfTheContentType(t *testing.T) {
+	l, _ := frozen(per(1, time.Minute))
+	require.True(t, l.Allow("one"))
+	n := behind(connectlimit.Middleware{Limit: httplimit.Middleware{Limiter: l, Key: one}})().start()
+	defer n.stop()
+	for _, contentType := range []string{"application/grpc", "Application/gRPC", "application/GRPC+proto"} {
+		resp, err := n.client(false).Post("http://shop.example/page", contentType, nil)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, "8", resp.Trailer.Get("Grpc-Status"), contentType)
+		assert.Equal(t, "60000", resp.Trailer.Get("Grpc-Retry-Pushback-Ms"), contentType)
+	}
+}
+
 // A mistake in the wiring is told once, although calls have answers of their own.
 func TestMiddleware_WarnsOnce(t *testing.T) {
 	l, _ := frozen(per(9, time.Minute))
