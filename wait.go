@@ -23,7 +23,8 @@ import (
 //   - With all other policies the first waiter asks again when the policy may grant. If a call of
 //     Allow comes before that, it takes the events. If a store over a network takes over a millisecond
 //     to grant, those behind the first then ask at the same time, as many as there are events left for.
-//     With [WithPolicyFor] they ask one after the other.
+//     If others take these meanwhile, a waiter for fewer events can go before one for more. With
+//     [WithPolicyFor] they ask one after the other.
 //   - A policy of another package may book ahead, too. If a waiter's context ends, its events are
 //     given back only if nobody on the same limiter waits behind it. Nobody moves up.
 //   - If the events were granted without the shared store (see [Result.Degraded]), or if the store

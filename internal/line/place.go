@@ -76,7 +76,7 @@ func (w *Waiter) Place(r *Reply) {
 	if w.gone { // it could not wait for the reply
 		return
 	}
-	first := !w.along
+	first := w.next != nil && !w.along // after the grant of a new caller, the first of the line asks, and lets others ask
 	w.along = false
 	if r.Granted && r.Delay == 0 {
 		ln.together(r.Left)

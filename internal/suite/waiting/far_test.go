@@ -175,3 +175,69 @@ func TestWait_NoMoreAskAgainThanMayBeGranted(t *testing.T) {
 	}, weir.WithStore(decidesAfter(func(weir.Request) time.Duration { asked.Add(1); return 20 * ms })))
 	assert.LessOrEqual(t, asked.Load(), int64(1+300+300+31)) // all ask once when they come
 }
+
+// When a is granted, b and c may ask along with it, because enough is left for both. Then the policy
+// changes, and b is denied. c no longer asks before b, not even when its context ends.
+func TestR18_ThoseWhoMightAskBeforeAChange(t *testing.T) {
+	of := func(limit int) weir.Policy { return weir.SlidingLog{Limit: limit, Per: time.Second} }
+	for name, change := range map[string]func(l *weir.KeyedLimiter) error{
+		"SetPolicy": func(l *weir.KeyedLimiter) error { return l.SetPolicy(background, of(3)) },
+		"SetPolicy after a Return": func(l *weir.KeyedLimiter) error {
+			go func() { assert.NoError(t, l.Return(background, "k", 1)) }()
+			time.Sleep(ms)
+			return l.SetPolicy(background, of(3))
+		},
+	} {
+		for _, cancels := range []bool{false, true} {
+			bubble(t, of(6), func(c *crowd) {
+				kit.Take(t, c.l, "k", 6)
+				c.come("a", 2)
+				c.until(100 * ms)
+				c.come("b", 3)
+				c.until(200 * ms)
+				last := c.come("c", 1)
+				c.until(1030 * ms) // while the store decides on a
+				c.inside.Go(func() { assert.NoError(t, change(c.l)) })
+				c.until(1500 * ms)
+				if cancels {
+					last.cancel()
+				}
+				c.end()
+				b, end := c.callers[1], c.callers[2]
+				kit.NoError(t, b.err)
+				assert.LessOrEqual(t, b.at, 2100*ms, name)
+				if cancels {
+					assert.Equal(t, "c 1.5s cancelled", end.String(), name)
+				} else {
+					assert.LessOrEqual(t, b.at, end.at, name)
+				}
+			}, weir.WithStore(decidesAfter(func(weir.Request) time.Duration { return 20 * ms })))
+		}
+	}
+}
+
+// All may ask along with the first when the key is reset, and the store fails. They still do not ask one
+// after the other.
+func TestWait_ThoseWhoMightAskBeforeAResetThatFails(t *testing.T) {
+	mem := new(weir.MemStore)
+	store := kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+		time.Sleep(20 * ms)
+		if r.Forget {
+			return weir.Answer{}, kit.ErrStore
+		}
+		return mem.Do(ctx, r)
+	})
+	bubble(t, weir.FixedWindow{Limit: 50, Per: time.Second}, func(c *crowd) {
+		kit.Take(t, c.l, "k", 50)
+		for i := range 50 {
+			c.come(strconv.Itoa(i), 1)
+		}
+		c.until(1010 * ms) // while the store decides on the first
+		c.inside.Go(func() { assert.ErrorIs(t, c.l.Reset(background, "k"), kit.ErrStore) })
+		c.end()
+		for _, w := range c.callers {
+			kit.NoError(t, w.err)
+			assert.LessOrEqual(t, w.at, 1100*ms, w.name)
+		}
+	}, weir.WithStore(store))
+}
