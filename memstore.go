@@ -40,7 +40,8 @@ type MemStore struct {
 	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
 	// a count, and an attacker gains nothing from it.
 	//
-	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it.
+	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it, and also the number of
+	// shared allowances.
 	MaxKeys int
 
 	memory   atomic.Pointer[memory]
