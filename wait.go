@@ -185,8 +185,8 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 //
 // Reset also forgets earlier reservations of the key:
 //
-//   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only the
-//     events above those that it had booked.
+//   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only
+//     what was used beyond its booking.
 //   - A Reservation of another limiter or process gives back events that the key has counted since,
 //     up to the number that it had booked.
 //

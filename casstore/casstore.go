@@ -180,10 +180,10 @@ func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 // DoFrom is Do for a request that has already cost a round trip. For example, a script in the
 // server has found a value by which it cannot decide.
 //
-// found is the content of the key at that time. The first attempt then needs no Get, if no other
-// caller asks for the key at the same time. A nil found means that the content is not known. within
-// is how long the decision may take from now on, in place of the timeout. Values at or below 0 mean
-// that the time is over.
+// found is what that round trip has found as the content of the key. The first attempt then needs
+// no Get, if no other caller asks for the key at the same time. A nil found means that the content
+// is not known. within is how long the decision may take from now on, in place of the timeout.
+// Values at or below 0 mean that the time is over.
 func (s *Store) DoFrom(ctx context.Context, r weir.Request, found *Entry, within time.Duration) (weir.Answer, error) {
 	if s.fault != nil {
 		return weir.Answer{}, s.fault

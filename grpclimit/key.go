@@ -47,8 +47,8 @@ var (
 // It fails if the other end has no IP address, as over a Unix socket.
 func PeerIP(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, httplimit.ClientIP{}) }
 
-// PeerIPOf returns a KeyFunc like [PeerIP], with the options of clients. Proxies and Hops have no
-// effect on it. If a field of clients is not valid, it returns an error for every call.
+// PeerIPOf returns a KeyFunc like [PeerIP] that makes its keys by the options in clients. Of these,
+// Proxies and Hops have no effect. If one of them is not valid, it returns an error for every call.
 func PeerIPOf(clients httplimit.ClientIP) KeyFunc {
 	return func(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, clients) }
 }

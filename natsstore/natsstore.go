@@ -40,9 +40,9 @@ import (
 // number of limiters with any policies. It has goroutines only while requests are in flight, and
 // need not be closed. It does not close the connection.
 //
-// A request that counts events is sent once for a decision. If it fails, it is not known whether
-// the events were counted. They are never counted twice. If a decision takes too long, its error
-// wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
+// A request that counts events is never sent twice. If it fails, it is not known whether the events
+// were counted. They are never counted twice. If a decision takes too long, its error wraps
+// [casstore.ErrNoReply] or [casstore.ErrBusy].
 //
 // While the connection is down, decisions wait for it, and send nothing. If it breaks, decisions
 // whose request is in flight fail at once.

@@ -95,11 +95,11 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // logged or counted if r was granted, if Err says that the caller has gone ([context.Canceled]), or
 // if the logger is not enabled for the level.
 //
-// The line has the limiter's name, the number of events, and what the Result says. left_out is the
-// number of refusals of that kind since the last line. If no other line follows, a timer writes a
-// line with left_out alone, a second after the allowance has room for it. There is no timer while
-// nothing is left out. The timer has no ctx. If the logger is not enabled for the level then, the
-// number waits for the next line.
+// The line has the limiter's name, the number of events, and what the Result says. left_out is how
+// many denials, or errors, were not logged since the last line about one. If no other line follows,
+// a timer writes a line with left_out alone, a second after the allowance has room for it. There is
+// no timer while nothing is left out. The timer has no ctx. If the logger is not enabled for the
+// level then, the number waits for the next line.
 //
 // If the handler of the logger panics, so does Refused. If the handler panics on a line that the
 // timer writes, the next call of Refused that has something to log panics with an error that says
