@@ -30,7 +30,8 @@ func Join(keys ...KeyFunc) KeyFunc {
 // It tries the next if the error wraps [ErrNoKey], or if the key is empty. It returns any other
 // error, including [ErrSkip].
 //
-// Keys of different functions are never equal. A client that sends an address as its API key does
+// Keys of different functions are never equal: those of the second begin with a zero byte and "1:",
+// those of the third with a zero byte and "2:". A client that sends an address as its API key does
 // not use up the allowance of that address.
 func Or(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)

@@ -15,8 +15,8 @@ import (
 )
 
 // A register is a [casstore.Register] on memcached. The version of an item is its CAS number, a
-// uint64. A server draws it anew for each write of any item, so that it never comes back. A key
-// without an item has no version.
+// uint64. A server draws it anew for each write of any item, so that it does not come back until the
+// server restarts. A key without an item has no version.
 //
 // The client has no contexts. Its own timeout ends each command.
 type register struct{ client Client }

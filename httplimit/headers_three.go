@@ -11,6 +11,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
+// Here are the kinds with three fields: the limit, what remains, and when it is reset.
+
 // LegacyRateLimit writes the fields of the revisions of the same draft up to 06, which many clients
 // know:
 //
