@@ -21,10 +21,7 @@ import (
 //     limiter of the same name or another process has booked behind it, nobody moves up. All keep
 //     the instants that they were given.
 //   - With all other policies the first waiter asks again when the policy may grant. If a call of
-//     Allow comes before that, it takes the events. If a store over a network takes over a millisecond
-//     to grant, those behind the first then ask at the same time, as many as there are events left for.
-//     If others take these meanwhile, a waiter for fewer events can go before one for more. With
-//     [WithPolicyFor] they ask one after the other.
+//     Allow comes before that, it takes the events.
 //   - A policy of another package may book ahead, too. If a waiter's context ends, its events are
 //     given back only if nobody on the same limiter waits behind it. Nobody moves up.
 //   - If the events were granted without the shared store (see [Result.Degraded]), or if the store
@@ -125,7 +122,7 @@ func (k *KeyedLimiter) join(ctx context.Context, key string, w *line.Waiter) {
 // place asks the store for w, by the policy of plan, and gives w its place in the line. An error is
 // one of the store.
 func (k *KeyedLimiter) place(ctx context.Context, ln *line.Line, w *line.Waiter, plan *Plan) error {
-	g, patience, since := new(grant), k.patience(w.Ctx), time.Now()
+	g, patience := new(grant), k.patience(w.Ctx)
 	a, now, err := k.ask(ctx, plan, ln.Key(), Ask{N: w.N, MaxWait: patience}, g)
 	if err != nil {
 		ln.Together()
@@ -135,7 +132,7 @@ func (k *KeyedLimiter) place(ctx context.Context, ln *line.Line, w *line.Waiter,
 		w.Drop(err)
 		return nil
 	}
-	reply := line.Reply{Granted: a.Allowed, Now: now, Delay: a.RetryAfter, Took: time.Since(since)}
+	reply := line.Reply{Granted: a.Allowed, Now: now, Delay: a.RetryAfter}
 	if k.plans.forKey == nil { // else those behind w may have other policies, by which fewer are left
 		reply.Left = a.Remaining
 	}

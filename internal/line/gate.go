@@ -157,9 +157,6 @@ func (ln *Line) End() {
 		return
 	}
 	if ln.kind == Renewing {
-		for w := ln.booked.next; w != &ln.ends; w = w.next {
-			w.along = false // what was left before may be out of date
-		}
 		ln.watcher.signal()
 		if asks := ln.booked.next; asks != ln.watcher {
 			asks.signal() // if the renewal failed it may have asked nobody

@@ -39,8 +39,7 @@ type Lines struct {
 // A Line is the waiters for one key, in the order in which they came. Waiters that have booked come
 // first, and go at their instants. Of the others, the first asks the store. It asks when no waiter
 // is before it, or when those before it have booked by its policy. When it has booked, the next
-// asks. In this way waiters also book in a line that never empties. If the store is far away, some
-// behind the first may ask along with it.
+// asks. In this way waiters also book in a line that never empties.
 //
 // Its fields are guarded by the mutex of its Lines, except giving.
 type Line struct {
@@ -80,7 +79,6 @@ type Waiter struct {
 	in         uint64        // its ticket: when it came
 	joined     uint64        // and when it joined the line
 	err        error         // why it has no turn, once it is gone, or why it is about to leave
-	along      bool          // may ask along with the first, or does: there are events left for it, too
 	leaving    bool          // is about to leave, and no longer watches the time
 	gone       bool          // has left the line, or does not join it
 	wake       chan struct{} // signals that it was granted, or is to look at the line again

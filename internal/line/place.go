@@ -18,7 +18,6 @@ func (w *Waiter) Come(ln *Line, p Policy, patience time.Duration, now int64) Tur
 		if w.mayBook(p) {
 			return MayAsk
 		}
-		w.along = false
 		return Behind
 	}
 	w.line, ln.known = ln, true
@@ -63,7 +62,6 @@ type Reply struct {
 	Now     int64         // the instant of the decision
 	Delay   time.Duration // until the events may go ahead, or until it may ask again
 	Left    int           // events that are left
-	Took    time.Duration // to answer, in real time
 }
 
 // Place gives w, which has asked, its place in the line. It gives none if it was granted now and no
@@ -76,13 +74,8 @@ func (w *Waiter) Place(r *Reply) {
 	if w.gone { // it could not wait for the reply
 		return
 	}
-	first := w.next != nil && !w.along // after the grant of a new caller, the first of the line asks, and lets others ask
-	w.along = false
 	if r.Granted && r.Delay == 0 {
 		ln.together(r.Left)
-		if first && ln.Remote && r.Took >= far {
-			defer ln.letAsk(r.Left)
-		}
 	}
 	ln.pass(r.Now)
 	at := exact.After(r.Now, r.Delay)
@@ -109,20 +102,6 @@ func (w *Waiter) Place(r *Reply) {
 		return
 	}
 	ln.book(w, r.Booking, at)
-}
-
-// far is how long a store takes at least whose waiters need not ask one after the other.
-const far = time.Millisecond
-
-// letAsk lets the first waiters that have not booked ask at the same time, as far as there are events
-// left for all of them. If the store is far away, others may come faster than these ask one after the
-// other.
-func (ln *Line) letAsk(left int) {
-	for w := ln.booked.next; w != &ln.ends && w.N <= left; w = w.next {
-		left -= w.N
-		w.along = true
-		w.signal()
-	}
 }
 
 // Together lets all waiters that are to ask the store do so at once, and not one after the other,

@@ -40,11 +40,7 @@ func (w *Waiter) turn(now int64) (Turn, time.Duration) {
 		at = w.at
 	}
 	switch {
-	case ln.renews():
-		return Behind, 0
-	case w.along:
-		return MayAsk, 0
-	case w != ln.watcher && (w.prev != ln.booked || at > now):
+	case ln.renews() || w != ln.watcher && (w.prev != ln.booked || at > now):
 		return Behind, 0
 	case at > now:
 		return First, time.Duration(at - now)

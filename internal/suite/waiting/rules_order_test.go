@@ -34,9 +34,6 @@ func TestR18_OrderAtRandom(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for seed := range seeds {
 				o := ordered{random: rand.New(rand.NewPCG(seed, 18)), latency: test.latency, byContext: test.byContext}
-				if !o.byContext {
-					o.blur = 2 * o.latency
-				}
 				synctest.Test(t, o.play)
 			}
 		})
@@ -83,7 +80,6 @@ type ordered struct {
 	random    *rand.Rand
 	latency   time.Duration
 	byContext bool
-	blur      time.Duration // by which callers may overtake who ask again at the same time: the store is slow, and there are events left for all
 
 	mu    sync.Mutex // guards random where the store uses it
 	steps []string
@@ -141,7 +137,7 @@ func (o *ordered) play(t *testing.T) {
 		case step == 7:
 			o.steps = append(o.steps, fmt.Sprintf("%v reset", time.Since(c.start)))
 			require.NoError(t, c.l.Reset(background, "k"))
-		case step == 8 && o.upTo(2) == 0 && o.blur == 0: // else it could take the events of the earlier of two
+		case step == 8 && o.upTo(2) == 0:
 			o.steps = append(o.steps, fmt.Sprintf("%v allow", time.Since(c.start)))
 			c.l.Allow("k")
 		default:
@@ -163,7 +159,7 @@ func (o *ordered) play(t *testing.T) {
 		for i, earlier := range c.callers[:j] {
 			// Callers that come before the store has answered any of them have no order.
 			if earlier.err == nil && (o.latency == 0 || came[j]-came[i] > 200*ms) {
-				require.LessOrEqual(t, earlier.at, w.at+o.blur, "%s before %s\n%s", w, earlier, strings.Join(o.steps, "\n"))
+				require.LessOrEqual(t, earlier.at, w.at, "%s before %s\n%s", w, earlier, strings.Join(o.steps, "\n"))
 			}
 			if earlier.err != nil && earlier.at > 2*time.Minute {
 				require.Greater(t, w.at, 2*time.Minute, "%s before %s\n%s", w, earlier, strings.Join(o.steps, "\n"))
