@@ -40,8 +40,8 @@ type MemStore struct {
 	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
 	// a count, and an attacker gains nothing from it.
 	//
-	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it, and also the number of
-	// shared allowances.
+	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it. It may also leave more
+	// shared allowances than the processors here would have.
 	MaxKeys int
 
 	memory   atomic.Pointer[memory]

@@ -97,8 +97,7 @@ func TestMemStoreKeepsNoKey(t *testing.T) {
 // R10: while segments fill, divide and are copied, and other goroutines make it so, nothing is
 // granted twice or lost.
 func TestR10_MemStoreWhileItGrows(t *testing.T) {
-	const goroutines, limit = 8, 5
-	keys := runs.Long(20_000, 7000)
+	const keys, goroutines, limit = 20_000, 8, 5
 	kit.EachInBubble(t, []weir.Policy{
 		weir.TokenBucket{Limit: limit, Per: time.Hour},
 		weir.TokenBucket{Limit: 7, Per: time.Hour, Burst: limit},

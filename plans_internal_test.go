@@ -15,7 +15,7 @@ import (
 // decided by the limit of another.
 func TestR10_APolicyIsNotTakenForOneThatBecomesKnown(t *testing.T) {
 	unknown := FixedWindow{Limit: 1, Per: time.Second}
-	for range runs.Long(100_000, 2500) {
+	for range runs.Long(100_000, 5000) {
 		k := newKnownPlans()
 		var both sync.WaitGroup
 		started := make(chan struct{})

@@ -48,7 +48,7 @@ var (
 func PeerIP(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, httplimit.ClientIP{}) }
 
 // PeerIPOf returns a KeyFunc like [PeerIP] that makes its keys by the options in clients. Of these,
-// Proxies and Hops have no effect. If one of them is not valid, it returns an error for every call.
+// Proxies and Hops have no effect. If an option is not valid, it returns an error for every call.
 func PeerIPOf(clients httplimit.ClientIP) KeyFunc {
 	return func(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, clients) }
 }

@@ -96,7 +96,7 @@ func Everyone(*http.Request) (string, error) { return "everyone", nil }
 // slashes and dots. If the handler serves more than one path, a client gets an allowance for each.
 // Use [Pattern] in that case.
 func Path(r *http.Request) (string, error) {
-	return path.Clean(cmp.Or(r.URL.Path, "/")), nil // the path of http://a.example is that of http://a.example/
+	return path.Clean(cmp.Or(r.URL.Path, "/")), nil // http://a.example is http://a.example/
 }
 
 // Pattern is a KeyFunc whose key is the pattern of the [http.ServeMux] that matched the request,

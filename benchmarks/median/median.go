@@ -1,5 +1,5 @@
-// Package median is apart from what is measured, so that a program that shows figures need not be linked
-// with all contenders.
+// Package median computes medians of measurements. It is apart from what is measured, so that a
+// program that only shows figures is not linked with all contenders.
 package median
 
 import (

@@ -2,8 +2,8 @@
 // import it.
 //
 // [Shared] is one server for all tests of a package, which [Main] ends. To make its empty database
-// takes longer than most tests. So a test that kills and restarts it has none of its own: it is not
-// parallel, and those that are wait until it has ended. The server listens on a free loopback port,
+// takes longer than most tests. A test that kills and restarts the server therefore uses it, too. It
+// is not parallel: those that are wait until it has ended. The server listens on a free loopback port,
 // and has its files in a temporary directory. If root runs the tests, it runs as the user postgres.
 // On Linux it also dies with the test's process, however that ends.
 //
