@@ -33,7 +33,7 @@ var weirs = []Contender{
 	},
 	{
 		Name: AllOfFive, Module: weirModule, Kind: Counts,
-		How:  "exact. Five TokenBuckets in one decision, each a nanosecond an event faster",
+		How:  "exact. Five TokenBuckets in one decision, each faster than the one before by a nanosecond per event",
 		Only: "methods",
 		New: func(q Quota) Limiter {
 			var ps []weir.Policy

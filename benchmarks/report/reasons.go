@@ -71,16 +71,16 @@ the rounds is within ±%.0f %%.`,
 	}},
 	{[]string{benchmarks.MethodMetric("Allow"), benchmarks.MethodMetric("Take")}, func(r results) string {
 		return fmt.Sprintf(`**Take** takes %s ns in M1, where Allow takes %s ns. Allow only finds out whether the word may be
-exchanged. Take also returns what remains and two times. That is 525 instructions, and 398 for Allow
-(`+"`go run ./benchmarks/counts`"+`). A third of the difference is the arithmetic, with a division. The rest
+exchanged. Take also returns what remains and two durations. That is 525 instructions, and 398 for
+Allow (`+"`go run ./benchmarks/counts`"+`). A third of the difference is the arithmetic, with a division. The rest
 is the check of ctx, and the Result of eight words, which the caller reads.`,
 			r.method("Take"), r.method("Allow"))
 	}},
 	{[]string{benchmarks.MethodMetric("Allow"), benchmarks.MethodMetric("Reserve+Settle"), benchmarks.MethodMetric("Reserve+Cancel")}, func(r results) string {
-		return fmt.Sprintf(`**To reserve and to settle** takes %s ns in M1, and %s ns to cancel, where Allow takes %s ns. The
-Reservation is allocated: it must know the grant exactly, also after a change of policy. To cancel
-also takes part in the line of the key. A booking then cannot come between, and those who wait behind
-the events move up. x/time/rate has no such line, and gives back less.`,
+		return fmt.Sprintf(`**Reserve and Settle** take %s ns in M1, and Reserve and Cancel take %s ns. Allow takes %s ns. The
+Reservation is allocated: it must know the grant exactly, also after a change of policy. Cancel also
+works on the queue of callers that wait for the key. No booking can come between, and the callers
+that wait behind the events move up. x/time/rate has no such queue, and gives back less.`,
 			r.method("Reserve+Settle"), r.method("Reserve+Cancel"), r.method("Allow"))
 	}},
 	{[]string{"H1.ns"}, func(r results) string {
@@ -91,9 +91,10 @@ keep what they need to give their events back exactly, if a later one denies the
 	}},
 	{[]string{"W7.bytes"}, func(r results) string {
 		return fmt.Sprintf(`**A key takes** %s bytes in W7, and with a SlidingLog %s. This depends on the number of keys. The
-table is made of parts. A part that is full is replaced by a larger one, all at about the same number
-of keys. From half a million to three million keys, a key takes 32 to 49 bytes, and with a SlidingLog
-56 to 73. A part begins with 4 slots, so that a limiter with few keys takes under 2 kB.`,
+table is made of parts. A full part is replaced by a larger one. This happens to all parts at about
+the same number of keys. From half a million to three million keys, a key takes 32 to 49 bytes, and
+with a SlidingLog 56 to 73. A part begins with 4 slots, so that a limiter with few keys takes under
+2 kB.`,
 			significant(r.median(benchmarks.Leader, "W7.bytes")), significant(r.median(slidingLog, "W7.bytes")))
 	}},
 	{[]string{"W1.ns"}, func(r results) string {

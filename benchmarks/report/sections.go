@@ -68,9 +68,9 @@ heap does not include the keys themselves (32 MB), which were made before.
 func memorySection(r results) string {
 	return `## W7: memory
 
-A million keys, each seen once. Bytes per key are heap, with the part of the key that the limiter
-keeps. The last column is the time that a garbage collection (` + "`runtime.GC()`" + `) takes in
-addition, because of the keys.
+A million keys, each seen once. Bytes per key are bytes of heap. They include the part of the key
+that the limiter keeps. The last column is the time that a garbage collection (` + "`runtime.GC()`" + `) takes
+in addition, because of the keys.
 
 ` + r.comparison(
 		column{"bytes per key", "W7.bytes", significant, true},
@@ -137,7 +137,7 @@ or of both calls. The ratio is to Allow of the same limiter.
 ` + t.String()
 	take := benchmarks.MethodMetric("Take")
 	if five := r.ratio(benchmarks.AllOfFive, take); !math.IsNaN(five) {
-		text += fmt.Sprintf("\nFive policies at once take %s times as long as one by Allow, and %s times by Take.\n",
+		text += fmt.Sprintf("\nFive policies at once take %s times as long as one with Allow, and %s times as long with Take.\n",
 			significant(r.ratio(benchmarks.AllOfFive, allow)), significant(five))
 	}
 	return text + r.spreads(allow, take)
