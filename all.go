@@ -37,9 +37,9 @@ import (
 //   - A denial costs up to twice that, if the last component is the one that denies.
 //   - The state has the words of all components. A component that is a [SlidingLog], or of another
 //     package, may grow. Each component that may grow takes one word more, except one of them.
-//   - To undo a denied request, a decision copies the words of all components but one. If some
-//     components may grow, the one that is not copied is one of these. Above 32 words the copy
-//     needs an allocation.
+//   - To be able to undo a denied request, a decision copies the words of all components but one.
+//     If some components may grow, it leaves out one of these. Above 32 words the copy needs an
+//     allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
 type all struct{ list }

@@ -16,9 +16,9 @@ type Charge struct {
 	Before time.Duration // ResetAfter before the grant
 	For    time.Duration // the events count for at most that long: usually ResetAfter after the grant
 
-	// Late is how much later than the instant of the grant the events were counted. It is above
-	// zero if the state had seen a later instant, by another clock, and -1 for a grant of instant 0
-	// with a GrantedAt of 1. Before and For are from the instant of the grant in any case.
+	// Late is the time from the grant to the instant at which the events were counted. It is above
+	// zero if the state had seen a later instant, by another clock. Late, Before and For start at
+	// the GrantedAt of [Ask]. For a grant at instant 0, that is 1, and Late is -1.
 	Late time.Duration
 
 	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest say by how much they
@@ -82,7 +82,7 @@ type beside struct {
 
 // CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus
 // Late of the Charge if there is exactly one. It returns [math.MaxInt64] if the grant is not known,
-// because its events may be any.
+// because the events may then be those of any grant.
 func (a Ask) CountedAt() int64 {
 	if a.GrantedAt == 0 {
 		return math.MaxInt64

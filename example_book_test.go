@@ -59,7 +59,8 @@ func ExampleKeyedLimiter_ReserveNow() {
 	// more events than the policy ever grants at once
 }
 
-// docs/reservations.md says how long ten jobs take that book far too much, in both ways.
+// docs/reservations.md says how long ten jobs take if their estimates are far too high, with
+// ReserveNow and with Reserve.
 func TestBook_WrongEstimates(t *testing.T) {
 	ahead := func(ctx context.Context, l *weir.KeyedLimiter, key string, n int) (*weir.Reservation, error) {
 		r, err := l.Reserve(ctx, key, n)

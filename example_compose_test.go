@@ -29,8 +29,8 @@ func ExampleAll() {
 	// false 100 0 <nil>
 }
 
-// TakeByComponent returns the result of each of several limits, as headers or a page of quotas need
-// it.
+// TakeByComponent returns the result of each of several limits, for example for header fields or a
+// page of quotas.
 func ExampleKeyedLimiter_TakeByComponent() {
 	names := []string{"second", "day"}
 	limiter := weir.Must(weir.New(weir.All(

@@ -121,7 +121,7 @@ func ExampleSlidingLog() {
 	// 00:12:00 sent
 }
 
-// passed is how many of n that ask at once the limiter allows.
+// passed is how many of n simultaneous requests the limiter allows.
 func passed(l weir.Limiter, key string, n int) int {
 	allowed := 0
 	for range n {

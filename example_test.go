@@ -75,7 +75,7 @@ func ExampleNew() {
 	// weir: weir.TokenBucket.Burst is -1, must be at least 0
 }
 
-// Must is for a limiter whose policy stands in the program.
+// Must is for a limiter whose policy is written in the program.
 func ExampleMust() {
 	limiter := weir.Must(weir.New(weir.SlidingWindow{Limit: 1000, Per: time.Hour}))
 

@@ -167,9 +167,9 @@ func (b by) Follows(other line.Policy) bool {
 //   - [All] frees them in every component. [Tiers] frees them in the last tier that does not have
 //     its full allowance.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
-//     events as it granted and still counts. The rest goes to the policy before it. These may be the
-//     events of an open reservation. Its Cancel then frees nothing, and the events that you meant
-//     count until they expire.
+//     events as it granted and still counts. The rest goes to the policy before it. The events
+//     given back may be those of an open reservation. Cancel of that reservation then frees
+//     nothing, and the events that you meant count until they expire.
 //
 // The caller must not give back more events than were granted, and no event twice. Do not give back
 // events of a [Result] that is Degraded: the shared store has not counted them, and would free the

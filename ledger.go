@@ -20,8 +20,8 @@ import (
 //     Their sum is rounded down to whole events.
 //   - The charge ends when the other policies have recovered. At the latest, it ends when the
 //     charged policy would have recovered from a fully used allowance, counted from the last grant
-//     of the other policies. A plain state does not know that instant: it is then the first request
-//     for events by another policy. Each component of [All] is charged by itself.
+//     of the other policies. A plain state has no record of that last grant. The first request for
+//     events by another policy then takes its place. Each component of [All] is charged by itself.
 //   - Policies that count in the same way share their counts, such as two FixedWindows of the same
 //     length with different limits.
 //
@@ -93,8 +93,8 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 // Usage returns how many events a rule of By has used up at now, and its limit. It does not include
 // events of the other rules. used may be above limit.
 //
-// A Store can keep both numbers with a value. In a process that does not know the policy, the rule
-// then has a Decider that reports them as Limit and Remaining.
+// A Store can keep both numbers with a value. In a process that does not know the policy, the Store
+// can then give the rule a Decider that reports Limit and Remaining by these numbers.
 func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	var g ledger
 	if !g.open(l, now) {

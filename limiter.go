@@ -165,7 +165,7 @@ type unfinished struct{ *KeyedLimiter }
 
 // WithStore sets the store that keeps the limiter's state. Several limiters can share a store. Give
 // each a name with [WithName]. Limiters without a name share their keys. If their policies differ,
-// this is a mistake, and [New] returns an error if the store is an [Acceptor]. It cannot see the
+// this is a mistake, and [New] returns an error if the store is an [Acceptor]. New cannot see the
 // limiters of other processes: with a store that processes share, each limiter needs a name.
 func WithStore(s Store) Option {
 	return func(k unfinished) error {
@@ -199,9 +199,10 @@ func WithClock(c Clock) Option {
 // tests deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
 //
 // Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
-// range counts as the nearest one within, and the last second of the range counts as its end. If a
-// booking is for a later instant, the limiter reports that end as its instant. If a Clock steps
-// back, a limiter keeps the latest instant that it saw, until the Clock has caught up.
+// range counts as the nearest instant in it. Every instant in the last second of the range counts
+// as the end of the range. If a booking is for a later instant, the limiter reports the end of the
+// range as the instant of the booking. If a Clock steps back, a limiter keeps the latest instant
+// that it saw, until the Clock has caught up.
 type Clock interface {
 	// Now returns the time, as time.Now does.
 	Now() time.Time

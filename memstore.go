@@ -25,8 +25,8 @@ import (
 // cost no more than short ones.
 //
 //   - A key with a state of one word takes 30 to 50 bytes in all.
-//   - A key with a longer state takes 8 to 10 bytes more for each word. A state that has grown has
-//     room for up to two words and a quarter of its words more.
+//   - A key with a longer state takes 8 to 10 bytes more for each word. A state that has grown also
+//     has spare room, for up to two words plus a quarter of its words.
 //   - A store with two keys takes 1 to 2 kB, with its limiter. When it has had many keys, up to 4 kB
 //     stay for each processor.
 type MemStore struct {
@@ -40,8 +40,8 @@ type MemStore struct {
 	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
 	// a count, and an attacker gains nothing from it.
 	//
-	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it. It may also leave more
-	// shared allowances than the processors here would have.
+	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it. After a Load, a name
+	// may also have more shared allowances than eight for each processor of this machine.
 	MaxKeys int
 
 	memory   atomic.Pointer[memory]

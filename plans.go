@@ -75,8 +75,9 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     half of the old limit is used up, half of the new one is. This lasts until the old policy no
 //     longer counts those events. At the latest, it ends after the time in which the new policy
 //     recovers from a fully used allowance. That time begins with the first request for events
-//     after the change. Until its events expire, the old policy then only lengthens ResetAfter,
-//     and finds them again if it comes back.
+//     after the change. Once the charge has ended, the events of the old policy only lengthen
+//     ResetAfter, until they expire. If the old policy comes back before they expire, it still
+//     counts them.
 //   - Components of [All] and [Tiers] that stay keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].
@@ -89,14 +90,14 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 // never grant its events, grants them only after the deadline of its context, or has no room in its
 // queue. It fails at the latest when it is the first of the waiters that have booked nothing.
 //
-// The store is asked for one waiter after the other. For a thousand waiters of a key, that takes a
-// thousand times as long as one answer. Until it is done, no waiter of the key goes, and calls that
-// wait, reserve or give back for the key wait for it.
+// SetPolicy asks the store for the new turns one after the other. For a thousand waiters of a key,
+// that takes a thousand times as long as one answer. Until it is done, no waiter of the key goes,
+// and calls that wait, reserve or give back for the key are held up.
 //
 // If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps an error
 // of the store or of ctx. The policy is then changed, but some waiters have kept their old turns,
-// or failed with the error of the store. A further SetPolicy gives the former no new turns, because
-// it is not known whether the store has freed their events.
+// or failed with the error of the store. A further SetPolicy gives no new turns to those with old
+// turns, because it is not known whether the store has freed their events.
 func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade
@@ -114,8 +115,9 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 
 // PlanOf is for implementers of middleware. It returns the Plan with which the limiter decides on
 // key. The policy of the Plan is the one that the function of [WithPolicyFor] returns, or else the
-// policy of the limiter. It asks no store. As long as the policy is the same, the Plan is usually
-// the same, too. An invalid policy of WithPolicyFor is an error. PlanOf is safe for concurrent use.
+// policy of the limiter. PlanOf asks no store. As long as the policy is the same, the Plan is
+// usually the same, too. An invalid policy of WithPolicyFor is an error. PlanOf is safe for
+// concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade

@@ -112,9 +112,9 @@ type Ask struct {
 	N int
 
 	// MaxWait is how far ahead the events may be granted. If it is above zero, a policy with a
-	// queue may grant them for a later instant, which is Delay in the answer. That instant stands,
-	// whatever is given back later. Policies without a queue answer as if it were zero. It is zero
-	// unless Mode is AllOrNone.
+	// queue may grant them for a later instant, which is Delay in the answer. That instant does not
+	// change, whatever is given back later. Policies without a queue answer as if it were zero. It
+	// is zero unless Mode is AllOrNone.
 	MaxWait time.Duration
 
 	// Mode says what to do if not all of the N events can be granted.
@@ -128,13 +128,13 @@ type Ask struct {
 
 	// Charges, if not nil, identifies the grant:
 	//
-	//   - For an N above zero that is granted, the policy replaces its contents with what it
-	//     charges. Empty contents stand for one Charge: all the events, until ResetAfter.
+	//   - For an N above zero that is granted, the policy replaces the contents of the slice with
+	//     what it charges. Empty contents stand for one Charge: all the events, until ResetAfter.
 	//   - For an N below zero with a GrantedAt, it is what the grant was charged.
 	Charges *[]Charge
 
-	// ByComponent, if not nil, receives the results of the components of a composed policy, in
-	// place of its contents. Other policies do not change it.
+	// ByComponent, if not nil, receives the results of the components of a composed policy. They
+	// replace the contents of the slice. Other policies do not change it.
 	ByComponent *[]Result
 
 	// More is for an N of at least zero. It asks for MoreAfter in the Result, and in the results of

@@ -16,8 +16,8 @@ import (
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
 //     [Reservation.Cancel] gives all back. If estimates are often too high, use
-//     [KeyedLimiter.ReserveNow]: events that are given back while later bookings are still to come
-//     are lost.
+//     [KeyedLimiter.ReserveNow]: with Reserve, events are lost if they are given back while later
+//     bookings are still to come.
 //   - The caller wants to know its turn. Unlike [KeyedLimiter.Wait], Reserve does not block until
 //     then.
 //
@@ -87,9 +87,10 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 // ReserveNow sets *r. To avoid allocations, pass the same Reservation again when its earlier
 // contents are no longer needed. If results is nil, the results of components are not returned.
 //
-// An error means that there is no decision. The errors are those of Reserve, and so is what happens
-// if ctx is cancelled during the call. After an error, Cancel and Settle of r return errors, too.
-// ReserveNow is safe for concurrent use, if each call has a Reservation and a slice of its own.
+// An error means that there is no decision. The errors are those of Reserve. If ctx is cancelled
+// during the call, ReserveNow waits for the decision as Reserve does. After an error, Cancel and
+// Settle of r return errors, too. ReserveNow is safe for concurrent use, if each call has a
+// Reservation and a slice of its own.
 func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Reservation, results *[]Result) error {
 	empty(results)
 	r.made = false // if the store panics
@@ -160,12 +161,12 @@ var (
 	errPanicked    = errors.New("the store panicked")
 )
 
-// Cancel is Settle for 0 events. It gives back (refunds) all that was booked, as far as
-// [Reservation.Settle] says that it is free again. If the reservation has been settled, it does
-// nothing, and returns the result of Settle.
+// Cancel is Settle for 0 events. It gives back (refunds) all that was booked, as far as the rules
+// of [Reservation.Settle] allow. If the reservation has been settled, it does nothing, and returns
+// the result of Settle.
 //
 // After Delay has passed, events that are given back can be used at once. In a [LeakyBucket] the
-// next events may then follow each other more closely, once.
+// next events may then follow each other more closely, but only once.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || !r.made {
 		return errNotReserved

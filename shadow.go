@@ -83,9 +83,9 @@ func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) 
 	return s.judge(ctx, key, n, r, err, s.Enforces(key))
 }
 
-// TakeByComponent is [Shadowed.Take] by [KeyedLimiter.TakeByComponent], if the limiter has that
-// method. *results are the limiter's, also if a request that it denied is granted. If the limiter
-// does not have the method, *results is empty.
+// TakeByComponent is like [Shadowed.Take], but calls [KeyedLimiter.TakeByComponent], if the limiter
+// has that method. *results are the limiter's, even if a request that it denied is granted. If the
+// limiter does not have the method, *results is empty.
 func (s *Shadowed) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
 	l, ok := s.limiter.(interface {
 		TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error)

@@ -15,7 +15,8 @@ import (
 //
 // Choose it for a small, strict limit: five logins a minute, or a contract with a provider that
 // counts the same way. Any window of length Per, wherever it starts, has at most Limit events. It
-// includes its start, not its end. All of the events may come at once. For large limits use [SlidingWindow] or [TokenBucket].
+// includes its start, not its end. All of the events may come at once. For large limits use
+// [SlidingWindow] or [TokenBucket].
 //
 // Its memory per key grows with use, up to Limit instants, and shrinks again:
 //

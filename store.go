@@ -50,7 +50,8 @@ import (
 //     on later, it copies Key, Charges and ByComponent.
 //   - In an answer that it makes itself, it sets At. In an answer that it makes without the shared
 //     store, it sets Degraded, also in the results of ByComponent.
-//   - If it bounds the time of a request, it subtracts the time that [Waited] returns.
+//   - If it bounds the time of a request, it subtracts the time that [Waited] returns from the
+//     bound.
 type Store interface {
 	// Do makes the decision that r asks for, in one step.
 	Do(ctx context.Context, r Request) (Answer, error)
@@ -149,9 +150,10 @@ func (k *KeyedLimiter) start(
 // [New] asks it first. Stores need not implement it.
 //
 //   - Accept returns the faults of the Store's own options.
-//   - A Store that serves several limiters finds those here that would share their keys by accident.
-//     It calls [AcceptNamed] if processes share it, and else [Limiters.Accept].
-//   - A Store in front of another calls [Accept] for that one.
+//   - If a Store serves several limiters, its Accept finds those that would share their keys by
+//     accident. It calls [AcceptNamed] if processes share the Store, and otherwise
+//     [Limiters.Accept].
+//   - A Store in front of another Store calls [Accept] for that other Store.
 type Acceptor interface {
 	Store
 
@@ -173,8 +175,8 @@ func Accept(s Store, l *KeyedLimiter) error {
 }
 
 // AcceptNamed is for implementers of stores that processes share. It returns an error if l has no
-// [WithName]: limiters of other processes without a name, which nobody here knows, would share
-// their keys with l. l may be nil.
+// [WithName]: l would share its keys with unnamed limiters of other processes, which this process
+// cannot see. l may be nil.
 func AcceptNamed(l *KeyedLimiter) error {
 	if l == nil || l.plans.named {
 		return nil
@@ -183,9 +185,9 @@ func AcceptNamed(l *KeyedLimiter) error {
 		"set WithName, such as WithName(\"login\"), or WithName(\"\") if it is the only one")
 }
 
-// Limiters is for implementers of stores in memory. It is the set of limiters that a [Store] serves and that
-// have no name. It keeps limiters with different policies from sharing their keys by accident. A
-// Store embeds it, or calls it in an Accept method of its own.
+// Limiters is for implementers of stores in memory. It is the set of limiters that a [Store] serves
+// and that have no name. It keeps limiters with different policies from sharing their keys by
+// accident. A Store embeds it, or calls it in an Accept method of its own.
 //
 // The zero value is ready. It does not keep the limiters alive. It must not be copied after first
 // use, and is safe for concurrent use.
@@ -201,9 +203,9 @@ type unnamed struct {
 }
 
 // Accept returns an error if l would share its keys by accident. This is so if l and another
-// limiter in use both have no [WithName], and their policies differ. If the policy of a limiter was
-// changed by [KeyedLimiter.SetPolicy], it is enough if either its old or its new policy is the
-// same.
+// limiter in use both have no [WithName], and their policies differ. If [KeyedLimiter.SetPolicy]
+// has changed the policy of the other limiter, l may have that limiter's first policy or its
+// present one.
 func (ls *Limiters) Accept(l *KeyedLimiter) error {
 	if l == nil || l.plans.named || l.plans.usual.Load() == nil {
 		return nil

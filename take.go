@@ -6,9 +6,9 @@ import "context"
 // counts it. It also reports false if the store fails, or if the policy of [WithPolicyFor] is
 // invalid.
 //
-// Allow has no context. Over a network it takes as long as the store allows itself. To bound that
-// time, use a Fallback of package [github.com/weir-go/weir/fleet], or [KeyedLimiter.Take] with a
-// context. It is safe for concurrent use.
+// Allow has no context. Over a network it takes up to the store's own timeout. To bound that time,
+// use a Fallback of package [github.com/weir-go/weir/fleet], or [KeyedLimiter.Take] with a context.
+// It is safe for concurrent use.
 func (k *KeyedLimiter) Allow(key string) bool {
 	if k == nil || k.store == nil {
 		return false

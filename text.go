@@ -44,8 +44,8 @@ import (
 //   - Words are separated by white space.
 //   - The options of a kind are named after fields of its type. They can be in any order, each at
 //     most once. The count of an option is at least 1. For the default, leave the option out.
-//   - A day is 24 hours and a week is 7 days, whatever the calendar says. What follows them begins
-//     with a digit.
+//   - A day is 24 hours and a week is 7 days, whatever the calendar says. If anything follows the w
+//     or d, it begins with a digit.
 //   - The 1 of one unit may be left out: 10/s is 10/1s.
 //   - A text has at most 4096 bytes. Its policies are nested at most 8 deep: each lies within at
 //     most 8 others. Above that, MarshalText fails.

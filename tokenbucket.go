@@ -19,8 +19,9 @@ import (
 //
 //	Burst - 1 + Limit*s/Per
 //
-// events, rounded up. The span includes its start, not its end. It costs one word of memory per key. It costs two if Per is not a multiple of Limit
-// nanoseconds, or if it takes 146 years (2^62 ns) or more to earn a full bucket.
+// events, rounded up. The span includes its start, not its end. It costs one word of memory per
+// key. It costs two if Per is not a multiple of Limit nanoseconds, or if it takes 146 years (2^62
+// ns) or more to earn a full bucket.
 //
 // The token bucket goes back to J. Turner, "New Directions in Communications", 1986. This form is
 // the virtual scheduling algorithm of ITU-T I.371, known as GCRA, on exact fractions. The state is

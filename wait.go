@@ -11,9 +11,10 @@ import (
 
 // Wait implements [Limiter]. The waiters of a key in one process are served in the order in which
 // they came, whatever the policy. They share one timer. If calls ask a store over a network at the
-// same time, they are served in the order in which the store decides. Callers that come while events
-// are given back, or while the policy changes, ask afterwards, one after the other. If they come
-// faster than such a store answers, or if this takes over a second, they ask at the same time.
+// same time, they are served in the order in which the store decides. Callers that come while
+// events are given back, or while the policy changes, ask afterwards, one after the other. Over a
+// network, they ask at the same time if they come faster than the store answers, or when asking one
+// after the other has taken over a second.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
 //     at which they may happen. Later calls of Allow and Take cannot overtake it. If its context

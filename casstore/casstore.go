@@ -114,7 +114,8 @@ type Options struct {
 var (
 	// ErrNoReply means that there was no decision within the timeout. The rest of the error says
 	// whether the events may have been counted. It comes with [weir.ErrRequest] if other requests
-	// for the key took the time: the server has meanwhile replied as often as a decision needs.
+	// for the key used up the time, and the server works: it has meanwhile replied as often as one
+	// decision needs.
 	ErrNoReply = errors.New("no reply from the server in time")
 
 	// ErrBusy means that other requests for the key came first, until the time or the attempts were

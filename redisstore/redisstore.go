@@ -22,8 +22,8 @@
 // The store reads the time from the Redis server, in microseconds. The answers are exactly the
 // policy's answers at that instant. The clocks of the processes don't matter. If another server
 // takes over, and its clock is behind by more than 100 ms, states continue by the new clock. A key
-// is then denied at most 100 ms longer than one whose limit has just been used up, at the start of
-// its window if it has one.
+// is then denied at most 100 ms longer than a key that has just used up its limit. For a policy
+// with windows, this means a key that used up its limit at the start of its window.
 //
 // The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
 //

@@ -170,9 +170,9 @@ func (p *Proxy) Lost() int {
 	return p.lost
 }
 
-// Hang lets the next n connections hang on which a request comes, until the client closes them. The
-// server does not get that request, and the client gets no reply. A later call replaces an earlier
-// one; n = 0 ends the fault for connections that do not hang yet.
+// Hang makes connections hang until the client closes them: the next n connections on which a
+// request comes. The server does not get that request, and the client gets no reply. A later call
+// replaces an earlier one; n = 0 ends the fault for connections that do not hang yet.
 func (p *Proxy) Hang(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,11 +1,12 @@
 // Package pgtest runs real PostgreSQL servers for tests, and kills them on purpose. Only tests
 // import it.
 //
-// [Shared] is one server for all tests of a package, which [Main] ends. To make its empty database
-// takes longer than most tests. A test that kills and restarts the server therefore uses it, too. It
-// is not parallel: those that are wait until it has ended. The server listens on a free loopback port,
-// and has its files in a temporary directory. If root runs the tests, it runs as the user postgres.
-// On Linux it also dies with the test's process, however that ends.
+// [Shared] is one server for all tests of a package, which [Main] ends. Creating its empty database
+// takes longer than most tests. A test that kills and restarts the server therefore uses it, too.
+// Such a test is not parallel, so parallel tests wait until it has ended. The server listens on a
+// free loopback port, and has its files in a temporary directory. If root runs the tests, the
+// server runs as the user postgres. On Linux it also dies with the test's process, however that
+// ends.
 //
 // The programs are those of PATH, or of the newest release in the folders of Debian's and Red Hat's
 // packages. Where they are missing, tests are skipped. With CI=true in the environment they fail,

@@ -65,8 +65,8 @@ func LimiterOn(tb testing.TB, store weir.Store, p weir.Policy) *weir.KeyedLimite
 	return weir.Must(weir.New(p, weir.WithStore(store), weir.WithName(tb.Name())))
 }
 
-// Counted is how many events Redis has counted for the key. It is asked for until there is an
-// answer: a client has several connections, and may not have noticed yet that one is lost.
+// Counted is how many events Redis has counted for the key. It asks again until there is an answer:
+// a client has several connections, and may not have noticed yet that one is lost.
 func Counted(tb testing.TB, l *weir.KeyedLimiter, key string) int {
 	tb.Helper()
 	var r weir.Result

@@ -35,8 +35,8 @@ func lost(proxies []*redistest.Proxy) (n int) {
 	return n
 }
 
-// LostReplies loses the reply to a command, and to as many more as a client might send in its
-// place. There must be none: the command was executed, and only its caller may decide what to do.
+// LostReplies loses the reply to a command, and to commands that a client might send in its place.
+// The client must send none: the command was executed, and only its caller may decide what to do.
 // The proxies stand before all servers of the store.
 func LostReplies(t *testing.T, store weir.Store, proxies ...*redistest.Proxy) {
 	for name, policy := range each(100) {

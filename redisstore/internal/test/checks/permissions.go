@@ -21,7 +21,7 @@ const (
 
 // Permissions checks that a user called weir with the password "password", who has those rules and
 // no other, can decide by every policy, and that the server refuses nothing. open makes a store for
-// that user. The documentation must have the rules in commands that make it so.
+// that user. The documentation must have the rules, in the commands that make such a user.
 func Permissions(t *testing.T, open func(t *testing.T, addrs []string) weir.Store, nodes redistest.Nodes, rules ...string) {
 	doc := docs(t)
 	for _, rule := range rules {

@@ -12,8 +12,9 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
 
-// StallHoldsNobody checks that while nothing is answered callers are held up until their deadline,
-// or for the time allowed; and that no more commands than allowed are under way: one for each key.
+// StallHoldsNobody checks what happens while the server answers nothing. Callers are held up no
+// longer than until their deadline, or for the Timeout. No more commands than allowed are in
+// flight: one for each key.
 func StallHoldsNobody(t *testing.T, m Maker) {
 	proxy := redistest.NewProxy(t, redistest.Single(t).Addr())
 	const bound = 8

@@ -33,8 +33,8 @@ func newDriven(tb testing.TB, m Maker, addr, prefix string) *driven {
 	return s
 }
 
-// Store runs storetest, with a clock that it sets. What scripts compute, TestScriptsAnswerAsDecidersDo
-// and TestStoreAnswersAsDecidersDo check in each run.
+// Store runs storetest, with a clock that it sets. TestScriptsAnswerAsDecidersDo and
+// TestStoreAnswersAsDecidersDo check in each run what scripts compute.
 func Store(t *testing.T, m Maker) {
 	store(t, m, func(t *testing.T) { runs.Brief(t, runs.Server) })
 }

@@ -63,8 +63,8 @@ func ManyKeys(t *testing.T, m Maker, nodes redistest.Nodes) {
 	}
 }
 
-// LostMaster checks that keys of a master that is killed are decided on again when a replica was
-// promoted. It is the end of the Cluster.
+// LostMaster kills a master, and checks that its keys are decided on again when a replica was
+// promoted. The Cluster cannot be used for other tests after that.
 func LostMaster(t *testing.T, m Maker, nodes redistest.Nodes) {
 	l := LimiterOn(t, m(t, nodes.Addrs(), remote.Config{Timeout: time.Second}), Spacious)
 	const keys = 30 // some of them on each master

@@ -128,10 +128,11 @@ func (n Nodes) withRole(name string) Nodes {
 }
 
 // MoveSlot moves the slot of a key from the master that has it to each of the others in turn, and
-// to the first again. It calls during when the move has begun, when the keys are with the new
-// master, which the old one then points to, and when both know that the slot is. All nodes know of
-// a move before the next one begins: else the next master could take the slot by an epoch that
-// another has, too, and the two would point to each other.
+// to the first again. It calls during three times for each move: when the move has begun, when the
+// keys are with the new master, to which the old one then points, and when both know that the new
+// master has the slot. All nodes know of a move before the next one begins. Otherwise the next
+// master could take the slot by an epoch that another master has, too, and the two would point to
+// each other.
 func (n Nodes) MoveSlot(tb testing.TB, key string, during func()) {
 	tb.Helper()
 	masters := n.Masters()
@@ -179,7 +180,7 @@ func (s *Server) masterOf(slot string) string {
 }
 
 // AwaitPromoted waits until a Cluster that lost a master has three again, and they serve all slots.
-// Until then no replica is promoted.
+// Before it is called, no replica is promoted.
 func (n Nodes) AwaitPromoted(tb testing.TB) {
 	tb.Helper()
 	n.giveUp(soon)

@@ -46,8 +46,8 @@ func (p *Proxy) LoseReplies(n int, match func(command []string) bool) {
 	})
 }
 
-// DialThrough is a dialer that goes through the proxy that stands before the address, if one does.
-// It is for clients that learn the addresses of servers from other servers.
+// DialThrough is a dialer. If a proxy stands before the address, it goes through that proxy. It is
+// for clients that learn the addresses of servers from other servers.
 func DialThrough(proxies ...*Proxy) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if i := slices.IndexFunc(proxies, func(p *Proxy) bool { return p.Target() == addr }); i >= 0 {

@@ -8,15 +8,15 @@
 // the same port and files, paused and resumed. A [Proxy] stands before a server and breaks the
 // network: it is the one of storetest/faultproxy, and knows commands.
 //
-// All are killed when the test ends, without grace, for nothing of them is kept. On Linux they also
-// die with the test's process, however it ends. Of a test that failed the last lines of their logs
-// are shown.
+// All are killed when the test ends, without a shutdown, because nothing of them is kept. On Linux
+// they also die with the test's process, however it ends. If a test fails, the last lines of their
+// logs are shown.
 //
 // They need redis-server 7.0 or later in PATH. Where it is missing, tests are skipped. With CI=true
 // in the environment they fail, so that CI can't forget them.
 //
-// The methods that start and stop servers belong to the test's goroutine, as t.Fatal does; those
-// that only read (Addr, Do) to any.
+// The methods that start and stop servers must be called by the test's goroutine, as t.Fatal must.
+// Those that only read (Addr, Do) can be called by any goroutine.
 package redistest
 
 import (

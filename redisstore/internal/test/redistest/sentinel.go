@@ -83,8 +83,8 @@ func (w Watched) Master() *Server {
 	return nil
 }
 
-// AwaitPromoted waits until the master is another than lost, and returns it. Until then no replica
-// is promoted.
+// AwaitPromoted waits until the master is another than lost, and returns it. Before it is called,
+// no replica is promoted.
 func (w Watched) AwaitPromoted(lost *Server) *Server {
 	lost.tb.Helper()
 	for _, s := range w.Sentinels {
