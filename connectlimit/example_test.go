@@ -87,7 +87,7 @@ func ExampleClientInterceptor() {
 	// Output: true
 }
 
-// A client that uses the Connect protocol alone, and unary calls, can do with httplimit.
+// A client that makes only unary calls, in the Connect protocol, can use httplimit instead.
 func Example_transport() {
 	httpClient := &http.Client{Transport: &httplimit.Transport{
 		Limiter: weir.Must(weir.New(weir.LeakyBucket{Limit: 5, Per: time.Second})),

@@ -15,7 +15,7 @@ import (
 type DenyCacheOptions struct {
 	// MaxKeys is the largest number of denials that are kept, one for each key of a limiter. It is
 	// at most 10,000,000; 0 means 10,000. A denial takes about 130 bytes, of which 3 are allocated
-	// at once. If more keys are denied, some of them ask the store again.
+	// in advance. If more keys are denied, some of them ask the store again.
 	MaxKeys int
 
 	// MaxAge is the longest time for which a denial is kept; 0 means until its RetryAfter. Resets
@@ -26,8 +26,8 @@ type DenyCacheOptions struct {
 	MaxAge time.Duration
 
 	// If Exact is set, the cache gives only answers that equal the store's in every field, except
-	// the time that s took to answer. Requests for several events then often go to the store.
-	// Denials of a single event are kept as without Exact.
+	// that times can be longer, by at most the time that the store took to answer. Requests for
+	// several events then often go to the store. Denials of a single event are kept as without Exact.
 	//
 	// DecidedBy may differ while events of several policies count, as after a change of policy. The
 	// component that denies for the longest time then changes as time passes.

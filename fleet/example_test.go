@@ -73,7 +73,7 @@ func ExampleLease_inFrontOfAll() {
 	// Output: 10000 granted, seldom asked: true
 }
 
-// While the store fails everything is granted.
+// While the store fails, everything is granted.
 func ExampleFailOpen() {
 	store := new(redis)
 	limiter := weir.Must(weir.New(
@@ -94,7 +94,7 @@ func ExampleFailOpen() {
 	// true
 }
 
-// While the shared store is away each process limits by itself.
+// While the shared store is away, each process limits by itself.
 func ExampleFallback() {
 	store := new(redis)
 	limiter := weir.Must(weir.New(

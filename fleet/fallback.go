@@ -38,10 +38,11 @@ type FallbackOptions struct {
 	//   - with nil, when only some requests failed, and the first store has then granted something
 	//     after a CoolDown without a failure
 	//
-	// It is called once at a time. Report should return soon, because a request waits for it. Of what
-	// happens meanwhile, it is called for the latest only, and no request waits for that. Report must
-	// not call a limiter of this store: that call may wait for the same request, and never end. If it
-	// panics, the request that waits for it gets an error that says so.
+	// Calls of Report do not overlap. Report should return soon, because a request waits for it. If
+	// there is more to report meanwhile, Report is called again afterwards, for the latest only. No
+	// request waits for that call. Report must not call a limiter of this store: that call may wait
+	// for the same request, and never end. If Report panics, the request that waits for it gets an
+	// error that says so.
 	Report func(error)
 }
 
@@ -57,9 +58,9 @@ type FallbackOptions struct {
 //
 // An outage has these steps:
 //
-//   - A request fails, and the first store has granted no request that came within the last budget
-//     of time. All requests then go to the second store for a cool-down. No request waits for the
-//     first.
+//   - A request fails, and of the requests that came within one Budget before this failure, the
+//     first store has granted none. All requests then go to the second store for a cool-down. No
+//     request waits for the first.
 //   - Then one request at a time tries the first store.
 //   - The outage ends when the first store grants events or resets a key. All requests then go to
 //     it again.
@@ -76,8 +77,8 @@ type FallbackOptions struct {
 //
 // In a limiter, calls of Wait, Reserve, Return and Reset for one key are made one after another.
 // The time that a call waits for others is part of its budget. When the budget is spent, the second
-// store answers. The call to the first store still has its full budget. It has not failed, and
-// Report is not called.
+// store answers. The call to the first store still has its full budget. This is not a failure of
+// the first store, and Report is not called.
 //
 // During an outage, more may be granted than the policy allows. Neither store knows what the other
 // has granted. Answers of the second store have [weir.Result.Degraded] set. The first store grants

@@ -21,12 +21,12 @@ type LeaseOptions struct {
 	// most 10,000,000; 0 means 10,000. A key takes about 500 bytes, plus the bytes of the key
 	// itself. Keys that are neither leased nor busy make room for others. Requests for keys without
 	// room go to the store, and so do those for keys of more than 1,000 bytes. Set MaxKeys to twice
-	// the number of busy keys, because each key can take only eight of the places.
+	// the number of busy keys, because there are only eight places that a given key can take.
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
-	// stay charged until their window ends. Nobody else sees that error. The same may happen to the
-	// events that are held of a key whose Reset fails. Report is then called with the error of the
+	// stay charged until their window ends. Nobody else sees that error. If a Reset fails, the events
+	// that are held for its key may also stay charged. Report is then called with the error of the
 	// Reset. Calls can overlap. They come from goroutines in which nobody recovers: if Report
 	// panics, the program ends. Report must not call a limiter of this store: in a Reset, that call
 	// would wait for the end of the Reset, and never return.
@@ -43,7 +43,7 @@ type LeaseOptions struct {
 // else goes to s unchanged, and does not use the events that are held:
 //
 //   - requests for other policies
-//   - requests for keys that are asked rarely
+//   - requests for keys that have few requests
 //   - the requests of TakeUpTo for events that are not held
 //   - the requests of Wait, Reserve, ReserveNow and Return, and of TakeByComponent with results
 //

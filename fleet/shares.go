@@ -116,14 +116,14 @@ type Membership struct {
 //
 // The members must follow an order in which shares never overlap:
 //
-//   - Every process with a share counts at least all processes with a share, itself included, in
-//     Members. Processes are numbered in the order in which they joined.
+//   - If a process has a share, its Members counts at least all processes that have a share,
+//     itself included. Processes are numbered in the order in which they joined.
 //   - To join, a process waits until every other member has called Set with a membership that
 //     counts it. Only then does it call Set itself.
 //   - To leave, a process calls Set with the zero Membership. When that has returned, the others may
 //     stop counting it.
 //   - A process that has crashed or is cut off is counted until its Until has passed. The others
-//     thus need to know that instant: it is a lease.
+//     thus need to know that instant, as with a lease.
 //
 // A membership that is too large, or known too late, wastes events. It never grants too many.
 // examples/shares keeps this order with sessions in etcd.

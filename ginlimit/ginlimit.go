@@ -9,8 +9,8 @@
 //	router.GET("/items/:id", limit, showItem)
 //
 // All key functions of httplimit work, and [httplimit.Pattern] is the path of the route. [Route] and
-// [Value] find what only gin knows. A request without a route has a Route, but no Pattern: behind
-// router.Use, Pattern makes its answer a 503.
+// [Value] find what only gin knows. For a request that matches no route, Route finds a key, but
+// Pattern finds none: behind router.Use, a limit by Pattern answers such a request with a 503.
 //
 // For the address of a client behind proxies, use [httplimit.ForwardedIP]. It trusts only the
 // proxies that you name. gin's own ClientIP trusts every proxy, unless it is configured otherwise.

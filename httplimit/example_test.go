@@ -88,7 +88,7 @@ func ExampleForwardedIP() {
 	// 200
 }
 
-// Clients behind a proxy are limited by address, but not those of one network.
+// Clients behind a proxy are limited by address. The clients of one network are not limited.
 func ExampleClientIP() {
 	clients := httplimit.ClientIP{
 		IPv6Bits: 56, // in many countries a subscriber has a /56

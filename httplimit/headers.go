@@ -23,9 +23,9 @@ import (
 //   - Denied: the time of Retry-After, after which the same request will be granted.
 //
 // The effective window is rounded up to whole seconds. The time until more events remain is not
-// always known: a Limiter that is neither a *[weir.KeyedLimiter] nor has a TakeByComponent method
-// need not report it. Some stores of package fleet do not report it either. The effective window of
-// an allowed request is then the time until the whole allowance is back. A client that waits for it
+// always known: a Limiter without the method TakeByComponent of a *[weir.KeyedLimiter] need not
+// report it. Some stores of package fleet do not report it either. The effective window of an
+// allowed request is then the time until the whole allowance is back. A client that waits for it
 // may get less than the limit.
 type Headers interface {
 	// addTo adds the fields to those of an answer. The kinds of fields are in headers_ratelimit.go

@@ -25,9 +25,9 @@ import (
 // 31 days or a year of 366 days. A client that spreads q events over w is then not too fast in a
 // shorter month. A day counts as 24 hours, although a day on which clocks are put back is longer.
 //
-// If several limits apply to a request, each adds its own members to the fields: the Limits of one
-// [Middleware], and nested Middlewares. In a denied answer, the field RateLimit has only the limits
-// that deny the request. The longest of their t is Retry-After.
+// If several limits apply to a request, each adds its own members to the fields. This holds for the
+// Limits of one [Middleware], and for nested Middlewares. In a denied answer, the field RateLimit
+// has only the limits that deny the request. The longest of their t is Retry-After.
 //
 // The components of a Policy composed by [weir.All] are listed in the same way. The name of a
 // component is its text, after Name if that is not empty. Tiers are one limit, because a client

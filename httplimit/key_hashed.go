@@ -16,12 +16,12 @@ const leastSecret = 16
 
 // Hashed returns a KeyFunc whose key is a hash of the key that the given KeyFunc returns. The store
 // and the logs then do not contain that key. Use it if the key is a secret, such as an API key, or
-// if it must not be stored, as an address:
+// if it must not be stored, such as an address:
 //
 //	httplimit.Hashed(secret, httplimit.Header("X-API-Key"))
 //
-// The hash has the first 128 bits of HMAC-SHA256, in 22 characters of base64. Nobody can find the
-// key by trying all addresses, for example, without the secret. The secret must have 16 bytes or
+// The hash has the first 128 bits of HMAC-SHA256, in 22 characters of base64. Without the secret,
+// nobody can find the key, for example by trying all addresses. The secret must have 16 bytes or
 // more: otherwise the KeyFunc returns an error for every request. Processes that share a limit need
 // the same secret. With another secret, every key starts with a full allowance. Errors of the given
 // KeyFunc, including [ErrSkip], and an empty key are returned as they are.

@@ -26,12 +26,13 @@ type Limit struct {
 
 	// Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method, because what it grants
 	// is given back if another limit denies the request. Only the last of the Limits may have a
-	// Limiter of any other type, if it has no Settle. With a store over a network, it may count a
-	// request whose client hangs up while it is asked, which the other limits then do not count.
+	// Limiter of any other type, if it has no Settle. If such a Limiter has a store over a network,
+	// and a client hangs up during the call, the Limiter may count the request, although the other
+	// limits do not.
 	//
 	// If two of the Limits have the same Limiter and find the same key, a request needs the events of
-	// both. A [weir.LeakyBucket] never grants these one after the other, and with [weir.Tiers] the
-	// Retry-After may be too long: use one Limit with a Cost.
+	// both. Use one Limit with a Cost instead: a [weir.LeakyBucket] never grants the second right
+	// after the first, and with [weir.Tiers] the Retry-After may be too long.
 	Limiter weir.Limiter
 
 	Key    KeyFunc

@@ -49,10 +49,10 @@ type Transport struct {
 	// must not read the body.
 	Hold func(*http.Response) time.Duration
 
-	// MaxHold bounds how long an answer can hold requests back. 0 means an hour: a server that asks
-	// for more is asked again after an hour. Without a bound, a server that sends a Retry-After in
-	// the year 9999 by mistake would get no more requests. If MaxHold is negative, every RoundTrip
-	// fails.
+	// MaxHold bounds how long an answer can hold requests back. 0 means an hour: if a server wants a
+	// longer hold, it gets requests again after an hour. Without a bound, a server that sends a
+	// Retry-After in the year 9999 by mistake would get no more requests. If MaxHold is negative,
+	// every RoundTrip fails.
 	MaxHold time.Duration
 
 	// Jitter prolongs each hold by a random time up to Jitter, so that many processes do not come

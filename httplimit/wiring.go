@@ -23,14 +23,19 @@ const (
 	// address is the proxy's, and not the client's. Use [ClientIP] with the addresses of the proxies.
 	CheckForwarded Check = "forwarded"
 
-	// CheckProxyKey: 100 of the first 110 requests have one private address as their key, or as a part
-	// of it. Or they have several, as a proxy can have, although a field of proxies names a public
-	// one, and not only to the right of the key. The requests look as if they come from several
-	// clients. Or the first 900 look so, and all have one key, with a private address. Requests whose
-	// key has no address do not count. Either a proxy is not trusted, or Key reads another field than
-	// the one that the proxy writes. Name the proxy in [ClientIP], and read the field that it writes. Or
-	// the key is a prefix of addresses, such as fd00::/64, and the clients of a private network share
-	// it. Set IPv6Bits to 128 there.
+	// CheckProxyKey: requests look as if they come from several clients, but their key, or a part of
+	// it, is a private address. Requests whose key has no address do not count. The cases are:
+	//
+	//   - 100 of the first 110 requests have the same private address.
+	//   - 100 of the first 110 requests have private addresses, not always the same, because a proxy
+	//     can have several. In these requests, a field of proxies names a public address, and not
+	//     only to the right of the key.
+	//   - The first 900 requests all have the same key.
+	//
+	// Either a proxy is not trusted, or Key reads another field than the one that the proxy writes.
+	// Name the proxy in [ClientIP], and read the field that it writes. Or the key is a prefix of
+	// addresses, such as fd00::/64, and the clients of a private network share it. Set IPv6Bits to
+	// 128 there.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckHops: ten of the first requests have a field of proxies with fewer addresses than
@@ -40,8 +45,8 @@ const (
 
 	// CheckOneKey: the first 900 requests with a key have the same one, and look as if they come
 	// from many clients. If all clients are meant to share the limit, use [Everyone] as its Key. If the
-	// key has a private address, it is CheckProxyKey. The keys of Everyone, [Pattern], [Method] and
-	// [Path] are not checked, and neither are those that a handler gives to a [Checker].
+	// key has a private address, CheckProxyKey warns instead. The keys of Everyone, [Pattern],
+	// [Method] and [Path] are not checked, and neither are those that a handler gives to a [Checker].
 	CheckOneKey Check = "one-key"
 
 	// CheckPattern: the Key is [Pattern], but the Middleware wraps the mux. The Middleware runs

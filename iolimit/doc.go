@@ -14,8 +14,8 @@
 // Buffers can be of any size, also larger than the limiter ever grants at once. Data moves in
 // chunks. Their size is about an eighth of what the limiter grants at once, which is the Burst of a
 // bucket, or the Limit of a window. With [weir.Tiers], it is about an eighth of the smallest tier
-// that grants at least 512 bytes at once: one tier pays for a whole chunk, and a small tier never
-// pays for a chunk that is larger. A chunk has at most 16 KiB. It has at least 512 bytes, or all
+// that grants at least 512 bytes at once: one tier pays for a whole chunk, and no tier pays for a
+// chunk that is larger than the tier. A chunk has at most 16 KiB. It has at least 512 bytes, or all
 // that the limiter grants at once if that is less. While the limiter does not report how much that
 // is, as a [weir.Shadow] whose store is away, a chunk has 512 bytes.
 //
@@ -33,10 +33,10 @@
 //     then fails, its bytes are given back. Other writers can use them at once. A span of time that
 //     began during that Write can have that many bytes more. If the policy changes, a span of time
 //     over the change can have what the old policy and the new one allow together.
-//   - Each limit before it counts a chunk when it grants it, and the chunk may pass later. In such
-//     a limit, a span can have one chunk more for each reader or writer.
-//   - If a later limit fails, a reader keeps what the earlier limits have granted for its next
-//     call. A writer gives it back.
+//   - Each earlier limit counts a chunk when it grants it, and the chunk may pass later. In such a
+//     limit, a span can have one chunk more for each reader or writer.
+//   - If a later limit fails, a reader keeps for its next call what the earlier limits have
+//     granted. A writer gives it back.
 //
 // # Policies
 //

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/otelweir"
 )
 
-// The shared store, the store that limiters have, and the keys of the memory behind it.
+// The metrics of the shared store, of the store that limiters use, and of the keys in memory.
 func ExampleMetrics_Store() {
 	metrics, err := otelweir.New(sdk.NewMeterProvider())
 	if err != nil {
@@ -33,7 +33,7 @@ func ExampleMetrics_Store() {
 	// Output: true
 }
 
-// A service takes its MeterProvider, and an exporter in place of the ManualReader.
+// A service uses its own MeterProvider, which has an exporter in place of the ManualReader.
 func Example() {
 	reader := sdk.NewManualReader()
 	metrics, err := otelweir.New(sdk.NewMeterProvider(sdk.WithReader(reader)))

@@ -23,8 +23,8 @@ import (
 //
 //   - granted: TakeUpTo has granted at least one event, the other methods all of them.
 //   - denied: the limit does not allow the request. This includes the errors [weir.ErrTooLate],
-//     [weir.ErrNeverFits] and [weir.ErrQueueFull], and a Wait whose deadline comes before its turn,
-//     even if it comes because the store does not answer.
+//     [weir.ErrNeverFits] and [weir.ErrQueueFull], and a Wait whose deadline passes before its
+//     turn, even if the reason is that the store does not answer.
 //   - canceled: the caller has canceled its context, before the call or during it. If the
 //     limiter is that of a client such as httplimit.Transport, these are also the requests that
 //     waited when a hold began. They ask again after the hold.

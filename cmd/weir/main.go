@@ -5,8 +5,8 @@
 //	weir replay 100/1m access.log
 //	weir play 10/1s 'fixed-window 10/1s'
 //
-// Flags may stand anywhere, with one dash or with two. The exit status is 0 if all went well, 1 for
-// a failure, and 2 for a mistake in the command line.
+// Flags may come before or after policies and files, with one dash or with two. The exit status is
+// 0 if all went well, 1 for a failure, and 2 for a mistake in the command line.
 package main
 
 import (

@@ -32,7 +32,7 @@ func playCommand() *cli.Command {
 				return usage("-build is \"\", must be a directory")
 			}
 			if c.IsSet("build") && c.Args().Present() {
-				return usage("-build takes no POLICY: the page that it writes shows any, by its links")
+				return usage("-build takes no POLICY: a link to the page that it writes can name any policies")
 			}
 			host, _, err := net.SplitHostPort(c.String("addr"))
 			if err != nil {

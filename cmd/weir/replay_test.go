@@ -39,7 +39,7 @@ The log has whole seconds. The requests of a second are spread over it (-spread=
          1   33.33%             1     50%                 1m      0%  1/1m
          0       0%             0      0%                  -       -  5/1m
 
-early: refused requests that came before the Retry-After of the one before had passed.
+early: refused requests that came before the Retry-After of the previous refusal had passed.
 A client that waits would not have sent them. The log cannot tell what it would have sent instead.
 
 Over time, a bar for 1s:

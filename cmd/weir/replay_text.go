@@ -102,7 +102,7 @@ func (t *text) table(r *replay.Report) {
 			longest, early, p.Policy)
 	}
 	rows.Flush()
-	fmt.Fprintln(t, "\nearly: refused requests that came before the Retry-After of the one before had passed.")
+	fmt.Fprintln(t, "\nearly: refused requests that came before the Retry-After of the previous refusal had passed.")
 	fmt.Fprintln(t, "A client that waits would not have sent them. The log cannot tell what it would have sent instead.")
 }
 
