@@ -44,12 +44,12 @@ type plans struct {
 //   - Other policies are prepared again for each call: those above that number, those unused for
 //     long, and those that are not comparable.
 //
-// There is no policy that grants all, and none that grants nothing. Do not return nil for a key
+// No policy grants everything, and no policy denies everything. Do not return nil for a key
 // without a limit: it would get the policy given to New, which is often the smallest. The same
 // holds for the nil Policy of an empty [AnyPolicy], for example of a plan that a configuration
-// lacks. For a key without a limit, do not call the limiter: in httplimit, return ErrSkip. Refuse a
-// key that is blocked before you call the limiter. docs/limits.md has a table of plans, one of them
-// unlimited.
+// lacks. For a key without a limit, do not call the limiter: in httplimit, return ErrSkip.
+// Refuse a key that is blocked before you call the limiter. docs/limits.md has a table of plans,
+// one of them unlimited.
 //
 // A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. An
 // invalid policy is an error of the call.
@@ -73,7 +73,7 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     difference at once.
 //   - After any other change, the used-up share of the old policy is charged to the new one. If
 //     half of the old limit is used up, half of the new one is. This lasts until the old policy no
-//     longer counts those events. At the latest, it ends after the time in which the new policy
+//     longer counts its events. At the latest, it ends after the time in which the new policy
 //     recovers from a fully used allowance. That time begins with the first request for events
 //     after the change. Once the charge has ended, the events of the old policy only lengthen
 //     ResetAfter, until they expire. If the old policy comes back before they expire, it still

@@ -51,8 +51,8 @@ func (c ClientIP) ForwardedHeader() KeyFunc {
 	})
 }
 
-// HeaderIP returns a KeyFunc for a service behind proxies that write the client's address into a
-// field of its own, such as CF-Connecting-IP, True-Client-IP or X-Real-IP. If the other end of the
+// HeaderIP returns a KeyFunc for a service behind proxies that write only the client's address into
+// a field, such as CF-Connecting-IP, True-Client-IP or X-Real-IP. If the other end of the
 // connection is a trusted proxy, the key is the address in the field.
 //
 // In all other cases the key is the address of the other end: if that is not a trusted proxy, or if

@@ -50,8 +50,8 @@ func limitFiber(m httplimit.Middleware) fiber.Handler {
 	}
 }
 
-// localsOf returns a context with the Locals of Fiber's own. That belongs to another request when
-// this one has been answered. A store that takes longer than its caller waits may read it then.
+// localsOf returns a context with a copy of the Locals in Fiber's context. Fiber reuses its context
+// for another request as soon as this one is answered, and a store may still read the context then.
 func localsOf(own *fasthttp.RequestCtx) context.Context {
 	ctx := context.Background()
 	own.VisitUserValuesAll(func(key, value any) { ctx = context.WithValue(ctx, key, value) })
