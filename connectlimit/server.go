@@ -44,8 +44,8 @@ type ServerInterceptor struct {
 	// whose turn would come after MaxWait or the deadline is refused at once. If its turn depends
 	// on other waiting calls, it is refused later.
 	//
-	// Every waiting call costs a goroutine and its request. Use a [weir.LeakyBucket], whose
-	// Capacity bounds their number, or a short MaxWait.
+	// Every waiting call takes up a goroutine and the memory of its request. Use a
+	// [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
 	MaxWait time.Duration
 
 	// Policy has the same meaning as in [Middleware].

@@ -46,8 +46,8 @@ type ServerInterceptor struct {
 	// whose turn would come after MaxWait or the deadline is refused at once. If its turn depends
 	// on other waiting calls, it is refused later. A call that the client cancels leaves the queue.
 	//
-	// Every waiting call costs a goroutine and its request. Use a [weir.LeakyBucket], whose
-	// Capacity bounds their number, or a short MaxWait.
+	// Every waiting call takes up a goroutine and the memory of its request. Use a
+	// [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
 	MaxWait time.Duration
 
 	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy

@@ -64,7 +64,7 @@ type Middleware struct {
 	//
 	// A client that hangs up leaves the queue when net/http notices it. Over HTTP/1, net/http
 	// notices it only if the request has no body, or if the body has been read, as it may have been
-	// in front of a [Checker]. Every waiting request costs a goroutine and a connection. Use a
+	// in front of a [Checker]. Every waiting request takes up a goroutine and a connection. Use a
 	// [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
 	MaxWait time.Duration
 
