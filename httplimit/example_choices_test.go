@@ -81,6 +81,7 @@ func clientsBehind() map[string]httplimit.KeyFunc {
 		"nginx behind a balancer":      httplimit.ForwardedIP(nginx, balancer),
 		"a proxy that sends Forwarded": httplimit.ForwardedHeader(nginx),
 		"a CDN":                        httplimit.HeaderIP("CF-Connecting-IP", cdn),
+		"nginx behind a CDN":           httplimit.ForwardedIP(nginx, cdn),
 		"two proxies at any address":   httplimit.ClientIP{Hops: 2}.ForwardedIP(),
 	}
 }
@@ -102,6 +103,21 @@ func limitUsers(isPaying func(user string) bool, next http.Handler) http.Handler
 		Limiter: weir.Must(weir.New(free, weir.WithPolicyFor(plan))),
 		Key:     httplimit.ContextValue(contextUser{}),
 		Headers: httplimit.RateLimit{Name: "user"},
+	}.Wrap(next)
+}
+
+// limitRoutes limits each user on each route by the user's plan. Users without one have the free
+// plan. The key also has the route in it, so the plan function finds the user in the context.
+func limitRoutes(plans map[string]weir.Policy, next http.Handler) http.Handler {
+	free := weir.TokenBucket{Limit: 60, Per: time.Minute}
+	plan := func(ctx context.Context, _ string) weir.Policy {
+		user, _ := ctx.Value(contextUser{}).(string)
+		return plans[user] // nil stands for the policy given to New
+	}
+	return httplimit.Middleware{
+		Limiter: weir.Must(weir.New(free, weir.WithPolicyFor(plan))),
+		Key:     httplimit.Join(httplimit.Pattern, httplimit.ContextValue(contextUser{})),
+		Headers: httplimit.RateLimit{Name: "route"},
 	}.Wrap(next)
 }
 
@@ -213,6 +229,7 @@ func testChoices(t *testing.T) {
 		"nginx, HAProxy":               {from("10.0.0.7:1", "X-Forwarded-For", "1.1.1.1, 203.0.113.9")},
 		"nginx behind a balancer":      {from("10.0.0.7:1", "X-Forwarded-For", "1.1.1.1, 203.0.113.9, 10.1.2.3")},
 		"a proxy that sends Forwarded": {from("10.0.0.7:1", "Forwarded", "for=1.1.1.1, for=203.0.113.9")},
+		"nginx behind a CDN":           {from("10.0.0.7:1", "X-Forwarded-For", "1.1.1.1, 203.0.113.9, 198.51.100.1")},
 		"a CDN":                        {from("198.51.100.1:1", "CF-Connecting-IP", "203.0.113.9")},
 		"two proxies at any address":   {from("192.0.2.1:1", "X-Forwarded-For", "1.1.1.1, 203.0.113.9, 192.0.2.2")},
 	} {
@@ -228,6 +245,16 @@ func testChoices(t *testing.T) {
 	users := limitUsers(func(user string) bool { return user == "paul" }, ok)
 	assert.Equal(t, `"user";q=6000;w=60`, serve(users, asUser("paul")).Header.Get("RateLimit-Policy"))
 	assert.Equal(t, `"user";q=60;w=60`, serve(users, asUser("fred")).Header.Get("RateLimit-Policy"))
+
+	routes := http.NewServeMux()
+	routes.Handle("/search", limitRoutes(map[string]weir.Policy{"paul": weir.TokenBucket{Limit: 6000, Per: time.Minute}}, ok))
+	search := func(user string) *http.Response {
+		r := asUser(user)
+		r.URL.Path = "/search"
+		return serve(routes, r)
+	}
+	assert.Equal(t, `"route";q=6000;w=60`, search("paul").Header.Get("RateLimit-Policy"))
+	assert.Equal(t, `"route";q=60;w=60`, search("fred").Header.Get("RateLimit-Policy"))
 
 	together := limitTogether(func(*http.Request) int { return 15_000 }, ok)
 	assert.Equal(t, 200, serve(together, asUser("fred")).StatusCode)

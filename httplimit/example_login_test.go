@@ -30,7 +30,8 @@ func newLogin(checkPassword func(user, password string) bool, secret []byte) htt
 	pairs := weir.Must(weir.New(weir.SlidingLog{Limit: 5, Per: time.Hour}))
 	user := func(r *http.Request) (string, error) { return r.PostForm.Get("user"), nil }
 	device := func(r *http.Request) (string, error) { return knownDevice(r, secret) }
-	pair := httplimit.Join(user, httplimit.Or(device, httplimit.RemoteIP))
+	address := httplimit.ClientIP{IPv6Bits: 56}.RemoteIP() // many subscribers have a /56
+	pair := httplimit.Join(user, httplimit.Or(device, address))
 	stranger := func(key httplimit.KeyFunc) httplimit.KeyFunc {
 		return func(r *http.Request) (string, error) {
 			if _, err := device(r); err == nil {
@@ -44,7 +45,7 @@ func newLogin(checkPassword func(user, password string) bool, secret []byte) htt
 			{Name: "pair", Limiter: pairs, Key: pair, Settle: failedLogins},
 			{
 				Name: "address", Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 20, Per: time.Hour})),
-				Key: stranger(httplimit.RemoteIP), Settle: failedLogins,
+				Key: stranger(address), Settle: failedLogins,
 			},
 			{
 				Name: "user", Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 50, Per: 24 * time.Hour})),
@@ -202,6 +203,16 @@ func TestLoginRecipe_LocksNoVictimOut(t *testing.T) {
 	own.device = []*http.Cookie{{Name: cookie.Name, Value: "x.forged"}}
 	assert.Equal(t, 429, own.times(1, "ada", "secret of ada"))
 	assert.Equal(t, 200, at("203.0.113.1").times(1, "bob", "secret of bob"))
+}
+
+// A stranger may have a /56 of IPv6, and use each /64 of it for other guesses.
+func TestLoginRecipe_AllAddressesOfASubscriber(t *testing.T) {
+	at := newVisitors()
+	for i := range 5 {
+		assert.Equal(t, 401, at(fmt.Sprintf("[2001:db8:0:120%d::1]", i)).times(1, "ada", "wrong"))
+	}
+	assert.Equal(t, 429, at("[2001:db8:0:12ff::1]").times(1, "ada", "wrong"))
+	assert.Equal(t, 401, at("[2001:db8:0:1300::1]").times(1, "ada", "wrong"), "another subscriber")
 }
 
 // An address is shared by strangers, such as in an office. They lock out nobody who has logged in
