@@ -16,30 +16,32 @@ import (
 //   - ResetAfter is the longest of the components'.
 //   - DecidedBy of a denial is the component that denied. If several denied, it is the one with the
 //     longest RetryAfter. DecidedBy of a grant is the component with the smallest Remaining.
-//   - DecidedBy counts from zero, in the order given. Of equal components it is the first.
+//   - DecidedBy is the number of a component, counted from zero in the order given. If this holds
+//     for several components, it is the first of them.
 //
 // [KeyedLimiter.TakeByComponent] also returns the Result of each component.
 //
 // With other methods:
 //
 //   - [KeyedLimiter.TakeUpTo] grants as many events as every component can grant.
-//   - Events that are given back go back to every component.
+//   - Events that are given back are freed in every component.
 //   - All books nothing ahead. [KeyedLimiter.Wait] asks again when all components may grant.
 //     [KeyedLimiter.Reserve] grants the events now, or denies them.
 //
 // The components can be of any kind, including [Tiers] and All. [New] refuses All without policies,
-// with a nil component, or with a component that is itself invalid. The new state of a key may have
+// with a nil component, or with a component that is itself invalid. The state of a new key may have
 // 100,002 words at most, which is the size of the largest [SlidingWindow].
 //
-// The costs are:
+// The costs in time and memory are:
 //
-//   - A grant costs as much as all components together, with one look-up.
-//   - A denial costs up to twice that, if the last component is the one that denies.
+//   - A grant takes as long as grants by all components together, but needs only one look-up of the
+//     key.
+//   - A denial takes up to twice as long as a grant, if the last component is the one that denies.
 //   - The state has the words of all components. A component that is a [SlidingLog], or of another
 //     package, may grow. Each component that may grow takes one word more, except one of them.
 //   - To be able to undo a denied request, a decision copies the words of all components but one.
-//     If some components may grow, it leaves out one of these. Above 32 words the copy needs an
-//     allocation.
+//     If some components may grow, the one that it does not copy is one of these. A copy of more
+//     than 32 words needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
 type all struct{ list }

@@ -15,25 +15,29 @@ import (
 //
 // Days, weeks, months and years follow the local date:
 //
-//   - A window starts at the first instant whose local date is its first date or a later one. This
-//     is midnight, unless clocks skip it.
+//   - A window starts at the first instant whose local date is the first date of the window, or a
+//     later date. This instant is midnight, unless clocks skip midnight.
 //   - A day has 23 or 25 hours when clocks are put forward or back.
 //   - A date that clocks skip altogether has no window.
-//   - When clocks are put back across midnight, the day before does not come back.
+//   - When clocks are put back across midnight, they show the end of the day before a second time.
+//     This second time belongs to the window that has just started.
 //
 // Minutes and hours follow real time. They start at the full minute or hour of local clocks:
 //
 //   - An hour that clocks show twice is two windows. An hour that clocks skip has no window.
 //   - No window is longer than its unit.
-//   - A window is shorter only where clocks are put forward or back in the middle of it. On Lord
-//     Howe Island, for example, they are put forward or back by half an hour.
+//   - A window is shorter than its unit only where clocks are put forward or back in the middle of
+//     it. On Lord Howe Island, for example, clocks are put forward or back by half an hour.
 //
-// As with [FixedWindow], Limit events just before the boundary and Limit just after it make 2*Limit
-// in a short span. To spread a quota, combine it with a [TokenBucket] in an [All].
+// Limit events may happen just before a window ends, and Limit more just after. Together these are
+// 2*Limit in a short span, as in a [FixedWindow]. To spread the events over the window, combine a
+// CalendarWindow with a [TokenBucket] in an [All].
 //
-// It costs one word of memory per key. It costs two if Limit is above half a billion (2^29 - 1).
+// A CalendarWindow takes one word of memory per key. It takes two words if Limit is above half a
+// billion (2^29 - 1).
 //
-// API gateways have such quotas. In Apigee's Quota policy they have the type "calendar", in UTC.
+// API gateways have such quotas. In Apigee's Quota policy, they are of the type "calendar", and
+// follow UTC.
 type CalendarWindow struct {
 	Limit int  // events allowed in a window; at least 1
 	Unit  Unit // of the calendar: Minute to Year

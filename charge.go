@@ -7,23 +7,24 @@ import (
 	"github.com/weir-go/weir/internal/exact"
 )
 
-// A Charge is for implementers of stores and policies. It is the cost of a grant by one policy. A
-// composed policy has the Charges of its single policies, in their order. [SingleRateMarker] and
-// [TwoRateMarker] have two: that of the bucket to which all events are charged, and that of
-// Committed. All other policies have one.
+// A Charge is for implementers of stores and policies. It is what one policy charges for a grant. A
+// policy made by [All] or [Tiers] has the Charges of its single policies, in their order.
+// [SingleRateMarker] and [TwoRateMarker] have two: first that of the bucket to which all events are
+// charged, then that of Committed. All other policies have one Charge.
 type Charge struct {
 	N      int           // events; zero for a tier that did not pay, or if Committed did not
 	Before time.Duration // ResetAfter before the grant
 	For    time.Duration // the events count for at most that long: usually ResetAfter after the grant
 
 	// Late is the time from the grant to the instant at which the events were counted. It is above
-	// zero if the state had seen a later instant, by another clock. Late, Before and For start at
-	// the GrantedAt of [Ask]. For a grant at instant 0, that is 1, and Late is -1.
+	// zero if the state had already seen an instant after that of the grant, by another clock.
+	// Late, Before and For are measured from the GrantedAt of [Ask]. For a grant at instant 0,
+	// GrantedAt is 1, and Late is -1.
 	Late time.Duration
 
-	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest say by how much they
-	// were rounded, in a smaller unit that the policy chooses. They are zero if the policy counts
-	// in nanoseconds.
+	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest say by how much Before
+	// and For were rounded, in a smaller unit that the policy chooses. BeforeRest and ForRest are
+	// zero if the policy counts in nanoseconds.
 	BeforeRest, ForRest uint64
 }
 
@@ -80,9 +81,9 @@ type beside struct {
 	stay exact.Uint128
 }
 
-// CountedAt returns the instant at which the events of a give-back were counted: GrantedAt, plus
-// Late of the Charge if there is exactly one. It returns [math.MaxInt64] if the grant is not known,
-// because the events may then be those of any grant.
+// CountedAt returns the instant at which the events of a give-back were counted. This is GrantedAt
+// or, if Charges has exactly one [Charge], GrantedAt plus its Late. It returns [math.MaxInt64] if
+// the grant is not known, because the events may then be those of any grant.
 func (a Ask) CountedAt() int64 {
 	if a.GrantedAt == 0 {
 		return math.MaxInt64
@@ -137,31 +138,32 @@ func (a *Ask) paid(r exact.Rate) (end exact.Uint128, known bool) {
 // once.
 //
 // In this package, the Deciders of [TokenBucket], [FixedWindow], [CalendarWindow] and
-// [SlidingWindow] are Holders. The Decider of [All] is one if the Deciders of all its components
-// are.
+// [SlidingWindow] are Holders. The Decider of [All] is a Holder if the Deciders of all its
+// components are Holders.
 type Holder interface {
 	Decider
 
 	// Hold returns how long the events of a grant may be held before they are used. at is the
-	// instant of the grant, and charges are its charges. If the policy keeps no charges, there is
-	// one Charge: all the events of the grant, until ResetAfter.
+	// instant of the grant, and charges are what the grant was charged. If the policy sets no
+	// charges, there is one Charge here, for all the events of the grant until ResetAfter.
 	//
-	// Hold sets N to 0 in the charges that must stay as they are when events are given back unused.
+	// The store may later give back events that were not used. Some charges must not be reduced
+	// then. Hold sets N to 0 in these charges.
 	Hold(at int64, charges []Charge) Hold
 }
 
 // A Hold is for implementers of policies and stores. It says for how long granted events may be
-// held before they are used. All its times start at the grant. A store that holds events counts
-// these times from before its request, by a clock that runs as fast as the shared store's. The
-// times then end early rather than late.
+// held before they are used. All its times start at the grant. A store that holds events measures
+// these times from an instant before it sends its request, by a clock that runs as fast as that of
+// the shared store. The times then end early rather than late.
 //
 // The zero Hold is for events that must be used at once.
 type Hold struct {
 	For time.Duration // an event must be used before this has passed
 
-	// If Over is above zero, the policy earns new events while the granted ones are held. At first,
-	// at most Most events of the grant may then be unused. This bound falls evenly to zero until
-	// Over has passed. Unused events above the bound are lost.
+	// If Over is above zero, the policy earns new events while the granted ones are held. At the
+	// instant of the grant, at most Most of its events may be unused. This bound falls evenly, and
+	// is zero when Over has passed. Unused events above the bound are lost.
 	Most int
 	Over time.Duration
 
@@ -170,8 +172,8 @@ type Hold struct {
 	Span time.Duration
 }
 
-// Left returns how many events may still be unused at the time passed after the grant. math.MaxInt
-// stands for all of them.
+// Left returns how many events of the grant may still be unused when the duration passed has gone
+// by after the grant. math.MaxInt stands for all of them.
 func (h Hold) Left(passed time.Duration) int {
 	switch passed = max(passed, 0); {
 	case passed >= h.For:

@@ -15,13 +15,14 @@ import (
 //     keys.
 //   - With FromFirst, a key's window starts with the first event after its last window ended.
 //
-// It is the policy that is easiest to explain ("1000 a day"): the whole allowance is back at one
-// instant. Its flaw is the boundary. Limit events just before it and Limit just after it make
-// 2*Limit in any short span around it. With FromFirst they are one fewer, because an earlier event
-// has opened the window. Where that matters, use [SlidingWindow] or [SlidingLog].
+// FixedWindow is the policy that is easiest to explain ("1000 a day"): the whole allowance is back
+// at one instant. Its flaw is the boundary between two windows. Limit events just before the
+// boundary and Limit just after it make 2*Limit in any short span around it. With FromFirst they
+// make 2*Limit - 1, because the event that opened the first of the two windows happened before that
+// span. Where this is too many, use [SlidingWindow] or [SlidingLog].
 //
-// It costs one word of memory per key. It costs two with FromFirst, and two if the limit is too
-// large for the window (above 250 million a second or 250,000 a millisecond).
+// FixedWindow takes one word of memory per key. It takes two words with FromFirst, and also if the
+// limit is too large for the window (above 250 million a second or 250,000 a millisecond).
 //
 // The Redis documentation of INCR has both forms as patterns for a rate limiter: a counter for each
 // second, and a counter that expires a second after its first event.

@@ -6,14 +6,14 @@ import (
 	"github.com/weir-go/weir/internal/text"
 )
 
-// LeakyBucket is a queue. Its outlet lets one event go each Per/Limit, evenly spaced.
+// LeakyBucket is a queue. Its outlet lets one event pass each Per/Limit, evenly spaced.
 //
-// The outlet saves nothing while it is idle. After any idle time one event goes at once, and the
-// next goes Per/Limit later. Per/Limit is a slot. The n events of a request go together, and then
-// occupy the outlet for n slots.
+// The outlet saves nothing while it is idle. After any idle time one event passes at once, and the
+// next passes Per/Limit later. Per/Limit is a slot. The n events of a request pass together, and
+// then occupy the outlet for n slots.
 //
-//   - [KeyedLimiter.Allow] and [KeyedLimiter.Take] do not queue. They are granted if the outlet is
-//     free now.
+//   - [KeyedLimiter.Allow] and [KeyedLimiter.Take] do not queue. Their events are granted if the
+//     outlet is free now.
 //   - [KeyedLimiter.Wait] joins the queue if its turn is at most Capacity slots ahead. Otherwise it
 //     fails at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When
 //     one gives up, the waiters behind it move up, as [KeyedLimiter.Wait] describes.
@@ -29,8 +29,8 @@ import (
 // requests, rounded up. The span includes its start, not its end. A request for n events counts as
 // one here. To space events evenly, ask for one at a time.
 //
-// It costs one word of memory per key. It costs two if Per is not a multiple of Limit nanoseconds.
-// It also costs two if a full queue takes 146 years (2^62 ns) or more.
+// LeakyBucket takes one word of memory per key. It takes two words if Per is not a multiple of
+// Limit nanoseconds, and also if a full queue lasts 146 years (2^62 ns) or more.
 //
 // A. Tanenbaum, "Computer Networks", describes the leaky bucket as a queue. The limit_req module of
 // nginx works this way.

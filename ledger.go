@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A Ledger is for implementers of stores. It is the state of a key in which several policies have
-// counted: after a change of policy, or if limiters of one name have different policies. The zero
-// Ledger is the state of a new key.
+// A Ledger is for implementers of stores. It is the state of a key for which several policies have
+// counted events. This happens after a change of policy, and if limiters of one name have different
+// policies. The zero Ledger is the state of a new key.
 //
 // A store may find a state that was not written by the policy of the request, but by another one.
 // It then makes a Ledger of that state, calls [Ledger.Decide], and keeps the Ledger that this
@@ -16,16 +16,17 @@ import (
 // The rules of a Ledger:
 //
 //   - Each policy counts only the events that it grants.
-//   - The shares that the other policies have used up are charged to the policy of the request.
-//     Their sum is rounded down to whole events.
+//   - Of the limit of each other policy, a share is used up. These shares are charged to the policy
+//     of the request. Their sum is rounded down to whole events.
 //   - The charge ends when the other policies have recovered. At the latest, it ends when the
-//     charged policy would have recovered from a fully used allowance, counted from the last grant
-//     of the other policies. A plain state has no record of that last grant. The first request for
-//     events by another policy then takes its place. Each component of [All] is charged by itself.
+//     charged policy would have recovered from a fully used allowance, measured from the last grant
+//     of the other policies. The state of a Plain Ledger does not record that grant. The time is
+//     then measured from the first request for events under another policy. Each component of [All]
+//     is charged by itself.
 //   - Policies that count in the same way share their counts, such as two FixedWindows of the same
 //     length with different limits.
 //
-// A changed policy therefore gives no fresh allowance, whatever the order of changes. No change
+// A change of policy therefore gives no fresh allowance, whatever the order of changes. No change
 // locks a key out.
 type Ledger struct {
 	// By lists the policies whose counts are in Words.
@@ -34,7 +35,8 @@ type Ledger struct {
 	// Plain reports that By has one policy, and that Words is its state.
 	Plain bool
 
-	// Words must not be changed. If Plain is false, its meaning may change with a release.
+	// Words must not be changed. If Plain is false, the meaning of Words may change with each
+	// release of weir.
 	Words []uint64
 }
 
@@ -93,8 +95,9 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 // Usage returns how many events a rule of By has used up at now, and its limit. It does not include
 // events of the other rules. used may be above limit.
 //
-// A Store can keep both numbers with a value. In a process that does not know the policy, the Store
-// can then give the rule a Decider that reports Limit and Remaining by these numbers.
+// A Store can keep both numbers beside the Ledger. Another process may not know the policy of the
+// rule. There, the Store can give the rule a Decider that computes Limit and Remaining from these
+// numbers.
 func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	var g ledger
 	if !g.open(l, now) {

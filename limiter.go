@@ -1,5 +1,6 @@
 // Package weir limits rates: the requests of a client, the logins of an account, the messages of a
-// sender. Each of these is an event. Make a limiter, and ask it before the work:
+// sender. Each request, login or message is an event. Make a limiter, and call Allow before you
+// handle an event:
 //
 //	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute}))
 //	if !limiter.Allow(clientIP) {
@@ -7,27 +8,28 @@
 //	}
 //
 // A key says whose event it is, such as a client's address. A limiter has a separate allowance of
-// events for each key. Its [Policy] determines the allowance:
+// events for each key. The limiter's [Policy] determines the allowance:
 //
 //   - [TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] and
 //     [CalendarWindow] are single policies.
-//   - [All] and [Tiers] combine several.
-//   - [SingleRateMarker] and [TwoRateMarker] also give each granted event a color.
+//   - [All] and [Tiers] combine several policies.
+//   - [SingleRateMarker] and [TwoRateMarker] limit events, and also mark each granted event green
+//     or yellow.
 //
 // The limiter's [Store] keeps the counts. They are in memory unless [WithStore] sets another store.
-// The store of module redisstore shares them between processes. Package
-// [github.com/weir-go/weir/fleet] bridges the outages of such a store.
+// With the store of module redisstore, processes share the counts. Package
+// [github.com/weir-go/weir/fleet] lets limiters decide while such a shared store is down.
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
-// [KeyedLimiter.TakeUpTo] is for bulk work. [KeyedLimiter.Reserve] is for costs that are known only
-// afterwards, and [KeyedLimiter.ReserveNow] for several limiters, all or none. Policies can be read
-// from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), changed in use
-// ([KeyedLimiter.SetPolicy]), and tried on live traffic ([Shadow]). Package
-// [github.com/weir-go/weir/httplimit] limits HTTP requests.
+// [KeyedLimiter.TakeUpTo] is for work that can be done in parts. [KeyedLimiter.Reserve] is for work
+// whose number of events is known only afterwards. To take events from several limiters, all or
+// none, use [KeyedLimiter.ReserveNow]. Policies can be read from text ([ParsePolicy]), chosen by
+// key ([WithPolicyFor]), changed in use ([KeyedLimiter.SetPolicy]), and tried on live traffic
+// ([Shadow]). Package [github.com/weir-go/weir/httplimit] limits HTTP requests.
 //
 // A limiter follows its policy exactly, to the event and to the nanosecond. With a store in Redis,
-// it is exact to the microsecond. A denial consumes nothing. A limiter has no goroutine and does
-// not have to be closed.
+// it is exact to the microsecond. A denied request uses up nothing of the allowance. A limiter has
+// no goroutine and does not have to be closed.
 //
 // These names are for implementers of stores and policies, and callers can skip them: [Accept],
 // [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [GrantMode], [Hold], [Holder],
@@ -72,11 +74,12 @@ type Limiter interface {
 	//   - [ErrQueueFull]: the policy's queue has no room.
 	//   - The error of ctx: it has ended, before the call or during the wait. The booked place is
 	//     given back, if the store takes it back within a second.
-	//   - The error of the store: it failed. It never wraps [io.EOF], with which a reader says that
-	//     all was read.
+	//   - The error of the store, if the store failed. Wait's error then never wraps [io.EOF]: a
+	//     reader that returned such an error would say that all was read.
 	//
-	// With the first three, Wait counts nothing. It returns them at once, unless they depend on
-	// other waiters. Wait's error wraps one of these errors. Test it with errors.Is.
+	// If the error is one of the first three, Wait counts nothing. It returns such an error at
+	// once, unless the error depends on other waiters. Wait's error wraps one of the errors in this
+	// list. Test it with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -97,7 +100,7 @@ type Result struct {
 // Never is the RetryAfter of a request that can never be granted.
 const Never time.Duration = math.MaxInt64
 
-// The errors of [Limiter.Wait] wrap these.
+// If [Limiter.Wait] denies the events, its error wraps one of these.
 var (
 	ErrTooLate   = errors.New("the turn would come after the context's deadline")
 	ErrNeverFits = errors.New("more events than the policy ever grants at once")
@@ -180,8 +183,8 @@ func WithStore(s Store) Option {
 // WithClock sets the clock, for tests. A store with a clock of its own uses that clock instead.
 //
 // [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] compare the deadline of their context with this
-// clock. Contexts of package context use real time. Use their deadlines only with a clock that
-// shows nearly the same time, as in a testing/synctest bubble.
+// clock. Contexts of package context use real time or, in a testing/synctest bubble, the time of
+// the bubble. Use their deadlines only with a clock that shows nearly the same time.
 func WithClock(c Clock) Option {
 	return func(k unfinished) error {
 		if isNil(c) {
@@ -200,9 +203,9 @@ func WithClock(c Clock) Option {
 //
 // Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
 // range counts as the nearest instant in it. Every instant in the last second of the range counts
-// as the end of the range. If a booking is for a later instant, the limiter reports the end of the
-// range as the instant of the booking. If a Clock steps back, a limiter keeps the latest instant
-// that it saw, until the Clock has caught up.
+// as the end of the range. If a booking is for an instant after the range, the limiter reports the
+// end of the range as the instant of the booking. If a Clock steps back, a limiter keeps the latest
+// instant that it saw, until the Clock has caught up.
 type Clock interface {
 	// Now returns the time, as time.Now does.
 	Now() time.Time
@@ -212,15 +215,16 @@ type Clock interface {
 }
 
 // WithName sets the name of the limiter on its store. Limiters with the same name share the
-// allowance of each key. If the store is shared by processes, they share it across processes. If
-// their policies differ, events that one has counted still count against the others, as with
-// [KeyedLimiter.SetPolicy]. A name that is copied by mistake therefore merges two limits, and New
-// returns no error: when one limiter has used up half of its limit, half of the other's is used up.
+// allowance of each key. If processes share the store, the limiters of all these processes share
+// the allowance. If the policies of such limiters differ, events that one limiter has counted also
+// count against the others, as they do after a [KeyedLimiter.SetPolicy]. A name that is copied by
+// mistake therefore merges two limits, and New returns no error: when one limiter has used up half
+// of its limit, half of the other's is used up.
 //
 // On a store that processes share, WithName is required.
 //
-// WithName("") sets the same name as no WithName at all. It declares that the limiters are meant to
-// share their keys.
+// WithName("") sets the same name that a limiter without WithName has. It declares that this
+// limiter is meant to share its keys with other limiters of that name.
 func WithName(name string) Option {
 	return func(k unfinished) error {
 		k.plans.name, k.plans.named = name, true

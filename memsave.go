@@ -29,8 +29,8 @@ import (
 //
 // Save writes neither keys nor expired states. But keep the file as secret as a list of the keys.
 // With the file, anyone can test whether a key is in the store, read its counts, and find keys that
-// share an allowance. Give it the mode 0600. Write to a new file and rename it, as the example
-// does. A file of a Save that was interrupted is an error for Load.
+// share an allowance. Give the file the mode 0600. Write to a new file and rename it, as the
+// example does. If a Save was interrupted, Load refuses its file with an error.
 //
 // Save fails with the error of w. It also fails if a policy in use has no text (see
 // [AnyPolicy.MarshalText]), such as one of another package. The error names the policy. Give its
@@ -53,25 +53,29 @@ func (s *MemStore) Save(w io.Writer) error {
 // before the first decision. The limiters of the store may be made before Load or after it. A
 // limiter finds the states of its name:
 //
-//   - If its policy is the same, it goes on where the other process stopped.
-//   - If its policy differs, the states count against it as after a [KeyedLimiter.SetPolicy].
-//   - States that no limiter asks for are dropped when they have expired.
+//   - If the limiter's policy is the same as that of the states, the limiter goes on where the
+//     other process stopped.
+//   - If the policies differ, the states count against the limiter's policy, as they do after a
+//     [KeyedLimiter.SetPolicy].
+//   - States that no limiter uses are dropped when they have expired.
 //
 // All keys are loaded, even if they are more than MaxKeys. There is then no room for new keys until
-// enough have expired. Places that callers of [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] had
-// booked stay booked.
+// enough of the loaded keys have expired. Places that callers of [KeyedLimiter.Wait] and
+// [KeyedLimiter.Reserve] had booked stay booked.
 //
-// Instants are saved as times of the wall clock. If it was set back between the processes, keys
-// recover that much later. States that had expired when they were saved are not in the file. Their
-// keys start as new ones, even if the clock was set back into a window that they had used. States
-// of a limiter with a [WithClock] are an exception. They follow the clock of the first limiter with
-// a WithClock that decides in this process. Until that limiter decides, real time passes for them.
+// Instants are saved as times of the wall clock. If the wall clock was set back between the
+// processes, keys recover that much later. States that had expired when they were saved are not in
+// the file. Their keys start as new ones, even if the clock was set back into a window that they
+// had used. States of a limiter with a [WithClock] are an exception. They follow the clock of the
+// first limiter with a WithClock that decides in this process. Until that limiter decides, real
+// time passes for them.
 //
 // Load reads r to its end. It takes as much memory as the keys that it reads. Load fails, and
 // changes nothing, in these cases:
 //
 //   - The store has decided already.
-//   - The file is damaged, incomplete, of another kind, or of a release whose states differ.
+//   - The file is damaged, incomplete, of another kind, or from a release of weir whose states have
+//     another form.
 //   - r returns an error, which the error of Load wraps.
 func (s *MemStore) Load(r io.Reader) error {
 	if err := s.check(); err != nil {

@@ -13,32 +13,32 @@ import (
 // of limiters. Give each a name. It must not be copied after first use, and is safe for concurrent
 // use.
 //
-// It has no goroutine and does not have to be closed. Memory follows the keys in use. Some of the
-// later calls, for new or known keys, drop keys that expired over a second ago, a few at a time.
-// Keys that expired less than a second ago stay, because they may come back. If a million keys have
-// expired, four million calls for other keys drop them all.
+// It has no goroutine and does not have to be closed. Its memory follows the number of keys in use.
+// Some calls, for any key, also drop a few keys that expired over a second ago. Keys that expired
+// less than a second ago stay, because they may come back. If a million keys have expired, four
+// million calls for other keys drop them all.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.
 //
-// The store does not keep keys. It keeps a hash of over 100 bits, under secret seeds. Long keys
-// cost no more than short ones.
+// The store does not keep keys. Of each key it keeps a hash of over 100 bits, under secret seeds. A
+// long key takes no more memory than a short one.
 //
 //   - A key with a state of one word takes 30 to 50 bytes in all.
 //   - A key with a longer state takes 8 to 10 bytes more for each word. A state that has grown also
 //     has spare room, for up to two words plus a quarter of its words.
-//   - A store with two keys takes 1 to 2 kB, with its limiter. When it has had many keys, up to 4 kB
-//     stay for each processor.
+//   - A store with two keys takes 1 to 2 kB, with its limiter. A store that once had many keys
+//     keeps up to 4 kB for each processor.
 type MemStore struct {
 	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
-	// drops only expired keys. While a short search finds none, new keys share allowances. Each
-	// name has a few shared allowances, at most eight times as many as there are processors. When
-	// there is room again, a new key starts with what is left of the allowance that it shared. The
-	// search may miss the last few expired keys. Therefore set MaxKeys to at least twice the keys
-	// that are usually in use.
+	// drops only expired keys. While a short search finds no expired key, new keys share
+	// allowances. Each name of a limiter has a few shared allowances, at most eight times as many
+	// as there are processors. When there is room again, a new key starts with what is left of the
+	// allowance that it shared. The search may miss the last few expired keys. Therefore set
+	// MaxKeys to at least twice the number of keys that are usually in use.
 	//
-	// A flood of made-up keys can therefore not exhaust the memory. It cannot make the store forget
-	// a count, and an attacker gains nothing from it.
+	// With MaxKeys, a flood of made-up keys cannot exhaust the memory. It cannot make the store
+	// forget a count either, and an attacker gains nothing from it.
 	//
 	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it. After a Load, a name
 	// may also have more shared allowances than eight for each processor of this machine.
