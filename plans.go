@@ -40,16 +40,15 @@ type plans struct {
 //   - If the function returns a pointer, what it points to must not change. For a changed policy,
 //     return another pointer.
 //   - Up to 100,000 different policies are kept ready. After the first thousand, a policy is kept
-//     from its second call on.
+//     only when the function returns it a second time.
 //   - Other policies are prepared again for each call: those above that number, those unused for
 //     long, and those that are not comparable.
 //
-// No policy grants everything, and no policy denies everything. Do not return nil for a key
-// without a limit: it would get the policy given to New, which is often the smallest. The same
-// holds for the nil Policy of an empty [AnyPolicy], for example of a plan that a configuration
-// lacks. For a key without a limit, do not call the limiter: in httplimit, return ErrSkip.
-// Refuse a key that is blocked before you call the limiter. docs/limits.md has a table of plans,
-// one of them unlimited.
+// No policy grants everything, and no policy denies everything. Do not return nil for a key without
+// a limit: it would get the policy given to New, which is often the smallest. The Policy of an
+// empty [AnyPolicy] is nil, too, for example if a configuration lacks a plan. For a key without a
+// limit, do not call the limiter: in httplimit, let Key return ErrSkip. Refuse a blocked key before
+// you call the limiter. docs/limits.md has a table of plans, one of them unlimited.
 //
 // A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. An
 // invalid policy is an error of the call.
@@ -68,36 +67,37 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //
 // A change gives no key a fresh allowance, and locks no key out:
 //
-//   - If only the Limit of a window or log changes, every counted event stays counted. The same
-//     holds for Burst or Capacity of a bucket. If the limit is raised, a used-up key can use the
-//     difference at once.
+//   - If only the Limit of a window or log changes, or only the Burst or Capacity of a bucket,
+//     every counted event stays counted. If the limit is raised, a key that had used it up can use
+//     the difference at once.
 //   - After any other change, the used-up share of the old policy is charged to the new one. If
-//     half of the old limit is used up, half of the new one is. This lasts until the old policy no
-//     longer counts its events. At the latest, it ends after the time in which the new policy
-//     recovers from a fully used allowance. That time begins with the first request for events
-//     after the change. Once the charge has ended, the events of the old policy only lengthen
-//     ResetAfter, until they expire. If the old policy comes back before they expire, it still
-//     counts them.
-//   - Components of [All] and [Tiers] that stay keep their counts.
+//     half of the old limit is used up, half of the new limit counts as used up. This charge lasts
+//     until the old policy no longer counts its events. At the latest, it ends after the time in
+//     which the new policy recovers from a fully used allowance. That time begins with the first
+//     request for events after the change. Once the charge has ended, the events of the old policy
+//     only lengthen ResetAfter, until they expire. If the old policy comes back before they expire,
+//     it still counts them.
+//   - Components that both policies have, in [All] or in [Tiers], keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].
 //
 // docs/limits.md has a table with examples. To start afresh, give the limiter another name, or call
 // [KeyedLimiter.Reset] for one key.
 //
-// Waiters get new turns at once, in the same order. If the new policy is faster, their turns come
-// sooner. If it is the same as before, they keep their places. A Wait fails if the new policy can
-// never grant its events, grants them only after the deadline of its context, or has no room in its
-// queue. It fails at the latest when it is the first of the waiters that have booked nothing.
+// Callers of [KeyedLimiter.Wait] get new turns at once, in the same order. If the new policy is
+// faster, these come sooner. If it is the same as before, callers keep their places. A Wait fails
+// if the new policy can never grant its events, grants them only after the deadline of its context,
+// or has no room in its queue. It fails at the latest when it is the first Wait that has booked
+// nothing.
 //
-// SetPolicy asks the store for the new turns one after the other. For a thousand waiters of a key,
-// that takes a thousand times as long as one answer. Until it is done, no waiter of the key goes,
-// and calls that wait, reserve or give back for the key are held up.
+// SetPolicy asks the store for the new turns one after the other. For a thousand waiting calls of a
+// key, that takes a thousand times as long as one answer of the store. Meanwhile none of them is
+// served, and new calls that wait, reserve or give back are held up.
 //
 // If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps an error
-// of the store or of ctx. The policy is then changed, but some waiters have kept their old turns,
-// or failed with the error of the store. A further SetPolicy gives no new turns to those with old
-// turns, because it is not known whether the store has freed their events.
+// of the store or of ctx. The policy is then changed, but some waiting calls have kept their old
+// turns, or failed with the error of the store. A further SetPolicy gives no new turns to calls
+// with old turns, because it is not known whether the store has freed their events.
 func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade
@@ -114,10 +114,10 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 }
 
 // PlanOf is for implementers of middleware. It returns the Plan with which the limiter decides on
-// key. The policy of the Plan is the one that the function of [WithPolicyFor] returns, or else the
-// policy of the limiter. PlanOf asks no store. As long as the policy is the same, the Plan is
-// usually the same, too. An invalid policy of WithPolicyFor is an error. PlanOf is safe for
-// concurrent use.
+// key. The policy of the Plan is the one that the function of [WithPolicyFor] returns. If there is
+// none, it is the policy of the limiter. PlanOf does not call the store. As long as the policy is
+// the same, the Plan is usually the same, too. An invalid policy of WithPolicyFor is an error.
+// PlanOf is safe for concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade
@@ -222,8 +222,7 @@ func (k *knownPlans) find(policy Policy) (plan *Plan, ok bool) {
 	return plan, true
 }
 
-// keep stores plan, if it is time to, and returns it. If an equal policy is there already it
-// returns that.
+// keep stores plan, if it is time to, and returns it. If an equal policy is kept, it returns that.
 func (k *knownPlans) keep(plan *Plan) *Plan {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -247,8 +246,7 @@ func (k *knownPlans) keep(plan *Plan) *Plan {
 	return plan
 }
 
-// mark sets the bit of a hash, and reports whether it was set before. It requires that k.mu is
-// held.
+// mark sets the bit of a hash, and reports whether it was set before. k.mu must be held.
 func (k *knownPlans) mark(hash uint64) bool {
 	if k.asked == nil {
 		k.asked = make([]uint64, askedBits/64)

@@ -19,8 +19,8 @@ import (
 // They are plain values, which can be compared, printed, and read from text: see [ParsePolicy]. If
 // they are given as pointers, [New], [KeyedLimiter.SetPolicy], [All] and [Tiers] copy them.
 //
-// Other packages can add policies. Package storetest shows one. A policy of another package must
-// not change.
+// Other packages can add policies. Package storetest shows one. A policy of another package is not
+// copied, and must not change.
 type Policy interface {
 	// Decider checks the policy and returns its algorithm. An error names every fault of the
 	// policy, with its value and the allowed range.
@@ -37,13 +37,15 @@ const maxInstant = math.MaxInt64
 // The rules for implementers:
 //
 //   - The state of a new key is Words() words of zero.
-//   - Instants are nanoseconds since the Unix epoch, never negative. An instant older than one that
-//     the state has seen earns nothing.
+//   - Instants are nanoseconds since the Unix epoch, never negative. If now lies before an instant
+//     that the state has seen, the key earns nothing by it.
 //   - A denial and a look (N = 0) leave the state unchanged.
-//   - A look and a give-back (N below 0) are always allowed.
-//   - Numbers never wrap around. Where a true value does not fit, the answer is a denial.
-//   - While time passes and nothing is granted, the number of events left does not shrink. If it
-//     does, such as when office hours end, the RetryAfter of a composed policy may be too early.
+//   - In the answer to a look or a give-back (N below 0), Allowed is always true.
+//   - Numbers never wrap around. If the true value of a number does not fit its type, the answer is
+//     a denial.
+//   - While time passes and nothing is granted, the number of events left should not shrink. If it
+//     shrinks, for example when office hours end, the RetryAfter of an [All] or [Tiers] with this
+//     policy may be too short.
 type Decider interface {
 	// Words returns the number of words of a new state.
 	Words() int
@@ -52,15 +54,15 @@ type Decider interface {
 	// whose states grow may append to it, or return a shorter part of it.
 	Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer)
 
-	// Expiry returns the instant from which on state answers every ask as a new state does. A store
-	// may forget the state from then on, but not earlier. math.MaxInt64 stands for never, and for
-	// all instants that an int64 cannot hold.
+	// Expiry returns the instant from which on Decide gives the same answers for state as for a new
+	// state. A store may forget the state from then on, but not earlier. math.MaxInt64 stands for
+	// never, and for all instants that an int64 cannot hold.
 	Expiry(state []uint64) int64
 }
 
 // A WordDecider is for implementers of stores and policies. It is a [Decider] whose states always
 // have one word. A store may exchange that word atomically, without a lock. The largest uint64 is
-// never a state of a WordDecider. A store may use it to mark a word.
+// never a state of a WordDecider. A store may therefore use this value as a mark.
 type WordDecider interface {
 	Decider
 
@@ -111,30 +113,33 @@ type Ask struct {
 	// back -N events that were granted before.
 	N int
 
-	// MaxWait is how far ahead the events may be granted. If it is above zero, a policy with a
-	// queue may grant them for a later instant, which is Delay in the answer. That instant does not
-	// change, whatever is given back later. Policies without a queue answer as if it were zero. It
-	// is zero unless Mode is AllOrNone.
+	// MaxWait is how far ahead the events may be granted. If it is above zero, a policy that books
+	// ahead, such as [TokenBucket] or [LeakyBucket], may grant them for a later instant. Delay in
+	// the answer is the time until that instant. The policy keeps the instant for these events,
+	// whatever is given back later. Other policies answer as if MaxWait were zero. It is zero
+	// unless Mode is AllOrNone.
 	MaxWait time.Duration
 
 	// Mode says what to do if not all of the N events can be granted.
 	Mode GrantMode
 
 	// GrantedAt is for an N below zero. It is the instant at which the events were granted: At of
-	// that answer, or 1 if that At is zero. The policy then gives back only events that were
-	// granted until CountedAt and that it still counts. Zero means that the grant is not known. The
-	// policy then gives back the latest events.
+	// the answer that granted them, or 1 if that At is zero. The policy gives back only events that
+	// were granted until CountedAt and that it still counts. If GrantedAt is zero, the grant is not
+	// known, and the policy gives back the latest events.
 	GrantedAt int64
 
-	// Charges, if not nil, identifies the grant:
+	// Charges, if not nil, says what a grant was charged:
 	//
-	//   - For an N above zero that is granted, the policy replaces the contents of the slice with
-	//     what it charges. Empty contents stand for one Charge: all the events, until ResetAfter.
-	//   - For an N below zero with a GrantedAt, it is what the grant was charged.
+	//   - If N is above zero and the events are granted, the policy replaces the contents of the
+	//     slice with what it charges. An empty slice stands for one Charge of all the events, which
+	//     count until ResetAfter has passed.
+	//   - If N is below zero and GrantedAt is not zero, the caller sets Charges to what the policy
+	//     charged for the grant.
 	Charges *[]Charge
 
-	// ByComponent, if not nil, receives the results of the components of a composed policy. They
-	// replace the contents of the slice. Other policies do not change it.
+	// ByComponent, if not nil, receives the results of the components of a policy made by All or
+	// Tiers. They replace the contents of the slice. Other policies do not change the slice.
 	ByComponent *[]Result
 
 	// More is for an N of at least zero. It asks for MoreAfter in the Result, and in the results of
@@ -152,8 +157,8 @@ const (
 	// AllOrNone grants all of the events, or none.
 	AllOrNone GrantMode = iota
 
-	// UpTo grants as many as there are, and sets Granted to their number. It is a denial if there
-	// are none. RetryAfter is then the time until there is one.
+	// UpTo grants as many of the events as the key has left, and sets Granted to their number. If
+	// none is left, the answer is a denial. RetryAfter is then the time until one is left.
 	UpTo
 
 	// Regardless grants all of the events in any case. It is for events that have already happened.
@@ -166,16 +171,16 @@ const (
 type Answer struct {
 	Result
 
-	// Delay is the time from now until the granted events may go ahead. It is above zero only for
-	// an ask with MaxWait. It has another meaning in two cases:
+	// Delay is the time from the decision until the granted events may happen. It is above zero
+	// only if MaxWait of the Ask is. After a denial or a give-back, it has another meaning:
 	//
-	//   - In a denial of such an ask, a policy with a queue sets it to the delay that was too long.
-	//     A policy without a queue sets it to zero.
-	//   - After a give-back to a TokenBucket or LeakyBucket, it is how far later bookings can move up.
-	//     Bookings of other policies never move up.
+	//   - If an Ask with a MaxWait above zero is denied, a policy that books ahead sets Delay to
+	//     the delay that was too long. Other policies set it to zero.
+	//   - After a give-back to a TokenBucket or LeakyBucket, Delay is by how much later bookings
+	//     can be moved to an earlier instant. Bookings of other policies are never moved.
 	Delay time.Duration
 
-	// QueueFull reports that the policy's queue has no room, however long the caller would wait.
+	// QueueFull reports that the policy's queue has no room. A longer MaxWait would not help.
 	QueueFull bool
 
 	// ServerTime reports that At was read from a clock of the store's own, for example its
@@ -185,8 +190,8 @@ type Answer struct {
 	// Granted is the number of events that were granted, if Mode was UpTo.
 	Granted int
 
-	// At is the instant of the decision, read from the clock that was used for it. The Store sets
-	// it.
+	// At is the instant of the decision, in nanoseconds since the Unix epoch, by the clock that the
+	// decision used. The Store sets it.
 	At int64
 
 	// rest is by how much Delay after a give-back is rounded down, in units of a bucket's rate.

@@ -15,27 +15,28 @@ import (
 //
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
-//     [Reservation.Cancel] gives all back. If estimates are often too high, use
-//     [KeyedLimiter.ReserveNow]: with Reserve, events are lost if they are given back while later
-//     bookings are still to come.
-//   - The caller wants to know its turn. Unlike [KeyedLimiter.Wait], Reserve does not block until
-//     then.
+//     [Reservation.Cancel] gives all events back. If estimates are often too high, use
+//     [KeyedLimiter.ReserveNow]: with Reserve, events that are given back while the instants of
+//     later reservations are still to come are lost.
+//   - The caller wants to know when its turn is. Unlike [KeyedLimiter.Wait], Reserve does not block
+//     until the turn comes.
 //
-// The policy determines how far ahead it books:
+// The policy determines how far ahead Reserve books:
 //
 //   - [TokenBucket] and [LeakyBucket] may grant the events for a later instant, as Wait does, up to
-//     the deadline of ctx. Without a deadline there is no bound. A LeakyBucket books no further
-//     than its Capacity. The work may start after [Reservation.Delay].
-//   - After a change of policy, a bucket books nothing ahead while events of another policy are
-//     charged to it.
-//   - All other policies, and [All], grant only the events that they can grant now.
+//     the deadline of ctx. A LeakyBucket books at most Capacity slots ahead. A TokenBucket has no
+//     such bound if ctx has no deadline. The work may start after [Reservation.Delay].
+//   - After a change of policy, these two book nothing ahead while events of another policy are
+//     charged to them (see [KeyedLimiter.SetPolicy]).
+//   - All other policies of this package grant only events that may happen now. These include
+//     [All], even if its components are buckets.
 //
 // If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter
 // is the time until they could be booked. With n = 0, Reserve books nothing, and all events are
 // charged by Settle.
 //
-// A Reservation that is neither settled nor cancelled keeps its events booked. It costs nothing
-// while it is open, and does not have to be closed.
+// A Reservation that is neither settled nor cancelled keeps its events booked. It holds no
+// goroutine or timer, and does not have to be closed.
 //
 // An error means that there is no decision. The Reservation is then nil. An n below 0 and a ctx
 // that has ended are errors. If ctx is cancelled while a store over a network decides, Reserve
@@ -120,7 +121,7 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 // their ctx allows, and return its result. It is good practice to defer a Cancel, and to settle
 // when the cost is known.
 //
-// After an error it is always right to call again:
+// After an error of Settle or Cancel, it is always right to call again:
 //
 //   - If the store failed, it is not known whether the call had its effect. Another call returns
 //     the same error, and does not ask the store. Nothing is given back or charged twice.
@@ -162,11 +163,11 @@ var (
 )
 
 // Cancel is Settle for 0 events. It gives back (refunds) all that was booked, as far as the rules
-// of [Reservation.Settle] allow. If the reservation has been settled, it does nothing, and returns
-// the result of Settle.
+// of [Reservation.Settle] allow. If the reservation has been settled, Cancel does nothing, and
+// returns the result of Settle.
 //
 // After Delay has passed, events that are given back can be used at once. In a [LeakyBucket] the
-// next events may then follow each other more closely, but only once.
+// next event may then come sooner than Per/Limit after the event before it, but only once.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || !r.made {
 		return errNotReserved
@@ -181,27 +182,29 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //     tier that paid, [All] to every component.
 //   - More events: the additional ones are charged now, even if there are not as many left. The key
 //     is then in debt, and later callers wait until it is paid.
-//   - A denied reservation: all events are charged.
+//   - A denied reservation: all actual events are charged.
 //   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
 //     not booked it.
 //   - After a [KeyedLimiter.Reset] of the key: nothing is given back, because Reset forgets
 //     bookings.
 //
-// A bucket keeps the instants that other callers were promised. What it gives back depends on what
-// was granted after the reservation:
+// A [TokenBucket] or [LeakyBucket] keeps the instants that other callers were promised. What it
+// gives back depends on what it has granted after the reservation:
 //
 //   - Nothing: the reservation is undone exactly.
-//   - Only events of callers that wait in this limiter: in general, they move up.
-//   - Events for another instant that is still to come, or a debt that is not yet paid: nothing is
-//     given back.
+//   - Only events of callers that still wait in this limiter's Wait: in general, these callers get
+//     earlier instants.
+//   - Events of another reservation, or of a Wait of another process or limiter, whose instant is
+//     still to come: nothing is given back.
+//   - A debt that is not yet paid: nothing is given back.
 //   - Only events whose instants have passed: events of the reservation that still count are given
 //     back.
 //
 // docs/reservations.md has a table of all cases, under "Book ahead".
 //
-// A [TokenBucket] frees nothing if a reservation is settled for fewer events before Delay has
-// passed. The actual events keep the instant that Delay reported. To free the rest, settle after
-// Delay has passed, or cancel.
+// If a reservation is settled before Delay has passed, for fewer events than were booked but not
+// for 0, a [TokenBucket] frees nothing. The actual events keep the instant that Delay reported. To
+// free the rest, settle after Delay has passed, or cancel.
 //
 // An actual below 0 is an error. A ctx that has ended is not an error, because callers often settle
 // when they are cancelled. The store gets one second at least.

@@ -13,8 +13,8 @@ type Rule struct {
 	Policy  Policy // nil if it is not known
 	Decider Decider
 
-	// Tag identifies the rules of a Ledger for the store. Two rules with the same nonzero Tag are
-	// the same.
+	// Tag is the number by which a store identifies this rule in a Ledger. Two rules with the same
+	// nonzero Tag are the same.
 	Tag uint64
 
 	// id is of a leaf of a composed policy. Without it a policy with a function in it would not

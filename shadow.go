@@ -8,7 +8,7 @@ import (
 )
 
 // Shadowed is a [Limiter] that is tested on live traffic. [Shadow] makes it. It is safe for
-// concurrent use if the limiter that it asks is.
+// concurrent use if the limiter under test is.
 type Shadowed struct {
 	limiter Limiter
 	observe func(Refusal)
@@ -26,9 +26,9 @@ type Refusal struct {
 	Enforced bool   // whether it was really refused
 }
 
-// Shadow returns a limiter that refuses nothing at first (a dry run). It asks l, which counts as
-// usual, and calls observe for every request that l would have refused. Use it to watch a limit on
-// live traffic before you enforce it. Then enforce it for a share of the keys, with
+// Shadow returns a limiter that refuses nothing at first (a dry run). It passes each request to l,
+// which counts as usual, and calls observe for each request that l refuses. Use it to watch a limit
+// on live traffic before you enforce it. Then enforce it for a share of the keys, with
 // [Shadowed.Enforce].
 //
 // For keys that are not enforced:
@@ -37,12 +37,12 @@ type Refusal struct {
 //     would be refused if clients went on as they do now.
 //   - If l returns an error, observe gets the error, and the request is granted.
 //   - An ended context and an n below 0 are returned as errors. observe is not called.
-//   - Wait does not wait. It asks as Take does.
+//   - Wait does not wait. It calls the Take of l.
 //
 // For keys that are enforced, the returned limiter behaves exactly as l does.
 //
-// observe is called during the request, concurrently. It may be nil. Shadow panics if l is nil, or
-// a nil pointer.
+// observe is called during the request, and calls can be concurrent. observe may be nil. Shadow
+// panics if l is nil, or a nil pointer.
 func Shadow(l Limiter, observe func(Refusal)) *Shadowed {
 	if isNil(l) {
 		panic("weir: Shadow(" + nilText(l) + ", ...), must be a Limiter")
@@ -56,7 +56,7 @@ func Shadow(l Limiter, observe func(Refusal)) *Shadowed {
 // Enforce sets the share of the keys for which requests are really refused, from 0 to 1. The share
 // is 0 at first, and may be changed at any time. Only the key and the share decide whether a key is
 // enforced. All processes therefore enforce the same keys, and a larger share includes all keys of
-// a smaller one. A share outside of that range is an error.
+// a smaller one. A share below 0 or above 1 is an error.
 func (s *Shadowed) Enforce(share float64) error {
 	if !(share >= 0 && share <= 1) {
 		return fmt.Errorf("weir: Enforce(%v), must be from 0 to 1", share)
@@ -84,8 +84,8 @@ func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) 
 }
 
 // TakeByComponent is like [Shadowed.Take], but calls [KeyedLimiter.TakeByComponent], if the limiter
-// has that method. *results are the limiter's, even if a request that it denied is granted. If the
-// limiter does not have the method, *results is empty.
+// has that method. *results are those of the limiter, even if a request that the limiter denied is
+// granted. If the limiter does not have the method, *results is empty.
 func (s *Shadowed) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
 	l, ok := s.limiter.(interface {
 		TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error)

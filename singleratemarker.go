@@ -20,13 +20,14 @@ import (
 // event. Otherwise it is yellow if the second bucket has these tokens. Otherwise it is red, and the
 // request takes nothing.
 //
-// Unlike the buckets of [Tiers], both share one rate. In the long run the marker never grants more
-// than Committed.Limit per Per. It works in the mode that the RFC calls color-blind: an earlier
-// mark of an event has no influence, because [KeyedLimiter.Take] has no argument for it.
+// Unlike the tiers of [Tiers], the two buckets share one rate. In the long run the marker never
+// grants more than Committed.Limit per Per. It works in the mode that the RFC calls color-blind: an
+// earlier mark of an event has no influence, because [KeyedLimiter.Take] has no argument for it.
 //
 // Results, debts and give-backs:
 //
-//   - Limit and Remaining are those of the bucket that has more.
+//   - Limit is the size of the larger bucket. Remaining is what the bucket that has more can grant
+//     now.
 //   - DecidedBy of a denial is the color that the same request will have after RetryAfter.
 //   - A debt is charged to the second bucket. While it lasts, no more is granted than both buckets
 //     have together.

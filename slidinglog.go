@@ -14,20 +14,20 @@ import (
 // that is exactly Per old no longer counts. Events of one instant share an entry.
 //
 // Choose it for a small, strict limit: five logins a minute, or a contract with a provider that
-// counts the same way. Any window of length Per, wherever it starts, has at most Limit events. It
-// includes its start, not its end. All of the events may come at once. For large limits use
-// [SlidingWindow] or [TokenBucket].
+// counts the same way. Any window of length Per, wherever it starts, has at most Limit events, if
+// only one of its two ends belongs to the window. All of these events may come at once. For large
+// limits use [SlidingWindow] or [TokenBucket].
 //
 // Its memory per key grows with use, up to Limit instants, and shrinks again:
 //
 //   - one word for each instant, or two if several events share it
 //   - two more words
 //
-// A key in debt takes no more memory than that. Events that do not fit share the latest entry, and
-// count as new events.
+// A key in debt takes no more memory than that. If the entries of new events do not fit, the events
+// of the latest entry are moved to the instant of the new events, and share an entry with them.
 //
-// It is the literal form of the sliding window. N. Mahdi, "An alternative approach to rate
-// limiting", Figma, 2017, describes it as "sliding window log", beside others.
+// SlidingLog is the literal form of the sliding window. N. Mahdi, "An alternative approach to rate
+// limiting", Figma, 2017, describes it as "sliding window log", beside other algorithms.
 type SlidingLog struct {
 	Limit int           // events allowed in any window; at least 1
 	Per   time.Duration // length of the window; at least 1ns

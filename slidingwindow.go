@@ -23,7 +23,7 @@ const (
 //
 //   - the counts of the current sub-window and the Buckets-1 before it, and
 //   - a share of the count of the sub-window before those: the share that the window still covers,
-//     as if its events had been spread evenly.
+//     as if the events of that sub-window had been spread evenly.
 //
 // With one bucket it is the well-known form
 //
@@ -34,14 +34,14 @@ const (
 // their start, not their end:
 //
 //   - Any span of length s <= Per has at most Limit + Limit*s/Per events, rounded up.
-//   - Some window of length Per may have 2*Limit events, but no faster than the bound above.
-//   - With k buckets, any span of up to Per*(k-1)/k has at most Limit events. A whole Per may still
-//     have 2*Limit.
+//   - Some window of length Per may have 2*Limit events, but spread so that the bound above holds.
+//   - With k buckets, any span of up to Per*(k-1)/k has at most Limit events. A span of a whole Per
+//     may still have 2*Limit events.
 //
-// It costs Buckets + 2 words of memory per key. With one bucket and a small limit for the window
-// (8,000 a second, 65,000 a minute, 500,000 an hour) it costs one word. One word may have no room
-// for a debt larger than Limit. Events that are given back then do not reduce that debt, and it
-// counts in full until the estimate no longer includes its window.
+// SlidingWindow takes Buckets + 2 words of memory per key. With one bucket and a small limit for
+// the window (up to 8,000 a second, 65,000 a minute or 500,000 an hour) it takes one word. One word
+// may have no room for a debt larger than Limit. Events that are given back do not reduce such a
+// debt, and the debt counts in full until the estimate no longer includes its window.
 //
 // Cloudflare described the weighted form in "How we built rate limiting capable of scaling to
 // millions of domains", 2017.

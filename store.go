@@ -24,35 +24,36 @@ import (
 // state is freed.
 //
 //   - Do reads the state of r.Name and r.Key, calls r.Decider on it, and writes the new state. No
-//     other step on that state comes between. Each of several concurrent steps sees all steps
-//     before it.
+//     other step on that state comes between the reading and the writing. If several steps are
+//     concurrent, each sees all steps before it.
 //   - Do reads the time once, as late as possible: with r.Now, or from its server's clock. It sets
 //     the answer's At to that time, and ServerTime if it is the server's.
 //   - Two keys, or two names, never share a state, whatever bytes they contain.
 //   - The store forgets a state when [Decider.Expiry] has passed, but not earlier. If it cannot
 //     keep a state, it denies.
-//   - If another policy, or several policies of the same name, have counted in the state, a
-//     [Ledger] of that state decides.
+//   - If another policy has counted in the state, or several policies of the same name have, the
+//     store decides with a [Ledger] of that state.
 //   - If a state comes from outside of the process, the store checks it with [CheckState].
 //   - If r.Forget is set, Do forgets the state of the key, and calls no Decider.
 //   - An error means that there is no decision. The Answer is then ignored. The error wraps
-//     [ErrRequest] if it is about the request, and the store works.
+//     [ErrRequest] if the store works, but cannot decide this request.
 //   - A Store that can block returns when ctx ends. It counts a request at most once, even if it
 //     retries.
 //
 // A Store that has options, or that serves several limiters, should be an [Acceptor]. [New] then
 // reports its faults.
 //
-// A Store may stand in front of another Store, and pass requests on to it. The stores of package
-// [github.com/weir-go/weir/fleet] do. Such a Store keeps these rules:
+// A Store may stand in front of another Store, and pass requests on to it, like the stores of
+// package [github.com/weir-go/weir/fleet]. The Store in front also keeps these rules:
 //
 //   - It passes on the Plan as it is. It may compare Plans with [Plan.Equal].
 //   - After Do has returned, it must no longer use memory of the caller. If it may pass the request
 //     on later, it copies Key, Charges and ByComponent.
-//   - In an answer that it makes itself, it sets At. In an answer that it makes without the shared
-//     store, it sets Degraded, also in the results of ByComponent.
-//   - If it bounds the time of a request, it subtracts the time that [Waited] returns from the
-//     bound.
+//   - In an answer that it makes itself, it sets At. If processes share the other Store, and an
+//     answer is made without it, the Store in front sets Degraded, also in the results of
+//     ByComponent.
+//   - If it sets a time limit for a request, the time that [Waited] returns counts against this
+//     limit.
 type Store interface {
 	// Do makes the decision that r asks for, in one step.
 	Do(ctx context.Context, r Request) (Answer, error)
@@ -84,12 +85,12 @@ type Request struct {
 	Forget bool
 }
 
-// An error of a [Store] wraps ErrRequest if this request cannot be decided although the store
-// works. For example, the store cannot hold that key or that policy, or too many calls change the
+// An error of a [Store] wraps ErrRequest if the store works, but cannot decide this request. For
+// example, the store cannot hold the key or the policy, or too many calls change the state of the
 // key at once.
 //
-// A store in front of another must not take such an error for an outage. Otherwise an attacker
-// could switch the limits off with a key that the store cannot hold.
+// A store that passes requests on to another store must not take such an error for an outage of the
+// other. Otherwise an attacker could switch the limits off with a key that the store cannot hold.
 var ErrRequest = errors.New("the request cannot be decided")
 
 // A Plan is for implementers of stores. It holds what all requests of a limiter for keys with the
@@ -115,15 +116,16 @@ func (p *Plan) fits(n int) bool {
 func (p *Plan) rule() Rule { return Rule{Policy: p.Policy, Decider: p.Decider} }
 
 // Equal reports whether requests of p and q always have the same answers. They do if p and q are
-// plans of one limiter, and their policies are equal. Different limiters may read different clocks.
-// p and q may be nil.
+// plans of one limiter, and their policies are equal. Plans of different limiters are never equal,
+// because the limiters may read different clocks. p and q may be nil.
 func (p *Plan) Equal(q *Plan) bool {
 	return p == q || p != nil && q != nil && p.clock == q.clock && reflect.DeepEqual(p.Policy, q.Policy)
 }
 
 // Waited is for implementers of stores that bound the time of a request. It returns how long the
-// request has waited in the limiter for other requests of its key, before it came to the store.
-// That is real time, whatever clock the limiter has. ctx is the context of [Store.Do].
+// request has waited in the limiter for other requests of its key, before the limiter passed it to
+// the store. Waited measures in real time, whatever clock the limiter has. ctx is the context that
+// the limiter passed to [Store.Do].
 func Waited(ctx context.Context) time.Duration {
 	since, ok := ctx.Value(sinceKey{}).(time.Time)
 	if !ok {
@@ -148,23 +150,24 @@ func (k *KeyedLimiter) start(
 }
 
 // An Acceptor is for implementers of stores. It is a [Store] that can refuse to serve a limiter:
-// [New] asks it first. Stores need not implement it.
+// [New] first calls its method Accept. Stores need not implement Acceptor.
 //
-//   - Accept returns the faults of the Store's own options.
-//   - If a Store serves several limiters, its Accept finds those that would share their keys by
-//     accident. It calls [AcceptNamed] if processes share the Store, and otherwise
+//   - Accept returns an error that names the faults of the Store's own options.
+//   - If a Store serves several limiters, its Accept refuses those that would share their keys by
+//     accident. For this, Accept calls [AcceptNamed] if processes share the Store, and otherwise
 //     [Limiters.Accept].
-//   - A Store in front of another Store calls [Accept] for that other Store.
+//   - If a Store passes requests on to another Store, its method calls the function [Accept] with
+//     that other Store.
 type Acceptor interface {
 	Store
 
-	// Accept returns nil if the store can serve l. New returns the error. With a nil l, Accept
-	// returns nil if the store can serve a limiter at all.
+	// Accept returns nil if the store can serve l. Otherwise it returns an error, which New
+	// returns. With a nil l, Accept checks only the store itself, such as its options.
 	Accept(l *KeyedLimiter) error
 }
 
-// Accept is for implementers of stores that stand in front of s. If s is an [Acceptor], it returns
-// s.Accept(l). l may be nil. A nil s is an error.
+// Accept is for implementers of stores that pass requests on to another store, s. If s is an
+// [Acceptor], Accept returns s.Accept(l), and otherwise nil. l may be nil. A nil s is an error.
 func Accept(s Store, l *KeyedLimiter) error {
 	if isNil(s) {
 		return fmt.Errorf("weir: the Store is %s, must be a Store", nilText(s))
@@ -175,9 +178,9 @@ func Accept(s Store, l *KeyedLimiter) error {
 	return nil
 }
 
-// AcceptNamed is for implementers of stores that processes share. It returns an error if l has no
-// [WithName]: l would share its keys with unnamed limiters of other processes, which this process
-// cannot see. l may be nil.
+// AcceptNamed is for implementers of stores that processes share. It returns an error if l was made
+// without [WithName]. Such an l would share its keys with unnamed limiters of other processes,
+// which this process cannot see. With a nil l, AcceptNamed returns nil.
 func AcceptNamed(l *KeyedLimiter) error {
 	if l == nil || l.plans.named {
 		return nil
@@ -188,10 +191,10 @@ func AcceptNamed(l *KeyedLimiter) error {
 
 // Limiters is for implementers of stores in memory. It is the set of limiters that a [Store] serves
 // and that have no name. It keeps limiters with different policies from sharing their keys by
-// accident. A Store embeds it, or calls it in an Accept method of its own.
+// accident. A Store embeds Limiters, or has an Accept method that calls [Limiters.Accept].
 //
-// The zero value is ready. It does not keep the limiters alive. It must not be copied after first
-// use, and is safe for concurrent use.
+// The zero value is ready. Limiters that are no longer used can be garbage collected. A Limiters
+// must not be copied after first use, and is safe for concurrent use.
 type Limiters struct {
 	mu      sync.Mutex
 	unnamed []unnamed // each has or had the first policy of the last
@@ -204,9 +207,9 @@ type unnamed struct {
 }
 
 // Accept returns an error if l would share its keys by accident. This is so if l and another
-// limiter in use both have no [WithName], and their policies differ. If [KeyedLimiter.SetPolicy]
-// has changed the policy of the other limiter, l may have that limiter's first policy or its
-// present one.
+// limiter in use were both made without [WithName], and their policies differ. If
+// [KeyedLimiter.SetPolicy] has changed the policy of the other limiter, l is accepted with that
+// limiter's first policy, and also with its present one.
 func (ls *Limiters) Accept(l *KeyedLimiter) error {
 	if l == nil || l.plans.named || l.plans.usual.Load() == nil {
 		return nil
@@ -242,9 +245,9 @@ func (u unnamed) policy() Policy {
 var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves", ErrRequest)
 
 // CheckState is for implementers of stores whose states come from outside of the process. It
-// returns an error that wraps [ErrRequest] if d never writes such a state. If the [Decider] has a
-// method CheckState(state []uint64) error, CheckState calls it. Policies of other packages may have
-// such a method.
+// returns an error that wraps [ErrRequest] if d never writes such a state. If d has a method
+// CheckState(state []uint64) error, the function calls it. Deciders of other packages may have such
+// a method.
 //
 // The Deciders of this package return in bounded time, without a panic, whatever the state. Their
 // answer to a state that they never write has no meaning.

@@ -6,9 +6,9 @@ import "context"
 // counts it. It also reports false if the store fails, or if the policy of [WithPolicyFor] is
 // invalid.
 //
-// Allow has no context. Over a network it takes up to the store's own timeout. To bound that time,
-// use a Fallback of package [github.com/weir-go/weir/fleet], or [KeyedLimiter.Take] with a context.
-// It is safe for concurrent use.
+// Allow has no context. With a store over a network, a call may take as long as the store's own
+// timeout. To bound that time, use a Fallback of package [github.com/weir-go/weir/fleet], or
+// [KeyedLimiter.Take] with a context. Allow is safe for concurrent use.
 func (k *KeyedLimiter) Allow(key string) bool {
 	if k == nil || k.store == nil {
 		return false
@@ -73,14 +73,14 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 	return a.Result, nil
 }
 
-// TakeUpTo takes as many of n events as there are, and returns how many were granted. It is for
-// work that can be done in parts, such as a bulk mailing.
+// TakeUpTo takes as many of n events as the key has left, and returns how many were granted. It is
+// for work that can be done in parts, such as a bulk mailing.
 //
-// If no event is granted the Result denies. Its RetryAfter is the time until there is one event.
-// Unlike with [KeyedLimiter.Take], no n is too large. With n = 0 it only looks.
+// If no event is granted, the Result denies. Its RetryAfter is the time until one event can be
+// granted. No n is too large, unlike with [KeyedLimiter.Take]. With n = 0 it only looks.
 //
-// A call costs the same as a call of Take. A loop that asks for all remaining events makes one call
-// for each batch, not one for each event.
+// Like Take, a call makes one request to the store. If a loop asks for all events that are still to
+// be sent, it makes one call for each batch, not one for each event.
 //
 // An error means that there is no decision. An n below 0 and a ctx that has ended are errors. It is
 // safe for concurrent use.
@@ -104,18 +104,19 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 	return a.Granted, a.Result, nil
 }
 
-// TakeByComponent is [KeyedLimiter.Take] with all that is known about the key. It is for programs
-// that report this to clients. It sets MoreAfter in the Result. For a policy made by [All] or
-// [Tiers], it also sets *results to the Results of the policy's components, in their order. For
-// other policies, and on an error, *results is empty.
+// TakeByComponent is like [KeyedLimiter.Take], but also returns all that is known about the key. It
+// is for programs that report this to clients. It sets MoreAfter in the Result. For a policy made
+// by [All] or [Tiers], it also sets *results to the Results of the policy's components, in their
+// order. For other policies, and on an error, *results is empty.
 //
 //   - With All, Allowed of a component reports whether that component alone would have granted the
 //     events.
-//   - With [Tiers] the same holds for each tier up to the one that paid. The Results of the tiers
-//     after it are the results of a look, as with n = 0.
+//   - With [Tiers], Allowed of each tier up to the one that paid reports whether that tier alone
+//     would have granted the events. The Results of the tiers after it are those of a call with n =
+//     0.
 //   - After a change of policy, while events of the old policy still count, the RetryAfter of a
-//     component is exact only if that component decided. While they are charged, the MoreAfter of
-//     a component is not known.
+//     component is exact only if that component decided. While events of the old policy are charged
+//     to the new one, the MoreAfter of a component is not known.
 //
 // On an error the Result is zero, which denies. The errors are those of Take: an n below 0, a ctx
 // that has ended, an invalid policy of [WithPolicyFor], or a failure of the store.

@@ -63,16 +63,17 @@ func ParsePolicy(s string) (Policy, error) {
 
 // AnyPolicy holds a policy of any kind. Use it where text is decoded: in a struct for a
 // configuration file, in a flag, or in an environment variable. The text has the form that
-// [ParsePolicy] reads. If only one kind is allowed, use that kind instead: a [TokenBucket] also
-// decodes from text, and refuses other kinds.
+// [ParsePolicy] reads. If only one kind is allowed, use the type of that kind instead: a
+// [TokenBucket] also decodes from text, and refuses other kinds.
 //
 // For a flag:
 //
 //	limit := weir.AnyPolicy{Policy: weir.TokenBucket{Limit: 100, Per: time.Minute}}
 //	flag.TextVar(&limit, "limit", limit, "requests of a client")
 //
-// The zero AnyPolicy holds no policy. Its text is empty, and [New] refuses its nil Policy. A
-// pointer to a policy has the text of that policy. A nil pointer has the empty text.
+// The zero AnyPolicy holds no policy. Its text is empty, and [New] refuses its nil Policy. If
+// Policy is a pointer, the text is that of the policy to which it points. If it is a nil pointer,
+// the text is empty.
 type AnyPolicy struct{ Policy Policy }
 
 var (

@@ -8,15 +8,16 @@ import (
 // Tiers returns a policy whose tiers are the given policies. It asks the first tier. If that
 // denies, it asks the next. The first is the allowance for normal use, and the others are for use
 // beyond it. The events are charged to the tier that grants them: this tier pays. DecidedBy of the
-// Result is its number. The caller can treat the events accordingly: serve those of the first tier
-// as promised, and those of the next at a lower priority, or with a warning.
+// Result is the number of this tier, counted from zero. The caller can treat the events
+// accordingly: serve those of the first tier as promised, and those of the next at a lower
+// priority, or with a warning.
 //
 // One tier pays all the events of a request: the first that has enough. If none has, the request is
 // denied. A Result has the same meaning as that of a single policy:
 //
 //   - Limit and Remaining are the largest of the tiers'. One request cannot use several tiers.
-//     While a tier is in debt, no request is granted more than all tiers have together. The debt
-//     of a policy of another package is not known, and binds that tier only.
+//     While a tier is in debt, no request is granted more than all tiers have together. If the
+//     policy of a tier is of another package, its debt is not known, and limits only that tier.
 //   - RetryAfter is the shortest of the tiers', and [Never] if none can ever grant.
 //   - ResetAfter is the longest of the tiers'.
 //   - DecidedBy of a grant is the tier that paid. DecidedBy of a denial is the tier that will grant
@@ -24,18 +25,18 @@ import (
 //
 // With other methods:
 //
-//   - [KeyedLimiter.TakeUpTo] grants at most Remaining events. One tier pays for them, too.
+//   - [KeyedLimiter.TakeUpTo] grants at most Remaining events. One tier pays for all of them.
 //   - A [Reservation] gives back to the tier that paid. If it is settled for more events, and no
 //     tier has enough, the last tier is charged.
 //   - [KeyedLimiter.Return] does not know the tier that paid. It gives back to the last tier that
 //     does not have its full allowance. Events for which that tier has no room are lost.
 //   - [KeyedLimiter.Wait] asks again when one of the tiers may grant. Tiers keep no queue.
 //
-// Each tier has a state of its own. In routers, tiers are filled from one source. For that use
-// [SingleRateMarker] and [TwoRateMarker].
+// Each tier counts only the events that it grants, and recovers by itself. In the traffic meters of
+// routers, two buckets depend on each other. For these, use [SingleRateMarker] and [TwoRateMarker].
 //
 // [New] refuses Tiers without policies, with a nil tier, or with a tier that is itself invalid. The
-// new state of a key may have 100,002 words at most, which is the size of the largest
+// state of a new key may have 100,002 words at most, which is the size of the largest
 // [SlidingWindow].
 func Tiers(policies ...Policy) Policy { return tiers{newList(policies)} }
 

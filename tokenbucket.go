@@ -9,8 +9,9 @@ import (
 // TokenBucket allows Limit events per Per on average, and Burst of them at once.
 //
 // A key has a bucket that holds at most Burst tokens and starts full. It earns Limit tokens per
-// Per, continuously. An event takes one token. If there are too few tokens, it is denied.
-// [KeyedLimiter.Wait] takes tokens that are not yet earned. Later calls cannot overtake it.
+// Per, continuously. An event takes one token. If there are too few tokens for a request, the
+// request is denied. [KeyedLimiter.Wait] can take tokens that are not yet earned. Later calls
+// cannot overtake such a Wait.
 //
 // Start with this policy: it tolerates bursts, and has no window boundary. To space events evenly,
 // use [LeakyBucket]. For "no more than Limit in any Per", use [SlidingLog].
@@ -19,9 +20,9 @@ import (
 //
 //	Burst - 1 + Limit*s/Per
 //
-// events, rounded up. The span includes its start, not its end. It costs one word of memory per
-// key. It costs two if Per is not a multiple of Limit nanoseconds, or if it takes 146 years (2^62
-// ns) or more to earn a full bucket.
+// events, rounded up. The span includes its start, not its end. TokenBucket takes one word of
+// memory per key. It takes two words if Per is not a multiple of Limit nanoseconds, or if a bucket
+// needs 146 years (2^62 ns) or more to fill.
 //
 // The token bucket goes back to J. Turner, "New Directions in Communications", 1986. This form is
 // the virtual scheduling algorithm of ITU-T I.371, known as GCRA, on exact fractions. The state is

@@ -14,7 +14,8 @@ import (
 //   - green otherwise; DecidedBy is 0
 //
 // A key has two buckets of tokens, which start full and earn independently. Committed has the rate
-// and size that the RFC calls CIR and CBS. Those of Peak are PIR and PBS.
+// and size that the RFC calls CIR and CBS. Peak has the rate and size that the RFC calls PIR and
+// PBS.
 //
 // A request takes a token from Peak for each event. If Peak has too few, the request is red and
 // takes nothing. If Committed has enough too, the request also takes from it, and is green.

@@ -9,31 +9,33 @@ import (
 	"github.com/weir-go/weir/internal/line"
 )
 
-// Wait implements [Limiter]. The waiters of a key in one process are served in the order in which
-// they came, whatever the policy. They share one timer. If calls ask a store over a network at the
-// same time, they are served in the order in which the store decides. Callers that come while
-// events are given back, or while the policy changes, ask afterwards, one after the other. Over a
-// network, they ask at the same time if they come faster than the store answers, or when asking one
-// after the other has taken over a second.
+// Wait implements [Limiter]. Callers that wait for the same key in one process are its waiters.
+// They are served in the order in which they came, whatever the policy, and share one timer. An
+// exception are calls that ask a store over a network at the same time: they are served in the
+// order in which the store decides. Callers that come while events are given back, or while the
+// policy changes, ask the store afterwards, one after the other. Over a network, they ask at the
+// same time if they come faster than the store answers, or when asking one after the other has
+// taken over a second.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
 //     at which they may happen. Later calls of Allow and Take cannot overtake it. If its context
-//     ends, its events are given back, and the waiters behind it move up. If a [Reservation], a
-//     limiter of the same name or another process has booked behind it, nobody moves up. All keep
-//     the instants that they were given.
-//   - With all other policies the first waiter asks again when the policy may grant. If a call of
-//     Allow comes before that, it takes the events.
-//   - A policy of another package may book ahead, too. If a waiter's context ends, its events are
-//     given back only if nobody on the same limiter waits behind it. Nobody moves up.
-//   - If the events were granted without the shared store (see [Result.Degraded]), or if the store
-//     has failed in a SetPolicy or Reset since, they are not given back. Nobody moves up.
-//   - If the store fails when events are given back, nobody moves up. It may have freed the events
-//     all the same. Callers that come later may then get the instants of some that wait.
+//     ends, its events are given back, and the waiters behind it move up. But if a [Reservation], a
+//     limiter of the same name or another process has booked behind it, all keep the instants that
+//     they were given.
+//   - With all other policies the first waiter asks again when the policy may grant its events. A
+//     call of Allow that comes before that can take the events.
+//   - A policy of another package may book ahead, too. If the context of its waiter ends, the
+//     events are given back only if nobody on the same limiter waits behind it. Nobody moves up.
+//   - Events are never given back if they were granted without the shared store (see
+//     [Result.Degraded]), or if the store has failed in a SetPolicy or Reset since. Nobody moves
+//     up.
+//   - If the store fails when events are given back, nobody moves up. The store may have freed the
+//     events all the same. Callers that come later may then get the same instants as some waiters.
 //
 // [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give all waiters new turns, in the same order.
-// After a SetPolicy that changes no waiter's policy, they keep their places.
-// After a change of policy, a bucket books nothing while events of another policy are charged to
-// it. During that time its waiters ask again.
+// After a SetPolicy that changes no waiter's policy, the waiters keep their places. After a change
+// of policy, a bucket books nothing while events of another policy are charged to it. During that
+// time, the first waiter asks again as it does with all other policies.
 //
 // The function of [WithPolicyFor] may return another policy than before. Waiters that have booked
 // events then keep their instants. Every other waiter asks with the policy that the function
@@ -176,17 +178,17 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 	return w.Err() // nil if its turn has come, or if SetPolicy or Reset has asked for it meanwhile
 }
 
-// Reset forgets a key. The key has its full allowance again, and no debt. Its waiters get new
-// turns, in the same order, as after [KeyedLimiter.SetPolicy]. A [MemStore] at its MaxKeys is an
-// exception. There the key is then a new key, and has what is left of the allowance that new keys
-// share.
+// Reset forgets a key. The key has its full allowance again, and no debt. Callers that wait for it
+// get new turns, in the same order, as they do after [KeyedLimiter.SetPolicy]. A [MemStore] that
+// has MaxKeys keys is an exception. There the key becomes a new key, and has what is left of the
+// allowance that new keys share.
 //
 // Reset also forgets earlier reservations of the key:
 //
 //   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only
 //     what was used beyond its booking.
-//   - A Reservation of another limiter or process gives back events that the key has counted since,
-//     up to the number that it had booked.
+//   - A Reservation of another limiter or process gives back events that the key has counted since
+//     the Reset, up to the number that it had booked.
 //
 // If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
 // ctx that has ended is an error. Reset is safe for concurrent use.
