@@ -49,9 +49,9 @@ type CalendarWindow struct {
 
 	// Start is where the unit starts. 0 is the default:
 	//
-	//   - Month: the day, 1 to 31; 0 means 1. A month without that day starts on its last day.
-	//   - Week: the [time.Weekday], 0 for Sunday to 6 for Saturday.
-	//   - Year: the first day of the [time.Month], 1 to 12; 0 means January.
+	//   - Month: its first day, 1 to 31; 0 means 1. A month without that day starts on its last day.
+	//   - Week: its first [time.Weekday], 0 for Sunday to 6 for Saturday.
+	//   - Year: the [time.Month] on whose first day it starts, 1 to 12; 0 means January.
 	//   - Minute, Hour, Day: it must be 0.
 	Start int
 }

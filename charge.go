@@ -12,9 +12,9 @@ import (
 // [SingleRateMarker] and [TwoRateMarker] have two: first that of the bucket to which all events are
 // charged, then that of Committed. All other policies have one Charge.
 type Charge struct {
-	N      int           // events; zero for a tier that did not pay, or if Committed did not
+	N      int           // events; zero for a tier that did not pay, and for Committed of yellow events
 	Before time.Duration // ResetAfter before the grant
-	For    time.Duration // the events count for at most that long: usually ResetAfter after the grant
+	For    time.Duration // for how long the events count at most: usually ResetAfter after the grant
 
 	// Late is the time from the grant to the instant at which the events were counted. It is above
 	// zero if the state had already seen an instant after that of the grant, by another clock.
@@ -159,7 +159,7 @@ type Holder interface {
 //
 // The zero Hold is for events that must be used at once.
 type Hold struct {
-	For time.Duration // an event must be used before this has passed
+	For time.Duration // an event must be used before this time has passed
 
 	// If Over is above zero, the policy earns new events while the granted ones are held. At the
 	// instant of the grant, at most Most of its events may be unused. This bound falls evenly, and

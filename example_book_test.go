@@ -34,8 +34,9 @@ func book(ctx context.Context, limiter *weir.KeyedLimiter, key string, n int) (*
 	}
 }
 
-// Each call of a language model books an estimate when there are enough tokens, and pays the tokens
-// that it took. Callers that find too few tokens wait, and book nothing meanwhile.
+// Each call of a language model books an estimate when there are enough tokens. Afterwards it is
+// charged the tokens that it used. Callers that find too few tokens wait, and book nothing while
+// they wait.
 func ExampleKeyedLimiter_ReserveNow() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -39,9 +39,9 @@ func (s *sender) send(ctx context.Context, _ string) error {
 	return s.limiter.Wait(ctx, "provider", 1)
 }
 
-// Code that waits for a limiter is tested in a bubble of testing/synctest. Time stands still there
-// while anybody works, and leaps to the next turn when all wait: this test of ten minutes takes no
-// time. The code need not pass a clock to the limiter.
+// Code that waits for a limiter is tested in a bubble of testing/synctest. In the bubble, time
+// stands still while any goroutine works. When all goroutines wait, time leaps to the next turn:
+// this test of ten minutes takes no real time. The code need not pass a clock to the limiter.
 func TestExampleOfSynctest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSender()

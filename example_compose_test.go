@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// One request is checked against five limits in one step. If one of them denies it, it is charged
-// to none.
+// One request is checked against five limits in one step. If one of the limits denies the request,
+// it is charged to none of them.
 func ExampleAll() {
 	const day = 24 * time.Hour
 	messages := weir.Must(weir.New(weir.All(
@@ -29,8 +29,8 @@ func ExampleAll() {
 	// false 100 0 <nil>
 }
 
-// TakeByComponent returns the result of each of several limits, for example for header fields or a
-// page of quotas.
+// TakeByComponent returns the result of each of several limits. A program can show these results,
+// for example in header fields or on a page of quotas.
 func ExampleKeyedLimiter_TakeByComponent() {
 	names := []string{"second", "day"}
 	limiter := weir.Must(weir.New(weir.All(

@@ -34,7 +34,8 @@ func ExampleParsePolicy() {
 	// weir: policy "token-bucket 100/1m bur=20": at byte 20, "bur=20": must be burst=N or the end
 }
 
-// A configuration file has limits of any kind for plans, and of one kind for logins.
+// In a configuration file, the limit of a plan can be of any kind. The limit for logins must be a
+// SlidingLog.
 func ExampleAnyPolicy() {
 	var config struct {
 		Plans map[string]weir.AnyPolicy

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A mailing of 250 goes out in batches, each as large as the provider takes at that time.
+// A mailing of 250 messages goes out in batches, each as large as the provider takes at that time.
 func ExampleKeyedLimiter_TakeUpTo() {
 	provider := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Second, Burst: 100}))
 
@@ -205,8 +205,8 @@ func ExampleKeyedLimiter_Wait() {
 	// took 20ms: true
 }
 
-// A Wait that could not be granted in time fails at once, and counts nothing. The caller can use
-// the time that is left for something else.
+// If the events of a Wait cannot be granted in time, the Wait fails at once, and counts nothing.
+// The caller can use the time that is left for something else.
 func ExampleKeyedLimiter_Wait_deadline() {
 	limiter := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour}))
 	limiter.Allow("report")
@@ -231,7 +231,7 @@ func ExampleKeyedLimiter_Wait_queueFull() {
 	ctx, goHome := context.WithCancel(context.Background())
 	defer goHome()
 	results := make(chan error, 10)
-	for range 10 { // one prints, two wait, and the others are told at once that they can't
+	for range 10 { // one prints, two wait, and the others get ErrQueueFull at once
 		go func() { results <- printer.Wait(ctx, "printer", 1) }()
 	}
 	full := 0

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Two limiters share one store, with at most a million keys together. Their names keep their keys
-// apart.
+// Two limiters share one store, which holds at most a million keys. The names of the limiters keep
+// their keys apart.
 func ExampleWithStore() {
 	store := &weir.MemStore{MaxKeys: 1_000_000}
 	reads := weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute},
@@ -45,7 +45,7 @@ func ExampleWithName() {
 }
 
 // A counter is a store that counts what another store refuses. A Store can stand in front of any
-// other, and needs to know nothing of the policies.
+// other Store, and needs to know nothing of the policies.
 type counter struct {
 	weir.Store
 	refused atomic.Int64
@@ -84,7 +84,7 @@ func saveLimits(store *weir.MemStore, path string) error {
 	return os.Rename(file.Name(), path)
 }
 
-// loadLimits loads what saveLimits has saved. Before the first time there is no file.
+// loadLimits loads what saveLimits has saved. Before the first save there is no file.
 func loadLimits(store *weir.MemStore, path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +97,9 @@ func loadLimits(store *weir.MemStore, path string) error {
 	return store.Load(file)
 }
 
-// A process saves its limits when it stops, and the next one goes on with them. If it cannot load
-// them, it logs that and starts anew: the store is then as it was.
+// A process saves its limits when it stops, and the next one goes on with them. If the next process
+// cannot load them, it logs the error and starts with an empty store: a Load that fails changes
+// nothing in the store.
 func ExampleMemStore_Save() {
 	dir, err := os.MkdirTemp("", "limits")
 	if err != nil {

@@ -21,7 +21,7 @@ var _ Limiter = (*Shadowed)(nil)
 type Refusal struct {
 	Key      string
 	N        int    // the events asked for
-	Result   Result // of Take and Wait; zero for Allow, which has no details, and with an Err
+	Result   Result // of Take or Wait; zero if Err is set, and for Allow, which has no details
 	Err      error  // the error of Take or Wait; or nil
 	Enforced bool   // whether it was really refused
 }

@@ -41,9 +41,9 @@ import (
 // events then keep their instants. Every other waiter asks with the policy that the function
 // returns for the waiter's own context.
 //
-// If ctx is cancelled while a store over a network decides, Wait still waits for the decision, for a
-// second at most: otherwise nobody could give the events back. If the deadline of ctx passes while
-// the store decides, Wait ends all the same, and the events may stay charged.
+// If ctx is cancelled while a store over a network decides, Wait still waits for the decision, for
+// a second at most: otherwise nobody could give the events back. If the deadline of ctx passes
+// while the store decides, Wait ends all the same, and the events may stay charged.
 func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 	err := k.check(ctx, n)
 	if err == nil && n > 0 && !k.goes(ctx, key, n) {
