@@ -20,7 +20,7 @@ import (
 //   - A day has 23 or 25 hours when clocks are put forward or back.
 //   - A date that clocks skip altogether has no window.
 //   - When clocks are put back across midnight, they show the end of the day before a second time.
-//     This second time belongs to the window that has just started.
+//     The repeated time belongs to the day that has just started.
 //
 // Minutes and hours follow real time. They start at the full minute or hour of local clocks:
 //

@@ -29,7 +29,7 @@ import (
 type FixedWindow struct {
 	Limit     int           // events allowed in a window; at least 1
 	Per       time.Duration // length of a window; at least 1ns
-	FromFirst bool          // windows start with a key's first event, not aligned to the epoch
+	FromFirst bool          // a window starts with an event of its key, and is not aligned to the epoch
 }
 
 // Decider implements [Policy].

@@ -35,7 +35,7 @@ import (
 // A. Tanenbaum, "Computer Networks", describes the leaky bucket as a queue. The limit_req module of
 // nginx works this way.
 type LeakyBucket struct {
-	Limit    int           // events that pass the outlet per Per; at least 1
+	Limit    int           // events that pass the outlet in Per; at least 1
 	Per      time.Duration // at least 1ns
 	Capacity int           // events that can wait in the queue; 0 means Limit
 }

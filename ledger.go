@@ -16,8 +16,8 @@ import (
 // The rules of a Ledger:
 //
 //   - Each policy counts only the events that it grants.
-//   - Of the limit of each other policy, a share is used up. These shares are charged to the policy
-//     of the request. Their sum is rounded down to whole events.
+//   - Each of the other policies may have used up a share of its limit. These shares are charged to
+//     the policy of the request. Their sum is rounded down to whole events.
 //   - The charge ends when the other policies have recovered. At the latest, it ends when the
 //     charged policy would have recovered from a fully used allowance, measured from the last grant
 //     of the other policies. The state of a Plain Ledger does not record that grant. The time is

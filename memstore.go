@@ -10,13 +10,13 @@ import (
 )
 
 // MemStore is a [Store] in the memory of the process. The zero value is ready. It serves any number
-// of limiters. Give each a name. It must not be copied after first use, and is safe for concurrent
-// use.
+// of limiters. Give each limiter a name. A MemStore must not be copied after first use, and is safe
+// for concurrent use.
 //
-// It has no goroutine and does not have to be closed. Its memory follows the number of keys in use.
-// Some calls, for any key, also drop a few keys that expired over a second ago. Keys that expired
-// less than a second ago stay, because they may come back. If a million keys have expired, four
-// million calls for other keys drop them all.
+// It has no goroutine and does not have to be closed. Its memory grows and shrinks with the number
+// of keys in use. Some calls, for any key, also drop a few keys that expired over a second ago.
+// Keys that expired less than a second ago stay, because they may come back. If a million keys have
+// expired, four million calls for other keys drop them all.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.

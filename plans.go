@@ -92,7 +92,7 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //
 // SetPolicy asks the store for the new turns one after the other. For a thousand waiting calls of a
 // key, that takes a thousand times as long as one answer of the store. Meanwhile none of them is
-// served, and new calls that wait, reserve or give back are held up.
+// served, and new calls for the key that wait, reserve or give back are held up.
 //
 // If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps an error
 // of the store or of ctx. The policy is then changed, but some waiting calls have kept their old
@@ -114,10 +114,10 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 }
 
 // PlanOf is for implementers of middleware. It returns the Plan with which the limiter decides on
-// key. The policy of the Plan is the one that the function of [WithPolicyFor] returns. If there is
-// none, it is the policy of the limiter. PlanOf does not call the store. As long as the policy is
-// the same, the Plan is usually the same, too. An invalid policy of WithPolicyFor is an error.
-// PlanOf is safe for concurrent use.
+// key. The policy of the Plan is the one that the function of [WithPolicyFor] returns. If it
+// returns none, the Plan has the policy of the limiter. PlanOf does not call the store. As long as
+// the policy is the same, the Plan is usually the same, too. An invalid policy of WithPolicyFor is
+// an error. PlanOf is safe for concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade

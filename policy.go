@@ -38,14 +38,14 @@ const maxInstant = math.MaxInt64
 //
 //   - The state of a new key is Words() words of zero.
 //   - Instants are nanoseconds since the Unix epoch, never negative. If now lies before an instant
-//     that the state has seen, the key earns nothing by it.
+//     that the state has seen, the key earns no events.
 //   - A denial and a look (N = 0) leave the state unchanged.
 //   - In the answer to a look or a give-back (N below 0), Allowed is always true.
 //   - Numbers never wrap around. If the true value of a number does not fit its type, the answer is
 //     a denial.
 //   - While time passes and nothing is granted, the number of events left should not shrink. If it
-//     shrinks, for example when office hours end, the RetryAfter of an [All] or [Tiers] with this
-//     policy may be too short.
+//     shrinks, for example because a policy grants less after office hours, the RetryAfter of an
+//     [All] or [Tiers] with this policy may be too short.
 type Decider interface {
 	// Words returns the number of words of a new state.
 	Words() int
@@ -116,7 +116,7 @@ type Ask struct {
 	// MaxWait is how far ahead the events may be granted. If it is above zero, a policy that books
 	// ahead, such as [TokenBucket] or [LeakyBucket], may grant them for a later instant. Delay in
 	// the answer is the time until that instant. The policy keeps the instant for these events,
-	// whatever is given back later. Other policies answer as if MaxWait were zero. It is zero
+	// whatever is given back later. Other policies answer as if MaxWait were zero. MaxWait is zero
 	// unless Mode is AllOrNone.
 	MaxWait time.Duration
 
@@ -183,8 +183,8 @@ type Answer struct {
 	// QueueFull reports that the policy's queue has no room. A longer MaxWait would not help.
 	QueueFull bool
 
-	// ServerTime reports that At was read from a clock of the store's own, for example its
-	// server's, and not from the limiter's. The Store sets it.
+	// ServerTime reports that At was read from a clock of the store, for example that of its
+	// server, and not from the clock of the limiter. The Store sets it.
 	ServerTime bool
 
 	// Granted is the number of events that were granted, if Mode was UpTo.

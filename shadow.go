@@ -39,7 +39,7 @@ type Refusal struct {
 //   - An ended context and an n below 0 are returned as errors. observe is not called.
 //   - Wait does not wait. It calls the Take of l.
 //
-// For keys that are enforced, the returned limiter behaves exactly as l does.
+// For keys that are enforced, the returned limiter answers exactly as l does.
 //
 // observe is called during the request, and calls can be concurrent. observe may be nil. Shadow
 // panics if l is nil, or a nil pointer.

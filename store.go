@@ -156,8 +156,8 @@ func (k *KeyedLimiter) start(
 //   - If a Store serves several limiters, its Accept refuses those that would share their keys by
 //     accident. For this, Accept calls [AcceptNamed] if processes share the Store, and otherwise
 //     [Limiters.Accept].
-//   - If a Store passes requests on to another Store, its method calls the function [Accept] with
-//     that other Store.
+//   - If a Store passes requests on to another Store, its method Accept calls the function [Accept]
+//     for that other Store.
 type Acceptor interface {
 	Store
 

@@ -112,8 +112,8 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 //   - With All, Allowed of a component reports whether that component alone would have granted the
 //     events.
 //   - With [Tiers], Allowed of each tier up to the one that paid reports whether that tier alone
-//     would have granted the events. The Results of the tiers after it are those of a call with n =
-//     0.
+//     would have granted the events. The Results of the tiers after it are what a look returns: a
+//     call for no events.
 //   - After a change of policy, while events of the old policy still count, the RetryAfter of a
 //     component is exact only if that component decided. While events of the old policy are charged
 //     to the new one, the MoreAfter of a component is not known.

@@ -51,7 +51,7 @@ import (
 //     most 8 others. Above that, MarshalText fails.
 //
 // An error is one line. It names the byte of the text, and what is allowed there. ParsePolicy also
-// returns an error for a policy that [New] refuses, such as a composed policy with a new state of
+// returns an error for a policy that [New] refuses, such as an [All] whose state for a new key has
 // more than 100,002 words.
 func ParsePolicy(s string) (Policy, error) {
 	var p Policy

@@ -12,8 +12,8 @@ import (
 // accordingly: serve those of the first tier as promised, and those of the next at a lower
 // priority, or with a warning.
 //
-// One tier pays all the events of a request: the first that has enough. If none has, the request is
-// denied. A Result has the same meaning as that of a single policy:
+// One tier pays all the events of a request: the first tier that has enough. If no tier has enough,
+// the request is denied. A Result has the same meaning as that of a single policy:
 //
 //   - Limit and Remaining are the largest of the tiers'. One request cannot use several tiers.
 //     While a tier is in debt, no request is granted more than all tiers have together. If the

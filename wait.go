@@ -10,12 +10,12 @@ import (
 )
 
 // Wait implements [Limiter]. Callers that wait for the same key in one process are its waiters.
-// They are served in the order in which they came, whatever the policy, and share one timer. An
-// exception are calls that ask a store over a network at the same time: they are served in the
-// order in which the store decides. Callers that come while events are given back, or while the
-// policy changes, ask the store afterwards, one after the other. Over a network, they ask at the
-// same time if they come faster than the store answers, or when asking one after the other has
-// taken over a second.
+// They are served in the order in which they came, whatever the policy, and share one timer. There
+// is one exception: calls that ask a store over a network at the same time are served in the order
+// in which the store decides. Callers that come while events are given back, or while the policy
+// changes, ask the store afterwards, one after the other. Over a network, they ask at the same time
+// if they come faster than the store answers, or when asking one after the other has taken over a
+// second.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
 //     at which they may happen. Later calls of Allow and Take cannot overtake it. If its context
