@@ -27,10 +27,11 @@ type plans struct {
 // customer. If it returns nil or a nil pointer, the policy is the one given to [New], or the one
 // that [KeyedLimiter.SetPolicy] has set since.
 //
-// The function is called once for each decision. [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] may
-// call it several times. Calls can be concurrent. The function gets the context of the call.
-// [KeyedLimiter.Allow] has none and passes context.Background(). The function should be fast: it
-// should look the policy up in memory, and not fetch it over a network.
+// The function is called once for each decision. [KeyedLimiter.Wait] and [KeyedLimiter.Reserve]
+// may call it several times. Calls can be concurrent. The function gets the context of the call:
+// over HTTP or gRPC, that of the request. If middleware joins or hashes keys, find the customer
+// in this context. [KeyedLimiter.Allow] has none and passes context.Background(). The function
+// should be fast: it should look the policy up in memory, and not fetch it over a network.
 //
 // The function must not call the limiter. While it runs for a Wait, the limiter holds back other
 // calls for the key. A call from the function would be one of them, and would never end.
