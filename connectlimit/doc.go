@@ -14,8 +14,9 @@
 // over the limit get the error resource_exhausted in the protocol of the client, with a RetryInfo
 // of the exact time to wait.
 //
-// [ServerInterceptor] decides later. Use it if the cost is in the message, if each message of a
-// stream counts, or if another interceptor finds the user.
+// [ServerInterceptor] decides later, when the message of a unary call has been read. Use it if the
+// cost is in the message, if each message of a stream counts, or if another interceptor finds the
+// user.
 //
 // [ClientInterceptor] delays each call until the limit allows it, and obeys the RetryInfo of
 // servers.

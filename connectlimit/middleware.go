@@ -18,8 +18,9 @@ type Middleware struct {
 	// Limit decides on each request, and adds its header fields to the answers. Its Denied and
 	// Failed answer requests that are not calls. Its Key can be any of package httplimit.
 	//
-	// Its MaxWait does not know the deadline of a call. A call whose client gives up leaves the
-	// queue. Its Settle gets the status of HTTP, which is 200 for all calls of gRPC and gRPC-Web.
+	// Its MaxWait does not know the deadline of a call. But when the client gives up, the call
+	// leaves the queue. Its Settle gets the status of HTTP, which is 200 for all calls of gRPC and
+	// gRPC-Web.
 	Limit httplimit.Middleware
 
 	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy
@@ -38,9 +39,9 @@ type Middleware struct {
 // these errors:
 //
 //   - resource_exhausted if the call is over the limit. RetryInfo in its details is the time after
-//     which the same call is granted, if nothing else is counted meanwhile. It is absent if the
-//     call counts as more events than are ever granted at once. In the Connect protocol, the status
-//     of a unary call is 429, with Retry-After. In the other protocols, the trailer
+//     which the same call is granted, if nothing else is counted meanwhile. RetryInfo is absent if
+//     the call counts as more events than are ever granted at once. In the Connect protocol, the
+//     status of a unary call is 429, with Retry-After. In the other protocols, the trailer
 //     grpc-retry-pushback-ms has the same time.
 //   - invalid_argument if the request lacks what Key looks for (the cause wraps
 //     [httplimit.ErrNoKey])
@@ -52,8 +53,9 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return m.answers().wrap(m.Limit.Wrap(next))
 }
 
-// Wrapper returns Wrap for routers that call it for each request: see
-// [httplimit.Middleware.Wrapper]. It panics in the same cases as Wrap.
+// Wrapper returns a function that does what Wrap does, but prepares m only once. It is for routers
+// that wrap their handler anew for each request: see [httplimit.Middleware.Wrapper]. It panics in
+// the same cases as Wrap.
 func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
 	a, wrap := m.answers(), m.Limit.Wrapper()
 	return func(next http.Handler) http.Handler { return a.wrap(wrap(next)) }

@@ -15,7 +15,7 @@ import (
 
 // ServerInterceptor limits the calls that reach the procedures of a handler. Limiter and Key are
 // required. The zero value of every other field is a good default. If [Middleware] can do the same,
-// prefer it: when an interceptor gets a unary call, its message has been read.
+// prefer it: when an interceptor gets a unary call, the message of the call has already been read.
 //
 // A ServerInterceptor calls the Limiter once for each call, before the procedure runs. The call
 // counts, whatever the procedure then answers.
@@ -35,14 +35,16 @@ type ServerInterceptor struct {
 	Cost func(ctx context.Context, spec connect.Spec, message any) int
 
 	// Messages counts each message that the client sends on a stream, in place of the stream as a
-	// whole. The handler's Receive then returns the error of a refused message. This error ends the
-	// stream, whatever the handler returns. All messages of a stream use the key of the stream.
+	// whole. If a message is refused, the handler's Receive returns the error of the refusal. This
+	// error ends the stream, whatever the handler returns. All messages of a stream use the key of
+	// the stream.
 	Messages bool
 
 	// MaxWait is the longest time for which a call or message is held back until it is granted,
 	// within the deadline of the call. If it is 0, a call over the limit is refused at once. A call
-	// whose turn would come after MaxWait or the deadline is refused at once. If its turn depends
-	// on other waiting calls, it is refused later.
+	// whose turn would come after MaxWait or the deadline is refused at once, if the Limiter knows
+	// this in advance. If the turn depends on what other waiting calls do, the refusal can take up
+	// to MaxWait.
 	//
 	// Every waiting call takes up a goroutine and the memory of its request. Use a
 	// [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.

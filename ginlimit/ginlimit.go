@@ -1,5 +1,5 @@
-// Package ginlimit limits the requests to handlers of gin. It is package httplimit in gin's manner:
-// the same options, keys, answers and header fields.
+// Package ginlimit limits the requests to handlers of gin. It makes handlers of gin from package
+// httplimit, with the same options, keys, answers and header fields.
 //
 //	limit := ginlimit.New(httplimit.Middleware{
 //		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
@@ -8,9 +8,10 @@
 //	router := gin.Default()
 //	router.GET("/items/:id", limit, showItem)
 //
-// All key functions of httplimit work, and [httplimit.Pattern] is the path of the route. [Route] and
-// [Value] find what only gin knows. For a request that matches no route, Route finds a key, but
-// Pattern finds none: behind router.Use, a limit by Pattern answers such a request with a 503.
+// All key functions of httplimit work, and [httplimit.Pattern] is the path of the route. [Route]
+// and [Value] find what only gin knows. For a request that matches no route, Route finds a key, but
+// Pattern returns an error: a limit by Pattern that is added with router.Use answers such a request
+// with a 503.
 //
 // For the address of a client behind proxies, use [httplimit.ForwardedIP]. It trusts only the
 // proxies that you name. gin's own ClientIP trusts every proxy, unless it is configured otherwise.
@@ -31,7 +32,8 @@ import (
 // as m would, and aborts: no later handler of the chain runs. It panics in the same cases as
 // [httplimit.Middleware.Wrap]. The handler is safe for concurrent use.
 //
-// Use one New for several routes that share the allowance of a key.
+// If several routes share the allowance of a key, call New once, and use its handler for all of
+// them.
 //
 // A Settle gets the status and the bytes of the answer, however handlers behind the limit write it.
 // It does not get what handlers in front of the limit write afterwards, such as the answer to the
@@ -79,8 +81,8 @@ func pass(w http.ResponseWriter, r *http.Request) {
 //
 //	Key: func(r *http.Request) (string, error) { return ginlimit.Context(r).Param("tenant"), nil },
 //
-// It returns nil if no [New] has passed the request on. The context must not be used after the
-// request has been answered.
+// It returns nil if the request has not come through a handler of [New]. The context must not be
+// used after the request has been answered.
 func Context(r *http.Request) *gin.Context {
 	if p, ok := r.Context().Value(passageKey{}).(*passage); ok {
 		return p.c

@@ -16,19 +16,19 @@ import (
 
 // ClientInterceptor limits the calls that a client makes, and obeys the RetryInfo of servers. Each
 // call waits for its turn before it is sent. If a server answers RESOURCE_EXHAUSTED or UNAVAILABLE
-// with a RetryInfo, all calls for the same key are held back until that time. They are then sent in
-// the order in which they came, as the Limiter allows.
+// with a RetryInfo, all calls for the same key are held back for the time in it. They are then sent
+// in the order in which they came, as the Limiter allows.
 //
 // Calls that come soon after a hold queue up behind those that it has held back. None of them gets
 // ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many calls
-// are held back: give each call a deadline. At most 65,536 keys are held back at a time: if there
-// are nearly as many, the hold of one of them may end early to hold another.
+// are held back: give each call a deadline. At most 65,536 keys are held back at a time. If nearly
+// as many are held back, the hold of one key may end early to make room for another.
 //
 // A ClientInterceptor never makes a call a second time. A stream counts once. To limit its
-// messages, call Wait of the Limiter before each. A call fails with an error that wraps:
+// messages, call Wait of the Limiter before each message. A call fails with an error that wraps:
 //
 //   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the call. A call
-//     that was held back gets this error when the calls before it have been sent.
+//     that was held back gets this error only when the calls before it have been sent.
 //   - The error of the context, if the call ends while it waits.
 //   - The other errors of [weir.Limiter]. For example, if more calls come at once than the Capacity
 //     of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
@@ -37,8 +37,9 @@ import (
 // if its store failed.
 //
 // gRPC itself can retry calls, by the retryPolicy of a service config. These retries happen below
-// interceptors. They do not see the errors above, and the Limiter does not count them. An answer
-// that gRPC retries holds nothing back. Leave RESOURCE_EXHAUSTED out of a retryPolicy.
+// interceptors. gRPC does not retry the errors above, and the Limiter does not count the retries of
+// other errors. An answer after which gRPC retries a call holds no calls back. Leave
+// RESOURCE_EXHAUSTED out of a retryPolicy.
 //
 // Do not change the fields after the first call, and do not copy the ClientInterceptor. It is safe
 // for concurrent use.
@@ -47,7 +48,7 @@ type ClientInterceptor struct {
 	Limiter weir.Limiter
 
 	// Key returns the key whose allowance a call uses. If nil, it is [Target]. If it returns
-	// ErrSkip, the call is sent at once. The call fails with its other errors.
+	// ErrSkip, the call is sent at once. The call fails with any other error of Key.
 	Key KeyFunc
 
 	// Hold returns for how long the calls of a key are held back after an error, or 0. If nil, it
@@ -79,7 +80,8 @@ func (c *ClientInterceptor) Unary() grpc.UnaryClientInterceptor {
 	}
 }
 
-// Stream returns the interceptor for streams. It panics as [ClientInterceptor.Unary] does.
+// Stream returns the interceptor for streams. It panics in the same cases as
+// [ClientInterceptor.Unary].
 func (c *ClientInterceptor) Stream() grpc.StreamClientInterceptor {
 	c.check()
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {

@@ -17,7 +17,8 @@
 // [ClientInterceptor] delays each call until the limit allows it, and obeys the RetryInfo of
 // servers.
 //
-// Calls with the same key share an allowance. Choose a key that a client cannot change to evade the
-// limit. A client should also not be able to send another client's key, because it could then use
-// up that client's allowance. A client can write anything into its metadata.
+// Calls with the same key share an allowance: the events that the limit still grants. Choose a key
+// that a client cannot change to evade the limit. A client should also not be able to send another
+// client's key, because it could then use up that client's allowance. A client can write anything
+// into its metadata.
 package grpclimit

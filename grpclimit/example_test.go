@@ -107,8 +107,8 @@ func ExampleFromHTTP() {
 	}
 }
 
-// Each message of a stream counts as the bytes of its payload, and one more. Messages over the
-// limit are read up to two seconds later. This slows the client down.
+// Each message of a stream counts as the bytes of its payload, plus one. Messages over the limit
+// are read up to two seconds later. This slows the client down.
 func ExampleServerInterceptor_messages() {
 	limit := grpclimit.ServerInterceptor{
 		Limiter:  weir.Must(weir.New(weir.TokenBucket{Limit: 1 << 20, Per: time.Second})),

@@ -47,8 +47,9 @@ var (
 // It fails if the other end has no IP address, as over a Unix socket.
 func PeerIP(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, httplimit.ClientIP{}) }
 
-// PeerIPOf returns a KeyFunc like [PeerIP] that makes its keys by the options in clients. Of these,
-// Proxies and Hops have no effect. If an option is not valid, it returns an error for every call.
+// PeerIPOf returns a KeyFunc like [PeerIP] that makes its keys by the options in clients. Of these
+// options, Proxies and Hops have no effect. If an option is not valid, the KeyFunc returns an error
+// for every call.
 func PeerIPOf(clients httplimit.ClientIP) KeyFunc {
 	return func(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, clients) }
 }
@@ -72,8 +73,8 @@ func peerIP(ctx context.Context, clients httplimit.ClientIP) (string, error) {
 
 // Metadata returns a KeyFunc for servers. Its key is the value of name in the metadata of the call.
 // It is for API keys. For addresses use [FromHTTP]. A call with no value, or with several, has no
-// key. With several, a client could show one value to the limiter and another to the code that
-// checks it.
+// key. If several were accepted, a client could show one value to the limiter, and another to the
+// code that checks the API key.
 //
 // Clients can make up values, and each new value starts with a full allowance. Put the limiter
 // behind the check of the API key, or add a limit by address in front of it.
@@ -110,7 +111,8 @@ func Target(_ context.Context, c Call) (string, error) {
 //	Key: grpclimit.FromHTTP(httplimit.ForwardedIP(proxies...))
 //
 // key gets a request with the peer's address, the metadata as header fields, the method as path and
-// pattern, and the context of the call. It has no body. Making it takes about a microsecond.
+// pattern, and the context of the call. The request has no body. Making it takes about a
+// microsecond.
 func FromHTTP(key httplimit.KeyFunc) KeyFunc {
 	return func(ctx context.Context, c Call) (string, error) {
 		r := &http.Request{

@@ -28,8 +28,8 @@ func Join(keys ...KeyFunc) KeyFunc {
 }
 
 // Or returns a KeyFunc that tries keys in order, and returns the first key that one of them finds.
-// It tries the next if the error wraps [ErrNoKey], or if the key is empty. It returns any other
-// error, including [ErrSkip].
+// It tries the next KeyFunc if the error wraps [ErrNoKey], or if the key is empty. It returns any
+// other error, including [ErrSkip].
 //
 // Keys of different functions are never equal. A client that sends an address as its API key does
 // not use up the allowance of that address.

@@ -17,11 +17,12 @@ import (
 // required. The zero value of every other field is a good default.
 //
 // A ServerInterceptor calls the Limiter once for each call, before the method runs. The call
-// counts, whatever the method then answers. gRPC has then read the request of a unary call: the
-// server's MaxRecvMsgSize bounds it.
+// counts, whatever the method then answers. Before gRPC calls an interceptor, it has read the
+// request of a unary call: the server's MaxRecvMsgSize bounds the size of that request.
 //
 // Two ServerInterceptors with the same Limiter share the allowance of each key. If their Keys
-// differ, give each its own Limiter. Unary and Stream of one ServerInterceptor are meant to share.
+// differ, give each its own Limiter. Unary and Stream of one ServerInterceptor have the same Key,
+// and are meant to share the Limiter.
 type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter
@@ -36,15 +37,16 @@ type ServerInterceptor struct {
 	Cost func(context.Context, Call) int
 
 	// Messages counts each message that the client sends on a stream, in place of the stream as a
-	// whole. The handler's RecvMsg then returns the status of a refused message. This status ends
-	// the stream, whatever the handler returns. All messages of a stream use the key of the stream.
-	// To limit both, chain a ServerInterceptor for each.
+	// whole. If a message is refused, the handler's RecvMsg returns the status of the refusal. This
+	// status ends the stream, whatever the handler returns. All messages of a stream use the key of
+	// the stream. To limit both streams and messages, chain two ServerInterceptors.
 	Messages bool
 
 	// MaxWait is the longest time for which a call or message is held back until it is granted,
 	// within the deadline of the call. If it is 0, a call over the limit is refused at once. A call
-	// whose turn would come after MaxWait or the deadline is refused at once. If its turn depends
-	// on other waiting calls, it is refused later. A call that the client cancels leaves the queue.
+	// whose turn would come after MaxWait or the deadline is refused at once, if the Limiter knows
+	// this in advance. If the turn depends on what other waiting calls do, the refusal can take up
+	// to MaxWait. A call that the client cancels leaves the queue.
 	//
 	// Every waiting call takes up a goroutine and the memory of its request. Use a
 	// [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Stream returns the interceptor for streams. It panics as [ServerInterceptor.Unary] does.
+// Stream returns the interceptor for streams. It panics in the same cases as
+// [ServerInterceptor.Unary].
 func (s ServerInterceptor) Stream() grpc.StreamServerInterceptor {
 	l := s.prepare()
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {

@@ -148,9 +148,9 @@ func limitTogether(tokens func(*http.Request) int, next http.Handler) http.Handl
 	}.Wrap(next)
 }
 
-// limitDownloads limits the bytes that an address is sent. A download that is larger than what is
-// left goes through, and the next ones wait until it is paid. Until it has ended, it counts as its
-// Cost: an address cannot start more than 100 of them at the same time.
+// limitDownloads limits the bytes that are sent to an address. A download that is larger than what
+// is left goes through, and the next downloads are denied until it is paid. Until a download has
+// ended, it counts as its Cost: an address cannot start more than 100 of them at the same time.
 func limitDownloads(files http.Handler) http.Handler {
 	return httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100 << 20, Per: time.Hour})),
@@ -161,8 +161,8 @@ func limitDownloads(files http.Handler) http.Handler {
 	}.Wrap(files)
 }
 
-// limitReports holds requests back until their turn, in place of denying them: one each second, and
-// for five seconds at most.
+// limitReports holds requests back until their turn, in place of denying them. One request passes
+// each second. A request is held back for five seconds at most.
 func limitReports(report http.Handler) http.Handler {
 	return httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 10})),

@@ -18,8 +18,8 @@ import (
 // window. The effective window depends on the answer:
 //
 //   - Allowed: the time until more events remain, if no more requests come. A client that uses at
-//     most the remaining events in that time is not denied. If it uses all of them, it gets the
-//     whole limit.
+//     most the remaining events in that time is not denied. If it uses all of them, it gets all
+//     that the policy grants.
 //   - Denied: the time of Retry-After, after which the same request will be granted.
 //
 // The effective window is rounded up to whole seconds. The time until more events remain is not
@@ -33,7 +33,7 @@ type Headers interface {
 	addTo(*fields) error
 }
 
-// A HeaderSet writes the fields of all its Headers. The request is counted once.
+// A HeaderSet writes the fields of all its Headers. The request still counts once.
 type HeaderSet []Headers
 
 func (s HeaderSet) addTo(to *fields) error {

@@ -16,8 +16,8 @@ import (
 // The parameters are:
 //
 //   - q: the Limit of the [weir.Result]
-//   - r: its Remaining
-//   - t: the effective window
+//   - r: the Remaining of that Result
+//   - t: the effective window, see [Headers]
 //   - w: the time in which the whole of q comes back, rounded up to whole seconds
 //
 // For windows, w is Per. For a [weir.TokenBucket] it is the time in which Burst tokens are earned.
@@ -30,8 +30,8 @@ import (
 // has only the limits that deny the request. The longest of their t is Retry-After.
 //
 // The components of a Policy composed by [weir.All] are listed in the same way. The name of a
-// component is its text, after Name if that is not empty. Tiers are one limit, because a client
-// does not have to stay within each of them.
+// component is its text, such as 300/1m. If the field Name is set, it comes before the text.
+// [weir.Tiers] are listed as one limit, because a client does not have to stay within each of them.
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
@@ -48,7 +48,7 @@ type RateLimit struct {
 
 	// Unit is the parameter qu of RateLimit-Policy: what the limit counts. If Unit is empty, the
 	// parameter is left out, and the limit counts requests. The draft knows "requests",
-	// "content-bytes" and "concurrent-requests". It must be printable ASCII.
+	// "content-bytes" and "concurrent-requests". Unit must be printable ASCII.
 	Unit string
 
 	// Policy is for a Limiter that does not report its policy, such as a Limiter of another

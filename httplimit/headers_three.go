@@ -13,8 +13,8 @@ import (
 
 // Here are the kinds with three fields: the limit, what remains, and when it is reset.
 
-// LegacyRateLimit writes the fields of the revisions of the same draft up to 06, which many clients
-// know:
+// LegacyRateLimit writes the fields of draft-ietf-httpapi-ratelimit-headers up to revision 06,
+// which many clients know:
 //
 //	RateLimit-Limit: 100
 //	RateLimit-Remaining: 50
@@ -24,7 +24,7 @@ import (
 // several limits have the same Remaining, the one with the longest effective window is used. If
 // several Middlewares apply to a request, the fields are those of the innermost. In a denied
 // answer, the fields are those of the limit that denied the request. They are absent if that limit
-// writes other fields.
+// does not write them.
 type LegacyRateLimit struct{}
 
 // XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the
@@ -34,7 +34,8 @@ type LegacyRateLimit struct{}
 //	X-RateLimit-Remaining: 50
 //	X-RateLimit-Reset: 1767225630
 //
-// If several limits apply to a request, the same holds as for [LegacyRateLimit].
+// If several limits apply to a request, the fields are those of the same limit as with
+// [LegacyRateLimit].
 type XRateLimit struct{}
 
 // OwnFields writes the values of [LegacyRateLimit] in fields of other names. All three names are

@@ -32,12 +32,13 @@ var (
 )
 
 // Header returns a KeyFunc whose key is the value of a header field. It is for API keys. For
-// addresses use [HeaderIP]. A request with no value, or with several, has no key. With several, a
-// client could show one value to the limiter and another to the code that checks it.
+// addresses use [HeaderIP]. A request with no value, or with several, has no key. If several were
+// accepted, a client could show one value to the limiter, and another to the code that checks the
+// API key.
 //
 // Clients can make up values, and each new value starts with a full allowance. Put the limiter
-// behind the check of the API key, or add a limit by address in front of it. This holds for the
-// field Host, too: its value is that of [http.Request.Host].
+// behind the check of the API key, or add a limit by address in front of it. Clients can also make
+// up the field Host. Its value is that of [http.Request.Host].
 func Header(name string) KeyFunc {
 	name = http.CanonicalHeaderKey(name)
 	none := fmt.Errorf("weir: no value in header field %s: %w", name, ErrNoKey)
@@ -64,8 +65,8 @@ func Header(name string) KeyFunc {
 //   - behind a handler that has checked the password
 //
 // A request without a name has no key, and gets the status 400. Browsers ask for the password only
-// after a 401, which the handler behind the limit then cannot send. In front of that handler, use
-// Or(BasicUser, RemoteIP).
+// after a 401. If the limit answers with 400, the handler behind it cannot send the 401. In front
+// of such a handler, use Or(BasicUser, RemoteIP).
 func BasicUser(r *http.Request) (string, error) {
 	user, _, ok := r.BasicAuth()
 	if !ok || user == "" {
@@ -88,8 +89,8 @@ func Method(r *http.Request) (string, error) {
 }
 
 // Everyone is a KeyFunc with one key for all requests, for a limit that all clients share. It
-// protects what is behind the handler. One client can use up the allowance of all: add a limit by
-// client, as one of the Limits of the same [Middleware].
+// protects what all requests use, such as a database. One client can use up the allowance of all:
+// add a limit by client, as one of the Limits of the same [Middleware].
 func Everyone(*http.Request) (string, error) { return "everyone", nil }
 
 // Path is a KeyFunc whose key is the path of the request's URL, decoded and without superfluous

@@ -9,7 +9,7 @@ import (
 
 // ClientIP makes keys from the addresses of clients. The zero value uses all of an IPv4 address,
 // and the first 64 bits of an IPv6 address: a subscriber gets a /64 at least, and can change its
-// address within it at will. It trusts no proxy.
+// address within it at will. The zero value trusts no proxy.
 //
 // A key has one of the forms 192.0.2.1, 192.0.2.0/24, 2001:db8::1 and 2001:db8::/64. All spellings
 // of an address give the same key. Zones are left out. These IPv6 addresses stand for an IPv4
@@ -20,9 +20,9 @@ import (
 //   - 2002::/16: 6to4 (RFC 3056), in which the holder of an IPv4 address has a /48
 //
 // The functions [RemoteIP], [ForwardedIP], [ForwardedHeader] and [HeaderIP] use the zero value with
-// Proxies. If a field is not valid, every KeyFunc returns an error that names all such fields, for
-// every request. Changes to a ClientIP after a KeyFunc was made have no effect on it. A KeyFunc is
-// safe for concurrent use.
+// the Proxies that you pass. If a field is not valid, every KeyFunc of the ClientIP returns an
+// error for every request. The error names all such fields. Changes to a ClientIP after a KeyFunc
+// was made have no effect on it. A KeyFunc is safe for concurrent use.
 type ClientIP struct {
 	IPv4Bits int // from 8 to 32; 0 means 32
 	IPv6Bits int // from 32 to 128; 0 means 64
@@ -35,8 +35,8 @@ type ClientIP struct {
 
 	// Hops is the number of proxies that are trusted whatever their address. It is for proxies
 	// whose addresses are not known. With 1, the other end of the connection is a trusted proxy.
-	// With 2, so is the proxy in front of that one. Every request must come through all of them. A
-	// client that can bypass one of them can choose its own key.
+	// With 2, the proxy in front of that one is trusted, too. Every request must come through all
+	// of these proxies. A client that can bypass one of them can choose its own key.
 	Hops int
 
 	// Skip are the prefixes of clients that are not limited: for them, a KeyFunc returns [ErrSkip].

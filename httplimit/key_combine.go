@@ -27,12 +27,12 @@ func Join(keys ...KeyFunc) KeyFunc {
 }
 
 // Or returns a KeyFunc that tries keys in order, and returns the first key that one of them finds.
-// It tries the next if the error wraps [ErrNoKey], or if the key is empty. It returns any other
-// error, including [ErrSkip].
+// It tries the next KeyFunc if the error wraps [ErrNoKey], or if the key is empty. It returns any
+// other error, including [ErrSkip].
 //
-// Keys of different functions are never equal: those of the second begin with a zero byte and "1:",
-// those of the third with a zero byte and "2:". A client that sends an address as its API key does
-// not use up the allowance of that address.
+// Keys of different functions are never equal: the keys of the second function begin with a zero
+// byte and "1:", those of the third with a zero byte and "2:". A client that sends an address as
+// its API key does not use up the allowance of that address.
 func Or(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(r *http.Request) (string, error) {

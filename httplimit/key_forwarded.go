@@ -15,9 +15,9 @@ import (
 // client. The KeyFunc ignores everything to the left of that address, because the client could have
 // written it.
 //
-// If the field ends, or contains something other than an address, the key is the last trusted
-// proxy. A request that bypasses the proxies is limited by its own address. Every request is
-// limited.
+// If a trusted proxy appended something other than an address, or if the field ends at a trusted
+// proxy, the key is the address of that proxy. A request that bypasses the proxies is limited by
+// its own address. Every request is limited.
 //
 // Every trusted proxy must append to the field. If a proxy passes on the field as clients wrote it,
 // clients can choose their key.
@@ -38,7 +38,8 @@ func (c ClientIP) ForwardedIP() KeyFunc {
 
 // ForwardedHeader is like [ForwardedIP] for proxies that append to the Forwarded field of RFC 7239.
 // The field can have a name in place of an address, for a client that is hidden or unknown. The key
-// is then the last trusted proxy. The KeyFunc fails in the same cases as that of ForwardedIP.
+// is then the address of the proxy that appended the name. The KeyFunc fails in the same cases as
+// that of ForwardedIP.
 func ForwardedHeader(proxies ...netip.Prefix) KeyFunc {
 	return ClientIP{Proxies: proxies}.ForwardedHeader()
 }

@@ -23,8 +23,8 @@ const leastSecret = 16
 // The hash has the first 128 bits of HMAC-SHA256, in 22 characters of base64. Without the secret,
 // nobody can find the key, for example by trying all addresses. The secret must have 16 bytes or
 // more: otherwise the KeyFunc returns an error for every request. Processes that share a limit need
-// the same secret. With another secret, every key starts with a full allowance. Errors of the given
-// KeyFunc, including [ErrSkip], and an empty key are returned as they are.
+// the same secret. After a change of the secret, every key starts with a full allowance. Errors of
+// the given KeyFunc, including [ErrSkip], and an empty key are returned as they are.
 //
 // The checks of the wiring look at the key before it is hashed: see Middleware.Warn. If it is the
 // address of a proxy, a warning contains that address.

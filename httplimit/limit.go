@@ -30,9 +30,10 @@ type Limit struct {
 	// and a client hangs up during the call, the Limiter may count the request, although the other
 	// limits do not.
 	//
-	// If two of the Limits have the same Limiter and find the same key, a request needs the events of
-	// both. Use one Limit with a Cost instead: a [weir.LeakyBucket] never grants the second right
-	// after the first, and with [weir.Tiers] the Retry-After may be too long.
+	// If two of the Limits have the same Limiter and find the same key, a request needs the events
+	// of both. Use one Limit with a Cost instead: a [weir.LeakyBucket] never grants the events of
+	// the second Limit right after those of the first, and with [weir.Tiers] the Retry-After may be
+	// too long.
 	Limiter weir.Limiter
 
 	Key    KeyFunc

@@ -12,12 +12,12 @@ import (
 // Middleware limits the requests that reach a handler. Limiter and Key are required, or Limits in
 // their place. The zero value of every other field is a good default.
 //
-// The limits are asked once for each request, before the handler runs. Without a Settle, the
-// request counts, whatever the handler then answers.
+// A Middleware asks its limits once for each request, before the handler runs. Without a Settle,
+// the request counts, whatever the handler then answers.
 //
 // Two Middlewares with the same Limiter share the allowance of each key. That is right if they have
 // the same Key. Otherwise, give each its own Limiter. If they share one, a client could make a key
-// of one look like a key of the other.
+// of one Middleware look like a key of the other.
 type Middleware struct {
 	// Limiter decides on each request.
 	Limiter weir.Limiter
@@ -34,17 +34,17 @@ type Middleware struct {
 	// the handler take the rest with a [Checker].
 	Cost func(*http.Request) int
 
-	// Settle, if not nil, returns how many events the request counts as after all. It is called
+	// Settle, if not nil, returns how many events the request counts as in the end. It is called
 	// when the handler has returned. Until then the request counts as Cost, and other requests
-	// cannot have these events. Headers are written before: they count the request as Cost. Settle
-	// is for limits that depend on the answer, such as failed logins only, or the bytes of the body.
-	// Let Cost return what a request often counts as. If it is much less than Settle returns, a
-	// client can start many requests before the first of them is settled.
+	// cannot have these events. The header fields are written earlier, and count the request as
+	// Cost. Settle is for limits that depend on the answer, such as failed logins only, or the
+	// bytes of the body. Let Cost return what a request often counts as. If Cost returns much less
+	// than Settle, a client can start many requests before the first of them is settled.
 	//
 	// r is the request that the handler got. status is the status of the answer: 500 if the handler
 	// panicked before it sent one, and 101 after [http.Hijacker]. bytes is the length of the body
-	// that the handler wrote. If Settle returns more events than there are, the key is in debt: see
-	// [weir.Reservation.Settle]. A negative number is an error.
+	// that the handler wrote. If Settle returns more events than the key has left, the key is in
+	// debt: see [weir.Reservation.Settle]. A negative number is an error.
 	//
 	// The Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method. MaxWait must be 0.
 	Settle func(r *http.Request, status int, bytes int64) int
@@ -60,12 +60,13 @@ type Middleware struct {
 
 	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,
 	// a request over the limit is refused at once. A request whose turn would come after MaxWait is
-	// refused at once. If its turn depends on other waiting requests, it is refused later.
+	// refused at once, if the Limiter knows this in advance. If the turn depends on what other
+	// waiting requests do, the refusal can take up to MaxWait.
 	//
 	// A client that hangs up leaves the queue when net/http notices it. Over HTTP/1, net/http
-	// notices it only if the request has no body, or if the body has been read, as it may have been
-	// in front of a [Checker]. Every waiting request takes up a goroutine and a connection. Use a
-	// [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
+	// notices it only if the request has no body, or if the body has been read, as a handler may do
+	// before it calls a [Checker]. Every waiting request takes up a goroutine and a connection. Use
+	// a [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
 	MaxWait time.Duration
 
 	// Headers adds fields with the limit and its state to allowed and denied answers. If nil, a
@@ -75,8 +76,8 @@ type Middleware struct {
 	// Denied answers a request that is over the limit. The header already has Cache-Control:
 	// no-store and the fields of Headers. It also has Retry-After, unless the request can never be
 	// granted. If Denied is nil, the answer is 429 with a short body that reveals nothing about the
-	// request. The Decision names the limit that denied. With several Limits that deny, it is the
-	// one with the longest RetryAfter.
+	// request. The Decision names the limit that denied. If several Limits deny, it names the one
+	// with the longest RetryAfter.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 
 	// Failed answers a request on which Key, Cost or the Limiter failed. The header already has
@@ -93,7 +94,7 @@ type Middleware struct {
 	Observe func(*http.Request, Decision)
 
 	// InContext puts the decisions into the context of the request that the handler gets: see
-	// [Decisions]. This costs three allocations for each request.
+	// [Decisions]. This takes three allocations for each request.
 	InContext bool
 
 	// Warn is called if the first 1,000 requests show that the Middleware is not wired as it should
@@ -150,7 +151,7 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 //	router.Use(limit.Wrapper())
 //
 // If such a router called Wrap, each request would take several times as long, and the checks of
-// the wiring would see only one request. Wrapper panics in the same cases as Wrap.
+// the wiring would see one request each time. Wrapper panics in the same cases as Wrap.
 func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
 	l := &limited{m: m}
 	if err := errors.Join(l.prepare()...); err != nil {

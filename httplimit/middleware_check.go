@@ -36,8 +36,9 @@ func (m Middleware) Checker() *Checker {
 //		return
 //	}
 //
-// It sets the fields of Headers in either case, and must be called before the handler writes. With
-// n = 0 it returns true, and counts nothing. An empty key and an n below 0 are errors.
+// Check sets the fields of Headers for allowed and for denied requests. It must be called before
+// the handler writes. With n = 0 it returns true, and counts nothing. An empty key and an n below 0
+// are errors.
 func (c *Checker) Check(w http.ResponseWriter, r *http.Request, key string, n int) bool {
 	if n == 0 {
 		return true

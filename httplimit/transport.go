@@ -12,21 +12,23 @@ import (
 
 // Transport is an [http.RoundTripper] that limits the requests it sends, and obeys the Retry-After
 // of servers. Each request waits for its turn before it is sent. If a server answers 429 or 503
-// with Retry-After, all requests for the same key are held back until that time. They are then sent
-// in the order in which they came, as the Limiter allows. See Hold for other fields.
+// with Retry-After, all requests for the same key are held back until the time in Retry-After has
+// passed. They are then sent in the order in which they came, as the Limiter allows. With the field
+// Hold, a Transport can also obey other header fields.
 //
 // Requests that come soon after a hold queue up behind those that it has held back. None of them
 // gets ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many
-// requests are held back: give each request a deadline. At most 65,536 keys are held back at a time:
-// if there are nearly as many, the hold of one of them may end early to hold another.
+// requests are held back: give each request a deadline. At most 65,536 keys are held back at a
+// time. If nearly as many are held back, the hold of one key may end early to make room for
+// another.
 //
-// Transport never sends a request a second time. An [http.Transport] below it may: it repeats some
-// requests whose connection breaks before an answer, and the Limiter does not count them. RoundTrip
-// fails with an error that wraps:
+// Transport never sends a request a second time. An [http.Transport] below it may do that: it
+// repeats some requests whose connection breaks before an answer, and the Limiter does not count
+// the repetitions. RoundTrip fails with an error that wraps:
 //
 //   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the request's
 //     context. The Timeout of an [http.Client] sets such a deadline, too. A request that was held
-//     back gets this error when the requests before it have been sent.
+//     back gets this error only when the requests before it have been sent.
 //   - The error of the context, if the context ends while the request waits.
 //   - The other errors of [weir.Limiter]. For example, if more requests come at once than the
 //     Capacity of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
@@ -38,7 +40,7 @@ type Transport struct {
 	Limiter weir.Limiter
 
 	// Key returns the key whose allowance a request uses. If nil, it is [TargetHost]. If it returns
-	// ErrSkip, the request is sent at once. RoundTrip returns its other errors.
+	// ErrSkip, the request is sent at once. RoundTrip returns any other error of Key.
 	Key KeyFunc
 
 	// Base sends the requests. If nil, it is http.DefaultTransport.

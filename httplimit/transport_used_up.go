@@ -20,17 +20,17 @@ func RetryAfter(resp *http.Response) time.Duration {
 // UsedUp is for Transport.Hold. It returns the longest of these times:
 //
 //   - Retry-After and Retry-After-Ms, if the status is 429, 503 or 403. GitHub uses 403.
-//   - t of a member of RateLimit whose r is 0. If the field is that of revision 7 of the draft:
-//     reset, if remaining is 0.
+//   - t of a member of RateLimit whose r is 0. If the field has the form of revision 7 of the
+//     draft, the time is reset, if remaining is 0.
 //   - The reset of a limit that is used up, in RateLimit-Reset, X-RateLimit-Reset,
 //     X-Rate-Limit-Reset, the fields of OpenAI for requests and tokens, and those of Anthropic.
 //     These kinds of reset are understood: seconds, a Unix time in seconds or milliseconds, a
 //     duration such as 6m0s, a time such as 2027-03-04T12:00:00Z, and a date as in Retry-After.
 //     Numbers may have decimals.
 //
-// The next request, which the server would deny, is then held back. If the fields of a server mean
-// something else, UsedUp misreads them: look at the server's documentation first. Values that are
-// malformed are ignored.
+// With UsedUp, the Transport holds back the next request, which the server would deny. If the
+// fields of a server mean something else, UsedUp misreads them: look at the server's documentation
+// first. Values that are malformed are ignored.
 func UsedUp(resp *http.Response) time.Duration {
 	h, now := resp.Header, time.Now()
 	longest := time.Duration(0)

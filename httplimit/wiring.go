@@ -16,20 +16,22 @@ type Check string
 
 // The checks of how a [Middleware] is wired. Each says what is wrong, and what to do.
 const (
-	// CheckForwarded: the first ten requests with X-Forwarded-For, or another field of proxies,
-	// come from a private address. Or 100 of the first 110 requests have such a field and come from
-	// public addresses, as those of a CDN. The key is that address, or one that [Join], [Or] and
-	// [Hashed] make of it. Requests whose key has no address, such as an API key, do not count. The
-	// address is the proxy's, and not the client's. Use [ClientIP] with the addresses of the proxies.
+	// CheckForwarded: requests have X-Forwarded-For, or another field of proxies, but their key is
+	// the address that they come from, or a key that [Join], [Or] and [Hashed] make of it. That
+	// address is the proxy's, and not the client's. Use [ClientIP] with the addresses of the
+	// proxies. The check warns if this is so for the first ten requests with such a field from
+	// private addresses. For public addresses, such as those of a CDN, it warns if this is so for
+	// 100 of the first 110 requests. Requests whose key has no address, such as an API key, do not
+	// count.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: requests look as if they come from several clients, but their key, or a part of
 	// it, is a private address. Requests whose key has no address do not count. The cases are:
 	//
 	//   - 100 of the first 110 requests have the same private address.
-	//   - 100 of the first 110 requests have private addresses, not always the same, because a proxy
-	//     can have several. In these requests, a field of proxies names a public address, and not
-	//     only to the right of the key.
+	//   - 100 of the first 110 requests have private addresses, not always the same, because a
+	//     proxy can have several. In these requests, a field of proxies names a public address that
+	//     is not to the right of the key. The addresses to the right are those of trusted proxies.
 	//   - The first 900 requests all have the same key.
 	//
 	// Either a proxy is not trusted, or Key reads another field than the one that the proxy writes.
@@ -43,26 +45,27 @@ const (
 	// cases, clients can choose their key.
 	CheckHops Check = "hops"
 
-	// CheckOneKey: the first 900 requests with a key have the same one, and look as if they come
-	// from many clients. If all clients are meant to share the limit, use [Everyone] as its Key. If the
-	// key has a private address, CheckProxyKey warns instead. The keys of Everyone, [Pattern],
-	// [Method] and [Path] are not checked, and neither are those that a handler gives to a [Checker].
+	// CheckOneKey: the first 900 requests with a key have the same key, and look as if they come
+	// from many clients. If all clients are meant to share the limit, use [Everyone] as its Key. If
+	// the key has a private address, CheckProxyKey warns instead. The keys of Everyone, [Pattern],
+	// [Method] and [Path] are not checked, and neither are those that a handler gives to a
+	// [Checker].
 	CheckOneKey Check = "one-key"
 
 	// CheckPattern: the Key is [Pattern], but the Middleware wraps the mux. The Middleware runs
-	// before the mux has found the pattern, and so requests have no key. Wrap the handlers in the
-	// mux instead. Routers of other packages may set no pattern, or none for a request without a
-	// route: see docs/frameworks.md.
+	// before the mux has found the pattern. The Key then fails, and the requests get a 503. Wrap
+	// the handlers in the mux instead. Routers of other packages may set no pattern, or none for a
+	// request without a route: see docs/frameworks.md.
 	CheckPattern Check = "pattern"
 
 	// CheckAddress: the Key is an address, but the requests have none, as over a Unix socket. Set
 	// RemoteAddr in an outer handler, or use another Key.
 	CheckAddress Check = "address"
 
-	// CheckKey: Key or a field of its [ClientIP] is at fault, or Key runs before what it needs. Either
-	// it fails with an error that does not wrap [ErrNoKey], or none of the first 100 requests has a
-	// key. All these requests are refused. If the user is the key, put the Middleware behind the
-	// handler that authenticates users.
+	// CheckKey: Key or a field of its [ClientIP] is at fault, or Key runs before the handler that
+	// it depends on. Either Key fails with an error that does not wrap [ErrNoKey], or none of the
+	// first 100 requests has a key. All these requests are refused. If the user is the key, put the
+	// Middleware behind the handler that authenticates users.
 	CheckKey Check = "key"
 
 	// CheckLimiterPerRequest: most Middlewares or Checkers of the process are used for one request
@@ -71,16 +74,17 @@ const (
 	// request, use [Middleware.Wrapper].
 	CheckLimiterPerRequest Check = "limiter-per-request"
 
-	// CheckChargedTwice: two nested Middlewares charge the same Limiter for a request. Leave one of
-	// them out, or give it a Limiter of its own. Parts of a batch that are served at the same time
-	// look like that if they share the Header of the batch: make them with [http.Request.Clone].
+	// CheckChargedTwice: two nested Middlewares count a request in the same Limiter. Leave one of
+	// them out, or give it a Limiter of its own. Requests for the parts of a batch that are served
+	// at the same time look like that if they share the Header of the batch: make them with
+	// [http.Request.Clone].
 	CheckChargedTwice Check = "charged-twice"
 
 	// CheckMaxWait: MaxWait is not below the WriteTimeout of the [http.Server]. A request that is
 	// held back for that long gets no answer. Or MaxWait is not below the ReadTimeout, and requests
-	// over HTTP/1 have bodies. After the ReadTimeout, the handler cannot read the body. A [Checker] is
-	// not checked for that, because its handler may have read the body before. Choose a shorter
-	// MaxWait.
+	// over HTTP/1 have bodies. After the ReadTimeout, the handler cannot read the body. For a
+	// [Checker], this second case is not checked, because its handler may have read the body
+	// before. Choose a shorter MaxWait.
 	CheckMaxWait Check = "max-wait"
 )
 

@@ -32,19 +32,20 @@ var _ net.Conn = (*Conn)(nil)
 // the same limit, which then counts the bytes of both directions.
 //
 // c must be a stream, such as a TCP connection. On a connection of datagrams, a Write of more than
-// one chunk would send several of them.
+// one chunk would send several datagrams.
 func NewConn(c net.Conn, read, write []Limit) *Conn {
 	l := &Conn{conn: c, reading: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
 	l.in, l.out = newReader(c, read, l.readUntil.context), newWriter(c, write, l.writeUntil.context)
 	return l
 }
 
-// Read implements [net.Conn], and counts as [Reader.Read] does.
+// Read implements [net.Conn]. It counts bytes in the same way as [Reader.Read].
 //
-// A wait ends at the deadline, also at one that is set meanwhile, with [os.ErrDeadlineExceeded]. It
-// ends with [net.ErrClosed] when the Conn is closed. Both are wrapped in a [*net.OpError], as are
-// the errors of the limiters. No byte is lost: after a later deadline is set, the next Read returns
-// the bytes that have waited. An empty p is passed on, and counts nothing.
+// A wait for the limits ends at the read deadline, with [os.ErrDeadlineExceeded]. It also ends at a
+// deadline that is set during the wait. It ends with [net.ErrClosed] when the Conn is closed. Both
+// errors are wrapped in a [*net.OpError], as are the errors of the limiters. No byte is lost: after
+// a later deadline is set, the next Read returns the bytes that have waited. An empty p is passed
+// on to the underlying connection, and counts nothing.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	if len(p) == 0 { // a closed connection is an error, and TLS makes its handshake
 		return c.conn.Read(p)
@@ -61,8 +62,9 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write implements [net.Conn], and counts as [Writer.Write] does. A wait ends in the same cases as
-// a wait of [Conn.Read]. Write then returns the number of bytes that were written before.
+// Write implements [net.Conn]. It counts bytes in the same way as [Writer.Write]. A wait ends in
+// the same cases as a wait of [Conn.Read], but at the write deadline. Write then returns the number
+// of bytes that were written before.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	ctx := c.writeUntil.context()
 	if err := lock(ctx, c.writing); err != nil {
@@ -110,8 +112,8 @@ func (c *Conn) Close() error {
 	return c.conn.Close()
 }
 
-// CloseWrite calls the method CloseWrite of the underlying connection, as [*net.TCPConn] has it. If
-// it has none, the error wraps [errors.ErrUnsupported].
+// CloseWrite calls the method CloseWrite of the underlying connection, such as that of a
+// [*net.TCPConn]. If that connection has no such method, the error wraps [errors.ErrUnsupported].
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -128,7 +130,8 @@ func (c *Conn) LocalAddr() net.Addr { return c.conn.LocalAddr() }
 // RemoteAddr implements [net.Conn].
 func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
 
-// SetDeadline implements [net.Conn]. The deadline also ends waits, even if they have begun.
+// SetDeadline implements [net.Conn]. The deadline also ends waits for the limits, even if they have
+// begun.
 func (c *Conn) SetDeadline(t time.Time) error {
 	c.readUntil.set(t)
 	c.writeUntil.set(t)

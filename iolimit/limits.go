@@ -16,7 +16,7 @@ type Limit struct {
 	// that could not be written.
 	Limiter weir.Limiter
 
-	// Key says whose bytes they are. It may be empty, for instance if all count together.
+	// Key says whose bytes they are. It may be empty, for instance if all bytes count together.
 	Key string
 }
 

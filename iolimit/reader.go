@@ -11,20 +11,20 @@ import (
 // readers, it is not safe for concurrent use.
 type Reader struct{ in reader }
 
-// NewReader returns a Reader of r. The context bounds the waits, and not the calls of r. After it
-// has ended, every Read of at least one byte fails.
+// NewReader returns a Reader of r. The context bounds the waits for the limits, and not the calls
+// of r. After the context has ended, every Read of at least one byte fails.
 func NewReader(ctx context.Context, r io.Reader, limits ...Limit) *Reader {
 	return &Reader{newReader(r, limits, func() context.Context { return ctx })}
 }
 
 // Read implements [io.Reader]. It reads at most one chunk from the underlying reader, waits until
-// the limits grant the bytes that it got, and returns them. It therefore counts what was read, and
-// a reader that waits for data holds no part of the limit.
+// the limits grant the bytes that it got, and returns them. It therefore counts what was read.
+// While it waits for data, it has taken nothing from the limits.
 //
 // The errors are those of the underlying reader, of the context, and of [weir.Limiter]. For
 // example, if the bytes cannot be granted before the deadline of the context, the error wraps
-// [weir.ErrTooLate], and comes at once. After an error of a wait no byte is lost: the next Read
-// returns them. If p is empty, it does nothing.
+// [weir.ErrTooLate], and comes at once. After an error of a wait, the bytes that were read are not
+// lost: the next Read returns them. If p is empty, it does nothing.
 func (r *Reader) Read(p []byte) (int, error) {
 	n, _, err := r.in.read(p)
 	return n, err

@@ -10,21 +10,21 @@ import (
 // writers, it is not safe for concurrent use.
 type Writer struct{ out writer }
 
-// NewWriter returns a Writer to w. The context bounds the waits, and not the calls of w. After it
-// has ended, every Write fails.
+// NewWriter returns a Writer to w. The context bounds the waits for the limits, and not the calls
+// of w. After the context has ended, every Write fails.
 func NewWriter(ctx context.Context, w io.Writer, limits ...Limit) *Writer {
 	return &Writer{newWriter(w, limits, func() context.Context { return ctx })}
 }
 
-// Write implements [io.Writer]. It waits until the limits grant a chunk, writes that to the
-// underlying writer, and goes on with the next. It returns when all of p is written, or with the
-// number of bytes that were written and an error.
+// Write implements [io.Writer]. It waits until the limits grant a chunk, writes that chunk to the
+// underlying writer, and goes on with the next chunk. It returns when all of p is written, or at
+// the first error, with the number of bytes that were written.
 //
 // The errors are those of the underlying writer, of the context, and of [weir.Limiter]. For
 // example, if a chunk cannot be granted before the deadline of the context, the error wraps
 // [weir.ErrTooLate], and comes at once. Bytes that were granted and not written are given back with
-// [weir.KeyedLimiter.Return], which frees as many as the policy allows. An empty p is passed on,
-// and counts nothing.
+// [weir.KeyedLimiter.Return], which frees as many as the policy allows. An empty p is passed on to
+// the underlying writer, and counts nothing.
 func (w *Writer) Write(p []byte) (int, error) {
 	n, _, err := w.out.write(p)
 	return n, err

@@ -13,11 +13,12 @@ import (
 // A Limiter is a [weir.KeyedLimiter] whose decisions are counted. [Metrics.Limiter] makes it. It
 // has all methods of the KeyedLimiter, with the same answers. It is safe for concurrent use.
 //
-// These count as one request each: Allow, Take, TakeUpTo, TakeByComponent, Wait, Reserve and
-// ReserveNow, for any number of events above zero. A look (n = 0) and a call with an n below 0 do
-// not count. A request that a package such as httplimit refuses after a wait may count twice as
-// denied, because the package also asks when to come back. A grant counts, even if its events are
-// given back: of several limits in httplimit, one may grant a request that another denies.
+// Each call of Allow, Take, TakeUpTo, TakeByComponent, Wait, Reserve or ReserveNow counts as one
+// request, for any number of events above zero. A look (n = 0) and a call with an n below 0 do not
+// count. A request that a package such as httplimit refuses after a wait may count twice as denied,
+// because the package then also asks the limiter how long the client must wait. A grant counts,
+// even if its events are given back. This happens if httplimit has several limits, and one of them
+// grants a request that another one denies.
 //
 // The results are:
 //
@@ -25,9 +26,9 @@ import (
 //   - denied: the limit does not allow the request. This includes the errors [weir.ErrTooLate],
 //     [weir.ErrNeverFits] and [weir.ErrQueueFull], and a Wait whose deadline passes before its
 //     turn, even if the reason is that the store does not answer.
-//   - canceled: the caller has canceled its context, before the call or during it. If the
-//     limiter is that of a client such as httplimit.Transport, these are also the requests that
-//     waited when a hold began. They ask again after the hold.
+//   - canceled: the caller has canceled its context, before the call or during it. In a client,
+//     such as httplimit.Transport, a request also counts here if it waits for the limiter when the
+//     server begins to hold requests back by Retry-After. It asks the limiter again afterwards.
 //   - error: there is no decision for another reason. For example, the store failed, or did not
 //     answer a Take before the deadline of the caller.
 //

@@ -64,7 +64,7 @@ type memStore struct {
 
 // New makes the instruments. One call is enough for a program: all limiters and stores can share
 // the Metrics. Several Metrics of one provider, such as those of several packages, report together.
-// New fails if provider is nil, or if it returns an error.
+// New fails if provider is nil, or if the provider returns an error.
 func New(provider metric.MeterProvider) (*Metrics, error) {
 	if provider == nil {
 		return nil, errors.New("weir: otelweir.New(nil), must be a MeterProvider")
@@ -114,7 +114,7 @@ func New(provider metric.MeterProvider) (*Metrics, error) {
 	return m, nil
 }
 
-// Keys reports the number of keys in a [weir.MemStore], and its MaxKeys if it has such a bound. The
+// Keys makes m report the number of keys in a [weir.MemStore], and its MaxKeys if that is set. The
 // MeterProvider keeps s alive. Pass the MemStore itself to limiters, without [Metrics.Store]:
 // measuring a decision would take longer than the decision.
 func (m *Metrics) Keys(name string, s *weir.MemStore) {

@@ -11,19 +11,20 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Store returns s with the time of its operations measured under a name. Stores with the same name
-// are measured together. If s is nil, [weir.New] and each Do return an error.
+// Store returns a store that does what s does, and measures the time of each operation under a
+// name. Stores with the same name are measured together. If s is nil, [weir.New] and each Do return
+// an error.
 //
-// If other stores stand in front of the shared one, measure two: the shared store, and the store
-// that the limiters use:
+// If another store is in front of the shared store, measure two stores: the shared store, and the
+// store that the limiters use:
 //
 //	redis := metrics.Store("redis", shared)
 //	store := metrics.Store("limits", fleet.Fallback(redis, new(weir.MemStore), opts))
 //
 // "redis" then shows how long Redis takes, and how often it fails. "limits" shows how long callers
 // wait, and how much is decided without Redis (weir.degraded). A [weir.QuickStore], such as a
-// fleet.Lease, makes some decisions in memory. They are not measured here, but weir.requests counts
-// them.
+// fleet.Lease, makes some decisions in memory. These decisions are not measured here, but
+// weir.requests counts them.
 //
 // An operation that failed has an error.type:
 //

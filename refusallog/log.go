@@ -13,7 +13,8 @@
 //		},
 //	}
 //
-// A [weir.Shadow] calls [Log.Refused] in the same way, and any caller of [weir.Limiter.Take] may.
+// You can call [Log.Refused] in the same way after any [weir.Limiter.Take], or in the function that
+// a [weir.Shadow] calls.
 //
 // Keys are not logged, unless [Options.Key] is set. They may be addresses or names of people, or
 // secrets such as API keys.
@@ -34,8 +35,8 @@ import (
 // Options determine what a [Log] writes. The zero value of every field is a good default.
 type Options struct {
 	// Lines is the limit of the log: how many lines it writes. There is one allowance for denials,
-	// and one for requests on which the limiter failed. If nil, it is a [weir.TokenBucket] of 10 a
-	// minute.
+	// and one for requests on which the limiter failed. If Lines is nil, the limit is a
+	// [weir.TokenBucket] of 10 a minute.
 	Lines weir.Policy
 
 	// Key returns what is logged of a key. It may shorten or hash the key. If Key is nil, nothing
@@ -87,19 +88,20 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 	return l, nil
 }
 
-// Refused writes a line about r, or counts r if there are too many lines. ctx goes to the handler
-// of the logger. If the request was really refused, r.Enforced must be set, as [weir.Shadow] does.
-// Otherwise the line says that the request would be refused.
+// Refused writes a line about r, or only counts r if no more lines are allowed now. ctx goes to the
+// handler of the logger. If the request was really refused, r.Enforced must be set. A [weir.Shadow]
+// sets it. Otherwise the line says that the request would be refused.
 //
 // A denial is logged at the level Warn, and a request with an Err at the level Error. Nothing is
 // logged or counted if r was granted, if Err says that the caller has gone ([context.Canceled]), or
 // if the logger is not enabled for the level.
 //
-// The line has the limiter's name, the number of events, and what the Result says. left_out is how
-// many denials, or errors, were not logged since the last line about one. If no other line follows,
-// a timer writes a line with left_out alone, a second after the allowance has room for it. There is
-// no timer while nothing is left out. The timer has no ctx. If the logger is not enabled for the
-// level then, the number waits for the next line.
+// The line has the limiter's name, the number of events, and what the Result says. left_out is the
+// number of denials that were not logged since the last line about a denial, or the same number for
+// errors. If no other line follows, a timer writes a line with left_out alone, a second after the
+// allowance has room for it. There is no timer while nothing is left out. The timer has no ctx of a
+// caller. If the logger is not enabled for the level at that time, the number waits for the next
+// line.
 //
 // If the handler of the logger panics, so does Refused. If the handler panics on a line that the
 // timer writes, the next call of Refused that has something to log panics with an error that says

@@ -28,8 +28,8 @@ func newModelClient() *http.Client {
 	}}
 }
 
-// ask charges the tokens that an answer took to a tenant's budget. Meanwhile it books the most that
-// the answer can take.
+// ask takes the tokens of an answer from a tenant's budget. Until the answer has come, it books the
+// most that the answer can take.
 func ask(ctx context.Context, client *http.Client, budget *weir.KeyedLimiter, tenant, prompt string, most int) (string, error) {
 	var booked weir.Reservation
 	if err := budget.ReserveNow(ctx, tenant, most, &booked, nil); err != nil {

@@ -97,7 +97,7 @@ func sendTask(limiter weir.Limiter) asynq.HandlerFunc {
 	}
 }
 
-// asynqConfig tells asynq that such a task has not failed, and when to try it again.
+// asynqConfig tells asynq that a task over the limit has not failed, and when to try it again.
 func asynqConfig() asynq.Config {
 	return asynq.Config{
 		IsFailure: func(err error) bool { return !errors.As(err, new(limited)) },
