@@ -6,7 +6,7 @@
 //
 // The store keeps one value for each key of a limiter. To decide, it reads the value, lets the
 // policy decide, and swaps the new value for the old one. If another process has changed the value
-// meanwhile, it starts again. The package does the rest of what a Store must do:
+// meanwhile, the store starts again. The package does the rest of what a Store must do:
 //
 //   - Callers of one process that ask for the same key at the same time share the round trips. One
 //     goroutine reads the value, decides for all of them in the order of their arrival, and swaps
@@ -15,9 +15,9 @@
 //   - Values name their policies. After a change of policy the old counts still count, see
 //     [weir.Ledger].
 //   - Values are checked when they are read. If a value was not written by a store, requests for
-//     its key get an error that wraps [weir.ErrRequest]. An empty value counts as none.
+//     its key get an error that wraps [weir.ErrRequest]. An empty value counts as no value.
 //   - Keys are short, and consist of characters that every server allows: see [Key].
-//   - A caller leaves when its context ends, even if the Register still waits.
+//   - A caller gets an error when its context ends, even if the Register still waits.
 //
 // If the server can run code that decides for some policies, let it do so, and use [Store.DoFrom]
 // for all other policies.
@@ -45,8 +45,8 @@ import (
 //   - Swap and Delete are atomic. At most one of several Swaps of the same old Entry succeeds.
 //   - Each call sends one request to the server. If a Swap may have been executed, the Register
 //     does not send it again.
-//   - A key keeps its value for at least the time that Swap was given, unless it is swapped or
-//     deleted before. It may keep it longer. An expired value does no harm.
+//   - A key keeps its value for at least the time keep of the Swap, unless another Swap or a Delete
+//     comes before. It may keep the value longer. An expired value does no harm.
 //   - An error means that the server failed. If a key has no value, or another value, that is not
 //     an error.
 //   - A method returns soon after its context has ended. If the server's client ignores contexts,
@@ -54,18 +54,18 @@ import (
 //     not. The next call for the same key waits until the method returns.
 //   - If a method panics, its callers get an error that says so.
 //
-// The context has no deadline. It ends when all callers of the call have left. It has the values of
-// the context of one of the callers.
+// The context that a method gets has no deadline. It ends when all callers that wait for the method
+// have left. It has the values of the context of one of these callers.
 type Register interface {
 	// Get returns what the key holds.
 	Get(ctx context.Context, key string) (Entry, error)
 
 	// Swap replaces the value of the key by value if the key still holds old, and reports whether
-	// it did. It compares old.Version, or old.Value. old is an Entry that Get or Swap returned for
-	// the key.
+	// it did. old is an Entry that Get or Swap returned for the key. To find out whether the key
+	// still holds it, Swap compares old.Version, or old.Value.
 	//
-	// It returns what the key holds now, if the server reports that, which saves the store a Get.
-	// Otherwise it returns the zero Entry.
+	// If the server reports what the key holds after the Swap, Swap returns that as now, which
+	// saves the store a Get. Otherwise Swap returns the zero Entry.
 	//
 	// The server may forget the value after keep, but not before. keep is a whole number of
 	// milliseconds and above 0. A server that counts in larger units must round it up. With
@@ -87,9 +87,11 @@ type Entry struct {
 	// Version is for the Register alone, for example the number of a revision. The Register finds
 	// it in the old Entry that Swap gets. A key without a value may have a Version, too.
 	//
-	// A Version never comes back for the same key with another value, even if the key is deleted
-	// and written again in between. For example, a counter that starts at 1 with each new row is
-	// unsuitable, and a sequence of the database is suitable.
+	// A Version must never come back for the same key with another value, even if the key is
+	// deleted and written again in between. For example, a counter that starts at 1 with each new
+	// row is unsuitable. A sequence of the database is suitable, unless the database can lose its
+	// last writes in a crash or a failover, and then repeats the numbers. A random number is
+	// suitable, too.
 	Version any
 
 	// Now is the time of the server when it read or wrote the value. It is zero if the server does
@@ -113,13 +115,13 @@ type Options struct {
 // Errors of decisions that failed. They are wrapped.
 var (
 	// ErrNoReply means that there was no decision within the timeout. The rest of the error says
-	// whether the events may have been counted. It comes with [weir.ErrRequest] if other requests
-	// for the key used up the time, and the server works: it has meanwhile replied as often as one
-	// decision needs.
+	// whether the events may have been counted. The error also wraps [weir.ErrRequest] if other
+	// requests for the key used up the time, and the server works: it has meanwhile replied at
+	// least as often as one decision needs.
 	ErrNoReply = errors.New("no reply from the server in time")
 
 	// ErrBusy means that other requests for the key came first, until the time or the attempts were
-	// used up. Nothing was counted. The server works, and the error comes with [weir.ErrRequest].
+	// used up. Nothing was counted. The server works, and the error also wraps [weir.ErrRequest].
 	ErrBusy = errors.New("other requests came first all the time")
 )
 
@@ -127,9 +129,9 @@ var (
 // number of limiters with any policies. It has goroutines only while calls of the Register are in
 // flight, and need not be closed.
 //
-// A Swap is sent once for a decision. If it fails, it is not known whether the events were counted.
-// They are never counted twice. A caller whose context ends gets an error that wraps the context's
-// error. The error says whether the events may have been counted.
+// If a Swap returns an error, it is not known whether the events were counted. The Store does not
+// send it again, so events are never counted twice. A caller whose context ends gets an error that
+// wraps the context's error. The error says whether the events may have been counted.
 type Store struct {
 	register Register
 	timeout  time.Duration
@@ -178,13 +180,13 @@ func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	return s.DoFrom(ctx, r, nil, s.timeout)
 }
 
-// DoFrom is Do for a request that has already cost a round trip. For example, a script in the
-// server has found a value by which it cannot decide.
+// DoFrom is Do for a request for which a round trip was already made. For example, a script in the
+// server has found a value on which it cannot decide itself.
 //
-// found is what that round trip has found as the content of the key. The first attempt then needs
-// no Get, if no other caller asks for the key at the same time. A nil found means that the content
-// is not known. within is how long the decision may take from now on, in place of the timeout.
-// Values at or below 0 mean that the time is over.
+// found is what the key held, as that round trip has found. The first attempt then needs no Get, if
+// no other caller asks for the key at the same time. A nil found means that the content is not
+// known. within is how long the decision may take from now on, in place of the timeout. Values at
+// or below 0 mean that the time is over.
 func (s *Store) DoFrom(ctx context.Context, r weir.Request, found *Entry, within time.Duration) (weir.Answer, error) {
 	if s.fault != nil {
 		return weir.Answer{}, s.fault

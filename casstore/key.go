@@ -21,17 +21,18 @@ const keyPrefix = "weir/1/"
 //	weir/1/logins/ada
 //	weir/1/api/2001=3Adb8=3A=3A1
 //
-// Two different pairs of name and key never have the same result, whatever bytes they contain. It
-// suits the keys of memcached, of NATS, of etcd, and columns of text:
+// Two different pairs of name and key never have the same result, whatever bytes they contain. The
+// result is suitable as a key of memcached, of NATS and of etcd, and for columns of text:
 //
 //   - It has at most 200 bytes.
 //   - It consists of ASCII letters, digits, and the characters - _ . / =
 //   - Between two slashes, no dot is the first or last character or next to another dot.
 //
-// Other bytes are written as = and two hexadecimal digits. If a name is then longer than 64 bytes,
-// or a key longer than 128, it is replaced by =- and its SHA-256.
+// Other bytes are written as = and two hexadecimal digits. If the name, written in this way, is
+// longer than 64 bytes, it is replaced by =- and its SHA-256. The same is done with a key that is
+// longer than 128 bytes.
 //
-// If other programs use the same server, a Register can put a prefix of its own before it.
+// If other programs use the same server, a Register can put a prefix of its own before the result.
 func Key(name, key string) string {
 	b := make([]byte, 0, len(keyPrefix)+len(name)+1+len(key))
 	b = append(b, keyPrefix...)

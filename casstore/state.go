@@ -25,8 +25,8 @@ func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 }
 
 // DecodeState returns the policy and the state of a value. It is the reverse of EncodeState. ok is
-// false if several policies have counted in it, or a policy that this process does not know. The
-// words of a value that comes from the server are not checked: see [weir.CheckState].
+// false if several policies have counted in the value, or if this process does not know the policy
+// that has. The words of a value that comes from the server are not checked: see [weir.CheckState].
 func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok bool) {
 	h, err := s.policies.load(value, nil)
 	if err != nil || !h.ledger.Plain || h.by[0].Policy == nil {
@@ -37,7 +37,8 @@ func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok boo
 
 // Expiry returns the instant from which on a value counts nothing, see [weir.Ledger.Expiry]. It is
 // for a Register that writes a value again by itself, and has to know how long to keep it. An error
-// wraps [weir.ErrRequest]: no store writes that value, or a policy in it panicked.
+// means that no store writes that value, or that a policy in it panicked. It wraps
+// [weir.ErrRequest].
 func (s *Store) Expiry(value []byte) (at int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -15,22 +15,23 @@ import (
 type DenyCacheOptions struct {
 	// MaxKeys is the largest number of denials that are kept, one for each key of a limiter. It is
 	// at most 10,000,000; 0 means 10,000. A denial takes about 130 bytes, of which 3 are allocated
-	// in advance. If more keys are denied, some of them ask the store again.
+	// in advance. If more keys are denied, requests for some of them go to the store again.
 	MaxKeys int
 
 	// MaxAge is the longest time for which a denial is kept; 0 means until its RetryAfter. Resets
-	// and give-backs by other processes go unnoticed for at most that time. Set it next to a
-	// [Lease], because other processes then give events back all the time. With one second, a
-	// denied key costs the store one call a second from each process. When a denial expires,
-	// several calls may go to the store at the same instant.
+	// and give-backs by other processes go unnoticed for at most that time. Set it if you also use
+	// a [Lease], because other processes then give events back all the time. With a MaxAge of one
+	// second, each process that gets requests for a denied key makes one call a second for it. When
+	// a denial expires, several calls may go to the store at the same instant.
 	MaxAge time.Duration
 
 	// If Exact is set, the cache gives only answers that equal the store's in every field, except
 	// that times can be longer, by at most the time that the store took to answer. Requests for
 	// several events then often go to the store. Denials of a single event are kept as without Exact.
 	//
-	// DecidedBy may differ while events of several policies count, as after a change of policy. The
-	// component that denies for the longest time then changes as time passes.
+	// Even then, DecidedBy may differ from the store's after a change of policy, while events of
+	// several policies count. The component that denies for the longest time then changes as time
+	// passes.
 	Exact bool
 }
 
@@ -39,29 +40,32 @@ type DenyCacheOptions struct {
 // costs s nothing. It gets an answer as fast as from a [weir.MemStore].
 //
 // Only s grants. A denial holds for requests of the same limiter, under the same policy, for as
-// many events or more. It ends:
+// many events as s has denied, or for more. It ends:
 //
-//   - when its RetryAfter is over, measured from before s was asked; it therefore never lasts
-//     longer than the denial of s
+//   - when its RetryAfter is over, measured from before s was asked. A kept denial therefore never
+//     lasts longer than the denial of s.
+//   - when MaxAge is over, if that is set
 //   - at once, when events of the key are granted, given back or reset through this DenyCache
 //
 // Some requests always go to s: looks (n = 0), the first request of a [weir.KeyedLimiter.Wait], and
-// those of [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] with results. A
-// denial is not kept if it is [weir.Result.Degraded], or if its RetryAfter is Never.
+// those requests of [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] that
+// return the results of components. A denial is not kept if it is [weir.Result.Degraded], or if its
+// RetryAfter is Never.
 //
 // A DenyCache does not see the calls of other processes. If another process gives back events of a
-// key or resets it, this process still denies until the RetryAfter is over, or for MaxAge. A
+// key or resets it, this process still denies until the denial ends by its RetryAfter or MaxAge. A
 // DenyCache never grants more than s. In the answers that it gives without s:
 //
-//   - RetryAfter is exact for as many events as s has denied, except that the time that s took to
-//     answer is added. For more events it is the same, and may be too short. A client that comes
-//     back then gets a longer RetryAfter from s.
-//   - Remaining is 0 for a single event, which is exact. For several events it is the number at the
-//     time of the answer of s, and may have grown since.
+//   - RetryAfter is exact if the request is for as many events as s has denied, except that the
+//     time that s took to answer is added. If the request is for more events, RetryAfter is the
+//     same, and may be too short. A client that tries again after that time then gets another
+//     RetryAfter from s.
+//   - Remaining is 0 if s has denied a single event, which is exact. If s has denied several
+//     events, Remaining is the number at the time at which s answered, and may have grown since.
 //   - MoreAfter may be 0, which stands for not known.
 //
-// Where this matters, set Exact. Put a DenyCache in front of a [Fallback], not behind it. It then
-// keeps its denials during an outage.
+// If these differences matter, set Exact. Put a DenyCache in front of a [Fallback], not behind it.
+// The DenyCache then keeps its denials during an outage.
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
 // for concurrent use.

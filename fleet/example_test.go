@@ -51,7 +51,7 @@ func ExampleLease() {
 	// 5000 left
 }
 
-// All stores of the package are used together, in the order in which they belong.
+// Lease, DenyCache, Fallback and Shares are used together, in the order in which they belong.
 func ExampleLease_inFrontOfAll() {
 	shared := new(redis)
 	shares := fleet.NewShares(new(weir.MemStore)) // call its Set when processes join and leave

@@ -9,24 +9,25 @@ import (
 
 // FailOpenOptions are the options of [FailOpen]. The zero value reports nothing.
 type FailOpenOptions struct {
-	// Report, if not nil, is called with each error before the request is granted. In an outage
-	// this is once per request, and concurrently. It should only count the errors, or log some of
-	// them. It must not call a limiter of this store: that call may wait for the same request, and
-	// never end.
+	// Report, if not nil, is called with each error before the request is granted. In an outage it
+	// is called once for each request, by several goroutines at the same time. It should only count
+	// the errors, or log some of them. It must not call a limiter of this store: that call may wait
+	// for the same request, and never end.
 	Report func(error)
 }
 
 // FailOpen returns a store that grants each request on which s fails. An outage of s is then no
 // outage of the service.
 //
-// While s fails, nothing is limited and nothing is counted. There is no bound. A request is
-// answered as for a new key, with [weir.Result.Degraded] set. A request for more events than ever
-// fit is still denied. A request waits until s fails, however long that takes.
+// While s fails, nothing is limited and nothing is counted. There is no bound on how many events
+// are granted. A request is answered as for a new key, with [weir.Result.Degraded] set. A request
+// for more events than the policy ever grants is still denied. A request waits until s fails,
+// however long that takes.
 //
 // [Fallback] with a [weir.MemStore] is nearly always the better choice. It limits in each process,
 // and it bounds the time that a request waits.
 //
-// The error is returned, and nothing is granted, in these cases:
+// In these cases, the error of s is returned, and nothing is granted:
 //
 //   - The context of the caller has ended.
 //   - The error wraps [weir.ErrRequest].

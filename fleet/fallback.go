@@ -27,8 +27,8 @@ type FallbackOptions struct {
 	// MaxInFlight is the largest number of calls to the first store in flight; 0 means 1000. It
 	// includes calls whose callers have left. Requests above it go to the second store at once.
 	//
-	// A first store that hangs and ignores its context therefore costs at most that many
-	// goroutines. While that many calls hang, it gets no more requests.
+	// A first store that hangs and ignores its context therefore holds at most that many
+	// goroutines. While that many calls hang, the first store gets no more requests.
 	MaxInFlight int
 
 	// Report, if not nil, is called while the first store fails, for some requests or for all:
@@ -39,53 +39,54 @@ type FallbackOptions struct {
 	//     after a CoolDown without a failure
 	//
 	// Calls of Report do not overlap. Report should return soon, because a request waits for it. If
-	// there is more to report meanwhile, Report is called again afterwards, for the latest only. No
-	// request waits for that call. Report must not call a limiter of this store: that call may wait
-	// for the same request, and never end. If Report panics, the request that waits for it gets an
-	// error that says so.
+	// there are other things to report while Report runs, Report is called again afterwards, for
+	// the latest of them only. No request waits for that second call. Report must not call a
+	// limiter of this store: that call may wait for the same request, and never end. If Report
+	// panics, the request that waits for it gets an error that says so.
 	Report func(error)
 }
 
 // Fallback returns a store that asks the first store, within a budget of time. If the first store
-// fails or takes longer, it asks the second. Usually the first store is shared by processes, and
-// the second is a [weir.MemStore]:
+// fails or takes longer, the Fallback asks the second store. Usually the first store is shared by
+// processes, and the second is a [weir.MemStore]:
 //
 //	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
-// One slow answer, or one lost connection of many, is not an outage. The second store answers that
-// request, and the first store is asked for all others. If a part of the first store hangs, such as
-// one server of a cluster, each request that needs that part waits for the budget.
+// One slow answer, or one lost connection of many, is not an outage. The second store answers only
+// the requests that fail in this way, and the first store is asked for all others. If a part of the
+// first store hangs, such as one server of a cluster, each request that needs that part waits for
+// the budget.
 //
 // An outage has these steps:
 //
 //   - A request fails, and of the requests that came within one Budget before this failure, the
-//     first store has granted none. All requests then go to the second store for a cool-down. No
-//     request waits for the first.
-//   - Then one request at a time tries the first store.
+//     first store has granted none. For a CoolDown, all requests then go to the second store. No
+//     request waits for the first store.
+//   - Then one request at a time tries the first store. If the try fails, another CoolDown begins.
 //   - The outage ends when the first store grants events or resets a key. All requests then go to
 //     it again.
 //   - A denial or a look (n = 0) does not end the outage, because the first store might still be
-//     unable to write. The answer is still used, and the next request tries the first store without
-//     another cool-down.
+//     unable to write. The caller still gets that answer, and the next request tries the first
+//     store without another CoolDown.
 //
 // Some errors do not count as a failure of the first store:
 //
-//   - An error that wraps [weir.ErrRequest] is returned.
-//   - If the context of the caller ends, the caller gets that error at once. The call to the first
-//     store still has its full budget. Callers with short deadlines can neither keep other requests
-//     from the first store nor hide that it hangs.
+//   - An error that wraps [weir.ErrRequest]. The caller gets it.
+//   - The end of the caller's context. The caller gets the error of the context at once. The call
+//     to the first store goes on, and still has its full budget. Callers with short deadlines can
+//     therefore neither start an outage nor hide one.
 //
 // In a limiter, calls of Wait, Reserve, Return and Reset for one key are made one after another.
 // The time that a call waits for others is part of its budget. When the budget is spent, the second
-// store answers. The call to the first store still has its full budget. This is not a failure of
-// the first store, and Report is not called.
+// store answers. This is not a failure of the first store, and Report is not called. If the call
+// had begun to ask the first store, that goes on with a full budget.
 //
-// During an outage, more may be granted than the policy allows. Neither store knows what the other
-// has granted. Answers of the second store have [weir.Result.Degraded] set. The first store grants
-// a key what its policy allows, and so does the second store of each process. With 8 processes this
-// is at most 9 times the allowance. If second is a [Shares], all processes together grant the
-// allowance once more. This is at most twice the allowance. The bound holds over any time, however
-// often the first store fails and comes back.
+// During an outage, more may be granted than the policy allows, because neither store knows what
+// the other has granted. Answers of the second store have [weir.Result.Degraded] set. The first
+// store grants a key what its policy allows, and so does the second store of each process. With 8
+// processes, this is at most 9 times the allowance in all. If second is a [Shares], the second
+// stores of all processes together grant the allowance once. This is at most twice the allowance in
+// all. The bound holds over any time, however often the first store fails and comes back.
 //
 // Special cases:
 //
@@ -93,13 +94,14 @@ type FallbackOptions struct {
 //     also have executed a request on which it returned an error. The events then count in both
 //     stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. This may not be the store that
-//     granted the events. Such give-backs add to the bound.
+//     granted the events. As many events may then be granted in addition to the bound.
 //   - A reset goes to both stores. It fails if it does not reach the first store.
 //
 // A Fallback adds one to two microseconds, and four allocations, to a call to the first store. Each
-// call has a goroutine of its own. This is the only way to be on time if the first store does not
-// return. The first store gets a context with the values of the caller's context. That context ends
-// somewhat before the budget is spent. A panic of the first store is a failure.
+// call has a goroutine of its own. Otherwise the Fallback could not answer in time if the first
+// store does not return. The first store gets a context with the values of the caller's context.
+// That context ends somewhat before the budget is spent. A panic of the first store counts as a
+// failure of it.
 //
 // A nil store and an option below 0 are errors of [weir.New] and of each Do. The store is safe for
 // concurrent use.

@@ -1,5 +1,6 @@
 // Package fleet has stores that stand in front of a shared store: a store that processes share,
-// such as the one of module redisstore. They bridge its outages and reduce its load:
+// such as the one of module redisstore. They bridge outages of the shared store, and reduce its
+// load:
 //
 //   - [Fallback] asks a second store while the shared one fails or is slow. With a [weir.MemStore]
 //     as the second, each process then limits by itself. Use it in nearly every service. Without
@@ -13,22 +14,24 @@
 //     nothing.
 //
 //   - [Shares] divide the limits among the processes, without a shared store. As the second store
-//     of a Fallback, they grant the limits once in an outage, and not once in each process. Use
-//     them if your processes know how many they are.
+//     of a Fallback, they grant each limit once in an outage, by all processes together. With a
+//     MemStore there, each process grants it once. Use Shares if your processes know how many they
+//     are.
 //
 //   - [Lease] takes events of busy keys from the shared store ahead of need, and hands them out
 //     from memory. The limits still hold. Use it if round trips to the shared store cost too much.
 //
-// A process that shares its limits with no other needs none of them. If you use several, put them
-// in this order:
+// A process that shares its limits with no other process needs none of these stores. If you use
+// several, put them in this order:
 //
 //	store := fleet.DenyCache(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
 //		fleet.DenyCacheOptions{MaxAge: time.Second})
 //	leased := fleet.Lease(store, fleet.LeaseOptions{})
 //
-// With leases, events come back all the time, because processes give back what they do not use.
-// MaxAge limits how long a DenyCache still denies after that.
+// With leases, processes give events back all the time: those that they have taken and not used.
+// The DenyCache of another process does not notice, and goes on denying. MaxAge limits for how
+// long.
 //
 // The package uses only what package weir exports. It knows no database, and no policy by name. If
 // you write a store that stands in front of another, use this package as an example. The rules for

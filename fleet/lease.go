@@ -13,67 +13,73 @@ import (
 // LeaseOptions determine how a [LeaseStore] behaves. The zero value of every field is a good
 // default.
 type LeaseOptions struct {
-	// MaxAge is the longest time that events are held before they are used; 0 means one second. A
-	// policy may allow less. A Reset by another process goes unnoticed for at most that long.
+	// MaxAge is the longest time that events are held before they are used; 0 means one second. For
+	// some policies, that time is shorter. A Reset by another process goes unnoticed for at most
+	// that long.
 	MaxAge time.Duration
 
 	// MaxKeys is the largest number of keys that are watched, and leased if they are busy. It is at
 	// most 10,000,000; 0 means 10,000. A key takes about 500 bytes, plus the bytes of the key
-	// itself. Keys that are neither leased nor busy make room for others. Requests for keys without
-	// room go to the store, and so do those for keys of more than 1,000 bytes. Set MaxKeys to twice
-	// the number of busy keys, because there are only eight places that a given key can take.
+	// itself. Keys that are neither leased nor busy make room for others. Requests for keys that
+	// find no room go to the store, and so do requests for keys of more than 1,000 bytes. Set
+	// MaxKeys to twice the number of busy keys, because there are only eight places that a given
+	// key can take.
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
-	// stay charged until their window ends. Nobody else sees that error. If a Reset fails, the events
+	// stay charged until their window ends. No caller gets that error. If a Reset fails, the events
 	// that are held for its key may also stay charged. Report is then called with the error of the
-	// Reset. Calls can overlap. They come from goroutines in which nobody recovers: if Report
-	// panics, the program ends. Report must not call a limiter of this store: in a Reset, that call
-	// would wait for the end of the Reset, and never return.
+	// Reset. Calls of Report can overlap. Those about give-backs come from goroutines in which
+	// nobody recovers: if Report panics there, the program ends. Report must not call a limiter of
+	// this store: in a Reset, that call would wait for the end of the Reset, and never return.
 	Report func(error)
 }
 
 // Lease returns a store that takes events of busy keys from s ahead of need, hands them out from
 // memory, and gives back what it does not use. Processes that share s then decide on most requests
-// as fast as with a [weir.MemStore], and together never grant more than the policy.
+// as fast as with a [weir.MemStore], and together never grant more than the policy. docs/fleet.md
+// lists the few exceptions.
 //
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
-// and [weir.All] of these with at most one bucket, if the limit is at least 100. The bucket must
-// also earn 22 events within MaxAge. A key is leased after 20 decisions at the earliest. Everything
-// else goes to s unchanged, and does not use the events that are held:
+// and [weir.All] of these with at most one bucket, if the limit is at least 100. A bucket must also
+// earn 22 events or more within MaxAge. A key is leased after 20 decisions at the earliest.
+// Everything else goes to s unchanged, and does not use the events that are held:
 //
 //   - requests for other policies
 //   - requests for keys that have few requests
 //   - the requests of TakeUpTo for events that are not held
-//   - the requests of Wait, Reserve, ReserveNow and Return, and of TakeByComponent with results
+//   - the requests of Wait, Reserve, ReserveNow and Return, and those of TakeByComponent that
+//     return the results of components
 //
-// Call [LeaseStore.Release] when the process ends. Without it, the events that the process holds
-// are lost for a while. docs/fleet.md says what a LeaseStore promises, with figures, and in which
-// order to combine it with other stores:
+// Call [LeaseStore.Release] when the process ends. Without that call, no process can use the events
+// that this process holds, until the bucket has earned them again or the window ends. docs/fleet.md
+// says what a LeaseStore promises, with figures, and in which order to combine it with other
+// stores:
 //
 //	store := fleet.Lease(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
 //		fleet.LeaseOptions{})
 //	defer store.Release(ctx)
 //
-// A lease does not bridge an outage. The events of a Degraded answer are granted, but none are
-// taken ahead of need. The same holds for the events of [Shares].
+// A lease does not bridge an outage. When the answers of s are Degraded, the LeaseStore takes no
+// events ahead of need. It also takes none ahead of need from [Shares].
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //
 //   - Remaining, ResetAfter and DecidedBy come from the last call for a lease. From Remaining, the
 //     events of the lease that were used since are subtracted. Other processes may have used more,
 //     and so may requests of this process that went to s.
-//   - RetryAfter of a denial is the time until this process asks s again. That request may be
-//     denied, too.
+//   - RetryAfter of a denial is the time until this process asks s again. A request at that time
+//     may be denied, too.
 //   - MoreAfter is not known, and is 0.
 //
-// A denial may also be early: another process may hold events that it does not use. A window gets
-// them back, and a bucket has earned as many again, after the MaxAge of that process at the latest.
+// A denial may also come too soon, because another process may hold events that it does not use.
+// After the MaxAge of that process at the latest, a window has got these events back, and a bucket
+// has earned as many again.
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
-// for concurrent use. While no call of s is under way, it has no goroutine. A timer runs while it
-// holds events that it could give back, and at most MaxAge longer.
+// for concurrent use. While no call of s is under way, the LeaseStore has no goroutine. A timer
+// runs while the LeaseStore holds events that it could give back, and at most MaxAge longer.
 func Lease(s weir.Store, opts LeaseOptions) *LeaseStore {
 	l := &LeaseStore{store: s, maxAge: opts.MaxAge, report: opts.Report}
 	if l.maxAge == 0 {
@@ -93,7 +99,7 @@ func Lease(s weir.Store, opts LeaseOptions) *LeaseStore {
 	return l
 }
 
-// A LeaseStore is a store that leases events of another. [Lease] makes it.
+// A LeaseStore is a store that takes events of another store ahead of need. [Lease] makes it.
 type LeaseStore struct {
 	store  weir.Store
 	maxAge time.Duration
@@ -117,8 +123,8 @@ func (s *LeaseStore) Accept(l *weir.KeyedLimiter) error {
 	return weir.Accept(s.store, l)
 }
 
-// TakeQuickly implements [weir.QuickStore]: if the key has a lease, it decides. Otherwise ok is
-// false.
+// TakeQuickly implements [weir.QuickStore]. It decides if the lease of the key is enough for that.
+// Otherwise, the store must be asked, and ok is false.
 func (s *LeaseStore) TakeQuickly(p *weir.Plan, key string, n int) (r weir.Result, ok bool) {
 	if n < 1 {
 		return r, false
@@ -237,15 +243,16 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 	return a, held
 }
 
-// Release gives back all that is held, and waits until that is done, or ctx has ended. From then on
-// all requests go to the store behind. Call it when the process is about to end, before it closes
-// the client of the store behind.
+// Release gives back the events that are held, and waits until that is done, or ctx has ended. From
+// the call of Release on, all requests go to the store behind. Call Release when the process is
+// about to end, before it closes the client of the store behind.
 //
 // Events of a [weir.TokenBucket] are not given back. The bucket earns them again, within the time
 // in which it is filled.
 //
-// The only error is the error of ctx. Errors of give-backs go to Report, as at other times. Events
-// that were not given back stay charged until their window ends. Release may be called again.
+// The only error is the error of ctx. Errors of give-backs go to Report in [LeaseOptions], as at
+// other times. Events that were not given back stay charged until their window ends. Release may be
+// called again.
 func (s *LeaseStore) Release(ctx context.Context) error {
 	s.released.Store(true)
 	s.giveBackAll(ctx, s.keys.all(), func(k *leasedKey) (l *lease, n int) {

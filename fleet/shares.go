@@ -12,46 +12,49 @@ import (
 )
 
 // Shares is a store for limits that several processes divide. Each process grants its share of
-// every limit from a store of its own, and asks no other. [NewShares] makes it, and [Shares.Set]
-// says among how many members the limits are divided.
+// every limit from a store of its own, and asks no other process. [NewShares] makes it, and
+// [Shares.Set] says among how many members the limits are divided.
 //
-// It is the best second store of a [Fallback]. With a [weir.MemStore] there, each process grants
-// the whole limit during an outage of the shared store. With Shares they grant it together:
+// It is the best second store of a [Fallback]. With a [weir.MemStore] as the second store, each
+// process grants the whole limit during an outage of the shared store. With Shares, all processes
+// together grant it once:
 //
 //	shares := fleet.NewShares(new(weir.MemStore))
 //	store := fleet.Fallback(redis, shares, fleet.FallbackOptions{Report: logOutage})
 //
-// It also works alone, without any shared store. A share that one member does not use is lost for
-// the others. Behind a load balancer that spreads the requests of a key evenly, nearly the whole
-// limit is usable.
+// It also works alone, without any shared store. What one member does not use of its share, the
+// others cannot use. Behind a load balancer that spreads the requests of a key evenly, nearly the
+// whole limit is usable.
 //
 // # How a limit is divided
 //
 // With n members, each event counts n times in the store of its process. This divides every policy
-// of this module and of other packages exactly, component by component, in every window and span:
+// exactly, in every window and span. Composed policies are divided component by component, and
+// policies of other packages are divided, too:
 //
 //   - A member grants Limit/n events of a window, rounded down. Up to n-1 events stay unused.
 //   - A member has Burst/n tokens of a [weir.TokenBucket], and earns them at Limit/n.
-//   - A limit below n goes to the first members. Each of them grants one event, and the others
-//     none. The limit of a composed policy is its [weir.Result.Limit], and that of a TokenBucket is
-//     its Burst.
-//   - A [weir.LeakyBucket] has one outlet, which cannot be divided. The first member has all of it,
-//     and the others nothing. This also holds if it is a component.
+//   - Of a limit below n, as many members as the limit has events get one event each: the first by
+//     their Index. The others get none. The limit of a composed policy is its [weir.Result.Limit],
+//     and that of a TokenBucket is its Burst.
+//   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. The first member has
+//     all of it, and the others nothing. This is also so if the LeakyBucket is a component of
+//     another policy.
 //
 // The state of a key does not depend on n. A change of members is not a change of policy, and gives
 // no fresh allowance, however often it happens.
 //
 // # What holds while the members change
 //
-// A smaller share counts at once. A larger share counts one span later: from the instant at which a
-// key that was used up during the change has fully recovered. By then, no event that the members
-// granted with their earlier shares still counts. The span of a FixedWindow or CalendarWindow is
-// the rest of the window, and that of a composed policy is the longest of its components. A process
-// that starts has no share for a span.
+// A share that is smaller than before applies at once. A larger share applies one span later: from
+// the instant at which a key that was used up during the change has fully recovered. By then, no
+// event that the members granted with their earlier shares still counts. The span of a FixedWindow
+// or CalendarWindow is the rest of the window, and that of a composed policy is the longest of its
+// components. A process that starts has no share for a span.
 //
 // If all processes call Set in the order that its documentation describes, they never grant more
-// than the policy in any window or span. This includes processes that crash and come back. It does
-// not include:
+// than the policy in any window or span. This is also so if processes crash and come back. These
+// are not covered:
 //
 //   - events that are charged although the limit is used up, as by [weir.Reservation.Settle]
 //   - a policy that changes within a span of a change of members
@@ -65,15 +68,15 @@ import (
 // # Results
 //
 // Limit, Remaining and RetryAfter are those of this process's share. A process without a share
-// denies with Limit 0. RetryAfter is then the time until its share counts. If that is not known, it
-// is the time in which a used-up key recovers. MoreAfter is often not known, and is then 0.
+// denies with Limit 0. RetryAfter is then the time until its share applies. If that is not known,
+// it is the time in which a used-up key recovers. MoreAfter is often not known, and is then 0.
 //
-// Nothing is booked ahead, because the share may shrink: [weir.KeyedLimiter.Wait] asks again when
-// events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a span after
-// a change of members, fewer events may be freed than were given back.
+// No events are booked ahead, because the share may become smaller. [weir.KeyedLimiter.Wait] asks
+// again when events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a
+// span after a change of members, fewer events may be freed than were given back.
 //
-// Shares is safe for concurrent use. A decision in front of a MemStore takes 20 % longer than with
-// the MemStore alone, or 50 % longer with an Until. It allocates nothing.
+// Shares is safe for concurrent use. A decision of Shares on a MemStore takes 20 % longer than a
+// decision of the MemStore alone, or 50 % longer with an Until. It allocates nothing.
 type Shares struct {
 	store weir.Store
 	plans planMap[divided]
@@ -88,8 +91,8 @@ type Shares struct {
 }
 
 // NewShares returns a store that divides limits. Until the first call of [Shares.Set] this process
-// has no share. s keeps the counts of this process. It should not block, because Set waits for it.
-// A [weir.MemStore] does not block.
+// has no share. s keeps the counts of this process. s should not block, because Set waits for the
+// calls of s. A [weir.MemStore] does not block.
 //
 // A nil store is an error of [weir.New] and of each Do.
 func NewShares(s weir.Store) *Shares {
@@ -123,13 +126,13 @@ type Membership struct {
 //   - To leave, a process calls Set with the zero Membership. When that has returned, the others may
 //     stop counting it.
 //   - A process that has crashed or is cut off is counted until its Until has passed. The others
-//     thus need to know that instant, as with a lease.
+//     therefore need to know that instant.
 //
-// A membership that is too large, or known too late, wastes events. It never grants too many.
-// examples/shares keeps this order with sessions in etcd.
+// If Members is larger than needed, or becomes smaller later than it could, events are wasted, but
+// never too many are granted. examples/shares keeps this order with sessions in etcd.
 //
-// Calls with an unchanged place prolong Until, and do not interrupt the share, if they come before
-// the earlier Until. Set is safe for concurrent use.
+// A call with the same Members and Index as before only sets a new Until. It does not interrupt the
+// share, if it comes before the old Until. Set is safe for concurrent use.
 func (s *Shares) Set(m Membership) error {
 	if s.store == nil {
 		return errNotShares

@@ -8,13 +8,13 @@
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
 //		weir.WithStore(store), weir.WithName("search"))
 //
-// Give each limiter a name. Limiters without one share their keys, in all services that use the
-// same server, and no process can see that.
+// Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
+// share their keys, even if they belong to different services that use the same servers.
 //
 // The store runs every policy. It reads a key's item, decides in the process, and replaces the item
 // if no other process has changed it meanwhile, see package [github.com/weir-go/weir/casstore]. A
-// grant takes two commands (gets, then cas or add), a denial or a look takes one. Callers of one
-// process that ask for the same key at the same time share the commands.
+// grant takes two commands (gets, then cas or add), and a denial or a look (n = 0) takes one.
+// Callers of one process that ask for the same key at the same time share the commands.
 //
 // The store uses the clock of the limiter. Synchronize the clocks of the processes.
 //
@@ -35,10 +35,11 @@ import (
 )
 
 // A Client sends commands. It must be safe for concurrent use, as a [*memcache.Client] is. A Client
-// that wraps one, for example to trace it, must not send a CompareAndSwap or an Add again: if the
-// first reply was lost, events would count twice.
+// that wraps a *memcache.Client, for example to trace it, must not send a CompareAndSwap or an Add
+// again after an error: the server may have executed the first one, and events would count twice.
 //
-// All processes must find a key on the same server. See docs/stores.md for several servers.
+// All processes must send the commands for a key to the same server. docs/stores.md says how, if
+// there are several servers.
 type Client interface {
 	Get(key string) (*memcache.Item, error)
 	Add(item *memcache.Item) error
@@ -53,10 +54,11 @@ type Options struct {
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
 	// the context takes precedence.
 	//
-	// The Timeout of the client ends each command. It is 500 ms by default, once for the connection
-	// and again for the reply. When the time of a decision is over, its caller no longer waits for
-	// the command. The next command for the same key still waits for it. Give the client a shorter
-	// Timeout than this one.
+	// The client has a Timeout of its own, which ends each command. It is 500 ms by default: a
+	// command may wait that long for the connection, and again that long for the reply. When the
+	// time of a decision is over, its caller no longer waits for the command. But the next command
+	// for the same key waits until that command ends. Therefore give the client a shorter Timeout
+	// than this one.
 	Timeout time.Duration
 }
 
@@ -64,9 +66,10 @@ type Options struct {
 // number of limiters with any policies. It has goroutines only while commands are in flight, and
 // need not be closed. It does not close the Client.
 //
-// A caller whose context ends returns at once. A command that counts events is sent once for a
-// decision. If it fails, it is not known whether the events were counted. They are never counted
-// twice. If a decision takes too long, its error wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
+// A caller whose context ends returns at once. If a command that counts events returns an error, it
+// is not known whether the events were counted. The Store does not send it again, so events are
+// never counted twice. If a decision takes too long, its error wraps [casstore.ErrNoReply] or
+// [casstore.ErrBusy].
 type Store struct {
 	cas *casstore.Store
 	reg *register

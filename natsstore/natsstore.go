@@ -8,8 +8,8 @@
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
 //		weir.WithStore(store), weir.WithName("search"))
 //
-// Give each limiter a name. Limiters without one share their keys, in all services that use the
-// same server, and no process can see that.
+// Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
+// share their keys, even if they belong to different services that use the same bucket.
 //
 // The bucket must exist. It must keep one value for each key, and let each key expire by itself.
 // The example makes such a bucket, and [Store.Check] checks it. The server must have version 2.11
@@ -17,11 +17,12 @@
 //
 // The store runs every policy. It reads a key's value, decides in the process, and replaces the
 // value if no other process has changed it meanwhile, see package
-// [github.com/weir-go/weir/casstore]. A grant takes two requests to the server, a denial or a look
-// takes one. Callers of one process that ask for the same key at the same time share the requests.
+// [github.com/weir-go/weir/casstore]. A grant takes two requests to the server, and a denial or a
+// look (n = 0) takes one. Callers of one process that ask for the same key at the same time share
+// the requests.
 //
-// NATS has no clock for decisions. The store uses the clocks of the limiters: synchronize the
-// clocks of the processes.
+// NATS does not report its time early enough for a decision. The store uses the clocks of the
+// limiters: synchronize the clocks of the processes.
 package natsstore
 
 import (
@@ -40,12 +41,12 @@ import (
 // number of limiters with any policies. It has goroutines only while requests are in flight, and
 // need not be closed. It does not close the connection.
 //
-// A request that counts events is never sent twice. If it fails, it is not known whether the events
-// were counted. They are never counted twice. If a decision takes too long, its error wraps
-// [casstore.ErrNoReply] or [casstore.ErrBusy].
+// If a request that counts events returns an error, it is not known whether the events were
+// counted. The Store does not send it again, so events are never counted twice. If a decision takes
+// too long, its error wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
 //
-// While the connection is down, decisions wait for it, and send nothing. If it breaks, decisions
-// whose request is in flight fail at once.
+// While the connection is down, decisions wait for it, and send nothing. If the connection breaks,
+// decisions whose request is in flight fail at once.
 type Store struct {
 	cas     *casstore.Store
 	reg     *bucket.Register
@@ -68,10 +69,10 @@ func New(js jetstream.JetStream, o Options) (*Store, error) {
 	return &Store{casstore.New(r, casstore.Options{Timeout: o.timeout()}), r, o.timeout()}, nil
 }
 
-// Check returns an error if the bucket does not exist, or if a setting of it could make it forget
-// counts. The error lists all such settings. Call it when the program starts. If you do not, the
-// first decision makes the check. Until a check has succeeded, each decision makes it, and may
-// return such an error.
+// Check returns an error if the bucket does not exist, or if the store cannot rely on one of its
+// settings, for example because the bucket could forget counts. The error lists all such settings.
+// Call Check when the program starts. If you do not, the first decision makes the check. Until a
+// check has succeeded, each decision makes it, and may return such an error.
 //
 // Check takes at most as long as a decision may take. Later changes of the settings are not
 // noticed.

@@ -11,14 +11,15 @@ import (
 
 // Options determine how a [Store] behaves. The zero value of every field is a good default.
 type Options struct {
-	// Table is the name of the table, which may begin with that of a schema:
+	// Table is the name of the table. The name of its schema may come before it:
 	//
 	//	pgx.Identifier{"limits"}
 	//	pgx.Identifier{"shop", "limits"}
 	//
 	// The default is pgx.Identifier{"weir"}. Names are quoted: upper and lower case differ, and all
 	// characters are allowed but NUL. The name of the table has at most 55 bytes, and that of the
-	// schema 63. Without a schema, the search_path of the connection decides.
+	// schema 63. Without the name of a schema, PostgreSQL finds the table by the search_path of the
+	// connection.
 	Table pgx.Identifier
 
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of

@@ -8,17 +8,17 @@
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
 //		weir.WithStore(store), weir.WithName("search"))
 //
-// Give each limiter a name. Limiters without one share their keys, in all services that use the
-// same server, and no process can see that.
+// Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
+// share their keys, even if they belong to different services that use the same table.
 //
 // Create the table once, with [Store.CreateTable] or your migrations. Call [Store.DeleteExpired]
 // from time to time.
 //
 // The store runs every policy. It reads a key's row, decides in the process, and replaces the row
 // if no other process has changed it meanwhile, see package [github.com/weir-go/weir/casstore]. A
-// grant takes two statements, a denial or a look takes one. Each statement concerns one row, by its
-// primary key. Callers of one process that ask for the same key at the same time share the
-// statements.
+// grant takes two statements, and a denial or a look (n = 0) takes one. Each statement reads or
+// writes one row, which it finds by its primary key. Callers of one process that ask for the same
+// key at the same time share the statements.
 //
 // The store reads the time from the database server. The clocks of the processes don't matter.
 package pgstore
@@ -49,9 +49,9 @@ type DB interface {
 // number of limiters with any policies. It has goroutines only while statements are in flight, and
 // need not be closed. It does not close the DB.
 //
-// A statement that counts events is sent once for a decision. If it fails, it is not known whether
-// the events were counted. They are never counted twice. If a decision takes too long, its error
-// wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
+// If a statement that counts events returns an error, it is not known whether the events were
+// counted. The Store does not send it again, so events are never counted twice. If a decision takes
+// too long, its error wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
 //
 // A statement is cancelled when all of its callers have given up. pgx then closes the connection.
 type Store struct {

@@ -40,12 +40,13 @@ const lockSchema = "SELECT pg_advisory_xact_lock(8316291649012);\n"
 const batch = 1000
 
 // DeleteExpired deletes the rows that have expired, and returns their number. Expired rows do not
-// count in decisions. They only take up room. Call it from time to time, for example once a minute,
-// in any of the processes. Several calls at the same time share the work.
+// count in decisions. They only take up room. Call DeleteExpired from time to time, for example
+// once a minute, in one of the processes or in all of them. Several calls at the same time share
+// the work.
 //
 // Each statement deletes up to 1000 rows, and is a transaction of its own. A decision on a key
 // whose row is deleted meanwhile is made again. Decisions on other keys are not affected. If there
-// is an error, n rows were deleted before it.
+// is an error, n is the number of rows that were deleted before it.
 func (s *Store) DeleteExpired(ctx context.Context) (n int64, err error) {
 	for {
 		tag, err := s.reg.db.Exec(ctx, s.reg.deleteExpired, batch)

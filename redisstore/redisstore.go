@@ -6,8 +6,8 @@
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
 //		weir.WithStore(store), weir.WithName("search"))
 //
-// Give each limiter a name. Limiters without one share their keys, in all services that use the
-// same server, and no process can see that.
+// Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
+// share their keys, even if they belong to different services that use the same server.
 //
 // A decision is made in one of two ways:
 //
@@ -15,15 +15,16 @@
 //     SlidingLog. A decision is one command for one key.
 //   - In the process, for any other policy: CalendarWindow, composed policies, and those of other
 //     packages. The store reads the state, and replaces it if no other process has changed it. This
-//     takes two commands for a grant, and one for a denial. Concurrent callers of the same key share
-//     them. The same applies to limits whose numbers Lua would round, such as a window that is not
-//     a whole number of microseconds.
+//     takes two commands for a grant, and one for a denial. Concurrent callers of the same key
+//     share these commands. The store also decides in this way on limits whose numbers Lua would
+//     round, such as a window that is not a whole number of microseconds.
 //
 // The store reads the time from the Redis server, in microseconds. The answers are exactly the
 // policy's answers at that instant. The clocks of the processes don't matter. If another server
-// takes over, and its clock is behind by more than 100 ms, states continue by the new clock. A key
-// is then denied at most 100 ms longer than a key that has just used up its limit. For a policy
-// with windows, this means a key that used up its limit at the start of its window.
+// takes over, its clock may be behind the clock of the server before it. If it is behind by more
+// than 100 ms, states continue by the new clock. A key is then denied at most 100 ms longer than a
+// key that has just used up its limit. For a policy with windows, compare with a key that used up
+// its limit at the start of its window.
 //
 // The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
 //
@@ -31,8 +32,8 @@
 //     [Options]
 //   - in a Cluster also ASKING, CLUSTER SLOTS and COMMAND
 //
-// The server's C type long must have 64 bits. Builds for 32-bit processors, and old builds for
-// Windows, have fewer. On them each decision is an error.
+// The server's C type long must have 64 bits. In builds for 32-bit processors, and in old builds
+// for Windows, it has fewer bits. With such a server, each decision fails with an error.
 package redisstore
 
 import (
@@ -66,19 +67,19 @@ type Client interface {
 // second at the latest, see Timeout in [Options].
 //
 // With a *[redis.Client], commands that come while others are in flight are collected, and sent
-// together as a pipeline. If several of them ask for one event of the same key, they become one
-// command. A hot key therefore costs the server little. Each caller gets the answer that it would
-// have got alone.
+// together as a pipeline. If several of these commands ask for one event each of the same key, they
+// become one command. A hot key therefore costs the server little. Each caller gets the answer that
+// it would have got alone.
 //
 // If a pipeline is in flight for more than a millisecond, it no longer delays others: the next one
-// is sent by another connection. This happens if Redis is far away, or if a connection hangs. There
-// are up to 64 commands for each connection of the pool, see also MaxInFlight in [Options]. If a
-// pipeline gets no reply, all its callers get the error.
+// is sent by another connection. This happens if Redis is far away, or if a connection hangs. Up to
+// 64 commands are in flight for each connection of the pool, see also MaxInFlight in [Options]. If
+// a pipeline gets no reply, all its callers get the error.
 //
-// A hook of the client sees pipelines. Its context has the values of a caller only if the command
-// is sent alone. If a hook panics, the decisions that it was called for fail with an error that
-// reports the panic. With a cluster or a ring, each command is sent alone, because a pipeline would
-// wait for all its servers. See also SingleServer in [Options].
+// A hook of the client sees pipelines. The context that a hook gets has the values of a caller only
+// if the command is sent alone. If a hook panics, the decisions for which it was called fail with
+// an error that reports the panic. With a cluster or a ring, each command is sent alone, because a
+// pipeline would wait for all servers of the cluster or ring. See also SingleServer in [Options].
 type Store struct {
 	remote *remote.Store
 }

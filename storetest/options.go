@@ -17,12 +17,13 @@ type Option func(*suite)
 // called by one goroutine at a time, but also while requests are in flight.
 //
 // tick is the clock's resolution, at most a millisecond. Run rounds up all instants to it. It also
-// rounds up the durations of answers before it compares them. A store may report them in ticks or
-// exactly, but must not round them down. The only exception is the Delay of events that were given
-// back. It is rounded down, because requests that move up by it must not be granted too early.
+// rounds up the durations of answers before it compares them. A store may report durations in ticks
+// or exactly, but must not round them down. The only exception is the Delay of an answer to a
+// give-back. Booked requests move up by this time. It is rounded down, because these requests must
+// not be granted too early.
 //
-// If states expire by another clock than the one set, such as a server's own, let the store keep
-// them for longer while it is tested. A state may expire late.
+// If states expire by another clock than the one that set sets, such as a server's own, let the
+// store keep them for longer while it is tested. A state may expire late.
 func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option {
 	return func(s *suite) { s.tick, s.setClock = tick, set }
 }
@@ -45,7 +46,7 @@ func RealTime() Option {
 }
 
 // RoundTrips is for a store that sends each request to a server. The cases that need many requests
-// make a tenth of these requests, and a fortieth with -short.
+// make only a tenth of them, and with -short only a fortieth.
 func RoundTrips() Option {
 	return func(s *suite) { s.isFar = true }
 }
@@ -61,7 +62,7 @@ func Shared(another func(t *testing.T, s weir.Store) weir.Store) Option {
 
 // LostReplies is for a store whose backend may execute a request without the store getting a reply,
 // such as a backend across a network. After a call of lose, the replies to the next n requests of s
-// that may count events are lost. n = 0 ends this. A proxy of package
+// that may count events are lost. With n = 0, no more replies are lost. A proxy of package
 // [github.com/weir-go/weir/storetest/faultproxy] in front of the server does this.
 func LostReplies(lose func(s weir.Store, n int)) Option {
 	return func(st *suite) { st.loseReplies = lose }
@@ -69,7 +70,7 @@ func LostReplies(lose func(s weir.Store, n int)) Option {
 
 // Hangs is for a store whose backend may hang: it gives no answer, and not even an error. hang
 // makes the backend hang for s until resume is called. The backend may or may not execute the
-// requests that are in flight then. A proxy of package
+// requests that are in flight while it hangs. A proxy of package
 // [github.com/weir-go/weir/storetest/faultproxy] can do this, with its method Stall.
 func Hangs(hang func(s weir.Store) (resume func())) Option {
 	return func(st *suite) { st.hang = hang }
@@ -78,15 +79,15 @@ func Hangs(hang func(s weir.Store) (resume func())) Option {
 // ServerExpiry is for a store whose server drops expired states by real time, while Run drives the
 // time that the store uses for decisions. Such a store needs two forms in its test:
 //
-//   - The stores that are passed to Run must keep each state an hour longer than a request asks
-//     for. Otherwise the server drops a state while the clock of Run stands still. A state may
-//     always expire late.
+//   - The stores that the function passed to Run makes must keep each state an hour longer than a
+//     request asks for. Otherwise the server drops a state while the clock of Run stands still. A
+//     state may always expire late.
 //   - newStore makes a store as it is in production. Limiters on it have the system's clock. Run
 //     checks that each state is kept for as long as it matters, whether that is a fraction of a
 //     second, years, or for ever.
 //
 // If [weir.New] refuses a policy for that store, because its server cannot keep states for so long,
-// the policy is left out there.
+// Run leaves that policy out of this check.
 func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 	return func(s *suite) {
 		s.expiring = func(tb testing.TB) weir.Store { return newStore(tb.(*testing.T)) }
@@ -96,32 +97,34 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 // Bounds is for a store whose answers need not be exact, such as one that takes events of a shared
 // store ahead of need, or that keeps denials. Run then compares no answers. It checks these bounds:
 //
-//   - The policy alone would have granted all that the store grants, at the same instants. No
-//     window or span exceeds the limit. A window that starts with its first event may have started
-//     earlier. Events that are booked ahead count at once. Those that are charged beyond the limit
-//     count at the latest after the duration early.
+//   - The policy alone would have granted all that the store grants, at the same instants. In no
+//     window or span of the policy are more events granted than it allows. A window that starts
+//     with its first event may have started before the first event that was granted. Events that
+//     are booked ahead count at once. Events that are charged beyond the limit count at the latest
+//     after the duration early.
 //   - A denial may come too soon, by the duration early at most. This means that after the same
 //     grants, the policy alone would have denied the same events if it had been asked that much
-//     earlier. With an early of zero, each denial must be exact. With [Shared], a store may also
-//     deny because another store was asked for that key within that duration, and may hold events.
-//     A request of Reserve, ReserveNow or TakeByComponent may be denied because its own store may
+//     earlier. If early is zero, each denial must be exact. With [Shared], a store may also deny
+//     because another store was asked for that key within that duration, and may hold events. A
+//     request of Reserve, ReserveNow or TakeByComponent may be denied because its own store may
 //     hold events.
-//   - Nothing is lost while a key is idle. When the policy has recovered, and the key has been idle
-//     for the duration early after that, all its events can be granted again. This includes events
-//     that were given back, and those of a key that was forgotten.
+//   - No events are lost while a key is idle. When the key has recovered, and was then idle for the
+//     duration early, all its events can be granted again. This includes events that were given
+//     back, and those of a key that was forgotten.
 //   - What was granted counts for a limiter of the same name with another limit, at the latest after
 //     the duration early.
 //
-// It also runs the cases that compare no answers: those of keys and names, of goroutines at one
+// Run also runs the cases that compare no answers: those of keys and names, of goroutines at one
 // instant, and of errors and failures. Remaining, RetryAfter and ResetAfter may have any value that
-// is possible in itself. Pass [Shared] if stores can share a backend.
+// an answer can have. Pass [Shared] if stores can share a backend.
 func Bounds(early time.Duration) Option {
 	return func(s *suite) { s.bounds, s.early = true, early }
 }
 
 // Bubble is for a store in memory that has timers, for example to give back what it holds. With
 // [Bounds], the cases in which time passes then run in testing/synctest bubbles. The limiters, the
-// store and its timers have the clock of the bubble. Time passes at once, when all goroutines wait.
+// store and its timers have the clock of the bubble. When all goroutines wait, this clock moves to
+// the next timer at once.
 //
 // A store with a server cannot run in a bubble: a goroutine that reads from a network never waits
 // in the sense of synctest.

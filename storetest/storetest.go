@@ -12,9 +12,9 @@
 //	R2   a denial consumes nothing and extends nothing
 //	R3   n = 0 counts nothing; if n can never fit, RetryAfter of the denial is Never
 //	R4   RetryAfter is exact: the request is denied before it, and granted at it
-//	R5   Remaining = k: an ask for k would be granted now, and an ask for k+1 would not
+//	R5   Remaining = k: a request for k events would be granted now, and one for k+1 would not
 //	R6   a state expires when it answers as a new state does, and not before
-//	R7   a clock that steps back earns nothing, and delays by that step at most
+//	R7   when a clock steps back, keys earn nothing, and grants are late by that step at most
 //	R8   nothing drifts: no remainder of a division is dropped
 //	R9   nothing wraps around; the answer errs towards denying
 //	R10  concurrent steps on a key come one after another
@@ -30,7 +30,7 @@
 //
 // The rules of the other requests that limiters make are:
 //
-//	UpTo        as many events are granted as there are
+//	UpTo        as many of the events are granted as the key has left
 //	Regardless  events that have already happened are charged, even into debt
 //	GivingBack  events granted at an instant are given back if they still count
 //	Forgetting  a forgotten key is like a new key; no other key changes
@@ -45,7 +45,8 @@
 //	Failures  no request counts twice, or is held after its context has ended
 //	Expiry    a server that expires states keeps them for as long as they matter
 //
-// A store whose answers are not exact has the rules of [Bounds] in place of most of these.
+// For a store whose answers are not exact, Run checks the rules of [Bounds] in place of most of
+// these.
 package storetest
 
 import (
@@ -58,9 +59,9 @@ import (
 // longestEarly keeps the periods of the cases below some years.
 const longestEarly = time.Hour
 
-// Run checks the stores that newStore makes. newStore must return an empty store, or one that
-// shares no state with earlier ones. It is called for each of about 500 subtests, one after
-// another. Close the store with t.Cleanup.
+// Run checks the stores that newStore makes. newStore must return an empty store, or a store that
+// shares no state with the stores before it. Run calls newStore for each of about 500 subtests, one
+// after another. Close the store with t.Cleanup.
 //
 // By default, Run assumes that the store reads the time from [weir.Plan.Now], as a store in memory
 // does. The time then comes from a clock of Run, which may step in either direction. The options
@@ -76,7 +77,7 @@ const longestEarly = time.Hour
 // pass them to a client of a database. Deadlines on the clock of Run are for the limiter, and the
 // store does not see them.
 //
-// With -short, the cases that need many requests make a fortieth of these requests.
+// With -short, the cases that need many requests make only a fortieth of them.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	s := &suite{
 		newStore: func(tb testing.TB) weir.Store { return newStore(tb.(*testing.T)) },

@@ -1,5 +1,5 @@
-// Package registertest checks that a [casstore.Register] keeps the rules that its Store relies on.
-// If you write a Register, call [Run] from its tests:
+// Package registertest checks that a [casstore.Register] keeps the rules that a [casstore.Store]
+// relies on. If you write a Register, call [Run] from its tests:
 //
 //	func TestRegister(t *testing.T) {
 //		registertest.Run(t, func(t *testing.T) casstore.Register { return newRegister(connect(t)) })
@@ -9,14 +9,14 @@
 //
 //	Model     a Swap succeeds if, and only if, the key still holds what was read
 //	Race      of several Swaps of one old Entry at once, one succeeds
-//	Delete    what is deleted is gone for all, and an old Entry of it cannot be swapped
-//	Keys      all keys that casstore.Key returns are told apart
+//	Delete    a deleted value is gone for all processes, and an old Entry of it cannot be swapped
+//	Keys      all keys that casstore.Key returns are different keys in the server
 //	Values    any bytes come back as they were, and are not changed later
-//	Keep      a value is there for as long as Swap was told
+//	Keep      a value stays for at least the time keep of the Swap
 //	Contexts  a call with an ended context returns, and so does the next one
 //
-// They take some two seconds and a few thousand requests. Package storetest then checks the Store
-// that [casstore.New] makes of the Register, also with faults.
+// Together, the cases take about two seconds and a few thousand requests. After that, use package
+// storetest to check the Store that [casstore.New] makes of your Register, also with faults.
 package registertest
 
 import (
@@ -33,8 +33,8 @@ import (
 // Run runs all cases as subtests of t.
 //
 // open returns a Register of the server under test. It is called twice for each case. Both
-// Registers must work on the same data, as those of two processes do. The keys of a case are its
-// own, so the server may have other data, and need not be emptied.
+// Registers must work on the same data, as those of two processes do. Each case uses keys that
+// nothing else uses. The server may therefore have other data, and need not be emptied.
 func Run(t *testing.T, open func(t *testing.T) casstore.Register) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

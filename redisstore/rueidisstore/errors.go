@@ -11,7 +11,8 @@ var (
 	ErrNoReply = remote.ErrNoReply
 
 	// ErrBusy means that the timeout passed while other requests were served first. Nothing was
-	// counted. If the others were for the same key, by a policy without a script, the error also
-	// wraps [weir.ErrRequest]. Otherwise the command was not sent, because too many were in flight.
+	// counted. If those requests were for the same key, under a policy without a script, the error
+	// also wraps [weir.ErrRequest]. Otherwise the command was not sent, because too many commands
+	// were in flight.
 	ErrBusy = remote.ErrBusy
 )

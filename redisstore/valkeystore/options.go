@@ -10,7 +10,7 @@ import (
 
 // Options determine how a [Store] behaves. The zero value of every field is a good default.
 type Options struct {
-	// Prefix is that of all keys in Redis; empty means "weir". A key is
+	// Prefix is the prefix of all keys in Redis; empty means "weir". A key is
 	//
 	//	prefix:1:{name:key}
 	//
@@ -19,12 +19,12 @@ type Options struct {
 	// changes when a release of this package cannot read the values of earlier releases.
 	//
 	// The prefix must be printable ASCII, without spaces and without the characters
-	// * ? [ ] { } % \. It must be the same in all processes that share limits.
+	// * ? [ ] { } % \. All processes that share limits must have the same prefix.
 	Prefix string
 
 	// MaxKeyLen is the length in bytes up to which names and keys are kept as they are; 0 means
-	// 128. A longer name or key is replaced by its SHA-256. It must be the same in all processes
-	// that share limits.
+	// 128. A longer name or key is replaced by its SHA-256. All processes that share limits must
+	// have the same MaxKeyLen.
 	MaxKeyLen int
 
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
@@ -35,9 +35,9 @@ type Options struct {
 	Timeout time.Duration
 
 	// MaxInFlight is the number of commands that may be in flight; 0 means 1024. A command whose
-	// caller has given up is still in flight until the client gives it up. When all places are
-	// taken, callers wait for one. They get [ErrBusy] if none is free in time. This bounds the
-	// goroutines, memory and connections that a server without replies can take up.
+	// caller has given up is still in flight until the client gives it up. When that many commands
+	// are in flight, further callers wait until one ends. They get [ErrBusy] if none ends in time.
+	// This bounds the goroutines, memory and connections that a server without replies can take up.
 	//
 	// The farther away the server is, the more commands are in flight, up to this number. For d
 	// decisions a second over a round trip of t, set at least d × t. For example, 50,000 a second
@@ -46,9 +46,9 @@ type Options struct {
 
 	// SingleServer declares that one server has all keys. The client connects to it directly,
 	// through Sentinel, or through a proxy. [New] refuses a client of several servers, such as a
-	// Cluster. Callers that ask for different keys while other commands are in flight then share a
-	// script call, too. Each gets the answer or the error that it would have got alone.
-	// docs/redis.md has measurements.
+	// Cluster. With SingleServer, callers that ask for different keys while other commands are in
+	// flight share a script call, too. Each caller gets the answer or the error that it would have
+	// got alone. docs/redis.md has measurements.
 	//
 	// Do not set it if a proxy divides keys between servers. If the proxy chooses the server by the
 	// first key of a command, the other keys are counted on the wrong server, and their limits are

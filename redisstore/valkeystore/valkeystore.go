@@ -9,17 +9,18 @@
 //	limiter, err := weir.New(weir.TokenBucket{Limit: 100, Per: time.Second},
 //		weir.WithStore(store), weir.WithName("search"))
 //
-// Give each limiter a name. Limiters without one share their keys, in all services that use the
-// same server, and no process can see that.
+// Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
+// share their keys, even if they belong to different services that use the same server.
 //
-// It uses the same scripts and the same keys as package redisstore, which is for go-redis.
-// Processes may use either, and share their limits. The documentation of redisstore describes the
-// two ways of decision, the clock, and the requirements for the server. The differences are:
+// This package uses the same scripts and the same keys as package redisstore, which is for
+// go-redis. Processes that use different ones of these packages still share their limits. The
+// documentation of redisstore describes the two ways in which a decision is made, the clock, and
+// the requirements for the server. These are the differences from redisstore:
 //
 //   - A decision makes two allocations. With redisstore it makes about ten.
 //   - Commands of many goroutines are sent together, also in a Cluster.
-//   - When a server stalls and goes on, it executes all commands sent to it, even if the callers
-//     have given up.
+//   - When a server stalls and later goes on, it executes all commands that were sent to it, even
+//     if their callers have given up.
 //
 // Package rueidisstore is the same for the client rueidis.
 //
@@ -50,9 +51,9 @@ import (
 // of limiters with any policies. It has no goroutine while no command is in flight, and need not be
 // closed. The client belongs to the caller.
 //
-// A command is sent once. If it may have been executed, it is never sent again, and no event counts
-// twice. After [ErrBusy], no events were counted. After any other error, events may or may not have
-// been counted.
+// As long as ConnLifetime of the client is zero, a command that may have been executed is never
+// sent again, and no event counts twice. After [ErrBusy], no events were counted. After any other
+// error, events may or may not have been counted.
 //
 // A decision returns when its context ends, even while the client still waits. It fails after one
 // second at the latest, see Timeout in [Options].

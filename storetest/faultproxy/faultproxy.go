@@ -8,8 +8,8 @@
 //   - [Proxy.Hang]: single connections of a pool no longer answer.
 //   - [Proxy.Delay]: every reply comes later, as from a distant server.
 //
-// [Proxy.Forward] ends all faults. Imitations of a server differ from it in what they do after a
-// fault, so use the real one.
+// [Proxy.Forward] ends all faults. After a fault, an imitation of a server may act differently from
+// the real server. Therefore use the real server.
 //
 // The package knows no protocol. It assumes that the bytes of one read, up to 64 KiB, are one
 // request. That is right for clients that send a request and then wait for its reply. For pipelines
@@ -54,8 +54,8 @@ type Proxy struct {
 // address target. The Proxy is closed at the end of the test.
 //
 // split divides what a client sends into requests. The tokens that it returns are passed on as they
-// are. Together they must therefore be all that was sent. An error of split fails the test. If
-// split is nil, the bytes of one read are a request.
+// are. Together, the tokens must therefore be all that was sent. An error of split fails the test.
+// If split is nil, the bytes of one read are a request.
 func New(tb testing.TB, target string, split bufio.SplitFunc) *Proxy {
 	tb.Helper()
 	if split == nil {
@@ -91,13 +91,13 @@ func atOnce(data []byte, _ bool) (advance int, token []byte, err error) {
 	return len(data), data, nil
 }
 
-// Addr returns the host and the port at which clients find the Proxy. It stays the same.
+// Addr returns the host and the port at which clients find the Proxy. They stay the same.
 func (p *Proxy) Addr() string { return p.port.Addr() }
 
 // Target returns the address of the server, as it was passed to [New].
 func (p *Proxy) Target() string { return p.target }
 
-// Forward ends all faults. Bytes that a stall has kept arrive now.
+// Forward ends all faults. Bytes that were kept back during a stall are passed on now.
 func (p *Proxy) Forward() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,8 +139,8 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Delay delays each reply by d, until [Proxy.Forward]. A delayed reply does not delay others, as on
-// a connection to a distant server.
+// Delay delays each reply by d, until [Proxy.Forward]. A delayed reply does not delay other
+// replies: in this, the Proxy is like a connection to a distant server.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,8 +149,8 @@ func (p *Proxy) Delay(d time.Duration) {
 
 // LoseReplies loses the replies to the next n requests for which match returns true, or to the next
 // n if match is nil. The server gets such a request, and then the end of the connection. When it
-// has executed the request and closed the connection, the client's end is cut. A later call
-// replaces an earlier one; n = 0 ends the fault.
+// has executed the request and closed the connection, the client's end is cut. A later call of
+// LoseReplies replaces an earlier one. With n = 0, no further replies are lost.
 //
 // The server must execute what it has received before it closes a connection. Redis, memcached and
 // PostgreSQL do.
@@ -170,9 +170,9 @@ func (p *Proxy) Lost() int {
 	return p.lost
 }
 
-// Hang makes connections hang until the client closes them: the next n connections on which a
-// request comes. The server does not get that request, and the client gets no reply. A later call
-// replaces an earlier one; n = 0 ends the fault for connections that do not hang yet.
+// Hang makes n connections hang: the next n on which a request comes. Each of them hangs until the
+// client closes it. The server does not get that request, and the client gets no reply. A later
+// call of Hang replaces an earlier one. With n = 0, no further connections begin to hang.
 func (p *Proxy) Hang(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
