@@ -160,6 +160,9 @@ func (w *window) valid(s words) bool { return s.first <= maxInstant/w.unit }
 
 func (w *window) counts() any { return w.spans.counts() }
 
+// definition is all that distinguishes a window from others of its type.
+func (w *window) definition() any { return [2]any{w.limit, w.counts()} }
+
 func (w *window) allowance() uint64 { return w.limit }
 
 // windowPair keeps the mark and the count.

@@ -15,6 +15,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	if ask.Mode == Regardless && i >= 0 && g.entries[i].keepsMore(e) {
 		e = g.entries[i]
 	}
+	patience := ask.MaxWait
 	state, charged := g.charge(e, now)
 	if charged {
 		ask.MaxWait = 0 // those ahead are not in this policy's line
@@ -41,7 +42,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 			g.leave(by, now, &a, results)
 		}
 	case !a.Allowed && (charged || len(g.entries) > 1) && (a.RetryAfter != Never || ask.N <= a.Limit):
-		if at := g.firstGrant(by, now, ask.N); at < math.MaxInt64 {
+		if at := g.firstGrant(by, now, Ask{N: ask.N, MaxWait: patience}); at < math.MaxInt64 {
 			a.RetryAfter = untilInstant(now, at)
 			g.foretell(by, at, ask, &a)
 		} else {
@@ -50,7 +51,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 	}
 	if more && !ask.More && ask.N > 0 && a.Remaining < a.Limit { // a look does not begin the time of a charge
 		if a.Allowed || ask.N > a.Remaining+1 { // else it is known
-			a.MoreAfter = untilInstant(now, g.firstGrant(by, now, a.Remaining+1))
+			a.MoreAfter = untilInstant(now, g.firstGrant(by, now, Ask{N: a.Remaining + 1}))
 		} else {
 			a.MoreAfter = a.RetryAfter
 		}
@@ -207,15 +208,15 @@ func (g *ledger) foldOldest(now int64) {
 	}
 }
 
-// firstGrant is the first instant after now at which n events are granted, if nobody asks before,
-// or math.MaxInt64. While time passes and nothing is granted, no charge grows. But when an entry
+// firstGrant is the first instant after now at which an ask is granted, if nobody asks before, or
+// math.MaxInt64. While time passes and nothing is granted, no charge grows. But when an entry
 // ends, a leaf of another entry may get accounts that it did not have before. The time between two
 // ends is therefore searched by itself.
-func (g *ledger) firstGrant(by Rule, now int64, n int) int64 {
+func (g *ledger) firstGrant(by Rule, now int64, ask Ask) int64 {
 	for from := now; ; {
 		h, end := g.settled(from), g.nextEnd(from)
 		e := h.entry(by)
-		grants := func(at int64) bool { return h.answer(e, at, Ask{N: n}).Allowed }
+		grants := func(at int64) bool { return h.answer(e, at, ask).Allowed }
 		if end == math.MaxInt64 || grants(end-1) {
 			return firstInstant(now, end, grants)
 		}
@@ -271,7 +272,10 @@ func (g *ledger) settled(at int64) ledger {
 
 // answer is the answer to an entry that is charged for the events of others.
 func (g *ledger) answer(e tally, now int64, ask Ask) Answer {
-	state, _ := g.charge(e, now)
+	state, charged := g.charge(e, now)
+	if charged {
+		ask.MaxWait = 0
+	}
 	_, a := e.Decider.Decide(state, now, ask)
 	return a
 }

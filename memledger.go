@@ -102,13 +102,20 @@ func (m *memory) decideChanged(mp *memPlan, s *table.Segment, e *table.Entry, r 
 }
 
 // decideInherited decides on a new key that starts with what is left of the state which keys shared
-// while memory was full. It requires that s is locked, and not full.
-func (m *memory) decideInherited(mp *memPlan, s *table.Segment, h table.Hash, from Ledger, r Request) (Answer, bool) {
+// while memory was full, and returns what is shared from now on. The first denial after a change of
+// policy begins the time of the charge for all keys that share. It requires that s is locked, and
+// not full.
+func (m *memory) decideInherited(
+	mp *memPlan, s *table.Segment, h table.Hash, shared table.Content, r Request,
+) (_ table.Content, changed bool, a Answer, ok bool) {
 	now := r.Now()
-	next, a, _, err := from.Decide(mp.rule(), now, r.Ask)
+	next, a, changed, err := m.ledger(shared).Decide(mp.rule(), now, r.Ask)
 	a.At = now
-	if err != nil || r.N == 0 || !a.Allowed || len(next.By) == 0 {
-		return a, true
+	switch {
+	case err != nil || !changed || len(next.By) == 0:
+		return shared, false, a, true
+	case a.Allowed:
+		return shared, false, a, m.Add(s, h, m.content(next))
 	}
-	return a, m.Add(s, h, m.content(next))
+	return m.content(next), true, a, true
 }

@@ -217,9 +217,9 @@ func (m *memory) decideShared(mp *memPlan, h table.Hash, r Request) (a Answer, o
 	case m.Full():
 		return m.decideIn(shared, inherited, mp, overflow, r)
 	case inherited != nil:
-		m.Change(shared, inherited, func(c table.Content) (table.Content, bool) {
-			a, ok = m.decideInherited(mp, own, h, m.ledger(c), r)
-			return c, false
+		m.Change(shared, inherited, func(c table.Content) (_ table.Content, changed bool) {
+			c, changed, a, ok = m.decideInherited(mp, own, h, c, r)
+			return c, changed
 		})
 		return a, ok
 	}

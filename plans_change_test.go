@@ -2,6 +2,7 @@ package weir_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,53 @@ func TestR4_AfterSetPolicy(t *testing.T) {
 	assert.False(t, kit.Take(t, l, "k", 2).Allowed)
 	h.Time = h.Add(1)
 	assert.True(t, kit.Take(t, l, "k", 2).Allowed)
+}
+
+// RetryAfter of a Reserve that is denied says when the events can be booked, and not when they can
+// be used, also while events of another policy count. Once it was a minute for each that had booked.
+func TestR4_OfABookingAfterSetPolicy(t *testing.T) {
+	for name, counted := range map[string]int{"nothing counts": 0, "not charged": 1, "charged": 500} {
+		t.Run(name, func(t *testing.T) {
+			h := &kit.HandClock{Time: time.Unix(0, kit.T0)}
+			l := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Hour}, weir.WithClock(h)))
+			kit.Take(t, l, "k", counted)
+			kit.SetPolicy(t, l, weir.LeakyBucket{Limit: 1, Per: time.Minute, Capacity: 5})
+			r := kit.Reserve(t, l, 1)
+			for r.Allowed {
+				r = kit.Reserve(t, l, 1)
+			}
+			told := r.RetryAfter
+			h.Time = h.Add(told - 1)
+			assert.False(t, kit.Reserve(t, l, 1).Allowed)
+			h.Time = h.Add(1)
+			assert.True(t, kit.Reserve(t, l, 1).Allowed)
+		})
+	}
+}
+
+// A calendar that is written in two ways is the same policy, whatever each has decided meanwhile.
+// The race detector finds fault if the two are compared by what decisions change.
+func TestR10_OneCalendarInTwoSpellings(t *testing.T) {
+	c, store := new(kit.MovingClock), new(weir.MemStore)
+	var same []*weir.KeyedLimiter
+	for _, zone := range []string{"", "UTC"} {
+		same = append(same, weir.Must(weir.New(weir.CalendarWindow{Limit: 3, Unit: weir.Minute, Location: zone},
+			weir.WithClock(c), weir.WithStore(store), weir.WithName("n"))))
+	}
+	var all sync.WaitGroup
+	for g := range same {
+		all.Go(func() {
+			for i := range 2000 {
+				same[(i+g)%2].Allow(kit.KeyName(i % 3))
+				c.NS.Add(int64(20 * time.Second))
+			}
+		})
+	}
+	all.Wait()
+	c.NS.Add(int64(time.Hour))
+	for i := range 5 {
+		assert.Equal(t, i < 3, same[i%2].Allow("k"))
+	}
 }
 
 // The policies of the waiters are those for their own contexts. SetPolicy needs none for its own.

@@ -29,7 +29,18 @@ func (r Rule) same(s Rule) bool {
 	return r.Tag != 0 && r.Tag == s.Tag || r.id != nil && r.id == s.id ||
 		r.Policy != nil && saySame(r.Policy, s.Policy) ||
 		(r.Policy == nil && s.Policy == nil && r.Tag == s.Tag || countsOf(r.Decider) != nil) &&
-			reflect.DeepEqual(r.Decider, s.Decider)
+			sameDecider(r.Decider, s.Decider)
+}
+
+// sameDecider reports whether two Deciders decide alike. A calendar has a cache, which decisions
+// change, so windows are compared by what they count and by their limit.
+func sameDecider(c, d Decider) bool {
+	v, isWindow := c.(interface{ definition() any })
+	w, too := d.(interface{ definition() any })
+	if isWindow && too {
+		return reflect.TypeOf(c) == reflect.TypeOf(d) && v.definition() == w.definition()
+	}
+	return isWindow == too && reflect.DeepEqual(c, d)
 }
 
 // unknown reports whether no more is known of a rule than what it has used up: see [Ledger.Usage].

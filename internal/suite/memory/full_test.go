@@ -126,6 +126,35 @@ func TestR16_WhatAKeyInheritsIsGivenBack(t *testing.T) {
 	}
 }
 
+// R14: after a change of policy, what keys had shared is charged until the new policy would have
+// recovered, from the first request on. Once each denial of a key that found room began that time
+// anew: a key, and all new ones, were shut for as long as the old policy counted, here a month.
+func TestR14_WhatAKeyInheritsIsChargedForAWhile(t *testing.T) {
+	for name, reload := range map[string]bool{"in use": false, "loaded": true} {
+		t.Run(name, func(t *testing.T) {
+			h := &kit.HandClock{Time: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)}
+			store := &weir.MemStore{MaxKeys: 1}
+			newLimiter := func(name string, p weir.Policy) *weir.KeyedLimiter {
+				return weir.Must(weir.New(p, weir.WithStore(store), weir.WithClock(h), weir.WithName(name)))
+			}
+			require.True(t, newLimiter("other", weir.FixedWindow{Limit: 1, Per: time.Hour}).Allow("fills the store"))
+			l := newLimiter("l", weir.CalendarWindow{Limit: 10, Unit: weir.Month})
+			require.True(t, kit.Take(t, l, "shares", 10).Allowed)
+			if h.Time = h.Add(2 * time.Hour); reload {
+				store = kit.Reloaded(store)
+				l = newLimiter("l", weir.TokenBucket{Limit: 10, Per: time.Second})
+			} else {
+				kit.SetPolicy(t, l, weir.TokenBucket{Limit: 10, Per: time.Second})
+			}
+			denied := kit.Take(t, l, "shares", 1)
+			require.Equal(t, time.Second, denied.RetryAfter)
+			h.Time = h.Add(denied.RetryAfter)
+			require.True(t, kit.Take(t, l, "shares", 1).Allowed)
+			require.True(t, kit.Take(t, l, "new", 1).Allowed)
+		})
+	}
+}
+
 // R10: a key shares a state or has one of its own, never both. Here a call finds no room. Before it
 // shares, another call for the same key takes the place of a key that has expired meanwhile.
 func TestR10_AKeySharesOrHasItsOwn(t *testing.T) {
