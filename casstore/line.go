@@ -64,7 +64,11 @@ func (l *line) leave(c *call, cause error) error {
 	c.left = true
 	if c.inRound {
 		if l.here--; l.here == 0 {
-			l.cancel(cause)
+			ended := cause
+			if errors.Is(cause, ErrNoReply) {
+				ended = ErrNoReply // itself: a cause that wraps it can be of a caller's context
+			}
+			l.cancel(ended)
 		}
 	} else if l.gone++; 2*l.gone > len(l.waiting) { // while a Register hangs they must not pile up
 		l.waiting, l.gone = slices.DeleteFunc(l.waiting, (*call).hasLeft), 0

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
+
+	"github.com/weir-go/weir/internal/outlive"
 )
 
 // Conn is a [net.Conn] that reads and writes no faster than its limits allow. [NewConn] makes it.
@@ -96,7 +99,9 @@ func lock(ctx context.Context, held chan<- struct{}) error {
 // waitError returns the error of a wait in the form that package net uses.
 func (c *Conn) waitError(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+		if err = context.Cause(ctx); err == outlive.Deadline {
+			err = os.ErrDeadlineExceeded
+		}
 	}
 	wrapped := &net.OpError{Op: op, Source: c.conn.LocalAddr(), Addr: c.conn.RemoteAddr(), Err: err}
 	if wrapped.Source != nil {

@@ -3,9 +3,10 @@ package iolimit
 import (
 	"context"
 	"net"
-	"os"
 	"sync"
 	"time"
+
+	"github.com/weir-go/weir/internal/outlive"
 )
 
 // A deadline ends the waits of one direction of a connection. It is safe for concurrent use.
@@ -53,7 +54,7 @@ func (d *deadline) set(at time.Time) {
 	switch {
 	case at.IsZero():
 	case past:
-		d.end(os.ErrDeadlineExceeded)
+		d.end(outlive.Deadline)
 	case d.timer == nil:
 		d.timer = time.AfterFunc(left, d.pass)
 	default:
@@ -72,7 +73,7 @@ func (d *deadline) pass() {
 		d.timer.Reset(left)
 		return
 	}
-	d.end(os.ErrDeadlineExceeded)
+	d.end(outlive.Deadline)
 }
 
 // close ends the context for good.

@@ -32,8 +32,10 @@ type Ask func(ctx context.Context, n int) (r weir.Result, parts []weir.Result, e
 // deadline of ctx. waited is how long it has waited.
 //
 // The decision is that of the limiter's Wait, which returns no Result. After a denial, this
-// function asks the limiter for a Result. After a grant, it asks only if look is set. Otherwise
-// only Allowed is set in the Result.
+// function asks the limiter for a Result. Its RetryAfter is the time after which the same call is
+// granted, if it waits for maxWait again. If the deadline of ctx comes before that, the call need
+// not wait again. After a grant, Wait asks only if look is set. Otherwise only Allowed is set in
+// the Result.
 func Wait(
 	ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, ask Ask, look bool,
 ) (r weir.Result, parts []weir.Result, waited time.Duration, err error) {
@@ -58,7 +60,11 @@ func Wait(
 	}
 	r, parts, e := refused(ctx, l, key, n, ask)
 	if e == nil && !errors.Is(err, weir.ErrQueueFull) { // a longer wait would not have helped there
-		r.RetryAfter = sooner(r.RetryAfter, deadline.Sub(start))
+		patience := deadline.Sub(start)
+		if own, has := ctx.Deadline(); has && own.Equal(deadline) {
+			patience = 0 // granted at its deadline, the call would have no time left for its work
+		}
+		r.RetryAfter = sooner(r.RetryAfter, patience)
 	}
 	return r, parts, waited, e
 }

@@ -5,10 +5,14 @@ package outlive
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"time"
 )
+
+// Deadline is the cause with which package iolimit ends a context at the deadline of a connection.
+// Other causes may wrap os.ErrDeadlineExceeded, too: each error of a network that came too late does.
+var Deadline = fmt.Errorf("the deadline of a connection: %w", os.ErrDeadlineExceeded)
 
 // Within is how long such a call may take after its caller was cancelled.
 const Within = time.Second
@@ -31,8 +35,8 @@ func Context(ctx context.Context, least time.Duration) (context.Context, context
 	}
 	stop := context.AfterFunc(ctx, func() {
 		more := Within
-		if ctx.Err() == context.DeadlineExceeded || errors.Is(context.Cause(ctx), os.ErrDeadlineExceeded) {
-			more = least // the second is the deadline of a connection, as package iolimit has it
+		if ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == Deadline {
+			more = least
 		}
 		more = max(more-time.Since(now), 0)
 		if has && time.Until(deadline) <= more {

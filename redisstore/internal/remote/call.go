@@ -46,7 +46,7 @@ func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error)
 	case <-c.done:
 		return s.landed(c)
 	case <-ctx.Done():
-		if err = ctx.Err(); errors.Is(context.Cause(ctx), ErrNoReply) { // by package casstore
+		if err = ctx.Err(); context.Cause(ctx) == ErrNoReply { // of package casstore, or decideHere
 			err = ErrNoReply
 		}
 	case <-c.timer.C:

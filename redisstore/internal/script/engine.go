@@ -98,8 +98,9 @@ func (e *Engine) decideHere(ctx context.Context, key string, r weir.Request, fou
 	if found == nil {
 		return e.cas.DoFrom(ctx, r, nil, time.Until(deadline))
 	}
-	entry, err := register{e}.entry(ctx, key, *found)
-	if err != nil {
+	bounded, cancel := context.WithDeadlineCause(ctx, deadline, casstore.ErrNoReply)
+	entry, err := register{e}.entry(bounded, key, *found)
+	if cancel(); err != nil {
 		return weir.Answer{}, err
 	}
 	return e.cas.DoFrom(ctx, r, &entry, time.Until(deadline))
