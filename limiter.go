@@ -202,10 +202,11 @@ func WithClock(c Clock) Option {
 // tests deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
 //
 // Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
-// range counts as the nearest instant in it. Every instant in the last second of the range counts
-// as the end of the range. If a booking is for an instant after the range, the limiter reports the
-// end of the range as the instant of the booking. If a Clock steps back, a limiter keeps the latest
-// instant that it saw, until the Clock has caught up.
+// range counts as the nearest instant in it. Every instant in the last second of the range
+// counts as the end of the range. If a booking is for an instant after the range, the limiter
+// reports the end of the range as the instant of the booking. A bucket's Wait therefore limits
+// nothing if the clock is at the end. If a Clock steps back, a limiter keeps the latest instant
+// that it saw, until the Clock has caught up.
 type Clock interface {
 	// Now returns the time, as time.Now does.
 	Now() time.Time

@@ -85,8 +85,9 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 // TakeByComponent. Use it to take from several limiters all or none: if one denies, cancel the
 // reservations of the others.
 //
-// ReserveNow sets *r. To avoid allocations, pass the same Reservation again when its earlier
-// contents are no longer needed. If results is nil, the results of components are not returned.
+// ReserveNow sets *r. Pass the same Reservation again when its earlier contents are no longer
+// needed. With a single policy, ReserveNow then allocates nothing. If results is nil, the
+// results of components are not returned.
 //
 // An error means that there is no decision. The errors are those of Reserve. If ctx is cancelled
 // during the call, ReserveNow waits for the decision as Reserve does. After an error, Cancel and
@@ -179,7 +180,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // that booked the events does this, even if the limiter's policy was changed since:
 //
 //   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
-//     tier that paid, [All] to every component.
+//     tier that paid, [All] to every component. If more than four policies have counted events of
+//     the key that still count, those of the oldest are no longer given back.
 //   - More events: the additional ones are charged now, even if there are not as many left. The key
 //     is then in debt, and later callers wait until it is paid.
 //   - A denied reservation: all actual events are charged.

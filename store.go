@@ -19,9 +19,10 @@ import (
 // A Store keeps the states of keys, and makes each decision in one atomic step. Callers only choose
 // one, and [MemStore] is the default. The method and the rules are for implementers of stores.
 //
-// A Store must be safe for concurrent use. It serves any number of limiters with any policies. It
-// also keeps the rules below. Package storetest checks them, except that the memory of a forgotten
-// state is freed.
+// A Store must be safe for concurrent use. It serves any number of limiters with any policies.
+// It also keeps the rules below. Package storetest checks most of them. It does not check that
+// the memory of a forgotten state is freed, that [CheckState] is called, and which errors wrap
+// [ErrRequest].
 //
 //   - Do reads the state of r.Name and r.Key, calls r.Decider on it, and writes the new state. No
 //     other step on that state comes between the reading and the writing. If several steps are

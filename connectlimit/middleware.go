@@ -18,8 +18,9 @@ type Middleware struct {
 	// Limit decides on each request, and adds its header fields to the answers. Its Denied and
 	// Failed answer requests that are not calls. Its Key can be any of package httplimit.
 	//
-	// Its MaxWait does not know the deadline of a call. But when the client gives up, the call
-	// leaves the queue. Its Settle gets the status of HTTP, which is 200 for all calls of gRPC and
+	// Its MaxWait does not know the deadline of a call. If the client gives up, the call leaves the
+	// queue when net/http notices that. Over HTTP/1, net/http notices it only if the call has no
+	// body, as a GET has none. Other calls then keep their places. Its Settle gets the status of HTTP, which is 200 for all calls of gRPC and
 	// gRPC-Web.
 	Limit httplimit.Middleware
 
