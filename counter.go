@@ -2,6 +2,7 @@ package weir
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -52,6 +53,17 @@ func countsOf(d Decider) any {
 		return c.counts()
 	}
 	return nil
+}
+
+// sameDecider reports whether two Deciders decide alike. A calendar has a cache, which decisions
+// change, so windows are compared by what they count and by their limit.
+func sameDecider(c, d Decider) bool {
+	v, isWindow := c.(interface{ definition() any })
+	w, too := d.(interface{ definition() any })
+	if isWindow && too {
+		return reflect.TypeOf(c) == reflect.TypeOf(d) && v.definition() == w.definition()
+	}
+	return isWindow == too && reflect.DeepEqual(c, d)
 }
 
 func widen(d Decider, state []uint64) []uint64 {

@@ -2,7 +2,6 @@ package weir
 
 import (
 	"math"
-	"reflect"
 	"slices"
 
 	"github.com/weir-go/weir/internal/exact"
@@ -30,17 +29,6 @@ func (r Rule) same(s Rule) bool {
 		r.Policy != nil && saySame(r.Policy, s.Policy) ||
 		(r.Policy == nil && s.Policy == nil && r.Tag == s.Tag || countsOf(r.Decider) != nil) &&
 			sameDecider(r.Decider, s.Decider)
-}
-
-// sameDecider reports whether two Deciders decide alike. A calendar has a cache, which decisions
-// change, so windows are compared by what they count and by their limit.
-func sameDecider(c, d Decider) bool {
-	v, isWindow := c.(interface{ definition() any })
-	w, too := d.(interface{ definition() any })
-	if isWindow && too {
-		return reflect.TypeOf(c) == reflect.TypeOf(d) && v.definition() == w.definition()
-	}
-	return isWindow == too && reflect.DeepEqual(c, d)
 }
 
 // unknown reports whether no more is known of a rule than what it has used up: see [Ledger.Usage].
