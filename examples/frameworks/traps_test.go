@@ -38,6 +38,28 @@ func TestChi_Use(t *testing.T) {
 	assert.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
 }
 
+// In a router below another, Use knows that router alone. With and Group know the route.
+func TestChi_UseBelow(t *testing.T) {
+	for where, use := range map[string]func(chi.Router, func(http.Handler) http.Handler) chi.Router{
+		"Use":  func(r chi.Router, limit func(http.Handler) http.Handler) chi.Router { r.Use(limit); return r },
+		"With": func(r chi.Router, limit func(http.Handler) http.Handler) chi.Router { return r.With(limit) },
+		"Group": func(r chi.Router, limit func(http.Handler) http.Handler) chi.Router {
+			return r.Group(func(r chi.Router) { r.Use(limit) })
+		},
+	} {
+		key := ""
+		limit := twoAMinute()
+		limit.Key = httplimit.Pattern
+		limit.Observe = func(_ *http.Request, d httplimit.Decision) { key = d.Key }
+		router := chi.NewRouter()
+		router.Route("/api", func(r chi.Router) {
+			use(r, limit.Wrap).Get("/items/{id}", func(http.ResponseWriter, *http.Request) {})
+		})
+		router.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/api/items/1", nil))
+		assert.Equal(t, map[bool]string{true: "/api/*", false: "/api/items/{id}"}[where == "Use"], key, where)
+	}
+}
+
 // gorilla/mux asks no middleware about requests without a route.
 func TestGorilla_NoRoute(t *testing.T) {
 	limit := twoAMinute()
@@ -120,6 +142,17 @@ func TestEcho_NoRoute(t *testing.T) {
 	e.Use(echo.WrapMiddleware(limit.Wrapper()))
 	answer, _ := get(t, serveHandler(t, e)+"/none")
 	assert.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
+
+	url := serveHandler(t, newEcho(twoAMinute())) // a group, with a pattern for all that has no route
+	for i, request := range []string{"GET /none", "POST /items/1", "GET /none"} {
+		method, path, _ := strings.Cut(request, " ")
+		r, err := http.NewRequest(method, url+path, nil)
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		assert.NoError(t, answer.Body.Close())
+		assert.Equal(t, i < 2, answer.StatusCode == http.StatusNotFound, answer.Status)
+	}
 }
 
 // gorilla/mux and Echo call Wrap for each request. A Wrapper prepares the limit once, and its checks
