@@ -50,6 +50,8 @@ func (w *answerWriter) begin() {
 	}
 }
 
+func (w *answerWriter) begun() bool { return w.status != 0 }
+
 // FlushError is for [http.ResponseController]. It is an error if nothing below can flush.
 func (w *answerWriter) FlushError() error {
 	err := http.NewResponseController(w.ResponseWriter).Flush()
@@ -91,8 +93,10 @@ func (w *answerWriter) ReadFrom(src io.Reader) (int64, error) {
 		src = &source{src, w}
 	}
 	n, err := below.ReadFrom(src)
-	// A file that is longer than the Content-Length begins the answer, too.
-	if n > 0 || errors.Is(err, http.ErrContentLength) {
+	// A file that is longer than the Content-Length begins the answer, too, and so may one of which
+	// nothing is sent over HTTP/2, in the answer to a HEAD. Another Middleware has noted that.
+	other, ok := below.(interface{ begun() bool })
+	if n > 0 || errors.Is(err, http.ErrContentLength) || ok && other.begun() {
 		w.begin()
 	}
 	w.bytes = before + n

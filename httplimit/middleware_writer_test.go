@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
 )
 
@@ -136,6 +138,38 @@ func TestSettle_ReadFromAndPush(t *testing.T) {
 		assert.ErrorIs(t, w.(http.Pusher).Push("/", nil), http.ErrNotSupported)
 	})).ServeHTTP(httptest.NewRecorder(), request())
 	assert.Equal(t, 100_000-17, remaining(t, l, "one"))
+}
+
+// Over HTTP/2, a file in the answer to a HEAD may begin the answer, and fail with no byte sent. Each
+// of two nested Middlewares is told the status that was sent, and not that of the error.
+func TestSettle_NestedHeadOverHTTP2(t *testing.T) {
+	told := make(chan int, 2)
+	limit := func() httplimit.Middleware {
+		return httplimit.Middleware{
+			Limiter: weir.Must(weir.New(roomy)), Key: httplimit.Everyone,
+			Settle: func(_ *http.Request, status int, _ int64) int { told <- status; return 1 },
+		}
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, make([]byte, 5000), 0o600))
+	server := httptest.NewUnstartedServer(limit().Wrap(limit().Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		file, err := os.Open(path)
+		if err == nil {
+			defer file.Close()
+			w.Header().Set("Trailer", "X-Checksum")
+			_, err = io.Copy(w, file)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}))))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	answer, err := server.Client().Head(server.URL)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	assert.Equal(t, []int{answer.StatusCode, answer.StatusCode}, []int{<-told, <-told})
 }
 
 // A proxy behind the limit passes on trailers, answers without a body, and answers that break off.
