@@ -166,3 +166,36 @@ func ExampleServerInterceptor_failed() {
 		},
 	}
 }
+
+// callUntilGranted makes a call again while the server says when to try again. The
+// ClientInterceptor of the connection holds each try back until then.
+func callUntilGranted(ctx context.Context, client pb.TestServiceClient) error {
+	for {
+		_, err := client.EmptyCall(ctx, &pb.Empty{})
+		if grpclimit.RetryAfter(err) == 0 { // a success, an error that time does not mend, or weir.ErrTooLate
+			return err
+		}
+	}
+}
+
+// The server grants two calls in a tenth of a second. Five calls are made, and all are granted.
+func ExampleRetryAfter() {
+	server := grpclimit.ServerInterceptor{
+		Limiter: weir.Must(weir.New(weir.SlidingLog{Limit: 2, Per: 100 * time.Millisecond})),
+		Key:     grpclimit.PeerIP,
+	}
+	limit := &grpclimit.ClientInterceptor{
+		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Second})),
+	}
+	cc, stop := start(server, service{}, grpc.WithChainUnaryInterceptor(limit.Unary()))
+	defer stop()
+	for range 5 {
+		fmt.Println(callUntilGranted(context.Background(), pb.NewTestServiceClient(cc)))
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil>
+}
