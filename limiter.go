@@ -121,8 +121,8 @@ type KeyedLimiter struct {
 var _ Limiter = (*KeyedLimiter)(nil)
 
 // New returns a limiter for the policy. Without options it keeps its state in memory, in a
-// [MemStore] of its own. An error names every fault of the policy and of the options. A nil policy,
-// store or clock is a fault, and so is a nil pointer.
+// [MemStore] of its own. An error names every fault of the policy and of the options. It is a
+// fault if the policy, store or clock is nil, also if it is a nil pointer in an interface.
 func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 	k := &KeyedLimiter{plans: plans{clock: new(clock.Nanos)}}
 	var err error

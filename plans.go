@@ -97,8 +97,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //
 // If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps an error
 // of the store or of ctx. The policy is then changed, but some waiting calls have kept their old
-// turns, or failed with the error of the store. A further SetPolicy gives no new turns to calls
-// with old turns, because it is not known whether the store has freed their events.
+// turns, or failed with the error of the store. SetPolicy then gives the former no new turns later
+// either, because it is not known whether the store has taken back what they had booked.
 func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade

@@ -7,10 +7,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// EncodeState returns the value of a key whose state is words, written by the policy p alone. It is
-// for a Register that also has values in another form, such as values that code in the server
-// writes. Get then returns the result of EncodeState. An error wraps [weir.ErrRequest] if the
-// policy never writes that state.
+// EncodeState returns the value that s keeps for a key if p is the only policy that has counted
+// its events, and words are the state of p. It is for a Register that also has values in another
+// form, such as values that code in the server writes. Get then returns the result of
+// EncodeState. An error wraps [weir.ErrRequest] if the policy never has that state.
 func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 	d, err := p.Decider()
 	if err != nil {

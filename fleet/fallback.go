@@ -147,8 +147,8 @@ type fallback struct {
 	term     atomic.Pointer[term]
 }
 
-// Accept implements [weir.Acceptor]. If the first store does not accept l, the second is not asked.
-// It would report the same again.
+// Accept implements [weir.Acceptor]. If the first store does not accept l, its error is
+// returned, and the second store is not asked: it would often report the same fault.
 func (f *fallback) Accept(l *weir.KeyedLimiter) error {
 	if err := weir.Accept(f.first, l); err != nil {
 		return err
