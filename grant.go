@@ -173,8 +173,10 @@ func (b by) Follows(other line.Policy) bool {
 //
 // The caller must not give back more events than were granted, and must not give back an event
 // twice. Do not give back events of a [Result] that is Degraded: the shared store has not counted
-// them, and would free the events of another caller. If the store fails, it is not known whether
-// the events were given back.
+// them, and would free the events of another caller.
+//
+// If the store fails, Return returns an error, and the events may or may not have been given back.
+// Do not call Return again for them.
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
 // when they are cancelled. The store gets one second at least. Return is safe for concurrent use.

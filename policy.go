@@ -60,9 +60,10 @@ type Decider interface {
 	Expiry(state []uint64) int64
 }
 
-// A WordDecider is for implementers of stores and policies. It is a [Decider] whose states always
-// have one word. A store may exchange that word atomically, without a lock. The largest uint64 is
-// never a state of a WordDecider. A store may therefore use this value as a mark.
+// A WordDecider is for implementers of stores and policies. It is a [Decider] whose states
+// always have one word. A store may exchange that word atomically, without a lock. The largest
+// uint64 is never a state of a WordDecider. A store may keep it in place of a state, to say
+// something of its own, for example that the entry has moved.
 type WordDecider interface {
 	Decider
 

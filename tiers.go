@@ -18,7 +18,8 @@ import (
 //   - Limit and Remaining are the largest of the tiers'. One request cannot use several tiers.
 //     While a tier is in debt, no request is granted more than all tiers have together. If the
 //     policy of a tier is of another package, its debt is not known, and limits only that tier.
-//   - RetryAfter is the shortest of the tiers', and [Never] if none can ever grant.
+//   - RetryAfter is the shortest of the tiers', and [Never] if none can ever grant. While a tier is
+//     in debt, it can be longer.
 //   - ResetAfter is the longest of the tiers'.
 //   - DecidedBy of a grant is the tier that paid. DecidedBy of a denial is the tier that will grant
 //     first. If n is 0, DecidedBy is the first tier that has something left, or 0.
