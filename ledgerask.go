@@ -45,12 +45,17 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 		if at := g.firstGrant(by, now, Ask{N: ask.N, MaxWait: patience}); at < math.MaxInt64 {
 			a.RetryAfter = untilInstant(now, at)
 			g.foretell(by, at, ask, &a)
+			if charged && patience > 0 { // who is too late then as well need not wait until then
+				if d := untilInstant(now, g.firstGrant(by, now, Ask{N: ask.N})); d > patience {
+					a.Delay = d
+				}
+			}
 		} else {
 			a.RetryAfter = Never
 		}
 	}
 	if more && !ask.More && ask.N > 0 && a.Remaining < a.Limit { // a look does not begin the time of a charge
-		if a.Allowed || ask.N > a.Remaining+1 { // else it is known
+		if a.Allowed || ask.N > a.Remaining+1 || patience > 0 { // else it is known
 			a.MoreAfter = untilInstant(now, g.firstGrant(by, now, Ask{N: a.Remaining + 1}))
 		} else {
 			a.MoreAfter = a.RetryAfter

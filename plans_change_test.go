@@ -50,6 +50,26 @@ func TestR4_OfABookingAfterSetPolicy(t *testing.T) {
 	}
 }
 
+// A Wait that would be too late after a change of policy fails at once, and holds up no others. It
+// would find no more at the instant at which its events could be booked: its deadline is nearer then.
+func TestR18_TooLateAfterAChangeIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bucket := weir.TokenBucket{Limit: 10, Per: 10 * time.Second}
+		l := weir.Must(weir.New(bucket))
+		kit.Take(t, l, "k", 9)
+		kit.SetPolicy(t, l, weir.FixedWindow{Limit: 10, Per: 5 * time.Second})
+		kit.Take(t, l, "k", 1)
+		kit.SetPolicy(t, l, bucket)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		require.ErrorIs(t, l.Wait(ctx, "k", 10), weir.ErrTooLate)
+		assert.Zero(t, time.Since(began))
+		require.NoError(t, l.Wait(t.Context(), "k", 1))
+		assert.Equal(t, time.Second, time.Since(began))
+	})
+}
+
 // A calendar that is written in two ways is the same policy, whatever each has decided meanwhile.
 // The race detector finds fault if the two are compared by what decisions change.
 func TestR10_OneCalendarInTwoSpellings(t *testing.T) {

@@ -62,6 +62,7 @@ func TestTimeoutOfAllCommands(t *testing.T) {
 		_, err = l.Take(t.Context(), "k", 1)
 		assert.Equal(t, time.Second, time.Since(began))
 		assert.ErrorIs(t, err, ErrNoReply)
+		assert.NotErrorIs(t, err, context.DeadlineExceeded, "the caller has no deadline")
 		assert.Equal(t, 2, commands)
 		time.Sleep(2 * time.Hour)
 	})

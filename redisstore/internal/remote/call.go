@@ -34,7 +34,7 @@ func newCall(timeout time.Duration) *call {
 // not wait in the client, because the client may wait longer than the context allows: for a
 // connection, for the dial of another caller, or for room.
 func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error) {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return script.Reply{}, err
 	}
 	c := s.calls.Get().(*call)
@@ -46,9 +46,7 @@ func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error)
 	case <-c.done:
 		return s.landed(c)
 	case <-ctx.Done():
-		if err = ctx.Err(); context.Cause(ctx) == ErrNoReply { // of package casstore, or decideHere
-			err = ErrNoReply
-		}
+		err = ended(ctx)
 	case <-c.timer.C:
 		err = ErrNoReply
 	}
@@ -64,6 +62,15 @@ func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error)
 		s.driver.NoReply()
 	}
 	return script.Reply{}, fmt.Errorf("%w: %v", err, s.timeout)
+}
+
+// ended is the error of a context that has ended. It is ErrNoReply if package casstore, or an Engine,
+// has ended it, because the time of the decision was up.
+func ended(ctx context.Context) error {
+	if context.Cause(ctx) == ErrNoReply {
+		return ErrNoReply
+	}
+	return ctx.Err()
 }
 
 // landed returns the reply or the error of a call whose flight has landed, and recycles the call.

@@ -98,9 +98,11 @@ func (e *Engine) decideHere(ctx context.Context, key string, r weir.Request, fou
 	if found == nil {
 		return e.cas.DoFrom(ctx, r, nil, time.Until(deadline))
 	}
-	bounded, cancel := context.WithDeadlineCause(ctx, deadline, casstore.ErrNoReply)
+	bounded, cancel := context.WithCancelCause(ctx) // it has no Deadline: that would be taken for the caller's
+	timer := time.AfterFunc(time.Until(deadline), func() { cancel(casstore.ErrNoReply) })
 	entry, err := register{e}.entry(bounded, key, *found)
-	if cancel(); err != nil {
+	timer.Stop()
+	if cancel(nil); err != nil {
 		return weir.Answer{}, err
 	}
 	return e.cas.DoFrom(ctx, r, &entry, time.Until(deadline))
