@@ -99,7 +99,7 @@ func lock(ctx context.Context, held chan<- struct{}) error {
 // waitError returns the error of a wait in the form that package net uses.
 func (c *Conn) waitError(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
-		if err = context.Cause(ctx); err == outlive.Deadline {
+		if err = context.Cause(ctx); err == outlive.ErrDeadline {
 			err = os.ErrDeadlineExceeded
 		}
 	}

@@ -54,7 +54,7 @@ func (d *deadline) set(at time.Time) {
 	switch {
 	case at.IsZero():
 	case past:
-		d.end(outlive.Deadline)
+		d.end(outlive.ErrDeadline)
 	case d.timer == nil:
 		d.timer = time.AfterFunc(left, d.pass)
 	default:
@@ -73,7 +73,7 @@ func (d *deadline) pass() {
 		d.timer.Reset(left)
 		return
 	}
-	d.end(outlive.Deadline)
+	d.end(outlive.ErrDeadline)
 }
 
 // close ends the context for good.

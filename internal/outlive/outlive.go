@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Deadline is the cause with which package iolimit ends a context at the deadline of a connection.
+// ErrDeadline is the cause with which package iolimit ends a context at the deadline of a connection.
 // Other causes may wrap os.ErrDeadlineExceeded, too: each error of a network that came too late does.
-var Deadline = fmt.Errorf("the deadline of a connection: %w", os.ErrDeadlineExceeded)
+var ErrDeadline = fmt.Errorf("the deadline of a connection: %w", os.ErrDeadlineExceeded)
 
 // Within is how long such a call may take after its caller was cancelled.
 const Within = time.Second
@@ -35,7 +35,7 @@ func Context(ctx context.Context, least time.Duration) (context.Context, context
 	}
 	stop := context.AfterFunc(ctx, func() {
 		more := Within
-		if ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == Deadline {
+		if ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == ErrDeadline {
 			more = least
 		}
 		more = max(more-time.Since(now), 0)

@@ -31,7 +31,7 @@ func TestContext(t *testing.T) {
 		"deadline after 300 ms":             {deadline(300 * time.Millisecond), 0, 300 * time.Millisecond, context.DeadlineExceeded},
 		"deadline after 300 ms, least 1 s":  {deadline(300 * time.Millisecond), second, second, context.DeadlineExceeded},
 		"deadline after 3 s, least 1 s":     {deadline(3 * second), second, 3 * second, context.DeadlineExceeded},
-		"deadline of a connection":          {caused(outlive.Deadline, 300*time.Millisecond), 0, 300 * time.Millisecond, context.Canceled},
+		"deadline of a connection":          {caused(outlive.ErrDeadline, 300*time.Millisecond), 0, 300 * time.Millisecond, context.Canceled},
 		"a network was too slow":            {caused(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, 0), 0, outlive.Within, context.Canceled},
 		"deadline by a mock, now past here": {mocked(2 * second), 0, 2 * second, context.DeadlineExceeded},
 	} {
