@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,9 +42,9 @@ func TestCancelledBecauseOfAnotherCall(t *testing.T) {
 func TestTimeoutOfAllCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		micros := func(at time.Time) []byte { return binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro()))[1:] }
-		commands := 0
+		var commands atomic.Int64
 		client := &fakeClient{process: func(_ context.Context, cmd redis.Cmder) error {
-			if commands++; commands > 1 {
+			if commands.Add(1) > 1 {
 				time.Sleep(time.Hour)
 			}
 			time.Sleep(900 * time.Millisecond)
@@ -63,7 +64,7 @@ func TestTimeoutOfAllCommands(t *testing.T) {
 		assert.Equal(t, time.Second, time.Since(began))
 		assert.ErrorIs(t, err, ErrNoReply)
 		assert.NotErrorIs(t, err, context.DeadlineExceeded, "the caller has no deadline")
-		assert.Equal(t, 2, commands)
+		assert.EqualValues(t, 2, commands.Load())
 		time.Sleep(2 * time.Hour)
 	})
 }
