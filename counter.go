@@ -58,12 +58,11 @@ func countsOf(d Decider) any {
 // sameDecider reports whether two Deciders decide alike. A calendar has a cache, which decisions
 // change, so windows are compared by what they count and by their limit.
 func sameDecider(c, d Decider) bool {
-	v, isWindow := c.(interface{ definition() any })
-	w, too := d.(interface{ definition() any })
-	if isWindow && too {
-		return reflect.TypeOf(c) == reflect.TypeOf(d) && v.definition() == w.definition()
+	type anyWindow interface{ definition() any }
+	if w, ok := c.(anyWindow); ok && reflect.TypeOf(c) == reflect.TypeOf(d) {
+		return w.definition() == d.(anyWindow).definition()
 	}
-	return isWindow == too && reflect.DeepEqual(c, d)
+	return reflect.DeepEqual(c, d)
 }
 
 func widen(d Decider, state []uint64) []uint64 {

@@ -16,10 +16,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 		e = g.entries[i]
 	}
 	patience := ask.MaxWait
-	state, charged := g.charge(e, now)
-	if charged {
-		ask.MaxWait = 0 // those ahead are not in this policy's line
-	}
+	state, charged := g.charge(e, now, &ask)
 	more := ask.More
 	ask.More = more && !charged && i >= 0 // else the events of others come back as well
 	state, a = e.Decider.Decide(state, now, ask)
@@ -166,13 +163,13 @@ func (g *ledger) giveBack(by Rule, now int64, ask Ask) (a Answer, changed bool) 
 }
 
 // charge returns the state of an entry after it is charged for the events of others, and whether it
-// is charged anything.
-func (g *ledger) charge(e tally, now int64) (state []uint64, charged bool) {
+// is charged anything. It books nothing then.
+func (g *ledger) charge(e tally, now int64, ask *Ask) (state []uint64, charged bool) {
 	words := split(e.Decider, e.state())
 	for _, u := range units(e.Decider, 0) {
 		if n := g.chargeOf(e, u, now); n > 0 {
 			charge(u.decider, words[u.from:u.to], now, n)
-			charged = true
+			charged, ask.MaxWait = true, 0 // those ahead are not in this policy's line
 		}
 	}
 	return join(e.Decider, words), charged
@@ -277,10 +274,7 @@ func (g *ledger) settled(at int64) ledger {
 
 // answer is the answer to an entry that is charged for the events of others.
 func (g *ledger) answer(e tally, now int64, ask Ask) Answer {
-	state, charged := g.charge(e, now)
-	if charged {
-		ask.MaxWait = 0
-	}
+	state, _ := g.charge(e, now, &ask)
 	_, a := e.Decider.Decide(state, now, ask)
 	return a
 }

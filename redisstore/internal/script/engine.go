@@ -49,7 +49,7 @@ func NewEngine(c Config) *Engine {
 		e.scripts, e.skew = driven, int64(c.Skew/time.Microsecond)
 	}
 	e.bufs.New = func() any { return new(stateBuf) }
-	e.cas = casstore.New(register{e}, casstore.Options{Key: e.Keys.Key})
+	e.cas = casstore.New(register{Engine: e}, casstore.Options{Key: e.Keys.Key})
 	return e
 }
 
@@ -58,7 +58,7 @@ func (e *Engine) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	deadline := time.Now().Add(e.Budget)
 	key := e.Keys.Key(r.Name, r.Key)
 	if r.Forget {
-		return weir.Answer{}, register{e}.Delete(ctx, key)
+		return weir.Answer{}, register{Engine: e}.Delete(ctx, key)
 	}
 	p := e.planOf(r.Plan)
 	if p == nil {
@@ -98,11 +98,8 @@ func (e *Engine) decideHere(ctx context.Context, key string, r weir.Request, fou
 	if found == nil {
 		return e.cas.DoFrom(ctx, r, nil, time.Until(deadline))
 	}
-	bounded, cancel := context.WithCancelCause(ctx) // it has no Deadline: that would be taken for the caller's
-	timer := time.AfterFunc(time.Until(deadline), func() { cancel(casstore.ErrNoReply) })
-	entry, err := register{e}.entry(bounded, key, *found)
-	timer.Stop()
-	if cancel(nil); err != nil {
+	entry, err := register{e, deadline}.entry(ctx, key, *found)
+	if err != nil {
 		return weir.Answer{}, err
 	}
 	return e.cas.DoFrom(ctx, r, &entry, time.Until(deadline))

@@ -17,7 +17,10 @@ import (
 //
 // If a state is ahead of the server's clock, it comes from a server with another clock. The state
 // goes on by that other clock, and recovers as it would have there.
-type register struct{ *Engine }
+type register struct {
+	*Engine
+	until time.Time // adopt ends by then; zero if its context ends in time
+}
 
 // A version is the Version of an entry: what stands in Redis, and how far the clock of the state is
 // ahead of the server's, in microseconds.
@@ -143,6 +146,12 @@ func (r register) adopt(ctx context.Context, key, raw string, value []byte, late
 	keep := weir.Never
 	if expiry < math.MaxInt64 {
 		keep = max(time.Duration(expiry-latest*micro), 0) + time.Millisecond
+	}
+	if !r.until.IsZero() { // without a Deadline in ctx: that would be taken for the caller's
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer time.AfterFunc(time.Until(r.until), func() { cancel(casstore.ErrNoReply) }).Stop()
 	}
 	with := r.raw(value, latest, ahead)
 	if reply, err := r.swap(ctx, key, raw, with, keep); err != nil || reply.what != done {
