@@ -96,11 +96,7 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Reservation, results *[]Result) error {
 	empty(results)
 	r.made = false // if the store panics
-	var plan *Plan
-	err := k.check(ctx, n)
-	if err == nil {
-		plan, err = k.plans.of(ctx, key)
-	}
+	plan, err := k.planFor(ctx, key, n)
 	if err == nil {
 		r.reset = k.resets.Number()
 		if k.bookNowQuickly(plan, key, n, r) {

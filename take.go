@@ -41,7 +41,7 @@ func (k *KeyedLimiter) Allow(key string) bool {
 //
 // It is safe for concurrent use.
 func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, error) {
-	if err := k.check(ctx, n); err != nil { // written out in each method: a call would take a twentieth longer
+	if err := k.check(ctx, n); err != nil { // planFor written out: the call would take a twentieth longer
 		return Result{}, callError("Take of", n, err)
 	}
 	plan, err := k.plans.of(ctx, key)
@@ -85,10 +85,7 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 // An error means that there is no decision. An n below 0 and a ctx that has ended are errors. It is
 // safe for concurrent use.
 func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted int, r Result, err error) {
-	if err := k.check(ctx, n); err != nil {
-		return 0, Result{}, callError("TakeUpTo", n, err)
-	}
-	plan, err := k.plans.of(ctx, key)
+	plan, err := k.planFor(ctx, key, n)
 	if err != nil {
 		return 0, Result{}, callError("TakeUpTo", n, err)
 	}
@@ -125,10 +122,7 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 // returned. TakeByComponent is safe for concurrent use, if each call has a slice of its own.
 func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
 	empty(results)
-	if err := k.check(ctx, n); err != nil {
-		return Result{}, callError("TakeByComponent of", n, err)
-	}
-	plan, err := k.plans.of(ctx, key)
+	plan, err := k.planFor(ctx, key, n)
 	if err != nil {
 		return Result{}, callError("TakeByComponent of", n, err)
 	}
@@ -146,6 +140,14 @@ func (k *KeyedLimiter) TakeByComponent(ctx context.Context, key string, n int, r
 		return Result{}, callError("TakeByComponent of", n, err)
 	}
 	return a.Result, nil
+}
+
+// planFor returns the plan for a call for n events.
+func (k *KeyedLimiter) planFor(ctx context.Context, key string, n int) (*Plan, error) {
+	if err := k.check(ctx, n); err != nil {
+		return nil, err
+	}
+	return k.plans.of(ctx, key)
 }
 
 func empty(results *[]Result) {
