@@ -15,7 +15,8 @@ import (
 //   - For a single policy, some client does get as many. If events are only a few nanoseconds apart,
 //     it may get less, because there is no instant between two nanoseconds.
 //   - For policies composed by [weir.All] it is the least of them, and for [weir.Tiers] it is their
-//     sum. No client gets more. Where the windows of the components lie may let none get as many.
+//     sum. No client gets more. Perhaps none gets as many: that depends on where the windows of the
+//     components start.
 //
 // A number that an int cannot hold is math.MaxInt. So is the number for a policy of a package that
 // this one does not know.
