@@ -181,6 +181,7 @@ func WithStore(s Store) Option {
 }
 
 // WithClock sets the clock, for tests. A store with a clock of its own uses that clock instead.
+// Limiters of one name on one store must have the same clock.
 //
 // [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] compare the deadline of their context with this
 // clock. Contexts of package context use real time or, in a testing/synctest bubble, the time of

@@ -73,11 +73,11 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     the difference at once.
 //   - After any other change, the used-up share of the old policy is charged to the new one. If
 //     half of the old limit is used up, half of the new limit counts as used up. This charge lasts
-//     until the old policy no longer counts its events. At the latest, it ends after the time in
-//     which the new policy recovers from a fully used allowance. That time begins with the first
-//     request for events after the change. Once the charge has ended, the events of the old policy
-//     only lengthen ResetAfter, until they expire. If the old policy comes back before they expire,
-//     it still counts them.
+//     until the old policy no longer counts its events, or until the new policy would have recovered
+//     from a fully used allowance. That time begins with the first request for events after the
+//     change, and again after the old policy has charged more in a [Reservation.Settle]. Afterwards,
+//     the events of the old policy only lengthen ResetAfter, until they expire. If the old policy
+//     comes back before they expire, it still counts them.
 //   - Components that both policies have, in [All] or in [Tiers], keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].
