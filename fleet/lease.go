@@ -244,8 +244,9 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 }
 
 // Release gives back the events that are held, and waits until that is done, or ctx has ended. From
-// the call of Release on, all requests go to the store behind. Call Release when the process is
-// about to end, before it closes the client of the store behind.
+// the call of Release on, no events are taken ahead of need. The requests for a key go to the store
+// behind as soon as Release begins to give back what is held for that key. Call Release when the
+// process is about to end, before it closes the client of the store behind.
 //
 // Events of a [weir.TokenBucket] are not given back. The bucket earns them again, within the time
 // in which it is filled.

@@ -188,6 +188,25 @@ func forgetOwn(s *sim, r weir.Request, id string) error {
 	return nil
 }
 
+func forgetShort(s *sim, r weir.Request, id string) error {
+	if len(r.Name+r.Key) <= 100 {
+		delete(s.all, id)
+	}
+	return nil
+}
+
+func forgetNotEmpty(s *sim, r weir.Request, id string) error {
+	if r.Key != "" {
+		delete(s.all, id)
+	}
+	return nil
+}
+
+func forgetFolded(s *sim, r weir.Request, _ string) error {
+	delete(s.all, s.id(strings.ToLower(r.Name), strings.ToLower(r.Key)))
+	return nil
+}
+
 func forgetAndTake(s *sim, r weir.Request, id string) error {
 	delete(s.all, id)
 	st := s.read(id, 0)

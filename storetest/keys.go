@@ -47,6 +47,28 @@ func keysApart(e *env) {
 			e.Fatalf("%s: key %s was exhausted, and then granted more when other keys had been used: %+v", r11, short(key), r)
 		}
 	}
+	e.everyOtherForgotten(len(keys), limit, func(i int) (limiter, string) { return l, keys[i] })
+}
+
+// everyOtherForgotten makes the store forget one in two of n exhausted allowances, and then the
+// others. Each is new when it was forgotten, and stays exhausted until then.
+func (e *env) everyOtherForgotten(n, limit int, allowance func(i int) (limiter, string)) {
+	for first := range 2 {
+		for i := first; i < n; i += 2 {
+			e.forget(allowance(i))
+		}
+		for i := range n {
+			l, key := allowance(i)
+			want := 0
+			if i%2 == first {
+				want = limit
+			}
+			if granted, _ := e.exhaust(l, key, limit); granted != want {
+				e.Fatalf("%s: name %s, key %s was granted %d, want %d: it was exhausted, and one in two was forgotten",
+					r11, short(l.plan.Name), short(key), granted, want)
+			}
+		}
+	}
 }
 
 // R11: a Request's key is valid during the call only. A store that keeps it has to copy it, because
@@ -106,6 +128,9 @@ func (e *env) namesGrid(names, keys []string) {
 				}
 			}
 		}
+	}
+	if len(keys) == 1 {
+		e.everyOtherForgotten(len(names), 1, func(i int) (limiter, string) { return limiters[i], keys[0] })
 	}
 }
 

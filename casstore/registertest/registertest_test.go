@@ -39,6 +39,7 @@ type memory struct {
 	dots    bool                              // a dot in a key is an underscore
 	text    bool                              // values end at a zero byte
 	first   bool                              // a key lives for as long as its first value was to
+	hides   bool                              // Get leaves out expired values, and Swap does not replace them
 	shares  bool                              // Get returns the bytes that it has
 	writes  bool                              // Swap writes to the value that it is given
 	halves  func(time.Duration) time.Duration // how long it keeps a value
@@ -111,6 +112,9 @@ func (m *memory) Swap(
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.row(m.rows, key)
+	if m.hides {
+		r = m.rows[key]
+	}
 	same := r.version == old.Version
 	if m.bytes {
 		same = bytes.Equal(r.value, old.Value)
@@ -219,6 +223,7 @@ func TestRegistersThatBreakARule(t *testing.T) {
 		"keeps for a minute at most":      {memory{halves: func(k time.Duration) time.Duration { return min(k, time.Minute) / 1e6 }}, "Keep", "the key holds"},
 		"keeps for half as long":          {memory{halves: func(k time.Duration) time.Duration { return k / 2 }}, "Keep", "the key holds no value"},
 		"keeps for as long as at first":   {memory{first: true}, "Keep", "the key holds no value"},
+		"hides what has expired":          {memory{hides: true}, "Keep", "in each of 100 attempts"},
 		"keeps for half, after a pause":   {memory{halves: halvesAfterAPause()}, "Keep", "the key holds no value"},
 		"waits although nobody else does": {memory{deaf: deaf}, "Contexts", "has not returned"},
 	} {
