@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -46,12 +47,33 @@ func newStore(tb testing.TB, db pgstore.DB, o pgstore.Options) *pgstore.Store {
 	return s
 }
 
-// newShared returns a store with a table of its own on the server that all tests share, and its
-// pool and options.
-func newShared(tb testing.TB) (*pgstore.Store, *pgxpool.Pool, pgstore.Options) {
+// pool is of all tests that do not need one of their own. It stays open until the process ends,
+// because every new connection is a process of the server, which takes longer than most tests. A
+// test may hold two connections at a time.
+var pool struct {
+	sync.Mutex
+	*pgxpool.Pool
+}
+
+// sharedPool returns the pool. Only parallel tests may use it: those that are not kill the server.
+func sharedPool(tb testing.TB) *pgxpool.Pool {
 	tb.Helper()
 	server := pgtest.Shared(tb)
-	pool, o := newPool(tb, server.URL(server.Addr())), newTable()
+	pool.Lock()
+	defer pool.Unlock()
+	if pool.Pool == nil {
+		p, err := pgxpool.New(context.Background(), server.URL(server.Addr())+"&pool_max_conns=8")
+		require.NoError(tb, err)
+		pool.Pool = p
+	}
+	return pool.Pool
+}
+
+// newShared returns a store with a table of its own in the shared pool, the pool, and the store's
+// options.
+func newShared(tb testing.TB) (*pgstore.Store, *pgxpool.Pool, pgstore.Options) {
+	tb.Helper()
+	pool, o := sharedPool(tb), newTable()
 	s := newStore(tb, pool, o)
 	require.NoError(tb, s.CreateTable(tb.Context()))
 	return s, pool, o

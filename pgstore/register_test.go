@@ -115,9 +115,10 @@ func TestModes(t *testing.T) {
 	} {
 		t.Run(setting, func(t *testing.T) {
 			var all []*weir.KeyedLimiter
+			var s *pgstore.Store
 			o := newTable()
-			for range 4 {
-				s := newStore(t, newPool(t, server.URL(server.Addr())+"&"+setting), o)
+			for range runs.Long(4, 2) {
+				s = newStore(t, newPool(t, server.URL(server.Addr())+"&"+setting), o)
 				require.NoError(t, s.CreateTable(t.Context()))
 				all = append(all, newLimiter(t, s, traffic.Spacious))
 			}
@@ -140,7 +141,7 @@ func TestModes(t *testing.T) {
 			assert.Equal(t, each*len(all), traffic.Counted(t, all[0], "k"))
 			require.NoError(t, all[0].Reset(t.Context(), "k"))
 			assert.Zero(t, traffic.Counted(t, all[1], "k"))
-			n, err := newStore(t, newPool(t, server.URL(server.Addr())+"&"+setting), o).DeleteExpired(t.Context())
+			n, err := s.DeleteExpired(t.Context())
 			require.NoError(t, err)
 			assert.Zero(t, n)
 		})

@@ -88,7 +88,8 @@ func TestPoolsShareALimit(t *testing.T) {
 	t.Parallel()
 	_, _, o := newShared(t)
 	server := pgtest.Shared(t)
-	const pools, callers, limit = 8, 8, 100
+	const callers, limit = 8, 100
+	pools := runs.Long(8, 3)
 	var granted, denied atomic.Int64
 	done := make(chan error)
 	for range pools {

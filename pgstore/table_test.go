@@ -80,8 +80,7 @@ func TestTableNames(t *testing.T) {
 
 func TestCreateTable_AtTheSameTime(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Shared(t)
-	pool, o := newPool(t, server.URL(server.Addr())), newTable()
+	pool, o := sharedPool(t), newTable()
 	s := newStore(t, pool, o)
 	var all sync.WaitGroup
 	for range 8 {

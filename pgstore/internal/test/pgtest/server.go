@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,7 +105,10 @@ func (s *Server) start() error {
 	}
 	s.process, s.ended = cmd.Process, ended
 	for end := time.Now().Add(patience); time.Now().Before(end); {
-		if err = s.answers(); err == nil {
+		if err = s.ready(); err == nil {
+			err = s.answers()
+		}
+		if err == nil {
 			return nil
 		}
 		select {
@@ -114,6 +118,19 @@ func (s *Server) start() error {
 		}
 	}
 	return fmt.Errorf("no answer in %v (%w), log:\n%s", patience, err, s.log())
+}
+
+// ready returns nil if this server says that it is ready. To look into its file costs it nothing,
+// while every attempt to connect is a process.
+func (s *Server) ready() error {
+	file, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	if err != nil {
+		return err
+	}
+	if lines := strings.Split(string(file), "\n"); lines[0] != fmt.Sprint(s.process.Pid) || !strings.HasPrefix(lines[min(7, len(lines)-1)], "ready") {
+		return fmt.Errorf("its file says %q", file)
+	}
+	return nil
 }
 
 // answers returns nil if this server answers, and not a stranger on its port.
