@@ -1,7 +1,10 @@
 package memcachedstore_test
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -21,17 +24,33 @@ import (
 // once grants one event, and then no other in a test.
 var once = weir.FixedWindow{Limit: 1, Per: traffic.Year, FromFirst: true}
 
-// fill writes items like that of a key, until done says so or the server takes no more.
-func fill(t *testing.T, client *memcache.Client, key string, done func() bool) error {
+// fill writes items like that of a key, until done says so or the server takes no more. It writes a
+// hundred at once, which the client cannot: one by one, ten thousand would take a second.
+func fill(t *testing.T, server *memcachedtest.Server, client *memcache.Client, key string, done func() bool) error {
 	t.Helper()
 	item, err := client.Get(key)
 	require.NoError(t, err)
-	for i := range 1_000_000 {
-		if err := client.Set(&memcache.Item{Key: fmt.Sprint(key, i), Value: item.Value}); err != nil {
-			return err
+	conn, err := net.Dial("tcp4", server.Addr())
+	require.NoError(t, err)
+	defer conn.Close()
+	replies := bufio.NewScanner(conn)
+	for n := 0; n < 1_000_000; {
+		var requests []byte
+		const batch = 100
+		for range batch {
+			requests = fmt.Appendf(requests, "set %s%d 0 0 %d\r\n%s\r\n", key, n, len(item.Value), item.Value)
+			n++
 		}
-		if i%100 == 0 && done() {
-			return nil
+		_, err := conn.Write(requests)
+		require.NoError(t, err)
+		for range batch {
+			require.True(t, replies.Scan(), "%v", replies.Err())
+			if reply := replies.Text(); reply != "STORED" {
+				err = errors.New(reply)
+			}
+		}
+		if err != nil || done() {
+			return err
 		}
 	}
 	t.Fatal("the server is never full")
@@ -47,7 +66,7 @@ func TestMemory_Evictions(t *testing.T) {
 	l := newLimiter(t, newStore(t, client), once, "n")
 	require.True(t, l.Allow("busy"))
 	require.True(t, l.Allow("k"))
-	err := fill(t, client, casstore.Key("n", "k"), func() bool {
+	err := fill(t, server, client, casstore.Key("n", "k"), func() bool {
 		require.False(t, l.Allow("busy"))
 		return server.Stats(t, "stats")["evictions"] != "0"
 	})
@@ -64,7 +83,7 @@ func TestMemory_NoEvictions(t *testing.T) {
 	store := newStore(t, client)
 	l := newLimiter(t, store, once, "n")
 	require.True(t, l.Allow("k"))
-	err := fill(t, client, casstore.Key("n", "k"), func() bool { return false })
+	err := fill(t, server, client, casstore.Key("n", "k"), func() bool { return false })
 	require.ErrorContains(t, err, "out of memory")
 
 	r, err := l.Take(t.Context(), "k", 1)
