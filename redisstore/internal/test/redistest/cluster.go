@@ -222,12 +222,15 @@ func (s *Server) AwaitReplicated(replicas int) {
 	})
 }
 
-// await waits until done.
+// await waits until done. Since it asks servers, which takes some time of the processors each time,
+// it asks less often the longer it has waited.
 func await(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(10 * time.Millisecond) {
+	pause := 5 * time.Millisecond
+	for end := time.Now().Add(patience); !done(); time.Sleep(pause) {
 		if time.Now().After(end) {
 			tb.Fatalf("waited %v for %s", patience, what)
 		}
+		pause = min(2*pause, 100*time.Millisecond)
 	}
 }
