@@ -19,6 +19,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // isProgram is set for the processes that the tests start. They run main in place of the tests. To link
@@ -110,7 +112,7 @@ func TestSignalWhileSendingAFile(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.signal, " ", c.policy), func(t *testing.T) {
 			dir := t.TempDir()
-			text := string(linesTo(50_000)) + "no newline at the end"
+			text := string(linesTo(runs.Long(50_000, 10_000))) + "no newline at the end"
 			in, left := write(t, dir, "in", text), filepath.Join(dir, "left")
 			p := prepare(t, nil, left, "-policy", c.policy, "-rate", "20", in)
 			require.NoError(t, p.Start())
