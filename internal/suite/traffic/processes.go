@@ -9,14 +9,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-// serverEnv makes a test of [Processes] one of the processes, which asks that server.
-const serverEnv = "WEIR_TRAFFIC_SERVER"
+// serverEnv makes a test of [Processes] one of the processes, which asks that server with a limiter
+// of the name in nameEnv.
+const (
+	serverEnv = "WEIR_TRAFFIC_SERVER"
+	nameEnv   = "WEIR_TRAFFIC_NAME"
+)
 
 // hundred is the policy of the key that the processes share.
 var hundred = weir.FixedWindow{Limit: 100, Per: Year, FromFirst: true}
@@ -29,20 +34,20 @@ var hundred = weir.FixedWindow{Limit: 100, Per: Year, FromFirst: true}
 // of the processes, which are this program again with the same test.
 func Processes(t *testing.T, start func(t *testing.T) (server string), open func(t *testing.T, server string) weir.Store) {
 	t.Helper()
-	limiter := func(server string) *weir.KeyedLimiter {
-		return weir.Must(weir.New(hundred, weir.WithStore(open(t, server)), weir.WithName("processes")))
+	limiter := func(server, name string) *weir.KeyedLimiter {
+		return weir.Must(weir.New(hundred, weir.WithStore(open(t, server)), weir.WithName(name)))
 	}
 	if server := os.Getenv(serverEnv); server != "" {
-		beOneProcess(t, limiter(server))
+		beOneProcess(t, limiter(server, os.Getenv(nameEnv)))
 		return
 	}
 	t.Parallel()
-	server := start(t)
+	server, name := start(t), fmt.Sprint("processes ", time.Now().UnixNano()) // the server may know an earlier run
 	var begin []io.Closer
 	var outputs []*bufio.Reader
 	for range runs.Long(8, 3) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), serverEnv+"="+server)
+		cmd.Env = append(os.Environ(), serverEnv+"="+server, nameEnv+"="+name)
 		cmd.Stderr = os.Stderr
 		in, err := cmd.StdinPipe()
 		kit.NoError(t, err)
@@ -77,7 +82,7 @@ func Processes(t *testing.T, start func(t *testing.T) (server string), open func
 	if all != hundred.Limit {
 		t.Errorf("%d granted, want %d", all, hundred.Limit)
 	}
-	if counted := Counted(t, limiter(server), "k"); counted != hundred.Limit {
+	if counted := Counted(t, limiter(server, name), "k"); counted != hundred.Limit {
 		t.Errorf("counted %d, want %d", counted, hundred.Limit)
 	}
 }
