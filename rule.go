@@ -32,7 +32,10 @@ func (r Rule) same(s Rule) bool {
 }
 
 // unknown reports whether no more is known of a rule than what it has used up: see [Ledger.Usage].
-func (r Rule) unknown() bool { return r.Policy == nil && countsOf(r.Decider) == nil }
+func (r Rule) unknown() bool {
+	_, known := r.Decider.(*composed) // its leaves have their policies
+	return r.Policy == nil && !known && countsOf(r.Decider) == nil
+}
 
 // leaves are the policies in r that are not themselves composed, in their order. A marker is one
 // leaf: its buckets count together.
