@@ -200,16 +200,6 @@ func limitWithWarnings(warned func(check string), next http.Handler) http.Handle
 	}.Wrap(next)
 }
 
-// A forgetful recorder does not keep the body, which is large.
-type forgetful struct{ *httptest.ResponseRecorder }
-
-func (f forgetful) Write(b []byte) (int, error) {
-	if _, err := f.ResponseRecorder.Write(nil); err != nil { // which sends the header
-		return 0, err
-	}
-	return len(b), nil
-}
-
 // Time stands still in it: what comes back while it runs would be told.
 func TestChoices(t *testing.T) { synctest.Test(t, testChoices) }
 
