@@ -148,7 +148,8 @@ type Holder interface {
 	// charges, there is one Charge here, for all the events of the grant until ResetAfter.
 	//
 	// The store may later give back events that were not used. Some charges must not be reduced
-	// then. Hold sets N to 0 in these charges.
+	// then. Hold sets N to 0 in these charges. If it does so in all of them, the store gives nothing
+	// back.
 	Hold(at int64, charges []Charge) Hold
 }
 

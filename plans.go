@@ -118,12 +118,17 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 // key. The policy of the Plan is the one that the function of [WithPolicyFor] returns. If it
 // returns none, the Plan has the policy of the limiter. PlanOf does not call the store. As long as
 // the policy is the same, the Plan is usually the same, too. An invalid policy of WithPolicyFor is
-// an error. PlanOf is safe for concurrent use.
+// an error. So is an invalid policy of New, if the Accept method of a store calls PlanOf. PlanOf is
+// safe for concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade
 	}
-	return k.plans.of(ctx, key)
+	plan, err := k.plans.of(ctx, key)
+	if plan == nil && err == nil { // a store's Accept asks, in a New that fails
+		err = errors.New("weir: the limiter has no Plan, because its policy is invalid")
+	}
+	return plan, err
 }
 
 // newPlan prepares a policy for use.
@@ -136,15 +141,6 @@ func (p *plans) newPlan(policy Policy) (*Plan, error) {
 		return nil, err
 	}
 	return &Plan{Name: p.name, Policy: policy, Decider: decider, clock: p.clock}, nil
-}
-
-// deciderOf returns the Decider of a policy that is not nil.
-func deciderOf(p Policy) (Decider, error) {
-	d, err := p.Decider()
-	if err == nil && d == nil {
-		err = fmt.Errorf("weir: %T has the Decider nil, must be one", p)
-	}
-	return d, err
 }
 
 // of returns the plan of a key. The compiler inlines it in this form, and if usual is the first

@@ -243,6 +243,15 @@ func nilText(p any) string {
 	return fmt.Sprintf("a nil %T", p)
 }
 
+// deciderOf returns the Decider of a policy that is not nil.
+func deciderOf(p Policy) (Decider, error) {
+	d, err := p.Decider()
+	if err == nil && d == nil {
+		err = fmt.Errorf("weir: %T has the Decider nil, must be one", p)
+	}
+	return d, err
+}
+
 // faults collects the faults of a policy, to report all of them at once.
 type faults struct {
 	policy Policy

@@ -210,7 +210,8 @@ type unnamed struct {
 // Accept returns an error if l would share its keys by accident. This is so if l and another
 // limiter in use were both made without [WithName], and their policies differ. If
 // [KeyedLimiter.SetPolicy] has changed the policy of the other limiter, l is accepted with that
-// limiter's first policy, and also with its present one.
+// limiter's first policy, and also with its present one. l is also accepted with the policy with
+// which the last limiter was accepted.
 func (ls *Limiters) Accept(l *KeyedLimiter) error {
 	if l == nil || l.plans.named || l.plans.usual.Load() == nil {
 		return nil

@@ -151,6 +151,28 @@ func TestAccept_AfterSetPolicy(t *testing.T) {
 	}
 }
 
+// A store that looks at the policy, in Accept, is asked about an invalid one, too.
+type choosy struct{ weir.Store }
+
+func (choosy) Accept(l *weir.KeyedLimiter) error {
+	plan, err := l.PlanOf(context.Background(), "")
+	if err == nil && weir.Components(plan.Policy) != nil {
+		err = errors.New("must be a single policy")
+	}
+	return err
+}
+
+func TestAccept_LooksAtThePolicy(t *testing.T) {
+	s := weir.WithStore(choosy{new(weir.MemStore)})
+	p := weir.TokenBucket{Limit: 1, Per: time.Second}
+	_, err := weir.New(p, s)
+	require.NoError(t, err)
+	_, err = weir.New(weir.All(p), s)
+	require.ErrorContains(t, err, "must be a single policy")
+	_, err = weir.New(weir.TokenBucket{Per: time.Second}, s)
+	require.ErrorContains(t, err, "TokenBucket.Limit is 0, must be at least 1\nweir: the limiter has no Plan")
+}
+
 // A limiter that New did not make, and one that is garbage, shares nothing.
 func TestAccept_LimitersThatAreNotInUse(t *testing.T) {
 	store := new(weir.MemStore)
