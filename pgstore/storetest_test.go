@@ -88,8 +88,7 @@ func TestPoolsShareALimit(t *testing.T) {
 	t.Parallel()
 	_, _, o := newShared(t)
 	server := pgtest.Shared(t)
-	const callers, limit = 8, 100
-	pools := runs.Long(8, 3)
+	const pools, callers, limit = 8, 8, 100
 	var granted, denied atomic.Int64
 	done := make(chan error)
 	for range pools {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -69,19 +68,15 @@ func sharedBackendAtOnce(e *env) {
 // once. If the store sends it again, the request counts again, unless the store prevents it.
 func lostReplies(e *env) {
 	const limit = 30
-	first := 1
-	if testing.Short() {
-		first = 6 // of what else is taken, only a part is: it must be enough to give back twice
-	}
-	for i, p := range append(shapes(limit, e.long()), named{"composed", composed(3 * e.long())}) {
+	for _, p := range append(shapes(limit, e.long()), named{"composed", composed(3 * e.long())}) {
 		if isQueue(p.Policy) {
 			continue // the Remaining of a queue is all or nothing, and is no count
 		}
 		l := e.limiter(p.Policy, p.name)
 		full := e.take(l, "k", 0).Remaining
-		e.take(l, "k", first)
-		asked, granted := first, first
-		for _, losses := range part(i, []int{1, 3}) {
+		e.take(l, "k", 1)
+		asked, granted := 1, 1
+		for _, losses := range []int{1, 3} {
 			e.loseReplies(e.store, losses)
 			for range losses {
 				asked++
@@ -95,21 +90,12 @@ func lostReplies(e *env) {
 			e.Fatalf("%s: %s: of %d asks, the replies of some got lost, %d are known to be granted; counted were %d",
 				failureRule, p.name, asked, granted, used)
 		}
-		for _, ask := range part(i, []weir.Ask{
+		for _, ask := range []weir.Ask{
 			{N: 3, Mode: weir.UpTo}, {N: 3, Mode: weir.Regardless}, {N: -3}, {N: 3, MaxWait: 1},
-		}) {
+		} {
 			e.lostReply(l, p.name, ask)
 		}
 	}
-}
-
-// part returns all, or if the tests are to be short, one of them, for each policy the next: with
-// each reply a connection is lost, too, and to make another takes some servers long.
-func part[T any](policy int, all []T) []T {
-	if !testing.Short() {
-		return all
-	}
-	return all[policy%len(all):][:1]
 }
 
 // lostReply loses the reply to an ask, which was carried out once or not at all. The Remaining of a
