@@ -19,8 +19,8 @@ func (b bucket) decider() Decider {
 	return d
 }
 
-// bucketWord keeps the low word. The high one is zero. What admitWord reads of it is in one cache
-// line.
+// bucketWord keeps the low word. The high one is zero. The fields that admitWord reads are in one
+// cache line.
 type bucketWord struct {
 	room uint64 // the most that may be owed if one more event is to be granted
 	bucket

@@ -218,7 +218,7 @@ func values(e *env) error {
 	return nil
 }
 
-// contexts makes each call with a context that has ended. What it did then is not known. The key
+// contexts makes each call with a context that has ended. Its effect is then not known. The key
 // must work as before.
 func contexts(e *env) error {
 	key := e.key("k")

@@ -74,8 +74,8 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// columns is how many columns of a terminal a character takes. What is not printed takes one: the
-// command writes a dot for it.
+// columns is how many columns of a terminal a character takes. One that is not printed takes one:
+// the command writes a dot for it.
 func columns(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me): // stands over the character before

@@ -18,8 +18,8 @@ import (
 //     sum. No client gets more. Perhaps none gets as many: that depends on where the windows of the
 //     components start.
 //
-// A number that an int cannot hold is math.MaxInt. So is the number for a policy of a package that
-// this one does not know.
+// The number is math.MaxInt if an int cannot hold it, and for a policy of a package that this one
+// does not know.
 func Most(p weir.Policy, span time.Duration) int {
 	if span < 1 {
 		return 0
