@@ -33,6 +33,7 @@ var (
 // word in a file that the document links: a test, or a part of an example that has tests. This way,
 // code that needs other modules runs in the module that links them.
 func TestDocsCode(t *testing.T) {
+	runs.SkipDear(t) // it builds a program
 	docs, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	code := newGoFiles(t)

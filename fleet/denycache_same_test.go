@@ -21,7 +21,8 @@ import (
 )
 
 func TestDenyCache_Exact(t *testing.T) {
-	storetest.Run(t, func(*testing.T) weir.Store {
+	storetest.Run(t, func(t *testing.T) weir.Store {
+		runs.Brief(t, runs.Server)
 		return fleet.DenyCache(new(weir.MemStore), fleet.DenyCacheOptions{Exact: true})
 	})
 }

@@ -95,7 +95,7 @@ func TestFaults_LateReplies(t *testing.T) {
 		all.Wait()
 		return n.Load()
 	}
-	for range runs.Long(20, 5) {
+	for range runs.Long(20, runs.InCI(5, 2)) {
 		require.Zero(t, getAll())
 		client.Timeout = 20 * time.Millisecond
 		proxy.Delay(client.Timeout + 10*time.Millisecond)
@@ -110,7 +110,7 @@ func TestFaults_InTraffic(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, memcachedtest.Shared(t).Addr())
 	tr := traffic.Drive(t, newLimiter(t, newStore(t, newClient(t, proxy.Addr())), traffic.Spacious, newName()), traffic.Patience)
-	tr.Break(t, proxy, runs.Long(10, 3), isSwap)
+	tr.Break(t, proxy, runs.Long(10, runs.InCI(3, 1)), isSwap)
 	tr.Check(t)
 }
 

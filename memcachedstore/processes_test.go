@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/memcachedstore/internal/test/memcachedtest"
 )
 
-// Eight processes are granted exactly the limit of a key.
+// Several processes are granted exactly the limit of a key.
 func TestProcessesShareALimit(t *testing.T) {
 	traffic.Processes(t,
 		func(t *testing.T) string { return memcachedtest.Start(t).Addr() },

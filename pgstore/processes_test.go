@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/pgstore/internal/test/pgtest"
 )
 
-// Eight processes are granted exactly the limit of a key. All make the table at the same time.
+// Several processes are granted exactly the limit of a key. All make the table at the same time.
 func TestProcessesShareALimit(t *testing.T) {
 	traffic.Processes(t,
 		func(t *testing.T) string {

@@ -117,7 +117,7 @@ func TestModes(t *testing.T) {
 			var all []*weir.KeyedLimiter
 			var s *pgstore.Store
 			o := newTable()
-			for range 4 {
+			for range runs.Long(4, runs.InCI(4, 2)) {
 				s = newStore(t, newPool(t, server.URL(server.Addr())+"&"+setting), o)
 				require.NoError(t, s.CreateTable(t.Context()))
 				all = append(all, newLimiter(t, s, traffic.Spacious))

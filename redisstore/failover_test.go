@@ -181,7 +181,7 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 			now := int64(1_700_000_000_123_457_000)
 			var last weir.Ask
 			granted, denied := 0, 0
-			for step := range runs.Long(1500, 250) {
+			for step := range runs.Long(1500, runs.InCI(250, 120)) {
 				_, look := d.Decide(slices.Clone(state), now, weir.Ask{})
 				reset := min(int64(look.ResetAfter/time.Microsecond), 1<<36)
 				switch random.IntN(10) {
@@ -227,7 +227,7 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, got, "step %d, %+v", step, ask)
 			}
-			assert.Greater(t, granted, runs.Long(100, 25))
+			assert.Greater(t, granted, runs.Long(100, runs.InCI(25, 12)))
 		})
 	}
 }

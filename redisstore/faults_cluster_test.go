@@ -22,6 +22,7 @@ const failoverBound = 45 * time.Second
 // TestFaults_Cluster shares one Cluster, for it takes seconds to start. The last fault is the end
 // of it.
 func TestFaults_Cluster(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	nodes := redistest.Cluster(t)
 
@@ -46,7 +47,6 @@ func TestFaults_Cluster(t *testing.T) {
 	})
 
 	t.Run("permissions", func(t *testing.T) {
-		runs.SkipDear(t)
 		checks.Permissions(t, func(t *testing.T, addrs []string) weir.Store {
 			c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Username: "weir", Password: "password", ReadTimeout: checks.Patience})
 			t.Cleanup(func() { _ = c.Close() })

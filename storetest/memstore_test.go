@@ -79,7 +79,10 @@ func TestOwnClock(t *testing.T) {
 	for _, tick := range []time.Duration{time.Millisecond, time.Nanosecond}[:runs.Long(2, 1)] {
 		t.Run(tick.String(), func(t *testing.T) {
 			storetest.Run(t,
-				func(*testing.T) weir.Store { return &serverStore{tick: tick} },
+				func(t *testing.T) weir.Store {
+					runs.Brief(t, runs.Clock)
+					return &serverStore{tick: tick}
+				},
 				storetest.OwnClock(tick, func(s weir.Store, now time.Time) { s.(*serverStore).now.Store(now.UnixNano()) }))
 		})
 	}
@@ -133,7 +136,10 @@ func TestClients(t *testing.T) {
 func TestRealTime(t *testing.T) {
 	t.Parallel() // it waits for states to expire
 	storetest.Run(t,
-		func(*testing.T) weir.Store { return &serverStore{tick: time.Microsecond} },
+		func(t *testing.T) weir.Store {
+			runs.Brief(t, runs.Clock)
+			return &serverStore{tick: time.Microsecond}
+		},
 		storetest.RealTime())
 }
 

@@ -47,7 +47,8 @@ func startRedis(t *testing.T) (socket string) {
 
 // The same with a real Redis. What it is told in another way is what lease tells it.
 func TestRedis(t *testing.T) {
-	o := options{redis: startRedis(t), rate: leastRate, time: leastTime}
+	runs.SkipDear(t)
+	o := options{redis: startRedis(t), rate: leastRate, time: leastTime, ways: ways}
 	store, stop, err := o.startStore(t.Context())
 	require.NoError(t, err)
 	for _, w := range ways {

@@ -12,11 +12,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // All ways, in short: what is exact goes never over, and deaths of nodes are noticed.
 func TestWays(t *testing.T) {
-	o := options{rate: leastRate, time: leastTime, svg: filepath.Join(t.TempDir(), "all.svg")}
+	ways := ways[runs.Long(0, runs.InCI(0, 3)):]
+	o := options{rate: leastRate, time: leastTime, svg: filepath.Join(t.TempDir(), "all.svg"), ways: ways}
 	var out bytes.Buffer
 	results, err := o.try(t.Context(), &out)
 	require.NoError(t, err, "%s", &out)
@@ -32,7 +35,7 @@ func TestWays(t *testing.T) {
 	assert.Equal(t, len(ways)*allWindows, strings.Count(out.String(), "%"))
 
 	require.NoError(t, o.draw(results, io.Discard))
-	checkSVG(t, o.svg, "plain", "batched", "synced", "shares", "lease", "100 %", "3 killed")
+	checkSVG(t, o.svg, ways[0].name, "shares", "lease", "100 %", "3 killed")
 	var table strings.Builder
 	require.NoError(t, writeTable(&table, results))
 	for _, w := range ways {

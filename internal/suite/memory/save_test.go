@@ -22,7 +22,7 @@ var everyPolicy = append(append([]weir.Policy(nil), kit.EveryPolicy...), kit.Mor
 // system's clock, and give the same answers. Package change has this with clocks of the limiters'
 // own.
 func TestRestartsAreNotObserved(t *testing.T) {
-	for seed := range runs.Long(uint64(200), 6) {
+	for seed := range uint64(runs.Long(200, runs.InCI(6, 3))) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 3))
 			policy := func() weir.Policy { return everyPolicy[random.IntN(len(everyPolicy))] }

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,9 @@ var Server = []string{
 	"Vectors", "R1 ", "R6 time to live", "R7 an older instant", "R10 ", "R11 ", "Change of policy", "Errors",
 	"UpTo", "Regardless", "Forgetting", "Parts", "At", "Clocks", "Backend", "Failures", "Expiry",
 }
+
+// Client are those of them that depend on the client of a server.
+var Client = []string{"R11 keys", "Errors", "Parts", "Backend", "Failures"}
 
 // Clock are those that depend on whose clock a store decides by.
 var Clock = []string{"R6 forgotten in real time", "R10 ", "At", "Clocks", "Backend"}
@@ -35,7 +37,7 @@ func Short(t *testing.T, names []string) {
 // Brief is [Short] in runs that are neither long nor in CI. It is for stores of which the long run, and
 // that with the race detector, check all, and other tests of the package what is computed.
 func Brief(t *testing.T, names []string) {
-	if !Long(true, os.Getenv("CI") == "true") {
+	if !Long(true, InCI(true, false)) {
 		Only(t, names)
 	}
 }
@@ -56,7 +58,7 @@ func Only(t *testing.T, names []string) {
 // and in long runs.
 func SkipDear(t *testing.T) {
 	t.Helper()
-	if !Long(true, os.Getenv("CI") == "true") {
+	if !Long(true, InCI(true, false)) {
 		t.Skip("this test takes long: it runs with CI=true or WEIR_LONG=1")
 	}
 }

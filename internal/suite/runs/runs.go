@@ -11,8 +11,16 @@ package runs
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"testing"
 )
+
+// Most tests have a heap of a few megabytes, which would be collected every few milliseconds.
+func init() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+}
 
 // Long returns all in a long run, and else part of it. It reads the environment when it is called.
 // go test does not notice variables that are read before the tests start, and would then show the
@@ -22,6 +30,16 @@ func Long[T any](all, part T) T {
 		return all
 	}
 	return part
+}
+
+// InCI returns there where CI=true, and else here. It is for short runs: CI runs some packages in no
+// other, and under the race detector, on 32 bits and on other numbers of processors all. Whoever has
+// changed a line waits for what it costs.
+func InCI[T any](there, here T) T {
+	if os.Getenv("CI") == "true" {
+		return there
+	}
+	return here
 }
 
 // Main is for TestMain of packages whose tests wait for servers, or run storetest. It runs more

@@ -26,7 +26,7 @@ const (
 // hundred is the policy of the key that the processes share.
 var hundred = weir.FixedWindow{Limit: 100, Per: Year, FromFirst: true}
 
-// Processes checks that eight processes with eight callers each are granted exactly the limit of a
+// Processes checks that several processes with eight callers each are granted exactly the limit of a
 // key. Goroutines of one process would share more than a server: the round trips for a key, and
 // clocks, for example.
 //
@@ -45,7 +45,7 @@ func Processes(t *testing.T, start func(t *testing.T) (server string), open func
 	server, name := start(t), fmt.Sprint("processes ", time.Now().UnixNano()) // the server may know an earlier run
 	var begin []io.Closer
 	var outputs []*bufio.Reader
-	for range 8 {
+	for range runs.Long(8, runs.InCI(8, 3)) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), serverEnv+"="+server, nameEnv+"="+name)
 		cmd.Stderr = os.Stderr

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest/faultproxy"
 )
 
@@ -64,11 +65,12 @@ func Drive(t *testing.T, l *weir.KeyedLimiter, within time.Duration) *Traffic {
 	ctx, cancel := context.WithCancel(t.Context())
 	tr := &Traffic{limiter: l, within: within, halt: cancel}
 	t.Cleanup(tr.Stop)
+	pause := time.Duration(runs.Long(1, runs.InCI(1, 5))) * time.Millisecond // for other tests run at the same time
 	for i := range 16 {
 		tr.callers.Go(func() {
 			for ; ctx.Err() == nil; i++ {
 				tr.call(t, i%len(tr.granted))
-				time.Sleep(time.Millisecond)
+				time.Sleep(pause)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // Goroutines on the real clock, at rates at which turns come and go while others join and give
@@ -34,7 +35,7 @@ func TestWait_OnTheRealClock(t *testing.T) {
 			for g := range uint64(16) {
 				all.Go(func() {
 					random := rand.New(rand.NewPCG(g, 8))
-					for range 500 {
+					for range runs.Long(500, runs.InCI(500, 200)) {
 						ctx, cancel := context.WithCancel(context.Background())
 						if random.IntN(2) == 0 {
 							ctx, cancel = context.WithTimeout(ctx, time.Duration(random.IntN(30_000)))

@@ -15,12 +15,13 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // R18, R20: callers of All of two buckets come and give up at random. Those who stay are granted in
 // their order, and in no span more than each of the buckets allows.
 func TestR20_AllOfTwoBucketsAfterCancels(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(runs.Long(300, runs.InCI(300, 100))) {
 		random := rand.New(rand.NewPCG(seed, 20))
 		buckets := []weir.TokenBucket{{Limit: 2, Per: time.Second, Burst: 3}, {Limit: 30, Per: 20 * time.Second, Burst: 6}}
 		bubble(t, weir.All(buckets[0], buckets[1]), func(c *crowd) {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/internal/suite/traffic"
 )
 
-// Eight processes are granted exactly the limit of a key.
+// Several processes are granted exactly the limit of a key.
 func TestProcessesShareALimit(t *testing.T) {
 	traffic.Processes(t,
 		func(t *testing.T) string {

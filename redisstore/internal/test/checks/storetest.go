@@ -41,7 +41,7 @@ func Store(t *testing.T, m Maker) {
 
 // StoreOfAnotherClient runs the cases in which clients may differ. The scripts are those of redisstore.
 func StoreOfAnotherClient(t *testing.T, m Maker) {
-	store(t, m, func(t *testing.T) { runs.Short(t, runs.Server) })
+	store(t, m, func(t *testing.T) { runs.Short(t, runs.InCI(runs.Server, runs.Client)) })
 }
 
 func store(t *testing.T, m Maker, skip func(*testing.T)) {
