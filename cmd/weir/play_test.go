@@ -111,6 +111,7 @@ func TestPlayStopped(t *testing.T) {
 
 // With -build the page is written as static files.
 func TestPlayBuild(t *testing.T) {
+	runs.SkipDear(t)
 	dir := filepath.Join(t.TempDir(), "site")
 	stdout, stderr, status := weirSays(t, "", "play", "-build", dir)
 	assert.Empty(t, stderr)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // asProgram makes the test binary be the program. Nodes are started with nodeArg alone.
@@ -82,6 +84,7 @@ func program(t *testing.T, text string, args ...string) (*exec.Cmd, *output) {
 
 // An interrupt prints what there is, and draws it.
 func TestInterrupt(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	svg := filepath.Join(t.TempDir(), "some.svg")
 	cmd, out := program(t, " 1 even ", "-time", "30s", "-svg", svg)

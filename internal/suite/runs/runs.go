@@ -1,9 +1,10 @@
 // Package runs tells tests how long they are to run. Without more ado "go test ./..." ends within
 // half a minute: the tests that gain from numbers, such as floods of keys, random sequences and
-// concurrent goroutines, do fewer rounds. Left out are only the cases that are [Dear],
-// or that [Short] and [Brief] skip, the tests that call [SkipDear], and the dear tests of the
-// playground in a browser. With WEIR_LONG=1 in the environment, which .ci/run sets, all of them run,
-// with all rounds.
+// concurrent goroutines, do fewer rounds. Left out are only the cases that are [Dear], or that
+// [Short] and [Brief] skip, the tests that call [SkipDear], and some tests of the playground's
+// page. With CI=true in the environment, most of these run, and others do more rounds, because CI
+// runs some packages for no longer. With WEIR_LONG=1, which .ci/run sets for the rest, all of them
+// run, with all rounds.
 //
 // It imports nothing of weir, so that every test can use it.
 package runs
@@ -15,9 +16,10 @@ import (
 	"testing"
 )
 
-// Most tests have a heap of a few megabytes, which would be collected every few milliseconds.
+// In runs that are not long, most tests have a heap of a few megabytes, which would be collected every
+// few milliseconds.
 func init() {
-	if os.Getenv("GOGC") == "" {
+	if os.Getenv("GOGC") == "" && Long(false, true) {
 		debug.SetGCPercent(400)
 	}
 }
@@ -32,9 +34,9 @@ func Long[T any](all, part T) T {
 	return part
 }
 
-// InCI returns there where CI=true, and else here. It is for short runs: CI runs some packages in no
-// other, and under the race detector, on 32 bits and on other numbers of processors all. Whoever has
-// changed a line waits for what it costs.
+// InCI returns there where CI=true, and else here. It is for the smaller numbers of [Long]: CI has no
+// larger ones of some packages, and none under the race detector, on 32 bits, and on other numbers
+// of processors. Where CI is not set, somebody waits for the result.
 func InCI[T any](there, here T) T {
 	if os.Getenv("CI") == "true" {
 		return there

@@ -80,6 +80,7 @@ func (b *browser) showsAt(at time.Duration) {
 // tests of ten other packages. Unless the run is long, there is one browser, and the dear tests are
 // left out.
 func TestPage(t *testing.T) {
+	runs.SkipDear(t)
 	type test struct {
 		name string
 		run  func(*testing.T, *browser)
