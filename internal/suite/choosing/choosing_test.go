@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // The tables of docs/choosing.md are what these tests compute: each row must stand
@@ -60,6 +61,7 @@ func extremes[T int | time.Duration](step time.Duration, f func(phase time.Durat
 }
 
 func TestChoosingTables(t *testing.T) {
+	runs.SkipDear(t)
 	text, err := os.ReadFile("../../../docs/choosing.md")
 	require.NoError(t, err)
 	doc := strings.Split(string(text), "\n")
