@@ -15,7 +15,7 @@
 //	Keep      a value stays for at least the time keep of the Swap
 //	Contexts  a call with an ended context returns, and so does the next one
 //
-// Together, the cases take about two seconds and a few thousand requests. After that, use package
+// Together, the cases take one or two seconds and some 2,500 requests. After that, use package
 // storetest to check the Store that [casstore.New] makes of your Register, also with faults.
 package registertest
 
