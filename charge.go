@@ -81,9 +81,10 @@ type beside struct {
 	stay exact.Uint128
 }
 
-// CountedAt returns the instant at which the events of a give-back were counted. This is GrantedAt
-// or, if Charges has exactly one [Charge], GrantedAt plus its Late. It returns [math.MaxInt64] if
-// the grant is not known, because the events may then be those of any grant.
+// CountedAt is for an Ask that gives events back. It returns the instant at which their grant
+// counted them. This is GrantedAt or, if Charges has exactly one [Charge], GrantedAt plus its Late.
+// It returns [math.MaxInt64] if the grant is not known, because the events may then be those of any
+// grant.
 func (a Ask) CountedAt() int64 {
 	if a.GrantedAt == 0 {
 		return math.MaxInt64
@@ -137,9 +138,9 @@ func (a *Ask) paid(r exact.Rate) (end exact.Uint128, known bool) {
 // may be used some time after the grant. If a Decider is not a Holder, its events must be used at
 // once.
 //
-// In this package, the Deciders of [TokenBucket], [FixedWindow], [CalendarWindow] and
-// [SlidingWindow] are Holders. The Decider of [All] is a Holder if the Deciders of all its
-// components are Holders.
+// In this package, events of [TokenBucket], [FixedWindow], [CalendarWindow] and [SlidingWindow] may
+// be held, and those of [All] if the events of all its components may be held. For the other
+// policies, the Decider is no Holder, or its Hold returns the zero Hold.
 type Holder interface {
 	Decider
 

@@ -95,10 +95,11 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 // key, that takes a thousand times as long as one answer of the store. Meanwhile none of them is
 // served, and new calls for the key that wait, reserve or give back are held up.
 //
-// If p is invalid, SetPolicy returns an error and changes nothing. Any other error wraps an error
-// of the store or of ctx. The policy is then changed, but some waiting calls have kept their old
-// turns, or failed with the error of the store. SetPolicy then gives the former no new turns later
-// either, because it is not known whether the store has taken back what they had booked.
+// If p is invalid, SetPolicy returns an error and changes nothing. Other errors are errors of the
+// store or of ctx, or of a policy that the function of [WithPolicyFor] returned. The policy is then
+// changed, but some waiting calls have kept their old turns, or failed with the error of the store.
+// SetPolicy then gives the former no new turns later either, because it is not known whether the
+// store has taken back what they had booked.
 func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade

@@ -118,7 +118,7 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 // their ctx allows, and return its result. It is good practice to defer a Cancel, and to settle
 // when the cost is known.
 //
-// After an error of Settle or Cancel, it is always right to call again:
+// If Settle or Cancel returns an error, it is always safe to call either of them again:
 //
 //   - If the store failed, it is not known whether the call had its effect. Another call returns
 //     the same error, and does not ask the store. Nothing is given back or charged twice.

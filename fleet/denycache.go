@@ -65,7 +65,7 @@ type DenyCacheOptions struct {
 //   - MoreAfter may be 0, which stands for not known.
 //
 // If these differences matter, set Exact. Put a DenyCache in front of a [Fallback], not behind it.
-// The DenyCache then keeps its denials during an outage.
+// In this order, denials that were kept before an outage still hold during it.
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
 // for concurrent use.

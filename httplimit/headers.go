@@ -29,7 +29,7 @@ import (
 // may get less than the limit.
 type Headers interface {
 	// addTo adds the fields to those of an answer. The kinds of fields are in headers_ratelimit.go
-	// and headers_three.go.
+	// and headers_three.go. The names of all fields are in stateFields, too.
 	addTo(*fields) error
 }
 

@@ -21,7 +21,7 @@ type Limit struct {
 	// must be printable ASCII.
 	Name string
 
-	// Unit is what the limit counts, as for [RateLimit].Unit.
+	// Unit is what the limit counts. The rules for it are those of [RateLimit].Unit.
 	Unit string
 
 	// Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method, because what it grants

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -183,13 +184,17 @@ func TestSecondInterrupt(t *testing.T) {
 	require.NoError(t, p.Start())
 	w.Close()
 	p.read(1)
+	second := syscall.SIGINT
+	if signal.Ignored(second) { // as where a shell runs the tests in the background; the program inherits it
+		second = syscall.SIGTERM
+	}
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	_, err = saved.Read(make([]byte, 1)) // it has taken the first interrupt
 	require.NoError(t, err)
-	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.NoError(t, p.Process.Signal(second))
 	_, code := p.end()
 	assert.Equal(t, -1, code)
-	assert.Equal(t, syscall.SIGINT, p.ProcessState.Sys().(syscall.WaitStatus).Signal())
+	assert.Equal(t, second, p.ProcessState.Sys().(syscall.WaitStatus).Signal())
 }
 
 // A receiver that goes away is an error like any other: it is reported, and the lines that the

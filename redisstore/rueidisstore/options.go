@@ -44,11 +44,11 @@ type Options struct {
 	// over 20 ms need 1,000.
 	MaxInFlight int
 
-	// SingleServer declares that one server has all keys. The client connects to it directly,
-	// through Sentinel, or through a proxy. [New] refuses a client of several servers, such as a
-	// Cluster. With SingleServer, callers that ask for different keys while other commands are in
-	// flight share a script call, too. Each caller gets the answer or the error that it would have
-	// got alone. docs/redis.md has measurements.
+	// SingleServer declares that one server has all keys. The client connects to that server
+	// directly, through Sentinel, or through a proxy. If SingleServer is set, [New] refuses a client
+	// that uses several servers, such as the client of a Cluster. With it, callers that ask for
+	// different keys while other commands are in flight share a script call, too. Each caller gets
+	// the answer or the error that it would have got alone. docs/redis.md has measurements.
 	//
 	// Do not set it if a proxy divides keys between servers. If the proxy chooses the server by the
 	// first key of a command, the other keys are counted on the wrong server, and their limits are

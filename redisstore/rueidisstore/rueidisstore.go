@@ -29,9 +29,10 @@
 // may then count twice. No other option has this effect.
 //
 // In a Cluster, set ClusterOption.ShardsRefreshInterval to about a second. By default, the client
-// asks for the masters only when a connection was closed or refused. A lost master may neither
-// reply nor refuse. The client then treats the connection as closed after ConnWriteTimeout and a
-// second. That is eleven seconds by default.
+// asks which servers are the masters only when a connection was closed or refused. But if a master
+// is lost, perhaps its connection is neither closed nor refused, and there is just no reply. The
+// client then treats the connection as closed after ConnWriteTimeout and a second. That is eleven
+// seconds by default.
 package rueidisstore
 
 import (

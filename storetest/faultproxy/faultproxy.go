@@ -54,8 +54,9 @@ type Proxy struct {
 // address target. The Proxy is closed at the end of the test.
 //
 // split divides what a client sends into requests. The tokens that it returns are passed on as they
-// are. Together, the tokens must therefore be all that was sent. An error of split fails the test.
-// If split is nil, the bytes of one read are a request.
+// are. Together, the tokens must therefore be all that was sent. An error of split fails the test,
+// unless the client has closed the connection: its last request may be cut off. If split is nil,
+// the bytes of one read are a request.
 func New(tb testing.TB, target string, split bufio.SplitFunc) *Proxy {
 	tb.Helper()
 	if split == nil {

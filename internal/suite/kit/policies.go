@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// AllPolicies are the five policies with one limit, in all their forms.
+// AllPolicies are the policies of the five algorithms with one limit, in all their forms.
+// MorePolicies are the others.
 func AllPolicies(limit int, per time.Duration) []weir.Policy {
 	return []weir.Policy{
 		weir.TokenBucket{Limit: limit, Per: per},
@@ -44,7 +45,8 @@ func MorePolicies(limit int, per time.Duration) []weir.Policy {
 	}
 }
 
-// EveryPolicy is one of each, and of each way to keep a state: in one word, in several, growing.
+// EveryPolicy is one of each of the five algorithms, and of each way to keep a state: in one word,
+// in several, growing.
 var EveryPolicy = []weir.Policy{
 	weir.TokenBucket{Limit: 5, Per: time.Second},
 	weir.TokenBucket{Limit: 7, Per: time.Second, Burst: 5},
