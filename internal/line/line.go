@@ -3,8 +3,8 @@
 //
 // The order is that in which the callers came. gate.go decides when each of their calls of the
 // store may start, and place.go gives each caller its place. The store's answer to a booking says
-// at which instant the caller goes ahead. The calls of a client of httplimit, grpclimit or connectlimit
-// also have a line in front of the limiter, in package edge.
+// at which instant the caller goes ahead. The calls of a client of httplimit, grpclimit or
+// connectlimit also have a line in front of the limiter, in package edge.
 //
 // It knows no store, no policy and no clock. Its callers bring instants, and what the store has
 // answered; it returns turns. All instants are nanoseconds since the Unix epoch. They are by the
