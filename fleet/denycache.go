@@ -29,9 +29,9 @@ type DenyCacheOptions struct {
 	// that times can be longer, by at most the time that the store took to answer. Requests for
 	// several events then often go to the store. Denials of a single event are kept as without Exact.
 	//
-	// Even then, DecidedBy may differ from the store's after a change of policy, while events of
-	// several policies count. The component that denies for the longest time then changes as time
-	// passes.
+	// Even with Exact, DecidedBy may differ from the store's after a change of policy, while events
+	// of several policies count. DecidedBy is the component that denies for the longest time, and
+	// during that time this may become another component.
 	Exact bool
 }
 

@@ -27,11 +27,12 @@ type LeaseOptions struct {
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
-	// stay charged until their window ends. No caller gets that error. If a Reset fails, the events
-	// that are held for its key may also stay charged. Report is then called with the error of the
-	// Reset. Calls of Report can overlap. Those about give-backs come from goroutines in which
-	// nobody recovers: if Report panics there, the program ends. Report must not call a limiter of
-	// this store: in a Reset, that call would wait for the end of the Reset, and never return.
+	// stay charged until their window ends. No caller gets that error. If the store fails in a Reset
+	// while unused events are held for the key, these may also stay charged, and Report is called
+	// with the error of the Reset. Calls of Report can overlap. Those about give-backs come from
+	// goroutines in which nobody recovers: if Report panics there, the program ends. Report must not
+	// call a limiter of this store: in a Reset, that call would wait for the end of the Reset, and
+	// never return.
 	Report func(error)
 }
 
