@@ -43,7 +43,7 @@ type Middleware struct {
 //     which the same call is granted, if nothing else is counted meanwhile. RetryInfo is absent if
 //     the call counts as more events than are ever granted at once. In the Connect protocol, the
 //     status of a unary call is 429, with Retry-After. In the other protocols, the trailer
-//     grpc-retry-pushback-ms has the same time.
+//     grpc-retry-pushback-ms has the same time, or -1 (do not retry) if RetryInfo is absent.
 //   - invalid_argument if the request lacks what Key looks for (the cause wraps
 //     [httplimit.ErrNoKey])
 //   - unavailable if there is no decision, because Key, Cost or the Limiter failed

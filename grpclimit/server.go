@@ -64,8 +64,9 @@ type ServerInterceptor struct {
 	//     meanwhile. It is absent if the call counts as more events than are ever granted at once.
 	//   - QuotaFailure, if Policy is set.
 	//
-	// With or without Denied, the trailer grpc-retry-pushback-ms of a refused call has the time of
-	// RetryInfo. The retries of gRPC clients obey it.
+	// Whether or not Denied is set, the trailer grpc-retry-pushback-ms of a refused call has the
+	// time of RetryInfo in milliseconds, or -1 (do not retry) if the call is never granted. The
+	// retries of gRPC clients obey it.
 	Denied func(context.Context, Call, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns

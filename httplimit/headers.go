@@ -12,7 +12,7 @@ import (
 
 // Headers are the fields of an answer with the limit and its state: [RateLimit], [LegacyRateLimit],
 // [XRateLimit], [OwnFields], or several of them in a [HeaderSet]. No other package can implement
-// it.
+// this interface.
 //
 // All types write the same three values: the limit, how much of it remains, and the effective
 // window. The effective window depends on the answer:

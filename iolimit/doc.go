@@ -17,8 +17,8 @@
 // smallest tier grants at once, of those that grant at least 512 bytes. Each chunk comes from a
 // single tier, and all of these tiers are large enough for a chunk. A chunk has at most 16 KiB. It
 // has at least 512 bytes, or all that the limiter grants at once if that is less. While the limiter
-// does not report how much it grants at once, a chunk has 512 bytes. An example is a [weir.Shadow]
-// whose store fails.
+// does not report how much it grants at once, a chunk has 512 bytes: a [weir.Shadow] whose store
+// fails does not report it, for example.
 //
 // A smaller Burst makes the flow smoother, and a larger Burst needs fewer calls of the limiter.
 // After a change of the policy, the size of the chunks changes within 64 chunks.

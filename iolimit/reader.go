@@ -22,9 +22,9 @@ func NewReader(ctx context.Context, r io.Reader, limits ...Limit) *Reader {
 // While it waits for data, it has taken nothing from the limits.
 //
 // The errors are those of the underlying reader, of the context, and of [weir.Limiter]. For
-// example, if the bytes cannot be granted before the deadline of the context, the error wraps
-// [weir.ErrTooLate], and comes at once. After an error of a wait, the bytes that were read are not
-// lost: the next Read returns them. If p is empty, it does nothing.
+// example, if the limiter knows that it cannot grant the bytes before the deadline of the context,
+// the error wraps [weir.ErrTooLate], and comes at once. After an error of a wait, the bytes that
+// were read are not lost: the next Read returns them. If p is empty, it does nothing.
 func (r *Reader) Read(p []byte) (int, error) {
 	n, _, err := r.in.read(p)
 	return n, err

@@ -99,7 +99,7 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // The line has the limiter's name, the number of events, and what the Result says. left_out is the
 // number of denials that were not logged since the last line about a denial, or the same number for
 // errors. If no other line follows, a timer writes a line with left_out alone, a second after the
-// allowance has room for it. There is no timer while nothing is left out. The timer has no ctx of a
+// allowance has room for it. A timer is set only when something is left out. The timer has no ctx of a
 // caller. If the logger is not enabled for the level at that time, the number waits for the next
 // line.
 //
