@@ -99,9 +99,9 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // The line has the limiter's name, the number of events, and what the Result says. left_out is the
 // number of denials that were not logged since the last line about a denial, or the same number for
 // errors. If no other line follows, a timer writes a line with left_out alone, a second after the
-// allowance has room for it. A timer is set only when something is left out. The timer has no ctx of a
-// caller. If the logger is not enabled for the level at that time, the number waits for the next
-// line.
+// allowance has room for it. A timer is set only when something is left out. The timer has no ctx
+// of a caller. If the logger is not enabled for the level at that time, the number waits for the
+// next line.
 //
 // If the handler of the logger panics, so does Refused. If the handler panics on a line that the
 // timer writes, the next call of Refused that has something to log panics with an error that says
