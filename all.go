@@ -16,8 +16,8 @@ import (
 //   - ResetAfter is the longest of the components'.
 //   - DecidedBy of a denial is the component that denied. If several denied, it is the one with the
 //     longest RetryAfter. DecidedBy of a grant is the component with the smallest Remaining.
-//   - DecidedBy is the number of a component, counted from zero in the order given. If this holds
-//     for several components, it is the first of them.
+//   - DecidedBy is the number of a component, counted from zero in the order given. If several
+//     components qualify, it is the first of them.
 //
 // [KeyedLimiter.TakeByComponent] also returns the Result of each component.
 //
@@ -37,8 +37,9 @@ import (
 //   - A grant takes as long as grants by all components together, but needs only one look-up of the
 //     key.
 //   - A denial takes up to twice as long as a grant, if the last component is the one that denies.
-//   - The state has the words of all components. A component that is a [SlidingLog], or of another
-//     package, may grow. Each component that may grow takes one word more, except one of them.
+//   - The state has the words of all components. A component may grow if it is a [SlidingLog] or a
+//     policy of another package without a [WordDecider], or contains one of these. Each component
+//     that may grow takes one word more, except one of them.
 //   - To be able to undo a denied request, a decision copies the words of all components but one.
 //     If some components may grow, the one that it does not copy is one of these. A copy of more
 //     than 32 words needs an allocation.

@@ -164,8 +164,8 @@ type Hold struct {
 	For time.Duration // an event must be used before this time has passed
 
 	// If Over is above zero, the policy earns new events while the granted ones are held. At the
-	// instant of the grant, at most Most of its events may be unused. This bound falls evenly, and
-	// is zero when Over has passed. Unused events above the bound are lost.
+	// instant of the grant, at most Most of the granted events may be unused. This bound falls
+	// evenly, and is zero when Over has passed. Unused events above the bound are lost.
 	Most int
 	Over time.Duration
 

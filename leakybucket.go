@@ -13,7 +13,7 @@ import (
 // then occupy the outlet for n slots.
 //
 //   - [KeyedLimiter.Allow] and [KeyedLimiter.Take] do not queue. Their events are granted if the
-//     outlet is free now.
+//     outlet is free now. No request for more than Capacity events is ever granted.
 //   - [KeyedLimiter.Wait] joins the queue if its turn is at most Capacity slots ahead. Otherwise it
 //     fails at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When
 //     one gives up, the waiters behind it move up, as [KeyedLimiter.Wait] describes.

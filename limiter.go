@@ -27,13 +27,14 @@
 // key ([WithPolicyFor]), changed in use ([KeyedLimiter.SetPolicy]), and tried on live traffic
 // ([Shadow]). Package [github.com/weir-go/weir/httplimit] limits HTTP requests.
 //
-// A limiter follows its policy exactly, to the event and to the nanosecond. With a store in Redis,
-// it is exact to the microsecond. A denied request uses up nothing of the allowance. A limiter has
-// no goroutine and does not have to be closed.
+// A limiter follows its policy exactly, to the event and to the nanosecond. With a store in Redis
+// or PostgreSQL, it is exact to the microsecond. A denied request uses up nothing of the allowance.
+// A limiter has no goroutine and does not have to be closed.
 //
 // These names are for implementers of stores and policies, and callers can skip them: [Accept],
-// [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [GrantMode], [Hold], [Holder],
-// [Ledger], [Limiters], [Plan], [QuickStore], [Request], [Rule], [Waited] and [WordDecider].
+// [AcceptNamed], [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [ErrRequest],
+// [GrantMode], [Hold], [Holder], [Ledger], [Limiters], [Plan], [QuickStore], [Request], [Rule],
+// [Waited] and [WordDecider].
 package weir
 
 import (
@@ -76,10 +77,11 @@ type Limiter interface {
 	//     given back, if the store takes it back within a second.
 	//   - The error of the store, if the store failed. Wait's error then never wraps [io.EOF]: a
 	//     reader that returned such an error would say that all was read.
+	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
 	//
 	// If the error is one of the first three, Wait counts nothing. It returns such an error at
-	// once, unless the error depends on other waiters. Wait's error wraps one of the errors in this
-	// list. Test it with errors.Is.
+	// once, unless the error depends on other waiters, or on what other calls do during the wait.
+	// Wait's error wraps one of the errors in this list. Test it with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }
 

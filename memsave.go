@@ -67,8 +67,8 @@ func (s *MemStore) Save(w io.Writer) error {
 // processes, keys recover that much later. States that had expired when they were saved are not in
 // the file. Their keys start as new ones, even if the clock was set back into a window that they
 // had used. States of a limiter with a [WithClock] are an exception. They follow the clock of the
-// first limiter with a WithClock that decides in this process. Until that limiter decides, real
-// time passes for them.
+// first limiter with a WithClock that decides on this store. Until that limiter decides, real time
+// passes for them.
 //
 // Load reads r to its end. It takes as much memory as the keys that it reads. Load fails, and
 // changes nothing, in these cases:

@@ -15,8 +15,10 @@ import (
 //
 // It has no goroutine and does not have to be closed. Its memory grows and shrinks with the number
 // of keys in use. Some calls, for any key, also drop a few keys that expired over a second ago.
-// Keys that expired less than a second ago stay, because they may come back. If a million keys have
-// expired, four million calls for other keys drop them all.
+// Keys that expired less than a second ago stay, because they may come back, unless MaxKeys is set
+// and the store has at least half as many keys. If a million keys have expired, and are over three
+// quarters of the keys in the store, four million calls for other keys drop them all. If they are a
+// smaller part of the keys, it takes more calls.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.
@@ -40,7 +42,8 @@ type MemStore struct {
 	// that are usually in use.
 	//
 	// With MaxKeys, a flood of made-up keys cannot exhaust the memory. It cannot make the store
-	// forget a count either, and an attacker gains nothing from it.
+	// forget a count either. An attacker therefore gets no more events by a flood. But during it,
+	// other new keys may be denied, because they share allowances with the made-up keys.
 	//
 	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it. After a Load, a name
 	// may also have more shared allowances than eight for each processor of this machine.

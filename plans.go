@@ -49,7 +49,7 @@ type plans struct {
 // a limit: it would get the policy given to New, which is often the smallest. The Policy of an
 // empty [AnyPolicy] is nil, too, for example if a configuration lacks a plan. For a key without a
 // limit, do not call the limiter: in httplimit, let Key return ErrSkip. Refuse a blocked key before
-// you call the limiter. docs/limits.md has a table of plans, one of them unlimited.
+// you call the limiter. docs/limits.md has an example with plans, one of them unlimited.
 //
 // A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. An
 // invalid policy is an error of the call.
@@ -73,11 +73,12 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     the difference at once.
 //   - After any other change, the used-up share of the old policy is charged to the new one. If
 //     half of the old limit is used up, half of the new limit counts as used up. This charge lasts
-//     until the old policy no longer counts its events, or until the new policy would have recovered
-//     from a fully used allowance. That time begins with the first request for events after the
-//     change, and again after the old policy has charged more in a [Reservation.Settle]. Afterwards,
-//     the events of the old policy only lengthen ResetAfter, until they expire. If the old policy
-//     comes back before they expire, it still counts them.
+//     until the old policy no longer counts its events, but at most for the time in which the new
+//     policy recovers from a fully used allowance. That time begins with the first request for
+//     events after the change, and again after the old policy has charged more in a
+//     [Reservation.Settle]. When the charge has ended, the events of the old policy only lengthen
+//     ResetAfter, until they expire. If the old policy comes back before they expire, it still
+//     counts them.
 //   - Components that both policies have, in [All] or in [Tiers], keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].
@@ -91,15 +92,16 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 // or has no room in its queue. It fails at the latest when it is the first Wait that has booked
 // nothing.
 //
-// SetPolicy asks the store for the new turns one after the other. For a thousand waiting calls of a
-// key, that takes a thousand times as long as one answer of the store. Meanwhile none of them is
-// served, and new calls for the key that wait, reserve or give back are held up.
+// SetPolicy asks the store for the new turns one after the other. With a bucket, which books a turn
+// for each call, a thousand waiting calls of a key take a thousand times as long as one answer of
+// the store. Meanwhile none of them is served, and new calls for the key that wait, reserve or give
+// back are held up.
 //
 // If p is invalid, SetPolicy returns an error and changes nothing. Other errors are errors of the
 // store or of ctx, or of a policy that the function of [WithPolicyFor] returned. The policy is then
-// changed, but some waiting calls have kept their old turns, or failed with the error of the store.
-// SetPolicy then gives the former no new turns later either, because it is not known whether the
-// store has taken back what they had booked.
+// changed, but some waiting calls have kept their old turns, or failed with such an error. If the
+// store failed when it was to take back what waiting calls had booked, these calls keep their old
+// turns after a later SetPolicy, too: it is not known whether the store has taken it back.
 func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade

@@ -41,8 +41,8 @@ const maxInstant = math.MaxInt64
 //     that the state has seen, the key earns no events.
 //   - A denial and a look (N = 0) leave the state unchanged.
 //   - In the answer to a look or a give-back (N below 0), Allowed is always true.
-//   - Numbers never wrap around. If the true value of a number does not fit its type, the answer is
-//     a denial.
+//   - Numbers never wrap around. If the true value of a number does not fit its type, the largest
+//     value of the type stands for it, or the answer is a denial.
 //   - While time passes and nothing is granted, the number of events left should not shrink. If it
 //     shrinks, for example because a policy grants less after office hours, the RetryAfter of an
 //     [All] or [Tiers] with this policy may be too short.
@@ -126,8 +126,8 @@ type Ask struct {
 
 	// GrantedAt is for an N below zero. It is the instant at which the events were granted: At of
 	// the answer that granted them, or 1 if that At is zero. The policy gives back only events that
-	// were granted until CountedAt and that it still counts. If GrantedAt is zero, the grant is not
-	// known, and the policy gives back the latest events.
+	// it counted at [Ask.CountedAt] or before, and that it still counts. If GrantedAt is zero, the
+	// grant is not known, and the policy gives back the latest events.
 	GrantedAt int64
 
 	// Charges, if not nil, says what a grant was charged:

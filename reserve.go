@@ -25,7 +25,8 @@ import (
 //
 //   - [TokenBucket] and [LeakyBucket] may grant the events for a later instant, as Wait does, up to
 //     the deadline of ctx. A LeakyBucket books at most Capacity slots ahead. A TokenBucket has no
-//     such bound if ctx has no deadline. The work may start after [Reservation.Delay].
+//     such bound: if ctx has no deadline, it books as far ahead as needed. The work may start after
+//     [Reservation.Delay].
 //   - After a change of policy, these two book nothing ahead while events of another policy are
 //     charged to them (see [KeyedLimiter.SetPolicy]).
 //   - All other policies of this package grant only events that may happen now. These include
@@ -86,8 +87,9 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 // reservations of the others.
 //
 // ReserveNow sets *r. Pass the same Reservation again when its earlier contents are no longer
-// needed. With a single policy, ReserveNow then allocates nothing. If results is nil, the
-// results of components are not returned.
+// needed. With a single policy, and a key that is in a [MemStore], ReserveNow then allocates
+// nothing, unless a [SlidingLog] grows. If results is nil, the results of components are not
+// returned.
 //
 // An error means that there is no decision. The errors are those of Reserve. If ctx is cancelled
 // during the call, ReserveNow waits for the decision as Reserve does. After an error, Cancel and
@@ -145,8 +147,8 @@ type Reservation struct {
 }
 
 // Delay returns the time from now until the events may happen. It is zero if they may happen at
-// once, and [Never] if they were denied. They may also happen later. Delay does not shrink when
-// earlier reservations are cancelled.
+// once, and [Never] if they were denied. Granted events may also happen later than that. Delay does
+// not shrink when earlier reservations are cancelled.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil || !r.made || !r.Allowed {
 		return Never
@@ -183,8 +185,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //   - A denied reservation: all actual events are charged.
 //   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
 //     not booked it.
-//   - After a [KeyedLimiter.Reset] of the key: nothing is given back, because Reset forgets
-//     bookings.
+//   - After a [KeyedLimiter.Reset] of the key by the same limiter: nothing is given back, because
+//     Reset forgets bookings. A Reset by another limiter or process has other effects: see there.
 //
 // A [TokenBucket] or [LeakyBucket] keeps the instants that other callers were promised. What it
 // gives back depends on what it has granted after the reservation:

@@ -75,9 +75,11 @@ func (s *Shadowed) Allow(key string) bool {
 	return !enforced
 }
 
-// Take implements [Limiter]. If the limiter denied but the key is not enforced, the Result is the
-// limiter's, with Allowed set and a RetryAfter of 0. If the limiter returned an error, the Result
-// is zero, with Allowed set.
+// Take implements [Limiter]. For a key that is not enforced:
+//
+//   - If the limiter denied, the Result is the limiter's, with Allowed set and a RetryAfter of 0.
+//   - If the limiter returned an error, other than for an ended ctx or an n below 0, the Result is
+//     zero, with Allowed set, and the error is nil.
 func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) {
 	r, err := s.limiter.Take(ctx, key, n)
 	return s.judge(ctx, key, n, r, err, s.Enforces(key))

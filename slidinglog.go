@@ -21,6 +21,7 @@ import (
 // Its memory per key grows with use, up to Limit instants, and shrinks again:
 //
 //   - one word for each instant, or two if several events share it
+//   - up to a third as many words again, for events that no longer count and are not yet removed
 //   - two more words
 //
 // A key in debt takes no more memory than that. If the entries of new events do not fit, the events

@@ -31,8 +31,8 @@ import (
 //     the answer's At to that time, and ServerTime if it is the server's.
 //   - Two keys, or two names, never share a state, whatever bytes they contain.
 //   - The store forgets a state when [Decider.Expiry] has passed, but not earlier. If it cannot
-//     keep a state, it denies.
-//   - If another policy has counted in the state, or several policies of the same name have, the
+//     keep a state, it denies, or returns an error.
+//   - If another policy than that of r has counted in the state, or several policies have, the
 //     store decides with a [Ledger] of that state.
 //   - If a state comes from outside of the process, the store checks it with [CheckState].
 //   - If r.Forget is set, Do forgets the state of the key, and calls no Decider.
@@ -123,10 +123,11 @@ func (p *Plan) Equal(q *Plan) bool {
 	return p == q || p != nil && q != nil && p.clock == q.clock && reflect.DeepEqual(p.Policy, q.Policy)
 }
 
-// Waited is for implementers of stores that bound the time of a request. It returns how long the
-// request has waited in the limiter for other requests of its key, before the limiter passed it to
-// the store. Waited measures in real time, whatever clock the limiter has. ctx is the context that
-// the limiter passed to [Store.Do].
+// Waited is for implementers of stores that bound the time of a request. It returns how long ago
+// the request began to wait in the limiter for other requests of its key, or 0 if it did not wait.
+// Call it at the start of [Store.Do], because the time in the store counts, too. Requests that
+// waited together all count from when the first of them came. Waited measures in real time,
+// whatever clock the limiter has. ctx is the context that the limiter passed to Do.
 func Waited(ctx context.Context) time.Duration {
 	since, ok := ctx.Value(sinceKey{}).(time.Time)
 	if !ok {
@@ -247,9 +248,10 @@ func (u unnamed) policy() Policy {
 var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves", ErrRequest)
 
 // CheckState is for implementers of stores whose states come from outside of the process. It
-// returns an error that wraps [ErrRequest] if d never writes such a state. If d has a method
+// returns an error that wraps [ErrRequest] if d never writes the given state. If d has a method
 // CheckState(state []uint64) error, the function calls it. Deciders of other packages may have such
-// a method.
+// a method. For one without it, the function checks only that the state of a [WordDecider] is one
+// word, and not the largest uint64. It then accepts every state of a d that is no WordDecider.
 //
 // The Deciders of this package return in bounded time, without a panic, whatever the state. Their
 // answer to a state that they never write has no meaning.

@@ -120,8 +120,9 @@ var (
 	// least as often as one decision needs.
 	ErrNoReply = errors.New("no reply from the server in time")
 
-	// ErrBusy means that other requests for the key came first, until the time or the attempts were
-	// used up. Nothing was counted. The server works, and the error also wraps [weir.ErrRequest].
+	// ErrBusy means that other requests for the key came first, until the timeout had passed or 100
+	// attempts to swap had been lost to other processes. Nothing was counted. The server works, and
+	// the error also wraps [weir.ErrRequest].
 	ErrBusy = errors.New("other requests came first all the time")
 )
 

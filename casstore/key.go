@@ -26,7 +26,8 @@ const keyPrefix = "weir/1/"
 //
 //   - It has at most 200 bytes.
 //   - It consists of ASCII letters, digits, and the characters - _ . / =
-//   - Between two slashes, no dot is the first or last character or next to another dot.
+//   - No part between slashes or after the last one begins or ends with a dot, or has two dots in a
+//     row.
 //
 // Other bytes are written as = and two hexadecimal digits. If the name, written in this way, is
 // longer than 64 bytes, it is replaced by =- and its SHA-256. So is the key, if it is longer than

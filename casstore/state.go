@@ -25,8 +25,9 @@ func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 }
 
 // DecodeState returns the policy and the state of a value. It is the reverse of EncodeState. ok is
-// false if several policies have counted in the value, or if this process does not know the policy
-// that has. The words of a value that comes from the server are not checked: see [weir.CheckState].
+// false if several policies have counted in the value, if this process does not know the policy
+// that has, or if no store writes such a value. The words of a value that comes from the server are
+// not checked: see [weir.CheckState].
 func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok bool) {
 	h, err := s.policies.load(value, nil)
 	if err != nil || !h.ledger.Plain || h.by[0].Policy == nil {

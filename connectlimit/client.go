@@ -28,7 +28,8 @@ import (
 // an error that wraps:
 //
 //   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the call. A call
-//     that was held back gets this error only when the calls before it have been sent.
+//     that was held back, and whose deadline comes after the hold, gets this error only when the
+//     calls before it have been sent or have failed.
 //   - The error of the context, if the call ends while it waits.
 //   - The other errors of [weir.Limiter]. For example, if more calls come at once than the Capacity
 //     of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].

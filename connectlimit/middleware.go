@@ -20,18 +20,20 @@ type Middleware struct {
 	//
 	// Its MaxWait does not know the deadline of a call. If the client gives up, the call leaves the
 	// queue when net/http notices that. Over HTTP/1, net/http notices it only if the call has no
-	// body, as a GET has none. Other calls then keep their places. Its Settle gets the status of HTTP, which is 200 for all calls of gRPC and
-	// gRPC-Web.
+	// body, such as a GET. A call with a body keeps its place. The Settle of Limit gets the status
+	// of HTTP, which is 200 for each call of gRPC and gRPC-Web and for each stream, even if the
+	// call fails.
 	Limit httplimit.Middleware
 
 	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy
-	// is nil, there is no QuotaFailure. Leave it out if policies differ by key or change, because the
-	// text stays the same after SetPolicy, or if there are several Limits.
+	// is nil, there is no QuotaFailure. Leave it out if there are several Limits, or if policies
+	// differ by key or change: the text stays the same after SetPolicy.
 	Policy weir.Policy
 
 	// Options are the options of the handlers. Only [connect.WithCodec] and
-	// [connect.WithRequireConnectProtocolHeader] matter. Without the latter, every GET and every
-	// POST of JSON or protobuf is taken for a call.
+	// [connect.WithRequireConnectProtocolHeader] matter. Without the latter, every GET is taken for
+	// a call, and so is every POST whose Content-Type begins with application/, such as JSON or an
+	// HTML form.
 	Options []connect.HandlerOption
 }
 
@@ -40,13 +42,16 @@ type Middleware struct {
 // these errors:
 //
 //   - resource_exhausted if the call is over the limit. RetryInfo in its details is the time after
-//     which the same call is granted, if nothing else is counted meanwhile. RetryInfo is absent if
-//     the call counts as more events than are ever granted at once. In the Connect protocol, the
-//     status of a unary call is 429, with Retry-After. In the other protocols, the trailer
-//     grpc-retry-pushback-ms has the same time, or -1 (do not retry) if RetryInfo is absent.
+//     which the same call is granted, if nothing else is counted meanwhile. With a MaxWait, the
+//     call may then wait again, for up to MaxWait. RetryInfo is absent if the call counts as more
+//     events than are ever granted at once. In the Connect protocol, the status of a unary call is
+//     429, with Retry-After. In the other protocols, the trailer grpc-retry-pushback-ms has the
+//     same time, or -1 (do not retry) if RetryInfo is absent.
 //   - invalid_argument if the request lacks what Key looks for (the cause wraps
 //     [httplimit.ErrNoKey])
 //   - unavailable if there is no decision, because Key, Cost or the Limiter failed
+//   - canceled or deadline_exceeded, in place of the two errors above, if the context of the
+//     request has ended
 //
 // The errors reveal nothing about the request, its key or the cause. Wrap panics with a message
 // that lists the faults of m: those of [httplimit.Middleware.Wrap], and a Policy that is not valid.

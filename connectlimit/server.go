@@ -18,7 +18,8 @@ import (
 // prefer it: when an interceptor gets a unary call, the message of the call has already been read.
 //
 // A ServerInterceptor calls the Limiter once for each call, before the procedure runs. The call
-// counts, whatever the procedure then answers.
+// counts, whatever the procedure then answers. With the field Messages, a ServerInterceptor calls
+// the Limiter for each message of a stream instead.
 type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter

@@ -47,10 +47,10 @@ type DenyCacheOptions struct {
 //   - when MaxAge is over, if that is set
 //   - at once, when events of the key are granted, given back or reset through this DenyCache
 //
-// Some requests always go to s: looks (n = 0), the first request of a [weir.KeyedLimiter.Wait], and
-// those requests of [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] that
-// return the results of components. A denial is not kept if it is [weir.Result.Degraded], or if its
-// RetryAfter is Never.
+// Some requests always go to s: looks (n = 0), the requests of [weir.KeyedLimiter.Wait] and
+// [weir.KeyedLimiter.Reserve], and those requests of [weir.KeyedLimiter.TakeByComponent] and
+// [weir.KeyedLimiter.ReserveNow] that return the results of components. A denial is not kept if it
+// is [weir.Result.Degraded], or if its RetryAfter is Never.
 //
 // A DenyCache does not see the calls of other processes. If another process gives back events of a
 // key or resets it, this process still denies until the denial ends by its RetryAfter or MaxAge. A
@@ -59,7 +59,7 @@ type DenyCacheOptions struct {
 //   - RetryAfter is exact if the request is for as many events as s has denied, except that the
 //     time that s took to answer is added. If the request is for more events, RetryAfter is the
 //     same, and may be too short. A client that tries again after that time then gets another
-//     RetryAfter from s.
+//     RetryAfter from s. If so many events can never fit, RetryAfter is Never.
 //   - Remaining is 0 if s has denied a single event, which is exact. If s has denied several
 //     events, Remaining is the number at the time at which s answered, and may have grown since.
 //   - MoreAfter may be 0, which stands for not known.

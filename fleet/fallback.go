@@ -79,7 +79,7 @@ type FallbackOptions struct {
 // In a limiter, calls of Wait, Reserve, Return and Reset for one key are made one after another.
 // The time that a call waits for others is part of its budget. When the budget is spent, the second
 // store answers. This is not a failure of the first store, and Report is not called. If the call
-// had begun to ask the first store, that goes on with a full budget.
+// had begun to ask the first store, the first store still has the full budget to answer.
 //
 // During an outage, more may be granted than the policy allows, because neither store knows what
 // the other has granted. Answers of the second store have [weir.Result.Degraded] set. The first
@@ -95,7 +95,8 @@ type FallbackOptions struct {
 //     stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. This may not be the store that
 //     granted the events. As many events may then be granted in addition to the bound.
-//   - A reset goes to both stores. It fails if it does not reach the first store.
+//   - A reset goes to both stores. It returns an error if one of them fails, or if the first store
+//     is not asked, as in most of an outage.
 //
 // A Fallback adds one to two microseconds, and four allocations, to a call to the first store. Each
 // call has a goroutine of its own. Otherwise the Fallback could not answer in time if the first

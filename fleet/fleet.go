@@ -4,7 +4,8 @@
 //
 //   - [Fallback] asks a second store while the shared one fails or is slow. With a [weir.MemStore]
 //     as the second, each process then limits by itself. Use it in nearly every service. Without
-//     it, all requests are denied during an outage of the shared store.
+//     it, during an outage of the shared store, Take and Wait return errors, and Allow returns
+//     false.
 //
 //   - [FailOpen] grants everything while the shared store fails. Use it only for limits that need
 //     not hold in an outage.

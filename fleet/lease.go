@@ -42,9 +42,10 @@ type LeaseOptions struct {
 // lists the few exceptions.
 //
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
-// and [weir.All] of these with at most one bucket, if the limit is at least 100. A bucket must also
-// earn 22 events or more within MaxAge. A key is leased after 20 decisions at the earliest.
-// Everything else goes to s unchanged, and does not use the events that are held:
+// and [weir.All] of these with at most one bucket, if the [weir.Result.Limit] is at least 100. That
+// of a bucket is its Burst. A bucket must also earn 22 events or more within MaxAge. A key is
+// leased after 20 decisions at the earliest. Everything else goes to s unchanged, and does not use
+// the events that are held:
 //
 //   - requests for other policies
 //   - requests for keys that have few requests
@@ -63,7 +64,7 @@ type LeaseOptions struct {
 //	defer store.Release(ctx)
 //
 // A lease does not bridge an outage. When the answers of s are Degraded, the LeaseStore takes no
-// events ahead of need. It also takes none ahead of need from [Shares].
+// events ahead of need. It also takes none ahead of need from [Shares] of several members.
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //

@@ -17,7 +17,8 @@ import (
 // required. The zero value of every other field is a good default.
 //
 // A ServerInterceptor calls the Limiter once for each call, before the method runs. The call
-// counts, whatever the method then answers. Before gRPC calls an interceptor, it has read the
+// counts, whatever the method then answers. With the field Messages, a ServerInterceptor calls the
+// Limiter for each message of a stream instead. Before gRPC calls an interceptor, it has read the
 // request of a unary call: the server's MaxRecvMsgSize bounds the size of that request.
 //
 // Two ServerInterceptors with the same Limiter share the allowance of each key. If their Keys
@@ -61,7 +62,8 @@ type ServerInterceptor struct {
 	// ahead. If Denied is nil, the error is RESOURCE_EXHAUSTED with these details:
 	//
 	//   - RetryInfo: the time after which the same call is granted, if nothing else is counted
-	//     meanwhile. It is absent if the call counts as more events than are ever granted at once.
+	//     meanwhile. With a MaxWait, the call may then wait again, for up to MaxWait. RetryInfo is
+	//     absent if the call counts as more events than are ever granted at once.
 	//   - QuotaFailure, if Policy is set.
 	//
 	// Whether or not Denied is set, the trailer grpc-retry-pushback-ms of a refused call has the

@@ -20,7 +20,9 @@ import (
 //   - Allowed: the time until more events remain, if no more requests come. A client that uses at
 //     most the remaining events in that time is not denied. If it uses all of them, it gets all
 //     that the policy grants.
-//   - Denied: the time of Retry-After, after which the same request will be granted.
+//   - Denied: the time of Retry-After, after which the same request will be granted, if no more
+//     requests come. If it can never be granted, there is no Retry-After, and the effective window
+//     is the time until the whole allowance is back.
 //
 // The effective window is rounded up to whole seconds. The time until more events remain is not
 // always known: a Limiter without the method TakeByComponent of a *[weir.KeyedLimiter] need not

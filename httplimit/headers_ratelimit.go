@@ -27,7 +27,8 @@ import (
 //
 // If several limits apply to a request, each adds its own members to the fields. This holds for the
 // Limits of one [Middleware], and for nested Middlewares. In a denied answer, the field RateLimit
-// has only the limits that deny the request. The longest of their t is Retry-After.
+// has only the limits that deny the request. The longest of their t is Retry-After. If one of them
+// can never grant the request, there is no Retry-After.
 //
 // The components of a Policy composed by [weir.All] are listed in the same way. The name of a
 // component is its text, such as 300/1m. If the field Name is set, it comes before the text.

@@ -39,7 +39,9 @@ type LegacyRateLimit struct{}
 type XRateLimit struct{}
 
 // OwnFields writes the values of [LegacyRateLimit] in fields of other names. All three names are
-// required. If nested Middlewares use the same names, the fields are those of the innermost.
+// required. If nested Middlewares use the same names, the fields are those of the innermost. If the
+// innermost does not use the names, the fields of an outer one stay, even in an answer that the
+// innermost denied.
 type OwnFields struct {
 	Limit, Remaining, Reset string
 

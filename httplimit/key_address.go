@@ -16,7 +16,7 @@ import (
 // address, and have the key of that address:
 //
 //   - ::ffff:0:0/96: IPv4 mapped to IPv6
-//   - 64:ff9b::/96: IPv4 clients behind a translator (RFC 6052), and the prefixes in NAT64
+//   - 64:ff9b::/96, and the prefixes in NAT64: IPv4 clients behind a translator (RFC 6052)
 //   - 2002::/16: 6to4 (RFC 3056), in which the holder of an IPv4 address has a /48
 //
 // The functions [RemoteIP], [ForwardedIP], [ForwardedHeader] and [HeaderIP] use the zero value with

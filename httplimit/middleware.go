@@ -61,7 +61,8 @@ type Middleware struct {
 	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,
 	// a request over the limit is refused at once. A request whose turn would come after MaxWait is
 	// refused at once, if the Limiter knows this in advance. If the turn depends on what other
-	// waiting requests do, the refusal can take up to MaxWait.
+	// waiting requests do, the refusal can take up to MaxWait. The Retry-After of a refused request
+	// is the time after which the same request is granted, if it again waits for up to MaxWait.
 	//
 	// A client that hangs up leaves the queue when net/http notices it. Over HTTP/1, net/http
 	// notices it only if the request has no body, or if the body has been read, as a handler may do
@@ -126,7 +127,7 @@ type Decision struct {
 //
 //   - no Limiter or no Key
 //   - a negative MaxWait, or a MaxWait together with Limits or Settle
-//   - Headers whose name or policy is not valid
+//   - Headers that are not valid, or, with Limits, a RateLimit that is not empty
 //   - both Limits and one of the fields that they replace
 //   - Limits without a name, or with the same name
 //   - a Limiter that cannot give events back, where this is needed

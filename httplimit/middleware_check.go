@@ -14,8 +14,9 @@ type Checker struct{ l *limited }
 // Key and Cost are not used, because the handler gives both. Changes to m afterwards have no
 // effect.
 //
-// Checker panics in the same cases as [Middleware.Wrap], and if m has Limits or Settle. For a cost
-// that is known only afterwards, the handler can use [weir.KeyedLimiter.Reserve] itself.
+// Checker panics in the same cases as [Middleware.Wrap], except that m needs no Key. It also panics
+// if m has Limits or Settle. For a cost that is known only afterwards, the handler can use
+// [weir.KeyedLimiter.Reserve] itself.
 func (m Middleware) Checker() *Checker {
 	l := &limited{m: m, inHandler: true}
 	errs := l.prepare()

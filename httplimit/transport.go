@@ -28,7 +28,8 @@ import (
 //
 //   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the request's
 //     context. The Timeout of an [http.Client] sets such a deadline, too. A request that was held
-//     back gets this error only when the requests before it have been sent.
+//     back, and whose deadline comes after the hold, gets this error only when the requests before
+//     it have been sent or have failed.
 //   - The error of the context, if the context ends while the request waits.
 //   - The other errors of [weir.Limiter]. For example, if more requests come at once than the
 //     Capacity of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].

@@ -20,9 +20,9 @@ const (
 	// the address that they come from, or a key that [Join], [Or] and [Hashed] make of it. That
 	// address is the proxy's, and not the client's. Use [ClientIP] with the addresses of the
 	// proxies. The check warns if this is so for the first ten requests with such a field from
-	// private addresses. For public addresses, such as those of a CDN, it warns if this is so for
-	// 100 of the first 110 requests. Requests whose key has no address, such as an API key, do not
-	// count.
+	// private addresses. For requests from public addresses, such as those of a CDN, it warns if
+	// this is so for 100 of the first 110 requests, and if the field names a public address in each
+	// of the 100. Requests whose key has no address, such as an API key, do not count.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: requests look as if they come from several clients, but their key, or a part of

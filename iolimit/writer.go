@@ -11,7 +11,7 @@ import (
 type Writer struct{ out writer }
 
 // NewWriter returns a Writer to w. The context bounds the waits for the limits, and not the calls
-// of w. After the context has ended, every Write fails.
+// of w. After the context has ended, every Write of at least one byte fails.
 func NewWriter(ctx context.Context, w io.Writer, limits ...Limit) *Writer {
 	return &Writer{newWriter(w, limits, func() context.Context { return ctx })}
 }

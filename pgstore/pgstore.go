@@ -36,7 +36,7 @@ import (
 )
 
 // A DB sends statements. It must be safe for concurrent use, as a *pgxpool.Pool is. A *[pgx.Conn]
-// is a DB for one goroutine alone.
+// is not: pass one only if a single goroutine uses the Store.
 //
 // Each statement must be a transaction of its own. In a longer transaction, other processes would
 // have to wait for its end.

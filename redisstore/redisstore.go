@@ -63,8 +63,8 @@ type Client interface {
 // the client is configured for, and no event counts twice. After [ErrBusy], no events were counted.
 // After any other error, events may or may not have been counted.
 //
-// A decision returns when its context ends, even while the client still waits. It fails after one
-// second at the latest, see Timeout in [Options].
+// A decision returns when its context ends, even while the client still waits. It returns after the
+// Timeout in [Options] at the latest. That is one second by default.
 //
 // With a *[redis.Client], commands that come while others are in flight are collected, and sent
 // together as a pipeline. If several of these commands ask for one event each of the same key, they

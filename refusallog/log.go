@@ -89,12 +89,13 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 }
 
 // Refused writes a line about r, or only counts r if no more lines are allowed now. ctx goes to the
-// handler of the logger. If the request was really refused, r.Enforced must be set. A [weir.Shadow]
-// sets it. Otherwise the line says that the request would be refused.
+// handler of the logger. Set r.Enforced if the request was really refused. Otherwise the line says
+// that the request would be refused. The Refusals of a [weir.Shadow] have the right value already.
 //
-// A denial is logged at the level Warn, and a request with an Err at the level Error. Nothing is
-// logged or counted if r was granted, if Err says that the caller has gone ([context.Canceled]), or
-// if the logger is not enabled for the level.
+// A denial is logged at the level Warn. The errors [weir.ErrTooLate], [weir.ErrNeverFits] and
+// [weir.ErrQueueFull] of a Wait are denials. A request with any other Err is logged at the level
+// Error. Nothing is logged or counted if r was granted, if Err says that the caller has gone
+// ([context.Canceled]), or if the logger is not enabled for the level.
 //
 // The line has the limiter's name, the number of events, and what the Result says. left_out is the
 // number of denials that were not logged since the last line about a denial, or the same number for

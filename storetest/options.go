@@ -16,11 +16,11 @@ type Option func(*suite)
 // The clock must stay there until set is called again, possibly with an earlier instant. set is
 // called by one goroutine at a time, but also while requests are in flight.
 //
-// tick is the clock's resolution, at most a millisecond. Run rounds up all instants to it. It also
-// rounds up the durations of answers before it compares them. A store may report durations in ticks
-// or exactly, but must not round them down. The only exception is the Delay of an answer to a
-// give-back. Booked requests move up by this time. It is rounded down, because these requests must
-// not be granted too early.
+// tick is the clock's resolution. A millisecond must be a whole number of ticks. Run rounds up all
+// instants to ticks, and also the durations of answers before it compares them. A store may report
+// durations in ticks or exactly, but must not round them down. The only exception is the Delay of
+// an answer to a give-back. Booked requests move up by this time. It is rounded down, because these
+// requests must not be granted too early.
 //
 // If states expire by another clock than the one that set sets, such as a server's own, let the
 // store keep them for longer while it is tested. A state may expire late.
@@ -34,13 +34,14 @@ func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option 
 // The cases in which the test must control the time are skipped:
 //
 //   - Vectors, R2, R4, R7, R8 and R9
-//   - most cases of R6
-//   - the comparisons of all answers with those of the policies: Policy, "Sharing is exact",
-//     "Change is exact", MemStore
+//   - most cases of R6, and "R10 while time moves"
+//   - the comparisons of all answers with those of the policies: "Policy is run as it is", "Sharing
+//     is exact", "Change is exact", "Change of composed policies", MemStore
 //   - GivingBack
 //   - in Booking, the requests that wait until their turn comes
+//   - with [Bounds], all cases of Bounds except "Bounds of two stores"
 //
-// The other cases use periods of decades, and compare no durations.
+// The other cases compare no durations. Most of them use periods of decades.
 func RealTime() Option {
 	return func(s *suite) { s.realTime = true }
 }
@@ -95,7 +96,8 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 }
 
 // Bounds is for a store whose answers need not be exact, such as one that takes events of a shared
-// store ahead of need, or that keeps denials. Run then compares no answers. It checks these bounds:
+// store ahead of need, or that keeps denials. early is at most an hour. Run then compares no
+// answers. It checks these bounds:
 //
 //   - The policy alone would have granted all that the store grants, at the same instants. In no
 //     window or span of the policy are more events granted than it allows. A window that starts
@@ -121,10 +123,10 @@ func Bounds(early time.Duration) Option {
 	return func(s *suite) { s.bounds, s.early = true, early }
 }
 
-// Bubble is for a store in memory that has timers, for example to give back what it holds. With
-// [Bounds], the cases in which time passes then run in testing/synctest bubbles. The limiters, the
-// store and its timers have the clock of the bubble. When all goroutines wait, this clock moves to
-// the next timer at once.
+// Bubble is for a store in memory that has timers, for example to give back what it holds. Pass it
+// together with [Bounds], and without [OwnClock] and [RealTime]. The cases in which time passes
+// then run in testing/synctest bubbles. The limiters, the store and its timers have the clock of
+// the bubble. When all goroutines wait, this clock moves to the next timer at once.
 //
 // A store with a server cannot run in a bubble: a goroutine that reads from a network never waits
 // in the sense of synctest.

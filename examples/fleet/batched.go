@@ -35,7 +35,8 @@ func (b *batches) Take(_ context.Context, key string, _ int) (weir.Result, error
 	return d.Result, d.err
 }
 
-// ask asks for all events that are waited for. The first of them are granted.
+// ask asks for the events of all requests that wait. If the store grants only some of them, the
+// requests that came first get them.
 func (b *batches) ask(key string) {
 	b.mu.Lock()
 	batch := b.waiting

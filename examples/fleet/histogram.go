@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A histogram is how many decisions took how long. Its keys are eighths of a power of two, in
-// nanoseconds.
+// A histogram is how many decisions took how long. A key is eight times the binary logarithm of the
+// nanoseconds, rounded down.
 type histogram map[int]int
 
 func (h histogram) add(d time.Duration) {
@@ -22,8 +22,8 @@ func (h histogram) merge(other histogram) {
 	}
 }
 
-// quantile returns how long at most the fraction q of the decisions took, to a sixteenth or so. It is
-// 0 if there are none.
+// quantile returns the time within which the fraction q of the decisions was made, to a sixteenth
+// or so. It is 0 if there are no decisions.
 func (h histogram) quantile(q float64) time.Duration {
 	all := 0
 	for _, n := range h {

@@ -45,7 +45,8 @@ func startRedis(t *testing.T) (socket string) {
 	return socket
 }
 
-// The same with a real Redis. What it is told in another way is what lease tells it.
+// The ways with a real Redis. Short runs try only lease: in the other ways, Redis gets no command
+// that it does not get from lease.
 func TestRedis(t *testing.T) {
 	runs.SkipDear(t)
 	o := options{redis: startRedis(t), rate: leastRate, time: leastTime, ways: ways}

@@ -26,8 +26,9 @@ const (
 	startAt = killAt + phaseWindows/2
 )
 
-// loads are the requests a second of each node, of so many in all, when so many windows have passed.
-// A load balancer sends requests to nodes that are ready, and to no others.
+// loads returns how many requests a second each node gets. all is their sum, and windows is how
+// many windows have passed. A load balancer sends requests to nodes that are ready, and to no
+// others.
 func loads(windows, all float64, ready []bool) []float64 {
 	ofEach := make([]float64, len(ready))
 	var alive []int

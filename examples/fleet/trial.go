@@ -124,7 +124,8 @@ func (t *trial) ready() []bool {
 	return ready
 }
 
-// note takes up what a node reports. A node that ends and was not killed is a fault.
+// note takes up what a node reports. It is a fault if a node ends, unless it was killed, or was
+// asked to end and ended without an error.
 func (t *trial) note(n news) error {
 	if n.gone != nil {
 		t.running--

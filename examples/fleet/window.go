@@ -9,9 +9,9 @@ func windowOf(t time.Time, per time.Duration) int64 { return t.UnixNano() / int6
 // windowStart is when a window starts.
 func windowStart(window int64, per time.Duration) time.Time { return time.Unix(0, window*int64(per)) }
 
-// grantedIn is the window in which a request was granted that was sent and answered then, less than a
-// window apart. If a window ended meanwhile, resetAfter tells which of both it was: the end of the
-// window is that long after the decision.
+// grantedIn returns the window in which a request was granted. sent and answered are less than a
+// window apart. If a window ended between them, resetAfter tells in which of the two windows the
+// decision was made: that window ends resetAfter after the decision.
 func grantedIn(sent, answered time.Time, resetAfter, per time.Duration) int64 {
 	first, last := windowOf(sent, per), windowOf(answered, per)
 	if first < last && windowOf(answered.Add(resetAfter), per) == last {

@@ -1,6 +1,6 @@
 // Command httpclient is a crawler's worker. It fetches pages, several at a time, and keeps to 5
 // requests a second for each host. If a server answers 429 or 503 with Retry-After, all requests to
-// its host wait for that time. Then the page is requested again.
+// its host wait for that time. Then the page is requested again, up to three times.
 //
 // Without arguments it fetches 20 pages from the server of examples/httpserver:
 //

@@ -40,7 +40,8 @@
 //
 // SIGINT and SIGTERM stop it. It then accepts no more connections, and answers the requests that it
 // has, including those that wait for their turn. A second signal stops it at once. The exit code is
-// 0 after a signal, 1 if it can't serve, and 2 if the command line is wrong.
+// 0 after one signal, 1 if it can't serve, end all requests in time or save the file of -state, and
+// 2 if the command line is wrong.
 package main
 
 import (

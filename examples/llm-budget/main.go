@@ -4,8 +4,8 @@
 // The cost of a call is known when it is over. Each call therefore reserves an estimate: its prompt
 // and the longest answer that it allows. Afterwards it settles for the tokens that it has used.
 // Usually it used fewer, and the rest is available to other calls at once. Sometimes it used more,
-// and later calls wait for them. A call that could not start within 15 seconds is refused at once.
-// A call whose caller gives up is cancelled, and leaves no trace.
+// and later calls wait for them. A call is refused as soon as it is known that it cannot start
+// within 15 seconds. A call whose caller gives up is cancelled, and leaves no trace.
 //
 // A call has two costs, its tokens and one request. A composed policy charges the same number to
 // all its parts, so there are two limiters here. A call that the second limiter denies is cancelled

@@ -95,8 +95,8 @@ func (f *files) openOutputs(o *options, stdout io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// distinct checks that no file that is written is another one of the run: what it sent would be
-// read again, or what it drew end between the lines.
+// distinct checks that no file that the run writes is also another file of the run. Otherwise the
+// run would read again what it sent, or what it drew would end up between the lines.
 func (f *files) distinct() error {
 	for i, w := range f.written {
 		for _, other := range append(f.read, f.written[:i]...) {

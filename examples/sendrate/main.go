@@ -15,7 +15,7 @@
 // of Ctrl-C. If a write fails in the middle of a line, the whole line is left as well.
 //
 // The exit code is 0 if all lines are sent, 1 after a fault, 2 if a flag is wrong, 130 after Ctrl-C
-// and 143 after SIGTERM. (go run turns them all into 1.) Flag -h shows all flags.
+// and 143 after SIGTERM. (go run turns all of them but 0 into 1.) Flag -h shows all flags.
 //
 // # The experiment
 //
@@ -54,11 +54,12 @@
 //
 // For a receiver that cannot take bursts, use the leaky bucket, or a token bucket with a small
 // -burst. The leaky bucket saves no unused time, not even the delay of a late timer. It takes 12.1
-// s where 12.0 s would be enough. A -burst of a few lines makes up for that.
+// s where 12.0 s would be enough. A token bucket with a -burst of a few lines makes up for late
+// timers.
 //
-// With -offer 1000 the input has the same rate. After a pause, it has all lines at once that came
-// due in the pause. All policies let it pass evenly at first. After the first pause, the fixed
-// window and the log never become even again.
+// With -offer 1000 the input has the rate of the policies. After a pause, it has all lines at once
+// that came due in the pause. All policies let it pass evenly at first. After the first pause, the
+// fixed window and the log never become even again.
 package main
 
 import (

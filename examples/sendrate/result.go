@@ -31,8 +31,8 @@ const manyTimes = 1.5
 // every tenth with a line in it is above its share.
 func (r *results) busy() float64 { return max(manyTimes*r.even, 1) }
 
-// resumed is how many lines went in the first tenth after each outage. The outages that came after
-// the last line are left out.
+// resumed is how many lines went in the first tenth after each outage. The outages that ended after
+// the last line went are left out.
 func (r *results) resumed(p result) []int {
 	var lines []int
 	for _, o := range r.outages {

@@ -13,12 +13,13 @@
 //
 // Start it again in another terminal, and stop one of them with Ctrl-C or kill -9. All processes
 // together never do more than the policy allows, however often they come and go. A process that
-// joins waits until the others know it, and then for a span of the policy. When a process is killed,
-// the others take over its share after the time to live of its session, and a span.
+// joins waits until the others know it, and then for a span of the policy: its window, or the time
+// in which its bucket is filled. When a process is killed, the others take over its share after the
+// time to live of its session, and a span.
 //
 // While etcd is away, nothing changes until the sessions would expire. Then no process has a share:
-// it could be the one that is cut off. A longer -ttl bridges a longer outage. After a crash it takes
-// longer, too, until the others take over.
+// it could be the one that is cut off. A longer -ttl bridges a longer outage. It also makes the
+// others take over later after a crash.
 //
 // It needs an etcd, such as "etcd --data-dir /tmp/etcd" starts.
 //

@@ -3,10 +3,10 @@
 // month, by the calendar in UTC. All five limits are one policy, weir.All. Each batch is one step.
 //
 // It has two kinds of messages. Codes for logins come one by one, and can't wait. A mailing of
-// millions can wait. For the mailing, the worker takes as many events as are available by TakeUpTo,
-// and sleeps if there are none. The mailing has its own limiter with four fifths of each number, so
-// there is always room for a code. Events that this limiter granted, but the contract did not, are
-// returned.
+// millions can wait. For the mailing, the worker calls TakeUpTo, which takes as many events as are
+// available, and sleeps if there are none. The mailing has its own limiter with four fifths of each
+// number, which leaves a fifth for codes. Events that this limiter granted, but the contract did
+// not, are returned.
 //
 // Time is simulated: when the worker would sleep, the clock jumps. A month takes two seconds, and
 // each run prints the same. The provider counts for itself, and would refuse a message over the
@@ -33,7 +33,8 @@
 //	-codes n      codes a minute, on average (default 12)
 //	-days n       how long to run (default 31)
 //
-// The exit code is 0, or 1 if the provider refused a message, or 2 if the command line is wrong.
+// The exit code is 0, 1 if the provider refused a message or the run failed or was interrupted, and
+// 2 if the command line is wrong.
 package main
 
 import (

@@ -31,7 +31,8 @@ type Options struct {
 	// the context takes precedence. When the time is over, a decision returns one of:
 	//
 	//   - [ErrNoReply]: the command was sent. The client may still wait for the reply.
-	//   - [ErrBusy]: the command was not sent.
+	//   - [ErrBusy]: the command was not sent, or, under a policy without a script, other requests
+	//     for the same key came first. Nothing was counted.
 	Timeout time.Duration
 
 	// MaxInFlight is the number of commands that may be in flight; 0 means 1024. A command whose
@@ -45,10 +46,10 @@ type Options struct {
 	MaxInFlight int
 
 	// SingleServer declares that one server has all keys. The client connects to that server
-	// directly, through Sentinel, or through a proxy. If SingleServer is set, [New] refuses a client
-	// that uses several servers, such as the client of a Cluster. With it, callers that ask for
-	// different keys while other commands are in flight share a script call, too. Each caller gets
-	// the answer or the error that it would have got alone. docs/redis.md has measurements.
+	// directly, through Sentinel, or through a proxy. If SingleServer is set, [New] refuses a
+	// client that may use several servers, such as the client of a Cluster. Callers that ask for
+	// different keys while other commands are in flight then share a script call, too. Each caller
+	// gets the answer or the error that it would have got alone. docs/redis.md has measurements.
 	//
 	// Do not set it if a proxy divides keys between servers. If the proxy chooses the server by the
 	// first key of a command, the other keys are counted on the wrong server, and their limits are

@@ -54,8 +54,8 @@ import (
 // sent again, and no event counts twice. After [ErrBusy], no events were counted. After any other
 // error, events may or may not have been counted.
 //
-// A decision returns when its context ends, even while the client still waits. It fails after one
-// second at the latest, see Timeout in [Options].
+// A decision returns when its context ends, even while the client still waits. It returns after the
+// Timeout in [Options] at the latest. That is one second by default.
 type Store struct {
 	remote *remote.Store
 }

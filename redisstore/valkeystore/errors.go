@@ -12,7 +12,8 @@ var (
 
 	// ErrBusy means that the timeout passed while other requests were served first. Nothing was
 	// counted. If those requests were for the same key, under a policy without a script, the error
-	// also wraps [weir.ErrRequest]. Otherwise the command was not sent, because too many commands
-	// were in flight.
+	// also wraps [weir.ErrRequest]. It then comes before the timeout if other processes have
+	// changed the state during 100 attempts. Otherwise the command was not sent, because too many
+	// commands were in flight.
 	ErrBusy = remote.ErrBusy
 )

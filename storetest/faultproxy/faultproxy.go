@@ -8,8 +8,9 @@
 //   - [Proxy.Hang]: single connections of a pool no longer answer.
 //   - [Proxy.Delay]: every reply comes later, as from a distant server.
 //
-// [Proxy.Forward] ends all faults. After a fault, an imitation of a server may act differently from
-// the real server. Therefore use the real server.
+// [Proxy.Forward] ends all faults, but a connection that hangs already does so until the client
+// closes it. After a fault, an imitation of a server may act differently from the real server.
+// Therefore use the real server.
 //
 // The package knows no protocol. It assumes that the bytes of one read, up to 64 KiB, are one
 // request. That is right for clients that send a request and then wait for its reply. For pipelines
@@ -98,7 +99,8 @@ func (p *Proxy) Addr() string { return p.port.Addr() }
 // Target returns the address of the server, as it was passed to [New].
 func (p *Proxy) Target() string { return p.target }
 
-// Forward ends all faults. Bytes that were kept back during a stall are passed on now.
+// Forward ends all faults, but a connection that hangs already does so until the client closes it.
+// Bytes that were kept back during a stall are passed on now.
 func (p *Proxy) Forward() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

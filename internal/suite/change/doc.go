@@ -13,8 +13,8 @@
 // Beside it stand single cases of the same rules, as tests of limiters (changed_test.go) and of
 // [weir.Ledger] alone (ledger_*_test.go).
 //
-// A test of a store runs the trials for 2 s, always with the same seeds. The environment changes
-// this:
+// A test of a store runs the trials for 2 s with WEIR_LONG=1, and otherwise for 0.2 s, always with
+// the same seeds. A test can set another time. These variables of the environment change this:
 //
 //	WEIR_MODEL_TIME=1h    runs for that time, half of it with new seeds
 //	WEIR_MODEL_SEED=7     runs that seed only

@@ -3,8 +3,8 @@
 // concurrent goroutines, do fewer rounds. Left out are only the cases that are [Dear], or that
 // [Short] and [Brief] skip, the tests that call [SkipDear], and some tests of the playground's
 // page. With CI=true in the environment, most of these run, and others do more rounds, because CI
-// runs some packages for no longer. With WEIR_LONG=1, which .ci/run sets for the rest, all of them
-// run, with all rounds.
+// runs some packages without WEIR_LONG=1 only. With WEIR_LONG=1, which .ci/run sets for the other
+// packages, all tests run, with all rounds.
 //
 // It imports nothing of weir, so that every test can use it.
 package runs

@@ -1,9 +1,9 @@
 //go:build js && wasm
 
 // Command log is the part of the playground that replays logs. The page loads it only when somebody
-// drops some, because the readers of logs weigh as much again. It runs in a worker, so that the page
-// stays alive. A message has the logs and the policies. The answers have how much is read, in
-// percent, and at the end the report as JSON.
+// drops logs on the page, because the readers of logs weigh as much as the rest of the playground.
+// It runs in a worker, so that the page stays alive. A message to it has the logs and the policies.
+// Its answers say how much is read, in percent. The last one has the report as JSON, or an error.
 package main
 
 import (
