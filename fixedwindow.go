@@ -22,7 +22,7 @@ import (
 // span. Where this is too many, use [SlidingWindow] or [SlidingLog].
 //
 // FixedWindow takes one word of memory per key. It takes two words with FromFirst, and also if the
-// limit is too large for the window (above 250 million a second or 250,000 a millisecond).
+// limit is too large for the window (above about 250 million a second or 250,000 a millisecond).
 //
 // The Redis documentation of INCR has both forms as patterns for a rate limiter: a counter for each
 // second, and a counter that expires a second after its first event.

@@ -219,11 +219,11 @@ type Clock interface {
 }
 
 // WithName sets the name of the limiter on its store. Limiters with the same name share the
-// allowance of each key. If processes share the store, the limiters of all these processes share
-// the allowance. If the policies of such limiters differ, events that one limiter has counted also
-// count against the others, as they do after a [KeyedLimiter.SetPolicy]. A name that is copied by
-// mistake therefore merges two limits, and New returns no error: when one limiter has used up half
-// of its limit, half of the other's is used up.
+// allowance of each key. If processes share the store, the limiters of that name in all these
+// processes share the allowance. If the policies of such limiters differ, events that one limiter
+// has counted also count against the others, as they do after a [KeyedLimiter.SetPolicy]. A name
+// that is copied by mistake therefore merges two limits, and New returns no error: when one limiter
+// has used up half of its limit, half of the other's is used up.
 //
 // On a store that processes share, WithName is required.
 //

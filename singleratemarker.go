@@ -21,8 +21,9 @@ import (
 // request takes nothing.
 //
 // Unlike the tiers of [Tiers], the two buckets share one rate. In the long run the marker never
-// grants more than Committed.Limit per Per. It works in the mode that the RFC calls color-blind: an
-// earlier mark of an event has no influence, because [KeyedLimiter.Take] has no argument for it.
+// grants more than Committed.Limit per Committed.Per. It works in the mode that the RFC calls
+// color-blind: an earlier mark of an event has no influence, because [KeyedLimiter.Take] has no
+// argument for it.
 //
 // Results, debts and give-backs:
 //

@@ -40,7 +40,7 @@ const (
 	// 128 there.
 	CheckProxyKey Check = "proxy-key"
 
-	// CheckHops: ten of the first requests have a field of proxies with fewer addresses than
+	// CheckHops: ten of the first 1,000 requests have a field of proxies with fewer addresses than
 	// ClientIP.Hops. Either Hops is too large, or these requests have bypassed a proxy. In both
 	// cases, clients can choose their key.
 	CheckHops Check = "hops"

@@ -26,7 +26,7 @@ type Suite struct {
 	Grain time.Duration
 
 	// Time is how long trials run; if it is zero, what the environment variable WEIR_MODEL_TIME
-	// says, else 2 s, or half a second in runs that are not long.
+	// says, else 2 s, or 0.2 s in runs that are not long.
 	Time time.Duration
 
 	NoTwins bool // leave out what needs another store
