@@ -33,8 +33,8 @@ import (
 // 2*Limit in a short span, as in a [FixedWindow]. To spread the events over the window, combine a
 // CalendarWindow with a [TokenBucket] in an [All].
 //
-// A CalendarWindow takes one word of memory per key. It takes two words if Limit is above half a
-// billion (2^29 - 1).
+// The state of a key takes one word of 8 bytes. It takes two words if Limit is above half a billion
+// (2^29 - 1).
 //
 // API gateways have such quotas. In Apigee's Quota policy, they are of the type "calendar", and
 // follow UTC.

@@ -21,7 +21,7 @@ import (
 // make 2*Limit - 1, because the event that opened the first of the two windows happened before that
 // span. Where this is too many, use [SlidingWindow] or [SlidingLog].
 //
-// FixedWindow takes one word of memory per key. It takes two words with FromFirst, and also if the
+// The state of a key takes one word of 8 bytes. It takes two words with FromFirst, and also if the
 // limit is too large for the window (above about 250 million a second or 250,000 a millisecond).
 //
 // The Redis documentation of INCR has both forms as patterns for a rate limiter: a counter for each

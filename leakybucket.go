@@ -29,7 +29,7 @@ import (
 // requests, rounded up. The span includes its start, not its end. A request for n events counts as
 // one here. To space events evenly, ask for one at a time.
 //
-// LeakyBucket takes one word of memory per key. It takes two words if Per is not a multiple of
+// The state of a key takes one word of 8 bytes. It takes two words if Per is not a multiple of
 // Limit nanoseconds, and also if a full queue lasts 146 years (2^62 ns) or more.
 //
 // A. Tanenbaum, "Computer Networks", describes the leaky bucket as a queue. The limit_req module of

@@ -38,10 +38,10 @@ const (
 //   - With k buckets, any span of up to Per*(k-1)/k has at most Limit events. A span of a whole Per
 //     may still have 2*Limit events.
 //
-// SlidingWindow takes Buckets + 2 words of memory per key. With one bucket and a small limit for
-// the window (up to 8,000 a second, 65,000 a minute or 500,000 an hour) it takes one word. One word
-// may have no room for a debt larger than Limit. Events that are given back do not reduce such a
-// debt, and the debt counts in full until the estimate no longer includes its window.
+// The state of a key takes Buckets + 2 words of 8 bytes. With one bucket and a small limit for the
+// window (up to 8,000 a second, 65,000 a minute or 500,000 an hour) it takes one word. One word may
+// have no room for a debt larger than Limit. Events that are given back do not reduce such a debt,
+// and the debt counts in full until the estimate no longer includes its window.
 //
 // Cloudflare described the weighted form in "How we built rate limiting capable of scaling to
 // millions of domains", 2017.

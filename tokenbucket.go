@@ -20,8 +20,8 @@ import (
 //
 //	Burst - 1 + Limit*s/Per
 //
-// events, rounded up. The span includes its start, not its end. TokenBucket takes one word of
-// memory per key. It takes two words if Per is not a multiple of Limit nanoseconds, or if a bucket
+// events, rounded up. The span includes its start, not its end. The state of a key takes one word
+// of 8 bytes. It takes two words if Per is not a multiple of Limit nanoseconds, or if a bucket
 // needs 146 years (2^62 ns) or more to fill.
 //
 // The token bucket goes back to J. Turner, "New Directions in Communications", 1986. This form is

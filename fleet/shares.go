@@ -131,8 +131,8 @@ type Membership struct {
 // If Members is larger than needed, or becomes smaller later than it could, events are wasted, but
 // never too many are granted. examples/shares keeps this order with sessions in etcd.
 //
-// A call with the same Members and Index as before only sets a new Until. It does not interrupt the
-// share, if it comes before the old Until. Set is safe for concurrent use.
+// A call with the same Members and Index as before only sets a new Until. If the call comes before
+// the old Until has passed, the share is not interrupted. Set is safe for concurrent use.
 func (s *Shares) Set(m Membership) error {
 	if s.store == nil {
 		return errNotShares

@@ -17,7 +17,7 @@ import (
 //
 // If a trusted proxy appended something other than an address, or if the field ends at a trusted
 // proxy, the key is the address of that proxy. A request that bypasses the proxies is limited by
-// its own address. Every request is limited.
+// its own address. Whatever the field contains, the request is limited.
 //
 // Every trusted proxy must append to the field. If a proxy passes on the field as clients wrote it,
 // clients can choose their key.
@@ -58,7 +58,8 @@ func (c ClientIP) ForwardedHeader() KeyFunc {
 //
 // In all other cases the key is the address of the other end: if that is not a trusted proxy, or if
 // the field is missing, comes more than once, or contains something other than an address. A
-// request that bypasses the proxies is limited by its own address. Every request is limited.
+// request that bypasses the proxies is limited by its own address. Whatever the field contains, the
+// request is limited.
 //
 // The proxies must replace the field that a client sends. With several proxies in a row, no request
 // may bypass the proxy that writes the field.

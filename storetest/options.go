@@ -102,8 +102,8 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //   - The policy alone would have granted all that the store grants, at the same instants. In no
 //     window or span of the policy are more events granted than it allows. A window that starts
 //     with its first event may have started before the first event that was granted. Events that
-//     are booked ahead count at once. Events that are charged beyond the limit count at the latest
-//     after the duration early.
+//     Wait or Reserve books for a later instant count as soon as they are booked. Events that are
+//     charged beyond the limit count at the latest after the duration early.
 //   - A denial may come too soon, by the duration early at most. This means that after the same
 //     grants, the policy alone would have denied the same events if it had been asked that much
 //     earlier. If early is zero, each denial must be exact. With [Shared], a store may also deny

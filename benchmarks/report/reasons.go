@@ -21,12 +21,12 @@ var reasons = []struct {
 }{
 	{[]string{"W2.ns", "W3.ns"}, func(r results) string {
 		return fmt.Sprintf(`**A hot key with a SlidingLog** takes %s times as long as one with a TokenBucket in W2, and
-%s times in W3. The state of the other policies is one word. They grant by one exchange of that
-word, and deny without writing. A log has several words. Each decision takes the lock of the key by
-one exchange, and returns it by another, also to deny. Then the processors take the lines of the log
-from each other. In the CPU profile, a third of the time is taking the lock, and a sixth returning
-it. To deny without the lock, each key would need another word, whatever its policy:
-8 bytes in addition to 39.`, r.times("W2.ns"), r.times("W3.ns"))
+%s times in W3. In these workloads, the state of the other policies is one word. They grant by one
+exchange of that word, and deny without writing. A log has several words. Each decision takes the
+lock of the key by one exchange, and returns it by another, also to deny. Then the processors take
+the lines of the log from each other. In the CPU profile, a third of the time is taking the lock,
+and a sixth returning it. To deny without the lock, each key would need another word, whatever its
+policy: 8 bytes in addition to 39.`, r.times("W2.ns"), r.times("W3.ns"))
 	}},
 	{[]string{"W4.ns", "W4p.ns", "W5.ns"}, func(r results) string {
 		return fmt.Sprintf(`**A million keys with a SlidingLog** take %s times as long in W4, %s times in W4p, and %s times

@@ -8,9 +8,9 @@
 //   - [Proxy.Hang]: single connections of a pool no longer answer.
 //   - [Proxy.Delay]: every reply comes later, as from a distant server.
 //
-// [Proxy.Forward] ends all faults, but a connection that hangs already does so until the client
-// closes it. After a fault, an imitation of a server may act differently from the real server.
-// Therefore use the real server.
+// [Proxy.Forward] ends all faults, but a connection that hangs already goes on to hang. After a
+// fault, an imitation of a server may act differently from the real server. Therefore use the real
+// server.
 //
 // The package knows no protocol. It assumes that the bytes of one read, up to 64 KiB, are one
 // request. That is right for clients that send a request and then wait for its reply. For pipelines
@@ -99,7 +99,7 @@ func (p *Proxy) Addr() string { return p.port.Addr() }
 // Target returns the address of the server, as it was passed to [New].
 func (p *Proxy) Target() string { return p.target }
 
-// Forward ends all faults, but a connection that hangs already does so until the client closes it.
+// Forward ends all faults, but a connection that hangs already goes on to hang.
 // Bytes that were kept back during a stall are passed on now.
 func (p *Proxy) Forward() {
 	p.mu.Lock()
@@ -174,8 +174,9 @@ func (p *Proxy) Lost() int {
 }
 
 // Hang makes n connections hang: the next n on which a request comes. Each of them hangs until the
-// client closes it. The server does not get that request, and the client gets no reply. A later
-// call of Hang replaces an earlier one. With n = 0, no further connections begin to hang.
+// client or the server closes it, or [Proxy.Refuse] cuts it. The server does not get that request,
+// and the client gets no reply. A later call of Hang replaces an earlier one. With n = 0, no
+// further connections begin to hang.
 func (p *Proxy) Hang(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -72,7 +72,7 @@ func connect(tb testing.TB, addr string, options ...nats.Option) jetstream.JetSt
 	}, options...)...)
 	require.NoError(tb, err)
 	tb.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(traffic.Patience)) // 5 s are too few if the machine is busy
 	require.NoError(tb, err)
 	return js
 }
