@@ -39,7 +39,7 @@ func TestStore(t *testing.T) {
 	had := 0                 // replies lost before
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
-			runs.Short(t, runs.Server)
+			runs.Short(t, runs.InCI(runs.Server, runs.Client))
 			c := client
 			if strings.Contains(t.Name(), "/Failures:_") {
 				c = proxied // which makes each round trip longer

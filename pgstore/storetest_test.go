@@ -42,7 +42,7 @@ func TestStore(t *testing.T) {
 	n, had := 0, 0 // stores, and replies lost before
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
-			runs.Short(t, runs.Server)
+			runs.Short(t, runs.InCI(runs.Server, runs.Client))
 			if strings.HasSuffix(t.Name(), "/Failures:_lost_replies") {
 				runs.SkipDear(t) // each costs a process of the server; TestFaults_RepliesLost loses some
 			}

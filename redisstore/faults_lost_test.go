@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 	"github.com/weir-go/weir/redisstore/internal/test/redistest"
 )
@@ -25,6 +26,7 @@ func TestFaults_RepliesLostOfAnUnknownScript(t *testing.T) {
 }
 
 func TestFaults_InTrafficOnManyKeys(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	checks.FaultsInTraffic(t, made)
 }

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"testing"
 
+	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/redisstore/internal/test/checks"
 )
 
@@ -12,6 +13,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestStoreInRealTime(t *testing.T) {
+	runs.SkipDear(t)
 	t.Parallel()
 	checks.InRealTime(t, made)
 }

@@ -12,6 +12,7 @@ import (
 
 // TestCounts compares what a decision takes with counts.txt.
 func TestCounts(t *testing.T) {
+	runs.SkipDear(t) // it builds and runs a program
 	if fault := unsupported(); fault != "" {
 		t.Skip(fault)
 	}
@@ -37,7 +38,6 @@ func TestCounts(t *testing.T) {
 		report(t, changes(was.counts, is.counts, allocationsFigure, bytesFigure))
 	})
 	t.Run("instructions", func(t *testing.T) {
-		runs.SkipDear(t)
 		if _, err := exec.LookPath("valgrind"); err != nil {
 			if os.Getenv("CI") == "true" {
 				t.Fatal("with CI=true no test may be skipped: install valgrind")

@@ -18,7 +18,7 @@ import (
 
 // All ways, in short: what is exact goes never over, and deaths of nodes are noticed.
 func TestWays(t *testing.T) {
-	ways := ways[runs.Long(0, runs.InCI(0, 3)):]
+	ways := ways[runs.Long(0, runs.InCI(0, 4)):]
 	o := options{rate: leastRate, time: leastTime, svg: filepath.Join(t.TempDir(), "all.svg"), ways: ways}
 	var out bytes.Buffer
 	results, err := o.try(t.Context(), &out)
@@ -35,7 +35,7 @@ func TestWays(t *testing.T) {
 	assert.Equal(t, len(ways)*allWindows, strings.Count(out.String(), "%"))
 
 	require.NoError(t, o.draw(results, io.Discard))
-	checkSVG(t, o.svg, ways[0].name, "shares", "lease", "100 %", "3 killed")
+	checkSVG(t, o.svg, ways[0].name, "lease", "100 %", "3 killed")
 	var table strings.Builder
 	require.NoError(t, writeTable(&table, results))
 	for _, w := range ways {

@@ -51,7 +51,7 @@ func TestStore(t *testing.T) {
 	n, had := 0, 0 // stores, and replies lost before
 	storetest.Run(t,
 		func(t *testing.T) weir.Store {
-			runs.Short(t, runs.Server)
+			runs.Short(t, runs.InCI(runs.Server, runs.Client))
 			n++
 			r := direct
 			if strings.Contains(t.Name(), "/Failures:_") {
