@@ -1,6 +1,8 @@
 package test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -72,7 +74,7 @@ func connect(tb testing.TB, addr string, options ...nats.Option) jetstream.JetSt
 	}, options...)...)
 	require.NoError(tb, err)
 	tb.Cleanup(conn.Close)
-	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(traffic.Patience)) // 5 s are too few if the machine is busy
+	js, err := jetstream.New(conn)
 	require.NoError(tb, err)
 	return js
 }
@@ -91,6 +93,9 @@ func newBucket(tb testing.TB, js jetstream.JetStream, change ...func(*jetstream.
 		f(&c)
 	}
 	_, err := js.CreateKeyValue(tb.Context(), c)
+	for end := time.Now().Add(traffic.Patience); errors.Is(err, context.DeadlineExceeded) && time.Now().Before(end); {
+		_, err = js.CreateKeyValue(tb.Context(), c) // it waits for 5 s; a busy server may lose a request
+	}
 	require.NoError(tb, err)
 	return c.Bucket
 }
