@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/internal/suite/runs"
-
 	"github.com/weir-go/weir/internal/suite/traffic"
 )
 
