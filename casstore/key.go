@@ -30,8 +30,8 @@ const keyPrefix = "weir/1/"
 //     row.
 //
 // Other bytes are written as = and two hexadecimal digits. If the name, written in this way, is
-// longer than 64 bytes, it is replaced by =- and its SHA-256. So is the key, if it is longer than
-// 128 bytes when written in this way.
+// longer than 64 bytes, it is replaced by =- and its SHA-256. The key is replaced, too, if it is
+// longer than 128 bytes when written in this way.
 //
 // If other programs use the same server, a Register can put a prefix of its own before the result.
 func Key(name, key string) string {

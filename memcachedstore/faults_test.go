@@ -110,7 +110,7 @@ func TestFaults_InTraffic(t *testing.T) {
 	t.Parallel()
 	proxy := newProxy(t, memcachedtest.Shared(t).Addr())
 	tr := traffic.Drive(t, newLimiter(t, newStore(t, newClient(t, proxy.Addr())), traffic.Spacious, newName()), traffic.Patience)
-	tr.Break(t, proxy, runs.Long(10, runs.InCI(3, 1)), isSwap)
+	tr.Break(t, proxy, isSwap)
 	tr.Check(t)
 }
 

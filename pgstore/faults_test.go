@@ -65,7 +65,7 @@ func TestFaults_InTraffic(t *testing.T) {
 	t.Parallel()
 	s, proxy := newProxied(t, pgtest.Shared(t))
 	tr := traffic.Drive(t, newLimiter(t, s, traffic.Spacious), traffic.Patience)
-	tr.Break(t, proxy, runs.Long(10, runs.InCI(3, 1)), isSwap)
+	tr.Break(t, proxy, isSwap)
 	tr.Check(t)
 }
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// decisions are how many are counted in a row. What the runtime does beside them, such as to look
+// decisions are how many are counted in a row. The other work of the runtime, such as to look
 // after its threads, is some thousand instructions a run, more on a busy machine. With so many
 // decisions, ten runs of a row differ by less than 1 %, on two cores that have ten times the work.
 const decisions = 50_000

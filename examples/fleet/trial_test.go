@@ -35,7 +35,11 @@ func TestWays(t *testing.T) {
 	assert.Equal(t, len(ways)*allWindows, strings.Count(out.String(), "%"))
 
 	require.NoError(t, o.draw(results, io.Discard))
-	checkSVG(t, o.svg, ways[0].name, "lease", "100 %", "3 killed")
+	drawn := []string{"100 %", "3 killed"}
+	for _, w := range ways {
+		drawn = append(drawn, w.name)
+	}
+	checkSVG(t, o.svg, drawn...)
 	var table strings.Builder
 	require.NoError(t, writeTable(&table, results))
 	for _, w := range ways {

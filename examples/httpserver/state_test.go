@@ -17,7 +17,7 @@ import (
 // Two servers, one after the other, grant many connections what one would have granted, to the event.
 func TestRestartUnderLoad(t *testing.T) {
 	t.Parallel()
-	half := time.Duration(runs.Long(1000, runs.InCI(300, 150))) * time.Millisecond
+	half := runs.Long(time.Second, runs.InCI(300*time.Millisecond, 150*time.Millisecond))
 	s, first := startQuickly(t, func() []string { return []string{"-log", "error", "-state", filepath.Join(t.TempDir(), "limits")} })
 	api := &hammer{connections: 16, method: http.MethodGet}
 	login := &hammer{connections: 4, method: http.MethodPost, body: "user=ada&password=lovelace"}

@@ -128,7 +128,7 @@ func TestR22_SurvivorsShareFewPages(t *testing.T) {
 
 // R22: a limiter costs what its keys need, and next to nothing before it is used.
 func TestR22_ManyLimiters(t *testing.T) {
-	const meanwhile = 100 << 10 // bytes that the runtime and others may allocate
+	const meanwhile = 16 << 10 // bytes that the runtime and others may allocate
 	limiters := runs.Long(5000, 700)
 	for _, p := range kit.EveryPolicy {
 		t.Run(fmt.Sprintf("%T%+v", p, p), func(t *testing.T) {

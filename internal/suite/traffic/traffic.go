@@ -65,7 +65,7 @@ func Drive(t *testing.T, l *weir.KeyedLimiter, within time.Duration) *Traffic {
 	ctx, cancel := context.WithCancel(t.Context())
 	tr := &Traffic{limiter: l, within: within, halt: cancel}
 	t.Cleanup(tr.Stop)
-	pause := time.Duration(runs.Long(1, runs.InCI(1, 5))) * time.Millisecond // for other tests run at the same time
+	pause := runs.Long(time.Millisecond, runs.InCI(time.Millisecond, 5*time.Millisecond)) // for other tests run at the same time
 	for i := range 16 {
 		tr.callers.Go(func() {
 			for ; ctx.Err() == nil; i++ {
@@ -115,9 +115,9 @@ func (tr *Traffic) AwaitFailed(t *testing.T) {
 	Eventually(t, "failures", func() bool { return sum(&tr.failed) > before })
 }
 
-// Break cuts all connections and loses replies to the requests that match, so many times.
-func (tr *Traffic) Break(t *testing.T, proxy *faultproxy.Proxy, times int, match func([]byte) bool) {
-	for range times {
+// Break cuts all connections and loses replies to the requests that match, several times.
+func (tr *Traffic) Break(t *testing.T, proxy *faultproxy.Proxy, match func([]byte) bool) {
+	for range runs.Long(10, runs.InCI(3, 1)) {
 		proxy.Refuse() // cuts all connections
 		tr.AwaitFailed(t)
 		proxy.Forward()
