@@ -204,7 +204,7 @@ func TestR17_MarkersUndoGrantsLastFirst(t *testing.T) {
 	assert.Equal(t, green, color(kit.Take(t, l, "k", 1)))
 	assert.Equal(t, green, color(kit.Take(t, l, "k", 1)))
 
-	for seed := range runs.Long[uint64](50_000, 1_000) {
+	for seed := range runs.Long[uint64](20_000, 1_000) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		kit.UndoLastFirst(t, r, kit.SomeMarker(r), new(weir.MemStore), &kit.HandClock{Time: time.Unix(0, kit.T0)}, "k")
 	}
@@ -213,7 +213,7 @@ func TestR17_MarkersUndoGrantsLastFirst(t *testing.T) {
 // R16: what is given back lowers nothing, also if the buckets of a marker fill only after the year 2262,
 // where a Charge ends.
 func TestR16_MarkersGiveBackAfter2262(t *testing.T) {
-	for seed := range runs.Long[uint64](50_000, 1_000) {
+	for seed := range runs.Long[uint64](20_000, 1_000) {
 		r := rand.New(rand.NewPCG(seed, 2262))
 		l, clock := kit.Frozen(weir.SingleRateMarker{
 			Committed: weir.TokenBucket{Limit: 1 + r.IntN(2), Per: 250 * 365 * 24 * time.Hour, Burst: 1 + r.IntN(4)},

@@ -96,7 +96,7 @@ func TestStoreThatTells(t *testing.T) {
 		}
 		t.Run(fmt.Sprint("clock: ", clock), func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) weir.Store {
-				runs.Short(t, runs.Server)
+				runs.Only(t, runs.Server) // TestStore has the others
 				m := newMemory()
 				m.tells = true
 				return onMemory(m)

@@ -41,7 +41,7 @@ func TestFaults_Cluster(t *testing.T) {
 	})
 
 	t.Run("many processes and keys", func(t *testing.T) {
-		j := job{Cluster: true, Addrs: nodes.Addrs(), Callers: 8, Keys: runs.Long(10_000, 400), Rounds: 1, Policy: checks.Spacious}
+		j := job{Cluster: true, Addrs: nodes.Addrs(), Callers: 8, Keys: runs.Long(4000, 400), Rounds: 1, Policy: checks.Spacious}
 		j.Policy.Limit = runs.Long(5, 2) // each process asks once
 		checkProcesses(t, runs.Long(8, 3), j)
 	})

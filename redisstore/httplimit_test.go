@@ -73,7 +73,7 @@ func TestR16_SeveralLimitsOfServersThatShareRedis(t *testing.T) {
 	var mu sync.Mutex
 	counted := make(map[string]int)
 	denials := 0
-	end := time.Now().Add(runs.Long(8*time.Second, 0))
+	end := time.Now().Add(runs.Long(3*time.Second, 0))
 	var all sync.WaitGroup
 	for c := range connections {
 		all.Go(func() {

@@ -38,7 +38,7 @@ func TestRulesWhenFeaturesMeet(t *testing.T) {
 func TestR17_MarkersUndoGrantsLastFirst(t *testing.T) {
 	t.Parallel()
 	s := newDriven(t, newClient(t, redistest.Single(t).Addr()), anySkew)
-	for seed := range runs.Long[uint64](10_000, 120) {
+	for seed := range runs.Long[uint64](2_500, 60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		clock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 		store := storeFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {

@@ -129,8 +129,12 @@ func (n *node) call(ctx context.Context, r weir.Request) (weir.Answer, error) {
 
 // standStill returns when the node goes on.
 func (n *node) standStill() {
-	for left := int64(1); left > 0; left = n.until.Load() - time.Now().UnixNano() {
-		time.Sleep(time.Duration(left))
+	for {
+		left := time.Duration(n.until.Load() - time.Now().UnixNano())
+		if left <= 0 {
+			return
+		}
+		time.Sleep(left)
 	}
 }
 
@@ -154,18 +158,26 @@ func (w *world) note(list *[]use, at int64, n int) {
 	*list = append(*list, use{at, n})
 }
 
-// ask asks for n events, as a limiter does.
+// quickly asks the lease alone, as a limiter does first, for all or none. It reports whether the lease
+// has decided.
+func (n *node) quickly(events int, mode weir.GrantMode) bool {
+	if mode != weir.AllOrNone {
+		return false
+	}
+	r, ok := n.lease.TakeQuickly(n.plan, "k", events)
+	switch w := n.world; {
+	case !ok:
+	case r.Allowed:
+		w.note(&w.granted, time.Now().UnixNano(), events)
+	case r.RetryAfter <= 0:
+		w.Errorf("%+v", r)
+	}
+	return ok
+}
+
+// ask asks for n events, as a limiter then does.
 func (n *node) ask(events int, mode weir.GrantMode) {
 	w := n.world
-	w.note(&w.asked, time.Now().UnixNano(), events)
-	if r, ok := n.quickly(events, mode); ok {
-		if r.Allowed {
-			w.note(&w.granted, time.Now().UnixNano(), events)
-		} else if r.RetryAfter <= 0 {
-			w.Errorf("%+v", r)
-		}
-		return
-	}
 	ask := weir.Ask{N: events, Mode: mode}
 	var server use
 	ctx := context.WithValue(context.Background(), fromServer{}, &server)
@@ -188,14 +200,6 @@ func (n *node) ask(events int, mode weir.GrantMode) {
 	default:
 		w.note(&w.granted, at, events)
 	}
-}
-
-// quickly asks the lease alone, as a limiter does for all or none.
-func (n *node) quickly(events int, mode weir.GrantMode) (r weir.Result, ok bool) {
-	if mode == weir.AllOrNone {
-		return n.lease.TakeQuickly(n.plan, "k", events)
-	}
-	return r, false
 }
 
 // run lets each node ask at random instants, at its share of a rate, which may change. Each request
@@ -226,7 +230,10 @@ func (w *world) run(lasts time.Duration, several int, rate func(node int, passed
 				if several > 1 && n.rng.IntN(5) == 0 {
 					mode = weir.UpTo
 				}
-				all.Go(func() { n.ask(events, mode) })
+				w.note(&w.asked, time.Now().UnixNano(), events)
+				if !n.quickly(events, mode) {
+					all.Go(func() { n.ask(events, mode) })
+				}
 			}
 		})
 	}

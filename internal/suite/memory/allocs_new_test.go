@@ -20,7 +20,7 @@ import (
 // there on there are at most three in two thousand new keys, or five if a state takes more than a
 // word. (Larger segments would make fewer, and keep the call that divides one for longer.)
 func TestNewKeysHardlyAllocate(t *testing.T) {
-	n := runs.Long(1_000_000, 50_000)
+	n := runs.Long(500_000, 50_000)
 	keys := make([]string, n)
 	for i := range keys {
 		keys[i] = kit.KeyName(i)

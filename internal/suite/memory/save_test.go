@@ -22,7 +22,7 @@ var everyPolicy = append(append([]weir.Policy(nil), kit.EveryPolicy...), kit.Mor
 // system's clock, and give the same answers. Package change has this with clocks of the limiters'
 // own.
 func TestRestartsAreNotObserved(t *testing.T) {
-	for seed := range uint64(runs.Long(200, runs.InCI(6, 3))) {
+	for seed := range uint64(runs.Long(100, runs.InCI(6, 3))) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 3))
 			policy := func() weir.Policy { return everyPolicy[random.IntN(len(everyPolicy))] }
@@ -96,7 +96,7 @@ func TestRestartsOfAFullStoreAreNotObserved(t *testing.T) {
 		weir.SlidingLog{Limit: 5, Per: per},
 		weir.All(weir.TokenBucket{Limit: 5, Per: per}, weir.SlidingLog{Limit: 9, Per: per}),
 	}
-	for seed := range runs.Long(uint64(100), 3) {
+	for seed := range runs.Long(uint64(50), 3) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		mock := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 		var file bytes.Buffer
@@ -111,7 +111,7 @@ func TestRestartsOfAFullStoreAreNotObserved(t *testing.T) {
 		for i, store := range []weir.Store{stores[0], restarted} {
 			sides[i] = weir.Must(weir.New(policies[0], weir.WithStore(store), weir.WithClock(mock)))
 		}
-		for step := range runs.Long(500, 100) {
+		for step := range runs.Long(300, 100) {
 			key, n, op, p := kit.KeyName(random.IntN(60)), random.IntN(3), random.IntN(20), policies[random.IntN(len(policies))]
 			mock.Time = mock.Add(time.Duration(random.IntN(1000)))
 			var answers [2]any

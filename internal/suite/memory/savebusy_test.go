@@ -51,7 +51,7 @@ func TestSaveDuringDecisions(t *testing.T) {
 			}
 		})
 	}
-	for range runs.Long(50, 5) {
+	for range runs.Long(25, 5) {
 		var before [2][keys]int64
 		for which := range before {
 			for i := range before[which] {

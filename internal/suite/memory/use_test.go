@@ -22,7 +22,7 @@ const perProcessor = 4 << 10
 // allows, denies or looks. The store forgets the others, and gives their memory back.
 func TestR22_MemoryFollowsTheKeysInUse(t *testing.T) {
 	const regular = 1000
-	once := runs.Long(1_000_000, 50_000)
+	once := runs.Long(500_000, 50_000)
 	look := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(context.Background(), k, 0) }
 	allow := func(l *weir.KeyedLimiter, k string) { l.Allow(k) }
 	take := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(context.Background(), k, 1) }

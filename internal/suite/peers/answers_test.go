@@ -93,7 +93,7 @@ func TestP18_TodayIsNotTooLate(t *testing.T) {
 // Remaining was -7, after the limit had been lowered or more been given back than taken.
 func TestP25_RemainingIsNeverNegative(t *testing.T) {
 	eachFlap(t, func(t *testing.T, f *flap) {
-		for i := range runs.Long(300, 30) {
+		for i := range runs.Long(100, 30) {
 			if r := f.take(i, 7); r.Remaining < 0 || r.Remaining > r.Limit {
 				require.Fail(t, "Remaining is not from 0 to Limit", "step %d: %+v", i, r)
 			}

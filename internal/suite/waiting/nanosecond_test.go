@@ -69,7 +69,7 @@ func TestR17_BookingsOfOneInstantKeepToTheBucket(t *testing.T) {
 	} {
 		large := rate
 		large.Burst++
-		for seed := range uint64(runs.Long(4000, 200)) {
+		for seed := range uint64(runs.Long(2000, 200)) {
 			random, store := rand.New(rand.NewPCG(seed, 17)), new(weir.MemStore)
 			var limiters []*weir.KeyedLimiter
 			for range 2 {

@@ -20,7 +20,7 @@ import (
 // R18: whatever happens while they wait, and in however quick succession, the callers of a key are
 // granted in the order in which they came. Each seed is a short sequence of steps at random.
 func TestR18_OrderAtRandom(t *testing.T) {
-	seeds := uint64(runs.Long(4000, runs.InCI(200, 100)))
+	seeds := uint64(runs.Long(2000, runs.InCI(200, 100)))
 	for _, test := range []struct {
 		name      string
 		byContext bool          // each caller brings its own policy

@@ -140,7 +140,7 @@ func TestR17_LateGiveBacks(t *testing.T) {
 		weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 40},
 		weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 6},
 	} {
-		for seed := range uint64(runs.Long(4000, 60)) {
+		for seed := range uint64(runs.Long(2000, 60)) {
 			random := rand.New(rand.NewPCG(seed, 17))
 			var mu sync.Mutex // guards random and all
 			var all []went

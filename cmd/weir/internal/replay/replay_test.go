@@ -17,7 +17,7 @@ import (
 
 // The verdicts are those of a plain loop that asks a limiter for each line, sorted by time.
 func TestRunIsALoopOfTake(t *testing.T) {
-	log := madeLog(runs.Long(1_000_000, 12_000), runs.Long(100_000, 1000))
+	log := madeLog(runs.Long(300_000, 12_000), runs.Long(30_000, 1000))
 	ps := policies(t, "3/30m", "all(2/10m, 20/6h)", "sliding-log 5/1h", "tiers(1/1h, fixed-window 2/1h)", "leaky-bucket 1/1m")
 	report, err := Run(t.Context(), Config{}, ps, []Log{logOf("made", log)})
 	require.NoError(t, err)
