@@ -42,7 +42,7 @@ func TestStateFromAClockAhead(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, redistest.Single(t).Addr())
 	right := time.Unix(1_700_000_000, 0).Add(3210 * time.Millisecond)
-	for _, ahead := range []time.Duration{10 * time.Second, 24 * time.Hour, 30 * time.Second}[:runs.Long(3, 2)] {
+	for _, ahead := range []time.Duration{10 * time.Second, 24 * time.Hour, 30 * time.Second}[:runs.Long(3, runs.InCI(2, 1))] {
 		for _, p := range everyKind {
 			t.Run(fmt.Sprintf("%v %T%+v", ahead, p, p), func(t *testing.T) {
 				s := newDriven(t, client, serverSkew)

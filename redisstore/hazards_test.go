@@ -95,7 +95,7 @@ func TestP8_TimeToLiveIsNeverZero(t *testing.T) {
 				return a, nil
 			}), p, "P8")
 			server.MustDo("CONFIG", "RESETSTAT")
-			for range runs.Long(200, 100) {
+			for range runs.Long(200, runs.InCI(100, 40)) {
 				take(t, l, name, 1)
 			}
 			stats := server.MustDo("INFO", "commandstats").(string)

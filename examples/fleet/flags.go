@@ -15,7 +15,6 @@ type options struct {
 	rate  int
 	time  time.Duration
 	svg   string
-	ways  []way
 }
 
 // The limit must be one that is leased in each window of the shortest run: 100 events.
@@ -26,7 +25,7 @@ const (
 
 // parse reads the command line. An error names the value and what is allowed.
 func parse(args []string, help io.Writer) (options, error) {
-	o := options{rate: leastRate, time: time.Minute, ways: ways}
+	o := options{rate: leastRate, time: time.Minute}
 	fs := flag.NewFlagSet("fleet", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&o.redis, "redis", "", "the `address` of a Redis to use in place of NATS, such as localhost:6379")

@@ -49,7 +49,7 @@ func startRedis(t *testing.T) (socket string) {
 // that it does not get from lease.
 func TestRedis(t *testing.T) {
 	runs.SkipDear(t)
-	o := options{redis: startRedis(t), rate: leastRate, time: leastTime, ways: ways}
+	o := options{redis: startRedis(t), rate: leastRate, time: leastTime}
 	store, stop, err := o.startStore(t.Context())
 	require.NoError(t, err)
 	for _, w := range ways {

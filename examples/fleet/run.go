@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // policy is the limit. Its window is as long as the time allows, in whole milliseconds.
 func (o options) policy() weir.FixedWindow {
-	per := (o.time / time.Duration(len(o.ways)*allWindows)).Truncate(time.Millisecond)
+	per := (o.time / time.Duration(len(ways)*allWindows)).Truncate(time.Millisecond)
 	return weir.FixedWindow{Limit: int(int64(o.rate) * per.Milliseconds() / 1000), Per: per}
 }
 
@@ -59,7 +59,7 @@ func (o options) try(ctx context.Context, stdout io.Writer) (results []result, e
 	defer func() { err = errors.Join(err, stop()) }()
 	policy := o.policy()
 	fmt.Fprintf(stdout, "%d nodes share the limit %v, which is │ below. %d times as many requests come.\n", nodes, policy, overload)
-	for _, w := range o.ways {
+	for _, w := range ways {
 		if ctx.Err() != nil {
 			break
 		}

@@ -29,7 +29,7 @@ func SingleServer(t *testing.T, m Maker) {
 // commands.
 func ownLimits(t *testing.T, m Maker) {
 	const limit, callers = 3, 64
-	keys := runs.Long(100, 30)
+	keys := runs.Long(100, runs.InCI(30, 12))
 	server := redistest.Single(t)
 	for name, p := range each(limit) {
 		granted := make([]atomic.Int64, keys)
@@ -76,7 +76,8 @@ func foreignKeys(t *testing.T, m Maker) {
 	others := weir.Must(weir.New(Spacious, weir.WithStore(store), weir.WithName("others")))
 	server.MustDo("LPUSH", "weir:1:{mine:list}", "x")
 	var all sync.WaitGroup
-	const callers, rounds = 64, 50
+	const callers = 64
+	rounds := runs.Long(50, runs.InCI(50, 15))
 	for caller := range callers {
 		all.Go(func() {
 			for i := range rounds {
