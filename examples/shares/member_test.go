@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/suite/runs"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
