@@ -17,7 +17,7 @@ import (
 //
 //   - A window starts at the first instant whose local date is the first date of the window, or a
 //     later date. This instant is midnight, unless clocks skip midnight.
-//   - A day has 23 or 25 hours when clocks are put forward or back.
+//   - A day has 23 or 25 hours when clocks are put forward or back by an hour.
 //   - A date that clocks skip altogether has no window.
 //   - When clocks are put back across midnight, they show the end of the day before a second time.
 //     The repeated time belongs to the day that has just started.

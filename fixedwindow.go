@@ -11,15 +11,15 @@ import (
 
 // FixedWindow allows Limit events in each window of length Per.
 //
-//   - Windows are aligned to the Unix epoch. Windows of an hour start on the hour in UTC, for all
-//     keys.
+//   - Without FromFirst, windows are aligned to the Unix epoch. Windows of an hour start on the
+//     hour in UTC, for all keys.
 //   - With FromFirst, a key's window starts with the first event after its last window ended.
 //
 // FixedWindow is the policy that is easiest to explain ("1000 a day"): the whole allowance is back
 // at one instant. Its flaw is the boundary between two windows. Limit events just before the
 // boundary and Limit just after it make 2*Limit in any short span around it. With FromFirst they
-// make 2*Limit - 1, because the event that opened the first of the two windows happened before that
-// span. Where this is too many, use [SlidingWindow] or [SlidingLog].
+// make at most 2*Limit - 1, because the event that opened the first of the two windows happened
+// before that span. Where this is too many, use [SlidingWindow] or [SlidingLog].
 //
 // The state of a key takes one word of 8 bytes. It takes two words with FromFirst, and also if the
 // limit is too large for the window (above about 250 million a second or 250,000 a millisecond).

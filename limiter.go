@@ -71,7 +71,7 @@ type Limiter interface {
 	// returns at once. An n below 0 is an error. The other errors are:
 	//
 	//   - [ErrTooLate]: the events cannot happen before the deadline of ctx.
-	//   - [ErrNeverFits]: n is above what the policy ever grants.
+	//   - [ErrNeverFits]: n is above what the policy ever grants at once.
 	//   - [ErrQueueFull]: the policy's queue has no room.
 	//   - The error of ctx: it has ended, before the call or during the wait. The booked place is
 	//     given back, if the store takes it back within a second.

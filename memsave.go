@@ -73,6 +73,7 @@ func (s *MemStore) Save(w io.Writer) error {
 // Load reads r to its end. It takes as much memory as the keys that it reads. Load fails, and
 // changes nothing, in these cases:
 //
+//   - MaxKeys is below 0.
 //   - The store has decided already.
 //   - The file is damaged, incomplete, of another kind, or from a release of weir whose states have
 //     another form.

@@ -32,14 +32,14 @@ import (
 //   - A store with two keys takes 1 to 2 kB, with its limiter. A store that once had many keys
 //     keeps up to 4 kB for each processor.
 type MemStore struct {
-	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the
-	// store drops only expired keys. While a short search finds no expired key, new keys share
-	// allowances. Each name of a limiter has a few shared allowances, at most eight times as
-	// many as there are processors. When there is room again, every new key starts with what is
-	// left of one of them, also a key that never shared it, until the events that were shared
-	// no longer count. Events that such a key gives back may stay charged. The search may miss
-	// the last few expired keys. Therefore set MaxKeys to at least twice the number of keys
-	// that are usually in use.
+	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
+	// drops only expired keys. While a short search finds no expired key, new keys share
+	// allowances. Each name of a limiter has a few shared allowances, at most eight times as many
+	// as there are processors. When there is room again, every new key starts with what is left of
+	// a shared allowance, also a key that never shared it, until the events that were shared no
+	// longer count. Events that such a key gives back may stay charged. The search may miss the
+	// last few expired keys. Therefore set MaxKeys to at least twice the number of keys that are
+	// usually in use.
 	//
 	// With MaxKeys, a flood of made-up keys cannot exhaust the memory. It cannot make the store
 	// forget a count either. An attacker therefore gets no more events by a flood. But during it,

@@ -120,9 +120,9 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 // PlanOf is for implementers of middleware. It returns the Plan with which the limiter decides on
 // key. The policy of the Plan is the one that the function of [WithPolicyFor] returns. If it
 // returns none, the Plan has the policy of the limiter. PlanOf does not call the store. As long as
-// the policy is the same, the Plan is usually the same, too. An invalid policy of WithPolicyFor is
-// an error. An invalid policy of New is one, too, if the Accept method of a store calls PlanOf.
-// PlanOf is safe for concurrent use.
+// the policy is the same, the Plan is usually the same, too. It is an error if the policy that the
+// function returns is invalid. If the Accept method of a store calls PlanOf, it is also an error if
+// the policy given to New is invalid. PlanOf is safe for concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade

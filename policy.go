@@ -31,7 +31,7 @@ type Policy interface {
 const maxInstant = math.MaxInt64
 
 // A Decider is for implementers of stores and policies. It is the algorithm of a [Policy]: a pure
-// function on a short slice of 64-bit words. It has no clock, lock, key or store. Any [Store] can
+// function on a slice of 64-bit words. It has no clock, lock, key or store. Any [Store] can
 // therefore run any Decider. A Decider is immutable, and safe for concurrent use.
 //
 // The rules for implementers:
@@ -163,7 +163,8 @@ const (
 	UpTo
 
 	// Regardless grants all of the events in any case. It is for events that have already happened.
-	// Events beyond the allowance are a debt. Later requests are denied until it is paid.
+	// Events beyond the allowance are a debt. Until it is paid, later requests are denied, or
+	// granted for a later instant by a policy that books ahead.
 	Regardless
 )
 
@@ -172,16 +173,19 @@ const (
 type Answer struct {
 	Result
 
-	// Delay is the time from the decision until the granted events may happen. It is above zero
-	// only if MaxWait of the Ask is. After a denial or a give-back, it has another meaning:
+	// Delay is the time from the decision until the granted events may happen. After a grant, it is
+	// above zero only if MaxWait of the Ask is. After a denial or a give-back, it has another
+	// meaning:
 	//
-	//   - If an Ask with a MaxWait above zero is denied, a policy that books ahead sets Delay to
-	//     the delay that was too long. Other policies set it to zero.
+	//   - If an Ask with a MaxWait above zero is denied, but can be granted later, a policy that
+	//     books ahead sets Delay to the delay that was too long. After other denials, policies set
+	//     Delay to zero.
 	//   - After a give-back to a TokenBucket or LeakyBucket, Delay is by how much later bookings
 	//     can be moved to an earlier instant. Bookings of other policies are never moved.
 	Delay time.Duration
 
 	// QueueFull reports that the policy's queue has no room. A longer MaxWait would not help.
+	// QueueFull is set only if MaxWait of the Ask is above zero.
 	QueueFull bool
 
 	// ServerTime reports that At was read from a clock of the store, for example that of its

@@ -39,9 +39,9 @@ import (
 // A Reservation that is neither settled nor cancelled keeps its events booked. It holds no
 // goroutine or timer, and does not have to be closed.
 //
-// An error means that there is no decision. The Reservation is then nil. An n below 0 and a ctx
-// that has ended are errors. If ctx is cancelled while a store over a network decides, Reserve
-// still waits for the decision, for a second at most: otherwise nobody could give the events back.
+// An error means that there is no decision. The Reservation is then nil. The errors are those of
+// [KeyedLimiter.Take]. If ctx is cancelled while a store over a network decides, Reserve still
+// waits for the decision, for a second at most: otherwise nobody could give the events back.
 func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
 	return r, callError("Reserve of", n, err)
@@ -117,8 +117,8 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 // are booked, or a denial. All methods are safe for concurrent use. It must not be copied.
 //
 // Only the first call of Settle or Cancel has an effect. Other calls wait for the first as long as
-// their ctx allows, and return its result. It is good practice to defer a Cancel, and to settle
-// when the cost is known.
+// their ctx allows, but a second at least, and return the result of the first. It is good practice
+// to defer a Cancel, and to settle when the cost is known.
 //
 // If Settle or Cancel returns an error, it is always safe to call either of them again:
 //
@@ -180,8 +180,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
 //     tier that paid, [All] to every component. If more than four policies have counted events of
 //     the key that still count, those of the oldest are no longer given back.
-//   - More events: the additional ones are charged now, even if there are not as many left. The key
-//     is then in debt, and later callers wait until it is paid.
+//   - More events: the additional ones are charged now. If there are not as many left, the key is
+//     then in debt, and later callers wait until the debt is paid.
 //   - A denied reservation: all actual events are charged.
 //   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
 //     not booked it.

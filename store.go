@@ -152,7 +152,7 @@ func (k *KeyedLimiter) start(
 }
 
 // An Acceptor is for implementers of stores. It is a [Store] that can refuse to serve a limiter:
-// [New] first calls its method Accept. Stores need not implement Acceptor.
+// [New] calls its method Accept with the limiter that it makes. Stores need not implement Acceptor.
 //
 //   - Accept returns an error that names the faults of the Store's own options.
 //   - If a Store serves several limiters, its Accept refuses those that would share their keys by

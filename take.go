@@ -39,7 +39,7 @@ func (k *KeyedLimiter) Allow(key string) bool {
 //   - the policy of [WithPolicyFor] is invalid
 //   - the store failed; it is then not known whether the events were counted
 //
-// It is safe for concurrent use.
+// Take is safe for concurrent use.
 func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, error) {
 	if err := k.check(ctx, n); err != nil { // planFor written out: the call would take a twentieth longer
 		return Result{}, callError("Take of", n, err)
@@ -76,14 +76,15 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 // TakeUpTo takes as many of n events as the key has left, and returns how many were granted. It is
 // for work that can be done in parts, such as a bulk mailing.
 //
-// If no event is granted, the Result denies. Its RetryAfter is the time until one event can be
-// granted. No n is too large, unlike with [KeyedLimiter.Take]. With n = 0 it only looks.
+// If n is above 0 and no event is granted, the Result denies. Its RetryAfter is the time until one
+// event can be granted. No n is too large, unlike with [KeyedLimiter.Take]. With n = 0, TakeUpTo
+// only looks.
 //
 // Like Take, a call makes one request to the store. If a loop asks for all events that are still to
 // be sent, it makes one call for each batch, not one for each event.
 //
-// An error means that there is no decision. An n below 0 and a ctx that has ended are errors. It is
-// safe for concurrent use.
+// An error means that there is no decision. The errors are those of Take. TakeUpTo is safe for
+// concurrent use.
 func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted int, r Result, err error) {
 	plan, err := k.planFor(ctx, key, n)
 	if err != nil {

@@ -91,7 +91,7 @@ func (a AnyPolicy) String() string {
 
 // MarshalText implements [encoding.TextMarshaler]. It fails in these cases:
 //
-//   - a.Policy is not nil, and [New] refuses it.
+//   - a.Policy is neither nil nor a nil pointer, and [New] refuses it.
 //   - a.Policy or a component of it has no text form, because it is not of this package.
 //   - [ParsePolicy] would refuse the text: a policy lies within more than 8 others, or the text is
 //     longer than 4096 bytes.

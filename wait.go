@@ -9,13 +9,13 @@ import (
 	"github.com/weir-go/weir/internal/line"
 )
 
-// Wait implements [Limiter]. Callers that wait for the same key on one limiter are its waiters.
-// They are served in the order in which they came, whatever the policy, and share one timer.
-// There is one exception: calls that ask a store over a network at the same time are served in
-// the order in which the store decides. Callers that come while events are given back, or while
-// the policy changes, ask the store afterwards, one after the other. Over a network, they ask at
-// the same time if they come faster than the store answers, or when asking one after the other
-// has taken over a second.
+// Wait implements [Limiter]. Callers that wait for the same key on one limiter are the waiters of
+// that key. They are served in the order in which they came, whatever the policy, and share one
+// timer. There is one exception: calls that ask a store over a network at the same time are served
+// in the order in which the store decides. Callers that come while events are given back, or while
+// the policy changes, ask the store afterwards, one after the other. Over a network, these callers
+// ask at the same time if they come faster than the store answers, or when asking one after the
+// other has taken over a second.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
 //     at which they may happen. Later calls of Allow and Take cannot overtake it. If its context
@@ -190,9 +190,10 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 //   - A Reservation of another limiter or process gives back events that the key has counted since
 //     the Reset, up to the number that it had booked.
 //
-// While reservations of the limiter may still count, it remembers the keys that were Reset, at
-// about 100 bytes each. If the store fails, it is not known whether the key was forgotten. Reset
-// can be called again. A ctx that has ended is an error. Reset is safe for concurrent use.
+// While reservations of the limiter may still count, the limiter remembers the keys that were
+// Reset, at about 100 bytes each. If the store fails, it is not known whether the key was
+// forgotten. Reset can be called again. A ctx that has ended is an error. Reset is safe for
+// concurrent use.
 func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	err := k.check(ctx, 0)
 	if err == nil {

@@ -31,7 +31,8 @@ import (
 // may get less than the limit.
 type Headers interface {
 	// addTo adds the fields to those of an answer. The kinds of fields are in headers_ratelimit.go
-	// and headers_three.go. The names of all fields are in stateFields, too.
+	// and headers_three.go. The fields that tell the state of a limit in answers that are not denials
+	// are in stateFields, too.
 	addTo(*fields) error
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // reloadEvery is the shortest time between two requests for a cluster's topology because of errors.
-// By itself, go-redis asks for it only when a node points to another one, or once a minute. Until
-// then it would send commands to a dead master.
+// By itself, go-redis asks for it only when a node points to another one, or every ten seconds,
+// since 9.22 once a minute. Until then it would send commands to a dead master.
 const reloadEvery = 200 * time.Millisecond
 
 // ofCluster are the error replies of Redis that are about the cluster, and not about the command.

@@ -19,8 +19,8 @@ The number in brackets is the ratio to the best peer: the median of the ratios w
 1, weir takes less. Compare these ratios between releases. The figures themselves depend on the
 machine, too.
 
-The best peer is one that denies, counts each key for itself, and made no wrong decision in that
-workload.
+The best peer has the lowest figure of the peers that deny, keep whole keys, and made no wrong
+decision in that workload.
 
 All measurements are in [benchmarks/history](../benchmarks/history). benchstat reads them, and
 compares two files of the same machine:

@@ -35,7 +35,8 @@ func (r report) document() string {
 Clients and server share the cores. The ratios are therefore better evidence than the figures. All
 contenders are asked for one event at a time, with keys of 16 bytes. Requests are denied only in
 sections that say so. Each contender has a database and connections of its own. With go-redis there
-are %d connections, its default. rueidis sends the commands of all goroutines on one connection.
+are %d connections, its default. rueidis sends the commands of all goroutines on at most four
+connections, its default: on two with 2 cores.
 
 The rounds are interleaved: each contender is measured once before any is measured again. A figure
 is the median of its rounds. The ratio behind it is the speed relative to %s: it is the
@@ -61,7 +62,8 @@ With %d goroutines and %s keys. Times are in microseconds.
 - CPU and Redis CPU: processor time of the process and of Redis.
 - of it executing: the time that INFO commandstats counts for executing the command. It is the time
   that passes. On a machine with other work, that is more than processor time.
-- both: their sum. The ratio is how many times less it is than that of %s.
+- both: the sum of CPU and Redis CPU. The ratio is how many times less it is than that of
+  %s.
 - allocations: those of the process.
 - bytes a key: MEMORY USAGE, with the name of the key, for 100 events an hour, of which one was
   granted.

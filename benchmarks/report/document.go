@@ -78,14 +78,15 @@ func method(r results) string {
 	return fmt.Sprintf(`## How to read it
 
 All contenders do the same work: the same keys, in the same order, from as many goroutines. They
-have the same quota: 100 million events at once, and as many per century. It denies nothing, except
-in W3. No limiter can forget a key meanwhile. The table at the end lists exceptions. Keys are 16
-bytes.
+have the same quota: 100 million events at once, and as many per century, which denies nothing. In
+W3, it is one event an hour. No limiter can forget a key meanwhile. The table at the end lists
+exceptions. Keys are 16 bytes.
 
 The rounds are interleaved: each contender is measured once, in a fresh process, before any is
 measured again. A figure is the median of its rounds. The ratio behind it is to %s:
-the median of the ratios within a round. The best figure of a peer is bold. "(the loop alone)" is
-the cost of the measurement itself, without a limiter. All figures contain it.
+the median of the ratios within a round. A peer is a limiter other than weir. The best figure of a
+peer is bold. "(the loop alone)" is the cost of the measurement itself, without a limiter. All times
+of calls contain it.
 `, benchmarks.Leader)
 }
 
@@ -125,7 +126,7 @@ func (r results) contendersSection() string {
 		t.rows = append(t.rows, []string{c.Name, module, c.How + kindNote(c.Kind)})
 	}
 	return "## The contenders\n\n" + strings.ReplaceAll(t.String(), "---:", "---") + fmt.Sprintf(`
-The xsync.Map is that of github.com/puzpuzpuz/xsync/v4 %s. Before the measurement, a test checks
+The xsync.Map is that of github.com/puzpuzpuz/xsync/v4 %s. A test of package benchmarks checks
 that each contender grants and denies the right requests, alone and with goroutines that share a
 key.
 `, r.Versions["github.com/puzpuzpuz/xsync/v4"])

@@ -20,26 +20,28 @@ var reasons = []struct {
 	text    func(results) string
 }{
 	{[]string{"W2.ns", "W3.ns"}, func(r results) string {
-		return fmt.Sprintf(`**A hot key with a SlidingLog** takes %s times as long as one with a TokenBucket in W2, and
-%s times in W3. In these workloads, the state of the other policies is one word. They grant by one
-exchange of that word, and deny without writing. A log has several words. Each decision takes the
-lock of the key by one exchange, and returns it by another, also to deny. Then the processors take
-the lines of the log from each other. In the CPU profile, a third of the time is taking the lock,
-and a sixth returning it. To deny without the lock, each key would need another word, whatever its
-policy: 8 bytes in addition to 39.`, r.times("W2.ns"), r.times("W3.ns"))
+		return fmt.Sprintf(`**A hot key with a SlidingLog** takes %s times as long as one with a
+TokenBucket in W2, and %s times in W3. In these workloads, the state of the other policies is one
+word. They grant by one exchange of that word, and deny without writing. A log has several words.
+Each decision takes the lock of the key by one exchange, and returns it by another, also to deny.
+The processors also take the cache lines of the log from each other. In the CPU profile, a third of
+the time is taking the lock, and a sixth returning it. To deny without the lock, each key would need
+another word, whatever its policy: 8 bytes in addition to 39.`, r.times("W2.ns"), r.times("W3.ns"))
 	}},
 	{[]string{"W4.ns", "W4p.ns", "W5.ns"}, func(r results) string {
-		return fmt.Sprintf(`**A million keys with a SlidingLog** take %s times as long in W4, %s times in W4p, and %s times
-in W5. The slot of a key only says where the log is. A decision therefore waits for memory twice:
-for the slot, and for the log. Each event adds a word to its log. Logs that outgrow their place are
-copied to a larger one. In the CPU profile, a quarter of the time is the first reading of the slot,
-and another quarter the growth.`, r.times("W4.ns"), r.times("W4p.ns"), r.times("W5.ns"))
+		return fmt.Sprintf(`**A million keys with a SlidingLog** take %s times as long as with a
+TokenBucket in W4, %s times in W4p, and %s times in W5. The slot of a key only says where the log
+is. A decision therefore waits for memory twice: for the slot, and for the log. Each event adds a
+word to its log. Logs that outgrow their place are copied to a larger one. In the CPU profile, a
+quarter of the time is the first reading of the slot, and another quarter the growth.`,
+			r.times("W4.ns"), r.times("W4p.ns"), r.times("W5.ns"))
 	}},
 	{[]string{"W4.ns"}, func(r results) string {
-		return fmt.Sprintf(`**A million keys in a random order** take %s ns in W4, of which some 60 %% are the first reading of
-the key's slot (CPU profile). The slots take 39 MB. No cache near the processor holds them, nor the
-table by which the processor finds their addresses. One such reading is the least that a limiter can
-do. The best peer that keeps whole keys does about two, and takes %s times as long.`,
+		return fmt.Sprintf(`**A million keys in a random order** take %s ns with a TokenBucket in
+W4, of which some 60 %% are the first reading of the key's slot (CPU profile). The slots take 39 MB.
+No cache near the processor holds them, nor the table by which the processor finds their addresses.
+One such reading is the least that a limiter can do. The best peer that keeps whole keys does about
+two, and takes %s times as long.`,
 			ns(r.median(benchmarks.Leader, "W4.ns")), significant(r.bestRatio("W4.ns")))
 	}},
 	{[]string{"W6.overMs"}, func(r results) string {
@@ -71,17 +73,19 @@ the rounds is within ±%.0f %%.`,
 			ns(r.median(benchmarks.Leader, "W8.p999")), ns(r.bestOfPeers("W8.p999")), significant(best), r.spread("W8.p999")*50)
 	}},
 	{[]string{benchmarks.MethodMetric("Allow"), benchmarks.MethodMetric("Take")}, func(r results) string {
-		return fmt.Sprintf(`**Take** takes %s ns in M1, where Allow takes %s ns. Allow only finds out whether the word may be
-exchanged. Take also returns what remains and two durations. That is 515 instructions, and 379 for
-Allow (`+"`go run ./benchmarks/counts`"+`). A third of the difference is the arithmetic, with a division. The rest
-is the check of ctx, and the Result of eight words, which the caller reads.`,
+		return fmt.Sprintf(`**Take** takes %s ns in M1, where Allow takes %s ns. Allow only returns
+whether the event is granted. Take also returns what remains and two durations. It executes 515
+instructions, and Allow 379 (`+"`go run ./benchmarks/counts`"+`). A third of the difference is the
+arithmetic, with a division. The rest is the check of ctx, and the Result of eight words, which the
+caller reads.`,
 			r.method("Take"), r.method("Allow"))
 	}},
 	{[]string{benchmarks.MethodMetric("Allow"), benchmarks.MethodMetric("Reserve+Settle"), benchmarks.MethodMetric("Reserve+Cancel")}, func(r results) string {
-		return fmt.Sprintf(`**Reserve and Settle** take %s ns in M1, and Reserve and Cancel take %s ns. Allow takes %s ns. The
-Reservation is allocated: it must know the grant exactly, also after a change of policy. Cancel also
-works on the queue of callers that wait for the key. No booking can come between, and the callers
-that wait behind the events move up. x/time/rate has no such queue, and gives back less.`,
+		return fmt.Sprintf(`**Reserve and Settle** take %s ns in M1, and Reserve and Cancel take %s
+ns. Allow takes %s ns. The Reservation is allocated: it must know the grant exactly, also after a
+change of policy. Cancel also works on the queue of callers that wait for the key: meanwhile no
+other call books events of the key, and the callers that wait behind the events given back move up.
+x/time/rate has no such queue, and gives back less.`,
 			r.method("Reserve+Settle"), r.method("Reserve+Cancel"), r.method("Allow"))
 	}},
 	{[]string{"H1.ns"}, func(r results) string {

@@ -222,10 +222,7 @@ func (w *world) run(lasts time.Duration, several int, rate func(node int, passed
 				}
 				time.Sleep(next)
 				n.standStill()
-				events := 1
-				if several > 1 {
-					events += n.rng.IntN(several)
-				}
+				events := 1 + n.rng.IntN(several)
 				mode := weir.AllOrNone
 				if several > 1 && n.rng.IntN(5) == 0 {
 					mode = weir.UpTo
