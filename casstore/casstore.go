@@ -19,8 +19,8 @@
 //   - Keys are short, and consist of characters that every server allows: see [Key].
 //   - A caller gets an error when its context ends, even if the Register still waits.
 //
-// If the server can run code that decides for some policies, let it do so, and use [Store.DoFrom]
-// for all other policies.
+// If the server can run code that decides for some policies, let it do so, and use [Store.Do] for
+// all other policies. If that code finds a value on which it cannot decide, use [Store.DoFrom].
 package casstore
 
 import (
@@ -47,7 +47,8 @@ import (
 //     does not send it again.
 //   - A key keeps its value for at least the time keep of the Swap, unless another Swap or a Delete
 //     comes before. It may keep the value longer. An expired value does no harm.
-//   - An error means that the server failed. If a key has no value, or another value, that is not
+//   - An error means that the server failed, unless it wraps [weir.ErrRequest]: the server then
+//     works, but has not executed the request. If a key has no value, or another value, that is not
 //     an error.
 //   - A method returns soon after its context has ended. If the server's client ignores contexts,
 //     give the client a timeout. Callers whose contexts have ended return even if the method has
@@ -64,12 +65,12 @@ type Register interface {
 	// it did. old is an Entry that Get or Swap returned for the key. To find out whether the key
 	// still holds it, Swap compares old.Version, or old.Value.
 	//
-	// If the server reports what the key holds after the Swap, Swap returns that as now, which
-	// saves the store a Get. Otherwise Swap returns the zero Entry.
+	// If the server reports what the key holds after the Swap, Swap returns that as now, which can
+	// save the store a Get. Otherwise Swap returns the zero Entry.
 	//
-	// The server may forget the value after keep, but not before. keep is a whole number of
-	// milliseconds and above 0. A server that counts in larger units must round it up. With
-	// [weir.Never] the value must not be forgotten.
+	// The server may forget the value after keep, but not before. keep is [weir.Never], or a whole
+	// number of milliseconds above 0. A server that counts in larger units must round it up. With
+	// weir.Never the value must not be forgotten.
 	//
 	// value is never empty, and is not changed after the call.
 	Swap(ctx context.Context, key string, old Entry, value []byte, keep time.Duration) (now Entry, ok bool, err error)
@@ -120,9 +121,9 @@ var (
 	// least as often as one decision needs.
 	ErrNoReply = errors.New("no reply from the server in time")
 
-	// ErrBusy means that other requests for the key came first, until the timeout had passed or 100
-	// attempts to swap had been lost to other processes. Nothing was counted. The server works, and
-	// the error also wraps [weir.ErrRequest].
+	// ErrBusy means that other requests for the key came first, until the timeout had passed, the
+	// caller's context had ended, or 100 attempts to swap had been lost to other processes. Nothing
+	// was counted. The server works, and the error also wraps [weir.ErrRequest].
 	ErrBusy = errors.New("other requests came first all the time")
 )
 
@@ -186,8 +187,8 @@ func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 //
 // found is what the key held, as that round trip has found. The first attempt then needs no Get, if
 // no other caller asks for the key at the same time. A nil found means that the content is not
-// known. within is how long the decision may take from now on, in place of the timeout. Values at
-// or below 0 mean that the time is over.
+// known. within is how long the decision may take from now on, in place of the timeout. If within
+// is 0 or less, the time is over.
 func (s *Store) DoFrom(ctx context.Context, r weir.Request, found *Entry, within time.Duration) (weir.Answer, error) {
 	if s.fault != nil {
 		return weir.Answer{}, s.fault

@@ -53,8 +53,8 @@ type Middleware struct {
 //   - canceled or deadline_exceeded, in place of the two errors above, if the context of the
 //     request has ended
 //
-// The errors reveal nothing about the request, its key or the cause. Wrap panics with a message
-// that lists the faults of m: those of [httplimit.Middleware.Wrap], and a Policy that is not valid.
+// The errors reveal nothing about the request, its key or the cause. Wrap panics if the Policy is
+// not valid, and in the same cases as [httplimit.Middleware.Wrap]. The message lists the faults.
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return m.answers().wrap(m.Limit.Wrap(next))
 }

@@ -24,10 +24,10 @@ type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter
 
-	// Key returns the key whose allowance the call uses. It gets a request without a body, whose
-	// path and pattern are the procedure, and whose context is the context of the call. If it
-	// returns [httplimit.ErrSkip], the call is not limited. On any other error, and on an empty
-	// key, Failed answers.
+	// Key returns the key whose allowance the call uses. It gets a request with the header and the
+	// context of the call, and with the address of the client, but without a body. The path and the
+	// pattern of the request are the procedure. If Key returns [httplimit.ErrSkip], the call is not
+	// limited. On any other error, and on an empty key, Failed answers.
 	Key httplimit.KeyFunc
 
 	// Cost returns how many events a call or message counts as. The message is nil for a stream as
@@ -48,7 +48,7 @@ type ServerInterceptor struct {
 	// to MaxWait.
 	//
 	// Every waiting call takes up a goroutine and the memory of its request. Use a
-	// [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
+	// [weir.LeakyBucket], whose Capacity bounds their number for each key, or a short MaxWait.
 	MaxWait time.Duration
 
 	// Policy has the same meaning as in [Middleware].

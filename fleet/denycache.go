@@ -45,7 +45,8 @@ type DenyCacheOptions struct {
 //   - when its RetryAfter is over, measured from before s was asked. A kept denial therefore never
 //     lasts longer than the denial of s.
 //   - when MaxAge is over, if that is set
-//   - at once, when events of the key are granted, given back or reset through this DenyCache
+//   - at once, when events of the key are granted or given back, or the key is reset, through this
+//     DenyCache
 //
 // Some requests always go to s: looks (n = 0), the requests of [weir.KeyedLimiter.Wait] and
 // [weir.KeyedLimiter.Reserve], and those requests of [weir.KeyedLimiter.TakeByComponent] and

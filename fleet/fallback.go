@@ -31,7 +31,8 @@ type FallbackOptions struct {
 	// goroutines. While that many calls hang, the first store gets no more requests.
 	MaxInFlight int
 
-	// Report, if not nil, is called while the first store fails, for some requests or for all:
+	// Report, if not nil, is called when the first store fails, for some requests or for all, and
+	// when it works again:
 	//
 	//   - with the error, when the failures begin, and then at most once per CoolDown
 	//   - with nil, when the outage is over
@@ -52,10 +53,10 @@ type FallbackOptions struct {
 //
 //	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
-// One slow answer, or one lost connection of many, is not an outage. The second store answers only
-// the requests that fail in this way, and the first store is asked for all others. If a part of the
-// first store hangs, such as one server of a cluster, each request that needs that part waits for
-// the budget.
+// While the first store grants other requests, one slow answer, or one lost connection of many, is
+// not an outage. The second store answers only the requests that fail in this way, and the first
+// store is asked for all others. If a part of the first store hangs, such as one server of a
+// cluster, each request that needs that part waits for the budget.
 //
 // An outage has these steps:
 //
@@ -65,9 +66,9 @@ type FallbackOptions struct {
 //   - Then one request at a time tries the first store. If the try fails, another CoolDown begins.
 //   - The outage ends when the first store grants events or resets a key. All requests then go to
 //     it again.
-//   - A denial or a look (n = 0) does not end the outage, because the first store might still be
-//     unable to write. The caller still gets that answer, and the next request tries the first
-//     store without another CoolDown.
+//   - A denial, a give-back or a look (n = 0) does not end the outage, because the first store
+//     might still be unable to write. The caller still gets that answer, and the next request tries
+//     the first store without another CoolDown.
 //
 // Some errors do not count as a failure of the first store:
 //

@@ -30,9 +30,9 @@
 //		fleet.DenyCacheOptions{MaxAge: time.Second})
 //	leased := fleet.Lease(store, fleet.LeaseOptions{})
 //
-// With leases, processes give events back all the time: those that they have taken and not used.
-// The DenyCache of another process does not notice, and goes on denying. MaxAge limits for how
-// long.
+// With leases of windows, processes give events back all the time: those that they have taken and
+// not used. The DenyCache of another process does not notice, and goes on denying. MaxAge limits
+// for how long.
 //
 // The package uses only what package weir exports. It knows no database, and no policy by name. If
 // you write a store that stands in front of another, use this package as an example. The rules for

@@ -37,15 +37,16 @@ type LeaseOptions struct {
 }
 
 // Lease returns a store that takes events of busy keys from s ahead of need, hands them out from
-// memory, and gives back what it does not use. Processes that share s then decide on most requests
-// as fast as with a [weir.MemStore], and together never grant more than the policy. docs/fleet.md
-// lists the few exceptions.
+// memory, and gives back what it does not use. Events of a [weir.TokenBucket] are not given back:
+// the bucket earns as many again. Processes that share s then decide on most requests as fast as
+// with a [weir.MemStore], and together never grant more than the policy. docs/fleet.md lists the
+// few exceptions.
 //
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
 // and [weir.All] of these with at most one bucket, if the [weir.Result.Limit] is at least 100. That
-// of a bucket is its Burst. A bucket must also earn 22 events or more within MaxAge. A key is
-// leased after 20 decisions at the earliest. Everything else goes to s unchanged, and does not use
-// the events that are held:
+// of a bucket is its Burst. A bucket must also earn 22 events or more within MaxAge, and take 16 ms
+// or more to fill. A window must be 32 ms or longer. A key is leased after 20 decisions at the
+// earliest. Everything else goes to s unchanged, and does not use the events that are held:
 //
 //   - requests for other policies
 //   - requests for keys that have few requests
@@ -54,9 +55,8 @@ type LeaseOptions struct {
 //     return the results of components
 //
 // Call [LeaseStore.Release] when the process ends. Without that call, no process can use the events
-// that this process holds, until the bucket has earned them again or the window ends. docs/fleet.md
-// says what a LeaseStore promises, with figures, and in which order to combine it with other
-// stores:
+// of a window that this process holds, until the window ends. docs/fleet.md says what a LeaseStore
+// promises, with figures, and in which order to combine it with other stores:
 //
 //	store := fleet.Lease(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
@@ -76,8 +76,8 @@ type LeaseOptions struct {
 //   - MoreAfter is not known, and is 0.
 //
 // A denial may also come too soon, because another process may hold events that it does not use.
-// After the MaxAge of that process at the latest, a window has got these events back, and a bucket
-// has earned as many again.
+// After the MaxAge of that process at the latest, a bucket has earned as many again, and a window
+// has got these events back, unless that process has crashed or its give-back has failed.
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
 // for concurrent use. While no call of s is under way, the LeaseStore has no goroutine. A timer
@@ -125,8 +125,8 @@ func (s *LeaseStore) Accept(l *weir.KeyedLimiter) error {
 	return weir.Accept(s.store, l)
 }
 
-// TakeQuickly implements [weir.QuickStore]. It decides if the lease of the key is enough for that.
-// Otherwise, the store must be asked, and ok is false.
+// TakeQuickly implements [weir.QuickStore]. If the lease of the key is enough for a decision,
+// TakeQuickly decides. Otherwise, the store must be asked, and ok is false.
 func (s *LeaseStore) TakeQuickly(p *weir.Plan, key string, n int) (r weir.Result, ok bool) {
 	if n < 1 {
 		return r, false

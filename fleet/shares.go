@@ -38,8 +38,8 @@ import (
 //     their Index. The others get none. The limit of a composed policy is its [weir.Result.Limit],
 //     and that of a TokenBucket is its Burst.
 //   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. The first member has
-//     all of it, and the others nothing. This is also so if the LeakyBucket is a component of
-//     another policy.
+//     all of it, and the others nothing. A policy that has a LeakyBucket as a component is not
+//     divided either: the first member has all of that policy.
 //
 // The state of a key does not depend on n. A change of members is not a change of policy, and gives
 // no fresh allowance, however often it happens.

@@ -50,7 +50,7 @@ type ServerInterceptor struct {
 	// to MaxWait. A call that the client cancels leaves the queue.
 	//
 	// Every waiting call takes up a goroutine and the memory of its request. Use a
-	// [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
+	// [weir.LeakyBucket], whose Capacity bounds their number for each key, or a short MaxWait.
 	MaxWait time.Duration
 
 	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy

@@ -23,8 +23,8 @@ import (
 // With [Middleware.Limits], the fields are those of the limit with the smallest Remaining. If
 // several limits have the same Remaining, the one with the longest effective window is used. If
 // several Middlewares apply to a request, the fields are those of the innermost. In a denied
-// answer, the fields are those of the limit that denied the request. They are absent if that limit
-// does not write them.
+// answer, the fields are those of the limit that denied the request, or of the one with the longest
+// RetryAfter if several did. They are absent if the Middleware of that limit does not write them.
 type LegacyRateLimit struct{}
 
 // XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the

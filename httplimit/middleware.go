@@ -125,11 +125,11 @@ type Decision struct {
 // Wrap returns a handler that passes the requests within the limit to next. Changes to m after Wrap
 // have no effect. Wrap panics with a message that lists the faults of m:
 //
-//   - no Limiter or no Key
+//   - no Limiter or no Key, also in one of the Limits
 //   - a negative MaxWait, or a MaxWait together with Limits or Settle
 //   - Headers that are not valid, or, with Limits, a RateLimit that is not empty
 //   - both Limits and one of the fields that they replace
-//   - Limits without a name, or with the same name
+//   - Limits without a name, with the same name, or with a Name or Unit that is not printable ASCII
 //   - a Limiter that cannot give events back, where this is needed
 //   - an unknown Check in Unchecked
 //   - no next

@@ -41,7 +41,8 @@ type Transport struct {
 	Limiter weir.Limiter
 
 	// Key returns the key whose allowance a request uses. If nil, it is [TargetHost]. If it returns
-	// ErrSkip, the request is sent at once. RoundTrip returns any other error of Key.
+	// ErrSkip, the request is sent at once. RoundTrip returns any other error of Key, and fails if
+	// the key is empty.
 	Key KeyFunc
 
 	// Base sends the requests. If nil, it is http.DefaultTransport.

@@ -14,13 +14,14 @@
 // Buffers can be of any size, also larger than the limiter ever grants at once. Data moves in
 // chunks. The size of a chunk is about an eighth of what the limiter grants at once, which is the
 // Burst of a [weir.TokenBucket], the Capacity of a [weir.LeakyBucket], or the Limit of a window.
-// With [weir.Tiers], it is about an eighth of what the smallest tier grants at once, of those that
-// grant at least 512 bytes. Each chunk comes from a single tier, and all of these tiers are large
-// enough for a chunk. With several limits, a chunk has the smallest of their sizes. A chunk has at
-// most 16 KiB. It has at least 512 bytes, or all that the limiter grants at once if that is less. A
-// chunk is smaller than that only if fewer bytes are left in the buffer, or if the underlying
-// reader returns fewer. While the limiter does not report how much it grants at once, a chunk has
-// 512 bytes: a [weir.Shadow] whose store fails does not report it, for example.
+// With [weir.Tiers], only the tiers that grant at least 512 bytes at once matter. The size is about
+// an eighth of what the smallest of them grants at once. Each chunk comes from a single tier, and
+// all of these tiers are large enough for a chunk. With several limits, a chunk has the smallest of
+// their sizes. A chunk has at most 16 KiB. It has at least 512 bytes, or all that the limiter
+// grants at once if that is less. A chunk is smaller than its size only if fewer bytes are left in
+// the buffer, or if the underlying reader returns fewer. While the limiter does not report how much
+// it grants at once, a chunk has 512 bytes: a [weir.Shadow] whose store fails does not report it,
+// for example.
 //
 // A smaller Burst makes the flow smoother, and a larger Burst needs fewer calls of the limiter.
 // After a change of the policy, the size of the chunks changes within 64 chunks.
@@ -41,7 +42,7 @@
 //     of time, each reader or writer can pass one chunk more than the policy of such a limit
 //     allows.
 //   - If a later limit fails, a reader keeps for its next call what the earlier limits have
-//     granted. A writer gives it back.
+//     granted. A writer gives it back to those whose Limiter has a Return method.
 //
 // # Policies
 //

@@ -68,7 +68,8 @@ type Options struct {
 //
 // A caller whose context ends returns at once. If a command that counts events returns an error, it
 // is not known whether the events were counted. The Store does not send it again, so events are
-// never counted twice. If a decision takes too long, its error wraps [casstore.ErrNoReply] or
+// never counted twice. If a decision takes longer than the Timeout in [Options], its error wraps
+// [casstore.ErrNoReply]. If other requests for the key came first all the time, its error wraps
 // [casstore.ErrBusy].
 type Store struct {
 	cas *casstore.Store

@@ -43,7 +43,8 @@ import (
 //
 // If a request that counts events returns an error, it is not known whether the events were
 // counted. The Store does not send it again, so events are never counted twice. If a decision takes
-// too long, its error wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
+// longer than the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests
+// for the key came first all the time, its error wraps [casstore.ErrBusy].
 //
 // While the connection is down, decisions wait for it, and send nothing. If the connection breaks,
 // decisions whose request is in flight fail at once.

@@ -51,7 +51,8 @@ type DB interface {
 //
 // If a statement that counts events returns an error, it is not known whether the events were
 // counted. The Store does not send it again, so events are never counted twice. If a decision takes
-// too long, its error wraps [casstore.ErrNoReply] or [casstore.ErrBusy].
+// longer than the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests
+// for the key came first all the time, its error wraps [casstore.ErrBusy].
 //
 // A statement is cancelled when all of its callers have given up. pgx then closes the connection.
 type Store struct {

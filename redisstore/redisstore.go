@@ -17,7 +17,8 @@
 //     packages. The store reads the state, and replaces it if no other process has changed it. This
 //     takes two commands for a grant, and one for a denial. Concurrent callers of the same key
 //     share these commands. The store also decides in this way on limits whose numbers Lua would
-//     round, such as a window that is not a whole number of microseconds.
+//     round, such as a window that is not a whole number of microseconds. After a change of policy,
+//     it does so until only one policy of the key still counts.
 //
 // The store reads the time from the Redis server, in microseconds. The answers are exactly the
 // policy's answers at that instant. The clocks of the processes don't matter. If another server
@@ -59,17 +60,17 @@ type Client interface {
 // of limiters with any policies. It has no goroutine while no command is in flight, and need not be
 // closed. It does not close the client.
 //
-// A command is sent once. If it may have been executed, it is never sent again, whatever retries
-// the client is configured for, and no event counts twice. After [ErrBusy], no events were counted.
-// After any other error, events may or may not have been counted.
+// A command that may have been executed is never sent again, whatever retries the client is
+// configured for. No event counts twice. After [ErrBusy], no events were counted. After any other
+// error, events may or may not have been counted.
 //
 // A decision returns when its context ends, even while the client still waits. It returns after the
 // Timeout in [Options] at the latest. That is one second by default.
 //
 // With a *[redis.Client], commands that come while others are in flight are collected, and sent
-// together as a pipeline. If several of these commands ask for one event each of the same key, they
-// become one command. A hot key therefore costs the server little. Each caller gets the answer that
-// it would have got alone.
+// together as a pipeline. If several of these commands ask for one event each of the same key,
+// under equal policies, they become one command. A hot key therefore costs the server little. Each
+// caller gets the answer that it would have got alone.
 //
 // If a pipeline is in flight for more than a millisecond, it no longer delays others: the next one
 // is sent by another connection. This happens if Redis is far away, or if a connection hangs. Up to
@@ -86,7 +87,8 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its commands by client. The error lists all faults of the options.
+// New returns a Store that sends its commands by client. The error lists all faults of the
+// arguments.
 func New(client Client, o Options) (*Store, error) { return open(client, o.config()) }
 
 func open(client Client, c remote.Config) (*Store, error) {

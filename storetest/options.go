@@ -34,7 +34,8 @@ func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option 
 // The cases in which the test must control the time are skipped:
 //
 //   - Vectors, R2, R4, R7, R8 and R9
-//   - most cases of R6, and "R10 while time moves"
+//   - "R6 forgotten at the instant and not before", "R6 forgetting many keys", and "R10 while time
+//     moves"
 //   - the comparisons of all answers with those of the policies: "Policy is run as it is", "Sharing
 //     is exact", "Change is exact", "Change of composed policies", MemStore
 //   - GivingBack
@@ -116,8 +117,9 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //   - What was granted counts for a limiter of the same name with another limit, at the latest after
 //     the duration early.
 //
-// Run also runs the cases that compare no answers: those of keys and names, of goroutines at one
-// instant, and of errors and failures. Remaining, RetryAfter and ResetAfter may have any value that
+// Run also runs the other cases that need no exact answers: those of keys and names, of errors, of
+// [Hangs] and of [ServerExpiry], some of those of concurrent requests, and one of the rule At. With
+// Bounds, [LostReplies] has no effect. Remaining, RetryAfter and ResetAfter may have any value that
 // an answer can have. Pass [Shared] if stores can share a backend.
 func Bounds(early time.Duration) Option {
 	return func(s *suite) { s.bounds, s.early = true, early }

@@ -22,15 +22,15 @@ type Options struct {
 	// * ? [ ] { } % \. All processes that share limits must have the same prefix.
 	Prefix string
 
-	// MaxKeyLen is the length in bytes up to which names and keys are kept as they are; 0 means
-	// 128. A longer name or key is replaced by its SHA-256. All processes that share limits must
-	// have the same MaxKeyLen.
+	// MaxKeyLen is the length in bytes up to which a name or a key is a part of the key in Redis; 0
+	// means 128. A longer name or key is replaced by its SHA-256. All processes that share limits
+	// must have the same MaxKeyLen.
 	MaxKeyLen int
 
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
-	// the context takes precedence. When the time is over, a decision returns one of:
+	// the context takes precedence. When the Timeout has passed, a decision returns one of:
 	//
-	//   - [ErrNoReply]: the command was sent. The client may still wait for the reply.
+	//   - [ErrNoReply]: there was no reply. The client may still wait for it.
 	//   - [ErrBusy]: the command was not sent, or, under a policy without a script, other requests
 	//     for the same key came first. Nothing was counted.
 	Timeout time.Duration
@@ -47,9 +47,10 @@ type Options struct {
 
 	// SingleServer declares that one server has all keys. The client connects to that server
 	// directly, through Sentinel, or through a proxy. If SingleServer is set, [New] refuses a
-	// client that may use several servers, such as the client of a Cluster. Callers that ask for
-	// different keys while other commands are in flight then share a script call, too. Each caller
-	// gets the answer or the error that it would have got alone. docs/redis.md has measurements.
+	// client that may use several servers, such as the client of a Cluster. Callers that come while
+	// other commands are in flight then share a script call for different keys, too, if their
+	// policies and requests are equal. Each caller gets the answer or the error that it would have
+	// got alone. docs/redis.md has measurements.
 	//
 	// Do not set it if a proxy divides keys between servers. If the proxy chooses the server by the
 	// first key of a command, the other keys are counted on the wrong server, and their limits are

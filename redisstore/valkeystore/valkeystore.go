@@ -19,6 +19,7 @@
 //
 //   - A decision makes two allocations. With redisstore it makes about ten.
 //   - Commands of many goroutines are sent together, also in a Cluster.
+//   - The server must also allow the client the command PING. It need not allow COMMAND.
 //   - When a server stalls and later goes on, it executes all commands that were sent to it, even
 //     if their callers have given up.
 //
@@ -31,10 +32,10 @@
 // may then count twice. No other option has this effect.
 //
 // In a Cluster, set ClusterOption.ShardsRefreshInterval to about a second. By default, the client
-// asks which servers are the masters only when a connection was closed or refused. But if a master
-// is lost, perhaps its connection is neither closed nor refused, and there is just no reply. The
-// client then treats the connection as closed after ConnWriteTimeout and a second. That is eleven
-// seconds by default.
+// asks which servers are the masters only after an error, such as a closed connection or the reply
+// MOVED. But if a master is lost, perhaps its connection is neither closed nor refused, and there
+// is just no reply. The client then treats the connection as closed after ConnWriteTimeout and a
+// second. That is eleven seconds by default.
 package valkeystore
 
 import (
@@ -64,8 +65,8 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its commands by client: one for a single server, for Sentinel, or
-// for a Cluster. The error lists all faults of the options.
+// New returns a Store that sends its commands by client. The client can be for a single server, for
+// Sentinel, or for a Cluster. The error lists all faults of the arguments.
 func New(client valkey.Client, o Options) (*Store, error) { return open(client, o.config()) }
 
 func open(client valkey.Client, c remote.Config) (*Store, error) {

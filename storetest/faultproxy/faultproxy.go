@@ -8,9 +8,9 @@
 //   - [Proxy.Hang]: single connections of a pool no longer answer.
 //   - [Proxy.Delay]: every reply comes later, as from a distant server.
 //
-// [Proxy.Forward] ends all faults, but a connection that hangs already goes on to hang. After a
-// fault, an imitation of a server may act differently from the real server. Therefore use the real
-// server.
+// [Proxy.Forward] ends all faults, except that a connection that already hangs keeps hanging. After
+// a fault, an imitation of a server may act differently from the real server. Therefore use the
+// real server.
 //
 // The package knows no protocol. It assumes that the bytes of one read, up to 64 KiB, are one
 // request. That is right for clients that send a request and then wait for its reply. For pipelines
@@ -99,8 +99,8 @@ func (p *Proxy) Addr() string { return p.port.Addr() }
 // Target returns the address of the server, as it was passed to [New].
 func (p *Proxy) Target() string { return p.target }
 
-// Forward ends all faults, but a connection that hangs already goes on to hang.
-// Bytes that were kept back during a stall are passed on now.
+// Forward ends all faults, except that a connection that already hangs keeps hanging. Bytes that
+// were kept back during a stall are passed on now.
 func (p *Proxy) Forward() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
