@@ -82,8 +82,8 @@ func ExampleAnyPolicy_flag() {
 // plan keeps the share that it has used up: bob used half of 10, and then has half of 1000.
 func ExampleWithPolicyFor() {
 	var (
-		free weir.Policy = weir.TokenBucket{Limit: 10, Per: time.Minute}
-		pro  weir.Policy = weir.TokenBucket{Limit: 1000, Per: time.Minute}
+		free weir.Policy = weir.TokenBucket{Limit: 10, Per: time.Hour}
+		pro  weir.Policy = weir.TokenBucket{Limit: 1000, Per: time.Hour}
 	)
 	plans := map[string]weir.Policy{"ann": pro}
 	limiter := weir.Must(weir.New(free, weir.WithPolicyFor(func(_ context.Context, key string) weir.Policy {

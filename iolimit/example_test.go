@@ -26,7 +26,7 @@ func ExampleNewWriter() {
 
 // A Reader counts what it has read.
 func ExampleNewReader() {
-	uploads := weir.Must(weir.New(weir.TokenBucket{Limit: 1 << 20, Per: time.Hour}))
+	uploads := weir.Must(weir.New(weir.FixedWindow{Limit: 1 << 20, Per: 24 * time.Hour, FromFirst: true}))
 
 	r := iolimit.NewReader(context.Background(), strings.NewReader("hello"), iolimit.Limit{Limiter: uploads, Key: "ada"})
 	body, err := io.ReadAll(r)
