@@ -57,6 +57,7 @@ func (t *Table) Delete(_ context.Context, key string) error {
 // A Register is checked by one line, with the real server. Then check the Store with package
 // storetest.
 func TestTable(t *testing.T) {
+	t.Parallel() // it waits for values to expire
 	table := &Table{rows: map[string]row{}}
 	registertest.Run(t, func(*testing.T) casstore.Register { return table })
 }

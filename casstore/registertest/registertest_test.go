@@ -16,7 +16,10 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
+
+func TestMain(m *testing.M) { runs.Main(m) }
 
 // A memory is a Register in memory, which can break each rule.
 type memory struct {
