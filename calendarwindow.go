@@ -119,7 +119,7 @@ func (u Unit) starts() (most int, allowed string) {
 	switch u {
 	case Minute, Hour, Day:
 		return 0, "0 unless Unit is Week, Month or Year"
-	case Week:
+	case Week: // time.Sunday is 0: unlike a month or a year, a week cannot have another default
 		return int(time.Saturday), "from 0 (Sunday) to 6 (Saturday) for a week"
 	case Year:
 		return int(time.December), "from 1 (January) to 12 (December), or 0, for a year"

@@ -5,6 +5,9 @@
 // The package knows no policy. The file of each policy says what its kind is called, which fields
 // it has, and which values they may have. The tests here read and write forms of their own, and
 // hold durations against package time. A [Fault] is the text of an error, and where it occurred.
+//
+// connectlimit is a module of its own, and uses [Within]. A user can have an older release of it
+// beside a newer one of this package: do not change Within.
 package text
 
 import (

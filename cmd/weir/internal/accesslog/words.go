@@ -44,8 +44,8 @@ func orNil(b []byte) []byte {
 	return b
 }
 
-// request splits the first line of a request. What is no such line, as scanners send them, is all
-// uri.
+// request splits the first line of a request. A text that is no such line, as scanners send them,
+// is all uri.
 func request(line []byte) (method, uri, protocol []byte) {
 	first, last := bytes.IndexByte(line, ' '), bytes.LastIndexByte(line, ' ')
 	if first < 0 || first == last {
