@@ -27,8 +27,9 @@ import (
 // A key in debt takes no more memory than that. If the entries of new events do not fit, the events
 // of the latest entry are moved to the instant of the new events, and share an entry with them.
 //
-// SlidingLog is the literal form of the sliding window. N. Mahdi, "An alternative approach to rate
-// limiting", Figma, 2017, describes it as "sliding window log", beside other algorithms.
+// SlidingLog counts the events of a sliding window exactly, and [SlidingWindow] estimates them. N.
+// Mahdi, "An alternative approach to rate limiting", Figma, 2017, describes it as "sliding window
+// log", beside other algorithms.
 type SlidingLog struct {
 	Limit int           // events allowed in any window; at least 1
 	Per   time.Duration // length of the window; at least 1ns

@@ -178,10 +178,10 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 	return w.Err() // nil if its turn has come, or if SetPolicy or Reset has asked for it meanwhile
 }
 
-// Reset forgets a key. The key has its full allowance again, and no debt. Callers that wait for
-// it get new turns, in the same order, as they do after [KeyedLimiter.SetPolicy]. A [MemStore]
-// whose MaxKeys was reached is an exception. There the key becomes a new key, and has what is
-// left of the allowance that new keys share.
+// Reset forgets a key. The key has its full allowance again, and no debt. In a [MemStore] whose
+// MaxKeys was reached, it becomes a new key instead, and has what is left of the allowance that new
+// keys share. Callers that wait for the key get new turns, in the same order, as they do after
+// [KeyedLimiter.SetPolicy].
 //
 // Reset also forgets earlier reservations of the key:
 //

@@ -109,7 +109,7 @@ type Options struct {
 	Timeout time.Duration
 
 	// Key returns the key in the Register for a key of a limiter; nil means [Key]. It must never
-	// return the same key for different arguments. It is called concurrently.
+	// return the same key for different arguments. Several goroutines may call it at once.
 	Key func(name, key string) string
 }
 

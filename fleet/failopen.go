@@ -10,10 +10,10 @@ import (
 // FailOpenOptions are the options of [FailOpen]. The zero value reports nothing.
 type FailOpenOptions struct {
 	// Report, if not nil, is called with each error of the store that the caller does not get,
-	// before the caller gets an answer. In an outage, it is called once for each request, by
-	// several goroutines at the same time. It should only count the errors, or log some of them. It
-	// must not call a limiter of this store: that call may wait for the same request, and never
-	// end.
+	// before the caller gets an answer. In an outage, it is called once for each request that
+	// FailOpen answers itself. Several goroutines may call it at once. It should only count the
+	// errors, or log some of them. It must not call a limiter of this store: that call may wait for
+	// the same request, and never end.
 	Report func(error)
 }
 

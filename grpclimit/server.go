@@ -82,7 +82,8 @@ type ServerInterceptor struct {
 	Failed func(context.Context, Call, error) error
 
 	// Observe, if not nil, is called with every decision and every failure to decide, before the
-	// call is answered or passed on. It is for logs and metrics. It is called concurrently.
+	// call is answered or passed on. It is for logs and metrics. Several goroutines may call it at
+	// once.
 	Observe func(context.Context, Call, Decision)
 }
 

@@ -90,8 +90,9 @@ type Middleware struct {
 	Failed func(http.ResponseWriter, *http.Request, error)
 
 	// Observe, if not nil, is called with every decision and every failure to decide, before the
-	// request is answered or passed on. It is for logs and metrics. It is called concurrently. If
-	// events cannot be given back, or a Settle fails, it is called again, with the error.
+	// request is answered or passed on. It is for logs and metrics. Several goroutines may call it
+	// at once. If events cannot be given back, or a Settle fails, it is called again, with the
+	// error.
 	Observe func(*http.Request, Decision)
 
 	// InContext puts the decisions into the context of the request that the handler gets: see
@@ -99,7 +100,8 @@ type Middleware struct {
 	InContext bool
 
 	// Warn is called if the first 1,000 requests show that the Middleware is not wired as it should
-	// be, once for each [Check]. If nil, [log/slog.Warn] is called. It is called concurrently.
+	// be, once for each [Check]. If nil, [log/slog.Warn] is called. Several goroutines may call Warn
+	// at once.
 	Warn func(check Check, message string)
 
 	// Unchecked are the checks that are left out.

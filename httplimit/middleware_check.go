@@ -29,9 +29,9 @@ func (m Middleware) Checker() *Checker {
 	return &Checker{l}
 }
 
-// Check counts n events of key, and reports whether they are within the limit. If they are not, or
-// if there is no decision, Check returns false. It has then answered the request as the
-// [Middleware] would, and the handler must return:
+// Check reports whether n events of key are within the limit. If they are, Check counts them. If
+// they are not, or if there is no decision, Check returns false. It has then answered the request
+// as the [Middleware] would, and the handler must return:
 //
 //	if !limit.Check(w, r, user, 1) {
 //		return

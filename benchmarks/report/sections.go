@@ -161,6 +161,10 @@ func (r results) measured(columns ...column) []column {
 	return slices.DeleteFunc(columns, func(c column) bool { return !has(r, c.metric) })
 }
 
+// headOf are the heads of columns that are not the names of their workloads.
+var headOf = strings.NewReplacer("W6.ns", "ns per call", "W8.p50", "p50", "W8.p999", "p99.9", "W8.max", "longest",
+	"M1.", "", "H1.ns", "ns per request", ".ns", "")
+
 // spreads tells how much the rounds differ.
 func (r results) spreads(metrics ...string) string {
 	if r.Rounds < 4 {
@@ -169,13 +173,13 @@ func (r results) spreads(metrics ...string) string {
 	var parts []string
 	for _, m := range metrics {
 		if s := r.spread(m); !math.IsNaN(s) {
-			parts = append(parts, fmt.Sprintf("%s ±%.0f %%", strings.TrimSuffix(m, ".ns"), s*50))
+			parts = append(parts, fmt.Sprintf("%s ±%.0f %%", headOf.Replace(m), s*50))
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return "\nThe middle half of the rounds is typically within: " + strings.Join(parts, ", ") + ".\n"
+	return "\nHalf of the rounds of a typical row differ from the median by no more than about this:\n" + strings.Join(parts, ", ") + ".\n"
 }
 
 // thousands is n with commas.
