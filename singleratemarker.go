@@ -30,8 +30,9 @@ import (
 //   - Limit is the size of the larger bucket. Remaining is what the bucket that has more can grant
 //     now.
 //   - DecidedBy of a denial is the color that the same request will have after RetryAfter.
-//   - A debt is charged to the second bucket. While it lasts, no more is granted than both buckets
-//     have together.
+//   - If [Reservation.Settle] charges more events than either bucket can grant, all of them are
+//     charged to the second bucket, which is then in debt. While the debt lasts, no more is granted
+//     than both buckets have together.
 //   - A [Reservation] gives its events back to the bucket that they came from.
 //   - [KeyedLimiter.Return] does not know that bucket. Its events go to the second bucket until it
 //     is full, and then to the first. This way no yellow event becomes green.

@@ -26,7 +26,7 @@ import (
 //
 //   - Limit, Remaining and RetryAfter are those of Peak.
 //   - DecidedBy of a denial is the color that the same request will have after RetryAfter.
-//   - A debt is charged to Peak.
+//   - If [Reservation.Settle] charges more events than Peak can grant, Peak is then in debt.
 //   - A [Reservation] gives its events back to Peak and, if they were green, to Committed.
 //   - [KeyedLimiter.Return] gives back to Peak, because it is not known which events were green.
 type TwoRateMarker struct {
