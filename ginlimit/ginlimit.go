@@ -42,8 +42,14 @@ import (
 func New(m httplimit.Middleware) gin.HandlerFunc {
 	limited := m.Wrap(http.HandlerFunc(pass))
 	return func(c *gin.Context) {
+		outer := c.Request
+		defer func() { // net/http removes the files of an upload that the outer request knows
+			if outer.MultipartForm == nil {
+				outer.MultipartForm = c.Request.MultipartForm
+			}
+		}()
 		p := &passage{c: c}
-		r := c.Request.WithContext(context.WithValue(c.Request.Context(), passageKey{}, p))
+		r := outer.WithContext(context.WithValue(outer.Context(), passageKey{}, p))
 		r.Pattern = c.FullPath() // as a ServeMux does it
 		limited.ServeHTTP(c.Writer, r)
 		if !p.granted {

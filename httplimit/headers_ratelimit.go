@@ -3,6 +3,7 @@ package httplimit
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/weir-go/weir"
@@ -175,8 +176,8 @@ func comma(list []byte) []byte {
 	return list
 }
 
-// put adds the value to the list that h may already have under name. With replace, it replaces a
-// value that begins with the same name of a limit.
+// put adds the value to the list that h may already have under name. With replace, it replaces the
+// members with the same names.
 func put(h http.Header, name string, value []string, replace bool) {
 	before := h[name]
 	if len(before) == 0 {
@@ -184,16 +185,47 @@ func put(h http.Header, name string, value []string, replace bool) {
 		return
 	}
 	all := make([]string, 0, len(before)+1)
-	limit := nameOf(value[0])
 	for _, old := range before {
-		if !replace || nameOf(old) != limit {
+		if replace {
+			old = without(old, value[0])
+		}
+		if old != "" {
 			all = append(all, old)
 		}
 	}
 	h[name] = append(all, value[0])
 }
 
-// nameOf returns the quoted name of the first member of a field, or all of it if it has none.
+// without returns a list without those members whose names are in another list.
+func without(list, other string) string {
+	var kept []string
+	all := 0
+	for rest, more := list, true; more; all++ {
+		var m string
+		m, rest, more = cutLastElement(rest)
+		if m = strings.TrimSpace(m); !hasName(other, nameOf(m)) {
+			kept = append(kept, m)
+		}
+	}
+	if len(kept) == all {
+		return list
+	}
+	slices.Reverse(kept)
+	return strings.Join(kept, ", ")
+}
+
+func hasName(list, name string) bool {
+	for rest, more := list, true; more; {
+		var m string
+		m, rest, more = cutLastElement(rest)
+		if nameOf(strings.TrimSpace(m)) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// nameOf returns the quoted name of a member of a field, or all of it if it has none.
 func nameOf(value string) string {
 	if !strings.HasPrefix(value, `"`) {
 		return value

@@ -92,7 +92,9 @@ func (l *limited) prepareLimits() (errs []error) {
 		if l.fields.any() {
 			lm.detailed, _ = lm.Limiter.(detailedTaker)
 		}
-		lm.with = slices.IndexFunc(given, func(g Limit) bool { return same(g.Limiter, lm.Limiter) })
+		if lm.with = slices.IndexFunc(given, func(g Limit) bool { return same(g.Limiter, lm.Limiter) }); lm.with < 0 {
+			lm.with = i // not comparable, so not known to be another's
+		}
 		fault := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("weir: Middleware."+where(i)+format, args...))
 		}

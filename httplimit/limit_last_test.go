@@ -58,3 +58,25 @@ func TestLimits_LastOfWhichNothingIsKnown(t *testing.T) {
 	assert.Equal(t, `"address";r=0;t=60`, resp.Header.Get("RateLimit"))
 	assert.Contains(t, body, `"violated-policies":["address"]`)
 }
+
+// uncomparable is a Limiter that cannot be compared, not even with itself.
+type uncomparable struct {
+	*weir.KeyedLimiter
+	_ func()
+}
+
+// Limiters that cannot be compared are not taken for one: the Retry-After is that of the request's
+// own cost.
+func TestLimits_NotComparable(t *testing.T) {
+	minute, mock := frozen(per(1, time.Minute))
+	hour := weir.Must(weir.New(per(1, time.Hour), weir.WithClock(mock)))
+	h := httplimit.Middleware{Limits: []httplimit.Limit{
+		{Name: "minute", Limiter: uncomparable{KeyedLimiter: minute}, Key: one},
+		{Name: "hour", Limiter: uncomparable{KeyedLimiter: hour}, Key: one},
+	}}.Wrap(http.HandlerFunc(ok))
+	require.Equal(t, 200, serve(h, request()).StatusCode)
+	mock.Add(time.Minute)
+	denied := serve(h, request())
+	assert.Equal(t, 429, denied.StatusCode)
+	assert.Equal(t, "3540", denied.Header.Get("Retry-After"))
+}

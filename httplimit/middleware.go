@@ -255,7 +255,9 @@ func (h *handler) serveBooked(w http.ResponseWriter, r *http.Request, by *answer
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, all []asked) {
 	if len(all) > 0 {
 		if h.m.InContext {
+			outer := r
 			r = r.WithContext(withDecisions(r.Context(), all))
+			defer handOver(outer, r)
 		}
 		if h.wiring.looks() {
 			defer h.wiring.enter(r, all)()

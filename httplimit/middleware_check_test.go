@@ -100,6 +100,25 @@ func TestCheck_AfterMiddlewareOfTheSameLimit(t *testing.T) {
 	assert.Equal(t, []item{{"api", map[string]int64{"r": 2, "t": 60}}}, limits)
 }
 
+// A Check replaces the member of its own limit in a list of several, wherever it stands.
+func TestCheck_AfterSeveralLimits(t *testing.T) {
+	for _, names := range [][]string{{"user", "service"}, {"service", "user"}} {
+		user, _ := frozen(per(10, time.Minute))
+		service, _ := frozen(per(99, time.Minute))
+		limiters := map[string]weir.Limiter{"user": user, "service": service}
+		m := httplimit.Middleware{Headers: httplimit.RateLimit{}, Warn: noWarning(t)}
+		for _, name := range names {
+			m.Limits = append(m.Limits, httplimit.Limit{Name: name, Limiter: limiters[name], Key: one})
+		}
+		check := middleware(user, httplimit.RateLimit{Name: "user"}).Checker()
+		policies, limits := fieldsOf(t, serve(m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			check.Check(w, r, "one", 3)
+		})), request()).Header)
+		assert.Equal(t, []item{{"service", map[string]int64{"q": 99, "w": 60}}, {"user", map[string]int64{"q": 10, "w": 60}}}, policies)
+		assert.Equal(t, []item{{"service", map[string]int64{"r": 98, "t": 60}}, {"user", map[string]int64{"r": 6, "t": 60}}}, limits)
+	}
+}
+
 // A Check replaces what one of the same limit has written, and nothing else, whatever is in a name.
 func TestCheck_NamesAreToldApart(t *testing.T) {
 	w := httptest.NewRecorder()

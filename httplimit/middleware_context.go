@@ -1,6 +1,9 @@
 package httplimit
 
-import "context"
+import (
+	"context"
+	"net/http"
+)
 
 // Decisions returns the decisions that let a request pass, from the context that the handler gets.
 // It returns the decisions of all Middlewares with InContext that the request came through, the
@@ -39,4 +42,12 @@ func withDecisions(ctx context.Context, all []asked) context.Context {
 		list = append(list, all[i].d)
 	}
 	return &decided{ctx, list}
+}
+
+// handOver lets the outer request know what a handler has made of an upload with the inner one, a
+// copy of it: net/http removes the files of the request that it has made.
+func handOver(outer, inner *http.Request) {
+	if outer.MultipartForm == nil {
+		outer.MultipartForm = inner.MultipartForm
+	}
 }

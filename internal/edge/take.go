@@ -58,7 +58,7 @@ func Wait(
 	case !denies(err) && !(tooLong && errors.Is(err, context.DeadlineExceeded)):
 		return weir.Result{}, nil, waited, err
 	}
-	r, parts, e := refused(ctx, l, key, n, ask)
+	r, parts, e := refused(ctx, l, key, n, ask, !denies(err))
 	if e == nil && !errors.Is(err, weir.ErrQueueFull) { // a longer wait would not have helped there
 		patience := deadline.Sub(start)
 		if own, has := ctx.Deadline(); has && own.Equal(deadline) {
@@ -81,23 +81,32 @@ func denies(err error) bool {
 //
 //   - If fewer remain than the call costs, an ask for its cost is denied, and reports how long to
 //     wait.
+//   - Otherwise, if the time of the wait was up (late), the store was slow, or events have come back
+//     meanwhile. The same call may be granted at once.
 //   - Otherwise, others are waiting for more. The first of them is served at the latest when the
 //     key has fully recovered. Until then none remain for new calls.
 //
 // If the ask is granted after all, because events came back just before it, refused gives them
-// back. If it cannot, the call is granted.
-func refused(ctx context.Context, l weir.Limiter, key string, n int, ask Ask) (weir.Result, []weir.Result, error) {
+// back. If it cannot, or if the shared store has not counted them, the call is granted.
+func refused(
+	ctx context.Context, l weir.Limiter, key string, n int, ask Ask, late bool,
+) (weir.Result, []weir.Result, error) {
 	look, parts, err := ask(ctx, 0)
 	if err != nil {
 		return weir.Result{}, nil, err
 	}
-	if look.Remaining < n {
+	look.Allowed = false
+	switch {
+	case look.Remaining < n:
 		r, ofParts, err := ask(ctx, n)
-		if err != nil || !r.Allowed || !giveBack(ctx, l, key, n) {
+		if err != nil || !r.Allowed || r.Degraded || !giveBack(ctx, l, key, n) {
 			return r, ofParts, err
 		}
+	case late:
+		look.RetryAfter = 1
+		return look, parts, nil
 	}
-	look.Allowed, look.Remaining = false, 0
+	look.Remaining = 0
 	look.RetryAfter = min(max(look.ResetAfter, 1), weir.Never-1)
 	for i := range parts {
 		parts[i].Remaining = 0
