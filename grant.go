@@ -179,7 +179,9 @@ func (b by) Follows(other line.Policy) bool {
 // Do not call Return again for them.
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
-// when they are cancelled. The store gets one second at least. Return is safe for concurrent use.
+// when they are cancelled. If it ends, the call may go on until a second after its start. That
+// includes the time in which it waits for other calls of the key. Return is safe for concurrent
+// use.
 func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	ctx, cancel := k.unended(ctx)
 	defer cancel()

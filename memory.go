@@ -1,7 +1,7 @@
 package weir
 
 import (
-	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
 	"slices"
@@ -89,7 +89,7 @@ func (mp *memPlan) hash(key string) table.Hash {
 // own, and the same first bits as h.
 func (mp *memPlan) overflow(h table.Hash) table.Hash { return mp.memory.Overflow(h, mp.hash("")) }
 
-var errTooManyPolicies = errors.New("weir: MemStore: more than a million different policies at a time")
+var errTooManyPolicies = fmt.Errorf("%w: MemStore has more than a million different policies at a time", ErrRequest)
 
 // planOf returns what m knows of p. A Plan notes the memory that asked last. Most see only one.
 func (m *memory) planOf(p *Plan) (*memPlan, error) {

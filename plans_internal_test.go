@@ -34,3 +34,8 @@ func TestR10_APolicyIsNotTakenForOneThatBecomesKnown(t *testing.T) {
 		both.Wait()
 	}
 }
+
+// The store works, so a FailOpen must not take the error for an outage.
+func TestTooManyPoliciesIsNoOutage(t *testing.T) {
+	require.ErrorIs(t, errTooManyPolicies, ErrRequest)
+}

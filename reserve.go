@@ -207,7 +207,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // free the rest, settle after Delay has passed, or cancel.
 //
 // An actual below 0 is an error. A ctx that has ended is not an error, because callers often settle
-// when they are cancelled. The store gets one second at least.
+// when they are cancelled. If it ends, the call may go on until a second after its start. That
+// includes the time in which it waits for other calls of the key.
 func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	if r == nil || !r.made {
 		return errNotReserved

@@ -14,8 +14,8 @@ import (
 // timer. There is one exception: calls that ask a store over a network at the same time are served
 // in the order in which the store decides. Callers that come while events are given back, or while
 // the policy changes, ask the store afterwards, one after the other. Over a network, these callers
-// ask at the same time if they come faster than the store answers, or when asking one after the
-// other has taken over a second.
+// ask at the same time if they come faster than the store answers, if events are left for all of
+// them, or when asking one after the other has taken over a second.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
 //     at which they may happen. Later calls of Allow and Take cannot overtake it. If its context
@@ -189,6 +189,8 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 //     what was used beyond its booking.
 //   - A Reservation of another limiter or process gives back events that the key has counted since
 //     the Reset, up to the number that it had booked.
+//
+// A reservation of another key that is being made during the Reset may be forgotten, too.
 //
 // While reservations of the limiter may still count, the limiter remembers the keys that were
 // Reset, at about 100 bytes each. If the store fails, it is not known whether the key was

@@ -52,8 +52,10 @@ func mayBePromoted(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
 	}
+	marshaler := reflect.TypeFor[encoding.TextMarshaler]()
 	for i := range t.NumField() {
-		if f := t.Field(i); f.Anonymous && reflect.PointerTo(f.Type).Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		// A pointer to a pointer, or to an interface, has no methods.
+		if f := t.Field(i); f.Anonymous && (f.Type.Implements(marshaler) || reflect.PointerTo(f.Type).Implements(marshaler)) {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package casstore
 
 import (
+	"encoding"
 	"fmt"
 	"testing"
 	"time"
@@ -22,6 +23,22 @@ func fingerprintText(p weir.Policy) string {
 type embedding struct {
 	weir.TokenBucket
 	other any
+}
+
+// pointing is the same with a pointer, and naming with an interface.
+type pointing struct {
+	*weir.TokenBucket
+	other any
+}
+
+type naming struct {
+	text
+	other any
+}
+
+type text interface {
+	weir.Policy
+	encoding.TextMarshaler
 }
 
 func TestFingerprintsTellPoliciesApart(t *testing.T) {
@@ -48,6 +65,10 @@ func TestFingerprintsTellPoliciesApart(t *testing.T) {
 		embedding{bucket, map[string]int{"a": 2, "b": 1}},
 		pointer,
 		embedding{bucket, &utc},
+		pointing{&bucket, 1},
+		pointing{&bucket, 2},
+		naming{bucket, 1},
+		naming{bucket, 2},
 	}
 	for i, p := range policies {
 		for j, q := range policies {

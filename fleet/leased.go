@@ -68,7 +68,7 @@ func (l *lease) deny(n int, now int64) (r weir.Result, ok bool) {
 	if n <= valid+l.remaining {
 		until = l.askAt
 	}
-	if now >= until || n > l.limit {
+	if now >= until || n > l.limit || n <= valid { // a new lease can grant what is valid
 		return r, false
 	}
 	l.denied.Add(int64(n))

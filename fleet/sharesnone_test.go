@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -53,4 +54,22 @@ func (endless) Expiry([]uint64) int64          { return 0 }
 
 func (endless) Decide(state []uint64, _ int64, _ weir.Ask) ([]uint64, weir.Answer) {
 	return state, weir.Answer{Result: weir.Result{Allowed: true, Limit: 1 << 30, Remaining: 1 << 30}}
+}
+
+// The share of a policy that takes longer to recover than any clock shows does not grow. A denial
+// says so each time.
+func TestShares_RecoversAfterTheLastInstant(t *testing.T) {
+	for _, policy := range []weir.Policy{
+		weir.TokenBucket{Limit: 10, Per: math.MaxInt64},
+		weir.FixedWindow{Limit: 10, Per: math.MaxInt64, FromFirst: true},
+	} {
+		shares := fleet.NewShares(new(weir.MemStore))
+		set(t, shares, 0, 1)
+		l := weir.Must(weir.New(policy, weir.WithStore(shares)))
+		for range 3 {
+			r := kit.Take(t, l, "k", 1)
+			assert.False(t, r.Allowed)
+			assert.Positive(t, r.RetryAfter, "%v", policy)
+		}
+	}
 }

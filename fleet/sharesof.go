@@ -37,7 +37,8 @@ type share struct {
 func (s *Shares) share(p *weir.Plan) share {
 	d := s.plans.of(p, newDivided)
 	known := d.now.Load()
-	if known != nil && known.turn == s.turn && known.until == math.MaxInt64 && s.until == math.MaxInt64 {
+	if known != nil && known.turn == s.turn && known.until == math.MaxInt64 && s.until == math.MaxInt64 &&
+		known.weight == known.full { // else it grows, though only after the last instant
 		return *known // and the time, which takes as long as the rest, need not be read
 	}
 	now := realTime()

@@ -74,7 +74,7 @@ func (w *Waiter) Place(r *Reply) {
 	if w.gone { // it could not wait for the reply
 		return
 	}
-	if r.Granted && r.Delay == 0 {
+	if r.Granted && r.Delay == 0 && ln.Remote { // in memory, they are as fast one after the other
 		ln.together(r.Left)
 	}
 	ln.pass(r.Now)

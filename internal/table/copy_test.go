@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 
@@ -99,6 +100,37 @@ func TestR21_RestoreOfHashesThatAreAlike(t *testing.T) {
 		require.Less(t, n, uint64(4*maxSlots))
 		require.LessOrEqual(t, u.dir.Load().depth, u.firstDepth+4)
 	}
+}
+
+// R21: if all entries of a segment that divides go to the same heir, that heir has an empty slot, too.
+// Otherwise the search for a key that is not there would never end.
+func TestR21_DivisionThatDividesNothing(t *testing.T) {
+	u := newTable(t, 0)(true)
+	content := Content{u.Writer, []uint64{1 << 40}}
+	restore := func(a uint64) {
+		require.True(t, u.Restore(Hash{a, a << 30}, content))
+	}
+	spread := uint64(1) // so that the others are no reason not to divide
+	for ; spread < 20_000; spread++ {
+		restore(bits.Reverse64(spread<<1|1) | 1) // which begins with another bit
+	}
+	divided := 0
+	for n := uint64(1); n < maxSlots; n++ {
+		s := u.dir.Load().at(n).Load()
+		if s.live > maxSlots*5/8 && s.full() {
+			restore(1<<(63-s.depth) | n<<1 | 1) // beside all the others
+			divided++
+			for i := range u.dir.Load().segments {
+				s, empty := u.dir.Load().segments[i].Load(), false
+				for i := range s.entries {
+					empty = empty || s.entries[i].Hash().a == 0
+				}
+				require.True(t, empty, "segment %d of %d slots", i, len(s.entries))
+			}
+		}
+		restore(n<<1 | 1)
+	}
+	require.NotZero(t, divided)
 }
 
 // A copy comes with the writers of the tags in it.

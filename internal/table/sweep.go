@@ -107,7 +107,8 @@ func (t *Table) replace(s *Segment, churn int) {
 	if slots < len(s.entries) || bits == 1 {
 		slots = max(slots, churn)
 	}
-	heirs := newSegments(1<<bits, slots>>bits, s.prefix<<bits, s.depth+bits)
+	// All entries may go to one of two heirs. It needs an empty slot all the same: Find ends there.
+	heirs := newSegments(1<<bits, slots>>bits+int(bits), s.prefix<<bits, s.depth+bits)
 	for i := range s.entries {
 		e := &s.entries[i]
 		h := e.Hash()

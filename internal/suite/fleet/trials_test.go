@@ -142,3 +142,16 @@ func (s *scenario) harm(w *world, rng *rand.Rand) {
 		}
 	}
 }
+
+// A lease that has enough events grants them, also where the store has just granted fewer than it was
+// asked for, and is not asked again at once. The answers are checked by the world.
+func TestHeldEventsAreGranted(t *testing.T) {
+	policy := weir.All(weir.FixedWindow{Limit: 500, Per: 10 * time.Second}, weir.TokenBucket{Limit: 1000, Per: time.Second})
+	for _, several := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, policy, 1, 1)
+			w.run(21*time.Second, several, func(int, time.Duration) float64 { return 400 })
+			require.Zero(t, w.over())
+		})
+	}
+}

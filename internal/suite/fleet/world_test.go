@@ -169,7 +169,7 @@ func (n *node) quickly(events int, mode weir.GrantMode) bool {
 	case !ok:
 	case r.Allowed:
 		w.note(&w.granted, time.Now().UnixNano(), events)
-	case r.RetryAfter <= 0:
+	case r.RetryAfter <= 0 || r.Remaining >= events:
 		w.Errorf("%+v", r)
 	}
 	return ok
@@ -189,7 +189,7 @@ func (n *node) ask(events int, mode weir.GrantMode) {
 	at := time.Now().UnixNano()
 	switch {
 	case !a.Allowed:
-		if a.RetryAfter <= 0 {
+		if a.RetryAfter <= 0 || mode == weir.AllOrNone && a.Remaining >= events {
 			w.Errorf("%+v", a)
 		}
 	case mode == weir.UpTo: // what was held is taken when the server has answered
