@@ -125,7 +125,7 @@ func concurrentChain(e *env) {
 // R10: each of many goroutines gives back all events that it was granted. The events that were used
 // up before stay used up, and no others do.
 func concurrentReturns(e *env) {
-	const used, limit = 500, 500 + 3*goroutines
+	const used, limit = 500 - 3*goroutines, 500 // of which a day is a multiple, for the words of a bucket
 	e.each(append(shapes(limit, e.long()), conserving(limit, e.long())...), func(e *env, p weir.Policy) {
 		if isQueue(p) {
 			e.Skip("a queue frees nothing ahead of which others were told their turn")

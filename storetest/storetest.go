@@ -77,6 +77,9 @@ const longestEarly = time.Hour
 // pass them to a client of a database. Deadlines on the clock of Run are for the limiter, and the
 // store does not see them.
 //
+// The store must serve names and keys of up to a megabyte. A server that takes only shorter ones needs
+// a hash in their place.
+//
 // With -short, the cases that need many requests make only a fortieth of them.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	s := &suite{

@@ -106,7 +106,8 @@ func (p *Proxy) passRequests(c *conn) {
 // passReplies passes on what the server sends, in pieces as they come.
 func (p *Proxy) passReplies(c *conn) {
 	type piece struct {
-		due   time.Time
+		lag
+		from  time.Time
 		bytes []byte
 	}
 	pieces, passed := make(chan piece, 1000), make(chan struct{})
@@ -117,7 +118,7 @@ func (p *Proxy) passReplies(c *conn) {
 	p.running.Go(func() {
 		defer close(passed)
 		for b := range pieces {
-			time.Sleep(time.Until(b.due))
+			b.wait(b.from)
 			if _, err := c.client.Write(b.bytes); err != nil {
 				c.cut() // which ends the loop below
 			}
@@ -132,22 +133,48 @@ func (p *Proxy) passReplies(c *conn) {
 		if c.losing.Load() {
 			continue
 		}
-		delay := p.pass()
-		pieces <- piece{time.Now().Add(delay), buf[:n]}
+		pieces <- piece{p.pass(), time.Now(), buf[:n]}
 	}
 }
 
 // pass waits while the Proxy stalls. Then it returns how long a reply is to be delayed.
-func (p *Proxy) pass() time.Duration {
+func (p *Proxy) pass() lag {
 	for {
 		p.mu.Lock()
-		stalled, delay := p.stalled, p.delay
+		stalled, lag := p.stalled, p.lag
 		p.mu.Unlock()
 		if stalled == nil {
-			return delay
+			return lag
 		}
 		<-stalled
 	}
+}
+
+// A lag is how long replies are delayed: until ended is closed, at most.
+type lag struct {
+	time.Duration
+	ended chan struct{}
+}
+
+// wait waits for as long after an instant.
+func (l lag) wait(from time.Time) {
+	if l.Duration <= 0 {
+		return
+	}
+	timer := time.NewTimer(time.Until(from.Add(l.Duration)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.ended:
+	}
+}
+
+// end ends the delay, also of replies that have come.
+func (l *lag) end() {
+	if l.ended != nil {
+		close(l.ended)
+	}
+	*l = lag{}
 }
 
 // hangs reports whether a connection is to hang, and counts it.

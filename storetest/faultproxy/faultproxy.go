@@ -12,7 +12,7 @@
 // a fault, an imitation of a server may act differently from the real server. Therefore use the
 // real server.
 //
-// The package knows no protocol. It assumes that the bytes of one read, up to 64 KiB, are one
+// The package knows no protocol. It assumes that the bytes of one read, up to 32 KiB, are one
 // request. That is right for clients that send a request and then wait for its reply. For pipelines
 // and large requests, pass a function to [New] that finds the end of a request.
 //
@@ -43,7 +43,7 @@ type Proxy struct {
 	listener net.Listener // nil while it refuses, and at the end
 	conns    map[*conn]struct{}
 	stalled  chan struct{} // closed when it no longer stalls; nil if it does not
-	delay    time.Duration
+	lag      lag
 	lose     int                       // how many replies to lose
 	loses    func(request []byte) bool // which; nil for all
 	lost     int
@@ -100,11 +100,12 @@ func (p *Proxy) Addr() string { return p.port.Addr() }
 func (p *Proxy) Target() string { return p.target }
 
 // Forward ends all faults, except that a connection that already hangs keeps hanging. Bytes that
-// were kept back during a stall are passed on now.
+// were kept back during a stall or by a delay are passed on now.
 func (p *Proxy) Forward() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.delay, p.lose, p.hang = 0, 0, 0
+	p.lag.end()
+	p.lose, p.hang = 0, 0
 	if p.stalled != nil {
 		close(p.stalled)
 		p.stalled = nil
@@ -147,7 +148,9 @@ func (p *Proxy) Refuse() {
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.delay = d
+	if p.lag.Duration = d; p.lag.ended == nil {
+		p.lag.ended = make(chan struct{})
+	}
 }
 
 // LoseReplies loses the replies to the next n requests for which match returns true, or to the next

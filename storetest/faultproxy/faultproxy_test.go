@@ -120,7 +120,8 @@ func TestRefuse(t *testing.T) {
 }
 
 func TestDelay(t *testing.T) {
-	p := faultproxy.New(t, newServer(t).addr(), lines)
+	s := newServer(t)
+	p := faultproxy.New(t, s.addr(), lines)
 	c := dial(t, p.Addr())
 	const delay = 30 * time.Millisecond
 	p.Delay(delay)
@@ -130,6 +131,16 @@ func TestDelay(t *testing.T) {
 	p.Delay(time.Hour)
 	p.Forward()
 	c.gets(t, "2", "a")
+
+	p.Delay(time.Hour)
+	go func() { // when the reply is on its way
+		for s.count("a") < 3 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(delay)
+		p.Forward()
+	}()
+	c.gets(t, "3", "a")
 }
 
 func TestHang(t *testing.T) {
