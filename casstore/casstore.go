@@ -86,7 +86,9 @@ type Entry struct {
 	Value []byte
 
 	// Version is for the Register alone, for example the number of a revision. The Register finds
-	// it in the old Entry that Swap gets. A key without a value may have a Version, too.
+	// it in the old Entry that Swap gets. A key without a value may have a Version, too. That may change
+	// by itself, for example when the mark of a Delete expires. A Swap of the old Entry then
+	// reports false, and the Store reads the key again.
 	//
 	// A Version must never come back for the same key with another value, even if the key is
 	// deleted and written again in between. For example, a counter that starts at 1 with each new

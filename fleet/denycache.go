@@ -134,7 +134,8 @@ func (c *denyCache) Do(ctx context.Context, r weir.Request) (weir.Answer, error)
 	a, err := c.store.Do(ctx, r)
 	changed := r.Forget || r.N < 0 || r.N > 0 && err == nil && a.Allowed
 	var d *denial
-	if !changed && n > 0 && err == nil && !a.Degraded && a.RetryAfter != weir.Never {
+	if !changed && n > 0 && err == nil && !a.Degraded && a.RetryAfter != weir.Never &&
+		(!c.exact || n == a.Remaining+1) { // else it could answer nothing, and would take the place of one that can
 		d = &denial{
 			plan: r.Plan, n: n, result: a.Result,
 			at:    r.Plan.Now(),

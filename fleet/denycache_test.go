@@ -215,3 +215,15 @@ func BenchmarkDenyCache(b *testing.B) {
 		}
 	}
 }
+
+// With Exact, a denial of more events than one takes the place of none that answers for one.
+func TestDenyCache_ExactKeepsDenialsOfOneEvent(t *testing.T) {
+	c := newCached(fleet.DenyCacheOptions{Exact: true})
+	l := c.limiter(weir.FixedWindow{Limit: 10, Per: century}, "")
+	require.True(t, kit.Take(t, l, "k", 10).Allowed)
+	require.False(t, l.Allow("k"))
+	for range 3 {
+		assert.Zero(t, c.asked(func() { assert.False(t, l.Allow("k")) }))
+		assert.Equal(t, 1, c.asked(func() { assert.False(t, kit.Take(t, l, "k", 2).Allowed) }))
+	}
+}

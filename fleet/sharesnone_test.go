@@ -45,6 +45,19 @@ func TestShares_NoShare(t *testing.T) {
 	assert.Equal(t, weir.Result{RetryAfter: weir.Never}, kit.Take(t, unlimited, "k", 1))
 }
 
+// For TakeUpTo, one event must fit the share that is to come, and not all.
+func TestShares_UpToBeforeTheShareApplies(t *testing.T) {
+	shares := fleet.NewShares(new(weir.MemStore))
+	set(t, shares, 0, 2)
+	l := weir.Must(weir.New(weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 100}, weir.WithStore(shares)))
+	for _, n := range []int{1, 50, 51, math.MaxInt} {
+		granted, r, err := l.TakeUpTo(context.Background(), "k", n)
+		require.NoError(t, err)
+		assert.Zero(t, granted)
+		assert.InDelta(t, 10*time.Second, r.RetryAfter, float64(2*time.Second), "of %d", n)
+	}
+}
+
 // endless is a policy that grants everything.
 type endless struct{}
 

@@ -107,8 +107,13 @@ func least(v, w int) int {
 	return min(v, w)
 }
 
-// willFit reports whether the share will grow so that n events fit.
-func (sh share) willFit(n int) bool {
+// willFit reports whether the share will grow so that the events asked for fit, or one of them if fewer
+// are enough.
+func (sh share) willFit(ask weir.Ask) bool {
+	n := ask.N
+	if ask.Mode == weir.UpTo {
+		n = min(n, 1)
+	}
 	return sh.full > 0 && (sh.weight == 0 || sh.full < sh.weight) && n <= sh.limit/sh.full
 }
 

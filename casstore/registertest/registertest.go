@@ -108,6 +108,11 @@ func (e *env) put(r casstore.Register, key string, value []byte, keep time.Durat
 		return fmt.Errorf("a Get of %q: %w", key, err)
 	}
 	now, ok, err := r.Swap(e.ctx, key, old, value, keep)
+	if err == nil && !ok && len(old.Value) == 0 { // what a Delete has left may have expired meanwhile
+		if old, err = r.Get(e.ctx, key); err == nil {
+			now, ok, err = r.Swap(e.ctx, key, old, value, keep)
+		}
+	}
 	if err == nil && !ok {
 		err = errors.New("it reports that the key holds something else, and nothing else was written")
 	}

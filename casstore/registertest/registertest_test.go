@@ -45,6 +45,7 @@ type memory struct {
 	hides   bool                              // Get leaves out expired values, and Swap does not replace them
 	shares  bool                              // Get returns the bytes that it has
 	writes  bool                              // Swap writes to the value that it is given
+	marks   bool                              // a deleted key has a Version, until a Swap of it
 	halves  func(time.Duration) time.Duration // how long it keeps a value
 	deaf    chan struct{}                     // calls with an ended context wait for it
 	fails   error
@@ -118,6 +119,10 @@ func (m *memory) Swap(
 	if m.hides {
 		r = m.rows[key]
 	}
+	if m.marks && len(r.value) == 0 && r.version != 0 {
+		delete(m.rows, key)
+		r = row{}
+	}
 	same := r.version == old.Version
 	if m.bytes {
 		same = bytes.Equal(r.value, old.Value)
@@ -184,12 +189,16 @@ func (m *memory) Delete(ctx context.Context, key string) error {
 	if !m.keeps {
 		delete(m.rows, key)
 	}
+	if m.marks {
+		*m.version++
+		m.rows[key] = row{version: *m.version}
+	}
 	return nil
 }
 
 func TestRegistersThatKeepTheRules(t *testing.T) {
 	for name, b := range map[string]memory{
-		"tells": {}, "does not tell": {quiet: true}, "compares values": {bytes: true},
+		"tells": {}, "does not tell": {quiet: true}, "compares values": {bytes: true}, "marks what is deleted": {marks: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits for values to expire

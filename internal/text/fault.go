@@ -1,6 +1,9 @@
 package text
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // A Fault is an error, and where it occurred. The texts of both Err and the Fault begin with the
 // name of the library, once.
@@ -15,11 +18,14 @@ func (f Fault) Error() string {
 
 func (f Fault) Unwrap() error { return f.Err }
 
-// Within adds to each of the errors in err, which may be joined, where it occurred.
+// Within adds to each of the errors in err, which may be joined, where it occurred. An error that says
+// more than those in it stays whole.
 func Within(where string, err error) (faults []error) {
 	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
+	if of, ok := err.(interface{ Unwrap() []error }); ok {
+		if joined := errors.Join(of.Unwrap()...); joined != nil && joined.Error() == err.Error() {
+			all = of.Unwrap()
+		}
 	}
 	for _, err := range all {
 		if err != nil {

@@ -66,8 +66,11 @@ func New(format string, head [][]byte, o Options) (p Parser, skip int, err error
 		if len(head) == 0 {
 			return nil, 0, errors.New("a CSV needs a first line with the names of its columns")
 		}
-		p, err := newCSV(head[0], o)
-		return p, 1, err
+		lines, err := newCSV(head[0], o)
+		if err != nil {
+			return nil, 0, err // and not a Parser that is no nil
+		}
+		return lines, 1, nil
 	}
 	for _, server := range servers {
 		if server.name == format {

@@ -49,6 +49,15 @@ func TestMergedFilesAreSorted(t *testing.T) {
 	}
 }
 
+// A file whose first lines have no time is opened at once: its requests may be the first.
+func TestMergedFileWithoutTimesAtFirst(t *testing.T) {
+	a := strings.Repeat("junk\n", orderWindow) + lineAt(1000, "x") + lineAt(1001, "x")
+	b := lineAt(1000.5, "y") + lineAt(2000, "y")
+	r := runOne(t, Config{Format: "json"}, "sliding-log 1/1m", fileOf("a", []byte(a)), fileOf("b", []byte(b)))
+	assert.Zero(t, r.Late)
+	assert.Equal(t, 1, r.Policies[0].Refused)
+}
+
 // Files that follow one another are in memory one after the other.
 func TestMergedOpensWhatComesNext(t *testing.T) {
 	m := &merged{}

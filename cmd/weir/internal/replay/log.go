@@ -113,7 +113,8 @@ func newReader(name string, source *source, run *run) (*reader, error) {
 	return f, nil
 }
 
-// earliest reads the lines that are sorted first, and returns the earliest time in them.
+// earliest reads the lines that are sorted first, and returns the earliest time in them, or 0 if they
+// have none: nothing is known then of the lines behind them.
 func (f *reader) earliest() int64 {
 	earliest := int64(math.MaxInt64)
 	for range orderWindow {
@@ -124,6 +125,9 @@ func (f *reader) earliest() int64 {
 		if stamp, err := f.parser.Parse(bytes.Clone(line)); err == nil { // a parser keeps the last one
 			earliest = min(earliest, stamp.Nanos)
 		}
+	}
+	if earliest == math.MaxInt64 {
+		return 0
 	}
 	return earliest
 }

@@ -205,6 +205,22 @@ func TestStoppedPipe(t *testing.T) {
 	}
 }
 
+// The same if the first line is not that of a CSV.
+func TestStoppedPipeOfNoCSV(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	go func() {
+		for _, s := range []string{"a,b\nc,d\n", "e"} { // a write returns when what was before is read
+			_, _ = io.WriteString(in, s)
+		}
+		cancel()
+	}()
+	r, err := Run(ctx, Config{Format: "csv"}, policies(t, "1/1h"), []Log{{"a", func() (io.ReadCloser, error) { return out, nil }}})
+	require.NoError(t, err)
+	assert.True(t, r.Stopped)
+	assert.Zero(t, r.Requests)
+}
+
 // cancelling ends a context after a megabyte.
 type cancelling struct {
 	longLine

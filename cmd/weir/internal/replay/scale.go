@@ -44,6 +44,15 @@ func firstLimit(p weir.Policy) (n int, err error) {
 	return n, err
 }
 
+// asSlow returns the largest limit of a bucket with this Per that is as slow as b.
+func asSlow(b weir.TokenBucket, per time.Duration) int {
+	x := new(big.Int).Mul(big.NewInt(int64(b.Limit)), big.NewInt(int64(per)))
+	if x.Div(x, big.NewInt(int64(b.Per))); !x.IsInt64() || x.Int64() > math.MaxInt {
+		return math.MaxInt
+	}
+	return int(x.Int64())
+}
+
 // asFast returns the smallest limit of a bucket with this Per that is as fast as b.
 func asFast(b weir.TokenBucket, per time.Duration) int {
 	x := new(big.Int).Mul(big.NewInt(int64(b.Limit)), big.NewInt(int64(per)))
@@ -84,6 +93,9 @@ func scale(p weir.Policy, by func(int) int) (weir.Policy, error) {
 		}
 		// Rounded, Peak may be slower than Committed, which no TwoRateMarker may be.
 		p.Peak.Limit = max(p.Peak.Limit, asFast(p.Committed, p.Peak.Per))
+		if p.Peak.Limit == math.MaxInt { // it cannot be as fast
+			p.Committed.Limit = min(p.Committed.Limit, asSlow(p.Peak, p.Committed.Per))
+		}
 		return p, nil
 	}
 	components := weir.Components(p)

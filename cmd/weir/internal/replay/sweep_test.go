@@ -87,7 +87,7 @@ func TestSweepOfBytes(t *testing.T) {
 	const megabyte = 1_000_000
 	log := textLog("a", fmt.Sprintf(`{"time":1,"ip":"x","bytes":%d}`+"\n", 400*megabyte), fmt.Sprintf(`{"time":1,"ip":"x","bytes":%d}`+"\n", 800*megabyte))
 	for _, p := range policies(t, "1/1h", "fixed-window 1/1h", "sliding-window 1/1h buckets=6", "sliding-log 1/1h", "calendar-window 1/day",
-		"all(1/1m, 60/1h)", "tiers(1/1m, 60/1h)", "single-rate-marker 1/1s burst=20 excess=40", "two-rate-marker(1/1s, 20/1s burst=30)") {
+		"all(1/1m, 60/1h)", "tiers(1/1m, 60/1h)", "single-rate-marker 1/1s burst=20 excess=40", "two-rate-marker(1/1s, 20/1s burst=30)", "two-rate-marker(1/1s, 600/1m burst=30)") {
 		fits, err := Sweep(t.Context(), Config{Cost: "bytes"}, p, []float64{0.5}, []Log{log})
 		require.NoError(t, err)
 		assert.Positive(t, fits[0].Limit, p)
