@@ -1,14 +1,11 @@
 package ginlimit_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"testing"
 	"time"
 
@@ -19,6 +16,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/ginlimit"
 	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 func init() { gin.SetMode(gin.TestMode) }
@@ -256,32 +254,15 @@ func TestNew_Faults(t *testing.T) {
 // The handlers behind a limit get a copy of the request. The files of an upload that they have read
 // are removed all the same.
 func TestFilesOfUploads(t *testing.T) {
-	folder := t.TempDir()
-	t.Setenv("TMPDIR", folder)
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	file, err := form.CreateFormFile("f", "f")
-	require.NoError(t, err)
-	_, err = file.Write(make([]byte, 1<<20))
-	require.NoError(t, err)
-	require.NoError(t, form.Close())
-
-	router := gin.New()
-	router.MaxMultipartMemory = 1
-	router.Use(ginlimit.New(httplimit.Middleware{Limiter: newLimiter(1), Key: httplimit.RemoteIP}))
-	router.POST("/", func(c *gin.Context) {
-		_, err := c.FormFile("f")
-		assert.NoError(t, err)
-		left, err := os.ReadDir(folder)
-		assert.NoError(t, err)
-		assert.Len(t, left, 1, "the file of the upload")
+	kit.Upload(t, func(there func()) http.Handler {
+		router := gin.New()
+		router.MaxMultipartMemory = 1
+		router.Use(ginlimit.New(httplimit.Middleware{Limiter: newLimiter(1), Key: httplimit.RemoteIP}))
+		router.POST("/", func(c *gin.Context) {
+			_, err := c.FormFile("f")
+			assert.NoError(t, err)
+			there()
+		})
+		return router
 	})
-	s := httptest.NewServer(router)
-	resp, err := s.Client().Post(s.URL, form.FormDataContentType(), &body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	s.Close() // when the server has ended the request
-	left, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	assert.Empty(t, left)
 }

@@ -1,12 +1,8 @@
 package httplimit_test
 
 import (
-	"bytes"
 	"context"
-	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"testing"
 	"time"
 
@@ -15,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/httplimit"
+	"github.com/weir-go/weir/internal/suite/kit"
 )
 
 // The decisions are in the context of the handler and of Settle, with those of the Middleware
@@ -83,29 +80,12 @@ func TestObserve_GiveBackOfALaterLimitFails(t *testing.T) {
 // With InContext, the handler gets a copy of the request. The files of an upload that it has read are
 // removed all the same.
 func TestInContext_FilesOfUploads(t *testing.T) {
-	folder := t.TempDir()
-	t.Setenv("TMPDIR", folder)
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	file, err := form.CreateFormFile("f", "f")
-	require.NoError(t, err)
-	_, err = file.Write(make([]byte, 1<<20))
-	require.NoError(t, err)
-	require.NoError(t, form.Close())
-
 	l, _ := frozen(per(1, time.Minute))
-	s := httptest.NewServer(httplimit.Middleware{Limiter: l, Key: one, InContext: true}.Wrap(
-		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	m := httplimit.Middleware{Limiter: l, Key: one, InContext: true}
+	kit.Upload(t, func(there func()) http.Handler {
+		return m.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			assert.NoError(t, r.ParseMultipartForm(1))
-			left, err := os.ReadDir(folder)
-			assert.NoError(t, err)
-			assert.Len(t, left, 1, "the file of the upload")
-		})))
-	resp, err := s.Client().Post(s.URL, form.FormDataContentType(), &body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	s.Close() // when the server has ended the request
-	left, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	assert.Empty(t, left)
+			there()
+		}))
+	})
 }

@@ -45,18 +45,16 @@ func firstLimit(p weir.Policy) (n int, err error) {
 }
 
 // asSlow returns the largest limit of a bucket with this Per that is as slow as b.
-func asSlow(b weir.TokenBucket, per time.Duration) int {
-	x := new(big.Int).Mul(big.NewInt(int64(b.Limit)), big.NewInt(int64(per)))
-	if x.Div(x, big.NewInt(int64(b.Per))); !x.IsInt64() || x.Int64() > math.MaxInt {
-		return math.MaxInt
-	}
-	return int(x.Int64())
-}
+func asSlow(b weir.TokenBucket, per time.Duration) int { return asOften(b, per, 0) }
 
 // asFast returns the smallest limit of a bucket with this Per that is as fast as b.
-func asFast(b weir.TokenBucket, per time.Duration) int {
+func asFast(b weir.TokenBucket, per time.Duration) int { return asOften(b, per, int64(b.Per)-1) }
+
+// asOften returns the limit of a bucket with this Per that has the rate of b. more is added before the
+// division that rounds it down.
+func asOften(b weir.TokenBucket, per time.Duration, more int64) int {
 	x := new(big.Int).Mul(big.NewInt(int64(b.Limit)), big.NewInt(int64(per)))
-	x.Add(x, big.NewInt(int64(b.Per)-1))
+	x.Add(x, big.NewInt(more))
 	if x.Div(x, big.NewInt(int64(b.Per))); !x.IsInt64() || x.Int64() > math.MaxInt {
 		return math.MaxInt
 	}
