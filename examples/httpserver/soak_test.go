@@ -41,7 +41,12 @@ func TestSoak(t *testing.T) {
 	others.Go(func() { login.run(ctx, t) })
 	others.Go(func() { report.run(ctx, t) })
 	var memory []int
-	others.Go(func() { memory = s.watchMemory(ctx, span/30) })
+	others.Go(func() {
+		// Until so many have asked, a heap grows that nothing leaks from.
+		if api.hasAsked(ctx, 20_000) {
+			memory = s.watchMemory(ctx, span/30)
+		}
+	})
 	api.run(ctx, t)
 
 	// When a decision leaves less than one token, the bucket has granted all that it held at first
@@ -83,11 +88,12 @@ func TestSoak(t *testing.T) {
 	assert.LessOrEqual(t, report.granted, most)
 	t.Logf("/report: %d asked, %d granted, from %d to %d allowed by the policy", report.asked, report.granted, least, most)
 
-	// There are none on systems that do not tell. The race detector remembers what the program has used.
-	if n := len(memory); n >= 9 && !runs.Race {
-		before, after := slices.Max(memory[n/3:2*n/3]), slices.Max(memory[2*n/3:])
+	// There are none on systems that do not tell, nor on a slow machine or in a short run. The race detector
+	// remembers what the program has used.
+	if n := len(memory); n >= 6 && !runs.Race {
+		before, after := slices.Max(memory[:n/2]), slices.Max(memory[n/2:])
 		assert.LessOrEqual(t, after, before+4<<10, "the server's memory grows: %d KiB", memory)
-		t.Logf("resident memory: %d KiB at the start, %d at most in the second third, %d in the last",
+		t.Logf("resident memory: %d KiB at the start, %d at most in the first half, %d in the second",
 			memory[0], before, after)
 	}
 }
@@ -148,6 +154,19 @@ func (h *hammer) run(ctx context.Context, t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// hasAsked waits until that many have asked, or ctx ends.
+func (h *hammer) hasAsked(ctx context.Context, n int) bool {
+	for {
+		h.mu.Lock()
+		asked := h.asked
+		h.mu.Unlock()
+		if asked >= n || ctx.Err() != nil {
+			return asked >= n
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 func (h *hammer) add(a answer) {
