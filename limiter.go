@@ -79,8 +79,10 @@ type Limiter interface {
 	//     reader that returned such an error would say that all was read.
 	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
 	//
-	// If the error is one of the first three, Wait counts nothing. It returns such an error at
-	// once, unless the error depends on other waiters, or on what other calls do during the wait.
+	// If the error is one of the first three, Wait counts nothing, with one exception: a
+	// [KeyedLimiter.SetPolicy] during the wait cannot give back a place behind which others have
+	// booked. Wait returns such an error at once, unless the error depends on other waiters, or on
+	// what other calls do during the wait.
 	// Wait's error wraps one of the errors in this list. Test it with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }

@@ -102,12 +102,13 @@ func (d *marker) sound(state []uint64) bool {
 func (d *marker) giveBack(state []uint64, now int64, ask Ask) (first, second exact.Uint128, known bool) {
 	first, second = exact.Load(state), exact.Load(state[2:])
 	if c := ask.Charges; ask.GrantedAt != 0 && c != nil && len(*c) == 2 {
-		known = true
 		all, green := (*c)[:1], (*c)[1:]
 		ofGreen := ask.naming(&green)
 		ask = ask.naming(&all)
-		back, _ := d.green.freed(first, d.green.rate.Units(now), now, &ofGreen)
-		first = first.Sub(back)
+		if known = all[0].Late <= 0; known { // see [Ask.paid]
+			back, _ := d.green.freed(first, d.green.rate.Units(now), now, &ofGreen)
+			first = first.Sub(back)
+		}
 	}
 	back, _ := d.yellow.freed(second, d.yellow.rate.Units(now), now, &ask)
 	return first, second.Sub(back), known

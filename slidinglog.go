@@ -24,8 +24,9 @@ import (
 //   - up to a third as many words again, for events that no longer count and are not yet removed
 //   - two more words
 //
-// A key in debt takes no more memory than that. If the entries of new events do not fit, the events
-// of the latest entry are moved to the instant of the new events, and share an entry with them.
+// In debt, a key may have more instants than Limit. Together they take at most 2*Limit+2 words. If
+// the entries of new events do not fit in that, the events of the latest entry are moved to the
+// instant of the new events, and share an entry with them.
 //
 // SlidingLog counts the events of a sliding window exactly, and [SlidingWindow] estimates them. N.
 // Mahdi, "An alternative approach to rate limiting", Figma, 2017, describes it as "sliding window

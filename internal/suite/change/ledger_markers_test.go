@@ -86,3 +86,31 @@ func TestR14_AChargeToAMarkerLastsForBothBuckets(t *testing.T) {
 	clock.Time = clock.Add(1)
 	assert.Equal(t, math.MaxInt, kit.Take(t, l, "k", 0).Remaining)
 }
+
+// R16: Return does not know which bucket of a marker granted the events, also while another policy counts
+// for the key.
+func TestR16_ReturnToAMarkerAfterAChange(t *testing.T) {
+	marker := weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: time.Hour}, Excess: 5}
+	hundred := weir.TokenBucket{Limit: 100, Per: time.Hour}
+	for _, p := range []weir.Policy{marker, weir.All(hundred, marker), weir.Tiers(marker)} {
+		for _, c := range []struct {
+			takes     []int
+			back      int
+			remaining int
+		}{
+			{[]int{4}, 4, 10},
+			{[]int{10, 3}, 3, 5},
+			{[]int{10, 3}, 5, 5},  // which fills yellow, and then gives green 2
+			{[]int{10, 3}, 10, 7}, // so many are green again
+		} {
+			l, _ := kit.Frozen(hundred)
+			require.True(t, l.Allow("k"))
+			kit.SetPolicy(t, l, p)
+			for _, n := range c.takes {
+				require.True(t, kit.Take(t, l, "k", n).Allowed)
+			}
+			require.NoError(t, l.Return(context.Background(), "k", c.back))
+			assert.Equal(t, c.remaining, kit.Take(t, l, "k", 0).Remaining, "%v: %d of %d", p, c.back, c.takes)
+		}
+	}
+}

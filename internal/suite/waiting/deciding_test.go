@@ -93,3 +93,33 @@ func TestReserve_DeadlineOfAMockClock(t *testing.T) {
 	_, err := l.Reserve(kit.Deadline{Context: ctx, At: clock.Now().Add(time.Second)}, "k", 1)
 	assert.NoError(t, err)
 }
+
+// R16: who gives back waits for other calls of the key for a second at most, also over a MemStore, where
+// only a slow function of WithPolicyFor keeps others waiting.
+func TestR16_GivingBackWhileAPolicyIsLookedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type slow struct{}
+		l := weir.Must(weir.New(weir.SlidingLog{Limit: 3, Per: time.Hour}, weir.WithPolicyFor(
+			func(ctx context.Context, _ string) weir.Policy {
+				if ctx.Value(slow{}) != nil {
+					time.Sleep(time.Minute)
+				}
+				return weir.SlidingLog{Limit: 3, Per: time.Hour}
+			})))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		r, another, done := kit.Reserve(t, l, 2), kit.Reserve(t, l, 1), make(chan error)
+		go func() { done <- l.Wait(context.WithValue(t.Context(), slow{}, true), "k", 1) }()
+		time.Sleep(time.Minute + time.Second) // it looks the policy up once before it stands in line, and then there
+		for name, giveBack := range map[string]func() error{
+			"Cancel": func() error { return r.Cancel(ended) },
+			"Settle": func() error { return another.Settle(ended, 0) },
+			"Return": func() error { return l.Return(ended, "k", 1) },
+		} {
+			start := time.Now()
+			assert.Error(t, giveBack(), name)
+			assert.Equal(t, time.Second, time.Since(start), name)
+		}
+		assert.NoError(t, <-done)
+	})
+}
