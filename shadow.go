@@ -29,7 +29,8 @@ type Refusal struct {
 // Shadow returns a limiter that refuses nothing at first (a dry run). It passes each request to l,
 // which counts as usual, and calls observe for each request that l refuses. Use it to watch a limit
 // on live traffic before you enforce it. Then enforce it for a share of the keys, with
-// [Shadowed.Enforce].
+// [Shadowed.Enforce]. With a MaxWait, a package such as httplimit asks l again how long the client
+// must wait, and observe may then be called twice for a request that is really refused.
 //
 // For keys that are not enforced:
 //

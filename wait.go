@@ -114,7 +114,7 @@ func (k *KeyedLimiter) join(ctx context.Context, key string, w *line.Waiter) {
 		case !plan.fits(w.N):
 			err = ErrNeverFits
 		case turn == line.TooLate:
-			err = ErrTooLate
+			err = line.LateBehind{Err: ErrTooLate}
 		}
 	}
 	if err != nil {

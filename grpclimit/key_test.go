@@ -50,7 +50,10 @@ func TestP15_PeerIP(t *testing.T) {
 	key, err := grpclimit.PeerIPOf(httplimit.ClientIP{IPv6Bits: 48})(from(tcp("[2001:db8:1:2::3]:80")), grpclimit.Call{})
 	require.NoError(t, err)
 	assert.Equal(t, "2001:db8:1::/48", key)
-	_, err = grpclimit.PeerIPOf(httplimit.ClientIP{Skip: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})(from(tcp("192.0.2.1:80")), grpclimit.Call{})
+	skip := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	skipping := grpclimit.PeerIPOf(httplimit.ClientIP{Skip: skip})
+	skip[0] = netip.MustParsePrefix("198.51.100.0/24") // which comes too late
+	_, err = skipping(from(tcp("192.0.2.1:80")), grpclimit.Call{})
 	assert.ErrorIs(t, err, grpclimit.ErrSkip)
 	_, err = grpclimit.PeerIPOf(httplimit.ClientIP{IPv4Bits: 99})(from(tcp("192.0.2.1:80")), grpclimit.Call{})
 	assert.ErrorContains(t, err, "IPv4Bits is 99")

@@ -98,7 +98,7 @@ func TestR18_GrantedAfterAll(t *testing.T) {
 		assert.Equal(t, test.status, resp.StatusCode)
 		assert.Equal(t, 2, returned)
 		if resp.StatusCode == 429 {
-			assert.Equal(t, "2", resp.Header.Get("Retry-After"))
+			assert.Equal(t, "1", resp.Header.Get("Retry-After"))
 		}
 
 		asked, m.Limiter = 0, l // which takes nothing back

@@ -58,7 +58,8 @@ func Wait(
 	case !denies(err) && !(tooLong && errors.Is(err, context.DeadlineExceeded)):
 		return weir.Result{}, nil, waited, err
 	}
-	r, parts, e := refused(ctx, l, key, n, ask, !denies(err))
+	var behind interface{ Behind() } // see line.LateBehind
+	r, parts, e := refused(ctx, l, key, n, ask, errors.As(err, &behind))
 	if e == nil && !errors.Is(err, weir.ErrQueueFull) { // a longer wait would not have helped there
 		patience := deadline.Sub(start)
 		if own, has := ctx.Deadline(); has && own.Equal(deadline) {
@@ -81,29 +82,28 @@ func denies(err error) bool {
 //
 //   - If fewer remain than the call costs, an ask for its cost is denied, and reports how long to
 //     wait.
-//   - Otherwise, if the time of the wait was up (late), the store was slow, or events have come back
-//     meanwhile. The same call may be granted at once.
-//   - Otherwise, others are waiting for more. The first of them is served at the latest when the
-//     key has fully recovered. Until then none remain for new calls.
+//   - Otherwise, if others are before the call in the line (behind), they are waiting for more. The
+//     first of them is served at the latest when the key has fully recovered. Until then none
+//     remain for new calls.
+//   - Otherwise, the store was slow, or events have come back since. The same call may be granted at
+//     once.
 //
 // If the ask is granted after all, because events came back just before it, refused gives them
 // back. If it cannot, or if the shared store has not counted them, the call is granted.
 func refused(
-	ctx context.Context, l weir.Limiter, key string, n int, ask Ask, late bool,
+	ctx context.Context, l weir.Limiter, key string, n int, ask Ask, behind bool,
 ) (weir.Result, []weir.Result, error) {
 	look, parts, err := ask(ctx, 0)
 	if err != nil {
 		return weir.Result{}, nil, err
 	}
-	look.Allowed = false
-	switch {
-	case look.Remaining < n:
+	if look.Remaining < n {
 		r, ofParts, err := ask(ctx, n)
 		if err != nil || !r.Allowed || r.Degraded || !giveBack(ctx, l, key, n) {
 			return r, ofParts, err
 		}
-	case late:
-		look.RetryAfter = 1
+	}
+	if look.Allowed, look.RetryAfter = false, 1; !behind {
 		return look, parts, nil
 	}
 	look.Remaining = 0

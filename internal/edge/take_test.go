@@ -232,32 +232,6 @@ type denying struct{ broken }
 
 func (denying) Wait(context.Context, string, int) error { return weir.ErrTooLate }
 
-// A store that answers too late once has denied the call. Nobody waits for what remains, so the next
-// call may come at once, and not when the window has ended.
-func TestTake_StoreIsSlowOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mem, stall := new(weir.MemStore), 300*time.Millisecond
-		l := weir.Must(weir.New(weir.FixedWindow{Limit: 10, Per: 24 * time.Hour}, weir.WithStore(
-			kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-				select {
-				case <-time.After(stall):
-					return mem.Do(ctx, r)
-				case <-ctx.Done():
-					stall = 0
-					return weir.Answer{}, ctx.Err()
-				}
-			}))))
-		r, _, err := edge.Take(forever, l, "k", 1, 200*time.Millisecond, true)
-		require.NoError(t, err)
-		assert.False(t, r.Allowed)
-		assert.EqualValues(t, 1, r.RetryAfter)
-		assert.Equal(t, 10, r.Remaining)
-		r, _, err = edge.Take(forever, l, "k", 1, 200*time.Millisecond, true)
-		require.NoError(t, err)
-		assert.True(t, r.Allowed)
-	})
-}
-
 // What the shared store has not counted is not given back to it: the call is granted.
 func TestTake_DegradedAfterADenial(t *testing.T) {
 	r, _, err := edge.Take(forever, degraded{}, "k", 1, time.Second, true)

@@ -82,6 +82,18 @@ func (w *Waiter) Drop(err error) {
 	}
 }
 
+// A LateBehind is the error of a waiter that was not served in time because others were before it.
+// Package edge looks for its method: whoever waited alone may ask again at once.
+type LateBehind struct{ Err error }
+
+func (e LateBehind) Error() string { return e.Err.Error() }
+
+// Behind does nothing: an error that has it is a LateBehind.
+func (e LateBehind) Behind() {}
+
+// Unwrap returns the error without that knowledge.
+func (e LateBehind) Unwrap() error { return e.Err }
+
 // Leave records that w is about to leave because of err, unless it has left. It reports whether the
 // place of w is to be given back first. Giving it back may take a while. Meanwhile another waiter
 // watches the time.
@@ -91,7 +103,9 @@ func (w *Waiter) Leave(err error) (first bool) {
 	if w.gone {
 		return false
 	}
-	w.err = err
+	if w.err = err; !w.isNew() && w != w.line.watcher {
+		w.err = LateBehind{Err: err}
+	}
 	if w.isNew() || w.run == nil && !w.line.renews() {
 		w.unlink()
 		return false
