@@ -24,12 +24,16 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	_, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{ // or once, beforehand
-		Bucket:         "limits",
-		History:        1,
-		LimitMarkerTTL: time.Second, // values can expire, each at its time
-		Storage:        jetstream.FileStorage,
-		Replicas:       1, // 3 in a cluster
+	_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{ // the bucket; or once, beforehand
+		Name:              "KV_limits",
+		Subjects:          []string{"$KV.limits.>"},
+		MaxMsgsPerSubject: 1,
+		AllowMsgTTL:       true, // values can expire, each at its time
+		Discard:           jetstream.DiscardNew,
+		Storage:           jetstream.FileStorage,
+		Replicas:          1, // 3 in a cluster
+		// These are as in a bucket that CreateKeyValue makes. Tools for buckets need them.
+		AllowRollup: true, AllowDirect: true, DenyDelete: true,
 	})
 	if err != nil {
 		panic(err)

@@ -20,10 +20,7 @@ import (
 	"github.com/weir-go/weir/storetest/faultproxy"
 )
 
-var (
-	_ pgstore.DB = (*pgxpool.Pool)(nil)
-	_ pgstore.DB = (*pgx.Conn)(nil)
-)
+var _ pgstore.DB = (*pgxpool.Pool)(nil)
 
 func newPool(tb testing.TB, url string) *pgxpool.Pool {
 	tb.Helper()

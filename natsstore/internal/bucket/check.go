@@ -9,8 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Check returns an error if the bucket does not exist, or if its settings could make it forget
-// counts.
+// Check returns an error if the bucket does not exist, or has settings on which the store cannot
+// rely. It allows markers of expired values (SubjectDeleteMarkerTTL). All buckets that
+// CreateKeyValue makes for values that expire have them, and they remove a grant only very rarely.
 func (r *Register) Check(ctx context.Context) error {
 	reply, err := r.request(ctx, &nats.Msg{Subject: r.info})
 	switch {
@@ -26,7 +27,8 @@ func (r *Register) Check(ctx context.Context) error {
 	return nil
 }
 
-// faults returns all settings that are not allowed, by their names in jetstream.KeyValueConfig.
+// faults returns all settings that are not allowed. A History is MaxMsgsPerSubject, and a TTL is
+// MaxAge: these are their names in jetstream.KeyValueConfig.
 func (r *Register) faults(c jetstream.StreamConfig) error {
 	var errs []error
 	fault := func(is bool, format string, args ...any) {
@@ -36,12 +38,17 @@ func (r *Register) faults(c jetstream.StreamConfig) error {
 	}
 	fault(c.MaxMsgsPerSubject != 1, "has a History of %d, must be 1: an older value would come back when the last has expired",
 		c.MaxMsgsPerSubject)
-	fault(!c.AllowMsgTTL, "has no LimitMarkerTTL, must have one, so that each value can expire at its time")
+	fault(!c.AllowMsgTTL,
+		"has neither AllowMsgTTL nor a LimitMarkerTTL, must have AllowMsgTTL, so that each value can expire at its time")
 	fault(c.MaxAge != 0, "has a TTL of %v, must be 0: it would drop counts that still matter", c.MaxAge)
 	fault(c.Mirror != nil, "is a Mirror, must be the bucket itself")
 	fault(len(c.Sources) > 0, "has Sources, must have none: they would replace values")
 	fault(c.Retention != jetstream.LimitsPolicy, "has the retention policy %v, must be %v", c.Retention, jetstream.LimitsPolicy)
 	fault(c.Discard != jetstream.DiscardNew && (c.MaxBytes > 0 || c.MaxMsgs > 0),
 		"drops old values when it is full, must refuse new ones")
+	fault(c.SubjectTransform != nil, "has a SubjectTransform, must have none: values would be written to other keys")
+	fault(c.DiscardNewPerSubject, "has DiscardNewPerSubject, must not: the value of a key could not be replaced")
+	fault(c.NoAck, "has NoAck, must not: it would not report whether it has replaced a value")
+	fault(c.Sealed, "is Sealed, must not be: it takes no values")
 	return errors.Join(errs...)
 }

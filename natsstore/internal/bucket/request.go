@@ -58,6 +58,9 @@ func (r *Register) send(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 			return nil, ctx.Err()
 		}
 	}
+	if int64(m.Size()-len(m.Subject)) > conn.MaxPayload() {
+		return nil, nats.ErrMaxPayload // the client would, too, but keep the channel for the reply forever
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {

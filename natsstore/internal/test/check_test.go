@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 		},
 		"nottl": {
 			func(c *jetstream.KeyValueConfig) { c.LimitMarkerTTL = 0 },
-			"has no LimitMarkerTTL, must have one, so that each value can expire at its time",
+			"has neither AllowMsgTTL nor a LimitMarkerTTL, must have AllowMsgTTL, so that each value can expire at its time",
 		},
 		"ttl": {
 			func(c *jetstream.KeyValueConfig) { c.TTL = time.Hour },
@@ -87,14 +87,27 @@ func TestCheck_Streams(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualError(t, newStore(t, js, "stream").Check(t.Context()),
 		`weir: natsstore: bucket stream has a History of 2, must be 1: an older value would come back when the last has expired
-weir: natsstore: bucket stream has no LimitMarkerTTL, must have one, so that each value can expire at its time
+weir: natsstore: bucket stream has neither AllowMsgTTL nor a LimitMarkerTTL, must have AllowMsgTTL, so that each value can expire at its time
 weir: natsstore: bucket stream has a TTL of 1m0s, must be 0: it would drop counts that still matter
 weir: natsstore: bucket stream has the retention policy Interest, must be Limits
 weir: natsstore: bucket stream drops old values when it is full, must refuse new ones`)
 
+	c := config("writes")
+	c.DiscardNewPerSubject, c.NoAck = true, true
+	c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "$KV.writes.>", Destination: "$KV.others.>"}
+	createBucket(t, js, c)
+	c.Sealed = true // only an update can do this
+	_, err = js.UpdateStream(t.Context(), c)
+	require.NoError(t, err)
+	assert.EqualError(t, newStore(t, js, "writes").Check(t.Context()),
+		`weir: natsstore: bucket writes has a SubjectTransform, must have none: values would be written to other keys
+weir: natsstore: bucket writes has DiscardNewPerSubject, must not: the value of a key could not be replaced
+weir: natsstore: bucket writes has NoAck, must not: it would not report whether it has replaced a value
+weir: natsstore: bucket writes is Sealed, must not be: it takes no values`)
+
 	origin := newBucket(t, js)
-	mirror := newBucket(t, js, func(c *jetstream.KeyValueConfig) {
-		c.Mirror, c.LimitMarkerTTL = &jetstream.StreamSource{Name: origin}, 0
+	mirror := newBucket(t, js, func(c *jetstream.StreamConfig) {
+		c.Mirror, c.Subjects = &jetstream.StreamSource{Name: "KV_" + origin}, nil
 	})
 	assert.ErrorContains(t, newStore(t, js, mirror).Check(t.Context()),
 		"weir: natsstore: bucket "+mirror+" is a Mirror, must be the bucket itself")
@@ -117,7 +130,7 @@ func TestPermissions(t *testing.T) {
 	})
 	t.Cleanup(s.Shutdown)
 	admin := connect(t, addr(s), nats.UserInfo("admin", "admin"))
-	newBucket(t, admin, func(c *jetstream.KeyValueConfig) { c.Bucket = "weir" })
+	createBucket(t, admin, config("weir"))
 	var refused atomic.Int64
 	js := connect(t, addr(s), nats.UserInfo("app", "app"),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { refused.Add(1) }))

@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/internal/suite/traffic"
 	"github.com/weir-go/weir/internal/testport"
 	"github.com/weir-go/weir/natsstore"
+	"github.com/weir-go/weir/natsstore/internal/bucket"
 )
 
 // A cluster is three servers, by their names.
@@ -66,12 +68,17 @@ func (c *cluster) stop(name string) {
 }
 
 // newBucket makes a bucket with three replicas, and returns its stream.
-func (c *cluster) newBucket(t *testing.T, js jetstream.JetStream, name string) jetstream.Stream {
+func (c *cluster) newBucket(
+	t *testing.T, js jetstream.JetStream, name string, change ...func(*jetstream.StreamConfig),
+) jetstream.Stream {
 	t.Helper()
 	traffic.Eventually(t, "the cluster to have a leader", func() bool {
-		_, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{
-			Bucket: name, LimitMarkerTTL: time.Second, Replicas: 3, Storage: jetstream.FileStorage,
-		})
+		cfg := config(name)
+		cfg.Replicas, cfg.Storage = 3, jetstream.FileStorage
+		for _, f := range change {
+			f(&cfg)
+		}
+		_, err := js.CreateOrUpdateStream(t.Context(), cfg)
 		return err == nil
 	})
 	stream, err := js.Stream(t.Context(), "KV_"+name)
@@ -118,6 +125,7 @@ func TestCluster(t *testing.T) {
 		shareALimit(t, c.newStores(t, "limit"))
 	})
 	t.Run("reads", c.reads)
+	t.Run("full", c.full)
 	t.Run("failover", c.failover)
 }
 
@@ -142,6 +150,41 @@ func (c *cluster) reads(t *testing.T) {
 		require.NoError(t, all[0].Reset(t.Context(), key))
 		require.Zero(t, traffic.Counted(t, all[1], key))
 	}
+}
+
+// A full bucket with replicas refuses all writes, also of known keys, until values expire.
+func (c *cluster) full(t *testing.T) {
+	var js jetstream.JetStream
+	for _, s := range c.servers {
+		js = connect(t, addr(s))
+	}
+	c.newBucket(t, js, "full", func(c *jetstream.StreamConfig) { c.MaxBytes = 4000 })
+	r := bucket.New(js, "full")
+	const noRoom = "maximum bytes exceeded"
+	value := make([]byte, 200)
+	var known casstore.Entry
+	for n := 0; ; n++ {
+		require.Less(t, n, 20)
+		now, ok, err := r.Swap(t.Context(), fmt.Sprint(n), casstore.Entry{}, value, 5*time.Second)
+		if err != nil {
+			require.Positive(t, n)
+			require.ErrorContains(t, err, noRoom)
+			break
+		}
+		require.True(t, ok)
+		if n == 0 {
+			known = now
+		}
+	}
+	_, _, err := r.Swap(t.Context(), "0", known, value, time.Second)
+	require.ErrorContains(t, err, noRoom)
+	held, err := r.Get(t.Context(), "0")
+	require.NoError(t, err)
+	require.Equal(t, known, held)
+	traffic.Eventually(t, "values to expire", func() bool {
+		_, _, err := r.Swap(t.Context(), "new", casstore.Entry{}, value, time.Second)
+		return err == nil
+	})
 }
 
 // When the server of the leader stops, another takes over, and no count is lost.

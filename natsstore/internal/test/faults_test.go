@@ -128,7 +128,7 @@ func TestFaults_Killed(t *testing.T) {
 	t.Parallel()
 	server := startChild(t)
 	js := connect(t, server.port.Addr())
-	s := newStore(t, js, newBucket(t, js, func(c *jetstream.KeyValueConfig) { c.Storage = jetstream.FileStorage }))
+	s := newStore(t, js, newBucket(t, js, func(c *jetstream.StreamConfig) { c.Storage = jetstream.FileStorage }))
 	tr := traffic.Drive(t, newLimiter(t, s, traffic.Spacious), within)
 	for range runs.Long(3, 1) {
 		server.kill()
@@ -156,10 +156,7 @@ func TestFaults_KilledWithBucketInMemory(t *testing.T) {
 		return !errors.Is(err, nats.ErrDisconnected)
 	})
 	require.ErrorContains(t, err, "weir: natsstore: there is no bucket "+bucket+": ")
-	_, err = js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{
-		Bucket: bucket, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage,
-	})
-	require.NoError(t, err)
+	createBucket(t, js, config(bucket))
 	require.Zero(t, traffic.Counted(t, l, "k"))
 	require.True(t, l.Allow("k"))
 }

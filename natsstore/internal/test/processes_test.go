@@ -3,8 +3,6 @@ package test
 import (
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/traffic"
 )
@@ -14,7 +12,7 @@ func TestProcessesShareALimit(t *testing.T) {
 	traffic.Processes(t,
 		func(t *testing.T) string {
 			server := addr(sharedServer(t))
-			newBucket(t, connect(t, server), func(c *jetstream.KeyValueConfig) { c.Bucket = "processes" })
+			createBucket(t, connect(t, server), config("processes"))
 			return server
 		},
 		func(t *testing.T, server string) weir.Store { return newStore(t, connect(t, server), "processes") })

@@ -23,10 +23,21 @@ import (
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	server := sharedServer(t)
-	_, _, name := newShared(t)
-	registertest.Run(t, func(t *testing.T) casstore.Register {
-		return bucket.New(connect(t, addr(server)), name)
-	})
+	for kind, change := range kinds {
+		name := newBucket(t, connect(t, addr(server)), change)
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			registertest.Run(t, func(t *testing.T) casstore.Register {
+				return bucket.New(connect(t, addr(server)), name)
+			})
+		})
+	}
+}
+
+// The two kinds of buckets.
+var kinds = map[string]func(*jetstream.StreamConfig){
+	"as documented": func(*jetstream.StreamConfig) {},
+	"with markers":  withMarkers,
 }
 
 // Every Entry has a Version. A Swap tells what it wrote, and nothing if it has lost to another.
@@ -102,7 +113,17 @@ func TestTimesToLive(t *testing.T) {
 // old Entry cannot be swapped, and a new one can.
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	_, js, name := newShared(t)
+	js := connect(t, addr(sharedServer(t)))
+	for kind, change := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			expires(t, js, newBucket(t, js, change))
+		})
+	}
+}
+
+func expires(t *testing.T, js jetstream.JetStream, name string) {
+	t.Helper()
 	r := bucket.New(js, name)
 	stream, err := js.Stream(t.Context(), "KV_"+name)
 	require.NoError(t, err)
@@ -131,6 +152,37 @@ func TestExpired(t *testing.T) {
 			return info.State.Msgs == 0
 		})
 	}
+}
+
+// A bucket that was made with a LimitMarkerTTL becomes one as documented, and keeps its counts.
+// When a value expires, the server then writes nothing to its key. It would not compare the
+// revision, and might wipe out a grant.
+func TestExpired_WithoutAWrite(t *testing.T) {
+	t.Parallel()
+	js := connect(t, addr(sharedServer(t)))
+	const name = "converted"
+	_, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{
+		Bucket: name, LimitMarkerTTL: time.Minute, Storage: jetstream.MemoryStorage,
+	})
+	require.NoError(t, err)
+	r := bucket.New(js, name)
+	e, ok, err := r.Swap(t.Context(), "k", casstore.Entry{}, []byte("x"), time.Second)
+	require.NoError(t, err)
+	require.True(t, ok)
+	stream, err := js.CreateOrUpdateStream(t.Context(), config(name))
+	require.NoError(t, err)
+	held, err := r.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.Equal(t, e, held)
+	traffic.Eventually(t, "the value to expire", func() bool {
+		e, err = r.Get(t.Context(), "k")
+		require.NoError(t, err)
+		return len(e.Value) == 0
+	})
+	info, err := stream.Info(t.Context())
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, info.State.LastSeq)
+	assert.Zero(t, info.State.Msgs)
 }
 
 // Those who watch the bucket, or read it by other tools, see values and deletions of keys.

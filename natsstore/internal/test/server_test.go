@@ -82,19 +82,35 @@ func addr(s *server.Server) string { return s.Addr().String() }
 
 var buckets atomic.Int64
 
-// newBucket makes a bucket as docs/stores.md tells, and returns its name.
-func newBucket(tb testing.TB, js jetstream.JetStream, change ...func(*jetstream.KeyValueConfig)) string {
-	tb.Helper()
-	c := jetstream.KeyValueConfig{
-		Bucket: fmt.Sprint("bucket", buckets.Add(1)), History: 1, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage,
+// config is that of a bucket as docs/stores.md tells.
+func config(bucket string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: "KV_" + bucket, Subjects: []string{"$KV." + bucket + ".>"}, MaxMsgsPerSubject: 1, AllowMsgTTL: true,
+		Discard: jetstream.DiscardNew, AllowRollup: true, AllowDirect: true, DenyDelete: true,
+		Storage: jetstream.MemoryStorage,
 	}
+}
+
+// withMarkers makes it a bucket as KeyValueConfig with a LimitMarkerTTL does.
+func withMarkers(c *jetstream.StreamConfig) { c.SubjectDeleteMarkerTTL = time.Second }
+
+// newBucket makes a bucket of its own, and returns its name.
+func newBucket(tb testing.TB, js jetstream.JetStream, change ...func(*jetstream.StreamConfig)) string {
+	tb.Helper()
+	name := fmt.Sprint("bucket", buckets.Add(1))
+	c := config(name)
 	for _, f := range change {
 		f(&c)
 	}
-	_, err := js.CreateKeyValue(tb.Context(), c)
+	createBucket(tb, js, c)
+	return name
+}
+
+func createBucket(tb testing.TB, js jetstream.JetStream, c jetstream.StreamConfig) {
+	tb.Helper()
+	_, err := js.CreateStream(tb.Context(), c)
 	for end := time.Now().Add(traffic.Patience); errors.Is(err, context.DeadlineExceeded) && time.Now().Before(end); {
-		_, err = js.CreateKeyValue(tb.Context(), c) // it waits for 5 s; a busy server may lose a request
+		_, err = js.CreateStream(tb.Context(), c) // it waits for 5 s; a busy server may lose a request
 	}
 	require.NoError(tb, err)
-	return c.Bucket
 }
