@@ -25,6 +25,8 @@ case ${2:-} in
 *) fail "'$2' is unknown; --do makes the release, nothing shows it" ;;
 esac
 grep -q "^## \[${version#v}\]" CHANGELOG.md || fail "CHANGELOG.md has no heading '## [${version#v}]'"
+! grep -n 'no release yet\|the first release\|been released yet' README.md SECURITY.md CHANGELOG.md docs/*.md ||
+	fail "with a release, these sentences are no longer true"
 figures=benchmarks/history/$version.txt
 [ -f "$figures" ] ||
 	fail "$figures is missing (make bench; git mv benchmarks/history/unreleased.txt $figures; go run ./benchmarks/history -write)"
@@ -95,5 +97,6 @@ if [ "$dry" ]; then
 	printf 'would commit:\n%s\nwould tag:\n' "$(git show --stat --format=%s HEAD)"
 	printf '  %s\n' "${tags[@]}"
 else
-	printf 'done; to publish: git push origin HEAD %s\n' "${tags[*]}"
+	# All or nothing: a tag whose commit the branch refuses could not be taken back from the module proxies.
+	printf 'done; to publish: git push --atomic origin HEAD %s\n' "${tags[*]}"
 fi
