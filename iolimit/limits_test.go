@@ -67,6 +67,21 @@ func TestTiersAllPay(t *testing.T) {
 	})
 }
 
+// Tiers within All count as their largest tier. As a limit of their own, all of them can pay.
+func TestTiersWithinAll(t *testing.T) {
+	tiers := weir.Tiers(weir.TokenBucket{Limit: 800, Per: time.Second}, weir.TokenBucket{Limit: 8000, Per: time.Second})
+	total := weir.TokenBucket{Limit: 1 << 20, Per: time.Second}
+	for chunk, limits := range map[int][]iolimit.Limit{
+		1000: {limitOf(weir.All(tiers, total))},
+		800:  {limitOf(tiers), limitOf(total)},
+	} {
+		var out sink
+		_, err := iolimit.NewWriter(t.Context(), &out, limits...).Write(make([]byte, 5000))
+		require.NoError(t, err)
+		assert.Equal(t, chunk, out.passed[0].n)
+	}
+}
+
 // With every policy, all bytes pass, in order, and the limit counts each of them once. A policy of
 // n bytes an instant lets three times n pass within three times its span.
 func TestEveryPolicy(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/outlive"
 )
 
 // A Limiter is a [weir.KeyedLimiter] whose decisions are counted. [Metrics.Limiter] makes it. It
@@ -136,10 +137,12 @@ func resultOf(ctx context.Context, allowed bool, err error, waited bool) result 
 	case errors.Is(err, weir.ErrTooLate), errors.Is(err, weir.ErrNeverFits), errors.Is(err, weir.ErrQueueFull):
 		return denied
 	}
-	switch ended := ctx.Err(); {
-	case errors.Is(ended, context.Canceled):
+	switch {
+	case ctx.Err() == nil:
+		return failed
+	case !outlive.TimedOut(ctx):
 		return canceled
-	case errors.Is(ended, context.DeadlineExceeded) && waited:
+	case waited:
 		return denied
 	}
 	return failed

@@ -3,6 +3,7 @@ package otelweir_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"reflect"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/iolimit"
 	"github.com/weir-go/weir/otelweir"
 )
 
@@ -168,6 +170,30 @@ func TestLimiter_EndedContexts(t *testing.T) {
 	assert.Error(t, l.Wait(late, "ada", 1))
 	assert.ErrorIs(t, l.Wait(ctx, "ada", 2), weir.ErrNeverFits)
 	assert.Equal(t, 2, count()["degraded=false limiter.name=login result=denied"])
+}
+
+// writeBy writes a byte to a connection with a limit and a deadline, which comes too soon.
+func writeBy(t *testing.T, l weir.Limiter) {
+	t.Helper()
+	near, _ := net.Pipe()
+	c := iolimit.NewConn(near, nil, []iolimit.Limit{{Limiter: l, Key: "ada"}})
+	require.NoError(t, c.SetWriteDeadline(time.Now().Add(time.Second)))
+	_, err := c.Write([]byte("x"))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
+// The deadline of a connection is one, although it ends a context by a cancel.
+func TestLimiter_DeadlineOfAConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, reader := newMetrics(t)
+		l := m.Limiter("upload", weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Minute})))
+		require.True(t, l.Allow("ada"))
+		writeBy(t, l)
+		assert.Equal(t, map[string]int{
+			"degraded=false limiter.name=upload result=granted": 1,
+			"degraded=false limiter.name=upload result=denied":  1,
+		}, requests(t, reader))
+	})
 }
 
 func TestLimiter_Queue(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/outlive"
 )
 
 // Store returns a store that does what s does, and measures the time of each operation under a
@@ -93,6 +94,7 @@ func (s *store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 
 // outcomeOf returns the outcome of an operation. After an error the answer has no meaning.
 func outcomeOf(ctx context.Context, a weir.Answer, err error) outcome {
+	ended := errors.Is(err, context.Canceled) && ctx.Err() != nil // else the store's own client was closed
 	switch {
 	case err == nil && a.Degraded:
 		return answeredAlone
@@ -100,9 +102,9 @@ func outcomeOf(ctx context.Context, a weir.Answer, err error) outcome {
 		return answered
 	case errors.Is(err, weir.ErrRequest):
 		return badRequest
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil: // else the store's own client was closed
+	case ended && !outlive.TimedOut(ctx):
 		return callerGone
-	case isTimeout(err):
+	case ended, isTimeout(err):
 		return timedOut
 	}
 	return otherError

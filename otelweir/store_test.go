@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -104,6 +105,28 @@ func TestStore_CallerHasGone(t *testing.T) {
 	_, err := s.Do(gone, weir.Request{})
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, map[string]int{"error.type=canceled degraded=false store.name=redis": 1}, read(t, reader, "weir.store.operation.duration"))
+}
+
+// The deadline of a connection passes while the store hangs: on a look for the size of a chunk, and
+// on a Wait, which asks the store with a context of its own.
+func TestStore_DeadlineOfAConnection(t *testing.T) {
+	for _, hangs := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			m, reader := newMetrics(t)
+			mem := new(weir.MemStore)
+			s := m.Store("redis", kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				if r.N < hangs {
+					return mem.Do(ctx, r)
+				}
+				<-ctx.Done()
+				return weir.Answer{}, fmt.Errorf("ask: %w", ctx.Err())
+			}))
+			writeBy(t, weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Minute}, weir.WithStore(s))))
+			outcomes := read(t, reader, "weir.store.operation.duration")
+			delete(outcomes, "degraded=false store.name=redis")
+			assert.Equal(t, map[string]int{"error.type=timeout degraded=false store.name=redis": 1}, outcomes)
+		})
+	}
 }
 
 // Two measured stores, one in front of the other, tell how Redis fares, and what callers get.

@@ -114,18 +114,24 @@ func replayAction(ctx context.Context, c *cli.Command) error {
 	if err := errors.Join(write(root.Writer, result), err); err != nil {
 		return err
 	}
-	return verdict(report, most, c.String("max-clients"))
+	return verdict(report, most)
 }
 
 // replayed is all that is written.
 type replayed struct {
 	*replay.Report
-	Fits [][]replay.Fit `json:"fits,omitempty"` // for each policy
+	Fits   [][]replay.Fit `json:"fits,omitempty"` // for each policy, one for each share
+	shares []share        // of -sweep
 }
 
-func (r *replayed) sweep(ctx context.Context, c replay.Config, policies []weir.Policy, shares []float64, logs []replay.Log) error {
+func (r *replayed) sweep(ctx context.Context, c replay.Config, policies []weir.Policy, shares []share, logs []replay.Log) error {
+	r.shares = shares
+	var of []float64
+	for _, s := range shares {
+		of = append(of, s.of)
+	}
 	for _, p := range policies {
-		fits, err := replay.Sweep(ctx, c, p, shares, logs)
+		fits, err := replay.Sweep(ctx, c, p, of, logs)
 		if err != nil {
 			return err
 		}
@@ -134,9 +140,9 @@ func (r *replayed) sweep(ctx context.Context, c replay.Config, policies []weir.P
 	return nil
 }
 
-// verdict is the error that gives the exit status of a run whose report was written. limit is the
-// text of most, the limit of -max-clients.
-func verdict(r *replay.Report, most []float64, limit string) error {
+// verdict is the error that gives the exit status of a run whose report was written. most is the
+// limit of -max-clients, if there is one.
+func verdict(r *replay.Report, most []share) error {
 	switch {
 	case r.Stopped:
 		return errors.New("stopped before the end of the log")
@@ -149,9 +155,9 @@ func verdict(r *replay.Report, most []float64, limit string) error {
 	}
 	var errs []error
 	for _, p := range r.Policies {
-		if float64(p.Hit)/float64(r.Clients) > most[0] { // a share in digits may look like the limit
-			errs = append(errs, fmt.Errorf("%s hits %s of %s, more than %s%%", p.Policy, explain.Count(p.Hit),
-				explain.Plural(r.Clients, "client", "clients"), strings.TrimSuffix(strings.TrimSpace(limit), "%")))
+		if float64(p.Hit)/float64(r.Clients) > most[0].of {
+			errs = append(errs, fmt.Errorf("%s hits %s of %s, more than %s", p.Policy, explain.Count(p.Hit),
+				explain.Plural(r.Clients, "client", "clients"), most[0]))
 		}
 	}
 	return errors.Join(errs...)
@@ -175,8 +181,16 @@ func output(c *cli.Command) (func(io.Writer, replayed) error, error) {
 	return write, nil
 }
 
+// A share of the clients is shown as it was given: rounded, it may look like another.
+type share struct {
+	given string // in percent
+	of    float64
+}
+
+func (s share) String() string { return s.given + "%" }
+
 // percents reads shares in percent, such as 0.01,0.1,1 or 0.1%.
-func percents(c *cli.Command, flag string) (shares []float64, err error) {
+func percents(c *cli.Command, flag string) (shares []share, err error) {
 	if !c.IsSet(flag) {
 		return nil, nil
 	}
@@ -185,13 +199,14 @@ func percents(c *cli.Command, flag string) (shares []float64, err error) {
 		least = "above 0"
 	}
 	for text := range strings.SplitSeq(list, ",") {
-		x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), "%"), 64)
+		given := strings.TrimSuffix(strings.TrimSpace(text), "%")
+		x, err := strconv.ParseFloat(given, 64)
 		if err != nil || !(x >= 0 && x <= 100) || flag == "sweep" && x == 0 {
 			return nil, usage("-%s is %q, must be a percentage such as 0.1, %s and at most 100", flag, text, least)
 		}
 		exact, _ := new(big.Rat).SetString(strconv.FormatFloat(x, 'f', -1, 64))
-		share, _ := exact.Quo(exact, big.NewRat(100, 1)).Float64() // x/100 may be a little less: 0.7/100
-		shares = append(shares, share)
+		of, _ := exact.Quo(exact, big.NewRat(100, 1)).Float64() // x/100 may be a little less: 0.7/100
+		shares = append(shares, share{given, of})
 	}
 	if flag != "sweep" && len(shares) > 1 {
 		return nil, usage("-%s is %q, must be one percentage", flag, list)

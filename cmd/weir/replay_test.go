@@ -125,6 +125,25 @@ The smallest limits like leaky-bucket 1/1m:
 `, fits)
 }
 
+// The row of a share has it as it was given: rounded, the row might not be true.
+func TestReplaySweepShowsTheShare(t *testing.T) {
+	var requests []byte // of three clients, one of which makes a second request
+	for i := range 4 {
+		requests = fmt.Appendf(requests, `{"time":%d,"ip":"c%d"}`+"\n", 1_000_000_000+i, i%3)
+	}
+	log := filepath.Join(t.TempDir(), "a.log")
+	require.NoError(t, os.WriteFile(log, requests, 0o600))
+	stdout, _, status := weirSays(t, "", "replay", "1/1m", log, "-sweep", "33.334, 0.125%,0.0000001")
+	assert.Zero(t, status)
+	_, fits, _ := strings.Cut(stdout, "\nThe smallest limits")
+	assert.Equal(t, ` like 1/1m:
+   to hit fewer than   clients hit  policy
+             33.334%             1  1/1m
+              0.125%             0  2/1m
+          0.0000001%             0  2/1m
+`, fits)
+}
+
 func TestReplayData(t *testing.T) {
 	stdout, _, status := weirSays(t, "", "replay", "60/1m", "all(20/1s, 120/1m)", shop, "-json", "-sweep", "1")
 	assert.Zero(t, status)

@@ -159,12 +159,12 @@ func (t *text) fits(r replayed) {
 		fmt.Fprintf(t, "\nThe smallest limits like %s:\n", r.Policies[i].Policy)
 		rows := t.columns(tabwriter.AlignRight)
 		fmt.Fprintln(rows, "to hit fewer than\tclients hit\t  policy")
-		for _, f := range fits {
+		for j, f := range fits {
 			policy, hit := f.Policy, explain.Count(f.Hit)
 			if policy == "" {
 				policy, hit = "none: requests of one instant are too many for any limit", "-"
 			}
-			fmt.Fprintf(rows, "%s\t%s\t  %s\n", percent(f.Share), hit, policy)
+			fmt.Fprintf(rows, "%s\t%s\t  %s\n", r.shares[j], hit, policy)
 		}
 		rows.Flush()
 	}

@@ -1,5 +1,6 @@
 // Package outlive makes contexts for calls that must not stop the moment their caller is cancelled:
-// those that book events, or give them back. It knows no limiter and no store.
+// those that book events, or give them back. It also tells whether a deadline has ended a context. It
+// knows no limiter and no store.
 package outlive
 
 import (
@@ -14,28 +15,36 @@ import (
 // Other causes may wrap os.ErrDeadlineExceeded, too: each error of a network that came too late does.
 var ErrDeadline = fmt.Errorf("the deadline of a connection: %w", os.ErrDeadlineExceeded)
 
+// TimedOut reports whether a deadline has ended ctx: that of ctx, or that of a connection.
+func TimedOut(ctx context.Context) bool {
+	return ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == ErrDeadline
+}
+
 // Within is how long such a call may take after its caller was cancelled.
 const Within = time.Second
 
 // Context returns a context with the values of ctx. It ends when the deadline of ctx has passed, but
 // not before least has passed from now. If ctx is cancelled, it goes on until [Within] has passed
-// from now. Its error is that of ctx, if that has one.
+// from now. Its error is that of ctx, if that has one. So is its cause, if ctx has no deadline, as
+// that of a connection.
 func Context(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
 	soon, now := context.WithoutCancel(ctx), time.Now()
-	var cancel context.CancelFunc
+	var cancel context.CancelCauseFunc
 	deadline, has := ctx.Deadline()
 	if first := now.Add(least); has && deadline.Before(first) {
 		deadline = first
 	}
 	// A context of a mock clock has not ended although its deadline has passed.
 	if has = has && deadline.After(now); has {
-		soon, cancel = context.WithDeadline(soon, deadline)
+		var end context.CancelFunc
+		soon, end = context.WithDeadline(soon, deadline)
+		cancel = func(error) { end() } // a cause would need one context more
 	} else {
-		soon, cancel = context.WithCancel(soon)
+		soon, cancel = context.WithCancelCause(soon)
 	}
 	stop := context.AfterFunc(ctx, func() {
 		more := Within
-		if ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == ErrDeadline {
+		if TimedOut(ctx) {
 			more = least
 		}
 		more = max(more-time.Since(now), 0)
@@ -44,11 +53,11 @@ func Context(ctx context.Context, least time.Duration) (context.Context, context
 		}
 		select {
 		case <-time.After(more):
-			cancel()
+			cancel(context.Cause(ctx))
 		case <-soon.Done():
 		}
 	})
-	return following{soon, ctx}, func() { stop(); cancel() }
+	return following{soon, ctx}, func() { stop(); cancel(nil) }
 }
 
 // late is how long the timer of a context may take to fire.

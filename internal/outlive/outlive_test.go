@@ -48,6 +48,30 @@ func TestContext(t *testing.T) {
 				assert.Equal(t, test.ends, time.Since(start))
 				assert.Equal(t, test.err, ctx.Err())
 				time.Sleep(time.Second) // until the mock clock has ended
+				assert.Equal(t, context.Cause(caller), context.Cause(ctx))
+			})
+		})
+	}
+}
+
+// A deadline is that of a context, or of a connection, whose contexts are cancelled then.
+func TestTimedOut(t *testing.T) {
+	for what, test := range map[string]struct {
+		caller   makes
+		timedOut bool
+	}{
+		"deadline":                 {deadline(time.Second), true},
+		"deadline of a connection": {caused(outlive.ErrDeadline, time.Second), true},
+		"a network was too slow":   {caused(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, time.Second), false},
+		"cancelled":                {cancelled(time.Second), false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := test.caller(t.Context())
+				defer stop()
+				assert.False(t, outlive.TimedOut(ctx))
+				<-ctx.Done()
+				assert.Equal(t, test.timedOut, outlive.TimedOut(ctx))
 			})
 		})
 	}

@@ -60,6 +60,8 @@ func TestFormats(t *testing.T) {
 				"agent": "curl/8.10.1", "host": "www.example.com", "ssl_protocol": "TLSv1.2", "conn_trace_id": "TID_1234abcd5678ef90", "x": "",
 			}},
 			{"13:55:37", false, map[string]string{"ip": "2001:db8::9", "uri": "/", "status": "503", "agent": "", "conn_trace_id": ""}},
+			{"13:55:38", false, map[string]string{"ip": "192.0.2.11", "method": "", "uri": "", "path": "", "status": "400", "request": "- - - "}},
+			{"13:55:39", false, map[string]string{"method": "", "uri": "http://lb.example.com:80-", "path": "/", "status": "460"}},
 		}},
 		"caddy.log": {"caddy", []read{
 			{"13:55:36.1234567", false, map[string]string{

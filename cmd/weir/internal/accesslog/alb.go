@@ -60,21 +60,21 @@ func (a *alb) at(i int) []byte {
 }
 
 func (a *alb) Field(name string) []byte {
-	method, uri, _ := request(a.at(albRequest))
+	method, uri := request(a.at(albRequest))
 	switch name {
 	case "ip":
 		return withoutPort(a.at(albClient))
 	case "method":
-		return method
+		return orNil(method)
 	case "uri":
 		if i := bytes.Index(uri, []byte("://")); i >= 0 {
 			if j := bytes.IndexByte(uri[i+3:], '/'); j >= 0 {
 				return uri[i+3+j:]
 			}
 		}
-		return uri
+		return orNil(uri)
 	case "path":
-		return path(uri)
+		return path(orNil(uri))
 	case "status":
 		return a.at(albStatus)
 	case "bytes":

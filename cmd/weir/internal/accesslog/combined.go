@@ -62,7 +62,7 @@ func (c *combined) Parse(line []byte) (Stamp, error) {
 	if !digits(c.fields[4]) {
 		return Stamp{}, fmt.Errorf("status is %q, must be a number", shorten(string(c.fields[4]), 80))
 	}
-	_, c.uri, _ = request(c.fields[3])
+	_, c.uri = request(c.fields[3])
 	return c.stamps.parse(time)
 }
 
@@ -118,7 +118,7 @@ func (c *combined) Field(name string) []byte {
 	case "path":
 		return orNil(path(c.uri))
 	case "method":
-		method, _, _ := request(c.fields[3])
+		method, _ := request(c.fields[3])
 		return orNil(method)
 	}
 	for i, field := range combinedFields {

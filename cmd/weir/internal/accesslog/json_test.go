@@ -15,6 +15,8 @@ func TestRequestInOneField(t *testing.T) {
 	for request, want := range map[string][3]string{ // method, uri, path
 		"POST /login?x HTTP/1.1": {"POST", "/login?x", "/login"},
 		"a-number":               {},
+		"- - - ":                 {},
+		"- /a HTTP/1.1":          {"", "/a", "/a"},
 		"":                       {},
 	} {
 		line, err := json.Marshal(map[string]string{"time_local": time, "remote_addr": "192.0.2.1", "request": request})

@@ -78,13 +78,13 @@ func (n names) find(name string, get func(string) []byte) []byte {
 		}
 	}
 	if value == nil && inRequest(of) {
-		method, uri, _ := request(get("request"))
+		method, uri := request(get("request"))
 		switch {
 		case method == nil: // it is something else
 		case of == "method":
-			value = method
+			value = orNil(method)
 		default:
-			value = uri
+			value = orNil(uri)
 		}
 	}
 	switch {

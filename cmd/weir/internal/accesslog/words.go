@@ -44,14 +44,17 @@ func orNil(b []byte) []byte {
 	return b
 }
 
-// request splits the first line of a request. A text that is no such line, as scanners send them,
-// is all uri.
-func request(line []byte) (method, uri, protocol []byte) {
+// request returns parts of the first line of a request. A text that is no such line, as scanners
+// send them, is all uri. A text of dashes, such as "- - - ", stands for a line that is not there.
+func request(line []byte) (method, uri []byte) {
+	if len(bytes.Trim(line, "- ")) == 0 {
+		return nil, nil
+	}
 	first, last := bytes.IndexByte(line, ' '), bytes.LastIndexByte(line, ' ')
 	if first < 0 || first == last {
-		return nil, line, nil
+		return nil, line
 	}
-	return line[:first], line[first+1 : last], line[last+1:]
+	return line[:first], line[first+1 : last]
 }
 
 // path is the uri without scheme, host and query. A path may have a URL in it, as those of proxies

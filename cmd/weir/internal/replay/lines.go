@@ -136,13 +136,14 @@ func (l *lines) broken(err error) error {
 }
 
 // head returns the lines that lie in the buffer, at most n of them. They are read again by next.
-// The error is errLong if not even the first line fits.
+// The error is errLong if not even the first line fits. An error of reading is left to next.
 func (l *lines) head(n int) ([][]byte, error) {
 	buffered, err := l.r.Peek(maxLine)
-	if err == nil { // the last line may go on after the buffer
-		if buffered = buffered[:bytes.LastIndexByte(buffered, '\n')+1]; len(buffered) == 0 {
-			return nil, errLong
-		}
+	if !errors.Is(err, io.EOF) { // the last line may go on after the buffer
+		buffered = buffered[:bytes.LastIndexByte(buffered, '\n')+1]
+	}
+	if err == nil && len(buffered) == 0 {
+		return nil, errLong
 	}
 	var head [][]byte
 	for line := range bytes.Lines(buffered) {

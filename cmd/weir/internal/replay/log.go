@@ -80,12 +80,10 @@ func newReader(name string, source *source, run *run) (*reader, error) {
 	}
 	switch {
 	case len(head) == 0: // nothing, or an error
-		f.parser = nil
-		if _, err := l.next(); !errors.Is(err, io.EOF) && !run.stopped() {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+		_, err := l.next()
+		f.end(err)
 		return f, nil
-	case err != nil && run.stopped(): // before there was a whole line
+	case err != nil && run.stopped(): // before there were more lines
 		return f, nil
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w; its first line is %.200q", name, err, head[0])

@@ -126,6 +126,15 @@ func TestEarlyByCost(t *testing.T) {
 	assert.Equal(t, 59*time.Second, v.LongestShutOut, "from a refused request until one that is granted")
 }
 
+// A refusal that nothing can grant has no Retry-After, and no request after it is early.
+func TestNeverIsNotEarly(t *testing.T) {
+	line := func(seconds int) string { return fmt.Sprintf("{\"time\":%d,\"ip\":\"192.0.2.7\",\"n\":9}\n", seconds) }
+	v := runOne(t, Config{Cost: "n"}, "fixed-window 5/1m", textLog("a", line(6000), line(6001), line(100_000))).Policies[0]
+	assert.Equal(t, 3, v.Refused)
+	assert.Zero(t, v.Early)
+	assert.Equal(t, 94_000*time.Second, v.LongestShutOut)
+}
+
 func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log := madeLog(100_000, 100)

@@ -25,7 +25,7 @@ type hit struct {
 	refused int   // requests
 	since   int64 // the first refused request after one that was granted
 	last    int64 // refused request
-	retry   int64 // RetryAfter of that
+	retry   int64 // RetryAfter of that, or 0 if it is Never
 	longest int64 // that it was shut out: from since until last and retry
 }
 
@@ -55,11 +55,10 @@ func (t *tally) count(e event, now int64, r weir.Result) {
 	h.refused++
 	t.refused++
 	h.last, h.retry = now, int64(r.RetryAfter)
-	if shut := now - h.since; r.RetryAfter == weir.Never {
-		h.longest = max(h.longest, shut)
-	} else {
-		h.longest = max(h.longest, int64(min(uint64(shut)+uint64(h.retry), math.MaxInt64)))
+	if r.RetryAfter == weir.Never { // which is no Retry-After
+		h.retry = 0
 	}
+	h.longest = max(h.longest, int64(min(uint64(now-h.since)+uint64(h.retry), math.MaxInt64)))
 }
 
 // worst is how many clients and networks are listed, at most.
