@@ -16,14 +16,11 @@ import (
 )
 
 // memory is the content of a MemStore after its first use: a table of entries, and what it must
-// know of the policies that wrote them.
-//
-// It drops a memPlan when the Plan is garbage. The table drops a writer once it has neither a
-// memPlan nor an entry.
+// know of the policies that wrote them. It drops a memPlan when the Plan is garbage. The table
+// drops a writer once it has neither a memPlan nor an entry.
 type memory struct {
 	seeds keyhash.Seeds
 	table.Table
-
 	ledgers ledgers
 
 	mu     sync.Mutex                      // guards shared; while it is held, no memPlan is added twice
@@ -117,12 +114,19 @@ func (m *memory) planOf(p *Plan) (*memPlan, error) {
 		m.ownClock.CompareAndSwap(nil, p.clock)
 	}
 	mp.nameB, mp.nameA = m.seeds.Sum(p.Name) // crosswise, so that a key and a name of the same bytes do not cancel out
-	runtime.AddCleanup(p, func(w *table.Writer) {
-		m.mu.Lock()
-		delete(m.shared, self)
-		m.mu.Unlock()
-		m.Leave(w)
-	}, joined)
+	type user struct {
+		of  weak.Pointer[memory]
+		by  weak.Pointer[Plan]
+		tag uint64
+	}
+	runtime.AddCleanup(p, func(u user) { // without m, which p may outlive
+		if m := u.of.Value(); m != nil {
+			m.mu.Lock()
+			delete(m.shared, u.by)
+			m.mu.Unlock()
+			m.Leave(m.Writer(u.tag))
+		}
+	}, user{weak.Make(m), self, mp.tag})
 	if last != nil {
 		if m.shared == nil {
 			m.shared = make(map[weak.Pointer[Plan]]*memPlan)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -242,4 +243,28 @@ func TestHeldEntriesUnderChange(t *testing.T) {
 	}
 	wg.Wait()
 	assert.EqualValues(t, limit, granted.Load())
+}
+
+// A replaceable store forgets all counts when its MemStore is replaced.
+type replaceable struct{ atomic.Pointer[MemStore] }
+
+func (s *replaceable) Do(ctx context.Context, r Request) (Answer, error) { return s.Load().Do(ctx, r) }
+
+// A limiter keeps no MemStore that it no longer uses.
+func TestAReplacedMemStoreIsGarbage(t *testing.T) {
+	store := new(replaceable)
+	store.Store(new(MemStore))
+	l := Must(New(TokenBucket{Limit: 1, Per: time.Hour}, WithStore(store)))
+	var replaced []weak.Pointer[memory]
+	for range 10 {
+		require.True(t, l.Allow("k"))
+		replaced = append(replaced, weak.Make(store.Load().memory.Load()))
+		store.Store(new(MemStore))
+	}
+	require.True(t, l.Allow("k"))
+	runtime.GC()
+	for _, m := range replaced {
+		require.True(t, m.Value() == nil)
+	}
+	runtime.KeepAlive(l)
 }

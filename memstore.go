@@ -16,9 +16,9 @@ import (
 // It has no goroutine and does not have to be closed. Its memory grows and shrinks with the number
 // of keys in use. Some calls, for any key, also drop a few keys that expired over a second ago.
 // Keys that expired less than a second ago stay, because they may come back, unless MaxKeys is set
-// and the store has at least half as many keys. If a million keys have expired, and are over three
-// quarters of the keys in the store, four million calls for other keys drop them all. If they are a
-// smaller part of the keys, it takes more calls.
+// and the store has at least half as many keys. If a million keys have expired, and are at least
+// nine tenths of the keys in the store, four million calls for other keys drop them all. If they
+// are a smaller part of the keys, it takes more calls.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.
@@ -28,9 +28,10 @@ import (
 //
 //   - A key with a state of one word takes 30 to 50 bytes in all.
 //   - A key with a longer state takes 8 to 10 bytes more for each word. A state that has grown also
-//     has spare room, for up to two words plus a quarter of its words.
+//     has spare room, for up to two words plus three fifths of its words. A state that has shrunk
+//     keeps room for eight words, and more room until it uses a quarter of it.
 //   - A store with two keys takes 1 to 2 kB, with its limiter. A store that once had many keys
-//     keeps up to 4 kB for each processor.
+//     keeps up to 4 kB for each processor, and up to a hundredth of the memory that it had.
 type MemStore struct {
 	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
 	// drops only expired keys. While a short search finds no expired key, new keys share

@@ -192,8 +192,9 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 //
 // A reservation of another key that is being made during the Reset may be forgotten, too. While
 // reservations of the limiter may still count, the limiter remembers the keys that were Reset, at
-// about 100 bytes each. If the store fails, it is not known whether the key was forgotten. Reset
-// can be called again. A ctx that has ended is an error. Reset is safe for concurrent use.
+// about 100 bytes each, and then until a later Reset. If the store fails, it is not known whether
+// the key was forgotten. Reset can be called again. A ctx that has ended is an error. Reset is safe
+// for concurrent use.
 func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	err := k.check(ctx, 0)
 	if err == nil {

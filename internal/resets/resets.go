@@ -12,25 +12,32 @@ import (
 // to give back. Events that a key has counted since its reset were granted to others, even where
 // the numbers look the same.
 //
-// A key is kept only while a reservation from before its reset may still count. A reservation that
-// is under way is not known yet. A reset that comes meanwhile may be of its key without being kept,
-// or be dropped earlier. The reservation then counts as forgotten: it gives nothing back, rather
-// than the events of others.
+// A key is kept as long as a reservation from before its reset may still count. It is dropped by a
+// later reset, after up to twice that time. A reservation that is under way is not known yet. A
+// reset that comes meanwhile may be of its key without being kept, or be dropped earlier. The
+// reservation then counts as forgotten: it gives nothing back, rather than the events of others.
 //
 // The zero value is ready. All methods are safe for concurrent use.
 type Resets struct {
 	number atomic.Uint64 // of those there were
 	open   atomic.Int64  // when nothing reserved counts any more
 
-	mu   sync.Mutex       // guards writes to number, and what follows
-	keys map[string]reset // the last of each key
-	lost uint64           // the last that is not in keys, or no longer: it may be of any key
+	mu   sync.Mutex   // guards writes to number, and what follows
+	lost uint64       // the last that is not kept, or no longer: it may be of any key
+	kept *generations // nil while none is kept
 }
 
-type reset struct {
-	number uint64
-	until  int64 // when nothing reserved before counts any more
-}
+// Resets are dropped a generation at a time. This takes no longer if they are many, and frees their
+// memory.
+type (
+	generations struct{ old, young generation }
+
+	generation struct {
+		keys  map[string]uint64 // the number of the last reset of each key
+		last  uint64            // the number of the last
+		until int64             // when nothing reserved before the last counts any more
+	}
+)
 
 // Number returns how many resets there were.
 func (rs *Resets) Number() uint64 { return rs.number.Load() }
@@ -50,35 +57,46 @@ func (rs *Resets) Reserved(until int64) {
 func (rs *Resets) Reset(key string, now int64) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	for old, r := range rs.keys {
-		if r.until > now {
-			break
-		}
-		rs.lost = max(rs.lost, r.number)
-		delete(rs.keys, old)
-	}
 	number := rs.number.Add(1)
 	open := rs.open.Load() // after number is written: callers of Reserved read it in the other order
 	if open <= now {
-		rs.lost = number
+		rs.lost, rs.kept = number, nil
 		return
 	}
-	if rs.keys == nil {
-		rs.keys = make(map[string]reset)
+	if rs.kept == nil {
+		rs.kept = new(generations)
 	}
-	rs.keys[strings.Clone(key)] = reset{number, open}
+	k := rs.kept
+	for range 2 { // the first turn makes the young one old
+		if k.old.until <= now {
+			rs.lost = max(rs.lost, k.old.last)
+			k.old, k.young = k.young, generation{}
+		}
+	}
+	if k.young.keys == nil {
+		k.young.keys = make(map[string]uint64)
+	}
+	k.young.keys[strings.Clone(key)] = number
+	k.young.last, k.young.until = number, open
 }
 
 // Forgot reports whether the key may have been reset since the reset of that number.
 func (rs *Resets) Forgot(key string, number uint64) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	return max(rs.keys[key].number, rs.lost) > number
+	last := rs.lost
+	if k := rs.kept; k != nil {
+		last = max(last, k.old.keys[key], k.young.keys[key])
+	}
+	return last > number
 }
 
-// Len returns how many keys are kept.
+// Len returns how many keys are kept. A key may be kept twice.
 func (rs *Resets) Len() int {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	return len(rs.keys)
+	if rs.kept == nil {
+		return 0
+	}
+	return len(rs.kept.old.keys) + len(rs.kept.young.keys)
 }

@@ -2,6 +2,9 @@ package resets
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -49,6 +52,60 @@ func TestResetsWhileSomethingIsReserved(t *testing.T) {
 	}
 }
 
+// Whatever is reserved and reset, and however long it counts: exactly the reservations of keys that
+// were reset since are forgotten.
+func TestResetsForgetWhatWasReservedBefore(t *testing.T) {
+	type reservation struct {
+		key    string
+		number uint64
+		until  int64
+		forgot bool
+	}
+	var rs Resets
+	random, now, reserved := rand.New(rand.NewPCG(1, 2)), int64(10), []reservation{}
+	for range 3000 {
+		now += random.Int64N(second)
+		key := fmt.Sprint(random.IntN(10))
+		if random.IntN(2) == 0 {
+			until := now + random.Int64N(20*second)
+			rs.Reserved(until)
+			reserved = append(reserved, reservation{key: key, number: rs.Number(), until: until})
+		} else {
+			rs.Reset(key, now)
+			for i := range reserved {
+				reserved[i].forgot = reserved[i].forgot || reserved[i].key == key
+			}
+		}
+		reserved = slices.DeleteFunc(reserved, func(r reservation) bool { return r.until <= now })
+		for _, r := range reserved {
+			require.Equal(t, r.forgot, rs.Forgot(r.key, r.number))
+		}
+		require.LessOrEqual(t, rs.Len(), 20)
+	}
+}
+
+// R22: keys that no longer count leave nothing behind, also if something else is reserved when they
+// go.
+func TestR22_ManyResetsLeaveNothing(t *testing.T) {
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	var rs Resets
+	rs.Reserved(20 * second)
+	before := heap()
+	for i := range 50_000 {
+		rs.Reset(fmt.Sprint("key ", i), 10)
+	}
+	require.Greater(t, heap(), before+1<<20)
+	rs.Reserved(100 * second)
+	rs.Reset("k", 50*second)
+	assert.Less(t, heap(), before+1<<18)
+	assert.Equal(t, 1, rs.Len())
+}
+
 // P23: a reset keeps no buffer of its caller alive.
 func TestP23_AResetKeepsLittle(t *testing.T) {
 	var rs Resets
@@ -56,7 +113,7 @@ func TestP23_AResetKeepsLittle(t *testing.T) {
 	key := strings.Repeat("key", 1000)
 	rs.Reset(key[:3], 10)
 	require.Equal(t, 1, rs.Len())
-	for kept := range rs.keys {
+	for kept := range rs.kept.young.keys {
 		assert.Equal(t, "key", kept)
 		assert.NotSame(t, unsafe.StringData(key), unsafe.StringData(kept))
 	}

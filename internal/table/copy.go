@@ -14,14 +14,14 @@ type Copy struct {
 
 // All returns the entries that have not expired. Callers need no lock, and may take their time with
 // each entry. Other callers of the table are hardly delayed: a segment is locked only while its
-// hashes are listed, 5,000 at most, and while an entry is copied.
+// hashes are listed, 6,239 at most, and while an entry is copied.
 //
 // If an entry is there all the time, the sequence has one state of it, which the entry had while
 // the sequence was read. An entry that comes or goes meanwhile may be in it or not.
 //
 // The sequence goes through the directory in the order of its numbers read backwards: 0, a half, a
-// quarter, three quarters. At any point, its hashes are spread evenly. Thus a table that is filled
-// with them has no segment that is [Table.unlike] the others.
+// quarter, three quarters. At any point, its hashes are spread evenly, except where the table has
+// grown meanwhile. A table that is filled with them thus has no segment that is [Table.tooDeep].
 func (t *Table) All() iter.Seq[Copy] {
 	return func(yield func(Copy) bool) {
 		var hashes []Hash

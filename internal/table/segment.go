@@ -105,7 +105,7 @@ func (s *Segment) insert(h Hash, state uint64) {
 }
 
 // fill is insert into a segment that no one else knows of yet. Plain writes are several times as
-// fast, and a segment that is divided has up to 3,300 entries to write.
+// fast, and a segment that is divided has up to 6,240 entries to write.
 func (s *Segment) fill(h Hash, state uint64) {
 	*s.slot(h) = Entry{word64(h.a), word64(h.b), word64(state)}
 	s.used++

@@ -100,6 +100,31 @@ func TestSlabKeepsWhatItIsGiven(t *testing.T) {
 	}
 }
 
+// R22: a state that grows has room for two words more, and three fifths of its words. One that
+// shrinks keeps its room until it uses a quarter of it.
+func TestR22_SlabHasLittleRoomToSpare(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var table Table
+	for range runs.Long(500, 50) {
+		r, n := table.slab.add(Hash{}, []uint64{1}), 1
+		step := func(change int) (size int) {
+			at, block := table.WithRoom(Hash{}, r, 0)
+			state := block[:n+min(change, 0)]
+			state = append(state, make([]uint64, max(change, 0))...)
+			r, n = table.Update(Hash{}, at, block, state), len(state)
+			return cap(table.slab.get(r))
+		}
+		for most := random.IntN(1000); n < most; {
+			size := step(1 + random.IntN(3))
+			require.LessOrEqual(t, size-n, 2+n*3/5, "of %d words", n)
+		}
+		for n > 1 {
+			size := step(-random.IntN(min(n, 20)))
+			require.LessOrEqual(t, size-n, max(7, 3*n+3), "of %d words", n)
+		}
+	}
+}
+
 // R22: blocks that are spread over many pages come together when they are packed, and keep what
 // they hold.
 func TestR22_SlabPacks(t *testing.T) {

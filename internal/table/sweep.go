@@ -90,9 +90,10 @@ func (t *Table) sweepEntry(s *Segment, e *Entry, w *Writer, state uint64, now in
 	return left
 }
 
-// unlike reports whether s has over ten times as many of all keys as chance gives it. Their hashes
-// are then not of secret seeds. Dividing s would not help, and might never end. s grows instead.
-func (t *Table) unlike(s *Segment) bool { return int64(s.live/10)<<s.depth > t.keys.Load() }
+// tooDeep reports whether the directory would have more than one place for two entries if s were
+// divided. Chance makes no segment as deep. The hashes of s are then not of secret seeds, and
+// dividing s might never end. s grows instead.
+func (t *Table) tooDeep(s *Segment) bool { return 4<<s.depth > t.keys.Load()+t.overflows.Load() }
 
 // replace puts one segment, or two, in the place of s: with room for more, and without the entries
 // that have expired. If few are left it has as many slots as churn, at least. A table in which keys
@@ -101,7 +102,7 @@ func (t *Table) unlike(s *Segment) bool { return int64(s.live/10)<<s.depth > t.k
 func (t *Table) replace(s *Segment, churn int) {
 	t.sweep(s, len(s.entries))
 	slots, bits := 2*s.live, uint(0)
-	if s.live > maxSlots*5/8 && !t.unlike(s) || churn == churnSlots && s.depth < t.firstDepth {
+	if s.live > maxSlots*5/8 && !t.tooDeep(s) || churn == churnSlots && s.depth < t.firstDepth {
 		bits = 1
 	}
 	if slots < len(s.entries) || bits == 1 {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"strconv"
@@ -70,4 +71,28 @@ func TestSaveDuringDecisions(t *testing.T) {
 	}
 	close(stop)
 	busy.Wait()
+}
+
+// A file can be loaded even if far more keys come while it is saved than there were before.
+func TestSaveWhileManyKeysCome(t *testing.T) {
+	const keys, more = 3000, 240_000
+	policy := weir.FixedWindow{Limit: 1, Per: weir.Never}
+	store := new(weir.MemStore)
+	l := weir.Must(weir.New(policy, weir.WithStore(store)))
+	for i := range keys {
+		l.Allow(kit.KeyName(i))
+	}
+	var file bytes.Buffer
+	require.NoError(t, store.Save(writerFunc(func(p []byte) (int, error) {
+		for i := store.Len(); i < keys+more; i++ {
+			l.Allow(kit.KeyName(i))
+		}
+		return file.Write(p)
+	})))
+	loaded := new(weir.MemStore)
+	require.NoError(t, loaded.Load(&file))
+	l = weir.Must(weir.New(policy, weir.WithStore(loaded)))
+	for i := range keys {
+		require.False(t, l.Allow(kit.KeyName(i)))
+	}
 }

@@ -15,13 +15,14 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-// perProcessor is what a store keeps for each processor once it has had many keys, in bytes.
+// perProcessor is what a store keeps for each processor once it has had many keys, in bytes. It
+// also keeps up to a hundredth of the memory that it had.
 const perProcessor = 4 << 10
 
-// R22: a million keys come once, and then only a thousand regular ones, for which the limiter
-// allows, denies or looks. The store forgets the others, and gives their memory back.
+// R22: a million keys come once, and then only ten regular ones, for which the limiter allows,
+// denies or looks. The store forgets the others, and gives their memory back.
 func TestR22_MemoryFollowsTheKeysInUse(t *testing.T) {
-	const regular = 1000
+	const regular = 10
 	once := runs.Long(500_000, 50_000)
 	look := func(l *weir.KeyedLimiter, k string) { _, _ = l.Take(context.Background(), k, 0) }
 	allow := func(l *weir.KeyedLimiter, k string) { l.Allow(k) }
@@ -55,7 +56,7 @@ func TestR22_MemoryFollowsTheKeysInUse(t *testing.T) {
 				c.ask(l, kit.KeyName(i%regular))
 			}
 			assert.Less(t, store.Len(), once/20)
-			assert.Less(t, calmHeap()-before, peak/20+perProcessor*runtime.GOMAXPROCS(0), "bytes, of %d", peak)
+			assert.Less(t, calmHeap()-before, peak/100+perProcessor*runtime.GOMAXPROCS(0), "bytes, of %d", peak)
 			runtime.KeepAlive(l)
 		})
 	}
