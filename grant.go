@@ -71,7 +71,7 @@ func (r *Reservation) open(k *KeyedLimiter, key string) {
 	if r.ended != nil || r.err != nil {
 		r.ended, r.err = nil, nil
 	}
-	r.made, r.settling, r.settled = true, false, false
+	r.made, r.settling, r.settled, r.actual = true, false, false, 0
 	for i := range r.grant.charges {
 		k.resets.Reserved(r.grant.charges[i].until(r.grant.at - r.ahead).NS)
 	}

@@ -125,7 +125,8 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 //   - If the store failed, it is not known whether the call had its effect. Another call returns
 //     the same error, and does not ask the store. Nothing is given back or charged twice.
 //   - If the error came before the store was asked, the Reservation stays open. Another call tries
-//     again.
+//     again. After such an error of Settle, Cancel settles for the same number: a deferred Cancel
+//     does not give back what was used.
 type Reservation struct {
 	// Result is the answer at the time of the reservation: whether the events are booked, and how
 	// many are left.
@@ -142,6 +143,7 @@ type Reservation struct {
 	ended    chan struct{} // closed when the call that is under way has ended, if others wait for it
 	settling bool          // by that call, which may use what follows
 	settled  bool
+	actual   int   // for which Settle has failed before the store was asked
 	made     bool  // false in the zero Reservation, and if there is no decision
 	err      error // what the call that counted returned
 }
@@ -171,7 +173,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || !r.made {
 		return errNotReserved
 	}
-	return failed("Cancel", r.settle(ctx, 0))
+	return failed("Cancel", r.settle(ctx, func() int { return r.actual }))
 }
 
 // Settle charges for the actual number of events in place of those that were booked. The policy
@@ -213,13 +215,14 @@ func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	if r == nil || !r.made {
 		return errNotReserved
 	}
-	return callError("Settle for", actual, r.settle(ctx, actual))
+	if actual < 0 {
+		return callError("Settle for", actual, errNegative)
+	}
+	return callError("Settle for", actual, r.settle(ctx, func() int { r.actual = actual; return actual }))
 }
 
-func (r *Reservation) settle(ctx context.Context, actual int) error {
-	if actual < 0 {
-		return errNegative
-	}
+// settle calls actual while no other call is under way.
+func (r *Reservation) settle(ctx context.Context, actual func() int) error {
 	ctx, cancel := r.limiter.unended(ctx)
 	defer cancel()
 	for ended := r.begin(); ended != nil; ended = r.begin() {
@@ -232,7 +235,7 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 	defer r.end()
 	if !r.settled {
 		r.settled, r.err = true, errPanicked // this stays if the store panics
-		r.settled, r.err = r.settleFirst(ctx, actual)
+		r.settled, r.err = r.settleFirst(ctx, actual())
 	}
 	return r.err
 }
