@@ -232,7 +232,7 @@ func (l *line) lost() {
 		if !c.left {
 			l.here--
 		}
-		c.finish(fmt.Errorf("%w: %w: another process changed the value under each of %d attempts",
+		c.finish(fmt.Errorf("%w: %w: another request changed the value under each of %d attempts",
 			weir.ErrRequest, ErrBusy, maxAttempts))
 		return true
 	})

@@ -15,7 +15,7 @@ var (
 	//   - Too many commands were in flight, and the command was not sent. Under a policy without a
 	//     script, the error may also be ErrNoReply. It then says that nothing was counted.
 	//   - Under a policy without a script, other requests for the same key came first. The error
-	//     then also wraps [weir.ErrRequest]. It comes before the timeout if other processes have
-	//     changed the state during 100 attempts.
+	//     then also wraps [weir.ErrRequest]. It comes before the timeout if other requests have
+	//     changed the state during each of 100 attempts.
 	ErrBusy = remote.ErrBusy
 )

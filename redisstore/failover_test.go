@@ -204,9 +204,11 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 						ask.N = []int{300, 70_000, math.MaxInt32, math.MaxInt}[random.IntN(4)]
 					}
 				case 2:
-					ask = weir.Ask{N: -last.N, GrantedAt: last.GrantedAt * int64(random.IntN(2))}
-					if ask.GrantedAt != 0 && random.IntN(5) == 0 {
-						ask.GrantedAt++ // no instant of the server's
+					switch ask = last; random.IntN(6) {
+					case 0, 1, 2: // of any grant
+						ask.GrantedAt, ask.Charges = 0, nil
+					case 3: // no instant of the server's
+						ask.GrantedAt, ask.Charges = ask.GrantedAt+1, nil
 					}
 				case 3:
 					ask.N = 0
@@ -214,18 +216,26 @@ func TestStoreAnswersAsDecidersDo(t *testing.T) {
 					ask.MaxWait = time.Duration(random.Int64N(int64(max(look.ResetAfter, 1))))
 				}
 				var want weir.Answer
+				var charges, gotCharges []weir.Charge
+				if ask.N > 0 {
+					ask.Charges = &charges
+				}
 				state, want = d.Decide(state, now, ask)
 				want.At, want.ServerTime = now, true
 				if ask.N > 0 && want.Allowed {
-					last = weir.Ask{N: ask.N, GrantedAt: now}
+					last = weir.Ask{N: -ask.N, GrantedAt: now, Charges: &charges}
 					granted++
 				} else if ask.N > 0 {
 					denied++
 				}
 				s.now.Store(now)
+				if ask.N > 0 {
+					ask.Charges = &gotCharges
+				}
 				got, err := s.Do(context.Background(), weir.Request{Plan: plan, Key: "k", Ask: ask})
 				require.NoError(t, err)
 				require.Equal(t, want, got, "step %d, %+v", step, ask)
+				require.Equal(t, charges, gotCharges, "step %d, %+v", step, ask)
 			}
 			assert.Greater(t, granted, runs.Long(100, runs.InCI(25, 12)))
 		})

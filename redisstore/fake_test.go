@@ -197,7 +197,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 		l, err := weir.New(inGo{weir.TokenBucket{Limit: 100, Per: time.Hour}}, weir.WithStore(s), weir.WithName(""))
 		require.NoError(t, err)
 		_, err = l.Take(context.Background(), "k", 1)
-		assert.ErrorContains(t, err, "another process changed the value under each of 100 attempts")
+		assert.ErrorContains(t, err, "another request changed the value under each of 100 attempts")
 		assert.ErrorIs(t, err, weir.ErrRequest)
 		assert.Equal(t, 100, swaps)
 

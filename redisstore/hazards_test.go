@@ -186,6 +186,27 @@ func TestP22_KeysDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
+// R16: a give-back to a bucket loses against no grant of its key, even if there is one before each
+// of its commands.
+func TestR16_GiveBackAmongGrants(t *testing.T) {
+	client := newClient(t, redistest.Single(t).Addr())
+	bucket := weir.TokenBucket{Limit: 1000, Per: 50 * 365 * 24 * time.Hour}
+	others, granted := newLimiter(t, newStore(t, client), bucket, ""), 0
+	l := newLimiter(t, newStore(t, &fakeClient{process: func(ctx context.Context, cmd redis.Cmder) error {
+		if take(t, others, "k", 1).Allowed {
+			granted++
+		}
+		return client.Process(ctx, cmd)
+	}}), bucket, "")
+	var cancelled, settled weir.Reservation
+	require.NoError(t, l.ReserveNow(t.Context(), "k", 100, &cancelled, nil))
+	require.NoError(t, l.ReserveNow(t.Context(), "k", 200, &settled, nil))
+	require.NoError(t, cancelled.Cancel(t.Context()))
+	require.NoError(t, settled.Settle(t.Context(), 150))
+	require.NoError(t, l.Return(t.Context(), "k", 20))
+	assert.Equal(t, 1000-(150-20)-granted, take(t, others, "k", 0).Remaining)
+}
+
 // A key keeps its counts when only numbers of its policy change, and is decided on by the script
 // from then on.
 func TestChangedLimitIsCarriedOver(t *testing.T) {

@@ -160,6 +160,39 @@ func TestBrokenValues(t *testing.T) {
 	assert.ErrorIs(t, err, weir.ErrRequest)
 }
 
+// R21: a count that no policy writes is an error of the request. Nothing is granted, the key is not
+// denied for longer than a window, and there is no outage.
+func TestR21_DamagedCounts(t *testing.T) {
+	client := newClient(t, redistest.Single(t).Addr())
+	s := newDriven(t, client, serverSkew)
+	s.set(time.Unix(1_700_000_000, 0))
+	for i, test := range []struct {
+		p     weir.Policy
+		count string
+	}{
+		{weir.FixedWindow{Limit: 5, Per: time.Hour}, "\x04\x00\x00\x00\x00\x00"},
+		{weir.FixedWindow{Limit: 5, Per: time.Hour}, "\x04\x00\x00\x00\x00\x05"},
+		{weir.SlidingWindow{Limit: 40_000, Per: time.Hour}, "\x10\x00\x00"},
+		{weir.SlidingWindow{Limit: 40_000, Per: time.Hour}, "\x30\x00\x05"},
+	} {
+		name := fmt.Sprint(i)
+		l, changed := newLimiter(t, s, test.p, name), newLimiter(t, s, weir.LeakyBucket{Limit: 5, Per: time.Hour}, name)
+		take(t, l, "k", 5)
+		key := s.remote.Engine().Keys.Key(name, "k")
+		value := client.Get(t.Context(), key).Val()
+		value = value[:len(value)-len(test.count)] + test.count
+		require.NoError(t, client.Set(t.Context(), key, value, 0).Err())
+		for _, l := range []*weir.KeyedLimiter{l, changed} {
+			for n := range 3 {
+				_, err := l.Take(t.Context(), "k", n)
+				assert.ErrorContains(t, err, "the value of the key is not one of a limiter", "%v, %d", test.p, n)
+				assert.ErrorIs(t, err, weir.ErrRequest)
+			}
+		}
+		assert.Equal(t, value, client.Get(t.Context(), key).Val(), "%v", test.p)
+	}
+}
+
 // A value takes a few bytes for the policy, and those that the state needs.
 func TestValuesAreSmall(t *testing.T) {
 	client := newClient(t, redistest.Single(t).Addr())

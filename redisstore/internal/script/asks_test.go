@@ -1,9 +1,16 @@
 package script
 
 import (
+	"context"
 	"math"
 	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
 )
@@ -43,14 +50,7 @@ func (d *drive) ask(k int, look weir.Answer) weir.Ask {
 			i := n - 1 - d.random.IntN(min(n, 8))
 			g := d.grants[k][i]
 			d.grants[k] = slices.Delete(d.grants[k], i, i+1)
-			ask = weir.Ask{N: -g.n}
-			if d.random.IntN(2) == 0 {
-				ask.GrantedAt = g.at
-				if d.random.IntN(10) == 0 {
-					ask.GrantedAt += 1 + d.random.Int64N(micro-1) // no instant of the server's
-				}
-			}
-			return ask
+			return d.giveBack(g)
 		}
 	case 4:
 		ask.N = look.Limit + 1
@@ -75,4 +75,87 @@ func (d *drive) ask(k int, look weir.Answer) weir.Ask {
 		ask.MaxWait = time.Duration(d.random.Int64N(int64(max(look.ResetAfter, 1)) + 1000))
 	}
 	return ask
+}
+
+// giveBack returns an ask that gives events of a grant back. It knows the grant or not, and what the
+// grant was charged or not.
+func (d *drive) giveBack(g grant) weir.Ask {
+	ask := weir.Ask{N: -g.n}
+	if d.random.IntN(5) == 0 {
+		ask.N = -1 - d.random.IntN(g.n+2)
+	}
+	if d.random.IntN(3) == 0 {
+		return ask
+	}
+	ask.GrantedAt = g.at
+	if d.random.IntN(10) == 0 {
+		ask.GrantedAt += 1 + d.random.Int64N(micro-1) // no instant of the server's
+	}
+	if len(g.charges) == 0 || d.random.IntN(5) == 0 {
+		return ask
+	}
+	charges := slices.Clone(g.charges)
+	b, isBucket := d.plan.codec.(bucket)
+	switch c := &charges[0]; d.random.IntN(12) {
+	case 0:
+		charges = append(charges, *c) // of a policy that has two
+	case 1:
+		c.Late++
+	case 2:
+		c.For++ // no instant of the script's
+	case 3, 4, 5: // of a waiter that moved up
+		units, up := uint64(c.For)*b.nsDen-c.ForRest, uint64(1+d.random.IntN(3))*b.each*b.scale
+		if isBucket && units > up {
+			c.For = time.Duration((units - up + b.nsDen - 1) / b.nsDen)
+			c.ForRest = uint64(c.For)*b.nsDen - (units - up)
+		}
+	case 6, 7, 8: // of a waiter before others
+		before := d.before
+		before.N, before.GrantedAt = ask.N, ask.GrantedAt
+		ask = before
+	}
+	ask.Charges = &charges
+	return ask
+}
+
+// backBeforeWaiters returns a give-back of a waiter's event. Two other waiters have booked an event
+// behind it. What the ask says of them can be said of any grant.
+func backBeforeWaiters(t *testing.T, p weir.Policy) (back weir.Ask) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(givenBack)
+		l, err := weir.New(p, weir.WithStore(store))
+		require.NoError(t, err)
+		require.True(t, l.Allow("k")) // all that a queue grants at once
+		_, _, err = l.TakeUpTo(t.Context(), "k", math.MaxInt)
+		require.NoError(t, err)
+		var waiters sync.WaitGroup
+		var cancels [3]context.CancelFunc
+		for i := range cancels {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancels[i] = cancel
+			waiters.Go(func() { assert.ErrorIs(t, l.Wait(ctx, "k", 1), context.Canceled) })
+			synctest.Wait()
+		}
+		cancels[0]()
+		synctest.Wait()
+		back = store.last
+		require.Equal(t, -1, back.N)
+		cancels[1]()
+		cancels[2]()
+		waiters.Wait()
+	})
+	return back
+}
+
+// A givenBack is a store that notes what was given back last.
+type givenBack struct {
+	weir.MemStore
+	last weir.Ask
+}
+
+func (s *givenBack) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
+	if r.N < 0 {
+		s.last = r.Ask
+	}
+	return s.MemStore.Do(ctx, r)
 }

@@ -18,10 +18,10 @@ type bucket struct {
 	nsDen, scale uint64
 	limit, full  uint64 // how many events fit, and their cost
 	spaced       bool
-	words        int
+	decider      weir.Decider
 }
 
-func newBucket(limit int, per time.Duration, burst int, spaced bool, words int) (bucket, bool) {
+func newBucket(limit int, per time.Duration, burst int, spaced bool, d weir.Decider) (bucket, bool) {
 	num, den := uint64(per), uint64(limit)
 	g := gcd(num, den)
 	num, den = num/g, den/g
@@ -29,7 +29,7 @@ func newBucket(limit int, per time.Duration, burst int, spaced bool, words int) 
 	b := bucket{
 		each:  num / scale,
 		nsDen: den, scale: scale,
-		limit: uint64(burst), spaced: spaced, words: words,
+		limit: uint64(burst), spaced: spaced, decider: d,
 	}
 	if den > maxHalf/micro {
 		return b, false
@@ -52,7 +52,7 @@ func (b bucket) ask(ask weir.Ask) (string, bool) {
 	switch n := uint64(ask.N); {
 	case lookOnly(ask, b.limit):
 	case ask.N < 0:
-		return "", false // undone exactly, to the nanosecond, or not at all
+		return b.giveBack(ask)
 	case ask.Mode == weir.Regardless:
 		if cost = b.cost(n); cost > maxHalf {
 			return "", false
@@ -74,6 +74,42 @@ func (b bucket) ask(ask weir.Ask) (string, bool) {
 	return numbers(int64(b.den), int64(cost), room, int64(each)), true
 }
 
+// giveBack returns the script's arguments for an ask that gives events back. The script frees the
+// same as the decider, because the numbers of the grant are whole in its units, too.
+func (b bucket) giveBack(ask weir.Ask) (string, bool) {
+	room := b.full // if more is owed, a grant lies ahead
+	if b.spaced {
+		room = b.each
+	}
+	at, ends, free, ok := b.grant(ask)
+	back := b.cost(-uint64(ask.N))
+	return numbers(int64(b.den), -int64(back), int64(room), 0, at, int64(ends), int64(free)), ok
+}
+
+// grant returns the instant of the grant whose events are given back, and how many units were then
+// owed: with the grant, and without the waiters that stay behind the events. All are zero if the
+// grant is not known. ok is false if a number is not whole, or too large.
+func (b bucket) grant(ask weir.Ask) (at int64, ends, free uint64, ok bool) {
+	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 || (*ask.Charges)[0].Late > 0 {
+		return 0, 0, 0, true
+	}
+	c := (*ask.Charges)[0]
+	hi, lo := bits.Mul64(uint64(c.For), b.nsDen)
+	lo, borrow := bits.Sub64(lo, c.ForRest, 0)
+	at, ends = ask.GrantedAt/micro, lo/b.scale
+	whole := at*micro == ask.GrantedAt && ends*b.scale == lo && hi == borrow
+	if !whole || max(uint64(at), ends) > maxExact || c.For >= math.MaxInt64-time.Duration(ask.GrantedAt) {
+		return 0, 0, 0, false
+	}
+	// Only the decider can read from the ask how much stays. Asked to undo as much as possible right
+	// after the grant, it leaves that.
+	ask.N = math.MinInt
+	state, _ := b.decider.Decide(b.state(nil, at, ends), ask.GrantedAt, ask)
+	stay, rest, _ := b.owed(state, at)
+	free = ends - stay // or less than that, if an int of 32 bits holds too few events
+	return at, ends, free, rest == 0 && 0 < free && free <= b.cost(math.MaxInt)
+}
+
 // cost returns the cost of n events, or a number above maxHalf.
 func (b bucket) cost(n uint64) uint64 {
 	hi, lo := bits.Mul64(n, b.each)
@@ -93,26 +129,39 @@ func (b bucket) ahead(d time.Duration) uint64 {
 	return min(units, maxExact)
 }
 
-// decode converts a key's debt at an instant into the instant at which it will be paid, in the
-// decider's units.
 func (b bucket) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
 	at, owed := value.micros(), value.uint(7)
+	return b.state(buf, at, owed), at, value.ok && owed <= maxExact
+}
+
+// state converts a key's debt at an instant into the instant at which it will be paid, in the
+// decider's units.
+func (b bucket) state(buf []uint64, at int64, owed uint64) []uint64 {
 	hi, lo := bits.Mul64(uint64(at)*micro, b.nsDen)
 	owedHi, owedLo := bits.Mul64(owed, b.scale)
 	lo, carry := bits.Add64(lo, owedLo, 0)
 	hi, _ = bits.Add64(hi, owedHi, carry)
 	switch {
-	case b.words == 2:
+	case b.decider.Words() == 2:
 		buf = append(buf, hi)
 	case hi != 0:
 		lo = math.MaxUint64 - 1
 	}
-	return append(buf, lo), at, value.ok
+	return append(buf, lo)
 }
 
 func (b bucket) encode(state []uint64, now int64) ([]byte, bool) {
+	owed, rest, ok := b.owed(state, now)
+	if rest > 0 {
+		owed++ // after a change of the rate, or a give-back of what counts in part
+	}
+	return appendUint(appendUint(nil, uint64(now), 7), owed, 7), ok && owed <= maxExact
+}
+
+// owed is state in reverse. The rest is in the decider's units.
+func (b bucket) owed(state []uint64, now int64) (owed, rest uint64, ok bool) {
 	hi, lo := uint64(0), state[0]
-	if b.words == 2 {
+	if b.decider.Words() == 2 {
 		hi, lo = state[0], state[1]
 	}
 	nowHi, nowLo := bits.Mul64(uint64(now)*micro, b.nsDen)
@@ -122,11 +171,8 @@ func (b bucket) encode(state []uint64, now int64) ([]byte, bool) {
 		hi, lo = 0, 0
 	}
 	if hi >= b.scale {
-		return nil, false
+		return 0, 0, false
 	}
-	owed, rest := bits.Div64(hi, lo, b.scale)
-	if rest > 0 {
-		owed++ // after a change of the rate, or a give-back of what counts in part
-	}
-	return appendUint(appendUint(nil, uint64(now), 7), owed, 7), owed <= maxExact
+	owed, rest = bits.Div64(hi, lo, b.scale)
+	return owed, rest, true
 }

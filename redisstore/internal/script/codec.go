@@ -60,9 +60,9 @@ func newCodec(p weir.Policy, d weir.Decider) codec {
 	ok := false
 	switch p := p.(type) {
 	case weir.TokenBucket:
-		c, ok = newBucket(p.Limit, p.Per, cmp.Or(p.Burst, p.Limit), false, d.Words())
+		c, ok = newBucket(p.Limit, p.Per, cmp.Or(p.Burst, p.Limit), false, d)
 	case weir.LeakyBucket:
-		c, ok = newBucket(p.Limit, p.Per, cmp.Or(p.Capacity, p.Limit), true, d.Words())
+		c, ok = newBucket(p.Limit, p.Per, cmp.Or(p.Capacity, p.Limit), true, d)
 	case weir.FixedWindow:
 		c, ok = newWindow(p, d.Words())
 	case weir.SlidingWindow:

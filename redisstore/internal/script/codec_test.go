@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,4 +48,41 @@ func TestValuesAreThoseOfScripts(t *testing.T) {
 		}
 		require.Greater(t, encoded, 50, "%+v", p)
 	}
+}
+
+// R21: any bytes are refused, or decoded to a state that the script can go on from.
+func FuzzR21_AnyData(f *testing.F) {
+	var plans []*plan
+	for _, p := range differential {
+		decider, err := p.Decider()
+		require.NoError(f, err)
+		plans = append(plans, newPlan(p, decider))
+	}
+	for i := range plans {
+		for _, data := range []string{
+			"\x06\x0a\x24\x18\x1e\x40\x00" + "\x00\x00\x00\x00\x00\x00\x05" + "\x01\x02\x03\x04\x05\x06",
+			"\x06\x0a\x24\x18\x1e\x40\x00" + "\x00\x00\x00\x00\x00\x05",
+			"\x06\x0a\x24\x18\x1e\x40\x00" + "\x04\x00\x00\x00\x00\x00",
+			"\x06\x0a\x24\x18\x1e\x40\x00" + "\xff\xff\xff\xff\xff\xff\xff" + strings.Repeat("\xff", 20),
+			"\x06\x0a\x24\x18\x1e\x40\x00" + "\x00\x00\x00\x00\x00\x00\x05" +
+				"\x00\x00\x00" + "\x00\x00\x0b" + "\x00\x00\x0b" + strings.Repeat("\x00\x00\x01", 11),
+		} {
+			f.Add(data, uint8(i))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data string, i uint8) {
+		p := plans[int(i)%len(plans)]
+		state, latest, ok := p.codec.decode(nil, read(data))
+		if !ok || weir.CheckState(p.decider, state) != nil {
+			return
+		}
+		b, ok := p.codec.encode(state, latest)
+		require.True(t, ok, "%v: %q is decoded to %v", p.policy, data, state)
+		again, _, ok := p.codec.decode(nil, read(string(b)))
+		require.True(t, ok, "%v: %q", p.policy, data)
+		require.Equal(t, p.decider.Expiry(state), p.decider.Expiry(again), "%v: %q", p.policy, data)
+		_, want := p.decider.Decide(state, latest*micro, weir.Ask{})
+		_, got := p.decider.Decide(again, latest*micro, weir.Ask{})
+		require.Equal(t, want, got, "%v: %q", p.policy, data)
+	})
 }

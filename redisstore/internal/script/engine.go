@@ -118,10 +118,10 @@ func (p *plan) answer(buf []uint64, r reply, asked weir.Ask) (a weir.Answer, agr
 	default:
 		state, _, ok = c.decode(buf, r.rest)
 	}
-	if !ok {
+	switch {
+	case r.rest.s == "":
 		return a, false, errReply
-	}
-	if weir.CheckState(p.decider, state) != nil {
+	case !ok || weir.CheckState(p.decider, state) != nil:
 		return a, false, errValue
 	}
 	if r.before > 0 {

@@ -84,7 +84,7 @@ func (l log) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
 	base, latest := uint64(value.micros()), uint64(value.micros())
 	first, count, all := value.uint(3), value.uint(3), value.uint(3)
 	state := append(buf, 0, 0)
-	if first >= all && count > 0 || count > all || uint64(len(value.s)) != all*uint64(l.size) ||
+	if first >= all && count > 0 || count > min(all, l.limit) || uint64(len(value.s)) != all*uint64(l.size) ||
 		!value.ok || base+latest > math.MaxInt64/micro {
 		return state, 0, false
 	}

@@ -44,7 +44,8 @@ func (s sliding) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
 		words = append(words, 0)
 	}
 	for i := uint64(0); i <= s.buckets && len(value.s) >= s.size; i++ {
-		words[s.slot(latest-i)] = value.uint(s.size)
+		count := value.uint(s.size)
+		words[s.slot(latest-i)], value.ok = count, value.ok && count <= s.most
 	}
 	if s.countBits > 0 {
 		words = append(buf, words[0]<<(2*s.countBits)|words[1]<<s.countBits|words[2])

@@ -46,7 +46,7 @@ func (w window) decode(buf []uint64, value reader) ([]uint64, int64, bool) {
 	default:
 		buf = append(buf, start/w.per, count)
 	}
-	return buf, latest, value.ok
+	return buf, latest, value.ok && count <= w.most
 }
 
 func (w window) encode(state []uint64, _ int64) ([]byte, bool) {

@@ -4,6 +4,12 @@
 --
 -- A step with a cost is made if at most room is owed before it. If each is above zero, the step
 -- costs a multiple of each: as much, up to cost, as fits in room.
+--
+-- A cost below zero gives back events of a grant. At the instant at, ends units were owed with the
+-- grant, and free units without the waiters that stay behind the events. What has been paid of free
+-- since is not given back. If at is zero, the grant is not known. If more than room is owed, a grant
+-- lies ahead. Nothing is then given back, unless this grant was the last: the debt ends when its own
+-- does.
 local den, cost, room, each = struct.unpack('>dddd', ARGV[2])
 
 local owed, done, write = 0, 0, false
@@ -21,7 +27,18 @@ if value then
 end
 
 local before = owed
-if each > 0 then
+if cost < 0 then
+	done = 1
+	local at, ends, free = struct.unpack('>ddd', ARGV[2], 33)
+	local most, last = owed, false
+	if at > 0 then
+		local passed = (now - at) * den
+		most, last = free - passed, owed == ends - passed
+	end
+	if last or owed <= room then
+		owed = owed - math.max(math.min(-cost, most, owed), 0)
+	end
+elseif each > 0 then
 	cost = math.min(cost, math.floor((room - owed) / each) * each)
 	if cost > 0 then
 		owed, done = owed + cost, 1

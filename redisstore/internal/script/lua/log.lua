@@ -86,7 +86,7 @@ if value ~= '' then
 		return struct.pack('>BI7', 2, now) .. redis.call('GET', key)
 	end
 	base, latest, first, count, all = struct.unpack('>I7I7I3I3I3', value, #head + 1)
-	if count > all or first >= all then
+	if count > math.min(all, limit) or first >= all then
 		return struct.pack('>BI7', 2, now) .. redis.call('GET', key) -- not a log
 	end
 	if base + latest - now > skew then -- the events keep their distances from each other and from now
