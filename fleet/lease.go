@@ -29,10 +29,12 @@ type LeaseOptions struct {
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
 	// stay charged until their window ends. No caller gets that error. If the store fails in a Reset
 	// while unused events are held for the key, these may also stay charged, and Report is called
-	// with the error of the Reset. Calls of Report can overlap. Those about give-backs come from
-	// goroutines in which nobody recovers: if Report panics there, the program ends. Report must not
-	// call a limiter of this store: in a Reset, that call would wait for the end of the Reset, and
-	// never return.
+	// with the error of the Reset. If a [Fallback] gives events back to its second store during an
+	// outage, they stay charged in the first, and Report is not called.
+	//
+	// Calls of Report can overlap. Those about give-backs come from goroutines in which nobody
+	// recovers: if Report panics there, the program ends. Report must not call a limiter of this
+	// store: in a Reset, that call would wait for the end of the Reset, and never return.
 	Report func(error)
 }
 
@@ -77,7 +79,8 @@ type LeaseOptions struct {
 //
 // A denial may also come too soon, because another process may hold events that it does not use.
 // After the MaxAge of that process at the latest, a bucket has earned as many again, and a window
-// has got these events back, unless that process has crashed or its give-back has failed.
+// has got these events back, unless that process has crashed, or its give-back has failed or has
+// gone to the second store of a [Fallback].
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
 // for concurrent use. While no call of s is under way, the LeaseStore has no goroutine. A timer

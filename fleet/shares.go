@@ -36,7 +36,8 @@ import (
 //   - A member has Burst/n tokens of a [weir.TokenBucket], and earns them at Limit/n.
 //   - Of a limit below n, as many members as the limit has events get one event each: the first by
 //     their Index. The others get none. The limit of a composed policy is its [weir.Result.Limit],
-//     and that of a TokenBucket is its Burst.
+//     and that of a TokenBucket is its Burst. If a policy of another package changes its Limit with
+//     time, its Limit at the Unix epoch says how many members get events.
 //   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. The first member has
 //     all of it, and the others nothing. A policy that has a LeakyBucket as a component is not
 //     divided either: the first member has all of that policy.
@@ -58,6 +59,7 @@ import (
 //
 //   - events that are charged although the limit is used up, as by [weir.Reservation.Settle]
 //   - a policy that changes within a span of a change of members
+//   - a policy of another package whose Limit becomes smaller while its events still count
 //   - the colors of a [weir.TwoRateMarker] whose Committed holds more than its Peak
 //   - a process that stands still between reading the time and deciding
 //   - the difference between the clocks of the processes, for windows that are aligned to the clock
@@ -75,19 +77,20 @@ import (
 // again when events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a
 // span after a change of members, fewer events may be freed than were given back.
 //
-// Shares is safe for concurrent use. A decision of Shares on a MemStore takes 20 % longer than a
-// decision of the MemStore alone, or 50 % longer with an Until. It allocates nothing.
+// Shares is safe for concurrent use. If a process has a share, a decision of Shares on a MemStore
+// takes 20 % longer than a decision of the MemStore alone, or 50 % longer with an Until, and
+// allocates nothing. If a process has no share, each decision makes a state of the policy, and uses
+// it up. This takes longer, and allocates.
 type Shares struct {
 	store weir.Store
 	plans planMap[divided]
 
 	// mu is held for reading during each decision. Set therefore returns after all decisions by the
 	// earlier share have ended.
-	mu      sync.RWMutex
-	places  []place // those that may still bind, oldest first; the last is the present one
-	until   int64   // in real time; the present place ends then
-	changed int64   // in real time: when the places changed; 0 if they never did
-	turn    uint64  // how often they did
+	mu     sync.RWMutex
+	places []place // that may still matter, oldest first; the last is the present one
+	until  int64   // in real time; the present place ends then
+	turn   uint64  // how often the places changed
 }
 
 // NewShares returns a store that divides limits. Until the first call of [Shares.Set] this process
@@ -188,8 +191,9 @@ func (p place) weight(parts int) int {
 	return min(p.members, parts)
 }
 
-// move makes p the present place. Earlier places whose share is as large or larger are dropped,
-// because p binds at least as much, and ends later. It requires that s.mu is held.
+// move makes p the present place. It drops an earlier place if a later one has at most its share,
+// and a later one at least. These matter as much, and end later. p itself does not count for that:
+// if its share is larger, it does not apply yet. move requires that s.mu is held.
 func (s *Shares) move(p place, at int64) {
 	last := &s.places[len(s.places)-1]
 	p.end = last.end
@@ -197,8 +201,14 @@ func (s *Shares) move(p place, at int64) {
 		return
 	}
 	last.end = at
-	s.places = append(slices.DeleteFunc(s.places, p.atMost), p)
-	s.changed = at
+	for i := len(s.places) - 2; i >= 0; i-- {
+		q, after := s.places[i], s.places[i+1:]
+		atMost := func(r place) bool { return r.atMost(q) }
+		if slices.ContainsFunc(after, atMost) && slices.ContainsFunc(after, q.atMost) {
+			s.places = slices.Delete(s.places, i, i+1)
+		}
+	}
+	s.places = append(s.places, p)
 	s.turn++
 }
 

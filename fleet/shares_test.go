@@ -78,6 +78,9 @@ func TestShares_Division(t *testing.T) {
 		{weir.All(log(100), weir.LeakyBucket{Limit: 10, Per: per}), []int{10, 0}},
 		{weir.Tiers(log(6), log(90)), []int{32, 32, 32}},
 		{weir.Tiers(log(90), weir.LeakyBucket{Limit: 10, Per: per}), []int{100, 0}},
+		{weir.Tiers(log(90), weir.LeakyBucket{Limit: 1, Per: per}), []int{91, 0}},
+		{weir.Tiers(log(90), weir.LeakyBucket{Limit: 10, Per: per, Capacity: 1}), []int{91, 0}},
+		{weir.Tiers(log(90), weir.TokenBucket{Limit: 1, Per: per}), []int{45, 45}},
 		{weir.SingleRateMarker{Committed: weir.TokenBucket{Limit: 10, Per: per}, Excess: 20}, []int{15, 15}},
 		{weir.TwoRateMarker{
 			Committed: weir.TokenBucket{Limit: 10, Per: per},

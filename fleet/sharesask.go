@@ -30,7 +30,7 @@ func (s *Shares) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	if err != nil {
 		return weir.Answer{}, err
 	}
-	if !a.Allowed && a.RetryAfter == weir.Never && sh.willFit(r.Ask) {
+	if !a.Allowed && a.RetryAfter == weir.Never && sh.willFit(r.Ask, a.Limit) {
 		a.RetryAfter = sh.growsIn
 	}
 	scale(&a, r, sh.weight)
@@ -125,7 +125,7 @@ func (sh share) none(r weir.Request) weir.Answer {
 		if a.Allowed { // by a policy that has no limit
 			a.RetryAfter = weir.Never
 		}
-		if sh.willFit(r.Ask) {
+		if sh.willFit(r.Ask, a.Limit) {
 			a.RetryAfter = sh.growsIn
 		}
 		a.Allowed, a.Granted = false, 0

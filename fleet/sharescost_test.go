@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
@@ -29,6 +30,16 @@ func TestShares_ManyPlans(t *testing.T) {
 				require.Equal(t, max(i/2, 1), got)
 			}
 		}
+	}
+}
+
+// However often the members change, few changes are remembered.
+func TestShares_ManyChanges(t *testing.T) {
+	shares, r := fleet.NewShares(new(weir.MemStore)), rand.New(rand.NewPCG(1, 2))
+	for range 5000 {
+		members := r.IntN(6)
+		set(t, shares, r.IntN(max(members, 1)), members)
+		require.LessOrEqual(t, shares.Places(), 18) // among up to 5 members there are 15
 	}
 }
 

@@ -245,6 +245,31 @@ func TestShares_NeverOver(t *testing.T) {
 	}
 }
 
+// Nor do they if a policy of another package grants more at other times, whenever each of them is
+// asked first.
+func TestShares_NeverOverALimitThatChanges(t *testing.T) {
+	midnight := time.Unix(0, kit.T0).Truncate(24 * time.Hour).Add(24 * time.Hour)
+	for _, limits := range [][2]int{{10, 1}, {1, 10}} { // by day, and at night
+		for first := range 4 { // a bit for each process that is asked at midnight
+			sums := [2]int{}
+			for i := range 2 {
+				l, clock := kit.Frozen(kit.Hourly(limits[0], limits[1]), weir.WithStore(sharesOf(t, new(weir.MemStore), i, 2)))
+				if clock.Time = midnight; first>>i&1 == 1 {
+					kit.Take(t, l, "k", 0)
+				}
+				for part := range sums {
+					clock.Time = clock.Add(12 * time.Hour)
+					for l.Allow("k") {
+						sums[part]++
+					}
+				}
+			}
+			assert.LessOrEqual(t, sums[0], limits[0], "by day, %v, %b", limits, first)
+			assert.LessOrEqual(t, sums[1], limits[1], "at night, %v, %b", limits, first)
+		}
+	}
+}
+
 // The model finds what goes wrong if the order is not kept.
 func TestShares_OrderMatters(t *testing.T) {
 	for _, wrong := range []disorder{joinsEarly, leavesLate, ignoresEnds, takesFirst} {

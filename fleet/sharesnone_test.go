@@ -39,10 +39,16 @@ func TestShares_NoShare(t *testing.T) {
 	assert.Equal(t, 2, kit.Take(t, l, "k", 0).Remaining)
 	require.NoError(t, l.Reset(ctx, "k"))
 	assert.Equal(t, 3, kit.Take(t, l, "k", 0).Remaining)
+}
 
-	// A policy without a limit is not granted either.
-	unlimited, _ := kit.Frozen(endless{}, weir.WithStore(fleet.NewShares(new(weir.MemStore))))
-	assert.Equal(t, weir.Result{RetryAfter: weir.Never}, kit.Take(t, unlimited, "k", 1))
+// A policy without a limit is not granted either. No request can use it up, and few are tried.
+func TestShares_NoShareWithoutALimit(t *testing.T) {
+	asked := 0
+	l, _ := kit.Frozen(endless{&asked}, weir.WithStore(fleet.NewShares(new(weir.MemStore))))
+	for _, n := range []int{1, 0} {
+		assert.Equal(t, weir.Result{Allowed: n == 0, RetryAfter: time.Duration(n) * weir.Never}, kit.Take(t, l, "k", n))
+	}
+	assert.Less(t, asked, 30)
 }
 
 // For TakeUpTo, one event must fit the share that is to come, and not all.
@@ -58,14 +64,15 @@ func TestShares_UpToBeforeTheShareApplies(t *testing.T) {
 	}
 }
 
-// endless is a policy that grants everything.
-type endless struct{}
+// endless is a policy that grants everything. It counts how often it is asked.
+type endless struct{ asked *int }
 
-func (endless) Decider() (weir.Decider, error) { return endless{}, nil }
-func (endless) Words() int                     { return 1 }
-func (endless) Expiry([]uint64) int64          { return 0 }
+func (e endless) Decider() (weir.Decider, error) { return e, nil }
+func (endless) Words() int                       { return 1 }
+func (endless) Expiry([]uint64) int64            { return 0 }
 
-func (endless) Decide(state []uint64, _ int64, _ weir.Ask) ([]uint64, weir.Answer) {
+func (e endless) Decide(state []uint64, _ int64, _ weir.Ask) ([]uint64, weir.Answer) {
+	*e.asked++
 	return state, weir.Answer{Result: weir.Result{Allowed: true, Limit: 1 << 30, Remaining: 1 << 30}}
 }
 

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 
 // A divided is what Shares knows of a plan.
 type divided struct {
-	limit int // the most events that it grants at once
 	parts int // the most processes that can have a share
 	now   atomic.Pointer[share]
 }
@@ -22,12 +22,6 @@ type share struct {
 	weight int // how often an event counts; 0 if this process has no share
 	back   int // how often an event counts that is given back; at least 1
 
-	// earlier is, until earlierUntil, the least weight of events that were granted with another
-	// weight and may still count; or 0.
-	earlier      int
-	earlierUntil int64
-
-	limit   int           // as in divided
 	full    int           // the weight by the present place alone
 	grown   int64         // when the present place alone counts
 	growsIn time.Duration // until grown, from when the share was asked for
@@ -42,13 +36,10 @@ func (s *Shares) share(p *weir.Plan) share {
 		return *known // and the time, which takes as long as the rest, need not be read
 	}
 	now := realTime()
-	for known == nil || known.turn != s.turn || known.until <= now {
-		next := s.shareAt(now, p, d, known)
-		if d.now.CompareAndSwap(known, &next) {
-			known = &next
-			break
-		}
-		known = d.now.Load()
+	if known == nil || known.turn != s.turn || known.until <= now {
+		next := s.shareAt(now, p, d.parts)
+		known = &next
+		d.now.Store(known)
 	}
 	sh := *known
 	if sh.growsIn = time.Duration(sh.grown - now); s.until <= now {
@@ -57,87 +48,79 @@ func (s *Shares) share(p *weir.Plan) share {
 	return sh
 }
 
-// shareAt finds the share of a plan at now. known is an earlier one, or nil.
+// shareAt finds the share of a plan at now.
 //
 // A process now has the smallest of the shares that it had at any instant whose events may still
 // count. At such an instant, all processes together had at most the whole limit. None of them has
 // more now.
-func (s *Shares) shareAt(now int64, p *weir.Plan, d *divided, known *share) share {
+//
+// An event that is given back may have been granted at any such instant, and by another plan of the
+// same policy. It therefore frees only as much as it counts with the largest of those shares.
+func (s *Shares) shareAt(now int64, p *weir.Plan, parts int) share {
 	last := len(s.places) - 1
-	sh := share{turn: s.turn, until: math.MaxInt64, limit: d.limit, grown: now}
-	sh.full = s.places[last].weight(d.parts)
+	sh := share{turn: s.turn, until: math.MaxInt64, grown: now}
+	sh.full = s.places[last].weight(parts)
 	sh.weight = sh.full
+	least := math.MaxInt
 	for i := last - 1; i >= 0; i-- {
 		until := recovered(p, s.places[i].end, now)
 		if until <= now {
 			break
 		}
-		if w := s.places[i].weight(d.parts); w == 0 || sh.weight == 0 {
+		sh.until = until
+		w := s.places[i].weight(parts)
+		if w == 0 || w > sh.full {
+			sh.grown = max(sh.grown, until)
+		}
+		if w == 0 || sh.weight == 0 {
 			sh.weight = 0
 		} else {
-			sh.weight = max(sh.weight, w)
-		}
-		sh.grown, sh.until = max(sh.grown, until), until
-	}
-	switch {
-	case known == nil && s.changed > 0: // another Plan of the same policy may have granted events
-		if until := recovered(p, s.changed, now); until > now {
-			sh.earlier, sh.earlierUntil = 1, until
-		}
-	case known != nil:
-		if known.earlierUntil > now {
-			sh.earlier, sh.earlierUntil = known.earlier, known.earlierUntil
-		}
-		if known.weight != sh.weight && known.weight > 0 {
-			sh.earlier, sh.earlierUntil = least(sh.earlier, known.weight), recovered(p, now, now)
+			sh.weight, least = max(sh.weight, w), min(least, w)
 		}
 	}
-	if sh.earlier > 0 {
-		sh.until = min(sh.until, sh.earlierUntil)
-	}
-	sh.back = max(least(sh.earlier, sh.weight), 1)
+	sh.back = max(min(sh.weight, least), 1)
 	return sh
 }
 
-// least is the lesser of two weights. A weight of 0 means that there is none.
-func least(v, w int) int {
-	if v == 0 || w == 0 {
-		return max(v, w)
-	}
-	return min(v, w)
-}
-
-// willFit reports whether the share will grow so that the events asked for fit, or one of them if fewer
-// are enough.
-func (sh share) willFit(ask weir.Ask) bool {
+// willFit reports whether the share of a policy with a limit will grow so that the events asked for
+// fit, or one of them if fewer are enough.
+func (sh share) willFit(ask weir.Ask, limit int) bool {
 	n := ask.N
 	if ask.Mode == weir.UpTo {
 		n = min(n, 1)
 	}
-	return sh.full > 0 && (sh.weight == 0 || sh.full < sh.weight) && n <= sh.limit/sh.full
+	return sh.full > 0 && (sh.weight == 0 || sh.full < sh.weight) && n <= limit/sh.full
 }
 
+// newDivided looks at the policy at the first instant that there is, and not at the present one.
+// The limit of a policy of another package may change with time, but all processes must find the
+// same parts.
 func newDivided(p *weir.Plan) *divided {
-	now := p.Now()
-	_, look := p.Decider.Decide(make([]uint64, p.Decider.Words()), now, weir.Ask{})
-	d := &divided{limit: look.Limit, parts: max(look.Limit, 1)}
-	if !divisible(p.Policy, p.Decider, now) {
-		d.parts = 1
+	if !divisible(p.Policy, p.Decider) {
+		return &divided{parts: 1}
 	}
-	return d
+	_, look := p.Decider.Decide(make([]uint64, p.Decider.Words()), 1, weir.Ask{})
+	return &divided{parts: max(look.Limit, 1)}
 }
 
 // divisible reports whether a policy grants one request directly after another until its limit is
-// used up. The outlet of a queue does not, and several of them would grant several requests.
-func divisible(p weir.Policy, d weir.Decider, now int64) bool {
+// used up. The outlet of a queue does not, and several of them would grant several requests. The
+// limit of a queue for one event is used up by one, but the queue is full after another.
+func divisible(p weir.Policy, d weir.Decider) bool {
 	for _, c := range weir.Components(p) {
 		of, err := c.Decider()
-		if err != nil || !divisible(c, of, now) {
+		if err != nil || !divisible(c, of) {
 			return false
 		}
 	}
-	_, a := d.Decide(make([]uint64, d.Words()), now, weir.Ask{N: 1})
-	return a.Remaining >= a.Limit-1
+	state, a := d.Decide(make([]uint64, d.Words()), 1, weir.Ask{N: 1})
+	if a.Remaining < a.Limit-1 {
+		return false
+	}
+	for range 2 {
+		state, a = d.Decide(state, 1, weir.Ask{N: 1, MaxWait: weir.Never})
+	}
+	return !a.QueueFull
 }
 
 // recovered is when a key of a plan has fully recovered, if it is used up at the instant at. All
@@ -170,12 +153,17 @@ func recovery(p weir.Policy, d weir.Decider, at int64) int64 {
 // what is left, divided by part.
 func usedUp(d weir.Decider, at int64, part int) []uint64 {
 	state := make([]uint64, d.Words())
+	var before []uint64
 	for range 64_000 { // Tiers may have a thousand, which are used up one after the other
 		_, look := d.Decide(state, at, weir.Ask{})
+		before = append(before[:0], state...)
 		if look.Remaining < 1 {
 			break
 		}
 		state, _ = d.Decide(state, at, weir.Ask{N: max(look.Remaining/part, 1)})
+		if slices.Equal(state, before) { // it has no limit, and nothing uses it up
+			break
+		}
 	}
 	return state
 }

@@ -126,8 +126,9 @@ func TestShares_RetryAfterGrowth(t *testing.T) {
 		shares := sharesOf(t, new(weir.MemStore), 0, 3)
 		l := weir.Must(weir.New(weir.SlidingLog{Limit: 90, Per: time.Minute}, weir.WithStore(shares)))
 		assert.Equal(t, weir.Never, kit.Take(t, l, "k", 40).RetryAfter)
-		set(t, shares, 0, 2)
+		set(t, shares, 0, 1)
 		time.Sleep(time.Second)
+		set(t, shares, 0, 2)
 		assert.Equal(t, 59*time.Second, kit.Take(t, l, "k", 40).RetryAfter)
 		assert.Equal(t, weir.Never, kit.Take(t, l, "k", 46).RetryAfter)
 		require.NoError(t, l.Wait(context.Background(), "k", 40))
@@ -167,41 +168,6 @@ func TestShares_Until(t *testing.T) {
 		assert.Zero(t, left())
 		lease(time.Hour)
 		assert.Zero(t, left())
-	})
-}
-
-// Events that are given back free no more than they were charged, also if another limiter of the
-// name gives them back.
-func TestShares_GiveBackAfterAChange(t *testing.T) {
-	ctx := context.Background()
-	synctest.Test(t, func(t *testing.T) {
-		shares := sharesOf(t, new(weir.MemStore), 0, 1)
-		p := weir.SlidingLog{Limit: 60, Per: time.Minute}
-		l := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
-		other := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
-		require.True(t, kit.Take(t, l, "k", 60).Allowed)
-		set(t, shares, 0, 3)
-		for range 6 { // each frees a place, of the three that an event takes now
-			require.NoError(t, l.Return(ctx, "k", 1))
-			require.NoError(t, other.Return(ctx, "k", 1))
-		}
-		assert.Equal(t, 4, kit.Take(t, l, "k", 0).Remaining)
-
-		time.Sleep(time.Minute)
-		assert.Equal(t, 20, kit.Take(t, l, "k", 0).Remaining)
-		require.True(t, kit.Take(t, l, "k", 20).Allowed)
-		require.NoError(t, l.Return(ctx, "k", 5))
-		require.NoError(t, other.Return(ctx, "k", 5))
-		assert.Equal(t, 10, kit.Take(t, l, "k", 0).Remaining)
-
-		reserved := kit.Reserve(t, l, 10)
-		require.NoError(t, reserved.Settle(ctx, 4))
-		assert.Equal(t, 6, kit.Take(t, l, "k", 0).Remaining)
-		reserved = kit.Reserve(t, l, 6)
-		set(t, shares, 0, 2)
-		time.Sleep(time.Minute)
-		require.NoError(t, reserved.Cancel(ctx)) // of it nothing counts any more
-		assert.Equal(t, 30, kit.Take(t, l, "k", 0).Remaining)
 	})
 }
 
