@@ -41,14 +41,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/line"
 	"github.com/weir-go/weir/internal/resets"
-	"github.com/weir-go/weir/internal/text"
 )
 
 // Limiter is the interface that callers and middleware accept. [New] returns one, a
@@ -74,7 +72,8 @@ type Limiter interface {
 	//   - [ErrNeverFits]: n is above what the policy ever grants at once.
 	//   - [ErrQueueFull]: the policy's queue has no room.
 	//   - The error of ctx: it has ended, before the call or during the wait. The booked place is
-	//     given back, if the store takes it back within a second.
+	//     given back, if the store takes it back within a second. It may stay charged if the
+	//     deadline of ctx passes while a store over a network decides.
 	//   - The error of the store, if the store failed. Wait's error then never wraps [io.EOF]: a
 	//     reader that returned such an error would say that all was read.
 	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
@@ -202,9 +201,14 @@ func WithClock(c Clock) Option {
 
 // A Clock reads the time and waits. It must be safe for concurrent use.
 //
-// Without a Clock, a limiter reads the system's clock monotonically. Changes of the wall clock have
-// no effect. In a testing/synctest bubble it reads the bubble's clock. A Clock of your own makes
-// tests deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
+// Without a Clock, a limiter reads the system's wall clock once, when the process starts, and from
+// then on its monotonic clock. If the wall clock is set later, keys recover as if it had not been.
+// But the windows of [CalendarWindow], [SlidingWindow], and [FixedWindow] without FromFirst then
+// start too early or too late by as much, until the process is restarted. The same happens if the
+// machine sleeps, because most monotonic clocks stand still meanwhile.
+//
+// In a testing/synctest bubble a limiter reads the bubble's clock. A Clock of your own makes tests
+// deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
 //
 // Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
 // range counts as the nearest instant in it. Every instant in the last second of the range
@@ -260,43 +264,3 @@ func (k *KeyedLimiter) patience(ctx context.Context) time.Duration {
 	}
 	return k.plans.clock.Until(deadline)
 }
-
-var errNegative = errors.New("must be at least 0")
-
-// callError returns the error of a call for n events.
-func callError(what string, n int, err error) error {
-	switch err {
-	case nil, errNotMade:
-		return err
-	case errNegative:
-		return fmt.Errorf("weir: %s %d events, %w", what, n, err)
-	}
-	return failed(fmt.Sprintf("%s %d events", what, n), err)
-}
-
-// failed is the error of a call that has failed, if it has.
-func failed(call string, err error) error {
-	if err == nil || err == errNotMade {
-		return err
-	}
-	return text.Fault{Where: call, Err: noEnd(err)}
-}
-
-// noEnd returns err so that [io.EOF] is not found in it, but all else is. A store whose server has
-// closed the connection may fail with io.EOF. A reader that asks a limiter would return that, and
-// its caller would believe that all was read.
-func noEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return notEnd{err}
-	}
-	return err
-}
-
-// It embeds no error: go doc would then not list New beside KeyedLimiter.
-type notEnd struct{ err error }
-
-func (e notEnd) Error() string { return e.err.Error() }
-
-// Is and As are for package errors, in place of Unwrap.
-func (e notEnd) Is(target error) bool { return target != io.EOF && errors.Is(e.err, target) }
-func (e notEnd) As(target any) bool   { return errors.As(e.err, target) }

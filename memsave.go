@@ -63,9 +63,10 @@ func (s *MemStore) Save(w io.Writer) error {
 // enough of the loaded keys have expired. Places that callers of [KeyedLimiter.Wait] and
 // [KeyedLimiter.Reserve] had booked stay booked.
 //
-// Instants are saved as times of the wall clock. If the wall clock was set back between the
-// processes, keys recover that much later. States that had expired when they were saved are not in
-// the file. Their keys start as new ones, even if the clock was set back into a window that they
+// Instants are saved as times of the wall clock, which a process reads once, when it starts. If the
+// wall clock was set back since the process that saved had started, keys recover later, by as much.
+// If it was set forward, they recover earlier. States that had expired when they were saved are not
+// in the file. Their keys start as new ones, even if the clock was set back into a window that they
 // had used. States of a limiter with a [WithClock] are an exception. They follow the clock of the
 // first limiter with a WithClock that decides on this store. Until that limiter decides, real time
 // passes for them.

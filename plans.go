@@ -70,15 +70,16 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //
 //   - If only the Limit of a window or log changes, or only the Burst or Capacity of a bucket,
 //     every counted event stays counted. If the limit is raised, a key that had used it up can use
-//     the difference at once.
+//     the difference at once. With a [LeakyBucket], that many more callers can wait.
 //   - After any other change, the used-up share of the old policy is charged to the new one. If
 //     half of the old limit is used up, half of the new limit counts as used up. This charge lasts
 //     until the old policy no longer counts its events, but at most for the time in which the new
-//     policy recovers from a fully used allowance. That time begins with the first request for
-//     events after the change, and again after the old policy has charged more in a
-//     [Reservation.Settle]. When the charge has ended, the events of the old policy only lengthen
-//     ResetAfter, until they expire. If the old policy comes back before they expire, it still
-//     counts them.
+//     policy recovers from a fully used allowance (for a [SlidingWindow]: Per). That time begins
+//     with the first request for events after the change. If the policy had changed shortly before,
+//     it begins earlier: with the last grant of the old policy. It begins again if a
+//     [Reservation.Settle] charges more to the old policy. After that time, events of the old
+//     policy only lengthen ResetAfter, until they expire. If it comes back before, it still counts
+//     them.
 //   - Components that both policies have, in [All] or in [Tiers], keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].

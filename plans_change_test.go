@@ -178,3 +178,84 @@ func TestR15_WhatATierTellsAfterAChange(t *testing.T) {
 	h.Time = h.Add(denied.RetryAfter)
 	assert.True(t, kit.Take(t, l, "k", 4).Allowed)
 }
+
+// R14: what another policy has used is charged for Per of this SlidingLog. That time begins with the
+// first ask after the change, because a plain state does not say when it was granted its last
+// event. If the policy has changed before, it begins with the last grant of the other policy. It
+// begins again if that policy charges more.
+func TestR14_WhenTheTimeOfAChargeBegins(t *testing.T) {
+	day, hour := weir.SlidingLog{Limit: 10, Per: 24 * time.Hour}, weir.SlidingLog{Limit: 10, Per: time.Hour}
+	for _, changedBefore := range []bool{false, true} {
+		l, clock := kit.Frozen(day)
+		if changedBefore {
+			kit.Take(t, l, "k", 1)
+			kit.SetPolicy(t, l, hour)
+			kit.Take(t, l, "k", 1)
+			kit.SetPolicy(t, l, day)
+		}
+		r := kit.Reserve(t, l, 5)
+		kit.SetPolicy(t, l, hour)
+		clock.Time = clock.Add(10 * time.Minute)
+		want := time.Hour
+		if changedBefore {
+			want = 50 * time.Minute
+		}
+		assert.Equal(t, want, kit.Take(t, l, "k", 10).RetryAfter, "changed before: %v", changedBefore)
+		require.NoError(t, r.Settle(background, 6))
+		assert.Equal(t, time.Hour, kit.Take(t, l, "k", 10).RetryAfter, "changed before: %v", changedBefore)
+	}
+}
+
+// R15: if the Capacity of a LeakyBucket is raised, the queue has more places. Allow is denied as
+// before, while the outlet is busy.
+func TestR15_ALongerQueue(t *testing.T) {
+	queue := weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 10}
+	l, _ := kit.Frozen(queue)
+	places := func() (n int) {
+		for kit.Reserve(t, l, 1).Allowed {
+			n++
+		}
+		return n
+	}
+	assert.Equal(t, 11, places(), "one goes at once")
+	queue.Capacity = 20
+	kit.SetPolicy(t, l, queue)
+	assert.False(t, l.Allow("k"))
+	assert.Equal(t, 10, places())
+}
+
+// R16: of five policies, the one that granted longest ago can no longer give back. If that is a
+// bucket with a booking ahead, for which it frees nothing either, it is the next.
+func TestR16_WhichOfFivePoliciesGivesNothingBack(t *testing.T) {
+	policies := []weir.Policy{weir.TokenBucket{Limit: 1000, Per: 24 * time.Hour}}
+	for i := range 4 {
+		policies = append(policies, weir.SlidingLog{Limit: 1000, Per: time.Duration(i+1) * time.Hour})
+	}
+	for _, test := range []struct {
+		ahead int // bookings ahead of the bucket
+		freed []bool
+	}{
+		{0, []bool{false, true, true, true, true}},
+		{5, []bool{false, false, true, true, true}},
+	} {
+		l, clock := kit.Frozen(policies[0])
+		booked := []*weir.Reservation{kit.Reserve(t, l, 500)}
+		for range test.ahead {
+			require.True(t, kit.Reserve(t, l, 1000).Allowed)
+		}
+		kit.SetPolicy(t, l, policies[1])
+		assert.Equal(t, test.ahead == 0, l.Allow("k"))
+		clock.Time = clock.Add(4 * time.Hour) // from now on the others are not charged for the bucket
+		for _, p := range policies[1:] {
+			kit.SetPolicy(t, l, p)
+			booked = append(booked, kit.Reserve(t, l, 10))
+		}
+		for i, r := range booked {
+			kit.SetPolicy(t, l, policies[i])
+			before := kit.Take(t, l, "k", 0).Remaining
+			require.True(t, r.Allowed)
+			require.NoError(t, r.Cancel(background))
+			assert.Equal(t, test.freed[i], kit.Take(t, l, "k", 0).Remaining > before, "%d ahead, policy %d", test.ahead, i)
+		}
+	}
+}

@@ -163,8 +163,8 @@ const (
 	UpTo
 
 	// Regardless grants all of the events in any case. It is for events that have already happened.
-	// Events beyond the allowance are a debt. Until it is paid, later requests are denied, or
-	// granted for a later instant by a policy that books ahead.
+	// Events beyond the allowance are a debt. Until it is paid, or its events no longer count,
+	// later requests are denied, or granted for a later instant by a policy that books ahead.
 	Regardless
 )
 

@@ -33,8 +33,9 @@ import (
 //     [All], even if its components are buckets.
 //
 // If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter
-// is the time until they could be booked. With n = 0, Reserve books nothing, and all events are
-// charged by Settle.
+// is the time until they could be booked, by a call whose context has as much time left.
+//
+// With n = 0, Reserve books nothing, and all events are charged by Settle.
 //
 // A Reservation that is neither settled nor cancelled keeps its events booked. It holds no
 // goroutine or timer, and does not have to be closed.
@@ -181,9 +182,12 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //
 //   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
 //     tier that paid, [All] to every component. If more than four policies have counted events of
-//     the key that still count, those of the oldest are no longer given back.
+//     the key that still count, those of one of them, usually the oldest, are no longer given back.
 //   - More events: the additional ones are charged now. If there are not as many left, the key is
-//     then in debt, and later callers wait until the debt is paid.
+//     then in debt, and later callers wait or are denied. A bucket pays the debt at its rate. A
+//     window or log counts the additional events like all others, and no longer: at the end of a
+//     [FixedWindow] or [CalendarWindow], the debt is forgotten. If an overdraft must be paid back,
+//     use a [TokenBucket].
 //   - A denied reservation: all actual events are charged.
 //   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
 //     not booked it.

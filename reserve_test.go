@@ -60,6 +60,30 @@ func TestSettle_IntoDebt(t *testing.T) {
 	}
 }
 
+// R19: a bucket pays a debt at its rate. A window or log counts it for no longer than other events.
+func TestR19_HowLongADebtLasts(t *testing.T) {
+	for _, test := range []struct {
+		policy weir.Policy
+		lasts  time.Duration
+	}{
+		{weir.TokenBucket{Limit: 10, Per: time.Hour}, 100 * time.Hour},
+		{weir.LeakyBucket{Limit: 10, Per: time.Hour}, 100 * time.Hour},
+		{weir.FixedWindow{Limit: 10, Per: time.Hour}, time.Hour},
+		{weir.FixedWindow{Limit: 10, Per: time.Hour, FromFirst: true}, time.Hour},
+		{weir.CalendarWindow{Limit: 10, Unit: weir.Hour}, time.Hour},
+		{weir.SlidingLog{Limit: 10, Per: time.Hour}, time.Hour},
+		{weir.SlidingWindow{Limit: 10, Per: time.Hour}, 2 * time.Hour},
+		{weir.SlidingWindow{Limit: 10, Per: time.Hour, Buckets: 4}, 75 * time.Minute},
+	} {
+		l, clock := kit.Frozen(test.policy)
+		require.NoError(t, kit.Reserve(t, l, 1).Settle(background, 1000))
+		denied := kit.Take(t, l, "k", 10)
+		assert.Equal(t, test.lasts, denied.RetryAfter.Round(time.Minute), "%#v", test.policy)
+		clock.Time = clock.Add(denied.RetryAfter)
+		assert.True(t, kit.Take(t, l, "k", 10).Allowed, "%#v", test.policy)
+	}
+}
+
 // P11: when the debt is paid, the key earns no more than it would have without.
 func TestP11_AfterADebtTheRefillIsClamped(t *testing.T) {
 	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {

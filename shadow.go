@@ -17,7 +17,8 @@ type Shadowed struct {
 
 var _ Limiter = (*Shadowed)(nil)
 
-// A Refusal is a request that a [Shadowed] limiter refused, or would have refused.
+// A Refusal is a request that a [Shadowed] limiter refused. If the key is not enforced, it is a
+// request that the limiter under test did not grant at once.
 type Refusal struct {
 	Key      string
 	N        int    // the events asked for
@@ -27,8 +28,8 @@ type Refusal struct {
 }
 
 // Shadow returns a limiter that refuses nothing at first (a dry run). It passes each request to l,
-// which counts as usual, and calls observe for each request that l refuses. Use it to watch a limit
-// on live traffic before you enforce it. Then enforce it for a share of the keys, with
+// which counts as usual, and calls observe for each request that l does not grant. Use it to watch
+// a limit on live traffic before you enforce it. Then enforce it for a share of the keys, with
 // [Shadowed.Enforce]. With a MaxWait, a package such as httplimit asks l again how long the client
 // must wait, and observe may then be called twice for a request that is really refused.
 //
@@ -38,7 +39,9 @@ type Refusal struct {
 //     would be refused if clients went on as they do now.
 //   - If l returns an error, observe gets the error, and the request is granted.
 //   - An ended context and an n below 0 are returned as errors. observe is not called.
-//   - Wait does not wait. It calls the Take of l.
+//   - Wait does not wait, and a MaxWait has no effect: both call the Take of l. A call of observe
+//     then means only that the request was not granted at once. If the key were enforced, the
+//     request might have waited and been granted.
 //
 // For keys that are enforced, the returned limiter answers exactly as l does.
 //

@@ -32,10 +32,12 @@ func newModelClient() *http.Client {
 // most that the answer can take.
 func ask(ctx context.Context, client *http.Client, budget *weir.KeyedLimiter, tenant, prompt string, most int) (string, error) {
 	var booked weir.Reservation
-	if err := budget.ReserveNow(ctx, tenant, most, &booked, nil); err != nil {
+	switch err := budget.ReserveNow(ctx, tenant, most, &booked, nil); {
+	case err != nil:
 		return "", err
-	}
-	if !booked.Allowed {
+	case booked.RetryAfter == weir.Never:
+		return "", fmt.Errorf("up to %d tokens: %w", most, weir.ErrNeverFits)
+	case !booked.Allowed:
 		return "", fmt.Errorf("no tokens left, try again in %v: %w", booked.RetryAfter, errBudget)
 	}
 	defer booked.Cancel(ctx) // if there is no answer; does nothing after Settle
@@ -100,6 +102,8 @@ func TestModel(t *testing.T) {
 
 	_, err = ask(t.Context(), client, budget, "ada", model.URL, 971)
 	assert.ErrorIs(t, err, errBudget)
+	_, err = ask(t.Context(), client, budget, "ada", model.URL, 1001)
+	assert.ErrorIs(t, err, weir.ErrNeverFits, "it need not be tried again")
 
 	bucket := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: time.Hour}))
 	_, err = bucket.Take(t.Context(), "ada", 700)

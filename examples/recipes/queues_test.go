@@ -26,8 +26,18 @@ type mail struct {
 // Kind implements [river.JobArgs].
 func (mail) Kind() string { return "mail" }
 
-// send sends a mail.
-func send(context.Context, mail) error { return nil }
+// send sends a mail, except to a domain that refuses all.
+func send(_ context.Context, m mail) error {
+	if m.Domain == "refuses.example" {
+		return errors.New("refused")
+	}
+	return nil
+}
+
+type riverWorker struct {
+	river.WorkerDefaults[mail]
+	limiter weir.Limiter
+}
 
 // Work puts a job of River back until the limit allows it. A snoozed job does not fail, and keeps
 // its attempts.
@@ -40,11 +50,6 @@ func (w *riverWorker) Work(ctx context.Context, job *river.Job[mail]) error {
 		return river.JobSnooze(r.RetryAfter)
 	}
 	return send(ctx, job.Args)
-}
-
-type riverWorker struct {
-	river.WorkerDefaults[mail]
-	limiter weir.Limiter
 }
 
 func TestRiver(t *testing.T) {
@@ -140,7 +145,7 @@ func handleMsg(ctx context.Context, limiter weir.Limiter, msg jetstream.Msg) err
 		return msg.NakWithDelay(r.RetryAfter)
 	}
 	if err := send(ctx, mail{Domain: msg.Subject()}); err != nil {
-		return msg.Nak()
+		return msg.NakWithDelay(time.Minute) // at once, it would use up the subject's limit
 	}
 	return msg.Ack()
 }
@@ -148,17 +153,18 @@ func handleMsg(ctx context.Context, limiter weir.Limiter, msg jetstream.Msg) err
 // delivery is a message of JetStream, and what became of it.
 type delivery struct {
 	jetstream.Msg
-	acked bool
-	delay time.Duration
+	domain string
+	acked  bool
+	delay  time.Duration
 }
 
-func (*delivery) Subject() string                         { return "mail.example" }
+func (d *delivery) Subject() string                       { return d.domain }
 func (d *delivery) Ack() error                            { d.acked = true; return nil }
 func (d *delivery) NakWithDelay(wait time.Duration) error { d.delay = wait; return nil }
 
 func TestNATS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, first, second := newLimiter(), new(delivery), new(delivery)
+		l, first, second := newLimiter(), &delivery{domain: "mail.example"}, &delivery{domain: "mail.example"}
 		require.NoError(t, handleMsg(t.Context(), l, first))
 		assert.True(t, first.acked)
 		require.NoError(t, handleMsg(t.Context(), l, second))
@@ -168,9 +174,14 @@ func TestNATS(t *testing.T) {
 		require.NoError(t, handleMsg(t.Context(), l, second))
 		assert.True(t, second.acked)
 
-		third := new(delivery)
+		third := &delivery{domain: "mail.example"}
 		require.NoError(t, handleMsg(t.Context(), failing{}, third))
 		assert.Equal(t, time.Second, third.delay)
+
+		fourth := &delivery{domain: "refuses.example"}
+		require.NoError(t, handleMsg(t.Context(), l, fourth))
+		assert.False(t, fourth.acked)
+		assert.Equal(t, time.Minute, fourth.delay, "not at once: each delivery takes an event")
 	})
 }
 

@@ -1,0 +1,49 @@
+package weir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weir-go/weir/internal/text"
+)
+
+var errNegative = errors.New("must be at least 0")
+
+// callError returns the error of a call for n events.
+func callError(what string, n int, err error) error {
+	switch err {
+	case nil, errNotMade:
+		return err
+	case errNegative:
+		return fmt.Errorf("weir: %s %d events, %w", what, n, err)
+	}
+	return failed(fmt.Sprintf("%s %d events", what, n), err)
+}
+
+// failed is the error of a call that has failed, if it has.
+func failed(call string, err error) error {
+	if err == nil || err == errNotMade {
+		return err
+	}
+	return text.Fault{Where: call, Err: noEnd(err)}
+}
+
+// noEnd returns err so that [io.EOF] is not found in it, but all else is. A store whose server has
+// closed the connection may fail with io.EOF. A reader that asks a limiter would return that, and
+// its caller would believe that all was read.
+func noEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return notEnd{err}
+	}
+	return err
+}
+
+// It embeds no error: go doc would then not list New beside KeyedLimiter.
+type notEnd struct{ err error }
+
+func (e notEnd) Error() string { return e.err.Error() }
+
+// Is and As are for package errors, in place of Unwrap.
+func (e notEnd) Is(target error) bool { return target != io.EOF && errors.Is(e.err, target) }
+func (e notEnd) As(target any) bool   { return errors.As(e.err, target) }
