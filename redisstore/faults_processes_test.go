@@ -65,7 +65,8 @@ func checkProcesses(t *testing.T, n int, j job) {
 	encoded, err := json.Marshal(j)
 	require.NoError(t, err)
 	var begin []io.Closer
-	var results []*json.Decoder
+	var outputs []*bufio.Reader
+	var cmds []*exec.Cmd
 	for range n {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProcess$")
 		cmd.Env = append(os.Environ(), jobEnv+"="+string(encoded))
@@ -75,20 +76,24 @@ func checkProcesses(t *testing.T, n int, j job) {
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
-		t.Cleanup(func() { _ = cmd.Wait() }) // its output tells how it went
-		lines := bufio.NewReader(out)
-		line, err := lines.ReadString('\n')
+		t.Cleanup(func() { _ = cmd.Wait() }) // if this test ends early
+		begin, outputs, cmds = append(begin, in), append(outputs, bufio.NewReader(out)), append(cmds, cmd)
+		line, err := outputs[len(outputs)-1].ReadString('\n')
 		require.NoError(t, err)
 		require.Equal(t, "ready", strings.TrimSpace(line))
-		begin, results = append(begin, in), append(results, json.NewDecoder(lines))
 	}
 	for _, in := range begin {
 		require.NoError(t, in.Close())
 	}
 	granted := make([]int, j.Keys)
-	for _, result := range results {
+	for i, out := range outputs {
+		line, err := out.ReadString('\n')
+		require.NoError(t, err)
 		var of []int
-		require.NoError(t, result.Decode(&of))
+		require.NoError(t, json.Unmarshal([]byte(line), &of), "%s", line)
+		rest, err := io.ReadAll(out)
+		require.NoError(t, err)
+		require.NoError(t, cmds[i].Wait(), "%s", rest) // else it has failed later, or found a data race
 		require.Len(t, of, j.Keys)
 		for i, n := range of {
 			granted[i] += n

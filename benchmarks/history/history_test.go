@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/weir-go/weir/benchmarks/record"
 )
 
 // TestPageIsUpToDate compares the page with the files beside this one.
 func TestPageIsUpToDate(t *testing.T) {
-	runs, err := read(os.DirFS("."))
+	runs, err := record.Read(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ BenchmarkW8/contender=weir:TokenBucket-2 1 120 p50-ns 5 p99-ns
 `
 
 func TestPage(t *testing.T) {
-	runs, err := read(fstest.MapFS{
+	runs, err := record.Read(fstest.MapFS{
 		"v0.1.0.txt":     {Data: []byte(older)},
 		"v0.2.0.txt":     {Data: []byte(newer)},
 		"unreleased.txt": {Data: []byte(strings.Replace(older, "2026", "2025", 1))},
@@ -86,21 +88,9 @@ func TestPage(t *testing.T) {
 	if table != want {
 		t.Errorf("the table is\n%s\nmust be\n%s", table, want)
 	}
-}
-
-func TestFilesWithFaults(t *testing.T) {
-	for _, text := range []string{
-		"",
-		"goos: linux\n",
-		"BenchmarkW1-2 1 30 ns/op\n",
-		"BenchmarkW1/contender=weir:TokenBucket 1 30 ns/op\n",
-		"BenchmarkW1/contender=weir:TokenBucket-2\n",
-		"BenchmarkW1/contender=weir:TokenBucket-2 1 30\n",
-		"BenchmarkW1/contender=weir:TokenBucket-2 1 fast ns/op\n",
-		"Benchmark\n",
-	} {
-		if _, err := read(fstest.MapFS{"v0.1.0.txt": {Data: []byte(text)}}); err == nil || !strings.HasPrefix(err.Error(), "v0.1.0.txt: ") {
-			t.Errorf("%q: error %v", text, err)
+	for i, name := range []string{"unreleased", "v0.2.0"} { // after a release nothing is unreleased
+		if got := page(runs[i:]); !strings.Contains(got, "benchstat@latest benchmarks/history/"+name+".txt\n") {
+			t.Errorf("with %s as the newest file, it shows another to benchstat:\n%s", name, got)
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"log"
 	"os"
+
+	"github.com/weir-go/weir/benchmarks/record"
 )
 
 const (
@@ -25,7 +27,7 @@ func main() {
 	log.SetPrefix("history: ")
 	write := flag.Bool("write", false, "write the page to "+doc)
 	flag.Parse()
-	runs, err := read(os.DirFS(folder))
+	runs, err := record.Read(os.DirFS(folder))
 	if err != nil {
 		log.Fatal(err)
 	}

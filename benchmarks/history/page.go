@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-go/weir/benchmarks/median"
+	"github.com/weir-go/weir/benchmarks/record"
 )
 
 const intro = `# Benchmarks by release
@@ -26,7 +27,7 @@ All measurements are in [benchmarks/history](../benchmarks/history). benchstat r
 compares two files of the same machine:
 
 ` + "```sh" + `
-go run golang.org/x/perf/cmd/benchstat@latest benchmarks/history/unreleased.txt
+go run golang.org/x/perf/cmd/benchstat@latest %s/%s.txt
 ` + "```" + `
 
 This page is written by ` + "`go run ./benchmarks/history -write`" + `.
@@ -51,32 +52,32 @@ var figures = []figure{
 }
 
 // page is the document.
-func page(runs []run) string {
+func page(runs []record.Run) string {
 	var b strings.Builder
 	line := func(cells ...string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	row := func(title, name string, cell func(r run) string) {
 		cells := []string{title, name}
 		for _, r := range runs {
-			cells = append(cells, cell(r))
+			cells = append(cells, cell(run{r}))
 		}
 		line(cells...)
 	}
-	b.WriteString(intro)
-	row("", "", func(r run) string { return r.release })
+	fmt.Fprintf(&b, intro, folder, runs[0].Release)
+	row("", "", func(r run) string { return r.Release })
 	line(append([]string{"---", "---"}, slices.Repeat([]string{"---:"}, len(runs))...)...)
 	row("", "machine", func(r run) string {
-		a := r.about
+		a := r.About
 		return fmt.Sprintf("%s, %s cores, %s/%s", a["cpu"], a["cores"], a["goos"], a["goarch"])
 	})
-	row("", "Go", func(r run) string { return r.about["go"] })
-	row("", "weir", func(r run) string { return r.about["weir"] })
-	row("", "measured", func(r run) string { return r.about["date"] })
-	row("", "rounds", func(r run) string { return r.about["rounds"] })
+	row("", "Go", func(r run) string { return r.About["go"] })
+	row("", "weir", func(r run) string { return r.About["weir"] })
+	row("", "measured", func(r run) string { return r.About["date"] })
+	row("", "rounds", func(r run) string { return r.About["rounds"] })
 
 	for _, f := range figures {
 		title := f.title // before the first row only
 		for _, name := range weirs(runs) {
-			if slices.ContainsFunc(runs, func(r run) bool { return r.of(f, name) != nil }) {
+			if slices.ContainsFunc(runs, func(r record.Run) bool { return run{r}.of(f, name) != nil }) {
 				row(title, name, func(r run) string { return r.weirs(f, name) })
 				title = ""
 			}
@@ -86,10 +87,6 @@ func page(runs []run) string {
 		}
 	}
 	return b.String()
-}
-
-func (r run) of(f figure, contender string) []float64 {
-	return r.values[series{f.workload, contender, f.unit}]
 }
 
 // weirs is the cell of a contender that is weir's.
@@ -115,9 +112,9 @@ func (r run) peers(f figure) string {
 }
 
 // weirs are the contenders of all runs that are weir's.
-func weirs(runs []run) (names []string) {
+func weirs(runs []record.Run) (names []string) {
 	for _, r := range runs {
-		for _, name := range r.contenders {
+		for _, name := range r.Contenders {
 			if strings.HasPrefix(name, "weir/") && !slices.Contains(names, name) {
 				names = append(names, name)
 			}

@@ -27,13 +27,24 @@ func newEnvironment(now time.Time, redis string) environment {
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		e.load, _, _ = strings.Cut(string(load), " ")
 	}
-	if out, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output(); err == nil {
-		e.revision = strings.TrimSpace(string(out))
-	}
+	e.revision = revision()
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
 			e.versions[m.Path] = m.Version
 		}
 	}
 	return e
+}
+
+// revision is the commit of weir, with a plus if code differs from it. Empty if not known.
+func revision() string {
+	out, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	revision := strings.TrimSpace(string(out))
+	if changed, err := exec.Command("git", "status", "--porcelain", "--", "*.go", "*.lua").Output(); err != nil || len(changed) > 0 {
+		revision += "+"
+	}
+	return revision
 }

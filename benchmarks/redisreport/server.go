@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/internal/test/tied"
 )
 
 // A server is a redis-server of our own, that keeps nothing on disk.
@@ -42,7 +44,7 @@ func startServer() (*server, error) {
 	s := &server{addr: addr, dir: dir, admin: redis.NewClient(&redis.Options{Addr: addr})}
 	s.cmd = exec.Command(path, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no",
 		"--dir", dir, "--logfile", filepath.Join(dir, "log"))
-	if err := s.cmd.Start(); err != nil {
+	if err := tied.Start(s.cmd); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {

@@ -113,6 +113,9 @@ func (r results) wrongSection() string {
 	return "## † Wrong decisions\n\nRequests that were denied within the quota, or granted beyond it. The figure is the most of any\nround.\n\n" + t.String()
 }
 
+// xsync is the module of the map that several contenders have their limiters in.
+const xsync = "github.com/puzpuzpuz/xsync/v4"
+
 func (r results) contendersSection() string {
 	t := table{head: []string{"", "module", "used as"}}
 	for _, c := range benchmarks.Contenders() {
@@ -126,10 +129,10 @@ func (r results) contendersSection() string {
 		t.rows = append(t.rows, []string{c.Name, module, c.How + kindNote(c.Kind)})
 	}
 	return "## The contenders\n\n" + strings.ReplaceAll(t.String(), "---:", "---") + fmt.Sprintf(`
-The xsync.Map is that of github.com/puzpuzpuz/xsync/v4 %s. A test of package benchmarks checks
+The xsync.Map is that of %s %s. A test of package benchmarks checks
 that each contender grants and denies the right requests, alone and with goroutines that share a
 key.
-`, r.Versions["github.com/puzpuzpuz/xsync/v4"])
+`, xsync, r.Versions[xsync])
 }
 
 func kindNote(k benchmarks.Kind) string {

@@ -1,13 +1,21 @@
 package main
 
 import (
+	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weir-go/weir/benchmarks"
+	"github.com/weir-go/weir/benchmarks/record"
 )
+
+// program is how a command line begins.
+const program = "go run ./benchmarks/report"
 
 // units are those of figures in the format of Go benchmarks, which benchstat converts.
 var units = map[string]string{
@@ -25,9 +33,9 @@ var units = map[string]string{
 	"wrong":   "wrong",
 }
 
-// goBenchmarks are the single measurements in the format of Go benchmarks. Command history reads
-// them, too. What stands behind # is for that command. benchstat would not compare two files that
-// differ in it.
+// goBenchmarks are the single measurements in the format of Go benchmarks. readBack and command
+// history read them, too. What stands behind # is for these. benchstat would not compare two files
+// that differ in it.
 func goBenchmarks(r results) string {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -37,7 +45,22 @@ func goBenchmarks(r results) string {
 	put("# weir: %s", r.Revision)
 	put("# rounds: %s", r.rounds())
 	put("# command: %s", r.Command)
+	if r.Took > 0 {
+		put("# took: %s", r.Took.Round(time.Second))
+	}
 	put("# exact: %s", strings.Join(exactPeers(r), " "))
+	shown := []string{xsync} // modules of which the page shows the version
+	for _, c := range benchmarks.Contenders() {
+		if c.Peer() {
+			shown = append(shown, c.Module)
+		}
+	}
+	slices.Sort(shown)
+	for _, module := range slices.Compact(shown) {
+		if v := r.Versions[module]; v != "" {
+			put("# %s: %s", module, v)
+		}
+	}
 	goos, goarch, _ := strings.Cut(r.System, "/")
 	put("goos: %s\ngoarch: %s\npkg: github.com/weir-go/weir/benchmarks\ncpu: %s", goos, goarch, r.CPU)
 	for _, s := range r.Samples {
@@ -51,10 +74,10 @@ func goBenchmarks(r results) string {
 			if keys, goroutines, ok := strings.Cut(figure, "/"); ok { // of growth
 				name, unit = fmt.Sprintf("%s/keys=%s/goroutines=%s", name, keys, goroutines), units["ns"]
 			}
-			lines[name] += fmt.Sprintf(" %.6g %s", s.Metrics[metric], unit)
+			lines[name] += fmt.Sprintf(" %v %s", s.Metrics[metric], unit) // all digits, to be rounded but once
 		}
 		for _, name := range slices.Sorted(maps.Keys(lines)) {
-			put("Benchmark%s/contender=%s-%d 1%s", name, inName(s.Contender), r.Cores, lines[name])
+			put("Benchmark%s/contender=%s-%d 1%s", name, record.Name(s.Contender), r.Cores, lines[name])
 		}
 	}
 	return b.String()
@@ -66,13 +89,61 @@ func exactPeers(r results) (names []string) {
 	for _, c := range benchmarks.Contenders() {
 		ran := slices.ContainsFunc(r.Samples, func(s sample) bool { return s.Contender == c.Name })
 		if ran && c.Peer() && c.Kind != benchmarks.Blocks && !c.Hashes {
-			names = append(names, inName(c.Name))
+			names = append(names, record.Name(c.Name))
 		}
 	}
 	return names
 }
 
-// inName writes a contender's name without what separates the parts of a benchmark's.
-func inName(contender string) string {
-	return strings.NewReplacer(" ", "_", "/", ":").Replace(contender)
+// readBack are the results of which goBenchmarks wrote the file.
+func readBack(run record.Run) (results, error) {
+	about := run.About
+	flags := flag.NewFlagSet(program, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	o, err := parse(flags, strings.Fields(strings.TrimPrefix(about["command"], program)))
+	if err != nil {
+		return results{}, fmt.Errorf("%q: %w", about["command"], err)
+	}
+	cores, err := strconv.Atoi(about["cores"])
+	if err != nil {
+		return results{}, fmt.Errorf("cores: %w", err)
+	}
+	took, _ := time.ParseDuration(about["took"]) // zero if not known
+	r := results{
+		Environment: Environment{
+			Date: about["date"], CPU: about["cpu"], Cores: cores, System: about["goos"] + "/" + about["goarch"],
+			Go: about["go"], Revision: about["weir"], Versions: about, // which has them by their modules
+		},
+		Command: about["command"], Settings: o.settings, Rounds: o.rounds, Took: took,
+	}
+	for _, contender := range run.Contenders {
+		for round := range r.Rounds {
+			m := benchmarks.Metrics{}
+			for s, values := range run.Values {
+				if s.Contender == contender && round < len(values) {
+					m[metricOf(s)] = values[round]
+				}
+			}
+			r.Samples = append(r.Samples, sample{contender, round, m})
+		}
+	}
+	return r, nil
+}
+
+// metricOf is the metric that goBenchmarks wrote as that series.
+func metricOf(s record.Series) string {
+	var keys, goroutines int
+	if _, err := fmt.Sscanf(s.Workload, "Growth/keys=%d/goroutines=%d", &keys, &goroutines); err == nil {
+		return benchmarks.GrowthMetric(keys, goroutines)
+	}
+	if method, ok := strings.CutPrefix(s.Workload, "M1/method="); ok {
+		return benchmarks.MethodMetric(method)
+	}
+	workload := strings.Replace(s.Workload, "Populate", "populate", 1) // Go benchmarks begin with an upper case letter
+	for figure, unit := range units {
+		if unit == s.Unit {
+			return workload + "." + figure
+		}
+	}
+	return workload + "." + s.Unit
 }

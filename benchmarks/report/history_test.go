@@ -1,10 +1,13 @@
 package main
 
 import (
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-go/weir/benchmarks"
+	"github.com/weir-go/weir/benchmarks/record"
 )
 
 func TestGoBenchmarks(t *testing.T) {
@@ -51,7 +54,45 @@ func TestGoBenchmarksHaveUnits(t *testing.T) {
 	}
 	for _, c := range benchmarks.Contenders() {
 		if strings.ContainsAny(c.Name, "_:") {
-			t.Errorf("the name %s cannot be read back: it is written %s", c.Name, inName(c.Name))
+			t.Errorf("the name %s cannot be read back: it is written %s", c.Name, record.Name(c.Name))
+		}
+	}
+}
+
+// A page can be written anew from the file of its run.
+func TestGoBenchmarksAreReadBack(t *testing.T) {
+	metrics := []string{"populate" + benchmarks.Wrong, "W1" + benchmarks.Wrong, "W6.longest", "W6.overMs", "W6.allocs", "W6.peak", "W7.gc", "W8.p99", "W8.p999", "W8.max", "H1.allocs"}
+	for _, s := range sections {
+		metrics = append(metrics, s.metrics...)
+	}
+	for _, n := range benchmarks.GrowthKeys {
+		for _, g := range benchmarks.GrowthGoroutines {
+			metrics = append(metrics, benchmarks.GrowthMetric(n, g))
+		}
+	}
+	for _, name := range benchmarks.MethodNames {
+		metrics = append(metrics, benchmarks.MethodMetric(name))
+	}
+	r := made(t, 3, metrics...)
+	r.Took, r.Settings.Latency, r.Settings.Scale = time.Hour, 2*time.Second, .5
+	r.Command = "go run ./benchmarks/report -rounds 3 -time 1s -latency 6s -scale 0.5"
+	r.Versions[xsync] = "v4.5.6"
+	run, err := record.Parse("v0.1.0", goBenchmarks(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readBack(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := document(got), document(r); got != want {
+		t.Errorf("the page is\n%s\nmust be\n%s", got, want)
+	}
+	for about, value := range map[string]string{"command": "go run ./benchmarks/report W1", "cores": "many"} {
+		broken := record.Run{About: maps.Clone(run.About)}
+		broken.About[about] = value
+		if _, err := readBack(broken); err == nil {
+			t.Errorf("%s %s is accepted", about, value)
 		}
 	}
 }

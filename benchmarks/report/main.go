@@ -6,12 +6,12 @@
 // Each measurement is made in a process of its own. They are interleaved: all contenders are
 // measured once before any is measured again, so that a change of the machine's pace in the
 // meantime strikes all alike. The tables tell medians. With -history it also writes the single
-// measurements to a file, for command history and for benchstat.
+// measurements to a file, for command history and for benchstat. With -render it reads that file,
+// and writes the page and the plot of that run anew.
 package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/benchmarks"
+	"github.com/weir-go/weir/benchmarks/record"
 )
 
 // options are what the flags say.
@@ -31,7 +32,6 @@ type options struct {
 	rounds     int
 	contenders []benchmarks.Contender
 	out        string
-	samples    string
 	history    string
 	render     bool
 }
@@ -65,9 +65,8 @@ func parse(flags *flag.FlagSet, args []string) (options, error) {
 	flags.DurationVar(&o.settings.Time, "time", 300*time.Millisecond, "time of a measurement")
 	flags.Float64Var(&o.settings.Scale, "scale", 1, "multiplies the numbers of keys, for a quick try")
 	flags.StringVar(&o.out, "out", "docs", "`folder` that the report is written to")
-	flags.StringVar(&o.samples, "samples", "", "`file` to keep the single measurements in")
 	flags.StringVar(&o.history, "history", "", "`file` to write the single measurements to, as Go benchmarks, which benchstat reads")
-	flags.BoolVar(&o.render, "render", false, "write the report from the -samples of an earlier run, and measure nothing")
+	flags.BoolVar(&o.render, "render", false, "write the report from the -history of an earlier run, and measure nothing")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -83,8 +82,11 @@ func parse(flags *flag.FlagSet, args []string) (options, error) {
 	if o.rounds < 1 {
 		err = errors.Join(err, fmt.Errorf("%d rounds, must be at least 1", o.rounds))
 	}
-	if o.render && o.samples == "" {
-		err = errors.Join(err, errors.New("-render needs the file of -samples"))
+	if o.render && o.history == "" {
+		err = errors.Join(err, errors.New("-render needs the file of -history"))
+	}
+	if flags.NArg() > 0 {
+		err = errors.Join(err, fmt.Errorf("argument %q, must be none", flags.Arg(0)))
 	}
 	o.settings.Latency = *latency / time.Duration(max(o.rounds, 1))
 	return o, err
@@ -117,34 +119,9 @@ func (o options) run() error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil { // now, and not when all is measured
 		return err
 	}
-	var r results
-	if o.render {
-		data, err := os.ReadFile(o.samples)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(data, &r); err != nil {
-			return fmt.Errorf("%s: %w", o.samples, err)
-		}
-	} else {
-		var err error
-		if r, err = o.measure(); err != nil {
-			return err
-		}
-		if o.samples != "" {
-			data, err := json.Marshal(r)
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(o.samples, data, 0o644); err != nil {
-				return err
-			}
-		}
-	}
-	if o.history != "" {
-		if err := os.WriteFile(o.history, []byte(goBenchmarks(r)), 0o644); err != nil {
-			return err
-		}
+	r, err := o.results()
+	if err != nil {
+		return err
 	}
 	if err := drawPlot(filepath.Join(o.out, "benchmarks.svg"), r); err != nil {
 		return err
@@ -152,12 +129,32 @@ func (o options) run() error {
 	return os.WriteFile(filepath.Join(o.out, "benchmarks.md"), []byte(document(r)), 0o644)
 }
 
+// results are measured, and written to the file of history. Or they are read from there.
+func (o options) results() (results, error) {
+	if o.render {
+		text, err := os.ReadFile(o.history)
+		if err != nil {
+			return results{}, err
+		}
+		run, err := record.Parse(o.history, string(text))
+		if err != nil {
+			return results{}, fmt.Errorf("%s: %w", o.history, err)
+		}
+		return readBack(run)
+	}
+	r, err := o.measure()
+	if err == nil && o.history != "" {
+		err = os.WriteFile(o.history, []byte(goBenchmarks(r)), 0o644)
+	}
+	return r, err
+}
+
 // measure runs everything.
 func (o options) measure() (results, error) {
 	start := time.Now()
 	r := results{
 		Environment: environment(start),
-		Command:     strings.Join(append([]string{"go run ./benchmarks/report"}, os.Args[1:]...), " "),
+		Command:     strings.Join(append([]string{program}, os.Args[1:]...), " "),
 		Settings:    o.settings,
 		Rounds:      o.rounds,
 	}

@@ -5,9 +5,8 @@ import (
 	"image/color"
 	"os"
 	"slices"
+	"strings"
 
-	"codeberg.org/go-fonts/liberation/liberationsansregular"
-	"golang.org/x/image/font/opentype"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -56,15 +55,12 @@ func drawPlot(file string, r results) error {
 	if !plottable(r) {
 		return nil
 	}
-	sans, err := useHelvetica()
-	if err != nil {
-		return err
-	}
+	plot.DefaultFont.Variant = "Sans"
 	bars := 0
 	plots := make([][]*plot.Plot, len(panels))
 	for i, row := range panels {
 		for _, panel := range row {
-			p, n, err := drawPanel(r, panel.metric, panel.title, sans)
+			p, n, err := drawPanel(r, panel.metric, panel.title)
 			if err != nil {
 				return err
 			}
@@ -85,29 +81,17 @@ func drawPlot(file string, r results) error {
 		}
 	}
 
-	f, err := os.Create(file)
-	if err != nil {
+	var svg strings.Builder
+	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	_, err = canvas.WriteTo(f)
-	return cmp.Or(err, f.Close())
-}
-
-// useHelvetica makes the plot name a font that all viewers have, and returns it. Its
-// letters are as wide as those of Liberation Sans.
-func useHelvetica() (font.Font, error) {
-	sans := font.Font{Typeface: "Helvetica"}
-	face, err := opentype.Parse(liberationsansregular.TTF)
-	if err != nil {
-		return sans, err
-	}
-	font.DefaultCache.Add(font.Collection{{Font: sans, Face: face}})
-	plot.DefaultFont, plotter.DefaultFont = sans, sans
-	return sans, nil
+	// Few viewers have the font by which the text was measured. Letters of these are as wide.
+	return os.WriteFile(file, []byte(strings.ReplaceAll(svg.String(),
+		"font-family:Liberation Sans", "font-family:Helvetica,Arial,Liberation Sans,sans-serif")), 0o644)
 }
 
 // drawPanel is a bar for each contender, the fastest on top. It returns their number, too.
-func drawPanel(r results, metric, title string, sans font.Font) (*plot.Plot, int, error) {
+func drawPanel(r results, metric, title string) (*plot.Plot, int, error) {
 	all := slices.DeleteFunc(r.contenders(metric), func(c benchmarks.Contender) bool { return c.Kind == benchmarks.Idle })
 	slices.SortFunc(all, func(a, b benchmarks.Contender) int {
 		return cmp.Compare(r.median(b.Name, metric), r.median(a.Name, metric))
@@ -153,7 +137,7 @@ func drawPanel(r results, metric, title string, sans font.Font) (*plot.Plot, int
 		return nil, 0, err
 	}
 	for i := range l.TextStyle {
-		l.TextStyle[i] = text.Style{Font: font.From(sans, 7), YAlign: text.YCenter, Handler: p.TextHandler, Color: color.Black}
+		l.TextStyle[i] = text.Style{Font: font.From(plot.DefaultFont, 7), YAlign: text.YCenter, Handler: p.TextHandler, Color: color.Black}
 	}
 	l.Offset.X = 3
 	p.Add(l)

@@ -115,7 +115,7 @@ func TestParse(t *testing.T) {
 	if len(o.contenders) != 4 || o.settings.Latency != time.Second {
 		t.Errorf("%d contenders and %v a round of W8", len(o.contenders), o.settings.Latency)
 	}
-	for _, args := range []string{"-workloads W9", "-contenders nobody", "-rounds 0", "-render", "-time soon"} {
+	for _, args := range []string{"-workloads W9", "-contenders nobody", "-rounds 0", "-render", "-time soon", "W1"} {
 		if _, err := parse(strings.Fields(args)...); err == nil {
 			t.Errorf("%s is accepted", args)
 		}
@@ -240,6 +240,9 @@ func TestPlot(t *testing.T) {
 	}
 	if err := xml.Unmarshal(data, new(struct{})); err != nil {
 		t.Errorf("the plot is no XML: %v", err)
+	}
+	if bytes.Contains(data, []byte("font-family:Liberation Sans;")) {
+		t.Error("the plot names a font alone that few viewers have")
 	}
 	for _, name := range []string{benchmarks.Leader, "sethvargo"} {
 		if got := bytes.Count(data, []byte(">"+name+"<")); got != 6 {

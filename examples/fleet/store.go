@@ -93,8 +93,11 @@ func makeBucket(ctx context.Context, url string) error {
 	defer conn.Close()
 	js, err := jetstream.New(conn)
 	if err == nil {
-		_, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: bucket, History: 1, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage,
+		_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			Name: "KV_" + bucket, Subjects: []string{"$KV." + bucket + ".>"}, MaxMsgsPerSubject: 1, AllowMsgTTL: true,
+			Discard: jetstream.DiscardNew, Storage: jetstream.MemoryStorage,
+			// These are as in a bucket that CreateKeyValue makes. Tools for buckets need them.
+			AllowRollup: true, AllowDirect: true, DenyDelete: true,
 		})
 	}
 	return err

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/test/tied"
 )
 
 // A redisServer is a process of redis-server, or the place of one.
@@ -55,7 +57,7 @@ func (r *redisServer) start(t *testing.T) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(r.addr)
 	r.cmd = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", r.dir, "--save", "")
-	require.NoError(t, r.cmd.Start())
+	require.NoError(t, tied.Start(r.cmd))
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		conn, err := net.Dial("tcp", r.addr)
 		require.NoError(c, err)

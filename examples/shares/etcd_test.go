@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/weir-go/weir/internal/test/tied"
 )
 
 // startEtcd starts an etcd on free ports, and returns its address.
@@ -30,7 +32,7 @@ func startEtcd(t *testing.T) (addr string) {
 		"--listen-client-urls", "http://"+addr, "--advertise-client-urls", "http://"+addr,
 		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer,
 		"--initial-cluster", "default=http://"+peer)
-	require.NoError(t, cmd.Start())
+	require.NoError(t, tied.Start(cmd))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // killed

@@ -45,6 +45,7 @@ func Processes(t *testing.T, start func(t *testing.T) (server string), open func
 	server, name := start(t), fmt.Sprint("processes ", time.Now().UnixNano()) // the server may know an earlier run
 	var begin []io.Closer
 	var outputs []*bufio.Reader
+	var cmds []*exec.Cmd
 	for range runs.Long(8, runs.InCI(8, 3)) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), serverEnv+"="+server, nameEnv+"="+name)
@@ -54,8 +55,8 @@ func Processes(t *testing.T, start func(t *testing.T) (server string), open func
 		out, err := cmd.StdoutPipe()
 		kit.NoError(t, err)
 		kit.NoError(t, cmd.Start())
-		t.Cleanup(func() { _ = cmd.Wait() }) // its output tells how it went
-		begin, outputs = append(begin, in), append(outputs, bufio.NewReader(out))
+		t.Cleanup(func() { _ = cmd.Wait() }) // if this test ends early
+		begin, outputs, cmds = append(begin, in), append(outputs, bufio.NewReader(out)), append(cmds, cmd)
 		line, err := outputs[len(outputs)-1].ReadString('\n')
 		kit.NoError(t, err)
 		if line != "ready\n" {
@@ -66,7 +67,7 @@ func Processes(t *testing.T, start func(t *testing.T) (server string), open func
 		kit.NoError(t, in.Close())
 	}
 	all := 0
-	for _, out := range outputs {
+	for i, out := range outputs {
 		var granted, denied int
 		line, err := out.ReadString('\n')
 		kit.NoError(t, err)
@@ -78,6 +79,11 @@ func Processes(t *testing.T, start func(t *testing.T) (server string), open func
 			t.Error("a process was denied nothing, but more was asked for than there is")
 		}
 		all += granted
+		rest, err := io.ReadAll(out)
+		kit.NoError(t, err)
+		if err := cmds[i].Wait(); err != nil { // it has failed later, or found a data race
+			t.Errorf("a process ended: %v\n%s", err, rest)
+		}
 	}
 	if all != hundred.Limit {
 		t.Errorf("%d granted, want %d", all, hundred.Limit)

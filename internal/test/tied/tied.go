@@ -1,3 +1,3 @@
 // Package tied starts the servers of tests. On Linux they die with the process that started them,
-// however that ends. Only packages for tests import it.
+// however that ends. Only packages for tests and for benchmarks import it.
 package tied
