@@ -126,8 +126,8 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 //   - If the store failed, it is not known whether the call had its effect. Another call returns
 //     the same error, and does not ask the store. Nothing is given back or charged twice.
 //   - If the error came before the store was asked, the Reservation stays open. Another call tries
-//     again. After such an error of Settle, Cancel settles for the same number: a deferred Cancel
-//     does not give back what was used.
+//     again. After such an error of Settle, Cancel settles for the number of the last Settle: a
+//     deferred Cancel does not give back what was used.
 type Reservation struct {
 	// Result is the answer at the time of the reservation: whether the events are booked, and how
 	// many are left.
@@ -140,11 +140,11 @@ type Reservation struct {
 	ahead   int64  // how far the store's clock is ahead of the limiter's
 	reset   uint64 // the number of the last reset that cannot have forgotten it
 
-	mu       sync.Mutex    // guards settling and ended
+	mu       sync.Mutex    // guards actual, settling and ended
 	ended    chan struct{} // closed when the call that is under way has ended, if others wait for it
 	settling bool          // by that call, which may use what follows
 	settled  bool
-	actual   int   // for which Settle has failed before the store was asked
+	actual   int   // what the last call of Settle was for
 	made     bool  // false in the zero Reservation, and if there is no decision
 	err      error // what the call that counted returned
 }
@@ -166,7 +166,8 @@ var (
 
 // Cancel is Settle for 0 events. It gives back (refunds) all that was booked, as far as the rules
 // of [Reservation.Settle] allow. If the reservation has been settled, Cancel does nothing, and
-// returns the result of Settle.
+// returns the result of Settle. If a Settle has failed before the store was asked, Cancel is Settle
+// for the same number.
 //
 // After Delay has passed, events that are given back can be used at once. In a [LeakyBucket] the
 // next event may then come sooner than Per/Limit after the event before it, but only once.
@@ -174,7 +175,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || !r.made {
 		return errNotReserved
 	}
-	return failed("Cancel", r.settle(ctx, func() int { return r.actual }))
+	return failed("Cancel", r.settle(ctx, -1))
 }
 
 // Settle charges for the actual number of events in place of those that were booked. The policy
@@ -222,37 +223,43 @@ func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	if actual < 0 {
 		return callError("Settle for", actual, errNegative)
 	}
-	return callError("Settle for", actual, r.settle(ctx, func() int { r.actual = actual; return actual }))
+	return callError("Settle for", actual, r.settle(ctx, actual))
 }
 
-// settle calls actual while no other call is under way.
-func (r *Reservation) settle(ctx context.Context, actual func() int) error {
+// settle settles for actual. If that is below 0, it is what an earlier call was to settle for, or 0.
+func (r *Reservation) settle(ctx context.Context, actual int) error {
 	ctx, cancel := r.limiter.unended(ctx)
 	defer cancel()
-	for ended := r.begin(); ended != nil; ended = r.begin() {
+	number, ended := r.begin(actual)
+	for ended != nil {
 		select {
 		case <-ended:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		number, ended = r.begin(actual)
 	}
 	defer r.end()
 	if !r.settled {
 		r.settled, r.err = true, errPanicked // this stays if the store panics
-		r.settled, r.err = r.settleFirst(ctx, actual())
+		r.settled, r.err = r.settleFirst(ctx, number)
 	}
 	return r.err
 }
 
-// begin lets the caller settle, until end, if it returns nil. Otherwise another call is under way.
-func (r *Reservation) begin() (ended <-chan struct{}) {
+// begin notes what a caller wants to settle for. It lets the caller settle, until end, if ended is
+// nil. Otherwise another call is under way.
+func (r *Reservation) begin(actual int) (number int, ended <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.settling && r.ended == nil {
 		r.ended = make(chan struct{})
 	}
 	r.settling = true
-	return r.ended
+	if actual >= 0 {
+		r.actual = actual
+	}
+	return r.actual, r.ended
 }
 
 func (r *Reservation) end() {

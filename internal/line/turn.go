@@ -82,8 +82,9 @@ func (w *Waiter) Drop(err error) {
 	}
 }
 
-// A LateBehind is the error of a waiter that was not served in time because others were before it.
-// Package edge looks for its method: whoever waited alone may ask again at once.
+// A LateBehind is the error of a waiter that was not served in time because others were before it in
+// the line. A waiter that has not come to the line yet has none before it. Package edge looks for the
+// method Behind: whoever waited alone may ask again at once.
 type LateBehind struct{ Err error }
 
 func (e LateBehind) Error() string { return e.Err.Error() }

@@ -21,7 +21,8 @@ type Copy struct {
 //
 // The sequence goes through the directory in the order of its numbers read backwards: 0, a half, a
 // quarter, three quarters. At any point, its hashes are spread evenly, except where the table has
-// grown meanwhile. A table that is filled with them thus has no segment that is [Table.tooDeep].
+// grown meanwhile. A table that is filled with them thus has no segment that is [Table.tooDeep],
+// unless tens of millions of entries came meanwhile.
 func (t *Table) All() iter.Seq[Copy] {
 	return func(yield func(Copy) bool) {
 		var hashes []Hash

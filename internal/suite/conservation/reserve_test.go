@@ -108,43 +108,6 @@ func TestReservation_AnErrorBeforeTheStoreCanBeMended(t *testing.T) {
 	}
 }
 
-// A Cancel that is deferred gives back no more than a Settle that failed before the store was asked.
-func TestReservation_ADeferredCancelKeepsWhatWasUsed(t *testing.T) {
-	for _, used := range []int{390, 0, 500} {
-		synctest.Test(t, func(t *testing.T) {
-			mem := new(weir.MemStore)
-			l := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: 24 * time.Hour}, weir.WithStore(
-				kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-					if r.MaxWait > 0 {
-						time.Sleep(1500 * time.Millisecond) // it is slow for a Wait
-					}
-					return mem.Do(ctx, r)
-				}))))
-			var r weir.Reservation
-			for _, settles := range []bool{true, false} { // the same Reservation once more
-				require.NoError(t, l.ReserveNow(t.Context(), "k", 400, &r, nil))
-				waited := make(chan error)
-				go func() { waited <- l.Wait(t.Context(), "k", 1) }()
-				synctest.Wait()
-				gone, hangUp := context.WithCancel(t.Context())
-				hangUp()
-				counted := 0
-				if settles {
-					counted = used
-					err := r.Settle(gone, used)
-					assert.Equal(t, used <= 400, err != nil, "to give back, it waits for its line, a second at most")
-				} else {
-					assert.Error(t, r.Cancel(gone))
-				}
-				assert.NoError(t, r.Cancel(gone))
-				assert.NoError(t, <-waited)
-				assert.Equal(t, 999-counted, kit.Take(t, l, "k", 0).Remaining)
-				require.NoError(t, l.Reset(t.Context(), "k"))
-			}
-		})
-	}
-}
-
 // P22: while the store hangs, each call returns within its own context, also one that waits for
 // another.
 func TestP22_SettlingReturnsWhenTheStoreHangs(t *testing.T) {
