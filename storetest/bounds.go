@@ -61,7 +61,12 @@ func (e *env) boundsLong() time.Duration {
 // exceeds its limit.
 func boundsAtRandom(e *env) { e.eachBound(e.boundsPer(), 1, (*bounded).walk) }
 
-func boundsOfTwoAtRandom(e *env) { e.eachBound(e.boundsPer(), 2, (*bounded).walk) }
+func boundsOfTwoAtRandom(e *env) {
+	if reason := e.lacks(aClock); reason != "" {
+		e.Skip(reason)
+	}
+	e.eachBound(e.boundsPer(), 2, (*bounded).walk)
+}
 
 func (b *bounded) walk() {
 	keys := []string{"a", "b", "c"}

@@ -62,6 +62,9 @@ func TestStoresBeyondTheirBoundsAreCaught(t *testing.T) {
 
 		{"forgets in half the time", sim{live: half}, "Expiry by a server", r6},
 		{"lives for whole seconds", sim{live: wholly(time.Second)}, "Expiry by a server", r6},
+		{"lives for a whole second or more", sim{live: atLeastASecond}, "Expiry by a server", r6},
+		{"lives for as long as at first", sim{liveOnce: true}, "Expiry by a server", r6},
+		{"lives by the asking policy alone", sim{liveBy: true}, "Expiry by a server", r6},
 		{"takes a long life for an instant", sim{live: of30Days}, "Expiry by a server", expiryRule},
 		{"loses what lives for ever", sim{live: notForEver}, "Expiry by a server", expiryRule},
 		{"decides by a clock of its own", sim{now: realTime, wrongly: true}, "Expiry by a server", atRule},

@@ -2,9 +2,10 @@ package storetest
 
 import (
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-go/weir"
 )
@@ -23,9 +24,10 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"reads and writes in two steps", sim{between: yields}, "R10 takes and returns", r10},
 		{"reads and writes in two steps", sim{between: yields}, "R10 many keys", r10},
 		{"reads and writes in two steps", sim{between: yields}, "R10 answers at once", r10},
-		{"locks each limiter apart", sim{between: yields, apart: new(sync.Map)}, "R10 no update is lost", r10},
+		{"locks each limiter apart", sim{between: yields, apart: byLimiter}, "R10 no update is lost", r10},
 		{"tells some what it told the one before", sim{answer: asBefore()}, "R10 answers at once", r10},
 		{"has no place for parts", sim{ask: dropParts}, "R10 answers at once", r10},
+		{"locks each policy apart", sim{between: yields, apart: byPolicy}, "R10 takes by two policies", r10},
 		{"loses an update in a hundred", sim{loses: 101}, "R10 no update is lost", r10},
 		{"retries what had succeeded", sim{repeats: 101}, "R10 no update is lost", r10},
 		{"retries what had succeeded", sim{repeats: 2}, "R1 all or nothing", r1},
@@ -128,10 +130,14 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"grants all or none, as it always did", sim{ask: allOrNone}, "MemStore", likeRule},
 
 		{"forgets in half the time", sim{live: half}, "R6 forgotten in real time", r6},
+		{"lives for a whole second or more", sim{live: atLeastASecond}, "R6 forgotten in real time", r6},
+		{"lives for as long as at first", sim{liveOnce: true}, "R6 forgotten in real time", r6},
+		{"lives by the asking policy alone", sim{liveBy: true}, "R6 forgotten in real time", r6},
 		{"decides by the clock of the limiter", sim{theirs: true}, "Clocks of clients", atRule},
 		{"takes its clock for the limiter's", sim{wrongly: true}, "Clocks of clients", atRule},
 		{"reads the clock of the limiter", sim{readsNow: true}, "Clocks of clients", clockRule},
 		{"answers by what it saw itself", sim{caches: true}, "Backend of two stores", backendRule},
+		{"knows what its own process counted by", sim{carry: keepWords, knows: true}, "Backend of two stores", changeRule},
 		{"reads and writes in two steps", sim{between: yields}, "Backend of two stores at once", backendRule},
 		{"sends again what got no reply", sim{resends: true}, "Failures: lost replies", failureRule},
 		{"sends again what gives back", sim{resends: true, resent: gives}, "Failures: lost replies", failureRule},
@@ -178,5 +184,19 @@ func TestEveryCaseCanFail(t *testing.T) {
 		if runAlone(t, c.name, impatient, func() weir.Store { s := sim{fails: 1}; return s.ready() }) == "" {
 			t.Errorf("a store that always fails passes %q", c.name)
 		}
+	}
+}
+
+// A caller whose context has ended is not held for as long as a client waits by default.
+func TestStoresThatHoldCallersAreCaught(t *testing.T) {
+	const timeout = 4 * time.Second
+	for does, store := range map[string]sim{
+		"waits until its client gives up":     {deaf: true, timeout: timeout},
+		"asks for one at a time":              {deaf: true, timeout: timeout, inTurn: together},
+		"waits in vain for others":            {inTurn: together},
+		"waits in vain for others of the key": {inTurn: byKey},
+	} {
+		failure := runAlone(t, "Failures: a hanging backend", patience, func() weir.Store { s := store; return s.ready() })
+		assert.Contains(t, failure, failureRule, "a store that %s", does)
 	}
 }

@@ -102,6 +102,36 @@ func concurrentTakes(e *env) {
 	})
 }
 
+// R10: two limiters of one name with different policies, asked for a key at once, together grant no
+// more than the larger one alone, and at least what the smaller one grants alone, less an event that
+// is lost where shares are rounded.
+func concurrentPolicies(e *env) {
+	small := max(e.few(40), 10)
+	large := 2 * small
+	ps, qs := shapes(small, e.long()), shapes(large, e.long())
+	for i, p := range ps {
+		q := qs[(i+len(qs)/2)%len(qs)] // of another kind
+		name := p.name + " and " + q.name
+		ls := []limiter{e.limiter(p.Policy, name), e.limiter(q.Policy, name)}
+		var granted atomic.Int64
+		parallel(goroutines, func(g int) {
+			for i := range large / 4 {
+				if e.allowed(ls[(g+i)%2], "k", 1) {
+					granted.Add(1)
+				}
+			}
+		})
+		got := int(granted.Load())
+		for _, l := range ls {
+			last, _ := e.exhaust(l, "k", large)
+			got += last
+		}
+		if queue := isQueue(p.Policy) || isQueue(q.Policy); got > large || !queue && got < small-1 {
+			e.Fatalf("%s: %s, with limits of %d and %d: %d goroutines were granted %d", r10, name, small, large, goroutines, got)
+		}
+	}
+}
+
 // R10: no update is lost and none is made twice, although none is denied. The states of these
 // policies end the same, in whatever order the events come. They come by two limiters of one name: a
 // store that makes the steps of each limiter one after another must do so for both together.

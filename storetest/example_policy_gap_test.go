@@ -33,3 +33,14 @@ func TestR16_GapGivesBackWhatTheGrantCounts(t *testing.T) {
 	require.NoError(t, second.Cancel(ctx))
 	assert.True(t, l.Allow("k"))
 }
+
+// R9: the policy that others copy denies for as long as a time can tell, also at an instant before
+// that of the grant.
+func TestR9_GapDeniesForLong(t *testing.T) {
+	d, err := Gap{Between: weir.Never}.Decider()
+	require.NoError(t, err)
+	state, a := d.Decide(make([]uint64, d.Words()), 100, weir.Ask{N: 1})
+	require.True(t, a.Allowed)
+	_, a = d.Decide(state, 50, weir.Ask{N: 1})
+	assert.Equal(t, weir.Result{Limit: 1, RetryAfter: weir.Never, ResetAfter: weir.Never}, a.Result)
+}

@@ -40,7 +40,7 @@ func (d gapDecider) Decide(state []uint64, now int64, ask weir.Ask) ([]uint64, w
 	case ask.N > 1:
 		r.RetryAfter = weir.Never
 	case ask.N == 1 && at < opens:
-		r.RetryAfter = time.Duration(opens - at)
+		r.RetryAfter = time.Duration(min(opens-at, uint64(weir.Never)))
 	case ask.N == 1:
 		opens = at + d.between // cannot wrap around: both are below 2^63
 		r.Allowed = true

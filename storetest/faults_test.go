@@ -29,6 +29,8 @@ func wholly(unit time.Duration) func(int64) int64 {
 	return func(left int64) int64 { return left / int64(unit) * int64(unit) }
 }
 
+func atLeastASecond(left int64) int64 { return max(wholly(time.Second)(left), int64(time.Second)) }
+
 // yields lets others run a few times, or not. If it always did so once, goroutines on a single
 // processor would go in step, and undo in the second step what the first has spoilt.
 func yields() {
@@ -83,6 +85,13 @@ func hasMode(a weir.Ask) bool { return a.Mode != weir.AllOrNone }
 
 func validUTF8(key string) string { return strings.ToValidUTF8(key, "\ufffd") }
 func beforeNUL(key string) string { return strings.Split(key, "\x00")[0] }
+
+// of what they make one request at a time,
+
+func together(weir.Request) any    { return nil }
+func byKey(r weir.Request) any     { return r.Key }
+func byLimiter(r weir.Request) any { return r.Plan }
+func byPolicy(r weir.Request) any  { return r.Policy }
 
 // what they keep of a state,
 

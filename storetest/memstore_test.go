@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/runs"
 	"github.com/weir-go/weir/storetest"
 )
@@ -150,6 +151,27 @@ func TestRealTime(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Parallel() // beside tests that wait
 	storetest.Run(t, func(*testing.T) weir.Store { return new(weir.MemStore) }, storetest.Bounds(0))
+}
+
+// A store that decides on its own now and then, by the limiter's clock, in front of one that has a
+// clock of its own.
+func TestBounds_InFrontOfAClock(t *testing.T) {
+	t.Parallel() // beside tests that wait
+	const tick, maxAge = time.Microsecond, 5 * time.Second
+	storetest.Run(t,
+		func(t *testing.T) weir.Store {
+			runs.Short(t, []string{"At", "Errors", "Bounds of one store"})
+			s := &clientStore{server: &serverStore{tick: tick}}
+			return clientFront{fleet.DenyCache(s, fleet.DenyCacheOptions{MaxAge: maxAge}), s}
+		},
+		storetest.OwnClock(tick, func(s weir.Store, now time.Time) { s.(clientFront).client.server.now.Store(now.UnixNano()) }),
+		storetest.Bounds(maxAge))
+}
+
+// A clientFront is a store in front of a clientStore.
+type clientFront struct {
+	weir.Store
+	client *clientStore
 }
 
 // Bounds with the other options.

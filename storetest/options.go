@@ -39,8 +39,9 @@ func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option 
 //   - the comparisons of all answers with those of the policies: "Policy is run as it is", "Sharing
 //     is exact", "Change is exact", "Change of composed policies", MemStore
 //   - GivingBack
-//   - in Booking, the requests that wait until their turn comes
-//   - with [Bounds], all cases of Bounds except "Bounds of two stores"
+//   - in Booking, the requests that wait until their turn comes, and those whose turn would come too
+//     late. A store that books events beyond MaxWait is then not found
+//   - with [Bounds], all cases of Bounds
 //
 // The other cases compare no durations. Most of them use periods of decades.
 func RealTime() Option {
@@ -74,6 +75,9 @@ func LostReplies(lose func(s weir.Store, n int)) Option {
 // makes the backend hang for s until resume is called. The backend may or may not execute the
 // requests that are in flight while it hangs. A proxy of package
 // [github.com/weir-go/weir/storetest/faultproxy] can do this, with its method Stall.
+//
+// While the backend hangs, each call must return soon after its context has ended. It must wait
+// neither for the timeout of the store's client nor for other calls.
 func Hangs(hang func(s weir.Store) (resume func())) Option {
 	return func(st *suite) { st.hang = hang }
 }
@@ -88,8 +92,9 @@ func Hangs(hang func(s weir.Store) (resume func())) Option {
 //     checks that each state is kept for as long as it matters, whether that is a fraction of a
 //     second, years, or for ever.
 //
-// If [weir.New] refuses a policy for that store, because its server cannot keep states for so long,
-// Run leaves that policy out of this check.
+// A server may be unable to keep states for as long as a policy needs. For such a policy, [weir.New]
+// may return an error, or the store may deny the first event of a key, or return an error that wraps
+// [weir.ErrRequest]. Run then leaves the policy out of this check.
 func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 	return func(s *suite) {
 		s.expiring = func(tb testing.TB) weir.Store { return newStore(tb.(*testing.T)) }
@@ -120,7 +125,7 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 // Run also runs the other cases that need no exact answers: those of keys and names, of errors, of
 // [Hangs] and of [ServerExpiry], some of those of concurrent requests, and one of the rule At. With
 // Bounds, [LostReplies] has no effect. Remaining, RetryAfter and ResetAfter may have any value that
-// an answer can have. Pass [Shared] if stores can share a backend.
+// an answer can have, and ServerTime need not be set. Pass [Shared] if stores can share a backend.
 func Bounds(early time.Duration) Option {
 	return func(s *suite) { s.bounds, s.early = true, early }
 }

@@ -67,13 +67,15 @@ const impatient = 300 * time.Millisecond
 
 // runAlone runs one case and returns its first failure. It runs in a bubble: a case that looks into
 // a period of real time would miss it where the machine stands still for as long.
-func runAlone(t *testing.T, name string, patience time.Duration, newStore func() weir.Store) (failure string) {
+func runAlone(
+	t *testing.T, name string, patience time.Duration, newStore func() weir.Store, opts ...Option,
+) (failure string) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { failure = runHere(t, name, patience, newStore) })
+	synctest.Test(t, func(t *testing.T) { failure = runHere(t, name, patience, newStore, opts...) })
 	return failure
 }
 
-func runHere(t *testing.T, name string, patience time.Duration, newStore func() weir.Store) string {
+func runHere(t *testing.T, name string, patience time.Duration, newStore func() weir.Store, opts ...Option) string {
 	t.Helper()
 	r := &recorder{}
 	own := false
@@ -104,18 +106,26 @@ func runHere(t *testing.T, name string, patience time.Duration, newStore func() 
 		s.bounds, s.early = true, simEarly
 	}
 	s.expiring = s.newStore
-	switch c := testCases()[i]; c.needs {
+	switch testCases()[i].needs {
 	case ownClock:
-		own = true
-		s.setClock = func(s weir.Store, now time.Time) {
-			s.(*sim).set(func(b *simStates) { b.clock = now.UnixNano() })
-		}
+		opts = append(opts, simClock())
 	case byRealTime:
-		own, s.realTime = true, true
+		opts = append(opts, RealTime())
 	}
+	for _, opt := range opts {
+		opt(s)
+	}
+	own = s.ownTime()
 	s.runCase(r, testCases()[i])
 	for _, f := range r.cleanups {
 		f()
 	}
 	return r.failure
+}
+
+// simClock is for a sim that decides by a clock of its own.
+func simClock() Option {
+	return OwnClock(1, func(s weir.Store, now time.Time) {
+		s.(*sim).set(func(b *simStates) { b.clock = now.UnixNano() })
+	})
 }

@@ -2,8 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +35,27 @@ func sharedBackend(e *env) {
 				}
 			}
 			e.forget(l[round%2], "k")
+		}
+	}
+	e.changedOn(another)
+}
+
+// changedOn uses up keys by one store, and asks for them by another under another policy, as while
+// processes get a new configuration. The stores meet the policies in different orders, and neither
+// has met them before.
+func (e *env) changedOn(another weir.Store) {
+	const limit = 20
+	ps := shapes(limit, e.long())
+	for i, p := range ps {
+		q := ps[(i+len(ps)/2)%len(ps)] // of another kind
+		name := p.name + " to " + q.name
+		old := e.limiter(p.Policy, name)
+		e.limiter(q.Policy, name)
+		changed := e.limiterOn(another, q.Policy, name)
+		e.limiterOn(another, p.Policy, name)
+		e.exhaust(old, "k", limit)
+		if r := e.take(changed, "k", 1); r.Allowed {
+			e.Fatalf("%s: %s: one store used up all, and another store granted more: %+v", changeRule, name, r)
 		}
 	}
 }
@@ -111,59 +130,5 @@ func (e *env) lostReply(l limiter, policy string, ask weir.Ask) {
 	e.loseReplies(e.store, 0)
 	if counted := before - e.take(l, "k", 0).Remaining; counted < min(ask.N, 0) || counted > max(ask.N, 0) {
 		e.Fatalf("%s: %s: the reply to %+v got lost; counted were %d", failureRule, policy, ask, counted)
-	}
-}
-
-// Hanging: while the backend gives no answer, each caller gets an error when its context ends, by a
-// deadline or by being cancelled. When the backend answers again, the store does too. No request
-// has been counted more than once.
-func hangingBackend(e *env) {
-	const limit, callers = 1000, 8
-	l := e.limiter(weir.TokenBucket{Limit: limit, Per: e.long()}, "")
-	e.take(l, "k", 1)
-	resume := e.hang(e.store)
-	resumed := sync.OnceFunc(resume)
-	defer resumed()
-
-	ended := make(chan error, 2*callers)
-	for range callers {
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), e.patience/100)
-			defer cancel()
-			_, err := l.Take(ctx, "k", 1)
-			ended <- err
-		}()
-		go func() {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			time.AfterFunc(e.patience/100, cancel)
-			ended <- l.Wait(ctx, "k", 1)
-		}()
-	}
-	for range cap(ended) {
-		select {
-		case err := <-ended:
-			if err == nil {
-				e.Fatalf("%s: a backend that hangs granted an event", failureRule)
-			}
-		case <-time.After(e.patience / 4):
-			e.Fatalf("%s: while the backend hangs, a caller is held for %v after its context has ended",
-				failureRule, e.patience/4-e.patience/100)
-		}
-	}
-	resumed()
-
-	var r weir.Result
-	err := errors.New("not asked")
-	for give := time.Now().Add(e.patience); err != nil && time.Now().Before(give); {
-		if r, err = l.Take(context.Background(), "k", 0); err != nil {
-			time.Sleep(e.patience / 1000)
-		}
-	}
-	if err != nil {
-		e.Fatalf("%s: the backend answers again, and %v later the store does not: %v", failureRule, e.patience, err)
-	}
-	if used := limit - r.Remaining; !e.bounds && (used < 1 || used > 1+2*callers) {
-		e.Fatalf("%s: %d asks while the backend hung, after one before, counted as %d", failureRule, 2*callers, used)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -20,10 +19,13 @@ type sim struct {
 	id       func(name, key string) string
 	now      func() int64
 	between  func()                        // called without the lock between reading and writing
-	apart    *sync.Map                     // of the limiters, each of which has a lock of its own
+	apart    func(weir.Request) any        // what has a lock of its own, beside that of the store
 	early    bool                          // reads the time before it waits for the lock
 	clears   bool                          // starts anew at any instant older than the last
 	live     func(left int64) int64        // for how long a state is kept that lives on for left ns
+	liveOnce bool                          // from its first event on, without regard to later ones
+	liveBy   bool                          // by what the asking policy counts alone
+	tooLong  func() (weir.Answer, error)   // what it says of a state that lives for over a day
 	most     int                           // how many keys are kept
 	policies int                           // how many may have counted for a key
 	keep     func(words []uint64) []uint64 // what is kept of a state
@@ -31,6 +33,7 @@ type sim struct {
 	policy   weir.Policy                   // runs this one for all of the same type
 	same     func(a, b weir.Policy) bool
 	carry    func(to weir.Decider, words []uint64) []uint64
+	knows    bool // whose words those are that it wrote itself
 	ask      func(*weir.Ask)
 	answer   func(weir.Ask, *weir.Answer)
 	partly   bool // grants what is left of an ask that is denied
@@ -47,12 +50,15 @@ type sim struct {
 	keeps    func(ask weir.Ask, a weir.Answer) bool
 	caches   bool // what it has seen itself
 	cached   map[string]simState
-	resends  bool                // what it got no reply to
-	resent   func(weir.Ask) bool // of that, if not nil
-	deaf     bool                // to the end of a context
-	dies     bool                // when the backend hangs
-	theirs   bool                // decides by the limiter's clock
-	readsNow bool                // although it has a clock of its own
+	resends  bool                   // what it got no reply to
+	resent   func(weir.Ask) bool    // of that, if not nil
+	inTurn   func(weir.Request) any // what has one request at a time, while others wait without regard to their contexts
+	deaf     bool                   // to the end of a context
+	timeout  time.Duration          // of its client, beside that of a context
+	dies     bool                   // when the backend hangs
+	holds    int                    // how many events it grants while the backend hangs
+	theirs   bool                   // decides by the limiter's clock
+	readsNow bool                   // although it has a clock of its own
 
 	runs   func(weir.Policy) weir.Policy // in place of each
 	denies time.Duration                 // for how long it denies what it has denied, without deciding
@@ -94,19 +100,11 @@ func (s *sim) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 	if err := refused(ctx); err != nil {
 		return weir.Answer{}, err
 	}
-	s.mu.Lock()
-	hung := s.hung
-	s.dead = s.dead || hung != nil && s.dies
-	s.mu.Unlock()
-	if hung != nil {
-		if s.deaf {
-			ctx = context.Background()
-		}
-		select {
-		case <-hung:
-		case <-ctx.Done():
-			return weir.Answer{}, ctx.Err()
-		}
+	if s.inTurn != nil {
+		defer s.turn(s.inTurn(r))()
+	}
+	if a, ok, err := s.hang(ctx, r); ok || err != nil {
+		return a, err
 	}
 	for {
 		a, err := s.step(r)
@@ -127,9 +125,7 @@ func (s *sim) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 
 func (s *sim) step(r weir.Request) (weir.Answer, error) {
 	if s.apart != nil {
-		own, _ := s.apart.LoadOrStore(r.Plan, new(sync.Mutex))
-		own.(*sync.Mutex).Lock()
-		defer own.(*sync.Mutex).Unlock()
+		defer s.turn(s.apart(r))()
 	}
 	read := r.Now
 	if s.clock != 0 && !s.theirs {
@@ -221,7 +217,7 @@ func (s *sim) rule(st *simState, r weir.Request) weir.Rule {
 		return rule
 	}
 	switch {
-	case s.carry != nil:
+	case s.carry != nil && !(s.knows && s.wrote(r)):
 		st.Ledger = weir.Ledger{By: []weir.Rule{rule}, Plain: true, Words: s.carry(rule.Decider, st.Words)}
 	case reflect.DeepEqual(st.By[0].Policy, r.Policy):
 		rule = weir.Rule{Decider: stranger{rule.Decider}}
@@ -235,6 +231,7 @@ func (s *sim) decide(st *simState, r weir.Request, now int64) (weir.Answer, bool
 		st.Ledger, _, _, _ = st.Decide(rule, now, weir.Ask{N: s.leaks, Mode: weir.UpTo})
 	}
 	st.last = now
+	until := st.until
 	next, a, changed, err := st.Decide(rule, now, r.Ask)
 	if err != nil {
 		return a, false, err
@@ -259,9 +256,11 @@ func (s *sim) decide(st *simState, r weir.Request, now int64) (weir.Answer, bool
 	case s.debt && !a.Allowed && r.N > 0:
 		more(weir.Ask{N: 1, MaxWait: time.Hour})
 	}
-	st.Ledger, st.until = next, next.Expiry()
-	if s.live != nil {
-		st.until = now + s.live(st.until-now)
+	st.Ledger = next
+	s.age(st, until, rule, r, now)
+	if s.tooLong != nil && st.until-now > int64(24*time.Hour) {
+		a, err := s.tooLong()
+		return a, false, err
 	}
 	if s.keepsNew && st.Plain {
 		st.Words = st.Words[:min(rule.Decider.Words(), len(st.Words))]

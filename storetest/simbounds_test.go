@@ -25,7 +25,7 @@ func (s *sim) alone(id string, r weir.Request, now int64) (weir.Answer, bool) {
 	}
 	if h := s.ahead[id]; h.n >= r.N && h.at == now {
 		s.ahead[id] = simAhead{h.n - r.N, now}
-		return weir.Answer{Result: weir.Result{Allowed: true}, At: now, ServerTime: s.own}, true
+		return weir.Answer{Result: weir.Result{Allowed: true}, At: r.Now()}, true
 	}
 	d, ok := s.denied[id]
 	if !ok || r.N < d.n || now >= d.until {
@@ -34,5 +34,5 @@ func (s *sim) alone(id string, r weir.Request, now int64) (weir.Answer, bool) {
 	if s.renews {
 		s.denied[id] = simDenial{r.N, now + int64(s.denies)}
 	}
-	return weir.Answer{Result: weir.Result{RetryAfter: time.Duration(d.until - now)}, At: now, ServerTime: s.own}, true
+	return weir.Answer{Result: weir.Result{RetryAfter: time.Duration(d.until - now)}, At: r.Now()}, true
 }

@@ -1,8 +1,11 @@
 package storetest
 
 import (
+	"context"
+	"errors"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/weir-go/weir"
 )
@@ -19,6 +22,7 @@ type simStates struct {
 	lose  int           // how many replies get lost
 	hung  chan struct{} // closed when it answers again; nil if it does
 	dead  bool
+	turns sync.Map // channels, which a bubble sees goroutines wait for
 }
 
 type simState struct {
@@ -49,9 +53,7 @@ func (s *sim) write(id string, st simState) {
 		s.order = append(s.order, id)
 	}
 	s.all[id] = st
-	if s.caches {
-		s.cached[id] = st
-	}
+	s.cached[id] = st
 	if s.most > 0 && len(s.order) > s.most {
 		delete(s.all, s.order[0])
 		s.order = s.order[1:]
@@ -63,4 +65,63 @@ func (s *sim) set(f func(*simStates)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s.simStates)
+}
+
+// turn waits until what has one request at a time has none, and returns what ends the turn.
+func (s *sim) turn(what any) (end func()) {
+	one, _ := s.turns.LoadOrStore(what, make(chan struct{}, 1))
+	one.(chan struct{}) <- struct{}{}
+	return func() { <-one.(chan struct{}) }
+}
+
+// hang waits while the backend hangs. It reports whether s decided without it.
+func (s *sim) hang(ctx context.Context, r weir.Request) (a weir.Answer, decided bool, err error) {
+	s.mu.Lock()
+	hung := s.hung
+	s.dead = s.dead || hung != nil && s.dies
+	if decided = hung != nil && s.holds > 0 && r.N == 1; decided {
+		s.holds--
+	}
+	s.mu.Unlock()
+	switch {
+	case hung == nil:
+		return a, false, nil
+	case decided:
+		return weir.Answer{Result: weir.Result{Allowed: true}, At: r.Now()}, true, nil
+	case s.deaf:
+		ctx = context.Background()
+	}
+	var late <-chan time.Time
+	if s.timeout > 0 {
+		late = time.After(s.timeout)
+	}
+	select {
+	case <-hung:
+		return a, false, nil
+	case <-late:
+		return a, false, errors.New("timeout")
+	case <-ctx.Done():
+		return a, false, ctx.Err()
+	}
+}
+
+// wrote reports whether s wrote the state of r.
+func (s *sim) wrote(r weir.Request) bool {
+	_, ok := s.cached[s.id(r.Name, r.Key)]
+	return ok
+}
+
+// age sets until when a state is kept. It was kept until before, or not at all if that is zero.
+func (s *sim) age(st *simState, before int64, by weir.Rule, r weir.Request, now int64) {
+	st.until = st.Expiry()
+	if s.liveBy {
+		alone, _, _, _ := weir.Ledger{}.Decide(by, now, weir.Ask{N: r.N})
+		st.until = alone.Expiry()
+	}
+	if s.live != nil {
+		st.until = now + s.live(st.until-now)
+	}
+	if s.liveOnce && before > 0 {
+		st.until = before
+	}
 }

@@ -77,8 +77,10 @@ const longestEarly = time.Hour
 // pass them to a client of a database. Deadlines on the clock of Run are for the limiter, and the
 // store does not see them.
 //
-// The store must serve names and keys of up to a megabyte. A server that takes only shorter ones needs
-// a hash in their place.
+// The store must serve names and keys of up to a megabyte. A server that takes only shorter ones
+// needs a hash in their place. The store must also decide all requests of 16 goroutines that ask for
+// one key at once. If it compares and swaps, it must try often enough: here, an error because too many
+// calls change the key is a failure.
 //
 // With -short, the cases that need many requests make only a fortieth of them.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
@@ -138,6 +140,7 @@ func testCases() []testCase {
 		{"R8 no drift", aClock, noDrift, exactly},
 		{"R9 nothing wraps around", aClock, nothingWraps, exactly},
 		{"R10 takes of one key", nothing, concurrentTakes, always},
+		{"R10 takes by two policies", nothing, concurrentPolicies, exactly},
 		{"R10 no update is lost", nothing, concurrentChain, exactly},
 		{"R10 takes and returns", nothing, concurrentReturns, exactly},
 		{"R10 many keys", nothing, concurrentKeys, always},

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/casstore"
 )
 
@@ -191,7 +192,7 @@ func keys(e *env) error {
 // values writes values of many lengths. It checks that Entries that Get returned before do not
 // change.
 func values(e *env) error {
-	const most = 100_000 // a SlidingLog of ten thousand events
+	const most = 100_000 // a SlidingLog of ten thousand events; a server may have no room for it
 	key := e.key("k")
 	all := [][]byte{{0}, []byte("0"), []byte("\r\nEND\r\n"), bytes.Repeat([]byte{0xff}, 300), make([]byte, most)}
 	var every []byte
@@ -200,11 +201,15 @@ func values(e *env) error {
 	}
 	all = append(all, every, []byte("1"))
 	var told []casstore.Entry
+	var had [][]byte
 	for i, value := range all {
 		given := slices.Clone(value)
 		err := e.put(e.regs[i%2], key, given, long)
 		if !bytes.Equal(given, value) {
 			return fmt.Errorf("a Swap changes the value that it is given, of %s", short(value))
+		}
+		if len(value) == most && errors.Is(err, weir.ErrRequest) {
+			continue
 		}
 		if err != nil {
 			return err
@@ -213,9 +218,9 @@ func values(e *env) error {
 		if err != nil {
 			return err
 		}
-		told = append(told, entry)
+		told, had = append(told, entry), append(had, value)
 	}
-	for i, value := range all {
+	for i, value := range had {
 		if err := held(value).check(told[i]); err != nil {
 			return fmt.Errorf("an Entry changes after Get has returned it: %w", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -39,6 +40,7 @@ type memory struct {
 	missing bool                              // Delete of no value is an error
 	lower   bool                              // keys are the same in lower case
 	most    int                               // bytes of a key, if not 0
+	room    int                               // the longest value, if not 0
 	dots    bool                              // a dot in a key is an underscore
 	text    bool                              // values end at a zero byte
 	first   bool                              // a key lives for as long as its first value was to
@@ -112,6 +114,9 @@ func (m *memory) Swap(
 	key, err := m.call(ctx, key)
 	if err != nil {
 		return casstore.Entry{}, false, err
+	}
+	if m.room > 0 && len(value) > m.room {
+		return casstore.Entry{}, false, fmt.Errorf("%d bytes at most: %w", m.room, weir.ErrRequest)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,8 +202,10 @@ func (m *memory) Delete(ctx context.Context, key string) error {
 }
 
 func TestRegistersThatKeepTheRules(t *testing.T) {
+	t.Parallel()
 	for name, b := range map[string]memory{
 		"tells": {}, "does not tell": {quiet: true}, "compares values": {bytes: true}, "marks what is deleted": {marks: true},
+		"has no room for long values": {room: 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits for values to expire
@@ -210,6 +217,7 @@ func TestRegistersThatKeepTheRules(t *testing.T) {
 
 // Each rule is broken by a Register that keeps the others as far as it can, and a case finds it.
 func TestRegistersThatBreakARule(t *testing.T) {
+	t.Parallel()
 	deaf := make(chan struct{})
 	t.Cleanup(func() { close(deaf) }) // when all subtests have ended
 	for name, c := range map[string]struct {
@@ -234,7 +242,10 @@ func TestRegistersThatBreakARule(t *testing.T) {
 		"writes to what it is given":      {memory{writes: true}, "Values", "Swap changes the value"},
 		"keeps for a minute at most":      {memory{halves: func(k time.Duration) time.Duration { return min(k, time.Minute) / 1e6 }}, "Keep", "the key holds"},
 		"keeps for half as long":          {memory{halves: func(k time.Duration) time.Duration { return k / 2 }}, "Keep", "the key holds no value"},
+		"keeps for whole seconds":         {memory{halves: wholeSeconds}, "Keep", "the key holds no value"},
 		"keeps for as long as at first":   {memory{first: true}, "Keep", "the key holds no value"},
+		"keeps as at first, rounded up":   {memory{first: true, halves: upToSeconds}, "Keep", "the key holds no value"},
+		"has no room for values":          {memory{room: 10}, "Values", "10 bytes at most"},
 		"hides what has expired":          {memory{hides: true}, "Keep", "in each of 100 attempts"},
 		"keeps for half, after a pause":   {memory{halves: halvesAfterAPause()}, "Keep", "the key holds no value"},
 		"waits although nobody else does": {memory{deaf: deaf}, "Contexts", "has not returned"},
@@ -246,6 +257,15 @@ func TestRegistersThatBreakARule(t *testing.T) {
 			assert.Contains(t, err.Error(), c.says)
 		})
 	}
+}
+
+// wholeSeconds rounds down to seconds, of which there is one at least.
+func wholeSeconds(keep time.Duration) time.Duration {
+	return max(keep.Truncate(time.Second), time.Second)
+}
+
+func upToSeconds(keep time.Duration) time.Duration {
+	return min(keep, weir.Never-time.Second) + time.Second - 1 - (keep-1)%time.Second
 }
 
 // halvesAfterAPause keeps values for half as long. At the first one that expires soon, the machine

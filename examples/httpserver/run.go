@@ -57,7 +57,7 @@ const welcome = `listening on URL, stop with Ctrl-C. In another terminal, try
 # five logins a minute for each address: the sixth is refused
 curl -i -d user=ada -d password=lovelace 'URL/login?try=[1-6]'
 
-# 20 items at once and 10 a second for each user: the second answer has to wait a second
+# 20 items at once and 10 a second for each user: the second request is refused, with Retry-After: 1
 curl -i -H 'X-API-Key: key-of-ada' 'URL/api/items?n=15&try=[1-2]'
 
 # a report each half second for all: one goes at once, six wait for their turn, the rest is refused

@@ -119,7 +119,7 @@ func (p *Proxy) Forward() {
 }
 
 // Stall accepts connections and passes on nothing in either direction, until [Proxy.Forward]. Bytes
-// that were sent meanwhile arrive then, if the client has not closed the connection.
+// that were sent meanwhile arrive then.
 func (p *Proxy) Stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
