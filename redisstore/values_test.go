@@ -160,7 +160,7 @@ func TestBrokenValues(t *testing.T) {
 	assert.ErrorIs(t, err, weir.ErrRequest)
 }
 
-// R21: a count that no policy writes is an error of the request. Nothing is granted, the key is not
+// R21: a count or a debt that no policy writes is an error of the request. Nothing is granted, the key is not
 // denied for longer than a window, and there is no outage.
 func TestR21_DamagedCounts(t *testing.T) {
 	client := newClient(t, redistest.Single(t).Addr())
@@ -174,6 +174,7 @@ func TestR21_DamagedCounts(t *testing.T) {
 		{weir.FixedWindow{Limit: 5, Per: time.Hour}, "\x04\x00\x00\x00\x00\x05"},
 		{weir.SlidingWindow{Limit: 40_000, Per: time.Hour}, "\x10\x00\x00"},
 		{weir.SlidingWindow{Limit: 40_000, Per: time.Hour}, "\x30\x00\x05"},
+		{weir.TokenBucket{Limit: 5, Per: time.Hour}, "\xff\xff\xff\xff\xff\xff\xff"},
 	} {
 		name := fmt.Sprint(i)
 		l, changed := newLimiter(t, s, test.p, name), newLimiter(t, s, weir.LeakyBucket{Limit: 5, Per: time.Hour}, name)

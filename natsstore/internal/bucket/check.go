@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,6 +37,8 @@ func (r *Register) faults(c jetstream.StreamConfig) error {
 			errs = append(errs, fmt.Errorf("weir: natsstore: bucket %s "+format, append([]any{r.name}, args...)...))
 		}
 	}
+	fault(!slices.Contains(c.Subjects, r.keys+">") && c.Mirror == nil,
+		"has the Subjects %q, must have %s>: it would not take the values of all keys", c.Subjects, r.keys)
 	fault(c.MaxMsgsPerSubject != 1, "has a History of %d, must be 1: an older value would come back when the last has expired",
 		c.MaxMsgsPerSubject)
 	fault(!c.AllowMsgTTL,

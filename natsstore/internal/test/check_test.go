@@ -105,6 +105,10 @@ weir: natsstore: bucket writes has DiscardNewPerSubject, must not: the value of 
 weir: natsstore: bucket writes has NoAck, must not: it would not report whether it has replaced a value
 weir: natsstore: bucket writes is Sealed, must not be: it takes no values`)
 
+	star := newBucket(t, js, func(c *jetstream.StreamConfig) { c.Subjects = []string{"$KV.star.*"} }) // no key with a dot
+	assert.EqualError(t, newStore(t, js, star).Check(t.Context()), "weir: natsstore: bucket "+star+
+		` has the Subjects ["$KV.star.*"], must have $KV.`+star+".>: it would not take the values of all keys")
+
 	origin := newBucket(t, js)
 	mirror := newBucket(t, js, func(c *jetstream.StreamConfig) {
 		c.Mirror, c.Subjects = &jetstream.StreamSource{Name: "KV_" + origin}, nil

@@ -165,7 +165,7 @@ func (c *cluster) full(t *testing.T) {
 	var known casstore.Entry
 	for n := 0; ; n++ {
 		require.Less(t, n, 20)
-		now, ok, err := r.Swap(t.Context(), fmt.Sprint(n), casstore.Entry{}, value, 5*time.Second)
+		now, ok, err := r.Swap(t.Context(), fmt.Sprint(n), casstore.Entry{}, value, 15*time.Second)
 		if err != nil {
 			require.Positive(t, n)
 			require.ErrorContains(t, err, noRoom)

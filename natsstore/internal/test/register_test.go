@@ -161,12 +161,11 @@ func TestExpired_WithoutAWrite(t *testing.T) {
 	t.Parallel()
 	js := connect(t, addr(sharedServer(t)))
 	const name = "converted"
-	_, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{
-		Bucket: name, LimitMarkerTTL: time.Minute, Storage: jetstream.MemoryStorage,
-	})
-	require.NoError(t, err)
+	c := config(name)
+	withMarkers(&c)
+	createBucket(t, js, c)
 	r := bucket.New(js, name)
-	e, ok, err := r.Swap(t.Context(), "k", casstore.Entry{}, []byte("x"), time.Second)
+	e, ok, err := r.Swap(t.Context(), "k", casstore.Entry{}, []byte("x"), 5*time.Second)
 	require.NoError(t, err)
 	require.True(t, ok)
 	stream, err := js.CreateOrUpdateStream(t.Context(), config(name))

@@ -37,7 +37,7 @@ func newBucket(limit int, per time.Duration, burst int, spaced bool, d weir.Deci
 	b.den = den * micro / scale
 	hi, full := bits.Mul64(b.each, b.limit)
 	b.full = full
-	return b, hi == 0 && full <= maxHalf
+	return b, hi == 0 && full < maxHalf // a queue may owe one event more
 }
 
 func gcd(a, b uint64) uint64 {

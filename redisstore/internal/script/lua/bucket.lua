@@ -15,6 +15,9 @@ local den, cost, room, each = struct.unpack('>dddd', ARGV[2])
 local owed, done, write = 0, 0, false
 if value then
 	local seen, left = struct.unpack('>I7I7', value, #head + 1)
+	if left > 9007199254740991 then
+		return struct.pack('>BI7', 2, now) .. value -- no debt
+	end
 	if seen - now > skew then -- the debt stays the same, and is paid by the new clock
 		seen, write = now, true
 	end
