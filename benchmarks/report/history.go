@@ -95,12 +95,38 @@ func exactPeers(r results) (names []string) {
 	return names
 }
 
+// commandLine is the command of some arguments, as in a shell. argumentsOf is the reverse.
+func commandLine(args []string) string {
+	line := program
+	for _, arg := range args {
+		if strings.Contains(arg, " ") { // as in the names of some contenders
+			arg = "'" + arg + "'"
+		}
+		line += " " + arg
+	}
+	return line
+}
+
+func argumentsOf(line string) []string {
+	quoted := false
+	args := strings.FieldsFunc(strings.TrimPrefix(line, program), func(r rune) bool {
+		if r == '\'' {
+			quoted = !quoted
+		}
+		return r == ' ' && !quoted
+	})
+	for i := range args {
+		args[i] = strings.Trim(args[i], "'")
+	}
+	return args
+}
+
 // readBack are the results of which goBenchmarks wrote the file.
 func readBack(run record.Run) (results, error) {
 	about := run.About
 	flags := flag.NewFlagSet(program, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	o, err := parse(flags, strings.Fields(strings.TrimPrefix(about["command"], program)))
+	o, err := parse(flags, argumentsOf(about["command"]))
 	if err != nil {
 		return results{}, fmt.Errorf("%q: %w", about["command"], err)
 	}

@@ -75,7 +75,7 @@ func TestGoBenchmarksAreReadBack(t *testing.T) {
 	}
 	r := made(t, 3, metrics...)
 	r.Took, r.Settings.Latency, r.Settings.Scale = time.Hour, 2*time.Second, .5
-	r.Command = "go run ./benchmarks/report -rounds 3 -time 1s -latency 6s -scale 0.5"
+	r.Command = commandLine([]string{"-rounds", "3", "-time", "1s", "-latency", "6s", "-scale", "0.5", "-contenders", "map + mutex"})
 	r.Versions[xsync] = "v4.5.6"
 	run, err := record.Parse("v0.1.0", goBenchmarks(r))
 	if err != nil {

@@ -154,7 +154,7 @@ func (o options) measure() (results, error) {
 	start := time.Now()
 	r := results{
 		Environment: environment(start),
-		Command:     strings.Join(append([]string{program}, os.Args[1:]...), " "),
+		Command:     commandLine(os.Args[1:]),
 		Settings:    o.settings,
 		Rounds:      o.rounds,
 	}
