@@ -29,9 +29,8 @@ import (
 //   - A window is shorter than its unit only where clocks are put forward or back in the middle of
 //     it. On Lord Howe Island, for example, clocks are put forward or back by half an hour.
 //
-// The wall clock is read once, when the process starts. If it is set later, or if the machine
-// sleeps, windows start too early or too late by as much, until the process is restarted: see
-// [Clock].
+// The wall clock is read once, when the process starts. If it is changed after that, or if the
+// machine sleeps, windows start too early or too late, until the process is restarted: see [Clock].
 //
 // Limit events may happen just before a window ends, and Limit more just after. Together these are
 // 2*Limit in a short span, as in a [FixedWindow]. To spread the events over the window, combine a

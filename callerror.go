@@ -21,7 +21,8 @@ func callError(what string, n int, err error) error {
 	return failed(fmt.Sprintf("%s %d events", what, n), err)
 }
 
-// failed is the error of a call that has failed, if it has.
+// failed returns err with the name of the call before it. It returns nil and errNotMade as they
+// are.
 func failed(call string, err error) error {
 	if err == nil || err == errNotMade {
 		return err
@@ -29,9 +30,9 @@ func failed(call string, err error) error {
 	return text.Fault{Where: call, Err: noEnd(err)}
 }
 
-// noEnd returns err so that [io.EOF] is not found in it, but all else is. A store whose server has
-// closed the connection may fail with io.EOF. A reader that asks a limiter would return that, and
-// its caller would believe that all was read.
+// noEnd returns err in a form in which [errors.Is] does not find [io.EOF], but finds everything
+// else. A store whose server has closed the connection may fail with io.EOF. If a reader that asks
+// a limiter returned that error, its caller would believe that everything was read.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return notEnd{err}
@@ -39,7 +40,8 @@ func noEnd(err error) error {
 	return err
 }
 
-// It embeds no error: go doc would then not list New beside KeyedLimiter.
+// A notEnd has err as a field and does not embed it. Otherwise go doc would not list New beside
+// KeyedLimiter.
 type notEnd struct{ err error }
 
 func (e notEnd) Error() string { return e.err.Error() }

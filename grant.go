@@ -198,9 +198,10 @@ func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 }
 
 // unended returns a context with the values of ctx for a call that gives back. It ends with ctx,
-// but not before a second has passed: callers often give back when they are cancelled, at that
-// very moment. For a MemStore the context never ends, because nothing takes that long there but a
-// function of [WithPolicyFor], for which other calls of the key may wait.
+// but not before a second has passed: callers often give back when they are cancelled, at that very
+// moment. For a MemStore the context never ends, because nothing takes that long there. With
+// [WithPolicyFor] it ends there, too: the function may take longer, and other calls of the key may
+// wait for it.
 func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.CancelFunc) {
 	switch {
 	case ctx.Done() == nil:

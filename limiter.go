@@ -78,11 +78,11 @@ type Limiter interface {
 	//     reader that returned such an error would say that all was read.
 	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
 	//
-	// If the error is one of the first three, Wait counts nothing, with one exception: a
-	// [KeyedLimiter.SetPolicy] during the wait cannot give back a place behind which others have
-	// booked. Wait returns such an error at once, unless the error depends on other waiters, or on
-	// what other calls do during the wait.
-	// Wait's error wraps one of the errors in this list. Test it with errors.Is.
+	// If the error is one of the first three, Wait counts nothing, with one exception: after a
+	// [KeyedLimiter.SetPolicy] during the wait, a place behind which others have booked stays
+	// charged. Wait returns such an error at once, unless the error depends on other waiters, or on
+	// what other calls do during the wait. Wait's error wraps one of the errors in this list. Test
+	// it with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -202,10 +202,11 @@ func WithClock(c Clock) Option {
 // A Clock reads the time and waits. It must be safe for concurrent use.
 //
 // Without a Clock, a limiter reads the system's wall clock once, when the process starts, and from
-// then on its monotonic clock. If the wall clock is set later, keys recover as if it had not been.
-// But the windows of [CalendarWindow], [SlidingWindow], and [FixedWindow] without FromFirst then
-// start too early or too late by as much, until the process is restarted. The same happens if the
-// machine sleeps, because most monotonic clocks stand still meanwhile.
+// then on its monotonic clock. If the wall clock is changed after that, keys recover as if it had
+// not been. But the windows of [CalendarWindow], [SlidingWindow], and [FixedWindow] without
+// FromFirst then start too early or too late, by the size of the change, until the process is
+// restarted. If the machine sleeps, windows start too late, because most monotonic clocks stand
+// still during the sleep.
 //
 // In a testing/synctest bubble a limiter reads the bubble's clock. A Clock of your own makes tests
 // deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.

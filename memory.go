@@ -119,7 +119,7 @@ func (m *memory) planOf(p *Plan) (*memPlan, error) {
 		by  weak.Pointer[Plan]
 		tag uint64
 	}
-	runtime.AddCleanup(p, func(u user) { // without m, which p may outlive
+	runtime.AddCleanup(p, func(u user) { // which must not hold m: p may outlive it
 		if m := u.of.Value(); m != nil {
 			m.mu.Lock()
 			delete(m.shared, u.by)

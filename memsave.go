@@ -64,12 +64,12 @@ func (s *MemStore) Save(w io.Writer) error {
 // [KeyedLimiter.Reserve] had booked stay booked.
 //
 // Instants are saved as times of the wall clock, which a process reads once, when it starts. If the
-// wall clock was set back since the process that saved had started, keys recover later, by as much.
-// If it was set forward, they recover earlier. States that had expired when they were saved are not
-// in the file. Their keys start as new ones, even if the clock was set back into a window that they
-// had used. States of a limiter with a [WithClock] are an exception. They follow the clock of the
-// first limiter with a WithClock that decides on this store. Until that limiter decides, real time
-// passes for them.
+// wall clock was set back between the starts of the two processes, keys recover later, by the same
+// amount. If it was set forward, they recover earlier. States that had expired when they were saved
+// are not in the file. Their keys start as new ones, even if the clock was set back into a window
+// that they had used. States of a limiter with a [WithClock] are an exception. They follow the
+// clock of the first limiter with a WithClock that decides on this store. Until that limiter
+// decides, real time passes for them.
 //
 // Load reads r to its end. It takes as much memory as the keys that it reads. Load fails, and
 // changes nothing, in these cases:

@@ -28,8 +28,9 @@ import (
 //
 //   - A key with a state of one word takes 30 to 50 bytes in all.
 //   - A key with a longer state takes 8 to 10 bytes more for each word. A state that has grown also
-//     has spare room, for up to two words plus three fifths of its words. A state that has shrunk
-//     keeps room for eight words, and more room until it uses a quarter of it.
+//     has spare room, for up to two words plus three fifths of its words. A state that shrinks
+//     keeps its room while it uses more than a quarter of it, or if the room is for eight words at
+//     most.
 //   - A store with two keys takes 1 to 2 kB, with its limiter. A store that once had many keys
 //     keeps up to 4 kB for each processor, and up to a hundredth of the memory that it had.
 type MemStore struct {

@@ -78,8 +78,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     with the first request for events after the change. If the policy had changed shortly before,
 //     it begins earlier: with the last grant of the old policy. It begins again if a
 //     [Reservation.Settle] charges more to the old policy. After that time, events of the old
-//     policy only lengthen ResetAfter, until they expire. If it comes back before, it still counts
-//     them.
+//     policy only lengthen ResetAfter, until they expire. If the old policy comes back before, it
+//     counts them.
 //   - Components that both policies have, in [All] or in [Tiers], keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].

@@ -33,7 +33,8 @@ import (
 //     [All], even if its components are buckets.
 //
 // If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter
-// is the time until they could be booked, by a call whose context has as much time left.
+// is the time until they could be booked, by a call whose ctx has as much time left as that of this
+// call.
 //
 // With n = 0, Reserve books nothing, and all events are charged by Settle.
 //
@@ -126,8 +127,8 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 //   - If the store failed, it is not known whether the call had its effect. Another call returns
 //     the same error, and does not ask the store. Nothing is given back or charged twice.
 //   - If the error came before the store was asked, the Reservation stays open. Another call tries
-//     again. After such an error of Settle, Cancel settles for the number of the last Settle: a
-//     deferred Cancel does not give back what was used.
+//     again. After such an error of Settle, Cancel settles for the number of the last Settle. A
+//     deferred Cancel therefore does not give back what was used.
 type Reservation struct {
 	// Result is the answer at the time of the reservation: whether the events are booked, and how
 	// many are left.
@@ -144,7 +145,7 @@ type Reservation struct {
 	ended    chan struct{} // closed when the call that is under way has ended, if others wait for it
 	settling bool          // by that call, which may use what follows
 	settled  bool
-	actual   int   // what the last call of Settle was for
+	actual   int   // of the last call of Settle
 	made     bool  // false in the zero Reservation, and if there is no decision
 	err      error // what the call that counted returned
 }
@@ -166,8 +167,8 @@ var (
 
 // Cancel is Settle for 0 events. It gives back (refunds) all that was booked, as far as the rules
 // of [Reservation.Settle] allow. If the reservation has been settled, Cancel does nothing, and
-// returns the result of Settle. If a Settle has failed before the store was asked, Cancel is Settle
-// for the same number.
+// returns the result of Settle. If a Settle has failed before it asked the store, Cancel is Settle
+// for the number of that call.
 //
 // After Delay has passed, events that are given back can be used at once. In a [LeakyBucket] the
 // next event may then come sooner than Per/Limit after the event before it, but only once.
@@ -183,10 +184,11 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //
 //   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
 //     tier that paid, [All] to every component. If more than four policies have counted events of
-//     the key that still count, those of one of them, usually the oldest, are no longer given back.
+//     the key that still count, the events of one policy, usually the oldest, can no longer be
+//     given back.
 //   - More events: the additional ones are charged now. If there are not as many left, the key is
 //     then in debt, and later callers wait or are denied. A bucket pays the debt at its rate. A
-//     window or log counts the additional events like all others, and no longer: at the end of a
+//     window or log counts the additional events for as long as all others: at the end of a
 //     [FixedWindow] or [CalendarWindow], the debt is forgotten. If an overdraft must be paid back,
 //     use a [TokenBucket].
 //   - A denied reservation: all actual events are charged.
@@ -226,7 +228,8 @@ func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	return callError("Settle for", actual, r.settle(ctx, actual))
 }
 
-// settle settles for actual. If that is below 0, it is what an earlier call was to settle for, or 0.
+// settle settles for actual. If actual is below 0, it settles for the number of the last call of
+// Settle, or for 0 if there was none.
 func (r *Reservation) settle(ctx context.Context, actual int) error {
 	ctx, cancel := r.limiter.unended(ctx)
 	defer cancel()
@@ -247,8 +250,8 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 	return r.err
 }
 
-// begin notes what a caller wants to settle for. It lets the caller settle, until end, if ended is
-// nil. Otherwise another call is under way.
+// begin notes the actual of a caller, unless it is below 0, and returns the number to settle for.
+// If ended is nil, the caller may settle, until it calls end. Otherwise another call is under way.
 func (r *Reservation) begin(actual int) (number int, ended <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -39,9 +39,9 @@ type Refusal struct {
 //     would be refused if clients went on as they do now.
 //   - If l returns an error, observe gets the error, and the request is granted.
 //   - An ended context and an n below 0 are returned as errors. observe is not called.
-//   - Wait does not wait, and a MaxWait has no effect: both call the Take of l. A call of observe
-//     then means only that the request was not granted at once. If the key were enforced, the
-//     request might have waited and been granted.
+//   - Wait does not wait, and the MaxWait of a package such as httplimit has no effect: the Take of
+//     l decides. A call of observe then means only that the request was not granted at once. If the
+//     key were enforced, the request might have waited and been granted.
 //
 // For keys that are enforced, the returned limiter answers exactly as l does.
 //

@@ -24,7 +24,7 @@ import (
 //   - up to a third as many words again, for events that no longer count and are not yet removed
 //   - two more words
 //
-// In debt, a key may have more instants than Limit. Together they take at most 2*Limit+2 words. If
+// A key in debt may have more instants than Limit. Together they take at most 2*Limit+2 words. If
 // the entries of new events do not fit in that, the events of the latest entry are moved to the
 // instant of the new events, and share an entry with them.
 //

@@ -190,11 +190,11 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 //   - A Reservation of another limiter or process gives back events that the key has counted since
 //     the Reset, up to the number that it had booked.
 //
-// A reservation of another key that is being made during the Reset may be forgotten, too. While
-// reservations of the limiter may still count, the limiter remembers the keys that were Reset, at
-// about 100 bytes each, and then until a later Reset. If the store fails, it is not known whether
-// the key was forgotten. Reset can be called again. A ctx that has ended is an error. Reset is safe
-// for concurrent use.
+// A reservation of another key that is being made during the Reset may be forgotten, too. The
+// limiter remembers the keys that were Reset, at about 100 bytes each, while its reservations may
+// still count, and after that until a later Reset. If the store fails, it is not known whether the
+// key was forgotten. Reset can be called again. A ctx that has ended is an error. Reset is safe for
+// concurrent use.
 func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	err := k.check(ctx, 0)
 	if err == nil {

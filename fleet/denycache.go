@@ -42,10 +42,10 @@ type DenyCacheOptions struct {
 // Only s grants. A denial holds for requests of the same limiter, under the same policy, for as
 // many events as s has denied, or for more. It ends:
 //
-//   - when its RetryAfter is over, measured from before s was asked. A kept denial therefore
-//     lasts no longer than the denial of s. There is one exception: s has a clock of its own, and a
-//     clock from [weir.WithClock] steps back. The limiter's time then stands still until that clock
-//     has caught up with it, and kept denials do not end.
+//   - when its RetryAfter is over, measured from before s was asked. A kept denial therefore lasts
+//     no longer than the denial of s. There is one exception, if s has a clock of its own: when a
+//     clock from [weir.WithClock] steps back, the limiter's time stands still until that clock has
+//     caught up with it. Until then, kept denials do not end.
 //   - when MaxAge is over, if that is set
 //   - at once, when events of the key are granted or given back, or the key is reset, through this
 //     DenyCache

@@ -27,10 +27,10 @@ type LeaseOptions struct {
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They then
-	// stay charged until their window ends. No caller gets that error. If the store fails in a Reset
-	// while unused events are held for the key, these may also stay charged, and Report is called
-	// with the error of the Reset. If a [Fallback] gives events back to its second store during an
-	// outage, they stay charged in the first, and Report is not called.
+	// stay charged until their window ends. No caller gets that error. If the store fails in a
+	// Reset while unused events are held for the key, these may also stay charged, and Report is
+	// called with the error of the Reset. If a [Fallback] gives events back to its second store
+	// during an outage, they stay charged in its first store, and Report is not called.
 	//
 	// Calls of Report can overlap. Those about give-backs come from goroutines in which nobody
 	// recovers: if Report panics there, the program ends. Report must not call a limiter of this

@@ -36,8 +36,8 @@ import (
 //   - A member has Burst/n tokens of a [weir.TokenBucket], and earns them at Limit/n.
 //   - Of a limit below n, as many members as the limit has events get one event each: the first by
 //     their Index. The others get none. The limit of a composed policy is its [weir.Result.Limit],
-//     and that of a TokenBucket is its Burst. If a policy of another package changes its Limit with
-//     time, its Limit at the Unix epoch says how many members get events.
+//     and that of a TokenBucket is its Burst. If the Limit of a policy of another package changes
+//     with time, its Limit at the Unix epoch decides how many members get events.
 //   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. The first member has
 //     all of it, and the others nothing. A policy that has a LeakyBucket as a component is not
 //     divided either: the first member has all of that policy.
@@ -79,8 +79,8 @@ import (
 //
 // Shares is safe for concurrent use. If a process has a share, a decision of Shares on a MemStore
 // takes 20 % longer than a decision of the MemStore alone, or 50 % longer with an Until, and
-// allocates nothing. If a process has no share, each decision makes a state of the policy, and uses
-// it up. This takes longer, and allocates.
+// allocates nothing. If a process has no share, each decision makes a new state of the policy and
+// uses it up, which takes longer and allocates memory.
 type Shares struct {
 	store weir.Store
 	plans planMap[divided]
@@ -88,7 +88,7 @@ type Shares struct {
 	// mu is held for reading during each decision. Set therefore returns after all decisions by the
 	// earlier share have ended.
 	mu     sync.RWMutex
-	places []place // that may still matter, oldest first; the last is the present one
+	places []place // those that may still matter, oldest first; the last is the present one
 	until  int64   // in real time; the present place ends then
 	turn   uint64  // how often the places changed
 }
@@ -191,9 +191,10 @@ func (p place) weight(parts int) int {
 	return min(p.members, parts)
 }
 
-// move makes p the present place. It drops an earlier place if a later one has at most its share,
-// and a later one at least. These matter as much, and end later. p itself does not count for that:
-// if its share is larger, it does not apply yet. move requires that s.mu is held.
+// move makes p the present place. It drops a place if two later places, or one, make it needless:
+// one whose share is at most as large, and one whose share is at least as large. These have the
+// same effect, and end later. p does not count as a later place here: if its share is larger, it
+// does not apply yet. move requires that s.mu is held.
 func (s *Shares) move(p place, at int64) {
 	last := &s.places[len(s.places)-1]
 	p.end = last.end

@@ -55,7 +55,8 @@ func (s *Shares) share(p *weir.Plan) share {
 // more now.
 //
 // An event that is given back may have been granted at any such instant, and by another plan of the
-// same policy. It therefore frees only as much as it counts with the largest of those shares.
+// same policy. It therefore frees only as much as an event counts under the largest of those
+// shares.
 func (s *Shares) shareAt(now int64, p *weir.Plan, parts int) share {
 	last := len(s.places) - 1
 	sh := share{turn: s.turn, until: math.MaxInt64, grown: now}
@@ -82,8 +83,8 @@ func (s *Shares) shareAt(now int64, p *weir.Plan, parts int) share {
 	return sh
 }
 
-// willFit reports whether the share of a policy with a limit will grow so that the events asked for
-// fit, or one of them if fewer are enough.
+// willFit reports whether the share of a policy with that limit will grow enough for the events
+// asked for, or for one of them if ask accepts fewer.
 func (sh share) willFit(ask weir.Ask, limit int) bool {
 	n := ask.N
 	if ask.Mode == weir.UpTo {
@@ -92,9 +93,9 @@ func (sh share) willFit(ask weir.Ask, limit int) bool {
 	return sh.full > 0 && (sh.weight == 0 || sh.full < sh.weight) && n <= limit/sh.full
 }
 
-// newDivided looks at the policy at the first instant that there is, and not at the present one.
-// The limit of a policy of another package may change with time, but all processes must find the
-// same parts.
+// newDivided asks the policy for its limit at the first of all instants, and not at the present
+// one. The limit of a policy of another package may change with time, but all processes must find
+// the same number of parts.
 func newDivided(p *weir.Plan) *divided {
 	if !divisible(p.Policy, p.Decider) {
 		return &divided{parts: 1}
@@ -104,8 +105,9 @@ func newDivided(p *weir.Plan) *divided {
 }
 
 // divisible reports whether a policy grants one request directly after another until its limit is
-// used up. The outlet of a queue does not, and several of them would grant several requests. The
-// limit of a queue for one event is used up by one, but the queue is full after another.
+// used up. The outlet of a queue does not, and several of them would grant several requests. A
+// queue with room for one event looks like a limit of one at first. But only a queue can be full
+// when more events are booked.
 func divisible(p weir.Policy, d weir.Decider) bool {
 	for _, c := range weir.Components(p) {
 		of, err := c.Decider()

@@ -52,7 +52,7 @@ func PeerIP(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, ht
 // options, Proxies and Hops have no effect. If an option is not valid, the KeyFunc returns an error
 // for every call.
 func PeerIPOf(clients httplimit.ClientIP) KeyFunc {
-	// The caller may change its slices afterwards.
+	// The caller may change the slices in clients afterwards.
 	clients.Skip, clients.NAT64 = slices.Clone(clients.Skip), slices.Clone(clients.NAT64)
 	clients.Proxies = slices.Clone(clients.Proxies)
 	return func(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, clients) }

@@ -16,14 +16,14 @@
 // Burst of a [weir.TokenBucket], the Capacity of a [weir.LeakyBucket], or the Limit of a window.
 // With [weir.Tiers], only the tiers that grant at least 512 bytes at once matter. The size is about
 // an eighth of what the smallest of them grants at once. Each chunk comes from a single tier, and
-// all of these tiers are large enough for a chunk. Tiers within [weir.All] or within other Tiers
-// count as their largest tier only. A smaller one may lack room for a chunk, and is then not used.
-// In place of such an All, list the Tiers as a limit of their own. With several limits, a chunk has
-// the smallest of their sizes. A chunk has at most 16 KiB. It has at least 512 bytes, or all that
-// the limiter grants at once if that is less. A chunk is smaller than its size only if fewer bytes
-// are left in the buffer, or if the underlying reader returns fewer. While the limiter does not
-// report how much it grants at once, a chunk has 512 bytes: a [weir.Shadow] whose store fails does
-// not report it, for example.
+// all of these tiers are large enough for a chunk. Of Tiers within [weir.All] or within other
+// Tiers, only the largest tier matters. A smaller tier may lack room for a chunk, and is then not
+// used. To avoid that, do not put Tiers into an All: list them as a limit of their own. With
+// several limits, a chunk has the smallest of their sizes. A chunk has at most 16 KiB. It has at
+// least 512 bytes, or all that the limiter grants at once if that is less. A chunk is smaller than
+// its size only if fewer bytes are left in the buffer, or if the underlying reader returns fewer.
+// While the limiter does not report how much it grants at once, a chunk has 512 bytes: a
+// [weir.Shadow] whose store fails does not report it, for example.
 //
 // A smaller Burst makes the flow smoother, and a larger Burst needs fewer calls of the limiter.
 // After a change of the policy, the size of the chunks changes within 64 chunks.

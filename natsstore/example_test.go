@@ -32,7 +32,7 @@ func Example() {
 		Discard:           jetstream.DiscardNew,
 		Storage:           jetstream.FileStorage,
 		Replicas:          1, // 3 in a cluster
-		// These are as in a bucket that CreateKeyValue makes. Tools for buckets need them.
+		// CreateKeyValue also sets these. Tools for buckets need them.
 		AllowRollup: true, AllowDirect: true, DenyDelete: true,
 	})
 	if err != nil {

@@ -12,9 +12,9 @@
 // share their keys, even if they belong to different services that use the same bucket.
 //
 // The bucket must exist. It must keep one value for each key, and let each key expire by itself.
-// The example makes such a bucket, and [Store.Check] checks it. A bucket that is made by
-// CreateKeyValue, with a LimitMarkerTTL, may in a rare case forget a count. The server must have
-// version 2.11 or later.
+// The example makes such a bucket, and [Store.Check] checks it. A bucket that CreateKeyValue makes
+// with a LimitMarkerTTL may forget a count, in a rare case. The server must have version 2.11 or
+// later.
 //
 // The store runs every policy. It reads a key's value, decides in the process, and replaces the
 // value if no other process has changed it meanwhile, see package
@@ -73,7 +73,7 @@ func New(js jetstream.JetStream, o Options) (*Store, error) {
 
 // Check returns an error if the bucket does not exist, or if the store cannot rely on one of its
 // settings, for example because the bucket could forget counts. The error lists all such settings.
-// Check allows a LimitMarkerTTL, with which a count may be forgotten in a rare case, and does not
+// Check allows a LimitMarkerTTL, although a count may then be forgotten in a rare case. It does not
 // check whether the bucket has room. Call Check when the program starts. If you do not, the first
 // decision makes the check. Until a check has succeeded, each decision makes it, and may return
 // such an error.

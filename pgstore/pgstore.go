@@ -36,8 +36,8 @@ import (
 )
 
 // A DB sends statements. It must be safe for concurrent use, as a *pgxpool.Pool is. A *[pgx.Conn]
-// is not, even if a single goroutine uses the Store: the statement of a call whose time is over may
-// still be in flight when the next call sends its own.
+// does not fit, even if a single goroutine uses the Store: the statement of a call whose time is
+// over may still be in flight when the next call sends its own.
 //
 // Each statement must be a transaction of its own. In a longer transaction, other processes would
 // have to wait for its end.

@@ -102,9 +102,9 @@ func concurrentTakes(e *env) {
 	})
 }
 
-// R10: two limiters of one name with different policies, asked for a key at once, together grant no
-// more than the larger one alone, and at least what the smaller one grants alone, less an event that
-// is lost where shares are rounded.
+// R10: two limiters of one name have different policies, and goroutines ask both for one key at the
+// same time. Together they grant no more than the policy with the larger limit alone. They grant at
+// least what the other policy grants alone, less an event that is lost where shares are rounded.
 func concurrentPolicies(e *env) {
 	small := max(e.few(40), 10)
 	large := 2 * small

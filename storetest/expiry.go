@@ -59,8 +59,8 @@ func keptForLong(e *env) {
 	}
 }
 
-// kept returns a limiter that has granted an event, unless the store refuses the policy or denies
-// the event because it can't keep the state for so long.
+// kept returns a limiter that has granted an event. It returns false if the store refuses the
+// policy or denies the event, because it can't keep the state for so long.
 func (e *env) kept(p weir.Policy, name string) (l limiter, ok bool) {
 	if _, err := weir.New(p, weir.WithStore(e.store), weir.WithName(name)); err != nil {
 		return l, false

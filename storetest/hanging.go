@@ -11,8 +11,8 @@ import (
 )
 
 // Hanging: while the backend gives no answer, each caller gets an error when its context ends, by a
-// deadline or by being cancelled, although other callers of the same key and of another one still
-// wait. When the backend answers again, the store does too. No request has been counted more than
+// deadline or by being cancelled. It does not wait for other callers of the same key or of another
+// one. When the backend answers again, the store does too. No request has been counted more than
 // once.
 func hangingBackend(e *env) {
 	const limit = 1000
@@ -60,9 +60,10 @@ func hangingBackend(e *env) {
 
 var hangingKeys = [...]string{"k", "another"}
 
-// leave makes calls whose contexts end. A store that waits for its client, and not for the context,
-// returns later. Of several calls, and in one of several attempts, the quickest is quick on a slow
-// machine, too. leave returns how many calls it made for each key.
+// leave makes calls whose contexts end. The test fails if they return too late, as they do from a
+// store that waits for its client, and not for the context. Because the machine may be slow, it is
+// enough that the quickest of several calls returns soon, in one of several attempts. leave returns
+// how many calls it made for each key.
 func (e *env) leave(l limiter) (asked int) {
 	const attempts = 3
 	var late time.Duration
@@ -77,10 +78,10 @@ func (e *env) leave(l limiter) (asked int) {
 	return asked
 }
 
-// leaveOnce makes calls of Take of four kinds: for each key, and with a context that has a deadline
-// or is cancelled. It makes as many calls of Wait. They may return later than those of Take, because
-// they wait for decisions that would have to be undone. leaveOnce returns how many calls it made for
-// each key, and how late the quickest Take of the slowest kind was.
+// leaveOnce makes calls of Take of four kinds: for each of two keys, with a context that has a
+// deadline, or one that is cancelled. It makes as many calls of Wait. They may return later than
+// those of Take, because they wait for decisions that would have to be undone. leaveOnce returns
+// how many calls it made for each key, and how late the quickest Take of the slowest kind was.
 func (e *env) leaveOnce(l limiter) (asked int, late time.Duration) {
 	const kinds, callers = 2 * len(hangingKeys), 2
 	type call struct {

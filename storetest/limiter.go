@@ -70,7 +70,7 @@ func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
 		e.Helper()
 		e.Fatalf("%s: Do(%s, %+v) at %d told At %d", atRule, short(key), ask, now.UnixNano(), a.At)
 	}
-	// A store that is not exact may answer without the one that has the clock.
+	// A store that is not exact may answer without asking the store that has the clock.
 	if own := e.ownTime(); a.ServerTime != own && (a.ServerTime || !e.bounds) {
 		e.Helper()
 		e.Fatalf("%s: Do(%s, %+v) told ServerTime %v, want %v", atRule, short(key), ask, a.ServerTime, own)

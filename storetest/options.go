@@ -39,8 +39,8 @@ func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option 
 //   - the comparisons of all answers with those of the policies: "Policy is run as it is", "Sharing
 //     is exact", "Change is exact", "Change of composed policies", MemStore
 //   - GivingBack
-//   - in Booking, the requests that wait until their turn comes, and those whose turn would come too
-//     late. A store that books events beyond MaxWait is then not found
+//   - in Booking, the requests that wait until their turn comes, and those whose turn would come
+//     too late. Run then does not notice if a store books events beyond MaxWait
 //   - with [Bounds], all cases of Bounds
 //
 // The other cases compare no durations. Most of them use periods of decades.

@@ -9,8 +9,9 @@ import (
 
 // Expiry: by a clock that cannot be set, a state is kept as long as it matters. Then the key is
 // like a new key. The instants come from the answers. Some states are kept for more than a second,
-// and less than two: a time to live in whole seconds must be rounded up. Some must be kept for longer
-// after a second event. One must be kept for longer than the policy needs that has counted last.
+// and less than two: a time to live in whole seconds must be rounded up. Some must be kept for
+// longer after a second event. One must be kept for longer than is needed by the policy that has
+// counted last.
 func expiresInRealTime(e *env) {
 	const short, per = 300 * time.Millisecond, 1400 * time.Millisecond
 	var all []*usedKey
@@ -45,7 +46,8 @@ func expiresInRealTime(e *env) {
 	}
 }
 
-// A usedKey is a key of which events were taken, and which is asked for until some more are granted.
+// A usedKey is a key that has been granted events. The test asks it for more until enough requests
+// are granted.
 type usedKey struct {
 	named
 	limiter
@@ -56,8 +58,8 @@ type usedKey struct {
 	left    int           // how many requests are to be granted
 	every   time.Duration // from one request to the next
 	next    time.Time
-	granted time.Time     // the latest, or when it began
-	most    time.Duration // from then on, after which no policy has a reason to deny
+	granted time.Time     // when the latest request was granted, or when the test began
+	most    time.Duration // after granted plus most, no policy has a reason to deny
 }
 
 // use takes an event of a new key. If the policy grants two, the second is to be taken when two
@@ -75,9 +77,9 @@ func (e *env) use(p named, limit int, per time.Duration) *usedKey {
 	return k
 }
 
-// useAndChange takes an event by a policy, and another one by a policy that remembers its events for
-// a shorter time. Then all events of the first policy are to be granted at once, which they are not
-// before its own has left.
+// useAndChange takes an event by the policy p, and then one by a policy that remembers its events
+// for a shorter time. After that, p is to grant as many events at once as its Limit. It can do so
+// only when it no longer counts its own event.
 func (e *env) useAndChange(p, by weir.SlidingLog) *usedKey {
 	k := e.use(named{"SlidingLog, changed", p}, 1, p.Per)
 	k.model.rules = e.model(p, by).rules
@@ -87,8 +89,8 @@ func (e *env) useAndChange(p, by weir.SlidingLog) *usedKey {
 	return k
 }
 
-// goOn makes the next request when it is time. What is granted, the policy grants at that instant.
-// goOn reports whether more requests are to be granted.
+// goOn makes the next request when it is time. If the request is granted, it checks that the policy
+// grants it at that instant. goOn reports whether more requests are to be granted.
 func (k *usedKey) goOn() bool {
 	now := time.Now() // before it asks: this process may be the one that is slow
 	if k.left == 0 || now.Before(k.next) {

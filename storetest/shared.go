@@ -40,9 +40,9 @@ func sharedBackend(e *env) {
 	e.changedOn(another)
 }
 
-// changedOn uses up keys by one store, and asks for them by another under another policy, as while
-// processes get a new configuration. The stores meet the policies in different orders, and neither
-// has met them before.
+// changedOn uses up keys in one store, and asks another store for them under another policy, as
+// when processes get a new configuration one by one. The stores see the policies in different
+// orders, and neither has seen them before.
 func (e *env) changedOn(another weir.Store) {
 	const limit = 20
 	ps := shapes(limit, e.long())

@@ -78,9 +78,9 @@ const longestEarly = time.Hour
 // store does not see them.
 //
 // The store must serve names and keys of up to a megabyte. A server that takes only shorter ones
-// needs a hash in their place. The store must also decide all requests of 16 goroutines that ask for
-// one key at once. If it compares and swaps, it must try often enough: here, an error because too many
-// calls change the key is a failure.
+// needs a hash in their place. The store must also decide all requests of 16 goroutines that ask
+// for one key at once. If it compares and swaps, it must try often enough: an error that says that
+// too many calls change the key is a failure here.
 //
 // With -short, the cases that need many requests make only a fortieth of them.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {

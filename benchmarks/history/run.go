@@ -11,7 +11,7 @@ import (
 // A run is what one file holds.
 type run struct{ record.Run }
 
-// of are the rounds' values of a figure.
+// of returns the values of a figure, one for each round.
 func (r run) of(f figure, contender string) []float64 {
 	return r.Values[record.Series{Workload: f.workload, Contender: contender, Unit: f.unit}]
 }

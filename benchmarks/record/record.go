@@ -1,6 +1,6 @@
 // Package record reads the files of benchmarks/history. Each holds the single measurements of a
-// run, as Go benchmarks. It is apart from the commands that use it: command history is not linked
-// with all contenders.
+// run, as Go benchmarks. It is a package of its own so that command history, which uses it, is not
+// linked with all contenders.
 package record
 
 import (
@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// A Run is what one file holds.
+// A Run is the content of one file.
 type Run struct {
 	Release    string
-	About      map[string]string // where and with what it was made
+	About      map[string]string // where and with what it was measured
 	Contenders []string          // in the order of the file
 	Values     map[Series][]float64
 }
@@ -25,7 +25,7 @@ type Run struct {
 // A Series names what was measured of a contender in a workload. Each round adds one value.
 type Series struct{ Workload, Contender, Unit string }
 
-// unreleased is the name of what comes after all releases.
+// unreleased is the name of the run that comes after all releases.
 const unreleased = "unreleased"
 
 // Read reads all files, the newest first.
@@ -93,10 +93,11 @@ func Parse(release, text string) (Run, error) {
 	return r, nil
 }
 
-// Name writes a contender's name without what separates the parts of a benchmark's.
+// Name returns a contender's name without the characters that separate the parts of a benchmark's
+// name.
 func Name(contender string) string {
 	return strings.NewReplacer(" ", "_", "/", ":").Replace(contender)
 }
 
-// FromName undoes what Name does.
+// FromName returns the contender whose Name is s.
 func FromName(s string) string { return strings.NewReplacer("_", " ", ":", "/").Replace(s) }

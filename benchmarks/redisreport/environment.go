@@ -36,7 +36,8 @@ func newEnvironment(now time.Time, redis string) environment {
 	return e
 }
 
-// revision is the commit of weir, with a plus if code differs from it. Empty if not known.
+// revision returns the commit of weir, with a plus if code has changed since. It is empty if not
+// known.
 func revision() string {
 	out, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {

@@ -113,7 +113,7 @@ func (r results) wrongSection() string {
 	return "## † Wrong decisions\n\nRequests that were denied within the quota, or granted beyond it. The figure is the most of any\nround.\n\n" + t.String()
 }
 
-// xsync is the module of the map that several contenders have their limiters in.
+// xsync is the module of the map in which several contenders keep their limiters.
 const xsync = "github.com/puzpuzpuz/xsync/v4"
 
 func (r results) contendersSection() string {

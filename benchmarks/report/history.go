@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/benchmarks/record"
 )
 
-// program is how a command line begins.
+// program is the start of a command line.
 const program = "go run ./benchmarks/report"
 
 // units are those of figures in the format of Go benchmarks, which benchstat converts.
@@ -34,8 +34,8 @@ var units = map[string]string{
 }
 
 // goBenchmarks are the single measurements in the format of Go benchmarks. readBack and command
-// history read them, too. What stands behind # is for these. benchstat would not compare two files
-// that differ in it.
+// history read them, too. Lines that begin with # are for these two. Without the #, benchstat would
+// not compare two files that differ in such a line.
 func goBenchmarks(r results) string {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -74,7 +74,7 @@ func goBenchmarks(r results) string {
 			if keys, goroutines, ok := strings.Cut(figure, "/"); ok { // of growth
 				name, unit = fmt.Sprintf("%s/keys=%s/goroutines=%s", name, keys, goroutines), units["ns"]
 			}
-			lines[name] += fmt.Sprintf(" %v %s", s.Metrics[metric], unit) // all digits, to be rounded but once
+			lines[name] += fmt.Sprintf(" %v %s", s.Metrics[metric], unit) // all digits, so that they are rounded only once
 		}
 		for _, name := range slices.Sorted(maps.Keys(lines)) {
 			put("Benchmark%s/contender=%s-%d 1%s", name, record.Name(s.Contender), r.Cores, lines[name])
@@ -95,7 +95,8 @@ func exactPeers(r results) (names []string) {
 	return names
 }
 
-// commandLine is the command of some arguments, as in a shell. argumentsOf is the reverse.
+// commandLine returns the command line for some arguments, as in a shell. argumentsOf is the
+// reverse.
 func commandLine(args []string) string {
 	line := program
 	for _, arg := range args {
@@ -121,7 +122,7 @@ func argumentsOf(line string) []string {
 	return args
 }
 
-// readBack are the results of which goBenchmarks wrote the file.
+// readBack returns the results from which goBenchmarks wrote the file of run.
 func readBack(run record.Run) (results, error) {
 	about := run.About
 	flags := flag.NewFlagSet(program, flag.ContinueOnError)
@@ -138,7 +139,7 @@ func readBack(run record.Run) (results, error) {
 	r := results{
 		Environment: Environment{
 			Date: about["date"], CPU: about["cpu"], Cores: cores, System: about["goos"] + "/" + about["goarch"],
-			Go: about["go"], Revision: about["weir"], Versions: about, // which has them by their modules
+			Go: about["go"], Revision: about["weir"], Versions: about, // it also has the versions, by module
 		},
 		Command: about["command"], Settings: o.settings, Rounds: o.rounds, Took: took,
 	}
@@ -156,7 +157,7 @@ func readBack(run record.Run) (results, error) {
 	return r, nil
 }
 
-// metricOf is the metric that goBenchmarks wrote as that series.
+// metricOf returns the metric that goBenchmarks wrote as the series s.
 func metricOf(s record.Series) string {
 	var keys, goroutines int
 	if _, err := fmt.Sscanf(s.Workload, "Growth/keys=%d/goroutines=%d", &keys, &goroutines); err == nil {

@@ -6,8 +6,8 @@
 // Each measurement is made in a process of its own. They are interleaved: all contenders are
 // measured once before any is measured again, so that a change of the machine's pace in the
 // meantime strikes all alike. The tables tell medians. With -history it also writes the single
-// measurements to a file, for command history and for benchstat. With -render it reads that file,
-// and writes the page and the plot of that run anew.
+// measurements to a file, for command history and for benchstat. With -render it measures nothing:
+// it reads that file, and writes the page and the plot of that run again.
 package main
 
 import (
@@ -129,7 +129,8 @@ func (o options) run() error {
 	return os.WriteFile(filepath.Join(o.out, "benchmarks.md"), []byte(document(r)), 0o644)
 }
 
-// results are measured, and written to the file of history. Or they are read from there.
+// results measures, and writes the results to the file of -history, if there is one. With -render,
+// it reads them from that file instead.
 func (o options) results() (results, error) {
 	if o.render {
 		text, err := os.ReadFile(o.history)

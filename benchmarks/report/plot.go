@@ -85,7 +85,8 @@ func drawPlot(file string, r results) error {
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	// Few viewers have the font by which the text was measured. Letters of these are as wide.
+	// Few viewers have the font with which the text was measured. The letters of these fonts are as
+	// wide.
 	return os.WriteFile(file, []byte(strings.ReplaceAll(svg.String(),
 		"font-family:Liberation Sans", "font-family:Helvetica,Arial,Liberation Sans,sans-serif")), 0o644)
 }

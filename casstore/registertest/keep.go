@@ -56,7 +56,7 @@ func keep(e *env) error {
 }
 
 // keepFor checks that a value stays for the time soon. If the machine was too busy to look when it
-// matters, it tries again.
+// matters, keepFor tries again.
 func (e *env) keepFor(name string, soon time.Duration, again bool) error {
 	for attempt := range 5 {
 		seen, err := e.keepOnce(e.key(fmt.Sprint(name, " ", attempt)), soon, again)

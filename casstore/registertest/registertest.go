@@ -15,8 +15,8 @@
 //	Keep      a value stays for at least the time keep of the Swap
 //	Contexts  a call with an ended context returns, and so does the next one
 //
-// A value of 100,000 bytes is among those of Values. If the server has no room for it, Swap must
-// return an error that wraps [weir.ErrRequest].
+// One of the values in the case Values has 100,000 bytes. If the server has no room for it, Swap
+// must return an error that wraps [weir.ErrRequest].
 //
 // Together, the cases take two or three seconds and some 3,000 requests. After that, use package
 // storetest to check the Store that [casstore.New] makes of your Register, also with faults.

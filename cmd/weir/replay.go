@@ -140,8 +140,8 @@ func (r *replayed) sweep(ctx context.Context, c replay.Config, policies []weir.P
 	return nil
 }
 
-// verdict is the error that gives the exit status of a run whose report was written. most is the
-// limit of -max-clients, if there is one.
+// verdict returns the error that decides the exit status, once the report is written. most has the
+// limit of -max-clients, or is empty if there is none.
 func verdict(r *replay.Report, most []share) error {
 	switch {
 	case r.Stopped:
@@ -181,7 +181,8 @@ func output(c *cli.Command) (func(io.Writer, replayed) error, error) {
 	return write, nil
 }
 
-// A share of the clients is shown as it was given: rounded, it may look like another.
+// A share of the clients is shown as it was given, because two shares may look the same when
+// rounded.
 type share struct {
 	given string // in percent
 	of    float64

@@ -96,7 +96,7 @@ func makeBucket(ctx context.Context, url string) error {
 		_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 			Name: "KV_" + bucket, Subjects: []string{"$KV." + bucket + ".>"}, MaxMsgsPerSubject: 1, AllowMsgTTL: true,
 			Discard: jetstream.DiscardNew, Storage: jetstream.MemoryStorage,
-			// These are as in a bucket that CreateKeyValue makes. Tools for buckets need them.
+			// CreateKeyValue also sets these. Tools for buckets need them.
 			AllowRollup: true, AllowDirect: true, DenyDelete: true,
 		})
 	}

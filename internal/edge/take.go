@@ -82,8 +82,8 @@ func denies(err error) bool {
 //
 //   - If fewer remain than the call costs, an ask for its cost is denied, and reports how long to
 //     wait.
-//   - Otherwise, if others are before the call in the line (behind), they are waiting for more. The
-//     first of them is served at the latest when the key has fully recovered. Until then none
+//   - Otherwise, if the call was behind other calls in the line, those are waiting for more. The
+//     first of them is served at the latest when the key has fully recovered. Until then no events
 //     remain for new calls.
 //   - Otherwise, the store was slow, or events have come back since. The same call may be granted at
 //     once.

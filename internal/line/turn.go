@@ -82,17 +82,17 @@ func (w *Waiter) Drop(err error) {
 	}
 }
 
-// A LateBehind is the error of a waiter that was not served in time because others were before it in
-// the line. A waiter that has not come to the line yet has none before it. Package edge looks for the
-// method Behind: whoever waited alone may ask again at once.
+// A LateBehind is the error of a waiter that was not served in time, while others were before it in
+// the line. A waiter that has not come to the line yet has no others before it. Package edge looks
+// for the method Behind, because a call that had no others before it may ask again at once.
 type LateBehind struct{ Err error }
 
 func (e LateBehind) Error() string { return e.Err.Error() }
 
-// Behind does nothing: an error that has it is a LateBehind.
+// Behind does nothing. It distinguishes a LateBehind from other errors.
 func (e LateBehind) Behind() {}
 
-// Unwrap returns the error without that knowledge.
+// Unwrap returns e.Err.
 func (e LateBehind) Unwrap() error { return e.Err }
 
 // Leave records that w is about to leave because of err, unless it has left. It reports whether the

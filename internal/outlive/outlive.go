@@ -23,10 +23,10 @@ func TimedOut(ctx context.Context) bool {
 // Within is how long such a call may take after its caller was cancelled.
 const Within = time.Second
 
-// Context returns a context with the values of ctx. It ends when the deadline of ctx has passed, but
-// not before least has passed from now. If ctx is cancelled, it goes on until [Within] has passed
-// from now. Its error is that of ctx, if that has one. So is its cause, if ctx has no deadline, as
-// that of a connection.
+// Context returns a context with the values of ctx. It ends when the deadline of ctx has passed,
+// but not before least has passed from now. If ctx is cancelled, it goes on until [Within] has
+// passed from now. Its error is that of ctx, if ctx has one. If ctx has no deadline, as the context
+// of a connection, the cause is that of ctx, too.
 func Context(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
 	soon, now := context.WithoutCancel(ctx), time.Now()
 	var cancel context.CancelCauseFunc

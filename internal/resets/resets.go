@@ -12,10 +12,11 @@ import (
 // to give back. Events that a key has counted since its reset were granted to others, even where
 // the numbers look the same.
 //
-// A key is kept as long as a reservation from before its reset may still count. It is dropped by a
-// later reset, after up to twice that time. A reservation that is under way is not known yet. A
-// reset that comes meanwhile may be of its key without being kept, or be dropped earlier. The
-// reservation then counts as forgotten: it gives nothing back, rather than the events of others.
+// A key is kept as long as a reservation from before its reset may still count. After that, a later
+// reset drops it. If there are resets all the time, this is after twice that time at most. A
+// reservation that is being made is not known yet. If its key is reset meanwhile, that reset may
+// not be kept, or be dropped earlier. The reservation then counts as forgotten: it gives nothing
+// back, rather than the events of others.
 //
 // The zero value is ready. All methods are safe for concurrent use.
 type Resets struct {
@@ -23,19 +24,19 @@ type Resets struct {
 	open   atomic.Int64  // when nothing reserved counts any more
 
 	mu   sync.Mutex   // guards writes to number, and what follows
-	lost uint64       // the last that is not kept, or no longer: it may be of any key
+	lost uint64       // the last reset that is not kept, or no longer: it may be of any key
 	kept *generations // nil while none is kept
 }
 
-// Resets are dropped a generation at a time. This takes no longer if they are many, and frees their
-// memory.
+// Resets are dropped a generation at a time. This takes no longer if there are many, and frees
+// their memory.
 type (
 	generations struct{ old, young generation }
 
 	generation struct {
 		keys  map[string]uint64 // the number of the last reset of each key
-		last  uint64            // the number of the last
-		until int64             // when nothing reserved before the last counts any more
+		last  uint64            // the number of the last reset
+		until int64             // when nothing reserved before the last reset counts any more
 	}
 )
 
@@ -67,7 +68,7 @@ func (rs *Resets) Reset(key string, now int64) {
 		rs.kept = new(generations)
 	}
 	k := rs.kept
-	for range 2 { // the first turn makes the young one old
+	for range 2 { // the first turn may make the young one old
 		if k.old.until <= now {
 			rs.lost = max(rs.lost, k.old.last)
 			k.old, k.young = k.young, generation{}
@@ -91,7 +92,7 @@ func (rs *Resets) Forgot(key string, number uint64) bool {
 	return last > number
 }
 
-// Len returns how many keys are kept. A key may be kept twice.
+// Len returns how many keys are kept. A key that is in both generations counts twice.
 func (rs *Resets) Len() int {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -19,10 +19,11 @@ type Copy struct {
 // If an entry is there all the time, the sequence has one state of it, which the entry had while
 // the sequence was read. An entry that comes or goes meanwhile may be in it or not.
 //
-// The sequence goes through the directory in the order of its numbers read backwards: 0, a half, a
-// quarter, three quarters. At any point, its hashes are spread evenly, except where the table has
-// grown meanwhile. A table that is filled with them thus has no segment that is [Table.tooDeep],
-// unless tens of millions of entries came meanwhile.
+// The sequence goes through the directory in the order of its numbers with their bits read
+// backwards: 0, a half, a quarter, three quarters. At any point, the hashes so far are spread
+// evenly, except where the table has grown since the sequence began. A table that is filled with
+// them thus has no segment that is [Table.tooDeep], unless tens of millions of entries came in that
+// time.
 func (t *Table) All() iter.Seq[Copy] {
 	return func(yield func(Copy) bool) {
 		var hashes []Hash

@@ -90,9 +90,9 @@ func (t *Table) sweepEntry(s *Segment, e *Entry, w *Writer, state uint64, now in
 	return left
 }
 
-// tooDeep reports whether the directory would have more than one place for two entries if s were
-// divided. Chance makes no segment as deep. The hashes of s are then not of secret seeds, and
-// dividing s might never end. s grows instead.
+// tooDeep reports whether the directory would have more than one place for every two entries if s
+// were divided. Chance makes no segment that deep. The hashes of s then do not come from secret
+// seeds, and dividing s might never end. s grows instead.
 func (t *Table) tooDeep(s *Segment) bool { return 4<<s.depth > t.keys.Load()+t.overflows.Load() }
 
 // replace puts one segment, or two, in the place of s: with room for more, and without the entries

@@ -12,7 +12,8 @@ import (
 
 // Check returns an error if the bucket does not exist, or has settings on which the store cannot
 // rely. It allows markers of expired values (SubjectDeleteMarkerTTL). All buckets that
-// CreateKeyValue makes for values that expire have them, and they remove a grant only very rarely.
+// CreateKeyValue makes with a LimitMarkerTTL have them, and such a marker removes a grant only very
+// rarely.
 func (r *Register) Check(ctx context.Context) error {
 	reply, err := r.request(ctx, &nats.Msg{Subject: r.info})
 	switch {
@@ -28,8 +29,8 @@ func (r *Register) Check(ctx context.Context) error {
 	return nil
 }
 
-// faults returns all settings that are not allowed. A History is MaxMsgsPerSubject, and a TTL is
-// MaxAge: these are their names in jetstream.KeyValueConfig.
+// faults returns all settings that are not allowed. It calls MaxMsgsPerSubject History, and MaxAge
+// TTL, as jetstream.KeyValueConfig does.
 func (r *Register) faults(c jetstream.StreamConfig) error {
 	var errs []error
 	fault := func(is bool, format string, args ...any) {

@@ -59,7 +59,7 @@ func (r *Register) send(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 		}
 	}
 	if int64(m.Size()-len(m.Subject)) > conn.MaxPayload() {
-		return nil, nats.ErrMaxPayload // the client would, too, but keep the channel for the reply forever
+		return nil, nats.ErrMaxPayload // the client would return it, too, but keep the channel for the reply forever
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

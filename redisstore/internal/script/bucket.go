@@ -75,7 +75,7 @@ func (b bucket) ask(ask weir.Ask) (string, bool) {
 }
 
 // giveBack returns the script's arguments for an ask that gives events back. The script frees the
-// same as the decider, because the numbers of the grant are whole in its units, too.
+// same as the decider would, because the numbers of the grant are whole in the script's units, too.
 func (b bucket) giveBack(ask weir.Ask) (string, bool) {
 	room := b.full // if more is owed, a grant lies ahead
 	if b.spaced {
@@ -86,9 +86,10 @@ func (b bucket) giveBack(ask weir.Ask) (string, bool) {
 	return numbers(int64(b.den), -int64(back), int64(room), 0, at, int64(ends), int64(free)), ok
 }
 
-// grant returns the instant of the grant whose events are given back, and how many units were then
-// owed: with the grant, and without the waiters that stay behind the events. All are zero if the
-// grant is not known. ok is false if a number is not whole, or too large.
+// grant returns the instant of the grant whose events are given back. At that instant, ends units
+// were owed, those of the grant included. free is ends without the units of the waiters that stay
+// behind the events. All are zero if the grant is not known. ok is false if a number is not whole,
+// or too large.
 func (b bucket) grant(ask weir.Ask) (at int64, ends, free uint64, ok bool) {
 	if ask.GrantedAt == 0 || ask.Charges == nil || len(*ask.Charges) != 1 || (*ask.Charges)[0].Late > 0 {
 		return 0, 0, 0, true
@@ -101,8 +102,8 @@ func (b bucket) grant(ask weir.Ask) (at int64, ends, free uint64, ok bool) {
 	if !whole || max(uint64(at), ends) > maxExact || c.For >= math.MaxInt64-time.Duration(ask.GrantedAt) {
 		return 0, 0, 0, false
 	}
-	// Only the decider can read from the ask how much stays. Asked to undo as much as possible right
-	// after the grant, it leaves that.
+	// Only the decider can read from the ask how much stays. It is asked to undo as much as
+	// possible right after the grant: what it leaves is what stays.
 	ask.N = math.MinInt
 	state, _ := b.decider.Decide(b.state(nil, at, ends), ask.GrantedAt, ask)
 	stay, rest, _ := b.owed(state, at)
@@ -158,7 +159,8 @@ func (b bucket) encode(state []uint64, now int64) ([]byte, bool) {
 	return appendUint(appendUint(nil, uint64(now), 7), owed, 7), ok && owed <= maxExact
 }
 
-// owed is state in reverse. The rest is in the decider's units.
+// owed is the reverse of state: it returns the debt at the instant now. The rest is in the
+// decider's units.
 func (b bucket) owed(state []uint64, now int64) (owed, rest uint64, ok bool) {
 	hi, lo := uint64(0), state[0]
 	if b.decider.Words() == 2 {

@@ -44,8 +44,9 @@ func orNil(b []byte) []byte {
 	return b
 }
 
-// request returns parts of the first line of a request. A text that is no such line, as scanners
-// send them, is all uri. A text of dashes, such as "- - - ", stands for a line that is not there.
+// request returns the method and the uri in the first line of a request. Scanners send text that is
+// no such line: all of it is then the uri. Text of nothing but dashes and spaces, such as "- - - ",
+// means that there was no line.
 func request(line []byte) (method, uri []byte) {
 	if len(bytes.Trim(line, "- ")) == 0 {
 		return nil, nil

@@ -136,7 +136,8 @@ func (l *lines) broken(err error) error {
 }
 
 // head returns the lines that lie in the buffer, at most n of them. They are read again by next.
-// The error is errLong if not even the first line fits. An error of reading is left to next.
+// The error is errLong if not even the first line fits. head does not return errors of reading:
+// next returns them.
 func (l *lines) head(n int) ([][]byte, error) {
 	buffered, err := l.r.Peek(maxLine)
 	if !errors.Is(err, io.EOF) { // the last line may go on after the buffer

@@ -52,8 +52,9 @@ func (r *run) costField() []string {
 // Run asks each of the policies for each request of the logs, in the order of time.
 //
 // If ctx ends, Run reads no more. It returns the report of what it has read, with Stopped set. An
-// error is of a policy, or of a log. If a log ends with an error of reading, such as a gzip that was
-// cut off, all before it and all other logs are in the report that Run returns with the error.
+// error of Run is that of a policy, or of a log. If a log ends with an error of reading, for
+// example because its gzip was cut off, Run returns a report with the error. The report has all
+// other logs, and that log up to the error.
 func Run(ctx context.Context, c Config, policies []weir.Policy, logs []Log) (*Report, error) {
 	clock := &logClock{}
 	var limiters []*weir.KeyedLimiter

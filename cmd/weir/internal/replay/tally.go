@@ -55,7 +55,7 @@ func (t *tally) count(e event, now int64, r weir.Result) {
 	h.refused++
 	t.refused++
 	h.last, h.retry = now, int64(r.RetryAfter)
-	if r.RetryAfter == weir.Never { // which is no Retry-After
+	if r.RetryAfter == weir.Never { // then there is no Retry-After
 		h.retry = 0
 	}
 	h.longest = max(h.longest, int64(min(uint64(now-h.since)+uint64(h.retry), math.MaxInt64)))

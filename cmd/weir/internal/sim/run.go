@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Start is the instant at which every simulation starts. It is the start of a year, and of most
-// windows that are aligned to the Unix epoch: of all of which a day is a multiple.
+// Start is the instant at which every simulation starts. It is the start of a year. Windows that
+// are aligned to the Unix epoch also start then, if a day is a multiple of their length.
 var Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // looks is how often a Run looks how many events remain.
