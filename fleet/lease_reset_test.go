@@ -71,9 +71,11 @@ func TestLease_ResetThatWaitsTwice(t *testing.T) {
 		small, large := weir.FixedWindow{Limit: 1000, Per: time.Hour}, weir.FixedWindow{Limit: 2000, Per: time.Hour}
 		var plan atomic.Pointer[weir.Plan]
 		l := newLeased(small, kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-			plan.Store(r.Plan)
-			if r.N < 0 {
+			switch {
+			case r.N < 0: // of the other plan, perhaps
 				time.Sleep(985 * time.Millisecond)
+			case r.N == 0:
+				plan.Store(r.Plan)
 			}
 			if r.Forget {
 				resets.Add(1)
