@@ -152,7 +152,7 @@ func TestHolder_FromFirst(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			h.take(i, 1+rng.IntN(30))
 		} else if one := &h.all[i]; one.left(h.now) > 0 {
-			end := one.at + int64(one.For)
+			end := one.at + int64(one.charges[0].For)
 			require.Less(t, h.now, end)
 			used[end] += one.n
 			require.LessOrEqual(t, used[end], p.Limit)

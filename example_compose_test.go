@@ -13,7 +13,7 @@ import (
 func ExampleAll() {
 	const day = 24 * time.Hour
 	messages := weir.Must(weir.New(weir.All(
-		weir.TokenBucket{Limit: 300, Per: time.Minute},
+		weir.SlidingLog{Limit: 300, Per: time.Minute},
 		weir.TokenBucket{Limit: 15_750, Per: time.Hour},
 		weir.FixedWindow{Limit: 300_000, Per: day},
 		weir.FixedWindow{Limit: 1_500_000, Per: 7 * day},
@@ -32,9 +32,9 @@ func ExampleAll() {
 // TakeByComponent returns the result of each of several limits. A program can show these results,
 // for example in header fields or on a page of quotas.
 func ExampleKeyedLimiter_TakeByComponent() {
-	names := []string{"second", "day"}
+	names := []string{"minute", "day"}
 	limiter := weir.Must(weir.New(weir.All(
-		weir.SlidingLog{Limit: 2, Per: time.Second},
+		weir.SlidingLog{Limit: 2, Per: time.Minute},
 		weir.SlidingLog{Limit: 1000, Per: 24 * time.Hour},
 	)))
 	var parts []weir.Result // the same slice for each request avoids allocations
@@ -50,9 +50,9 @@ func ExampleKeyedLimiter_TakeByComponent() {
 		fmt.Println()
 	}
 	// Output:
-	// true second: 1 of 2 left day: 999 of 1000 left
-	// true second: 0 of 2 left day: 998 of 1000 left
-	// false second: 0 of 2 left day: 998 of 1000 left
+	// true minute: 1 of 2 left day: 999 of 1000 left
+	// true minute: 0 of 2 left day: 998 of 1000 left
+	// false minute: 0 of 2 left day: 998 of 1000 left
 }
 
 // Requests beyond the usual rate, but within the burst, are served at a lower priority.

@@ -31,10 +31,10 @@ func ExampleKeyedLimiter_TakeUpTo() {
 // The cost of a call to a language model is known only when the call is over. Until then an
 // estimate is reserved.
 func ExampleKeyedLimiter_Reserve() {
-	tokens := weir.Must(weir.New(weir.TokenBucket{Limit: 60_000, Per: time.Minute, Burst: 10_000}))
+	tokens := weir.Must(weir.New(weir.TokenBucket{Limit: 60_000, Per: time.Hour, Burst: 10_000}))
 
 	complete := func(prompt string) {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		r, err := tokens.Reserve(ctx, "ada", 4000)
 		switch {
@@ -42,11 +42,11 @@ func ExampleKeyedLimiter_Reserve() {
 			fmt.Println(prompt, err)
 			return
 		case !r.Allowed:
-			fmt.Println(prompt, "denied: not within 5s")
+			fmt.Println(prompt, "denied: not within 5m")
 			return
 		}
 		defer r.Cancel(context.Background()) // does nothing once it is settled
-		fmt.Println(prompt, "may go in", r.Delay().Round(time.Second))
+		fmt.Println(prompt, "may go in", r.Delay().Round(time.Minute))
 		// Sleep for r.Delay(), call the model, and then: r.Settle(ctx, used)
 		if prompt == "first" {
 			_ = r.Settle(ctx, 1000)
@@ -61,8 +61,8 @@ func ExampleKeyedLimiter_Reserve() {
 	// Output:
 	// first may go in 0s
 	// second may go in 0s
-	// third may go in 3s
-	// fourth denied: not within 5s
+	// third may go in 3m0s
+	// fourth denied: not within 5m
 }
 
 // If less is used than was booked, the rest is given back. If more is used, the difference is

@@ -126,6 +126,7 @@ func TestShares_Result(t *testing.T) {
 // MoreAfter is the time until one event more of the share remains, or not known. The store tells
 // when one more of its own remains, which is a third of one here.
 func TestShares_MoreAfter(t *testing.T) {
+	known := map[bool]int{} // by whether it is the instant at which all remain
 	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
 		l, clock := kit.Frozen(p, weir.WithStore(sharesOf(t, new(weir.MemStore), 1, 3)))
 		var parts []weir.Result
@@ -141,12 +142,14 @@ func TestShares_MoreAfter(t *testing.T) {
 				clock.Time = clock.Add(123456789)
 				continue
 			}
+			known[more.MoreAfter == more.ResetAfter]++
 			clock.Time = clock.Add(more.MoreAfter - 1)
 			assert.LessOrEqual(t, all(0)[step%len(before)].Remaining, more.Remaining, "%+v", more)
 			clock.Time = clock.Add(1)
 			assert.Greater(t, all(0)[step%len(before)].Remaining, more.Remaining, "%+v", more)
 		}
 	})
+	assert.Len(t, known, 2, "it is known in both cases")
 }
 
 // The weight of many events may not fit in an int. That they are denied, too, is seen only under a

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -35,7 +36,10 @@ func limitCustomers(customer httplimit.KeyFunc, unlimited, blocked map[string]bo
 	})
 }
 
-func TestExampleCustomers(t *testing.T) {
+// In the bubble time stands still, and nothing is earned.
+func TestExampleCustomers(t *testing.T) { synctest.Test(t, testExampleCustomers) }
+
+func testExampleCustomers(t *testing.T) {
 	handler := limitCustomers(httplimit.Header("Customer"), map[string]bool{"free of limits": true},
 		map[string]bool{"blocked": true}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	answers := map[string]int{}

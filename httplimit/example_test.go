@@ -164,11 +164,11 @@ func ExampleMiddleware_cost() {
 	}
 	handler := limit.Wrap(hello)
 
-	show(handler, httptest.NewRequest("GET", "/search?results=300", nil))
 	show(handler, httptest.NewRequest("GET", "/search?results=5000", nil)) // more than is ever granted: no Retry-After
+	show(handler, httptest.NewRequest("GET", "/search?results=300", nil))
 	// Output:
+	// 429 "default";r=100;t=0
 	// 200 "default";r=70;t=1
-	// 429 "default";r=70;t=18
 }
 
 // The requests to a slow device take turns. If the turn of a request would come in more than two

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -41,11 +42,10 @@ func TestGate_RandomCalls(t *testing.T) {
 func randomCalls(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	millis := func(most int) time.Duration { return time.Duration(1+r.IntN(most)) * time.Millisecond }
-	log := weir.SlidingLog{Limit: 3, Per: time.Second}
 	policy := []weir.Policy{
 		weir.TokenBucket{Limit: 10, Per: time.Second, Burst: 1 + r.IntN(4)},
 		weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 1 + r.IntN(8)},
-		log,
+		weir.SlidingLog{Limit: 3, Per: time.Second},
 	}[r.IntN(3)]
 	l := weir.Must(weir.New(policy))
 	var g Gate
@@ -95,17 +95,33 @@ func randomCalls(t *testing.T, seed uint64) {
 	wg.Wait()
 	require.Empty(t, g.lines.byKey, "seed %d", seed)
 	checkCalls(t, seed, calls)
-	if policy == weir.Policy(log) {
-		for i, c := range calls {
-			n := 0
-			for _, other := range calls {
-				if other.err == nil && c.left-log.Per < other.left && other.left <= c.left {
-					n++
-				}
-			}
-			require.LessOrEqual(t, n, log.Limit, "seed %d: until %d %v", seed, i, c.left)
+	var passed []time.Duration
+	for _, c := range calls {
+		if c.err == nil {
+			passed = append(passed, c.left)
 		}
 	}
+	slices.Sort(passed)
+	for i, last := range passed {
+		for j, first := range passed[:i] {
+			if n := i - j + 1; last-first < shortest(policy, n) {
+				t.Errorf("seed %d: %v lets %d pass from %v to %v", seed, policy, n, first, last)
+			}
+		}
+	}
+}
+
+// shortest is the time in which one of the policies above lets n calls pass, from the first to the
+// last.
+func shortest(p weir.Policy, n int) time.Duration {
+	switch p := p.(type) {
+	case weir.TokenBucket:
+		return time.Duration(n-p.Burst) * p.Per / time.Duration(p.Limit)
+	case weir.LeakyBucket:
+		return time.Duration(n-1) * p.Per / time.Duration(p.Limit)
+	}
+	log := p.(weir.SlidingLog)
+	return time.Duration((n-1)/log.Limit) * log.Per
 }
 
 // checkCalls checks how each call has ended, and the order of those that passed.

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // R6: forgetting is never observable. Two limiters get the same takes: one on a store that is so
@@ -19,6 +21,11 @@ func FuzzForgetting(f *testing.F) {
 	f.Add(uint8(0), []byte("\x01\x02\x03\x41\x42\x43\xf0\x01\x02\x03"))
 	f.Add(uint8(9), []byte("aaaabbbbccccddddeeee0123456789\xff\xfe\xfd\x00\x00\x01\x01"))
 	f.Add(uint8(2), []byte("1X172Y11Z0000C$%000\xff\xfe001")) // once forgot a key while another was put in
+	for seed := range runs.Long[byte](100, 20) {
+		steps := make([]byte, 300)
+		_, _ = rand.NewChaCha8([32]byte{seed}).Read(steps)
+		f.Add(seed, steps)
+	}
 	f.Fuzz(func(t *testing.T, policy uint8, steps []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			const maxKeys = 6

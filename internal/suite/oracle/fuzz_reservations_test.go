@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // FuzzReservations lets one caller take, reserve, settle, cancel, return and reset, in any order
@@ -19,12 +21,11 @@ import (
 func FuzzReservations(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("reserve, settle for less, and then for more; come back later"))
-	for i := range byte(8) {
-		seed := []byte{i, 9 * i, i}
-		for j := range byte(90) {
-			seed = append(seed, i*37+j*j*11)
-		}
-		f.Add(seed)
+	for seed := range runs.Long[byte](90, 18) {
+		bytes := make([]byte, 600)
+		_, _ = rand.NewChaCha8([32]byte{seed}).Read(bytes)
+		bytes[2] = seed // each policy in its turn
+		f.Add(bytes)
 	}
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		x := newOpen(t, &tape{choices})

@@ -125,11 +125,12 @@ func TestR5_RemainingIsWhatPasses(t *testing.T) {
 // MoreAfter is the time until more remain: not a nanosecond before, and at it. That holds for a
 // grant, a denial and a look, and for each component.
 func TestR5_MoreRemainAfterMoreAfter(t *testing.T) {
-	kit.EachPolicy(t, func(t *testing.T, p weir.Policy) {
+	kit.EachKind(t, func(t *testing.T, p weir.Policy) {
 		k := kit.NewKey(t, p)
 		for i, now := 0, kit.T0; now < kit.T0+20*int64(time.Second); i, now = i+1, now+123_456_789 {
 			var parts, later []weir.Result
 			r := k.Ask(now, weir.Ask{N: i % 4, More: true, ByComponent: &parts}).Result
+			require.Len(t, parts, len(weir.Components(p)))
 			if r.Remaining == r.Limit {
 				require.Zero(t, r.MoreAfter)
 			} else {
