@@ -145,8 +145,8 @@ type Reservation struct {
 	ended    chan struct{} // closed when the call that is under way has ended, if others wait for it
 	settling bool          // by that call, which may use what follows
 	settled  bool
-	actual   int   // of the last call of Settle
 	made     bool  // false in the zero Reservation, and if there is no decision
+	actual   int   // of the last call of Settle
 	err      error // what the call that counted returned
 }
 
