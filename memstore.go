@@ -165,8 +165,8 @@ func (s *MemStore) take(plan *Plan, key string, n int) (mp *memPlan, next uint64
 	}
 }
 
-// hold holds the entry of a known key with a state of more than a word, for a decision at now. e is
-// nil if the key is not known, or is busy.
+// hold locks the entry of a key whose state has several words, and returns the instant of the
+// decision, now. e is nil if the key is not known, or if others have locked it for a while.
 func (m *memory) hold(by *Plan, h table.Hash) (e *table.Entry, at table.Ref, now int64) {
 	now = by.Now() // the clock of the writer is perhaps that of another limiter, which has seen less
 	if e = m.Find(h); e == nil {

@@ -27,9 +27,9 @@ import (
 // A ClientInterceptor never makes a call a second time. A stream counts once. To limit its
 // messages, call Wait of the Limiter before each message. A call fails with an error that wraps:
 //
-//   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the call. A call
-//     that was held back, and whose deadline comes after the hold, gets this error only when the
-//     calls before it have been sent or have failed.
+//   - [weir.ErrTooLate], if the turn would come after the deadline of the call. In general, the
+//     call fails at once. But if it was held back, and its deadline is after the end of the hold, it
+//     fails only when the calls before it have been sent or have failed.
 //   - The error of the context, if the call ends while it waits.
 //   - The other errors of [weir.Limiter]. For example, if more calls come at once than the Capacity
 //     of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].

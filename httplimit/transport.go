@@ -26,10 +26,10 @@ import (
 // repeats some requests whose connection breaks before an answer, and the Limiter does not count
 // the repetitions. RoundTrip fails with an error that wraps:
 //
-//   - [weir.ErrTooLate], at once, if the turn would come after the deadline of the request's
-//     context. The Timeout of an [http.Client] sets such a deadline, too. A request that was held
-//     back, and whose deadline comes after the hold, gets this error only when the requests before
-//     it have been sent or have failed.
+//   - [weir.ErrTooLate], if the turn would come after the deadline of the request's context. The
+//     Timeout of an [http.Client] sets such a deadline, too. In general, the request fails at once.
+//     But if it was held back, and its deadline is after the end of the hold, it fails only when
+//     the requests before it have been sent or have failed.
 //   - The error of the context, if the context ends while the request waits.
 //   - The other errors of [weir.Limiter]. For example, if more requests come at once than the
 //     Capacity of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].

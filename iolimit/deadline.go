@@ -22,7 +22,7 @@ type deadline struct {
 	closed bool
 }
 
-// context returns the context of a call that begins now.
+// context returns the context of a wait that begins now.
 func (d *deadline) context() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
