@@ -73,8 +73,9 @@ func (s *MemStore) Len() int {
 }
 
 // Do implements [Store]. It does not block. It fails only if more than a million different policies
-// are in use on the store at a time. Policies that [WithPolicyFor] prepares again for each call
-// count until the garbage collector runs.
+// are in use on the store at a time. A policy is in use while a limiter keeps it ready, and while a
+// key has a state that it wrote. If the function of [WithPolicyFor] returns a policy that cannot be
+// compared, each call counts as another policy, at least until the garbage collector has run.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	mp, err := s.planOf(r.Plan)
 	if err != nil {

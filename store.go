@@ -123,11 +123,14 @@ func (p *Plan) Equal(q *Plan) bool {
 	return p == q || p != nil && q != nil && p.clock == q.clock && reflect.DeepEqual(p.Policy, q.Policy)
 }
 
-// Waited is for implementers of stores that bound the time of a request. It returns how long ago
-// the request began to wait in the limiter for other requests of its key, or 0 if it did not wait.
-// Call it at the start of [Store.Do], because the time in the store counts, too. Requests that
-// waited together all count from when the first of them came. Waited measures in real time,
-// whatever clock the limiter has. ctx is the context that the limiter passed to Do.
+// Waited is for implementers of stores that bound the time of a request. The limiter may let a
+// request wait before it asks the store, because it asks for other requests of the same key. Waited
+// returns the time since the request began to wait for that, or 0 if it did not wait. If several
+// requests waited together, it is the time since the first of them came. A caller of
+// [KeyedLimiter.Wait] also waits for its turn by the policy: that time is not included, nor is any
+// in a SetPolicy or Reset. Call Waited at the start of [Store.Do], because the time in the store
+// counts, too. It measures in real time, whatever clock the limiter has. ctx is the context that the
+// limiter passed to Do.
 func Waited(ctx context.Context) time.Duration {
 	since, ok := ctx.Value(sinceKey{}).(time.Time)
 	if !ok {

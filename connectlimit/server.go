@@ -36,9 +36,10 @@ type ServerInterceptor struct {
 	Cost func(ctx context.Context, spec connect.Spec, message any) int
 
 	// Messages counts each message that the client sends on a stream, in place of the stream as a
-	// whole. If a message is refused, the handler's Receive returns the error of the refusal. This
-	// error ends the stream, whatever the handler returns. All messages of a stream use the key of
-	// the stream.
+	// whole. If a message is refused, the handler of a bidirectional stream gets the error of the
+	// refusal from Receive. That of a client stream gets false from Receive, and the error from Err.
+	// That of a server stream is not called. The error ends the stream, whatever the handler returns.
+	// All messages of a stream use the key of the stream.
 	Messages bool
 
 	// MaxWait is the longest time for which a call or message is held back until it is granted,

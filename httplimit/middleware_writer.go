@@ -80,7 +80,8 @@ func (w *answerWriter) hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // ReadFrom implements [io.ReaderFrom]. net/http sends files by it without copying them. If nothing
-// below has it, it copies src. An answer begins with its first byte: net/http sends nothing before.
+// below has it, it copies src. If src gives no byte, ReadFrom does not begin the answer, because
+// net/http then sends nothing. The handler can still set the status.
 //
 // If src panics, the bytes that it gave until then are counted, unless it is a file.
 func (w *answerWriter) ReadFrom(src io.Reader) (int64, error) {

@@ -113,9 +113,9 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //   - A denial may come too soon, by the duration early at most. This means that after the same
 //     grants, the policy alone would have denied the same events if it had been asked that much
 //     earlier. If early is zero, each denial must be exact. With [Shared], a store may also deny
-//     because another store was asked for that key within that duration, and may hold events. A
-//     request of Reserve, ReserveNow or TakeByComponent may be denied because its own store may
-//     hold events.
+//     because another store was asked for that key within that duration, and may hold events.
+//     Requests of Reserve, ReserveNow and TakeByComponent need not use events that their own store
+//     holds. They may also be denied if their own store was asked for that key within that duration.
 //   - No events are lost while a key is idle. When the key has recovered, and was then idle for the
 //     duration early, all its events can be granted again. This includes events that were given
 //     back, and those of a key that was forgotten.
