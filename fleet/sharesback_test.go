@@ -14,6 +14,11 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
+// limiterOf returns a limiter of a name that others have, too.
+func limiterOf(p weir.Policy, s weir.Store) *weir.KeyedLimiter {
+	return weir.Must(weir.New(p, weir.WithStore(s), weir.WithName("")))
+}
+
 // Events that are given back free no more than they were charged, also if another limiter of the
 // name gives them back.
 func TestShares_GiveBackAfterAChange(t *testing.T) {
@@ -21,8 +26,7 @@ func TestShares_GiveBackAfterAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := sharesOf(t, new(weir.MemStore), 0, 1)
 		p := weir.SlidingLog{Limit: 60, Per: time.Minute}
-		l := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
-		other := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
+		l, other := limiterOf(p, shares), limiterOf(p, shares)
 		require.True(t, kit.Take(t, l, "k", 60).Allowed)
 		set(t, shares, 0, 3)
 		for range 6 { // each frees a place, of the three that an event takes now
@@ -56,8 +60,7 @@ func TestShares_GiveBackOfWhatAnotherWasGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := sharesOf(t, new(weir.MemStore), 0, 4)
 		p := weir.SlidingLog{Limit: 60, Per: time.Minute}
-		l := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
-		other := weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
+		l, other := limiterOf(p, shares), limiterOf(p, shares)
 		require.Equal(t, 15, kit.Take(t, l, "k", 0).Remaining)
 		set(t, shares, 0, 1)
 		time.Sleep(time.Minute)
@@ -94,10 +97,7 @@ func TestShares_GiveBackNoMoreThanWasCharged(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			shares := sharesOf(t, new(weir.MemStore), 0, 1)
-			both := [2]*weir.KeyedLimiter{}
-			for i := range both {
-				both[i] = weir.Must(weir.New(p, weir.WithStore(shares), weir.WithName("")))
-			}
+			both := [2]*weir.KeyedLimiter{limiterOf(p, shares), limiterOf(p, shares)}
 			type event struct {
 				at     time.Time
 				weight int

@@ -13,18 +13,24 @@ import (
 	"github.com/weir-go/weir/internal/suite/kit"
 )
 
+// slowToWait returns a limiter of 1000 events whose store takes its time for a Wait. Calls that give
+// back have to wait for it.
+func slowToWait(takes time.Duration) *weir.KeyedLimiter {
+	mem := new(weir.MemStore)
+	return weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: 24 * time.Hour}, weir.WithStore(
+		kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+			if r.MaxWait > 0 {
+				time.Sleep(takes)
+			}
+			return mem.Do(ctx, r)
+		}))))
+}
+
 // A Cancel that is deferred gives back no more than a Settle that failed before the store was asked.
 func TestReservation_ADeferredCancelKeepsWhatWasUsed(t *testing.T) {
 	for _, used := range []int{390, 0, 500} {
 		synctest.Test(t, func(t *testing.T) {
-			mem := new(weir.MemStore)
-			l := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: 24 * time.Hour}, weir.WithStore(
-				kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-					if r.MaxWait > 0 {
-						time.Sleep(1500 * time.Millisecond) // it is slow for a Wait
-					}
-					return mem.Do(ctx, r)
-				}))))
+			l := slowToWait(1500 * time.Millisecond)
 			var r weir.Reservation
 			for _, settles := range []bool{true, false} { // the same Reservation once more
 				require.NoError(t, l.ReserveNow(t.Context(), "k", 400, &r, nil))
@@ -53,14 +59,7 @@ func TestReservation_ADeferredCancelKeepsWhatWasUsed(t *testing.T) {
 // The same holds if that Settle had to wait for another call of the Reservation, which failed, too.
 func TestReservation_ADeferredCancelAfterAnotherCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mem := new(weir.MemStore)
-		l := weir.Must(weir.New(weir.TokenBucket{Limit: 1000, Per: 24 * time.Hour}, weir.WithStore(
-			kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
-				if r.MaxWait > 0 {
-					time.Sleep(10 * time.Second)
-				}
-				return mem.Do(ctx, r)
-			}))))
+		l := slowToWait(10 * time.Second)
 		r := kit.Reserve(t, l, 400)
 		waited, canceled := make(chan error), make(chan error)
 		go func() { waited <- l.Wait(t.Context(), "k", 1) }()
