@@ -13,7 +13,7 @@ import (
 //
 //   - Limit and Remaining are the smallest of the components'.
 //   - RetryAfter is the longest of the components', and [Never] if one component can never grant.
-//   - ResetAfter is the longest of the components'.
+//   - ResetAfter is the longest of the components'. After a change of policy it can be longer.
 //   - DecidedBy of a denial is the component that denied. If several denied, it is the one with the
 //     longest RetryAfter. DecidedBy of a grant is the component with the smallest Remaining.
 //   - DecidedBy is the number of a component, counted from zero in the order given. If several
@@ -23,8 +23,8 @@ import (
 //
 // With other methods:
 //
-//   - [KeyedLimiter.TakeUpTo] grants as many events as every component can grant.
-//   - Events that are given back are freed in every component.
+//   - [KeyedLimiter.TakeUpTo] grants as many of the n events as every component can grant.
+//   - Events are given back to every component. Each frees those that it can free by its own rules.
 //   - All books nothing ahead. [KeyedLimiter.Wait] asks again when all components may grant.
 //     [KeyedLimiter.Reserve] grants the events now, or denies them.
 //
@@ -34,15 +34,15 @@ import (
 //
 // The costs in time and memory are:
 //
-//   - A grant takes as long as grants by all components together, but needs only one look-up of the
-//     key.
-//   - A denial takes up to twice as long as a grant, if the last component is the one that denies.
+//   - A grant needs the decisions of all components, but only one look-up of the key.
+//   - A denial takes up to about three times as long as a grant. The worst case is that only the
+//     last component denies.
 //   - The state has the words of all components. A component may grow if it is a [SlidingLog] or a
 //     policy of another package without a [WordDecider], or contains one of these. Each component
 //     that may grow takes one word more, except one of them.
 //   - To be able to undo a denied request, a decision copies the words of all components but one.
-//     If some components may grow, the one that it does not copy is one of these. A copy of more
-//     than 32 words needs an allocation.
+//     If some components may grow, it does not copy one of these. A copy of more than 32 words
+//     needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
 type all struct{ list }
@@ -62,7 +62,8 @@ func (p all) MarshalText() ([]byte, error) { return marshalPolicy(p) }
 // savedWords is the number of words that can be saved without an allocation.
 const savedWords = 32
 
-// askAll asks one component after the other. If one denies, it undoes what the others have granted.
+// askAll asks one component after the other. If one denies, askAll undoes what those before it have
+// granted.
 func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) ([]uint64, Answer) {
 	var room [savedWords]uint64
 	saved := room[:0]
@@ -98,7 +99,7 @@ func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) 
 }
 
 // Hold implements [Holder]. Events may be held as long as all components allow it. Events of Tiers
-// cannot be held, because Tiers do not report which of them has paid.
+// cannot be held.
 func (c *composed) Hold(at int64, charges []Charge) Hold {
 	if c.tiers || len(charges) != c.paid[len(c.leaves)] {
 		return Hold{}

@@ -152,7 +152,7 @@ func (b *bucket) Hold(_ int64, charges []Charge) Hold {
 	return Hold{For: left, Most: b.rate.Events(b.rate.Units(int64(left))), Over: left, Span: b.rate.Ceil(b.full)}
 }
 
-// goesAhead is the instant at which a grant goes ahead that is paid for at paidAt. For a debt that
+// goesAhead is the instant at which a grant that is paid for at paidAt goes ahead. For a debt that
 // is paid at paidAt, it is the instant at which the debt ends.
 func (b *bucket) goesAhead(paidAt exact.Uint128) int64 {
 	return int64(b.rate.Ceil(paidAt.Sub(b.ahead())))

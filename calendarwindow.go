@@ -19,18 +19,20 @@ import (
 //     later date. This instant is midnight, unless clocks skip midnight.
 //   - A day has 23 or 25 hours when clocks are put forward or back by an hour.
 //   - A date that clocks skip altogether has no window.
-//   - When clocks are put back across midnight, they show the end of the day before a second time.
-//     The repeated time belongs to the day that has just started.
+//   - When clocks are put back from after midnight to before it, they show the end of the day
+//     before a second time. The repeated time belongs to the day that has just started.
 //
-// Minutes and hours follow real time. They start at the full minute or hour of local clocks:
+// Minutes and hours follow real time. They start at full minutes and hours of local clocks, unless
+// clocks are put forward or back:
 //
 //   - An hour that clocks show twice is two windows. An hour that clocks skip has no window.
 //   - No window is longer than its unit.
-//   - A window is shorter than its unit only where clocks are put forward or back in the middle of
-//     it. On Lord Howe Island, for example, clocks are put forward or back by half an hour.
+//   - Where clocks are put forward or back, one window ends and another starts. A window that ends
+//     or starts there in the middle of an hour is shorter than an hour. On Lord Howe Island, for
+//     example, clocks are put forward or back by half an hour.
 //
-// The wall clock is read once, when the process starts. If it is changed after that, or if the
-// machine sleeps, windows start too early or too late, until the process is restarted: see [Clock].
+// If the wall clock is changed while the process runs, or if the machine sleeps, windows may start
+// too early or too late, until the process is restarted: see [Clock].
 //
 // Limit events may happen just before a window ends, and Limit more just after. Together these are
 // 2*Limit in a short span, as in a [FixedWindow]. To spread the events over the window, combine a

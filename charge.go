@@ -13,11 +13,11 @@ import (
 // charged, then that of Committed. All other policies have one Charge.
 type Charge struct {
 	N      int           // events; zero for a tier that did not pay, and for Committed of yellow events
-	Before time.Duration // ResetAfter before the grant
+	Before time.Duration // of a bucket: its ResetAfter before the grant; other policies do not use it
 	For    time.Duration // for how long the events count at most: usually ResetAfter after the grant
 
 	// Late is the time from the grant to the instant at which the events were counted. It is above
-	// zero if the state had already seen an instant after that of the grant, by another clock.
+	// zero only if the state had already seen an instant after that of the grant, by another clock.
 	// Late, Before and For are measured from the GrantedAt of [Ask]. For a grant at instant 0,
 	// GrantedAt is 1, and Late is -1.
 	Late time.Duration
@@ -52,8 +52,8 @@ func (c *Charge) paid(at int64, r exact.Rate) exact.Uint128 {
 	return end
 }
 
-// charge is the Charge of the grant whose events are given back. It is nil if the grant is not known,
-// or if it has several.
+// charge is the Charge of the grant whose events are given back. It is nil if the grant is not
+// known, or if it has several.
 func (a *Ask) charge() *Charge {
 	if a.GrantedAt == 0 || a.Charges == nil || len(*a.Charges) != 1 {
 		return nil
@@ -61,8 +61,8 @@ func (a *Ask) charge() *Charge {
 	return &(*a.Charges)[0]
 }
 
-// naming is a give-back of the events that own was charged. own is one Charge, of a single policy or
-// of a bucket.
+// naming is a give-back of the events that own was charged. own is one Charge, of a single policy
+// or of a bucket.
 func (a Ask) naming(own *[]Charge) Ask {
 	a.N, a.Charges = -min(-max(a.N, -math.MaxInt), (*own)[0].N), own
 	return a
@@ -155,9 +155,9 @@ type Holder interface {
 }
 
 // A Hold is for implementers of policies and stores. It says for how long granted events may be
-// held before they are used. All its times start at the grant. A store that holds events measures
-// these times from an instant before it sends its request, by a clock that runs as fast as that of
-// the shared store. The times then end early rather than late.
+// held before they are used. Its times For and Over start at the grant. A store that holds events
+// measures them from an instant before it sends its request, by a clock that runs as fast as that
+// of the shared store. They then end early rather than late.
 //
 // The zero Hold is for events that must be used at once.
 type Hold struct {
@@ -165,7 +165,7 @@ type Hold struct {
 
 	// If Over is above zero, the policy earns new events while the granted ones are held. At the
 	// instant of the grant, at most Most of the granted events may be unused. This bound falls
-	// evenly, and is zero when Over has passed. Unused events above the bound are lost.
+	// evenly, and is zero when Over has passed. The store drops unused events above the bound.
 	Most int
 	Over time.Duration
 
@@ -174,8 +174,8 @@ type Hold struct {
 	Span time.Duration
 }
 
-// Left returns how many events of the grant may still be unused when the duration passed has gone
-// by after the grant. math.MaxInt stands for all of them.
+// Left returns how many events of the grant may still be unused. passed is the time since the
+// grant. math.MaxInt stands for all events of the grant.
 func (h Hold) Left(passed time.Duration) int {
 	switch passed = max(passed, 0); {
 	case passed >= h.For:

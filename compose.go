@@ -25,9 +25,9 @@ func Components(p Policy) []Policy {
 // compositions then share their states, as those of equal single policies do.
 //
 // An empty list is nil. Any other is the unique handle of a node, which is compared and hashed as
-// fast as a pointer. A policy of another package may be a value that Go cannot compare. The list that
-// begins with it, and all lists that contain that one, then hold their node without a handle. They
-// cannot be compared either.
+// fast as a pointer. A policy of another package may be a value that Go cannot compare. The list
+// that begins with it, and all lists that contain that one, then hold their node without a handle.
+// They cannot be compared either.
 type list struct{ node any }
 
 type node struct {

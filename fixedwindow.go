@@ -13,7 +13,8 @@ import (
 //
 //   - Without FromFirst, windows are aligned to the Unix epoch. Windows of an hour start on the
 //     hour in UTC, for all keys.
-//   - With FromFirst, a key's window starts with the first event after its last window ended.
+//   - With FromFirst, a key's window starts with the first event that is granted after its last
+//     window ended. A window also ends if all its events are given back.
 //
 // FixedWindow is the policy that is easiest to explain ("1000 a day"): the whole allowance is back
 // at one instant. Its flaw is the boundary between two windows. Limit events just before the

@@ -154,8 +154,9 @@ func (b by) Follows(other line.Policy) bool {
 }
 
 // Return gives back (refunds) n events of key that were granted before. Use it to count failures
-// only: take an event before each login, and return it after a success. Callers of Wait that have
-// booked nothing then ask the store again at once. A key never gets more than its full allowance.
+// only: take an event before each login, and return it after a success. The first caller of this
+// limiter's Wait that has booked nothing then asks the store again at once. A key never gets more
+// than its full allowance.
 //
 // Return does not know which grant the events belong to; only a [Reservation] does. Return gives
 // back the latest events of the key:
@@ -164,12 +165,12 @@ func (b by) Follows(other line.Policy) bool {
 //   - A [TokenBucket] frees nothing while instants booked by [KeyedLimiter.Wait] or
 //     [KeyedLimiter.Reserve] are still to come, or while the key is in debt.
 //   - A [LeakyBucket] frees only the last event, and only if no other event occupies the outlet.
-//   - [All] frees the events in every component. [Tiers] frees them in the last tier that does not
-//     have its full allowance.
+//   - [All] gives the events back to every component. [Tiers] gives them back to the last tier that
+//     does not have its full allowance. For markers, see their types.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
 //     events as it granted and still counts. The rest goes to the policy before it. The events
-//     given back may be those of an open reservation. Cancel of that reservation then frees
-//     nothing, and the events that you meant to give back stay counted until they expire.
+//     given back may be those of an open reservation. Cancel of that reservation then does not free
+//     them again. As many of the events that you meant to give back stay counted until they expire.
 //
 // The caller must not give back more events than were granted, and must not give back an event
 // twice. Do not give back events of a [Result] that is Degraded: the shared store has not counted

@@ -6,17 +6,20 @@ import (
 	"github.com/weir-go/weir/internal/text"
 )
 
-// LeakyBucket is a queue. Its outlet lets one event pass each Per/Limit, evenly spaced.
+// LeakyBucket is a queue. If each request is for one event, its outlet lets at most one event pass
+// each Per/Limit, evenly spaced.
 //
-// The outlet saves nothing while it is idle. After any idle time one event passes at once, and the
-// next passes Per/Limit later. Per/Limit is a slot. The n events of a request pass together, and
-// then occupy the outlet for n slots.
+// The outlet saves nothing while it is idle. After any idle time one request passes at once, and
+// the next can pass when the outlet is free again. Per/Limit is a slot. The n events of a request
+// pass together, and then occupy the outlet for n slots. No request for more than Capacity events
+// is ever granted.
 //
 //   - [KeyedLimiter.Allow] and [KeyedLimiter.Take] do not queue. Their events are granted if the
-//     outlet is free now. No request for more than Capacity events is ever granted.
-//   - [KeyedLimiter.Wait] joins the queue if its turn is at most Capacity slots ahead. Otherwise it
-//     fails at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When
-//     one gives up, the waiters behind it move up, as [KeyedLimiter.Wait] describes.
+//     outlet is free now.
+//   - [KeyedLimiter.Wait] joins the queue if its turn is at most Capacity slots ahead, and not
+//     after the deadline of its context. If the turn is more than Capacity slots ahead, Wait fails
+//     at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When one
+//     gives up, those behind it move up. [KeyedLimiter.Wait] lists the exceptions.
 //
 // Choose it to protect a server or device that cannot take bursts: a printer, a mail relay, a
 // service with a limit for each second. Where bursts are harmless, [TokenBucket] makes callers wait

@@ -11,7 +11,7 @@ import (
 //
 // A store may find a state that was not written by the policy of the request, but by another one.
 // It then makes a Ledger of that state, calls [Ledger.Decide], and keeps the Ledger that this
-// returns.
+// returns, if it has changed.
 //
 // The rules of a Ledger:
 //
@@ -19,12 +19,12 @@ import (
 //   - Each of the other policies may have used up a share of its limit. These shares are charged to
 //     the policy of the request. Their sum is rounded down to whole events.
 //   - The charge ends when the other policies have recovered. At the latest, it ends when the
-//     charged policy would have recovered from a fully used allowance, measured from the last grant
-//     of the other policies. The state of a Plain Ledger does not record that grant. The time is
-//     then measured from the first request for events under another policy. Each component of [All]
-//     is charged by itself.
-//   - Policies that count in the same way share their counts, such as two FixedWindows of the same
-//     length with different limits.
+//     charged policy would have recovered from a fully used allowance (for a [SlidingWindow]: when
+//     Per has passed), measured from the last grant of the other policies. The state of a Plain
+//     Ledger does not record that grant. The time is then measured from the first request for
+//     events under another policy. Each component of [All] is charged by itself.
+//   - Policies that count in the same way share their counts, such as two FixedWindows that differ
+//     only in Limit.
 //
 // A change of policy therefore gives no fresh allowance, whatever the order of changes. No change
 // locks a key out.
@@ -41,7 +41,8 @@ type Ledger struct {
 }
 
 // Decide decides on ask with a rule. It returns the Ledger that the store must keep, and whether it
-// differs from l. The error is an error of [CheckState].
+// differs from l. It returns an error that wraps [ErrRequest] if now is below 0, or if the rules of
+// l never write its Words.
 func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, changed bool, err error) {
 	if len(l.By) == 0 || l.Plain && by.same(l.By[0]) {
 		return l.decidePlain(by, now, ask)
@@ -121,8 +122,8 @@ func (l Ledger) Expiry() int64 {
 // The words of a ledger are:
 //
 //   - its rest
-//   - for each entry, the instants of its first and its last grant, that of its end, and the numbers
-//     of its events and of its leaves
+//   - for each entry, the instants of its first and its last grant, that of its end, and the
+//     numbers of its events and of its leaves
 //   - behind these, for each leaf of the entry, the number of its account, its most, and a length
 //   - behind the length of an account that no earlier entry has: which of all leaves counted in it
 //     last, its promise and its words
@@ -205,8 +206,8 @@ func (r *reader) take(n uint64) (next []uint64) {
 	return next
 }
 
-// account reads the account of a leaf of an entry, and its most. It returns nil if it is none of that
-// leaf, or of another leaf of the entry.
+// account reads the account of a leaf of an entry, and its most. It returns nil if the account
+// cannot be that leaf's, or is already that of another leaf of the entry.
 func (r *reader) account(leaf Rule, entry int) (a *account, most uint64) {
 	w := r.take(3)
 	if w == nil || w[0] > uint64(len(r.accounts)) {

@@ -42,7 +42,7 @@ func (g *ledger) ask(by Rule, now int64, ask Ask) (a Answer, charged bool) {
 		if at := g.firstGrant(by, now, Ask{N: ask.N, MaxWait: patience}); at < math.MaxInt64 {
 			a.RetryAfter = untilInstant(now, at)
 			g.foretell(by, at, ask, &a)
-			if charged && patience > 0 { // who is too late then as well need not wait until then
+			if charged && patience > 0 { // a caller that is too late then as well need not wait until then
 				if d := untilInstant(now, g.firstGrant(by, now, Ask{N: ask.N})); d > patience {
 					a.Delay = d
 				}

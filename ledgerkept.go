@@ -105,8 +105,8 @@ func (e *tally) fill(state []uint64, now int64) bool {
 	return true
 }
 
-// promised is, for each leaf, the instant until which a booking may lie ahead that the numbers of an
-// entry do not show.
+// promised is, for each leaf, the instant until which a booking may lie ahead that the numbers of
+// an entry do not show.
 func (e tally) promised() []int64 {
 	promised := make([]int64, len(e.accounts))
 	for i, l := range e.leaves() {
@@ -225,9 +225,9 @@ func (e tally) used(leaf int, now int64) uint64 {
 	return min(usedOf(e.leaves()[leaf].Decider, e.accounts[leaf].words, now), e.most[leaf])
 }
 
-// find is the index of the entry that has the shape of a rule, or -1. There are several if a process
-// wrote them that does not know that they count alike. The entry of the rule itself goes before
-// others.
+// find is the index of the entry that has the shape of a rule, or -1. There are several if they
+// were written by a process that does not know that they count alike. The entry of the rule itself
+// goes before others.
 func (g *ledger) find(by Rule) int {
 	found := -1
 	for i, e := range g.entries {
@@ -238,8 +238,9 @@ func (g *ledger) find(by Rule) int {
 	return found
 }
 
-// keepsMore reports whether a log of e has a larger limit than the same log of f, which has the same
-// shape. In debt, a log keeps no more entries than its limit needs, and moves events to a later instant.
+// keepsMore reports whether a log of e has a larger limit than the same log of f, which has the
+// same shape. In debt, a log keeps no more entries than its limit needs, and moves other events to a
+// later instant.
 func (e tally) keepsMore(f tally) bool {
 	of := f.leaves()
 	for i, l := range e.leaves() {

@@ -17,19 +17,22 @@
 //     or yellow.
 //
 // The limiter's [Store] keeps the counts. They are in memory unless [WithStore] sets another store.
-// With the store of module redisstore, processes share the counts. Package
+// With the store of module redisstore, processes can share the counts. Package
 // [github.com/weir-go/weir/fleet] lets limiters decide while such a shared store is down.
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for work that can be done in parts. [KeyedLimiter.Reserve] is for work
 // whose number of events is known only afterwards. To take events from several limiters, all or
-// none, use [KeyedLimiter.ReserveNow]. Policies can be read from text ([ParsePolicy]), chosen by
-// key ([WithPolicyFor]), changed in use ([KeyedLimiter.SetPolicy]), and tried on live traffic
-// ([Shadow]). Package [github.com/weir-go/weir/httplimit] limits HTTP requests.
+// none, call [KeyedLimiter.ReserveNow] of each. If one denies, cancel the others. Policies can be
+// read from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), changed in use
+// ([KeyedLimiter.SetPolicy]), and tried on live traffic ([Shadow]). Package
+// [github.com/weir-go/weir/httplimit] limits HTTP requests.
 //
-// A limiter follows its policy exactly, to the event and to the nanosecond. With a store in Redis
-// or PostgreSQL, it is exact to the microsecond. A denied request uses up nothing of the allowance.
-// A limiter has no goroutine and does not have to be closed.
+// While the policy of a key stays the same, a limiter follows it exactly, to the event. It is exact
+// to the nanosecond with a [MemStore], and to the microsecond with a store in Redis or PostgreSQL.
+// There are exceptions: a MemStore that has reached its MaxKeys, a server that loses states, and
+// the stores of package fleet. A request that the policy denies uses up nothing of the allowance. A
+// limiter has no goroutine and does not have to be closed.
 //
 // These names are for implementers of stores and policies, and callers can skip them: [Accept],
 // [AcceptNamed], [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [ErrRequest],
@@ -56,8 +59,8 @@ import (
 //   - Take reports details, and takes several events at once.
 //   - Wait blocks until the events may happen. It is for work that is better late than never.
 type Limiter interface {
-	// Allow reports whether one event for key may happen now. If it may, Allow counts it. If the
-	// store fails there is no decision, and Allow reports false.
+	// Allow reports whether one event for key may happen now. If it may, Allow counts it. If there
+	// is no decision, for example because the store fails, Allow reports false.
 	Allow(key string) bool
 
 	// Take takes n events at once: all are granted, or none. With n = 0 it only looks, and counts
@@ -65,24 +68,25 @@ type Limiter interface {
 	// then zero, which denies. An n below 0 and a ctx that has ended are errors.
 	Take(ctx context.Context, key string, n int) (Result, error)
 
-	// Wait blocks until n events for key may happen, counts them, and returns nil. With n = 0 it
-	// returns at once. An n below 0 is an error. The other errors are:
+	// Wait blocks until n events for key may happen, and returns nil. The events are then counted.
+	// With n = 0 it returns at once. An n below 0 is an error. The other errors are:
 	//
-	//   - [ErrTooLate]: the events cannot happen before the deadline of ctx.
+	//   - [ErrTooLate]: the turn would come after the deadline of ctx, or after the year 2262.
 	//   - [ErrNeverFits]: n is above what the policy ever grants at once.
 	//   - [ErrQueueFull]: the policy's queue has no room.
-	//   - The error of ctx: it has ended, before the call or during the wait. The booked place is
-	//     given back, if the store takes it back within a second. It may stay charged if the
-	//     deadline of ctx passes while a store over a network decides.
+	//   - The error of ctx: it has ended, before the call or during the wait. A booked place is
+	//     given back. It may stay charged in the cases that [KeyedLimiter.Wait] lists, if the store
+	//     does not take it back within a second, and if the deadline of ctx passes while a store
+	//     over a network decides.
 	//   - The error of the store, if the store failed. Wait's error then never wraps [io.EOF]: a
 	//     reader that returned such an error would say that all was read.
 	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
 	//
-	// If the error is one of the first three, Wait counts nothing, with one exception: after a
-	// [KeyedLimiter.SetPolicy] during the wait, a place behind which others have booked stays
-	// charged. Wait returns such an error at once, unless the error depends on other waiters, or on
-	// what other calls do during the wait. Wait's error wraps one of the errors in this list. Test
-	// it with errors.Is.
+	// If the error is one of the first three, Wait counts nothing. There is one exception: after a
+	// [KeyedLimiter.SetPolicy] during the wait, a place that was booked before it may stay charged.
+	// Wait returns one of these three errors at once, unless the error depends on other waiters, or
+	// on what other calls do during the wait. If n is not below 0, Wait's error wraps one of the
+	// errors in this list. Test it with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -100,7 +104,9 @@ type Result struct {
 	DecidedBy  int           // the component, tier or color that decided: see All, Tiers and the markers; else 0
 }
 
-// Never is the RetryAfter of a request that can never be granted.
+// Never is the RetryAfter of a request that can never be granted. It also stands for every time
+// that is too long for a time.Duration, which holds 292 years. While events of another policy still
+// count, it stands for every time that ends after the year 2262: see [KeyedLimiter.SetPolicy].
 const Never time.Duration = math.MaxInt64
 
 // If [Limiter.Wait] denies the events, its error wraps one of these.
@@ -123,7 +129,7 @@ type KeyedLimiter struct {
 
 var _ Limiter = (*KeyedLimiter)(nil)
 
-// New returns a limiter for the policy. Without options it keeps its state in memory, in a
+// New returns a limiter for the policy. Without [WithStore] it keeps its state in memory, in a
 // [MemStore] of its own. An error names every fault of the policy and of the options. It is a
 // fault if the policy, store or clock is nil, also if it is a nil pointer in an interface.
 func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
@@ -170,9 +176,10 @@ type Option func(unfinished) error
 type unfinished struct{ *KeyedLimiter }
 
 // WithStore sets the store that keeps the limiter's state. Several limiters can share a store. Give
-// each a name with [WithName]. Limiters without a name share their keys. If their policies differ,
-// this is a mistake, and [New] returns an error if the store is an [Acceptor]. New cannot see the
-// limiters of other processes: with a store that processes share, each limiter needs a name.
+// each a name with [WithName]. Limiters without a name on one store share their keys. If their
+// policies differ, this is a mistake, and [New] returns an error if the store is an [Acceptor] that
+// refuses it: see [Limiters.Accept]. New cannot see the limiters of other processes. With a store
+// that processes share, each limiter therefore needs a name.
 func WithStore(s Store) Option {
 	return func(k unfinished) error {
 		if isNil(s) {
@@ -203,10 +210,10 @@ func WithClock(c Clock) Option {
 //
 // Without a Clock, a limiter reads the system's wall clock once, when the process starts, and from
 // then on its monotonic clock. If the wall clock is changed after that, keys recover as if it had
-// not been. But the windows of [CalendarWindow], [SlidingWindow], and [FixedWindow] without
-// FromFirst then start too early or too late, by the size of the change, until the process is
-// restarted. If the machine sleeps, windows start too late, because most monotonic clocks stand
-// still during the sleep.
+// not been. But with a store that has no clock of its own, the windows of [CalendarWindow],
+// [SlidingWindow], and [FixedWindow] without FromFirst then start too early or too late, by the
+// size of the change, until the process is restarted. Most monotonic clocks stand still while the
+// machine sleeps. Keys then recover later, and windows start too late.
 //
 // In a testing/synctest bubble a limiter reads the bubble's clock. A Clock of your own makes tests
 // deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
@@ -214,9 +221,9 @@ func WithClock(c Clock) Option {
 // Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
 // range counts as the nearest instant in it. Every instant in the last second of the range
 // counts as the end of the range. If a booking is for an instant after the range, the limiter
-// reports the end of the range as the instant of the booking. A bucket's Wait therefore limits
-// nothing if the clock is at the end. If a Clock steps back, a limiter keeps the latest instant
-// that it saw, until the Clock has caught up.
+// reports the end of the range as the instant of the booking. If the clock is at the end, a Wait
+// that books such an instant therefore returns at once. If a Clock steps back, a limiter keeps the
+// latest instant that it saw, until the Clock has caught up.
 type Clock interface {
 	// Now returns the time, as time.Now does.
 	Now() time.Time
@@ -225,12 +232,12 @@ type Clock interface {
 	After(d time.Duration) <-chan time.Time
 }
 
-// WithName sets the name of the limiter on its store. Limiters with the same name share the
-// allowance of each key. If processes share the store, the limiters of that name in all these
-// processes share the allowance. If the policies of such limiters differ, events that one limiter
-// has counted also count against the others, as they do after a [KeyedLimiter.SetPolicy]. A name
-// that is copied by mistake therefore merges two limits, and New returns no error: when one limiter
-// has used up half of its limit, half of the other's is used up.
+// WithName sets the name of the limiter on its store. Limiters with the same name on one store
+// share the allowance of each key. If processes share the store, the limiters of that name in all
+// these processes share the allowance. If the policies of such limiters differ, events that one
+// limiter has counted also count against the others, as they do after a [KeyedLimiter.SetPolicy]. A
+// name that is copied by mistake therefore merges two limits, and New returns no error: one limiter
+// can then deny because of events that the other has counted.
 //
 // On a store that processes share, WithName is required.
 //

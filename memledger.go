@@ -26,10 +26,11 @@ func (l *ledgers) ID() any { return nil }
 func (l *ledgers) Clock() table.Clock { return l }
 
 // Now implements [table.Clock]. The clocks of a ledger's limiters may differ from each other.
-// Expiry therefore reads them itself, and tells how long ago the ledger expired, back from here.
+// Expiry therefore reads them itself, and returns an instant that lies before this one by the time
+// since the ledger expired.
 func (l *ledgers) Now() int64 { return maxInstant }
 
-// Expiry implements [table.Expirer]. A ledger has expired when it has by all of the clocks.
+// Expiry implements [table.Expirer]. A ledger has expired when it has expired by all of the clocks.
 func (l *ledgers) Expiry(words []uint64) int64 {
 	ledger := l.memory.read(words)
 	at, ago := ledger.Expiry(), int64(maxInstant)
@@ -85,8 +86,8 @@ func (m *memory) content(l Ledger) table.Content {
 	return table.Content{By: &m.ledgers.Writer, Words: append(words, l.Words...)}
 }
 
-// decideChanged decides on an entry that another policy wrote, or several. It requires that s is
-// locked, and not full.
+// decideChanged decides on an entry that another policy, or several policies, wrote. It requires
+// that s is locked, and not full.
 func (m *memory) decideChanged(mp *memPlan, s *table.Segment, e *table.Entry, r Request) (a Answer) {
 	m.Change(s, e, func(old table.Content) (table.Content, bool) {
 		now := r.Now()

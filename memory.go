@@ -27,12 +27,12 @@ type memory struct {
 	shared map[weak.Pointer[Plan]]*memPlan // those that are used with another memory, too
 
 	ownClock atomic.Pointer[clock.Nanos] // the first that is not the system's, of a limiter
-	loaded   time.Time                   // when a file was read; zero meanwhile
+	loaded   time.Time                   // when a file had been read; zero until then
 }
 
-// A memPlan is what a memory knows of a limiter's Plan, through which it is found. It fills a
-// cache line. A decision on a known key of one word reads nothing else of it. To read the writer,
-// too, would take a tenth of the time where each key has a plan of its own.
+// A memPlan is what a memory knows of a limiter's Plan, through which it is found. It fills a cache
+// line. For a known key of one word, Allow and Take do not read the writer. To read it would take a
+// tenth of the time where each key has a plan of its own.
 type memPlan struct {
 	memory       *memory
 	*writer                   // of its entries
@@ -43,7 +43,7 @@ type memPlan struct {
 }
 
 // A writer is the policy and clock that entries were written by. Plans whose policies and clocks
-// are equal have the same writer, and may read each other's states.
+// are equal by == have the same writer, and may read each other's states.
 type writer struct {
 	table.Writer
 	clock   shown
@@ -55,8 +55,8 @@ type writer struct {
 	foreign bool        // decider is of another package, or a part of it is, and may panic
 }
 
-// shown is the clock of a writer. Its limiters note the latest instant that each has seen. If the
-// clock has stepped back, one of them may have seen a later instant than the others. Expiry
+// shown is the clock of a writer. Each of its limiters notes the latest instant that it has seen.
+// If the clock has stepped back, one of them may have seen a later instant than the others. Expiry
 // therefore goes by what the clock shows.
 type shown struct{ *clock.Nanos }
 
@@ -88,7 +88,7 @@ func (mp *memPlan) overflow(h table.Hash) table.Hash { return mp.memory.Overflow
 
 var errTooManyPolicies = fmt.Errorf("%w: MemStore has more than a million different policies at a time", ErrRequest)
 
-// planOf returns what m knows of p. A Plan notes the memory that asked last. Most see only one.
+// planOf returns what m knows of p. A Plan notes the memory that asked last. Most Plans have one.
 func (m *memory) planOf(p *Plan) (*memPlan, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -191,7 +191,7 @@ func (m *memory) decide(mp *memPlan, h table.Hash, r Request) Answer {
 	}
 }
 
-// decideAlone decides on a key that shares no state with others. It fails if it may have to share.
+// decideAlone decides on a key that shares no state. It fails if the key may have to share one.
 func (m *memory) decideAlone(mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {
 	s := m.Lock(h)
 	defer s.Unlock()
@@ -207,8 +207,8 @@ func (m *memory) decideAlone(mp *memPlan, h table.Hash, r Request) (a Answer, ok
 	return m.decideIn(s, e, mp, h, r)
 }
 
-// decideShared decides on a new key while memory is full, or keys still share what they were
-// granted while it was. It locks both segments, that of the key and that of the shared entry.
+// decideShared decides on a new key while memory is full, or while keys still share what they were
+// granted when it was full. It locks both segments, that of the key and that of the shared entry.
 // Otherwise the key could be granted events there, and at the same time in an entry of its own. It
 // fails if another key took the last room.
 func (m *memory) decideShared(mp *memPlan, h table.Hash, r Request) (a Answer, ok bool) {

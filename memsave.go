@@ -18,23 +18,23 @@ import (
 	"github.com/weir-go/weir/internal/text"
 )
 
-// Save writes all that the store knows, for a [MemStore.Load] in the next process. Call it when the
-// last request has been answered: the next process does not know the events that are counted after
-// Save.
+// Save writes the states of the keys to w, for a [MemStore.Load] in the next process. Call it when
+// the last request has been answered. The next process does not know events that are counted after
+// Save, and may not know those that are counted while Save runs.
 //
-// Decisions go on while Save runs: it holds no lock for longer than it takes to copy a state. For
-// each key, it writes a state that the key had while Save was running. However many keys there are,
-// it takes less than a megabyte of memory, plus the size of the longest state, plus about 40 bytes
-// for each policy in use.
+// Decisions go on while Save runs, because it holds each lock only for a short time. For each key,
+// it writes a state that the key had while Save was running. A key that is new at that time may be
+// missing. However many keys there are, it takes less than a megabyte of memory, plus the size of
+// the longest state, plus about 40 bytes for each policy whose states it writes.
 //
 // Save writes neither keys nor expired states. But keep the file as secret as a list of the keys.
-// With the file, anyone can test whether a key is in the store, read its counts, and find keys that
-// share an allowance. Give the file the mode 0600. Write to a new file and rename it, as the
-// example does. If a Save was interrupted, Load refuses its file with an error.
+// With the file, anyone can test whether a key is in it, read the counts of the key, and find keys
+// that would share an allowance (see MaxKeys). Give the file the mode 0600. Write to a new file and
+// rename it, as the example does. If a Save was interrupted, Load refuses its file with an error.
 //
-// Save fails with the error of w. It also fails if a policy in use has no text (see
-// [AnyPolicy.MarshalText]), such as one of another package. The error names the policy. Give its
-// limiter a store of its own.
+// If w returns an error, the error of Save wraps it. Save also fails if MaxKeys is below 0, or if
+// the policy of a state has no text (see [AnyPolicy.MarshalText]), such as a policy of another
+// package. The error names that policy. Give its limiter a store of its own.
 func (s *MemStore) Save(w io.Writer) error {
 	if err := s.check(); err != nil {
 		return err
@@ -57,11 +57,11 @@ func (s *MemStore) Save(w io.Writer) error {
 //     other process stopped.
 //   - If the policies differ, the states count against the limiter's policy, as they do after a
 //     [KeyedLimiter.SetPolicy].
-//   - States that no limiter uses are dropped when they have expired.
+//   - States that no limiter uses are dropped after they have expired, as all others are.
 //
-// All keys are loaded, even if they are more than MaxKeys. There is then no room for new keys until
-// enough of the loaded keys have expired. Places that callers of [KeyedLimiter.Wait] and
-// [KeyedLimiter.Reserve] had booked stay booked.
+// All states that have not expired are loaded, even if their keys are more than MaxKeys. There is
+// then no room for new keys until enough of the loaded keys have expired. Places that callers of
+// [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] had booked stay booked.
 //
 // Instants are saved as times of the wall clock, which a process reads once, when it starts. If the
 // wall clock was set back between the starts of the two processes, keys recover later, by the same
@@ -75,9 +75,9 @@ func (s *MemStore) Save(w io.Writer) error {
 // changes nothing, in these cases:
 //
 //   - MaxKeys is below 0.
-//   - The store has decided already.
-//   - The file is damaged, incomplete, of another kind, or from a release of weir whose states have
-//     another form.
+//   - The store has decided already, or has loaded a file.
+//   - The file is damaged, incomplete, of another kind, or from a release of weir whose states or
+//     policies this release cannot read.
 //   - r returns an error, which the error of Load wraps.
 func (s *MemStore) Load(r io.Reader) error {
 	if err := s.check(); err != nil {
@@ -99,7 +99,7 @@ func (s *MemStore) Load(r io.Reader) error {
 
 func (m *memory) save(to io.Writer) error {
 	w := snapshot.NewWriter(to, snapshot.Header{Seeds: m.seeds, Depth: m.OverflowDepth()})
-	numbers := map[*table.Writer]uint32{} // of the policies that are in the file, and so are in use or were
+	numbers := map[*table.Writer]uint32{} // of the policies that are in the file
 	number := func(by *table.Writer) (uint32, error) {
 		if n := numbers[by]; n > 0 {
 			return n, nil
@@ -253,8 +253,8 @@ func (l *loader) ledger(words []uint64) bool {
 }
 
 // A standIn is the clock of those states in a file whose limiter had a clock of its own. While the
-// file is read it stands still, because that time does not pass on such a clock. Then it follows
-// real time until a limiter comes that has a clock of its own.
+// file is read it stands still, because the time of reading does not pass on such a clock. Then it
+// follows real time until a limiter comes that has a clock of its own.
 type standIn struct {
 	of   *memory
 	read time.Time // when the file was written

@@ -10,15 +10,15 @@ import (
 )
 
 // MemStore is a [Store] in the memory of the process. The zero value is ready. It serves any number
-// of limiters. Give each limiter a name. A MemStore must not be copied after first use, and is safe
-// for concurrent use.
+// of limiters. If there are several, give each a name with [WithName]. A MemStore must not be
+// copied after first use, and is safe for concurrent use.
 //
 // It has no goroutine and does not have to be closed. Its memory grows and shrinks with the number
-// of keys in use. Some calls, for any key, also drop a few keys that expired over a second ago.
-// Keys that expired less than a second ago stay, because they may come back, unless MaxKeys is set
-// and the store has at least half as many keys. If a million keys have expired, and are at least
-// nine tenths of the keys in the store, four million calls for other keys drop them all. If they
-// are a smaller part of the keys, it takes more calls.
+// of keys in use. Some calls, for any key, also drop a few keys that have expired. Keys that
+// expired less than a second ago may come back, and are dropped only if the store has at least half
+// as many keys as MaxKeys allows. If a million keys have expired, and are at least nine tenths of
+// the keys in the store, four million calls for other keys drop nearly all of them. If they are a
+// smaller part of the keys, it takes more calls.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.
@@ -26,26 +26,27 @@ import (
 // The store does not keep keys. Of each key it keeps a hash of over 100 bits, under secret seeds. A
 // long key takes no more memory than a short one.
 //
-//   - A key with a state of one word takes 30 to 50 bytes in all.
-//   - A key with a longer state takes 8 to 10 bytes more for each word. A state that has grown also
-//     has spare room, for up to two words plus three fifths of its words. A state that shrinks
-//     keeps its room while it uses more than a quarter of it, or if the room is for eight words at
-//     most.
+//   - A key with a state of one word usually takes 30 to 50 bytes in all.
+//   - A key with a longer state usually takes 8 to 10 bytes more for each word. A state that has
+//     grown also has spare room, for up to two words plus three fifths of its words. A state that
+//     shrinks keeps its room while it uses more than a quarter of it, or if the room is for eight
+//     words at most.
 //   - A store with two keys takes 1 to 2 kB, with its limiter. A store that once had many keys
 //     keeps up to 4 kB for each processor, and up to a hundredth of the memory that it had.
 type MemStore struct {
 	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
-	// drops only expired keys. While a short search finds no expired key, new keys share
+	// makes room only by dropping expired keys. While a short search finds none, new keys share
 	// allowances. Each name of a limiter has a few shared allowances, at most eight times as many
-	// as there are processors. When there is room again, every new key starts with what is left of
-	// a shared allowance, also a key that never shared it, until the events that were shared no
-	// longer count. Events that such a key gives back may stay charged. The search may miss the
-	// last few expired keys. Therefore set MaxKeys to at least twice the number of keys that are
-	// usually in use.
+	// as there are processors. When there is room again, a new key starts with what is left of a
+	// shared allowance, even if the key never shared it. This ends when the events of the shared
+	// allowance no longer count. Events that were taken from a shared allowance may stay charged if
+	// they are given back. The search may miss the last few expired keys. Therefore set MaxKeys to
+	// at least twice the number of keys that are usually in use.
 	//
 	// With MaxKeys, a flood of made-up keys cannot exhaust the memory. It cannot make the store
-	// forget a count either. An attacker therefore gets no more events by a flood. But during it,
-	// other new keys may be denied, because they share allowances with the made-up keys.
+	// forget a count either. A key that has used up its limit therefore gets no more events by a
+	// flood. But during it, and while its events still count, other new keys may be denied, because
+	// they share allowances with the made-up keys.
 	//
 	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it. After a Load, a name
 	// may also have more shared allowances than eight for each processor of this machine.
@@ -72,10 +73,11 @@ func (s *MemStore) Len() int {
 	return m.Len()
 }
 
-// Do implements [Store]. It does not block. It fails only if more than a million different policies
-// are in use on the store at a time. A policy is in use while a limiter keeps it ready, and while a
-// key has a state that it wrote. If the function of [WithPolicyFor] returns a policy that cannot be
-// compared, each call counts as another policy, at least until the garbage collector has run.
+// Do implements [Store]. It ignores its context, because it does not block. It fails only if
+// MaxKeys is below 0, or if more than a million different policies are in use on the store at a
+// time. A policy is in use while a limiter keeps it ready, and while a key has a state that it
+// wrote. If the function of [WithPolicyFor] returns a policy that cannot be compared, each call
+// counts as another policy, at least until the garbage collector has run.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	mp, err := s.planOf(r.Plan)
 	if err != nil {
@@ -140,8 +142,8 @@ func (s *MemStore) allow(plan *Plan, key string) bool {
 }
 
 // take is Do for all or none of n events of a known key. It takes half the time. It returns the
-// fields of the Result that can change. The admitWord of mp tells the others, and the Charge, from
-// the state next at the instant now.
+// fields of the Result that can change. mp has the Limit. Its admitWord tells MoreAfter and the
+// Charge, from the state next at the instant now.
 func (s *MemStore) take(plan *Plan, key string, n int) (mp *memPlan, next uint64, now int64, r shortResult, ok bool) {
 	mp, err := s.planOf(plan)
 	if err != nil || mp.admitWord == nil {

@@ -27,32 +27,32 @@ type plans struct {
 // customer. If it returns nil or a nil pointer, the policy is the one given to [New], or the one
 // that [KeyedLimiter.SetPolicy] has set since.
 //
-// The function is called once for each decision. [KeyedLimiter.Wait] and [KeyedLimiter.Reserve]
-// may call it several times. Calls can be concurrent. The function gets the context of the call:
-// over HTTP or gRPC, that of the request. If middleware joins or hashes keys, find the customer
-// in this context. [KeyedLimiter.Allow] has none and passes context.Background(). The function
-// should be fast: it should look the policy up in memory, and not fetch it over a network.
+// Most methods call the function once. [KeyedLimiter.Wait], [KeyedLimiter.Reserve], SetPolicy and
+// Reset may call it several times, Settle and Cancel never. Calls can be concurrent. The function
+// gets the context of the call: over HTTP or gRPC, that of the request. If middleware joins or
+// hashes keys, find the customer in this context. [KeyedLimiter.Allow] has none and passes
+// context.Background(). The function should look the policy up in memory, not over a network.
 //
-// The function must not call the limiter. While it runs for a Wait, the limiter holds back other
-// calls for the key. A call from the function would be one of them, and would never end.
+// The function must not call the limiter. Such a call may call the function again, without end, or
+// wait until the function has returned.
 //
-//   - The limiter prepares a policy once, and keeps it ready. A policy that is ready costs one
-//     lookup in a map. It does not allocate if the function returns a stored Policy.
+//   - The limiter prepares a policy, and usually keeps it ready. A policy that is ready costs one
+//     lookup in a map, which allocates nothing if the function returns a stored Policy.
 //   - If the function returns a pointer, what it points to must not change. For a changed policy,
 //     return another pointer.
-//   - Up to 100,000 different policies are kept ready. After the first thousand, a policy is kept
-//     only when the function returns it a second time.
-//   - Other policies are prepared again for each call: those above that number, those unused for
-//     long, and those that are not comparable.
+//   - Up to 100,000 different policies are kept ready. After the first thousand, a policy is
+//     usually kept only when the function returns it a second time.
+//   - Other policies are prepared again when the function returns them: those above that number,
+//     those unused for long, and those that are not comparable.
 //
-// No policy grants everything, and no policy denies everything. Do not return nil for a key without
-// a limit: it would get the policy given to New, which is often the smallest. The Policy of an
-// empty [AnyPolicy] is nil, too, for example if a configuration lacks a plan. For a key without a
-// limit, do not call the limiter: in httplimit, let Key return ErrSkip. Refuse a blocked key before
-// you call the limiter. docs/limits.md has an example with plans, one of them unlimited.
+// No policy of this package grants everything or denies everything. If a key has no limit, do not
+// return nil, because the key would get the limiter's policy. The Policy of an empty [AnyPolicy] is
+// nil, too, for example if a configuration lacks a plan. For a key without a limit, do not call the
+// limiter. In httplimit, let Key return ErrSkip. Refuse a blocked key before you call the limiter.
+// docs/limits.md has an example with plans, one of them unlimited.
 //
-// A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. An
-// invalid policy is an error of the call.
+// A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. If the
+// function returns an invalid policy, the call fails, and Allow returns false.
 func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 	return func(k unfinished) error {
 		if policy == nil {
@@ -63,8 +63,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 	}
 }
 
-// SetPolicy changes the policy of a limiter in use. It replaces the policy given to [New]. If
-// [WithPolicyFor] chooses another policy for a key, the key keeps that policy.
+// SetPolicy replaces the policy of a limiter in use. If [WithPolicyFor] chooses a policy for a key,
+// the key keeps it. Other limiters of the same name keep theirs.
 //
 // A change gives no key a fresh allowance, and locks no key out:
 //
@@ -75,11 +75,11 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     half of the old limit is used up, half of the new limit counts as used up. This charge lasts
 //     until the old policy no longer counts its events, but at most for the time in which the new
 //     policy recovers from a fully used allowance (for a [SlidingWindow]: Per). That time begins
-//     with the first request for events after the change. If the policy had changed shortly before,
-//     it begins earlier: with the last grant of the old policy. It begins again if a
-//     [Reservation.Settle] charges more to the old policy. After that time, events of the old
-//     policy only lengthen ResetAfter, until they expire. If the old policy comes back before, it
-//     counts them.
+//     with the first request for events after the change. But if events of an earlier policy still
+//     counted at the last grant of the old policy, it begins with that grant. It begins again when
+//     a [Reservation.Settle] or another limiter charges more events to the old policy. After that
+//     time, events of the old policy only lengthen ResetAfter, until they expire. If the old policy
+//     is set again before that, it counts them.
 //   - Components that both policies have, in [All] or in [Tiers], keep their counts.
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].
@@ -88,21 +88,21 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 // [KeyedLimiter.Reset] for one key.
 //
 // Callers of [KeyedLimiter.Wait] get new turns at once, in the same order. If the new policy is
-// faster, these come sooner. If it is the same as before, callers keep their places. A Wait fails
-// if the new policy can never grant its events, grants them only after the deadline of its context,
-// or has no room in its queue. It fails at the latest when it is the first Wait that has booked
-// nothing.
+// faster, these usually come sooner. If it is the same as before, callers keep their places. A Wait
+// fails if the new policy can never grant its events, grants them only after the deadline of its
+// context, or has no room in its queue. It fails at the latest when it is the first Wait that has
+// booked nothing.
 //
 // SetPolicy asks the store for the new turns one after the other. With a bucket, which books a turn
 // for each call, a thousand waiting calls of a key take a thousand times as long as one answer of
-// the store. Meanwhile none of them is served, and new calls for the key that wait, reserve or give
-// back are held up.
+// the store. Meanwhile none of them is served, and new calls of Wait and Reserve for the key, and
+// calls that give back, are held up.
 //
 // If p is invalid, SetPolicy returns an error and changes nothing. Other errors are errors of the
 // store or of ctx, or of a policy that the function of [WithPolicyFor] returned. The policy is then
-// changed, but some waiting calls have kept their old turns, or failed with such an error. If the
-// store failed when it was to take back what waiting calls had booked, these calls keep their old
-// turns after a later SetPolicy, too: it is not known whether the store has taken it back.
+// changed, but some waiting calls may have kept their old turns, or failed with such an error. If
+// the store failed while it took back bookings of waiting calls, these calls and those before them
+// keep their old turns after a later SetPolicy, too, because the bookings may have been taken back.
 func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade
@@ -119,11 +119,11 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 }
 
 // PlanOf is for implementers of middleware. It returns the Plan with which the limiter decides on
-// key. The policy of the Plan is the one that the function of [WithPolicyFor] returns. If it
-// returns none, the Plan has the policy of the limiter. PlanOf does not call the store. As long as
-// the policy is the same, the Plan is usually the same, too. It is an error if the policy that the
-// function returns is invalid. If the Accept method of a store calls PlanOf, it is also an error if
-// the policy given to New is invalid. PlanOf is safe for concurrent use.
+// key. The policy of the Plan is the one that the function of [WithPolicyFor] returns. If there is
+// no such function, or it returns nil, the Plan has the policy of the limiter. PlanOf does not call
+// the store. As long as the policy is the same, the Plan is usually the same, too. It is an error
+// if the policy that the function returns is invalid. If the Accept method of a store calls PlanOf,
+// it is also an error if the policy given to New is invalid. PlanOf is safe for concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade
@@ -147,7 +147,7 @@ func (p *plans) newPlan(policy Policy) (*Plan, error) {
 	return &Plan{Name: p.name, Policy: policy, Decider: decider, clock: p.clock}, nil
 }
 
-// of returns the plan of a key. The compiler inlines it in this form, and if usual is the first
+// of returns the plan of a key. The compiler inlines it only in this form, with usual as the first
 // field. Allow, which has one plan in most limiters, then takes a twentieth fewer instructions.
 func (p *plans) of(ctx context.Context, key string) (plan *Plan, err error) {
 	if plan = p.usual.Load(); p.forKey != nil {
@@ -195,7 +195,7 @@ const (
 // The first thousand new policies of a generation are kept at once, the others from their second
 // call. For this, a bit is set for the hash of each. A generation also ends when one in eight bits
 // is set. If a function makes up new policies all the time, few of them are kept: those whose bit
-// another policy has set. They are one in sixteen of the 130,000 that a generation then sees.
+// another policy has set. They are about one in sixteen of the 130,000 that a generation then sees.
 type knownPlans struct {
 	seed       maphash.Seed
 	young, old atomic.Pointer[planTable]
@@ -223,7 +223,7 @@ func (k *knownPlans) find(policy Policy) (plan *Plan, ok bool) {
 	return plan, true
 }
 
-// keep stores plan, if it is time to, and returns it. If an equal policy is kept, it returns that.
+// keep stores plan, if it is time to, and returns it, or the plan that is kept of an equal policy.
 func (k *knownPlans) keep(plan *Plan) *Plan {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -16,8 +16,9 @@ import (
 //   - [All] and [Tiers], which are composed of others
 //   - [SingleRateMarker] and [TwoRateMarker]
 //
-// They are plain values, which can be compared, printed, and read from text: see [ParsePolicy]. If
-// they are given as pointers, [New], [KeyedLimiter.SetPolicy], [All] and [Tiers] copy them.
+// They are plain values, which can be compared, printed, and read from text: see [ParsePolicy].
+// This holds for All and Tiers if it holds for their components. If they are given as pointers,
+// [New], [KeyedLimiter.SetPolicy], [All] and [Tiers] copy them.
 //
 // Other packages can add policies. Package storetest shows one. A policy of another package is not
 // copied, and must not change.
@@ -31,8 +32,9 @@ type Policy interface {
 const maxInstant = math.MaxInt64
 
 // A Decider is for implementers of stores and policies. It is the algorithm of a [Policy]: a pure
-// function on a slice of 64-bit words. It has no clock, lock, key or store. Any [Store] can
-// therefore run any Decider. A Decider is immutable, and safe for concurrent use.
+// function on a slice of 64-bit words. It has no clock, lock, key or store. Any [Store] that can
+// hold the states can therefore run any Decider. A Decider gives the same answer to the same state,
+// instant and ask, and is safe for concurrent use.
 //
 // The rules for implementers:
 //
@@ -44,8 +46,8 @@ const maxInstant = math.MaxInt64
 //   - Numbers never wrap around. If the true value of a number does not fit its type, the largest
 //     value of the type stands for it, or the answer is a denial.
 //   - While time passes and nothing is granted, the number of events left should not shrink. If it
-//     shrinks, for example because a policy grants less after office hours, the RetryAfter of an
-//     [All] or [Tiers] with this policy may be too short.
+//     shrinks, for example because a policy grants less after office hours, a RetryAfter may be too
+//     short: that of an [All] or [Tiers] with this policy, and that after a change of policy.
 type Decider interface {
 	// Words returns the number of words of a new state.
 	Words() int
@@ -71,9 +73,8 @@ type WordDecider interface {
 	DecideWord(state uint64, now int64, ask Ask) (uint64, Answer)
 }
 
-// A wordAdmitter is a [WordDecider] with a short path for the most common asks, those of
-// [KeyedLimiter.Allow], [KeyedLimiter.Take], [KeyedLimiter.TakeByComponent] and
-// [KeyedLimiter.ReserveNow].
+// A wordAdmitter is a [WordDecider] with a short path for the most common asks, such as those of
+// [KeyedLimiter.Allow] and [KeyedLimiter.Take].
 type wordAdmitter interface {
 	// admitWord asks for one event, and reports only whether it is granted. To make the whole
 	// answer would take as long as everything else together.
@@ -116,9 +117,9 @@ type Ask struct {
 
 	// MaxWait is how far ahead the events may be granted. If it is above zero, a policy that books
 	// ahead, such as [TokenBucket] or [LeakyBucket], may grant them for a later instant. Delay in
-	// the answer is the time until that instant. The policy keeps the instant for these events,
-	// whatever is given back later. Other policies answer as if MaxWait were zero. MaxWait is zero
-	// unless Mode is AllOrNone.
+	// the answer is the time until that instant. The policy keeps that instant for these events,
+	// whatever other events are given back later. Other policies answer as if MaxWait were zero.
+	// MaxWait is zero unless Mode is AllOrNone.
 	MaxWait time.Duration
 
 	// Mode says what to do if not all of the N events can be granted.
@@ -163,8 +164,9 @@ const (
 	UpTo
 
 	// Regardless grants all of the events in any case. It is for events that have already happened.
-	// Events beyond the allowance are a debt. Until it is paid, or its events no longer count,
-	// later requests are denied, or granted for a later instant by a policy that books ahead.
+	// Events beyond the allowance are a debt. Until it is paid, or its events no longer count, a
+	// single policy denies requests for events. If it books ahead, it may grant them for a later
+	// instant.
 	Regardless
 )
 

@@ -15,9 +15,9 @@ import (
 //
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
-//     [Reservation.Cancel] gives all events back. If estimates are often too high, use
-//     [KeyedLimiter.ReserveNow]: with Reserve, events that are given back while the instants of
-//     later reservations are still to come are lost.
+//     [Reservation.Cancel] gives the events back. If estimates are often too high, use
+//     [KeyedLimiter.ReserveNow]. With Reserve, a bucket frees nothing that is given back while the
+//     instants of later reservations are still to come.
 //   - The caller wants to know when its turn is. Unlike [KeyedLimiter.Wait], Reserve does not block
 //     until the turn comes.
 //
@@ -33,8 +33,8 @@ import (
 //     [All], even if its components are buckets.
 //
 // If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter
-// is the time until they could be booked, by a call whose ctx has as much time left as that of this
-// call.
+// is the time until they can be booked by a call whose context has as much time left as ctx has
+// now.
 //
 // With n = 0, Reserve books nothing, and all events are charged by Settle.
 //
@@ -43,7 +43,8 @@ import (
 //
 // An error means that there is no decision. The Reservation is then nil. The errors are those of
 // [KeyedLimiter.Take]. If ctx is cancelled while a store over a network decides, Reserve still
-// waits for the decision, for a second at most: otherwise nobody could give the events back.
+// waits for the decision, but not longer than a second after it asked the store, and not beyond the
+// deadline of ctx. Otherwise nobody could give the events back.
 func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
 	return r, callError("Reserve of", n, err)
@@ -89,9 +90,8 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 // reservations of the others.
 //
 // ReserveNow sets *r. Pass the same Reservation again when its earlier contents are no longer
-// needed. With a single policy, and a key that is in a [MemStore], ReserveNow then allocates
-// nothing, unless a [SlidingLog] grows. If results is nil, the results of components are not
-// returned.
+// needed. With a single policy, and a key that is in a [MemStore], ReserveNow then usually
+// allocates nothing. If results is nil, the results of components are not returned.
 //
 // An error means that there is no decision. The errors are those of Reserve. If ctx is cancelled
 // during the call, ReserveNow waits for the decision as Reserve does. After an error, Cancel and
@@ -118,14 +118,16 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 // A Reservation is the answer to [KeyedLimiter.Reserve] and [KeyedLimiter.ReserveNow]: events that
 // are booked, or a denial. All methods are safe for concurrent use. It must not be copied.
 //
-// Only the first call of Settle or Cancel has an effect. Other calls wait for the first as long as
-// their ctx allows, but a second at least, and return the result of the first. It is good practice
-// to defer a Cancel, and to settle when the cost is known.
+// Only the first call of Settle or Cancel has an effect, except after some errors (see below).
+// Another call waits for the first, and returns its result. It stops waiting if its own ctx ends,
+// but not before a second has passed. It is good practice to defer a Cancel, and to settle when the
+// cost is known.
 //
 // If Settle or Cancel returns an error, it is always safe to call either of them again:
 //
-//   - If the store failed, it is not known whether the call had its effect. Another call returns
-//     the same error, and does not ask the store. Nothing is given back or charged twice.
+//   - If the store failed, it is not known whether the call had its effect. Another call does not
+//     ask the store, and returns an error with the same cause. Nothing is given back or charged
+//     twice.
 //   - If the error came before the store was asked, the Reservation stays open. Another call tries
 //     again. After such an error of Settle, Cancel settles for the number of the last Settle. A
 //     deferred Cancel therefore does not give back what was used.
@@ -143,7 +145,7 @@ type Reservation struct {
 
 	mu       sync.Mutex    // guards actual, settling and ended
 	ended    chan struct{} // closed when the call that is under way has ended, if others wait for it
-	settling bool          // by that call, which may use what follows
+	settling bool          // a call is under way, which may use what follows
 	settled  bool
 	made     bool  // false in the zero Reservation, and if there is no decision
 	actual   int   // of the last call of Settle
@@ -151,8 +153,8 @@ type Reservation struct {
 }
 
 // Delay returns the time from now until the events may happen. It is zero if they may happen at
-// once, and [Never] if they were denied. Granted events may also happen later than that. Delay does
-// not shrink when earlier reservations are cancelled.
+// once, and [Never] if they were denied, or if there is no decision. Granted events may also happen
+// later than that. Their instant does not change when earlier reservations are cancelled.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil || !r.made || !r.Allowed {
 		return Never
@@ -170,8 +172,8 @@ var (
 // returns the result of Settle. If a Settle has failed before it asked the store, Cancel is Settle
 // for the number of that call.
 //
-// After Delay has passed, events that are given back can be used at once. In a [LeakyBucket] the
-// next event may then come sooner than Per/Limit after the event before it, but only once.
+// After Delay has passed, events that Cancel frees can be used at once. In a [LeakyBucket], one
+// event may then come sooner than Per/Limit after the event before it.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || !r.made {
 		return errNotReserved
@@ -183,24 +185,25 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // that booked the events does this, even if the limiter's policy was changed since:
 //
 //   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
-//     tier that paid, [All] to every component. If more than four policies have counted events of
-//     the key that still count, the events of one policy, usually the oldest, can no longer be
-//     given back.
+//     tier that paid, [All] to every component. If events of more than four policies still count
+//     for the key, only the events of four of these policies, usually the latest, can be given
+//     back.
 //   - More events: the additional ones are charged now. If there are not as many left, the key is
-//     then in debt, and later callers wait or are denied. A bucket pays the debt at its rate. A
-//     window or log counts the additional events for as long as all others: at the end of a
-//     [FixedWindow] or [CalendarWindow], the debt is forgotten. If an overdraft must be paid back,
-//     use a [TokenBucket].
+//     then in debt, and later callers may have to wait, or are denied. A bucket pays the debt at
+//     its rate. A window or log counts the additional events for as long as all others: at the end
+//     of a [FixedWindow] or [CalendarWindow], the debt is forgotten. If an overdraft must be paid
+//     back, use a [TokenBucket].
 //   - A denied reservation: all actual events are charged.
 //   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
 //     not booked it.
 //   - After a [KeyedLimiter.Reset] of the key by the same limiter: nothing is given back, because
-//     Reset forgets bookings. A Reset by another limiter or process has other effects: see there.
+//     Reset forgets bookings. A Reset by another limiter or process has other effects: see
+//     [KeyedLimiter.Reset].
 //
 // A [TokenBucket] or [LeakyBucket] keeps the instants that other callers were promised. What it
 // gives back depends on what it has granted after the reservation:
 //
-//   - Nothing: the reservation is undone exactly.
+//   - Nothing: what is given back is freed, as far as it still counts.
 //   - Only events of callers that still wait in this limiter's Wait: in general, these callers get
 //     earlier instants.
 //   - Events of another reservation, or of a Wait of another process or limiter, whose instant is
@@ -213,11 +216,11 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //
 // If a reservation is settled before Delay has passed, for fewer events than were booked but not
 // for 0, a [TokenBucket] frees nothing. The actual events keep the instant that Delay reported. To
-// free the rest, settle after Delay has passed, or cancel.
+// free the rest, settle after Delay has passed.
 //
-// An actual below 0 is an error. A ctx that has ended is not an error, because callers often settle
-// when they are cancelled. If it ends, the call may go on until a second after its start. That
-// includes the time in which it waits for other calls of the key.
+// An actual below 0 is an error, and has no effect. A ctx that has ended is not an error, because
+// callers often settle when they are cancelled. If it ends, the call may go on until a second after
+// its start. That includes the time in which it waits for other calls of the key.
 func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	if r == nil || !r.made {
 		return errNotReserved

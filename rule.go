@@ -46,7 +46,7 @@ func (r Rule) leaves() []Rule {
 	return []Rule{r}
 }
 
-// leaves are those of the policy. Of one that is not known, each stands for the whole policy.
+// leaves are those of the policy. If the policy is not known, each stands for the whole policy.
 func (e tally) leaves() []Rule {
 	if e.unknown() {
 		return slices.Repeat([]Rule{e.Rule}, max(len(e.accounts), 1))

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Shadowed is a [Limiter] that is tested on live traffic. [Shadow] makes it. It is safe for
-// concurrent use if the limiter under test is.
+// Shadowed is a [Limiter] that tests another limiter on live traffic. [Shadow] makes it. It is safe
+// for concurrent use if the limiter under test and the function observe are.
 type Shadowed struct {
 	limiter Limiter
 	observe func(Refusal)
@@ -17,8 +17,9 @@ type Shadowed struct {
 
 var _ Limiter = (*Shadowed)(nil)
 
-// A Refusal is a request that a [Shadowed] limiter refused. If the key is not enforced, it is a
-// request that the limiter under test did not grant at once.
+// A Refusal is a request that the limiter under test of a [Shadowed] did not grant, or for which it
+// returned an error. If the key is not enforced, a Wait that was not granted at once is a Refusal,
+// too.
 type Refusal struct {
 	Key      string
 	N        int    // the events asked for
@@ -37,8 +38,9 @@ type Refusal struct {
 //
 //   - A request that l denied is granted, and l does not count it. The calls of observe show what
 //     would be refused if clients went on as they do now.
-//   - If l returns an error, observe gets the error, and the request is granted.
-//   - An ended context and an n below 0 are returned as errors. observe is not called.
+//   - If the context has ended or n is below 0, an error of l is returned, and observe is not
+//     called.
+//   - If l returns another error, observe gets the error, and the request is granted.
 //   - Wait does not wait, and the MaxWait of a package such as httplimit has no effect: the Take of
 //     l decides. A call of observe then means only that the request was not granted at once. If the
 //     key were enforced, the request might have waited and been granted.
@@ -59,8 +61,9 @@ func Shadow(l Limiter, observe func(Refusal)) *Shadowed {
 
 // Enforce sets the share of the keys for which requests are really refused, from 0 to 1. The share
 // is 0 at first, and may be changed at any time. Only the key and the share decide whether a key is
-// enforced. All processes therefore enforce the same keys, and a larger share includes all keys of
-// a smaller one. A share below 0 or above 1 is an error.
+// enforced. Processes with the same share therefore enforce the same keys, and a larger share
+// includes all keys of a smaller one. A share that is not from 0 to 1 is an error, and changes
+// nothing.
 func (s *Shadowed) Enforce(share float64) error {
 	if !(share >= 0 && share <= 1) {
 		return fmt.Errorf("weir: Enforce(%v), must be from 0 to 1", share)
@@ -69,7 +72,7 @@ func (s *Shadowed) Enforce(share float64) error {
 	return nil
 }
 
-// Allow implements [Limiter].
+// Allow implements [Limiter]. For a key that is not enforced, it returns true.
 func (s *Shadowed) Allow(key string) bool {
 	if s.limiter.Allow(key) {
 		return true
@@ -89,9 +92,9 @@ func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) 
 	return s.judge(ctx, key, n, r, err, s.Enforces(key))
 }
 
-// TakeByComponent is like [Shadowed.Take], but calls [KeyedLimiter.TakeByComponent], if the limiter
-// has that method. *results are those of the limiter, even if a request that the limiter denied is
-// granted. If the limiter does not have the method, *results is empty.
+// TakeByComponent is like [Shadowed.Take], but calls the method TakeByComponent of the limiter, if
+// it has one, as a [KeyedLimiter] does. *results are those of the limiter, even if a request that
+// the limiter denied is granted. If the limiter does not have the method, *results is empty.
 func (s *Shadowed) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
 	l, ok := s.limiter.(interface {
 		TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error)
@@ -117,7 +120,7 @@ func (s *Shadowed) judge(ctx context.Context, key string, n int, r Result, err e
 	return r, nil
 }
 
-// Wait implements [Limiter].
+// Wait implements [Limiter]. For a key that is not enforced, it does not wait: see [Shadow].
 func (s *Shadowed) Wait(ctx context.Context, key string, n int) error {
 	if !s.Enforces(key) {
 		r, err := s.limiter.Take(ctx, key, n)

@@ -13,15 +13,15 @@ import (
 //
 // A key has two buckets of tokens, which start full. Committed has the rate and size that the RFC
 // calls CIR and CBS. Excess is the size that the RFC calls EBS. Tokens are earned at the committed
-// rate. They go to the first bucket, and when that is full, to the second. A key that stays below
-// its rate thus saves tokens for yellow events.
+// rate. They go to the first bucket, that of Committed, and when it is full, to the second. A key
+// that stays below this rate thus saves tokens for yellow events.
 //
 // All events of a request have one color. It is green if the first bucket has a token for each
 // event. Otherwise it is yellow if the second bucket has these tokens. Otherwise it is red, and the
 // request takes nothing.
 //
-// Unlike the tiers of [Tiers], the two buckets share one rate. In the long run the marker never
-// grants more than Committed.Limit per Committed.Per. It works in the mode that the RFC calls
+// Unlike the tiers of [Tiers], the two buckets share one rate. In the long run the marker grants at
+// most Committed.Limit per Committed.Per on average. It works in the mode that the RFC calls
 // color-blind: an earlier mark of an event has no influence, because [KeyedLimiter.Take] has no
 // argument for it.
 //
@@ -29,7 +29,8 @@ import (
 //
 //   - Limit is the size of the larger bucket. Remaining is what the bucket that has more can grant
 //     now.
-//   - DecidedBy of a denial is the color that the same request will have after RetryAfter.
+//   - DecidedBy of a denial is the color that the same request will have after RetryAfter, or 0 if
+//     RetryAfter is [Never].
 //   - If [Reservation.Settle] charges more events than either bucket can grant, all of them are
 //     charged to the second bucket, which is then in debt. While the debt lasts, no more is granted
 //     than both buckets have together.
@@ -97,8 +98,8 @@ func (d *marker) sound(state []uint64) bool {
 }
 
 // giveBack gives back to each bucket what it was charged, or to the second if that is not known. It
-// returns when both will be full, and whether it was known. A policy of another package that hands on
-// to a marker has one Charge in a composition, which does not say it.
+// returns when both will be full, and whether it was known. A policy of another package that hands
+// on to a marker has one Charge in a composition, which does not say to which bucket.
 func (d *marker) giveBack(state []uint64, now int64, ask Ask) (first, second exact.Uint128, known bool) {
 	first, second = exact.Load(state), exact.Load(state[2:])
 	if c := ask.Charges; ask.GrantedAt != 0 && c != nil && len(*c) == 2 {

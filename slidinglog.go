@@ -14,14 +14,14 @@ import (
 // that is exactly Per old no longer counts. Events of one instant share an entry.
 //
 // Choose it for a small, strict limit: five logins a minute, or a contract with a provider that
-// counts the same way. Any window of length Per, wherever it starts, has at most Limit events, if
-// only one of its two ends belongs to the window. All of these events may come at once. For large
-// limits use [SlidingWindow] or [TokenBucket].
+// counts the same way. Any window of length Per, wherever it starts, has at most Limit granted
+// events, if only one of its two ends belongs to the window. All of these events may come at once.
+// For large limits use [SlidingWindow] or [TokenBucket].
 //
 // Its memory per key grows with use, up to Limit instants, and shrinks again:
 //
 //   - one word for each instant, or two if several events share it
-//   - up to a third as many words again, for events that no longer count and are not yet removed
+//   - after a grant, up to a third as many words again, for events that no longer count
 //   - two more words
 //
 // A key in debt may have more instants than Limit. Together they take at most 2*Limit+2 words. If
@@ -173,8 +173,8 @@ func (d eventLog) Expiry(state []uint64) int64 {
 	return int64(exact.Duration(l.instant(l.last()) + d.per))
 }
 
-// sound reads all entries, and takes as long as the log is. Decide itself checks all that it relies
-// on.
+// sound reads all entries, and takes time in proportion to the length of the log. Decide itself
+// checks all that it relies on.
 func (d eventLog) sound(state []uint64) bool {
 	if len(state) < logEntries || state[logHead] > uint64(len(state)) {
 		return false

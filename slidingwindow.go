@@ -23,7 +23,7 @@ const (
 //
 //   - the counts of the current sub-window and the Buckets-1 before it, and
 //   - a share of the count of the sub-window before those: the share that the window still covers,
-//     as if the events of that sub-window had been spread evenly.
+//     as if the events of that sub-window had been spread evenly. It is rounded down.
 //
 // With one bucket it is the well-known form
 //

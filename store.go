@@ -19,19 +19,20 @@ import (
 // A Store keeps the states of keys, and makes each decision in one atomic step. Callers only choose
 // one, and [MemStore] is the default. The method and the rules are for implementers of stores.
 //
-// A Store must be safe for concurrent use. It serves any number of limiters with any policies.
-// It also keeps the rules below. Package storetest checks most of them. It does not check that
-// the memory of a forgotten state is freed, that [CheckState] is called, and which errors wrap
+// A Store must be safe for concurrent use. It serves any number of limiters with any policies. It
+// also keeps the rules below. Package storetest checks most of them. For example, it does not check
+// that the memory of a forgotten state is freed, that [CheckState] is called, and which errors wrap
 // [ErrRequest].
 //
 //   - Do reads the state of r.Name and r.Key, calls r.Decider on it, and writes the new state. No
 //     other step on that state comes between the reading and the writing. If several steps are
 //     concurrent, each sees all steps before it.
-//   - Do reads the time once, as late as possible: with r.Now, or from its server's clock. It sets
-//     the answer's At to that time, and ServerTime if it is the server's.
-//   - Two keys, or two names, never share a state, whatever bytes they contain.
-//   - The store forgets a state when [Decider.Expiry] has passed, but not earlier. If it cannot
-//     keep a state, it denies, or returns an error.
+//   - Do decides at one instant. It reads the time as late as possible, with r.Now or from its
+//     server's clock. It sets the answer's At to that time, and ServerTime if it is the server's.
+//   - Two keys, or two names, never share a state, whatever bytes they contain. Only new keys of
+//     one name may share one while the store is full, as in a [MemStore] with MaxKeys.
+//   - The store forgets a state after [Decider.Expiry] has passed, at once or later, but not
+//     earlier. If it cannot keep a state, it denies, or returns an error.
 //   - If another policy than that of r has counted in the state, or several policies have, the
 //     store decides with a [Ledger] of that state.
 //   - If a state comes from outside of the process, the store checks it with [CheckState].
@@ -42,7 +43,7 @@ import (
 //     retries.
 //
 // A Store that has options, or that serves several limiters, should be an [Acceptor]. [New] then
-// reports its faults.
+// returns the errors of its method Accept.
 //
 // A Store may stand in front of another Store, and pass requests on to it, like the stores of
 // package [github.com/weir-go/weir/fleet]. The Store in front also keeps these rules:
@@ -116,21 +117,21 @@ func (p *Plan) fits(n int) bool {
 
 func (p *Plan) rule() Rule { return Rule{Policy: p.Policy, Decider: p.Decider} }
 
-// Equal reports whether requests of p and q always have the same answers. They do if p and q are
-// plans of one limiter, and their policies are equal. Plans of different limiters are never equal,
-// because the limiters may read different clocks. p and q may be nil.
+// Equal reports whether p and q are plans of one limiter, with equal policies. Requests of p and q
+// then have the same answers. Plans of different limiters are never equal, because the limiters may
+// read different clocks. p and q may be nil. Two nil plans are equal.
 func (p *Plan) Equal(q *Plan) bool {
 	return p == q || p != nil && q != nil && p.clock == q.clock && reflect.DeepEqual(p.Policy, q.Policy)
 }
 
-// Waited is for implementers of stores that bound the time of a request. The limiter may let a
-// request wait before it asks the store, because it asks for other requests of the same key. Waited
-// returns the time since the request began to wait for that, or 0 if it did not wait. If several
-// requests waited together, it is the time since the first of them came. A caller of
-// [KeyedLimiter.Wait] also waits for its turn by the policy: that time is not included, nor is any
-// in a SetPolicy or Reset. Call Waited at the start of [Store.Do], because the time in the store
-// counts, too. It measures in real time, whatever clock the limiter has. ctx is the context that the
-// limiter passed to Do.
+// Waited is for implementers of stores that bound the time of a request. The limiter may hold a
+// request back until the store has answered other requests of the same key. Waited returns the time
+// since the request began to wait for that, or 0 if it did not wait. If several requests waited
+// together, it is the time since the first of them came. The time in which a caller of
+// [KeyedLimiter.Wait] waits for its turn by the policy is not included. Waited returns 0 for
+// requests by which a SetPolicy or Reset gives waiting callers new turns. Call Waited at the start
+// of [Store.Do], because the time in the store counts, too. It measures in real time, whatever
+// clock the limiter has. ctx is the context that the limiter passed to Do.
 func Waited(ctx context.Context) time.Duration {
 	since, ok := ctx.Value(sinceKey{}).(time.Time)
 	if !ok {
@@ -166,8 +167,8 @@ func (k *KeyedLimiter) start(
 type Acceptor interface {
 	Store
 
-	// Accept returns nil if the store can serve l. Otherwise it returns an error, which New
-	// returns. With a nil l, Accept checks only the store itself, such as its options.
+	// Accept returns nil if the store can serve l. Otherwise it returns an error, which the error
+	// of New wraps. With a nil l, Accept checks only the store itself, such as its options.
 	Accept(l *KeyedLimiter) error
 }
 
@@ -251,10 +252,11 @@ func (u unnamed) policy() Policy {
 var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves", ErrRequest)
 
 // CheckState is for implementers of stores whose states come from outside of the process. It
-// returns an error that wraps [ErrRequest] if d never writes the given state. If d has a method
-// CheckState(state []uint64) error, the function calls it. Deciders of other packages may have such
-// a method. For one without it, the function checks only that the state of a [WordDecider] is one
-// word, and not the largest uint64. It then accepts every state of a d that is no WordDecider.
+// returns an error that wraps [ErrRequest] if it finds that d never writes the given state. If d
+// has a method CheckState(state []uint64) error, the function calls it. Deciders of other packages
+// may have such a method. For one without it, the function checks only that the state of a
+// [WordDecider] is one word, and not the largest uint64. It then accepts every state of a d that is
+// no WordDecider.
 //
 // The Deciders of this package return in bounded time, without a panic, whatever the state. Their
 // answer to a state that they never write has no meaning.

@@ -37,7 +37,7 @@ func (k *KeyedLimiter) Allow(key string) bool {
 //   - n is below 0
 //   - ctx has ended
 //   - the policy of [WithPolicyFor] is invalid
-//   - the store failed; it is then not known whether the events were counted
+//   - the store returned an error; it is then not known whether the events were counted
 //
 // Take is safe for concurrent use.
 func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, error) {
@@ -102,16 +102,16 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 	return a.Granted, a.Result, nil
 }
 
-// TakeByComponent is like [KeyedLimiter.Take], but also returns all that is known about the key. It
-// is for programs that report this to clients. It sets MoreAfter in the Result. For a policy made
-// by [All] or [Tiers], it also sets *results to the Results of the policy's components, in their
-// order. For other policies, and on an error, *results is empty.
+// TakeByComponent is like [KeyedLimiter.Take], but returns more details. It is for programs that
+// report these to clients. It sets MoreAfter in the Result. For a policy made by [All] or [Tiers],
+// it also sets *results to the Results of the policy's components, in their order. For other
+// policies, and on an error, *results is empty.
 //
 //   - With All, Allowed of a component reports whether that component alone would have granted the
 //     events.
-//   - With [Tiers], Allowed of each tier up to the one that paid reports whether that tier alone
-//     would have granted the events. The Results of the tiers after it are what a look returns: a
-//     call for no events.
+//   - With [Tiers], Allowed of each tier up to the one that paid, or of all tiers after a denial,
+//     reports whether that tier alone would have granted the events. The Results of the tiers after
+//     it are what a look returns: a call for no events.
 //   - After a change of policy, while events of the old policy still count, the RetryAfter of a
 //     component is exact only if that component decided. While events of the old policy are charged
 //     to the new one, the MoreAfter of a component is not known.

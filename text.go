@@ -27,9 +27,9 @@ import (
 //	single-rate-marker 10/s burst=20 excess=40
 //	two-rate-marker(10/s, 20/s)
 //
-// The String and MarshalText methods of the policies write this form. MarshalText writes only a
-// text that ParsePolicy reads as the same policy. The UnmarshalText methods read this form. After
-// an error, the policy is unchanged. The grammar is:
+// The String and MarshalText methods of the policies of this package write this form. MarshalText
+// writes only a text that ParsePolicy reads as the same policy. The UnmarshalText methods read this
+// form. After an error, the policy is unchanged. The grammar is:
 //
 //	policy   = [ kind ] rate { option }         kind is one of those above; without it, token-bucket
 //	           | ( "all" | "tiers" | "two-rate-marker" ) "(" policy { "," policy } ")"
@@ -50,9 +50,9 @@ import (
 //   - A text has at most 4096 bytes. Its policies are nested at most 8 deep: each lies within at
 //     most 8 others. Above that, MarshalText fails.
 //
-// An error is one line. It names the byte of the text, and what is allowed there. ParsePolicy also
-// returns an error for a policy that [New] refuses, such as an [All] whose state for a new key has
-// more than 100,002 words.
+// An error is one line. It says what is allowed and, unless the text is too long, at which byte of
+// the text. ParsePolicy also returns an error for a policy that [New] refuses, such as an [All]
+// whose state for a new key has more than 100,002 words.
 func ParsePolicy(s string) (Policy, error) {
 	var p Policy
 	if err := text.Read(s, func(r *text.Reader) { p = readPolicy(r) }); err != nil {
@@ -81,7 +81,8 @@ var (
 	_ encoding.TextUnmarshaler = (*AnyPolicy)(nil)
 )
 
-// String returns the text form of a.Policy.
+// String returns the text form of a.Policy. It is empty if a.Policy is nil or a nil pointer. For a
+// policy of another package, String returns the name of its type, which [ParsePolicy] refuses.
 func (a AnyPolicy) String() string {
 	if isNil(a.Policy) {
 		return ""

@@ -22,19 +22,22 @@ import (
 //     in debt, it can be longer.
 //   - ResetAfter is the longest of the tiers'.
 //   - DecidedBy of a grant is the tier that paid. DecidedBy of a denial is the tier that will grant
-//     first. If n is 0, DecidedBy is the first tier that has something left, or 0.
+//     first, or 0 if none can. If n is 0, DecidedBy is the first tier that has something left, or
+//     0.
 //
 // With other methods:
 //
 //   - [KeyedLimiter.TakeUpTo] grants at most Remaining events. One tier pays for all of them.
-//   - A [Reservation] gives back to the tier that paid. If it is settled for more events, and no
-//     tier has enough, the last tier is charged.
+//   - A [Reservation] gives back to the tier that paid. If it is settled for more events, the first
+//     tier that has enough for the additional ones pays for them. If none has, the last tier is
+//     charged.
 //   - [KeyedLimiter.Return] does not know the tier that paid. It gives back to the last tier that
-//     does not have its full allowance. Events for which that tier has no room are lost.
+//     does not have its full allowance. If that tier has counted fewer events, the others are not
+//     given back.
 //   - [KeyedLimiter.Wait] asks again when one of the tiers may grant. Tiers keep no queue.
 //
-// Each tier counts only the events that it grants, and recovers by itself. In the traffic meters of
-// routers, two buckets depend on each other. For these, use [SingleRateMarker] and [TwoRateMarker].
+// Each tier counts only the events that it grants, and recovers by itself. The traffic meters of
+// routers combine two buckets in other ways. For these, use [SingleRateMarker] and [TwoRateMarker].
 //
 // [New] refuses Tiers without policies, with a nil tier, or with a tier that is itself invalid. The
 // state of a new key may have 100,002 words at most, which is the size of the largest

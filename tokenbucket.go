@@ -10,19 +10,20 @@ import (
 //
 // A key has a bucket that holds at most Burst tokens and starts full. It earns Limit tokens per
 // Per, continuously. An event takes one token. If there are too few tokens for a request, the
-// request is denied. [KeyedLimiter.Wait] can take tokens that are not yet earned. Later calls
-// cannot overtake such a Wait.
+// request is denied. [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] can take tokens that are not
+// yet earned. Later calls cannot overtake them.
 //
 // Start with this policy: it tolerates bursts, and has no window boundary. To space events evenly,
 // use [LeakyBucket]. For "no more than Limit in any Per", use [SlidingLog].
 //
-// In the worst case a span of length s has
+// If no events are given back, and the key is never in debt, a span of length s has at most
 //
 //	Burst - 1 + Limit*s/Per
 //
-// events, rounded up. The span includes its start, not its end. The state of a key takes one word
-// of 8 bytes. It takes two words if Per is not a multiple of Limit nanoseconds, or if a bucket
-// needs 146 years (2^62 ns) or more to fill.
+// events, rounded up. The span includes its start, not its end.
+//
+// The state of a key takes one word of 8 bytes. It takes two words if Per is not a multiple of
+// Limit nanoseconds, or if a bucket needs 146 years (2^62 ns) or more to fill.
 //
 // The token bucket goes back to J. Turner, "New Directions in Communications", 1986. This form is
 // the virtual scheduling algorithm of ITU-T I.371, known as GCRA, on exact fractions. The state is

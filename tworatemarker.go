@@ -25,10 +25,12 @@ import (
 // Results, debts and give-backs:
 //
 //   - Limit, Remaining and RetryAfter are those of Peak.
-//   - DecidedBy of a denial is the color that the same request will have after RetryAfter.
+//   - DecidedBy of a denial is the color that the same request will have after RetryAfter, or 0 if
+//     RetryAfter is [Never].
 //   - If [Reservation.Settle] charges more events than Peak can grant, Peak is then in debt.
 //   - A [Reservation] gives its events back to Peak and, if they were green, to Committed.
-//   - [KeyedLimiter.Return] gives back to Peak, because it is not known which events were green.
+//   - [KeyedLimiter.Return] gives back only to Peak, because it is not known which events were
+//     green.
 type TwoRateMarker struct {
 	Committed TokenBucket // for green
 	Peak      TokenBucket // for green and yellow; its rate is at least that of Committed

@@ -23,9 +23,9 @@ import (
 //     limiter of the same name or another process has booked behind it, all keep the instants that
 //     they were given.
 //   - With all other policies the first waiter asks again when the policy may grant its events. A
-//     call of Allow that comes before that can take the events.
+//     call of Allow or Take that comes before that can take the events.
 //   - A policy of another package may book ahead, too. If the context of its waiter ends, the
-//     events are given back only if nobody on the same limiter waits behind it. Nobody moves up.
+//     events are given back only if no waiter that has booked is behind it. Nobody moves up.
 //   - Events are never given back if they were granted without the shared store (see
 //     [Result.Degraded]), or if the store has failed in a SetPolicy or Reset since. Nobody moves
 //     up.
@@ -41,9 +41,9 @@ import (
 // events then keep their instants. Every other waiter asks with the policy that the function
 // returns for the waiter's own context.
 //
-// If ctx is cancelled while a store over a network decides, Wait still waits for the decision, for
-// a second at most: otherwise nobody could give the events back. If the deadline of ctx passes
-// while the store decides, Wait ends all the same, and the events may stay charged.
+// If ctx is cancelled while a store over a network decides, Wait still waits for the decision,
+// until a second after it asked. Otherwise nobody could give the events back. If the deadline of
+// ctx passes while the store decides, Wait ends, and the events may stay charged.
 func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 	err := k.check(ctx, n)
 	if err == nil && n > 0 && !k.goes(ctx, key, n) {
@@ -62,8 +62,8 @@ func (k *KeyedLimiter) goes(ctx context.Context, key string, n int) bool {
 	return err == nil && r.Allowed
 }
 
-// wait returns when the events have been granted, or ctx has ended. Only the first waiter of a line
-// watches the time. When it goes, it wakes the next.
+// wait returns when the events have been granted, when they cannot be, or when ctx has ended. Only
+// the first waiter of a line watches the time. When it goes, it wakes the next.
 func (k *KeyedLimiter) wait(ctx context.Context, key string, n int) error {
 	w := k.lines.NewWaiter(ctx, n)
 	defer w.Drop(nil) // even if a clock or a policy panics, or its place could not be given back
@@ -179,16 +179,16 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 }
 
 // Reset forgets a key. The key has its full allowance again, and no debt. In a [MemStore] whose
-// MaxKeys was reached, it becomes a new key instead, and has what is left of the allowance that new
-// keys share. Callers that wait for the key get new turns, in the same order, as they do after
+// MaxKeys was reached, it may have only what is left of an allowance that new keys share. Callers
+// that wait for the key on this limiter get new turns, in the same order, as they do after
 // [KeyedLimiter.SetPolicy].
 //
 // Reset also forgets earlier reservations of the key:
 //
 //   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only
 //     what was used beyond its booking.
-//   - A Reservation of another limiter or process gives back events that the key has counted since
-//     the Reset, up to the number that it had booked.
+//   - A Reservation of another limiter or process may give back events that the key has counted
+//     since the Reset, up to the number that it had booked.
 //
 // A reservation of another key that is being made during the Reset may be forgotten, too. The
 // limiter remembers the keys that were Reset, at about 100 bytes each, while its reservations may
