@@ -70,7 +70,7 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //
 //   - If only the Limit of a window or log changes, or only the Burst or Capacity of a bucket,
 //     every counted event stays counted. If the limit is raised, a key that had used it up can use
-//     the difference at once. With a [LeakyBucket], that many more callers can wait.
+//     the difference at once. With a [LeakyBucket], the queue has room for that many more events.
 //   - After any other change, the used-up share of the old policy is charged to the new one. If
 //     half of the old limit is used up, half of the new limit counts as used up. This charge lasts
 //     until the old policy no longer counts its events, but at most for the time in which the new

@@ -4,9 +4,10 @@
 //	store := casstore.New(register, casstore.Options{})
 //	limiter, err := weir.New(policy, weir.WithStore(store), weir.WithName("logins"))
 //
-// The store keeps one value for each key of a limiter. To decide, it reads the value, lets the
-// policy decide, and swaps the new value for the old one. If another process has changed the value
-// meanwhile, the store starts again. The package does the rest of what a Store must do:
+// The store keeps one value for each key of a limiter. To decide, it reads the value and lets the
+// policy decide. If the decision changes the value, as a grant does, the store swaps the new value
+// for the old one. If another process has changed the value meanwhile, the store tries again. The
+// package does the rest of what a Store must do:
 //
 //   - Callers of one process that ask for the same key at the same time share the round trips. One
 //     goroutine reads the value, decides for all of them in the order of their arrival, and swaps
@@ -14,9 +15,9 @@
 //     a time.
 //   - Values name their policies. After a change of policy the old counts still count, see
 //     [weir.Ledger].
-//   - Values are checked when they are read. If a value was not written by a store, requests for
-//     its key get an error that wraps [weir.ErrRequest]. An empty value counts as no value.
-//   - Keys are short, and consist of characters that every server allows: see [Key].
+//   - Values are checked when they are read. If a value is not one that a store writes, decisions
+//     on its key return an error that wraps [weir.ErrRequest]. An empty value counts as no value.
+//   - By default, keys are short, and consist of characters that every server allows: see [Key].
 //   - A caller gets an error when its context ends, even if the Register still waits.
 //
 // If the server can run code that decides for some policies, let it do so, and use [Store.Do] for
@@ -42,34 +43,35 @@ import (
 //
 //   - Get sees every Swap and Delete of the key that ended before Get began, in any process. Do not
 //     read from a replica that lags behind.
-//   - Swap and Delete are atomic. At most one of several Swaps of the same old Entry succeeds.
-//   - Each call sends one request to the server. If a Swap may have been executed, the Register
-//     does not send it again.
+//   - Swap and Delete are atomic. At most one of several Swaps of the same old Entry at the same
+//     time succeeds.
+//   - A Swap or Delete is sent to the server once. If it may have been executed, the Register does
+//     not send it again: events would count twice, or newer counts would be deleted.
 //   - A key keeps its value for at least the time keep of the Swap, unless another Swap or a Delete
 //     comes before. It may keep the value longer. An expired value does no harm.
 //   - An error means that the server failed, unless it wraps [weir.ErrRequest]: the server then
-//     works, but has not executed the request. If a key has no value, or another value, that is not
-//     an error.
+//     works, but has not executed the request. If a key has no value, or another value than the old
+//     one, that is not an error.
 //   - A method returns soon after its context has ended. If the server's client ignores contexts,
 //     give the client a timeout. Callers whose contexts have ended return even if the method has
-//     not. The next call for the same key waits until the method returns.
+//     not. Later decisions on the same key wait until the method returns.
 //   - If a method panics, its callers get an error that says so.
 //
 // The context that a method gets has no deadline. It ends when all callers that wait for the method
-// have left. It has the values of the context of one of these callers.
+// have left. It has the values of the context of one of the callers.
 type Register interface {
 	// Get returns what the key holds.
 	Get(ctx context.Context, key string) (Entry, error)
 
 	// Swap replaces the value of the key by value if the key still holds old, and reports whether
-	// it did. old is an Entry that Get or Swap returned for the key. To find out whether the key
-	// still holds it, Swap compares old.Version, or old.Value.
+	// it did. old is an Entry that Get or Swap returned for the key, or that [Store.DoFrom] got. To
+	// find out whether the key still holds it, Swap compares old.Version, or old.Value.
 	//
 	// If the server reports what the key holds after the Swap, Swap returns that as now, which can
 	// save the store a Get. Otherwise Swap returns the zero Entry.
 	//
 	// The server may forget the value after keep, but not before. keep is [weir.Never], or a whole
-	// number of milliseconds above 0. A server that counts in larger units must round it up. With
+	// number of milliseconds above 0. If the server counts in larger units, round keep up. With
 	// weir.Never the value must not be forgotten.
 	//
 	// value is never empty, and is not changed after the call.
@@ -82,19 +84,19 @@ type Register interface {
 
 // An Entry is what a key of a [Register] holds.
 type Entry struct {
-	// Value is what Swap wrote. It is empty if the key has no value. It must not be changed.
+	// Value is what Swap wrote. It is empty if the key has no value. Nobody may change its bytes.
 	Value []byte
 
 	// Version is for the Register alone, for example the number of a revision. The Register finds
-	// it in the old Entry that Swap gets. A key without a value may have a Version, too. That may change
-	// by itself, for example when the mark of a Delete expires. A Swap of the old Entry then
-	// reports false, and the Store reads the key again.
+	// it in the old Entry that Swap gets. A key without a value may have a Version, too. Such a
+	// Version may change by itself, for example when the mark of a Delete expires. A Swap of the
+	// old Entry then reports false, and the Store decides again.
 	//
 	// A Version must never come back for the same key with another value, even if the key is
 	// deleted and written again in between. For example, a counter that starts at 1 with each new
 	// row is unsuitable. A sequence of the database is suitable, unless the database can lose its
-	// last writes in a crash or a failover, and then repeats the numbers. A random number is
-	// suitable, too.
+	// last writes in a crash or a failover, and then repeats the numbers. A random number of 64
+	// bits is suitable, too.
 	Version any
 
 	// Now is the time of the server when it read or wrote the value. It is zero if the server does
@@ -110,8 +112,9 @@ type Options struct {
 	// whatever clock a limiter has.
 	Timeout time.Duration
 
-	// Key returns the key in the Register for a key of a limiter; nil means [Key]. It must never
-	// return the same key for different arguments. Several goroutines may call it at once.
+	// Key returns the key in the Register for a key of the limiter name; nil means the function
+	// [Key]. It must never return the same key for different pairs of name and key. Several
+	// goroutines may call it at once.
 	Key func(name, key string) string
 }
 
@@ -120,7 +123,7 @@ var (
 	// ErrNoReply means that there was no decision within the timeout. The rest of the error says
 	// whether the events may have been counted. The error also wraps [weir.ErrRequest] if other
 	// requests for the key used up the time, and the server works: it has meanwhile replied at
-	// least as often as one decision needs.
+	// least as often as one decision needs, and is not silent now.
 	ErrNoReply = errors.New("no reply from the server in time")
 
 	// ErrBusy means that other requests for the key came first, until the timeout had passed, the
@@ -130,12 +133,13 @@ var (
 )
 
 // A Store is a [weir.Store] on a [Register]. [New] makes it. It is safe for concurrent use by any
-// number of limiters with any policies. It has goroutines only while calls of the Register are in
-// flight, and need not be closed.
+// number of limiters with any policies. It has goroutines only while decisions or calls of the
+// Register are under way, and need not be closed.
 //
-// If a Swap returns an error, it is not known whether the events were counted. The Store does not
-// send it again, so events are never counted twice. A caller whose context ends gets an error that
-// wraps the context's error. The error says whether the events may have been counted.
+// If a Swap returns an error that does not wrap [weir.ErrRequest], it is not known whether the
+// events were counted. The Store does not send the Swap again, so no request is counted twice. A
+// caller whose context ends during the call gets an error that wraps the context's error. The error
+// says whether the events may have been counted.
 type Store struct {
 	register Register
 	timeout  time.Duration
@@ -187,10 +191,10 @@ func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 // DoFrom is Do for a request for which a round trip was already made. For example, a script in the
 // server has found a value on which it cannot decide itself.
 //
-// found is what the key held, as that round trip has found. The first attempt then needs no Get, if
-// no other caller asks for the key at the same time. A nil found means that the content is not
-// known. within is how long the decision may take from now on, in place of the timeout. If within
-// is 0 or less, the time is over.
+// found is what the key held in that round trip. The first attempt then needs no Get, if no other
+// caller asks for the key at the same time. A nil found means that the content is not known. within
+// is how long the decision may take from now on, in place of the timeout. If within is 0 or less,
+// the time is over.
 func (s *Store) DoFrom(ctx context.Context, r weir.Request, found *Entry, within time.Duration) (weir.Answer, error) {
 	if s.fault != nil {
 		return weir.Answer{}, s.fault

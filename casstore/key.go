@@ -16,7 +16,7 @@ const (
 // each other's values.
 const keyPrefix = "weir/1/"
 
-// Key returns the key in a [Register] for a key of the limiter name:
+// Key returns the key in a [Register] for a key of the limiter with that name:
 //
 //	weir/1/logins/ada
 //	weir/1/api/2001=3Adb8=3A=3A1
@@ -29,9 +29,10 @@ const keyPrefix = "weir/1/"
 //   - No part between slashes or after the last one begins or ends with a dot, or has two dots in a
 //     row.
 //
-// Other bytes are written as = and two hexadecimal digits. If the name, written in this way, is
-// longer than 64 bytes, it is replaced by =- and its SHA-256. The key is replaced, too, if it is
-// longer than 128 bytes when written in this way.
+// Other bytes, and dots that the last rule does not allow, are written as = and two hexadecimal
+// digits. If the name, written in this way, is longer than 64 bytes, it is replaced by =- and its
+// SHA-256 in base64. The key is replaced, too, if it is longer than 128 bytes when written in this
+// way.
 //
 // If other programs use the same server, a Register can put a prefix of its own before the result.
 func Key(name, key string) string {

@@ -7,10 +7,11 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// EncodeState returns the value that s keeps for a key if p is the only policy that has counted
-// its events, and words are the state of p. It is for a Register that also has values in another
-// form, such as values that code in the server writes. Get then returns the result of
-// EncodeState. An error wraps [weir.ErrRequest] if the policy never has that state.
+// EncodeState returns the value that s keeps for a key if p is the only policy that has counted its
+// events, and words are the state of p. It is for a Register that also has values in another form,
+// such as values that code in the server writes. Get then returns the result of EncodeState.
+// EncodeState returns an error if p is invalid. If p never has that state, the error of
+// [weir.CheckState] is returned, which wraps [weir.ErrRequest].
 func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 	d, err := p.Decider()
 	if err != nil {
@@ -26,8 +27,8 @@ func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 
 // DecodeState returns the policy and the state of a value. It is the reverse of EncodeState. ok is
 // false if several policies have counted in the value, if this process does not know the policy
-// that has, or if no store writes such a value. The words of a value that comes from the server are
-// not checked: see [weir.CheckState].
+// that has, or if no store writes values of that form. DecodeState does not check the words. If the
+// value comes from the server, call [weir.CheckState].
 func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok bool) {
 	h, err := s.policies.load(value, nil)
 	if err != nil || !h.ledger.Plain || h.by[0].Policy == nil {
@@ -38,7 +39,7 @@ func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok boo
 
 // Expiry returns the instant from which on a value counts nothing, see [weir.Ledger.Expiry]. It is
 // for a Register that writes a value again by itself, and has to know how long to keep it. An error
-// means that no store writes that value, or that a policy in it panicked. It wraps
+// means that no store writes that value, or that a policy in it panicked. The error wraps
 // [weir.ErrRequest].
 func (s *Store) Expiry(value []byte) (at int64, err error) {
 	defer func() {

@@ -15,60 +15,68 @@ import (
 type DenyCacheOptions struct {
 	// MaxKeys is the largest number of denials that are kept, one for each key of a limiter. It is
 	// at most 10,000,000; 0 means 10,000. A denial takes about 130 bytes, of which 3 are allocated
-	// in advance. If more keys are denied, requests for some of them go to the store again.
+	// in advance. If nearly as many keys are denied, or more, requests for some of them go to the
+	// store again.
 	MaxKeys int
 
-	// MaxAge is the longest time for which a denial is kept; 0 means until its RetryAfter. Resets
-	// and give-backs by other processes go unnoticed for at most that time. Set it if you also use
-	// a [Lease], because other processes then give events back all the time. With a MaxAge of one
-	// second, each process that gets requests for a denied key makes one call a second for it. When
-	// a denial expires, several calls may go to the store at the same instant.
+	// MaxAge is the longest time, by the limiter's clock, for which a denial is kept; 0 means until
+	// its RetryAfter is over. Resets and give-backs by other processes go unnoticed for at most
+	// that time. Set it if you also use a [Lease], because other processes then give events of
+	// windows back all the time. With a MaxAge of one second, each process that gets requests for a
+	// denied key usually makes about one call a second for it. When a denial expires, several calls
+	// may go to the store at the same time.
 	MaxAge time.Duration
 
-	// If Exact is set, the cache gives only answers that equal the store's in every field, except
-	// that times can be longer, by at most the time that the store took to answer. Requests for
-	// several events then often go to the store. Denials of a single event are kept as without Exact.
+	// If Exact is set, the cache gives only answers whose Result equals the store's in every field.
+	// There are two exceptions: times can be longer, by at most the time that the store took to
+	// answer, and calls of other processes since then are not known. Requests for a single event,
+	// and those of TakeUpTo, go to the store about as often as without Exact. Other requests go
+	// there more often.
 	//
 	// Even with Exact, DecidedBy may differ from the store's after a change of policy, while events
-	// of several policies count. DecidedBy is the component that denies for the longest time, and
-	// during that time this may become another component.
+	// of several policies count. It is the component that denies for the longest time. As time
+	// passes, another component can become that one.
 	Exact bool
 }
 
-// DenyCache returns a store that keeps the denials of s. Until the RetryAfter of a denial is over,
-// it denies requests for that key without asking s. A client that keeps calling with a used-up key
-// costs s nothing. It gets an answer as fast as from a [weir.MemStore].
+// DenyCache returns a store that keeps the denials of s, and repeats them for later requests
+// without asking s. A client that keeps calling with a used-up key then causes few calls to s. It
+// gets a repeated denial about as fast as from a [weir.MemStore].
 //
-// Only s grants. A denial holds for requests of the same limiter, under the same policy, for as
-// many events as s has denied, or for more. It ends:
+// Only s grants. A kept denial holds for requests of the same limiter, under the same policy, for
+// as many events as s has denied, or for more. A request of TakeUpTo counts as one for a single
+// event here. The denial ends:
 //
-//   - when its RetryAfter is over, measured from before s was asked. A kept denial therefore lasts
-//     no longer than the denial of s. There is one exception, if s has a clock of its own: when a
-//     clock from [weir.WithClock] steps back, the limiter's time stands still until that clock has
-//     caught up with it. Until then, kept denials do not end.
+//   - when its RetryAfter is over, measured from before s was asked. The kept denial therefore
+//     lasts no longer than that of s, if the limiter's clock runs as fast as that of s. If a clock
+//     from [weir.WithClock] steps back, the limiter's time stands still until that clock has caught
+//     up with it. Kept denials then last longer.
 //   - when MaxAge is over, if that is set
 //   - at once, when events of the key are granted or given back, or the key is reset, through this
 //     DenyCache
+//   - when this DenyCache asks s for the key under another policy, or needs the place for another
+//     denial
 //
-// Some requests always go to s: looks (n = 0), the requests of [weir.KeyedLimiter.Wait] and
-// [weir.KeyedLimiter.Reserve], and those requests of [weir.KeyedLimiter.TakeByComponent] and
-// [weir.KeyedLimiter.ReserveNow] that return the results of components. A denial is not kept if it
-// is [weir.Result.Degraded], or if its RetryAfter is Never.
+// Some requests always go to s: looks (n = 0), give-backs, resets, charges for more events than
+// were booked, the requests of [weir.KeyedLimiter.Wait] and [weir.KeyedLimiter.Reserve], and those
+// of [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] with a slice for the
+// results of components. A denial is not kept if it is [weir.Result.Degraded], or if its RetryAfter
+// is Never.
 //
 // A DenyCache does not see the calls of other processes. If another process gives back events of a
-// key or resets it, this process still denies until the denial ends by its RetryAfter or MaxAge. A
-// DenyCache never grants more than s. In the answers that it gives without s:
+// key or resets it, this process goes on denying until the kept denial ends. The answers that a
+// DenyCache gives without s also differ from those of s in these fields:
 //
-//   - RetryAfter is exact if the request is for as many events as s has denied, except that the
-//     time that s took to answer is added. If the request is for more events, RetryAfter is the
-//     same, and may be too short. A client that tries again after that time then gets another
-//     RetryAfter from s. If so many events can never fit, RetryAfter is Never.
-//   - Remaining is 0 if s has denied a single event, which is exact. If s has denied several
-//     events, Remaining is the number at the time at which s answered, and may have grown since.
+//   - RetryAfter is exact if the request is for as many events as s has denied, except that up to
+//     the time that s took to answer is added. If the request is for more events, RetryAfter and
+//     DecidedBy are the same. RetryAfter may then be too short, and s may deny the request again
+//     after that time. If so many events can never fit, RetryAfter is Never.
+//   - Remaining is 0 if s has denied a single event. If s has denied several events, Remaining is
+//     the number at the time at which s answered, and may have grown since.
 //   - MoreAfter may be 0, which stands for not known.
 //
 // If these differences matter, set Exact. Put a DenyCache in front of a [Fallback], not behind it.
-// In this order, denials that were kept before an outage still hold during it.
+// Denials that were kept before an outage then still hold during it.
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
 // for concurrent use.

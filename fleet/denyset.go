@@ -35,7 +35,7 @@ type denial struct {
 	n      int // how many events were denied
 	result weir.Result
 	at     int64 // when result was there
-	until  int64 // before this, the store denies for certain
+	until  int64 // before this, the denial is kept
 }
 
 // A denialID is a hash of a key under secret seeds. An attacker cannot make two keys that share it.
@@ -96,8 +96,8 @@ func (d *denial) neverFits(n int, now int64) bool {
 
 // note records what the store has answered for a key: a change, which ends its denials, or a denial
 // d, or neither. It always drops the key's denials by other policies, because the request of plan
-// may have changed their answers. It does not keep d if there were changes since seen. If there are
-// as many denials as ways, d replaces one that has expired, or else the oldest.
+// may have changed their answers. It does not keep d if there were changes since seen. To keep d,
+// it drops those that have expired, and if there are still as many as ways, the oldest.
 func (s *denySet) note(id denialID, plan *weir.Plan, changed bool, d *denial, seen uint64, ways int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,16 +13,15 @@ type FailOpenOptions struct {
 	// before the caller gets an answer. In an outage, it is called once for each request that
 	// FailOpen answers itself. Several goroutines may call it at once. It should only count the
 	// errors, or log some of them. It must not call a limiter of this store: that call may wait for
-	// the same request, and never end.
+	// the request that waits for Report, and then neither ends.
 	Report func(error)
 }
 
-// FailOpen returns a store that grants each request on which s fails. An outage of s is then no
-// outage of the service.
+// FailOpen returns a store that grants nearly all requests on which s fails.
 //
-// While s fails, nothing is limited and nothing is counted. There is no bound on how many events
-// are granted. A request is answered as for a new key, with [weir.Result.Degraded] set. A request
-// for more events than the policy ever grants is still denied. A request waits until s fails,
+// FailOpen answers such a request as for a new key, with [weir.Result.Degraded] set. It denies a
+// request for more events than the policy ever grants. It counts nothing. While s fails, there is
+// therefore no bound on how many events are granted. A request waits until s answers or fails,
 // however long that takes.
 //
 // [Fallback] with a [weir.MemStore] is nearly always the better choice. It limits in each process,

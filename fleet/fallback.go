@@ -20,8 +20,8 @@ type FallbackOptions struct {
 	// caller gets the error of that context, and no answer of the second store.
 	Budget time.Duration
 
-	// CoolDown is how long the first store gets no requests after an outage has begun; 0 means one
-	// second. It is real time, too.
+	// CoolDown is how long the first store gets no further requests after an outage has begun, and
+	// after each failed try; 0 means one second. It is real time, too.
 	CoolDown time.Duration
 
 	// MaxInFlight is the largest number of calls to the first store in flight; 0 means 1000. It
@@ -36,20 +36,20 @@ type FallbackOptions struct {
 	//
 	//   - with the error, when the failures begin, and then at most once per CoolDown
 	//   - with nil, when the outage is over
-	//   - with nil, when only some requests failed, and the first store has then granted something
+	//   - with nil, when only some requests failed, and the first store grants a request that comes
 	//     after a CoolDown without a failure
 	//
-	// Calls of Report do not overlap. Report should return soon, because a request waits for it. If
-	// there are other things to report while Report runs, Report is called again afterwards, for
+	// Calls of Report do not overlap. Report should return soon, because a request may wait for it.
+	// If there are other things to report while Report runs, Report is called again afterwards, for
 	// the latest of them only. No request waits for that second call. Report must not call a
-	// limiter of this store: that call may wait for the same request, and never end. If Report
-	// panics, the request that waits for it gets an error that says so.
+	// limiter of this store: that call may wait for the request that waits for Report, and then
+	// neither ends. If Report panics, the request that waits for it gets an error that says so.
 	Report func(error)
 }
 
-// Fallback returns a store that asks the first store, within a budget of time. If the first store
-// fails or takes longer, the Fallback asks the second store. Usually the first store is shared by
-// processes, and the second is a [weir.MemStore]:
+// Fallback returns a store that asks the first store, and waits for it within a budget of time. If
+// the first store fails or takes longer, the Fallback asks the second store. Usually the first
+// store is shared by processes, and the second is a [weir.MemStore]:
 //
 //	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
@@ -61,11 +61,12 @@ type FallbackOptions struct {
 // An outage has these steps:
 //
 //   - A request fails, and of the requests that came within one Budget before this failure, the
-//     first store has granted none. For a CoolDown, all requests then go to the second store. No
-//     request waits for the first store.
-//   - Then one request at a time tries the first store. If the try fails, another CoolDown begins.
-//   - The outage ends when the first store grants events or resets a key. All requests then go to
-//     it again.
+//     first store has granted none. For a CoolDown, all further requests then go to the second
+//     store, and do not wait for the first.
+//   - Then one request at a time tries the first store. All others still go to the second store. If
+//     the try fails, another CoolDown begins.
+//   - The outage ends when, in a try, the first store grants events or resets a key. All requests
+//     then go to it again.
 //   - A denial, a give-back or a look (n = 0) does not end the outage, because the first store
 //     might still be unable to write. The caller still gets that answer, and the next request tries
 //     the first store without another CoolDown.
@@ -77,17 +78,20 @@ type FallbackOptions struct {
 //     to the first store goes on, and still has its full budget. Callers with short deadlines can
 //     therefore neither start an outage nor hide one.
 //
-// In a limiter, calls of Wait, Reserve, Return and Reset for one key are made one after another.
-// The time that a call waits for others is part of its budget. When the budget is spent, the second
-// store answers. This is not a failure of the first store, and Report is not called. If the call
-// had begun to ask the first store, the first store still has the full budget to answer.
+// In a limiter, calls of Wait, Reserve, Settle, Return and Reset for one key may wait for each
+// other. The time that a call waits for others is part of its budget. When the budget is spent, the
+// second store answers a Wait or a Reserve. This alone is not a failure of the first store. If the
+// call had begun to ask the first store, that store still has the full budget, and fails only if it
+// takes longer.
 //
 // During an outage, more may be granted than the policy allows, because neither store knows what
 // the other has granted. Answers of the second store have [weir.Result.Degraded] set. The first
 // store grants a key what its policy allows, and so does the second store of each process. With 8
 // processes, this is at most 9 times the allowance in all. If second is a [Shares], the second
-// stores of all processes together grant the allowance once. This is at most twice the allowance in
-// all. The bound holds over any time, however often the first store fails and comes back.
+// stores of all processes together grant at most the allowance. This is at most twice the allowance
+// in all. The bound holds over any time, however often the first store fails and comes back, as
+// long as no store loses its counts. A process that is started again has a new MemStore, which may
+// grant the allowance once more.
 //
 // Special cases:
 //
@@ -95,15 +99,16 @@ type FallbackOptions struct {
 //     also have executed a request on which it returned an error. The events then count in both
 //     stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. This may not be the store that
-//     granted the events. As many events may then be granted in addition to the bound.
+//     granted the events. As many events may then be granted in addition to the bound. If the first
+//     store is asked, and fails or is late, the give-back returns an error.
 //   - A reset goes to both stores. It returns an error if one of them fails, or if the first store
 //     is not asked, as in most of an outage.
 //
-// A Fallback adds one to two microseconds, and four allocations, to a call to the first store. Each
-// call has a goroutine of its own. Otherwise the Fallback could not answer in time if the first
-// store does not return. The first store gets a context with the values of the caller's context.
-// That context ends somewhat before the budget is spent. A panic of the first store counts as a
-// failure of it.
+// A Fallback adds one to two microseconds, and about four allocations, to a call to the first
+// store. Each such call has a goroutine of its own. Otherwise the Fallback could not answer in time
+// if the first store does not return. The first store gets a context with the values of the
+// caller's context. That context ends somewhat before the budget is spent. A panic of the first
+// store counts as a failure of it.
 //
 // A nil store and an option below 0 are errors of [weir.New] and of each Do. The store is safe for
 // concurrent use.

@@ -1,42 +1,41 @@
-// Package fleet has stores that stand in front of a shared store: a store that processes share,
-// such as the one of module redisstore. They bridge outages of the shared store, and reduce its
-// load:
+// Package fleet has stores for limits that several processes share. All of them except [Shares]
+// stand in front of a shared store: a store that processes share, such as the one of module
+// redisstore. Some bridge outages of the shared store, and others reduce its load:
 //
-//   - [Fallback] asks a second store while the shared one fails or is slow. With a [weir.MemStore]
-//     as the second, each process then limits by itself. Use it in nearly every service. Without
-//     it, during an outage of the shared store, Take and Wait return errors, and Allow returns
-//     false.
+//   - [Fallback] asks a second store when the shared one fails or is slow. With a [weir.MemStore]
+//     as the second, each process then limits by itself. Use it in nearly every service. With the
+//     shared store alone, Take and Wait return errors during an outage, and Allow returns false.
 //
-//   - [FailOpen] grants everything while the shared store fails. Use it only for limits that need
-//     not hold in an outage.
+//   - [FailOpen] grants nearly all requests on which the shared store fails. Use it only for limits
+//     that need not hold in an outage.
 //
 //   - [DenyCache] keeps the denials of the shared store, and repeats them from memory. Use it if
-//     clients keep calling with keys that are used up. Such calls then cost the shared store
+//     clients keep calling with keys that are used up. Most such calls then cost the shared store
 //     nothing.
 //
-//   - [Shares] divide the limits among the processes, without a shared store. As the second store
-//     of a Fallback, they grant each limit once in an outage, by all processes together. With a
-//     MemStore there, each process grants it once. Use Shares if your processes know how many they
-//     are.
+//   - [Shares] divide the limits among the processes, without a shared store. As the second stores
+//     of Fallbacks, the Shares of all processes together grant no more than the limit. With a
+//     MemStore there, each process may grant as much. Use Shares if your processes know how many
+//     they are.
 //
 //   - [Lease] takes events of busy keys from the shared store ahead of need, and hands them out
-//     from memory. The limits still hold. Use it if round trips to the shared store cost too much.
+//     from memory. With few exceptions, the limits still hold. Use it if round trips to the shared
+//     store cost too much.
 //
-// A process that shares its limits with no other process needs none of these stores. If you use
-// several, put them in this order:
+// A process that shares no limits with other processes usually needs only a [weir.MemStore]. If you
+// use several of these stores, put them in this order:
 //
 //	store := fleet.DenyCache(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
 //		fleet.DenyCacheOptions{MaxAge: time.Second})
 //	leased := fleet.Lease(store, fleet.LeaseOptions{})
 //
-// With leases of windows, processes give events back all the time: those that they have taken and
-// not used. The DenyCache of another process does not notice, and goes on denying. MaxAge limits
-// for how long.
+// A Lease gives unused events of windows back all the time. The DenyCache of another process does
+// not notice, and goes on denying. MaxAge limits for how long.
 //
-// The package uses only what package weir exports. It knows no database, and no policy by name. If
-// you write a store that stands in front of another, use this package as an example. The rules for
-// such a store are at [weir.Store].
+// Of package weir, this package uses only exported names. It knows no database, and no policy by
+// name. If you write a store that stands in front of another, use this package as an example. The
+// rules for such a store are at [weir.Store].
 package fleet
 
 import (
@@ -102,9 +101,9 @@ func checkMaxKeys(options string, maxKeys int) error {
 	return nil
 }
 
-// realTime is an instant in nanoseconds, for outages, which happen in real time whatever clock a
-// limiter has. Changes of the wall clock do not affect it. In a testing/synctest bubble it is the
-// bubble's time, which is decades before base. It is above zero all the same.
+// realTime is an instant in nanoseconds, for what happens in real time whatever clock a limiter
+// has, such as outages. Changes of the wall clock do not affect it. In a testing/synctest bubble it
+// is the bubble's time, which is decades before base. It is above zero all the same.
 func realTime() int64 { return 1<<62 + int64(time.Since(base)) }
 
 var base = time.Now()

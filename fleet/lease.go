@@ -13,9 +13,9 @@ import (
 // LeaseOptions determine how a [LeaseStore] behaves. The zero value of every field is a good
 // default.
 type LeaseOptions struct {
-	// MaxAge is the longest time that events are held before they are used; 0 means one second. For
-	// some policies, that time is shorter. A Reset by another process goes unnoticed for at most
-	// that long.
+	// MaxAge is the longest time, by the limiter's clock, that events are held before they are
+	// used; 0 means one second. For some policies, that time is shorter. A Reset by another process
+	// goes unnoticed for at most MaxAge.
 	MaxAge time.Duration
 
 	// MaxKeys is the largest number of keys that are watched, and leased if they are busy. It is at
@@ -26,61 +26,68 @@ type LeaseOptions struct {
 	// key can take.
 	MaxKeys int
 
-	// Report, if not nil, is called with the error if unused events cannot be given back. They then
-	// stay charged until their window ends. No caller gets that error. If the store fails in a
-	// Reset while unused events are held for the key, these may also stay charged, and Report is
-	// called with the error of the Reset. If a [Fallback] gives events back to its second store
-	// during an outage, they stay charged in its first store, and Report is not called.
+	// Report, if not nil, is called with the error if unused events cannot be given back. They may
+	// then stay charged until the window no longer counts them. No caller gets that error. If the
+	// store fails in a Reset while unused events of a window are held for the key, these may also
+	// stay charged, and Report is called with the error of the Reset. If a [Fallback] gives events
+	// back to its second store during an outage, they stay charged in its first store, and Report
+	// is not called.
 	//
 	// Calls of Report can overlap. Those about give-backs come from goroutines in which nobody
 	// recovers: if Report panics there, the program ends. Report must not call a limiter of this
-	// store: in a Reset, that call would wait for the end of the Reset, and never return.
+	// store: in a Reset, that call may wait for the end of the Reset, and then neither returns.
 	Report func(error)
 }
 
 // Lease returns a store that takes events of busy keys from s ahead of need, hands them out from
 // memory, and gives back what it does not use. Events of a [weir.TokenBucket] are not given back:
-// the bucket earns as many again. Processes that share s then decide on most requests as fast as
-// with a [weir.MemStore], and together never grant more than the policy. docs/fleet.md lists the
-// few exceptions.
+// the bucket earns as many again. Processes that share s then make most decisions on busy keys
+// about as fast as with a [weir.MemStore]. Together they grant no more than the policy.
+// docs/fleet.md lists the few exceptions.
 //
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
 // and [weir.All] of these with at most one bucket, if the [weir.Result.Limit] is at least 100. That
 // of a bucket is its Burst. A bucket must also earn 22 events or more within MaxAge, and take 16 ms
-// or more to fill. A window must be 32 ms or longer. A key is leased after 20 decisions at the
-// earliest. Everything else goes to s unchanged, and does not use the events that are held:
+// or more to fill. A window must be 32 ms or longer, and MaxAge must be 2 ms or longer. A policy of
+// another package can be leased if its Decider is a [weir.Holder]. A key is leased at its 20th
+// decision at the earliest. These requests go to s, and do not use the events that are held:
 //
-//   - requests for other policies
-//   - requests for keys that have few requests
-//   - the requests of TakeUpTo for events that are not held
-//   - the requests of Wait, Reserve, ReserveNow and Return, and those of TakeByComponent that
-//     return the results of components
+//   - requests under policies that are not leased
+//   - requests for keys that have few requests or more than 1,000 bytes, or for which MaxKeys
+//     leaves no room
+//   - those of Wait, Reserve, ReserveNow, Settle, Cancel and Return, and those of TakeByComponent
+//     with a slice for the results of components
 //
-// Call [LeaseStore.Release] when the process ends. Without that call, no process can use the events
-// of a window that this process holds, until the window ends. docs/fleet.md says what a LeaseStore
-// promises, with figures, and in which order to combine it with other stores:
+// TakeUpTo uses the events that are held, and asks s for the rest. A look (n = 0) asks s, and adds
+// the events that are held to Remaining.
+//
+// Call [LeaseStore.Release] when the process ends. Without that call, the events of windows that
+// the process still holds are lost to all processes until the windows no longer count them.
+// docs/fleet.md says what a LeaseStore promises, with figures. It also says in which order to
+// combine a LeaseStore with other stores. For example:
 //
 //	store := fleet.Lease(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
 //		fleet.LeaseOptions{})
 //	defer store.Release(ctx)
 //
-// A lease does not bridge an outage. When the answers of s are Degraded, the LeaseStore takes no
+// A lease does not bridge an outage. While the answers of s are Degraded, the LeaseStore takes no
 // events ahead of need. It also takes none ahead of need from [Shares] of several members.
 //
 // Answers that a LeaseStore gives itself differ from those of s:
 //
-//   - Remaining, ResetAfter and DecidedBy come from the last call for a lease. From Remaining, the
-//     events of the lease that were used since are subtracted. Other processes may have used more,
-//     and so may requests of this process that went to s.
-//   - RetryAfter of a denial is the time until this process asks s again. A request at that time
-//     may be denied, too.
+//   - Remaining, ResetAfter and DecidedBy come from the last call for a lease. Remaining is the
+//     number that s then had left, plus the events that are still held. In a denial, it is the
+//     number of events that are still held. What other processes, or requests of this process that
+//     went to s, have used since is not subtracted.
+//   - RetryAfter of a denial is usually the time until this process asks s again. A request at that
+//     time may be denied, too.
 //   - MoreAfter is not known, and is 0.
 //
 // A denial may also come too soon, because another process may hold events that it does not use.
-// After the MaxAge of that process at the latest, a bucket has earned as many again, and a window
-// has got these events back, unless that process has crashed, or its give-back has failed or has
-// gone to the second store of a [Fallback].
+// After about the MaxAge of that process at the latest, a bucket has earned as many again, and a
+// window has got these events back. A window does not get them back if that process has crashed, or
+// if its give-back has failed or has gone to the second store of a [Fallback].
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
 // for concurrent use. While no call of s is under way, the LeaseStore has no goroutine. A timer
@@ -128,8 +135,8 @@ func (s *LeaseStore) Accept(l *weir.KeyedLimiter) error {
 	return weir.Accept(s.store, l)
 }
 
-// TakeQuickly implements [weir.QuickStore]. If the lease of the key is enough for a decision,
-// TakeQuickly decides. Otherwise, the store must be asked, and ok is false.
+// TakeQuickly implements [weir.QuickStore]. It decides if the lease of the key is enough for a
+// decision. Otherwise ok is false, and the caller must call Do.
 func (s *LeaseStore) TakeQuickly(p *weir.Plan, key string, n int) (r weir.Result, ok bool) {
 	if n < 1 {
 		return r, false
@@ -249,16 +256,17 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 }
 
 // Release gives back the events that are held, and waits until that is done, or ctx has ended. From
-// the call of Release on, no events are taken ahead of need. The requests for a key go to the store
-// behind as soon as Release begins to give back what is held for that key. Call Release when the
-// process is about to end, before it closes the client of the store behind.
+// the call of Release on, no request starts a call that takes events ahead of need. The requests
+// for a key go to the store behind at the latest when Release begins to give back what is held for
+// that key. Call Release when the process is about to end, before it closes the client of the store
+// behind.
 //
 // Events of a [weir.TokenBucket] are not given back. The bucket earns them again, within the time
 // in which it is filled.
 //
 // The only error is the error of ctx. Errors of give-backs go to Report in [LeaseOptions], as at
-// other times. Events that were not given back stay charged until their window ends. Release may be
-// called again.
+// other times. Events that were not given back may stay charged until the window no longer counts
+// them. Release may be called again.
 func (s *LeaseStore) Release(ctx context.Context) error {
 	s.released.Store(true)
 	s.giveBackAll(ctx, s.keys.all(), func(k *leasedKey) (l *lease, n int) {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// giveBackWithin is the longest time that a give-back takes.
+// giveBackWithin is how long the store has for a give-back.
 const giveBackWithin = time.Second
 
 // returnable returns how many of the unused events of a lease can be given back.

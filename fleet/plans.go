@@ -8,7 +8,7 @@ import (
 )
 
 // maxPlans bounds how many plans are remembered, for limiters that make new ones all the time. To
-// find out about a new plan takes a microsecond at most.
+// find out about a new plan usually takes a microsecond at most.
 const maxPlans = 1 << 14
 
 // A planMap is what a store knows of each plan.

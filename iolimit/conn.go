@@ -46,9 +46,9 @@ func NewConn(c net.Conn, read, write []Limit) *Conn {
 //
 // A wait for the limits ends at the read deadline, with [os.ErrDeadlineExceeded]. It also ends at a
 // deadline that is set during the wait. It ends with [net.ErrClosed] when the Conn is closed. Both
-// errors are wrapped in a [*net.OpError], as are the errors of the limiters. No byte is lost: after
-// a later deadline is set, the next Read returns the bytes that have waited. An empty p is passed
-// on to the underlying connection, and counts nothing.
+// errors are wrapped in a [*net.OpError], as are the errors of the limiters. After a later deadline
+// is set, the next calls of Read return the bytes that have waited. An empty p is passed on to the
+// underlying connection, and counts nothing.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	if len(p) == 0 { // a closed connection is an error, and TLS makes its handshake
 		return c.conn.Read(p)
@@ -126,7 +126,7 @@ func (c *Conn) CloseWrite() error {
 	return fmt.Errorf("weir: CloseWrite of a %T: %w", c.conn, errors.ErrUnsupported)
 }
 
-// NetConn returns the underlying connection. What it reads and writes is not limited.
+// NetConn returns the underlying connection. What you read and write there directly is not limited.
 func (c *Conn) NetConn() net.Conn { return c.conn }
 
 // LocalAddr implements [net.Conn].

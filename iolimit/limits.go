@@ -11,9 +11,9 @@ import (
 
 // A Limit is a limiter of bytes, and the key whose allowance the bytes use.
 type Limit struct {
-	// Limiter decides how many bytes may pass. It is required: without it, every call fails. If it
-	// has the Return method of [weir.KeyedLimiter], it gets back the bytes that it has granted and
-	// that could not be written.
+	// Limiter decides how many bytes may pass. It is required: without it, every Read and Write of
+	// at least one byte fails. If it has the Return method of [weir.KeyedLimiter], it gets back the
+	// bytes that it has granted and that could not be written.
 	Limiter weir.Limiter
 
 	// Key says whose bytes they are. It may be empty, for instance if all bytes count together.

@@ -1,5 +1,5 @@
-// Package memcachedstore keeps the states of limiters in memcached. All processes that use the same
-// servers share their limits:
+// Package memcachedstore keeps the states of limiters in memcached. Processes that use the same
+// servers can share limits:
 //
 //	client := memcache.New("10.0.0.5:11211")
 //	client.MaxIdleConns = 100
@@ -11,15 +11,17 @@
 // Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
 // share their keys, even if they belong to different services that use the same servers.
 //
-// The store runs every policy. It reads a key's item, decides in the process, and replaces the item
-// if no other process has changed it meanwhile, see package [github.com/weir-go/weir/casstore]. A
-// grant takes two commands (gets, then cas or add), and a denial or a look (n = 0) takes one.
-// Callers of one process that ask for the same key at the same time share the commands.
+// The store runs every policy. It reads a key's item and decides in the process. For a grant, it
+// then replaces the item, if no other process has changed it meanwhile: see package
+// [github.com/weir-go/weir/casstore]. A grant usually takes two commands (gets, then cas or add),
+// and a denial or a look (n = 0) takes one. Callers of one process that ask for the same key at the
+// same time share the commands.
 //
 // The store uses the clock of the limiter. Synchronize the clocks of the processes.
 //
-// memcached is a cache. It forgets items when it is restarted, and when its memory is full. A key
-// that it has forgotten starts with a full allowance. docs/stores.md says what to set.
+// memcached is a cache. It forgets all items when it is restarted, and may forget some when its
+// memory is full. A key that it has forgotten starts with a full allowance. docs/stores.md says
+// what to set.
 package memcachedstore
 
 import (
@@ -56,8 +58,8 @@ type Options struct {
 	//
 	// The client has a Timeout of its own, which ends each command. It is 500 ms by default: a
 	// command may wait that long for the connection, and again that long for the reply. When the
-	// time of a decision is over, its caller no longer waits for the command. But the next command
-	// for the same key waits until that command ends. Therefore give the client a shorter Timeout
+	// time of a decision is over, its caller no longer waits for the command. But later decisions
+	// on the same key wait until that command ends. Therefore give the client a shorter Timeout
 	// than this one.
 	Timeout time.Duration
 }
@@ -67,8 +69,8 @@ type Options struct {
 // need not be closed. It does not close the Client.
 //
 // A caller whose context ends returns at once. If a command that counts events returns an error, it
-// is not known whether the events were counted. The Store does not send it again, so events are
-// never counted twice. If a decision takes longer than the Timeout in [Options], its error wraps
+// is not known whether the events were counted. The Store does not send it again, so no request is
+// counted twice. If a decision takes longer than the Timeout in [Options], its error wraps
 // [casstore.ErrNoReply]. If other requests for the key came first all the time, its error wraps
 // [casstore.ErrBusy].
 type Store struct {
@@ -78,8 +80,8 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its commands by client. New itself sends none. The error lists all
-// faults of the arguments.
+// New returns a Store that sends its commands through client. New itself sends none. The error
+// lists all faults of the arguments.
 func New(client Client, o Options) (*Store, error) {
 	var err error
 	if c, ok := client.(*memcache.Client); client == nil || ok && c == nil {

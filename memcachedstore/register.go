@@ -60,8 +60,8 @@ func (r *register) Swap(
 	}
 }
 
-// Delete implements [casstore.Register]. A Swap that began before it does not succeed after it: the
-// item with its CAS number is gone.
+// Delete implements [casstore.Register]. After it, a Swap of an item that was read before it does
+// not succeed: the item with its CAS number is gone.
 func (r *register) Delete(_ context.Context, key string) error {
 	if err := r.client.Delete(key); err != nil && !errors.Is(err, memcache.ErrCacheMiss) {
 		return wrap("delete an item", err)

@@ -1,5 +1,5 @@
-// Package natsstore keeps the states of limiters in a key-value bucket of NATS JetStream. All
-// processes that use the same bucket share their limits:
+// Package natsstore keeps the states of limiters in a key-value bucket of NATS JetStream. Processes
+// that use the same bucket can share limits:
 //
 //	js, err := jetstream.New(conn)
 //	…
@@ -16,11 +16,11 @@
 // with a LimitMarkerTTL may forget a count, in a rare case. The server must have version 2.11 or
 // later.
 //
-// The store runs every policy. It reads a key's value, decides in the process, and replaces the
-// value if no other process has changed it meanwhile, see package
-// [github.com/weir-go/weir/casstore]. A grant takes two requests to the server, and a denial or a
-// look (n = 0) takes one. Callers of one process that ask for the same key at the same time share
-// the requests.
+// The store runs every policy. It reads a key's value and decides in the process. For a grant, it
+// then replaces the value, if no other process has changed it meanwhile: see package
+// [github.com/weir-go/weir/casstore]. A grant usually takes two requests to the server, or one if
+// it was already waiting when another call of the process got its grant. A denial or a look (n = 0)
+// takes one. Callers of one process that ask for the same key at the same time share the requests.
 //
 // NATS does not report its time early enough for a decision. The store uses the clocks of the
 // limiters: synchronize the clocks of the processes.
@@ -43,12 +43,12 @@ import (
 // need not be closed. It does not close the connection.
 //
 // If a request that counts events returns an error, it is not known whether the events were
-// counted. The Store does not send it again, so events are never counted twice. If a decision takes
+// counted. The Store does not send it again, so no request is counted twice. If a decision takes
 // longer than the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests
 // for the key came first all the time, its error wraps [casstore.ErrBusy].
 //
-// While the connection is down, decisions wait for it, and send nothing. If the connection breaks,
-// decisions whose request is in flight fail at once.
+// While the connection is down, decisions wait for it until their time is over, and send nothing.
+// If the connection breaks, decisions whose request is in flight fail at once.
 type Store struct {
 	cas     *casstore.Store
 	reg     *bucket.Register
@@ -57,8 +57,8 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its requests by js, which may have a domain or a prefix. New
-// itself sends no request. The error lists all faults of the arguments.
+// New returns a Store that sends its requests through the connection of js. js may have a domain or
+// a prefix. New itself sends no request. The error lists all faults of the arguments.
 func New(js jetstream.JetStream, o Options) (*Store, error) {
 	err := o.check()
 	if js == nil {
@@ -71,12 +71,13 @@ func New(js jetstream.JetStream, o Options) (*Store, error) {
 	return &Store{casstore.New(r, casstore.Options{Timeout: o.timeout()}), r, o.timeout()}, nil
 }
 
-// Check returns an error if the bucket does not exist, or if the store cannot rely on one of its
-// settings, for example because the bucket could forget counts. The error lists all such settings.
-// Check allows a LimitMarkerTTL, although a count may then be forgotten in a rare case. It does not
-// check whether the bucket has room. Call Check when the program starts. If you do not, the first
-// decision makes the check. Until a check has succeeded, each decision makes it, and may return
-// such an error.
+// Check asks the server for the settings of the bucket. It returns an error if it cannot get them,
+// for example because the bucket does not exist. It also returns an error if the store cannot rely
+// on one of them, for example because the bucket could forget counts. The error lists all such
+// settings. Check allows a LimitMarkerTTL, although a count may then be forgotten in a rare case.
+// It does not check whether the bucket has room. Call Check when the program starts. If you do not,
+// the first decision makes the check. Until a check has succeeded, each decision makes it, and may
+// return such an error.
 //
 // Check takes at most as long as a decision may take. Later changes of the settings are not
 // noticed.

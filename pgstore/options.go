@@ -17,9 +17,9 @@ type Options struct {
 	//	pgx.Identifier{"shop", "limits"}
 	//
 	// The default is pgx.Identifier{"weir"}. Names are quoted: upper and lower case differ, and all
-	// characters are allowed but NUL. The name of the table has at most 55 bytes, and that of the
-	// schema 63. Without the name of a schema, PostgreSQL finds the table by the search_path of the
-	// connection.
+	// characters except NUL are allowed. The name of the table has at most 55 bytes, and that of
+	// the schema 63. Without the name of a schema, PostgreSQL finds the table by the search_path of
+	// the connection.
 	Table pgx.Identifier
 
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of

@@ -1,5 +1,5 @@
-// Package pgstore keeps the states of limiters in PostgreSQL. All processes that use the same table
-// share their limits:
+// Package pgstore keeps the states of limiters in PostgreSQL. Processes that use the same table can
+// share limits:
 //
 //	pool, err := pgxpool.New(ctx, url)
 //	…
@@ -14,13 +14,13 @@
 // Create the table once, with [Store.CreateTable] or your migrations. Call [Store.DeleteExpired]
 // from time to time.
 //
-// The store runs every policy. It reads a key's row, decides in the process, and replaces the row
-// if no other process has changed it meanwhile, see package [github.com/weir-go/weir/casstore]. A
-// grant takes two statements, and a denial or a look (n = 0) takes one. Each statement reads or
-// writes one row, which it finds by its primary key. Callers of one process that ask for the same
-// key at the same time share the statements.
+// The store runs every policy. It reads a key's row and decides in the process. For a grant, it
+// then replaces the row, if no other process has changed it meanwhile: see package
+// [github.com/weir-go/weir/casstore]. A grant usually takes two statements, and a denial or a look
+// (n = 0) takes one. Each of these statements finds its row by the primary key. Callers of one
+// process that ask for the same key at the same time share the statements.
 //
-// The store reads the time from the database server. The clocks of the processes don't matter.
+// The store reads the time from the database server. The clocks of the processes do not matter.
 package pgstore
 
 import (
@@ -51,7 +51,7 @@ type DB interface {
 // need not be closed. It does not close the DB.
 //
 // If a statement that counts events returns an error, it is not known whether the events were
-// counted. The Store does not send it again, so events are never counted twice. If a decision takes
+// counted. The Store does not send it again, so no request is counted twice. If a decision takes
 // longer than the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests
 // for the key came first all the time, its error wraps [casstore.ErrBusy].
 //
@@ -63,8 +63,8 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its statements by db. New itself sends none. The error lists all
-// faults of the arguments.
+// New returns a Store that sends its statements through db. New itself sends none. The error lists
+// all faults of the arguments.
 func New(db DB, o Options) (*Store, error) {
 	err := o.check()
 	if v := reflect.ValueOf(db); db == nil || v.Kind() == reflect.Pointer && v.IsNil() {

@@ -1,5 +1,5 @@
-// Package registertest checks that a [casstore.Register] keeps the rules that a [casstore.Store]
-// relies on. If you write a Register, call [Run] from its tests:
+// Package registertest checks most of the rules for a [casstore.Register]. It does not check what
+// happens when the server or the network fails. If you write a Register, call [Run] from its tests:
 //
 //	func TestRegister(t *testing.T) {
 //		registertest.Run(t, func(t *testing.T) casstore.Register { return newRegister(connect(t)) })
@@ -10,16 +10,17 @@
 //	Model     a Swap succeeds if, and only if, the key still holds what was read
 //	Race      of several Swaps of one old Entry at once, one succeeds
 //	Delete    a deleted value is gone for all processes, and an old Entry of it cannot be swapped
-//	Keys      all keys that casstore.Key returns are different keys in the server
+//	Keys      different results of casstore.Key are different keys in the server
 //	Values    any bytes come back as they were, and are not changed later
 //	Keep      a value stays for at least the time keep of the Swap
 //	Contexts  a call with an ended context returns, and so does the next one
 //
-// One of the values in the case Values has 100,000 bytes. If the server has no room for it, Swap
-// must return an error that wraps [weir.ErrRequest].
+// One of the values in the case Values has 100,000 bytes. If the server does not take values of
+// that size, Swap must return an error that wraps [weir.ErrRequest].
 //
-// Together, the cases take two or three seconds and some 3,000 requests. After that, use package
-// storetest to check the Store that [casstore.New] makes of your Register, also with faults.
+// With a server that answers within a millisecond, the cases together take two or three seconds,
+// and some 3,000 requests. After that, use package storetest to check the Store that [casstore.New]
+// makes of your Register, also with faults.
 package registertest
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Check returns an error if the bucket does not exist, or has settings on which the store cannot
-// rely. It allows markers of expired values (SubjectDeleteMarkerTTL). All buckets that
+// Check returns an error if it cannot read the settings of the bucket, or if the store cannot rely
+// on them. It allows markers of expired values (SubjectDeleteMarkerTTL). All buckets that
 // CreateKeyValue makes with a LimitMarkerTTL have them, and such a marker removes a grant only very
 // rarely.
 func (r *Register) Check(ctx context.Context) error {
