@@ -16,26 +16,30 @@ import (
 // ClientInterceptor limits the calls that a client makes, and obeys the RetryInfo of servers, in
 // all protocols. Each call waits for its turn before it is sent. If a server answers
 // resource_exhausted or unavailable with a RetryInfo, all calls for the same key are held back for
-// the time in it. They are then sent in the order in which they came, as the Limiter allows.
+// the time in it, up to MaxHold. They are then sent in the order in which they came, as the Limiter
+// allows.
 //
-// Calls that come soon after a hold queue up behind those that it has held back. None of them gets
-// ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many calls
-// are held back: give each call a deadline. At most 65,536 keys are held back at a time. If nearly
-// as many are held back, the hold of one key may end early to make room for another.
+// Calls that come soon after a hold queue up behind those that it has held back. They get
+// ErrQueueFull only if they come faster than they can be sent, or if other users of the Limiter
+// fill its queue. Only deadlines bound how many calls are held back: give each call a deadline. At
+// most 65,536 keys are held back at a time. If nearly as many are held back, the hold of one key
+// may end early to make room for another.
 //
-// A ClientInterceptor never makes a call a second time. A stream counts once, before its first
-// message. To limit its messages, call Wait of the Limiter before each message. A call fails with
-// an error that wraps:
+// A ClientInterceptor never makes a call a second time. A stream counts once, before anything of it
+// is sent. To limit its messages, call Wait of the Limiter before each message. A call that is not
+// sent fails with an error that wraps one of these:
 //
 //   - [weir.ErrTooLate], if the turn would come after the deadline of the call. In general, the
-//     call fails at once. But if it was held back, and its deadline is after the end of the hold, it
-//     fails only when the calls before it have been sent or have failed.
-//   - The error of the context, if the call ends while it waits.
+//     call fails at once. But if it was held back, and its deadline is after the end of the hold,
+//     it fails only when the calls before it have been sent or have failed.
+//   - The error of the context, if the context ends before the call is sent.
 //   - The other errors of [weir.Limiter]. For example, if more calls come at once than the Capacity
 //     of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
+//   - An error of Key.
 //
-// ErrTooLate and the other errors of the Limiter have the code resource_exhausted, or unavailable
-// if its store failed.
+// The code of ErrTooLate, ErrQueueFull and ErrNeverFits is resource_exhausted. An error of the
+// context has the code canceled or deadline_exceeded, and ErrNoKey the code invalid_argument. All
+// other errors have the code unavailable.
 //
 // Do not change the fields after the first call, and do not copy the ClientInterceptor. It is safe
 // for concurrent use.
@@ -44,7 +48,8 @@ type ClientInterceptor struct {
 	Limiter weir.Limiter
 
 	// Key returns the key whose allowance a call uses. If nil, it is [httplimit.TargetHost]. If it
-	// returns ErrSkip, the call is sent at once. The call fails with any other error of Key.
+	// returns ErrSkip, the call is sent at once. If it returns another error or an empty key, the
+	// call fails.
 	Key httplimit.KeyFunc
 
 	// Hold returns for how long the calls of a key are held back after an error, or 0. If nil, it
@@ -61,7 +66,7 @@ type ClientInterceptor struct {
 	gate edge.Gate
 }
 
-// Interceptor returns the interceptor. On handlers it does nothing. Interceptor panics with a
+// Interceptor returns the interceptor. In a handler it does nothing. Interceptor panics with a
 // message that lists the faults of c: no Limiter, a negative MaxHold or a negative Jitter.
 func (c *ClientInterceptor) Interceptor() connect.Interceptor {
 	if err := edge.CheckClient(c.Limiter, c.MaxHold, c.Jitter); err != nil {
@@ -78,9 +83,9 @@ func (c *ClientInterceptor) HeldUntil(key string) time.Time { return c.gate.Held
 // is for operators who know that the server is ready again.
 func (c *ClientInterceptor) Release(key string) { c.gate.Release(key) }
 
-// RetryAfter is the default of ClientInterceptor.Hold. It returns the longest time in a RetryInfo
-// of err, if its code is resource_exhausted or unavailable, and 0 otherwise. Details that are
-// malformed are ignored.
+// RetryAfter is the default of ClientInterceptor.Hold. If the code of err is resource_exhausted or
+// unavailable, it returns the longest time in a RetryInfo of err. Otherwise, and without a
+// RetryInfo, it returns 0. Details that are malformed are ignored.
 func RetryAfter(err error) time.Duration {
 	var e *connect.Error
 	if !errors.As(err, &e) || e.Code() != connect.CodeResourceExhausted && e.Code() != connect.CodeUnavailable {

@@ -18,22 +18,22 @@ type Middleware struct {
 	// Limit decides on each request, and adds its header fields to the answers. Its Denied and
 	// Failed answer requests that are not calls. Its Key can be any of package httplimit.
 	//
-	// Its MaxWait does not know the deadline of a call. If the client gives up, the call leaves the
-	// queue when net/http notices that. Over HTTP/1, net/http notices it only if the call has no
-	// body, such as a GET. A call with a body keeps its place. The Settle of Limit gets the status
-	// of HTTP, which is 200 for each call of gRPC and gRPC-Web and for each stream, even if the
-	// call fails.
+	// Its MaxWait takes no account of the deadline of a call. If the client gives up, the call
+	// leaves the queue when net/http notices that. Over HTTP/1, net/http notices it only if the
+	// call has no body, such as a GET. A call with a body then keeps its place until its turn or
+	// the end of MaxWait. The Settle of Limit gets the status of HTTP. For calls of gRPC and
+	// gRPC-Web, and for streams, this is usually 200, even if the call fails.
 	Limit httplimit.Middleware
 
-	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy
-	// is nil, there is no QuotaFailure. Leave it out if there are several Limits, or if policies
-	// differ by key or change: the text stays the same after SetPolicy.
+	// Policy is named, by its text such as 100/1m, in the QuotaFailure of a call that is over the
+	// limit. If Policy is nil, there is no QuotaFailure. Leave it out if there are several Limits,
+	// or if policies differ by key or change: the text stays the same after SetPolicy.
 	Policy weir.Policy
 
 	// Options are the options of the handlers. Only [connect.WithCodec] and
-	// [connect.WithRequireConnectProtocolHeader] matter. Without the latter, every GET is taken for
-	// a call, and so is every POST whose Content-Type begins with application/, such as JSON or an
-	// HTML form.
+	// [connect.WithRequireConnectProtocolHeader] matter. Without the latter, a GET is taken for a
+	// call, and so is a POST whose Content-Type begins with application/, such as JSON or an HTML
+	// form.
 	Options []connect.HandlerOption
 }
 
@@ -43,25 +43,26 @@ type Middleware struct {
 //
 //   - resource_exhausted if the call is over the limit. RetryInfo in its details is the time after
 //     which the same call is granted, if nothing else is counted meanwhile. With a MaxWait, the
-//     call may then wait again, for up to MaxWait. RetryInfo is absent if the call counts as more
-//     events than are ever granted at once. In the Connect protocol, the status of a unary call is
-//     429, with Retry-After. In the other protocols, the trailer grpc-retry-pushback-ms has the
-//     same time, or -1 (do not retry) if RetryInfo is absent.
+//     call may then wait again, for up to MaxWait. RetryInfo is absent if the call is never
+//     granted. In the Connect protocol, the status of a unary call is 429, and Retry-After has the
+//     time in seconds, rounded up. In the other protocols, the trailer grpc-retry-pushback-ms has
+//     it in milliseconds, rounded up, or -1 (do not retry) if the call is never granted.
 //   - invalid_argument if the request lacks what Key looks for (the cause wraps
 //     [httplimit.ErrNoKey])
 //   - unavailable if there is no decision, because Key, Cost or the Limiter failed
 //   - canceled or deadline_exceeded, in place of the two errors above, if the context of the
 //     request has ended
 //
-// The errors reveal nothing about the request, its key or the cause. Wrap panics if the Policy is
-// not valid, and in the same cases as [httplimit.Middleware.Wrap]. The message lists the faults.
+// The errors do not contain the key of the request or the cause of a failure. Wrap panics if the
+// Policy is not valid, and in the same cases as [httplimit.Middleware.Wrap]. The message names the
+// faults.
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return m.answers().wrap(m.Limit.Wrap(next))
 }
 
 // Wrapper returns a function that does what Wrap does, but prepares m only once. It is for routers
-// that wrap their handler anew for each request: see [httplimit.Middleware.Wrapper]. It panics in
-// the same cases as Wrap.
+// that wrap their handler anew for each request: see [httplimit.Middleware.Wrapper]. It panics if m
+// has faults. The returned function panics if next is nil.
 func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
 	a, wrap := m.answers(), m.Limit.Wrapper()
 	return func(next http.Handler) http.Handler { return a.wrap(wrap(next)) }
@@ -96,7 +97,8 @@ type answers struct {
 	quota  *connect.ErrorDetail
 }
 
-// wrap returns a handler that answers calls in place of h, which a Middleware of httplimit has made.
+// wrap returns a handler that answers calls in place of h, which a Middleware of httplimit has
+// made.
 func (a *answers) wrap(h http.Handler) http.Handler {
 	return &limited{a.writer, h.(edge.Answering).AnsweringBy(a.denied, a.failed), h}
 }

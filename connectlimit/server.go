@@ -17,9 +17,9 @@ import (
 // required. The zero value of every other field is a good default. If [Middleware] can do the same,
 // prefer it: when an interceptor gets a unary call, the message of the call has already been read.
 //
-// A ServerInterceptor calls the Limiter once for each call, before the procedure runs. The call
-// counts, whatever the procedure then answers. With the field Messages, a ServerInterceptor calls
-// the Limiter for each message of a stream instead.
+// A ServerInterceptor decides once on each call, before the procedure runs. A granted call counts,
+// whatever the procedure then answers. With the field Messages, a ServerInterceptor decides on each
+// message that the client sends on a stream instead.
 type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter
@@ -37,9 +37,9 @@ type ServerInterceptor struct {
 
 	// Messages counts each message that the client sends on a stream, in place of the stream as a
 	// whole. If a message is refused, the handler of a bidirectional stream gets the error of the
-	// refusal from Receive. That of a client stream gets false from Receive, and the error from Err.
-	// That of a server stream is not called. The error ends the stream, whatever the handler returns.
-	// All messages of a stream use the key of the stream.
+	// refusal from Receive. That of a client stream gets false from Receive, and the error from
+	// Err. That of a server stream is not called. The error ends the stream, whatever the handler
+	// returns. All messages of a stream use the key of the stream.
 	Messages bool
 
 	// MaxWait is the longest time for which a call or message is held back until it is granted,
@@ -52,17 +52,16 @@ type ServerInterceptor struct {
 	// [weir.LeakyBucket], whose Capacity bounds their number for each key, or a short MaxWait.
 	MaxWait time.Duration
 
-	// Policy has the same meaning as in [Middleware].
+	// Policy has the same meaning as in [Middleware]. It has no effect if Denied is set.
 	Policy weir.Policy
 
 	// Denied returns the error of a call that is over the limit. If it returns nil, the call goes
-	// ahead. The error is sent as it is: its Meta can say when to retry. If Denied is nil, the error
-	// is the same as with [Middleware.Wrap].
+	// ahead. The error is sent as it is. The Meta of a [connect.Error] can say when to retry. If
+	// Denied is nil, the error is the same as with [Middleware.Wrap].
 	Denied func(context.Context, connect.Spec, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
-	// nil, the call goes ahead. If Failed is nil, the errors are the same as with
-	// [Middleware.Wrap], and canceled or deadline_exceeded if the call has ended.
+	// nil, the call goes ahead. If Failed is nil, the error is the same as with [Middleware.Wrap].
 	//
 	// To go on limiting while a store is down, use package [github.com/weir-go/weir/fleet].
 	Failed func(context.Context, connect.Spec, error) error

@@ -1,5 +1,5 @@
-// Package ginlimit limits the requests to handlers of gin. It makes handlers of gin from package
-// httplimit, with the same options, keys, answers and header fields.
+// Package ginlimit limits the requests to handlers of gin. It makes a handler of gin from a
+// Middleware of package httplimit, with the same options, keys, answers and header fields.
 //
 //	limit := ginlimit.New(httplimit.Middleware{
 //		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
@@ -8,10 +8,10 @@
 //	router := gin.Default()
 //	router.GET("/items/:id", limit, showItem)
 //
-// All key functions of httplimit work, and [httplimit.Pattern] is the path of the route. [Route]
-// and [Value] find what only gin knows. For a request that matches no route, Route finds a key, but
-// Pattern returns an error: a limit by Pattern that is added with router.Use answers such a request
-// with a 503.
+// All key functions of httplimit work. The key of [httplimit.Pattern] is the path of the route.
+// [Route] and [Value] find what only gin knows. For a request that matches no route, Route finds a
+// key, but Pattern returns an error. By default, a limit by Pattern that is added with router.Use
+// answers such a request with a 503.
 //
 // For the address of a client behind proxies, use [httplimit.ForwardedIP]. It trusts only the
 // proxies that you name. gin's own ClientIP trusts every proxy, unless it is configured otherwise.
@@ -29,16 +29,15 @@ import (
 )
 
 // New returns a handler of gin that passes on the requests within the limit. It answers the others
-// as m would, and aborts: no later handler of the chain runs. It panics in the same cases as
-// [httplimit.Middleware.Wrap]. The handler is safe for concurrent use.
+// as m would, and aborts: no later handler of the chain runs. The handler is safe for concurrent
+// use. New panics in the same cases as [httplimit.Middleware.Wrap].
 //
-// If several routes share the allowance of a key, call New once, and use its handler for all of
-// them.
+// To limit several routes together, call New once, and use its handler for all of them.
 //
 // A Settle gets the status and the bytes of the answer, however handlers behind the limit write it.
-// It does not get what handlers in front of the limit write afterwards, such as the answer to the
-// errors of c.Error. If HandleContext of gin has answered, the bytes are 0, because gin then writes
-// past the limit.
+// It does not get what handlers in front of the limit write afterwards, such as an error page for
+// the errors of c.Error. If HandleContext of gin has answered, the bytes are 0, because the limit
+// does not see what gin then writes.
 func New(m httplimit.Middleware) gin.HandlerFunc {
 	limited := m.Wrap(http.HandlerFunc(pass))
 	return func(c *gin.Context) {
@@ -87,8 +86,8 @@ func pass(w http.ResponseWriter, r *http.Request) {
 //
 //	Key: func(r *http.Request) (string, error) { return ginlimit.Context(r).Param("tenant"), nil },
 //
-// It returns nil if the request has not come through a handler of [New]. The context must not be
-// used after the request has been answered.
+// It returns nil if the request does not come from a handler of [New]. The context must not be used
+// after the request has been answered.
 func Context(r *http.Request) *gin.Context {
 	if p, ok := r.Context().Value(passageKey{}).(*passage); ok {
 		return p.c

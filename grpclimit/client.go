@@ -16,26 +16,30 @@ import (
 
 // ClientInterceptor limits the calls that a client makes, and obeys the RetryInfo of servers. Each
 // call waits for its turn before it is sent. If a server answers RESOURCE_EXHAUSTED or UNAVAILABLE
-// with a RetryInfo, all calls for the same key are held back for the time in it. They are then sent
-// in the order in which they came, as the Limiter allows.
+// with a RetryInfo, all calls for the same key are held back for the time in it, up to MaxHold.
+// They are then sent in the order in which they came, as the Limiter allows.
 //
-// Calls that come soon after a hold queue up behind those that it has held back. None of them gets
-// ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many calls
-// are held back: give each call a deadline. At most 65,536 keys are held back at a time. If nearly
-// as many are held back, the hold of one key may end early to make room for another.
+// Calls that come soon after a hold queue up behind those that it has held back. They get
+// ErrQueueFull only if they come faster than they can be sent, or if other users of the Limiter
+// fill its queue. Only deadlines bound how many calls are held back: give each call a deadline. At
+// most 65,536 keys are held back at a time. If nearly as many are held back, the hold of one key
+// may end early to make room for another.
 //
 // A ClientInterceptor never makes a call a second time. A stream counts once. To limit its
-// messages, call Wait of the Limiter before each message. A call fails with an error that wraps:
+// messages, call Wait of the Limiter before each message. A call that is not sent fails with an
+// error that wraps one of these:
 //
 //   - [weir.ErrTooLate], if the turn would come after the deadline of the call. In general, the
-//     call fails at once. But if it was held back, and its deadline is after the end of the hold, it
-//     fails only when the calls before it have been sent or have failed.
-//   - The error of the context, if the call ends while it waits.
+//     call fails at once. But if it was held back, and its deadline is after the end of the hold,
+//     it fails only when the calls before it have been sent or have failed.
+//   - The error of the context, if the context ends before the call is sent.
 //   - The other errors of [weir.Limiter]. For example, if more calls come at once than the Capacity
 //     of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
+//   - An error of Key.
 //
-// ErrTooLate and the other errors of the Limiter have the code RESOURCE_EXHAUSTED, or UNAVAILABLE
-// if its store failed.
+// The code of ErrTooLate, ErrQueueFull and ErrNeverFits is RESOURCE_EXHAUSTED. An error of the
+// context has the code CANCELLED or DEADLINE_EXCEEDED, and ErrNoKey the code INVALID_ARGUMENT. All
+// other errors have the code UNAVAILABLE.
 //
 // gRPC itself can retry calls, by the retryPolicy of a service config. These retries happen below
 // interceptors. gRPC does not retry the errors above, and the Limiter does not count the retries of
@@ -49,7 +53,8 @@ type ClientInterceptor struct {
 	Limiter weir.Limiter
 
 	// Key returns the key whose allowance a call uses. If nil, it is [Target]. If it returns
-	// ErrSkip, the call is sent at once. The call fails with any other error of Key.
+	// ErrSkip, the call is sent at once. If it returns another error or an empty key, the call
+	// fails.
 	Key KeyFunc
 
 	// Hold returns for how long the calls of a key are held back after an error, or 0. If nil, it

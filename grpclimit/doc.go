@@ -10,9 +10,9 @@
 //		grpc.ChainStreamInterceptor(limit.Stream()),
 //	)
 //
-// [ServerInterceptor] counts each call for a key, which a [KeyFunc] finds in the call. Calls over
-// the limit get the status RESOURCE_EXHAUSTED. Its details contain a RetryInfo with the exact time
-// to wait.
+// [ServerInterceptor] counts each call for a key, which a [KeyFunc] finds in the call. By default,
+// calls over the limit get the status RESOURCE_EXHAUSTED, with a RetryInfo that says after which
+// time to try again.
 //
 // [ClientInterceptor] delays each call until the limit allows it, and obeys the RetryInfo of
 // servers.

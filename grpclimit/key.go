@@ -24,14 +24,14 @@ type Call struct {
 	Target  string // in a ClientInterceptor, the target of the connection; else empty
 }
 
-// A KeyFunc returns the key of a call: the call uses the allowance of that key. It is called
-// concurrently, and must not change the message.
+// A KeyFunc returns the key of a call: the call uses the allowance of that key. Several goroutines
+// may call it at once. It must not change the message.
 //
 // Two kinds of error have a meaning:
 //
 //   - An error that wraps [ErrNoKey]: the call lacks what the function looks for. [Or] then tries
-//     another KeyFunc.
-//   - [ErrSkip]: the call is not limited.
+//     its next KeyFunc.
+//   - [ErrSkip], or an error that wraps it: the call is not limited.
 type KeyFunc func(context.Context, Call) (string, error)
 
 // The errors of a [KeyFunc]. They are the same as in package httplimit. A KeyFunc that calls a
@@ -41,16 +41,16 @@ var (
 	ErrNoKey = httplimit.ErrNoKey
 )
 
-// PeerIP is a KeyFunc whose key is the address at the other end of the connection, as
-// [httplimit.RemoteIP] makes it. Clients cannot forge it. Behind a proxy or load balancer it is the
-// address of the proxy, the same for all clients. Use [FromHTTP] there.
+// PeerIP is a KeyFunc for servers. Its key is made from the address at the other end of the
+// connection, as [httplimit.RemoteIP] makes it. Clients cannot forge this address. Behind a proxy
+// or load balancer it is the address of the proxy, which many clients share. Use [FromHTTP] there.
 //
 // It fails if the other end has no IP address, as over a Unix socket.
 func PeerIP(ctx context.Context, _ Call) (string, error) { return peerIP(ctx, httplimit.ClientIP{}) }
 
-// PeerIPOf returns a KeyFunc like [PeerIP] that makes its keys by the options in clients. Of these
-// options, Proxies and Hops have no effect. If an option is not valid, the KeyFunc returns an error
-// for every call.
+// PeerIPOf returns a KeyFunc like [PeerIP] that makes its keys by the options in clients. Proxies
+// and Hops must be valid, but have no effect on its keys. If an option is not valid, the KeyFunc
+// returns an error for every call.
 func PeerIPOf(clients httplimit.ClientIP) KeyFunc {
 	// The caller may change the slices in clients afterwards.
 	clients.Skip, clients.NAT64 = slices.Clone(clients.Skip), slices.Clone(clients.NAT64)
@@ -76,12 +76,12 @@ func peerIP(ctx context.Context, clients httplimit.ClientIP) (string, error) {
 }
 
 // Metadata returns a KeyFunc for servers. Its key is the value of name in the metadata of the call.
-// It is for API keys. For addresses use [FromHTTP]. A call with no value, or with several, has no
-// key. If several were accepted, a client could show one value to the limiter, and another to the
-// code that checks the API key.
+// It is for API keys. For addresses use [FromHTTP]. A call has no key if the value is missing or
+// empty, or if there are several values. If several were accepted, a client could show one value to
+// the limiter, and another to the code that checks the API key.
 //
-// Clients can make up values, and each new value starts with a full allowance. Put the limiter
-// behind the check of the API key, or add a limit by address in front of it.
+// Clients can make up values, and a new value usually has a full allowance. Put the limiter behind
+// the check of the API key, or add a limit by address in front of it.
 func Metadata(name string) KeyFunc {
 	none := fmt.Errorf("weir: no value of %s in the metadata: %w", name, ErrNoKey)
 	several := fmt.Errorf("weir: several values of %s in the metadata: %w", name, ErrNoKey)

@@ -9,8 +9,8 @@ import (
 )
 
 // Join returns a KeyFunc whose key combines the keys of all the given KeyFuncs. Calls share an
-// allowance only if all of these keys are equal. Keys may contain any bytes. If one of keys returns
-// an error, including [ErrSkip], the KeyFunc returns that error.
+// allowance only if all of these keys are equal. Keys may contain any bytes, or be empty. The
+// returned KeyFunc returns the first error of the given KeyFuncs, including [ErrSkip].
 func Join(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(ctx context.Context, c Call) (string, error) {
@@ -27,9 +27,9 @@ func Join(keys ...KeyFunc) KeyFunc {
 	}
 }
 
-// Or returns a KeyFunc that tries keys in order, and returns the first key that one of them finds.
-// It tries the next KeyFunc if the error wraps [ErrNoKey], or if the key is empty. It returns any
-// other error, including [ErrSkip].
+// Or returns a KeyFunc that tries the given KeyFuncs in order, and returns the first key that one
+// of them finds. It tries the next one if the error wraps [ErrNoKey], or if the key is empty. If
+// none finds a key, it returns an error. It returns any other error, including [ErrSkip], at once.
 //
 // Keys of different functions are never equal. A client that sends an address as its API key does
 // not use up the allowance of that address.

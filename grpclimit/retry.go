@@ -8,9 +8,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// RetryAfter is the default of ClientInterceptor.Hold. It returns the longest time in a RetryInfo
-// of err, if its code is RESOURCE_EXHAUSTED or UNAVAILABLE, and 0 otherwise. Details that are
-// malformed are ignored.
+// RetryAfter is the default of ClientInterceptor.Hold. If the code of err is RESOURCE_EXHAUSTED or
+// UNAVAILABLE, it returns the longest time in a RetryInfo of err. Otherwise, and without a
+// RetryInfo, it returns 0. Details that are malformed are ignored.
 func RetryAfter(err error) time.Duration {
 	s, ok := status.FromError(err)
 	if !ok || s.Code() != codes.ResourceExhausted && s.Code() != codes.Unavailable {

@@ -16,10 +16,10 @@ import (
 // ServerInterceptor limits the calls that reach the methods of a gRPC server. Limiter and Key are
 // required. The zero value of every other field is a good default.
 //
-// A ServerInterceptor calls the Limiter once for each call, before the method runs. The call
-// counts, whatever the method then answers. With the field Messages, a ServerInterceptor calls the
-// Limiter for each message of a stream instead. Before gRPC calls an interceptor, it has read the
-// request of a unary call: the server's MaxRecvMsgSize bounds the size of that request.
+// A ServerInterceptor decides once on each call, before the method runs. A granted call counts,
+// whatever the method then answers. With the field Messages, a ServerInterceptor decides on each
+// message that the client sends on a stream instead. Before gRPC calls an interceptor, it has read
+// the request of a unary call: the server's MaxRecvMsgSize bounds the size of that request.
 //
 // Two ServerInterceptors with the same Limiter share the allowance of each key. If their Keys
 // differ, give each its own Limiter. Unary and Stream of one ServerInterceptor have the same Key,
@@ -38,9 +38,9 @@ type ServerInterceptor struct {
 	Cost func(context.Context, Call) int
 
 	// Messages counts each message that the client sends on a stream, in place of the stream as a
-	// whole. If a message is refused, the handler's RecvMsg returns the status of the refusal. This
-	// status ends the stream, whatever the handler returns. All messages of a stream use the key of
-	// the stream. To limit both streams and messages, chain two ServerInterceptors.
+	// whole. If a message is refused, the handler's RecvMsg returns the error of the refusal. The
+	// stream ends with this error, whatever the handler returns. All messages of a stream use the
+	// key of the stream. To limit both streams and messages, chain two ServerInterceptors.
 	Messages bool
 
 	// MaxWait is the longest time for which a call or message is held back until it is granted,
@@ -53,9 +53,9 @@ type ServerInterceptor struct {
 	// [weir.LeakyBucket], whose Capacity bounds their number for each key, or a short MaxWait.
 	MaxWait time.Duration
 
-	// Policy is named in the QuotaFailure of refused calls, by its text, such as 100/1m. If Policy
-	// is nil, there is no QuotaFailure. Leave it out if policies differ by key, or change: the text
-	// stays the same after SetPolicy.
+	// Policy is named, by its text such as 100/1m, in the QuotaFailure of a call that is over the
+	// limit. If Policy is nil or Denied is set, there is no QuotaFailure. Leave Policy out if
+	// policies differ by key, or change: the text stays the same after SetPolicy.
 	Policy weir.Policy
 
 	// Denied returns the error of a call that is over the limit. If it returns nil, the call goes
@@ -63,16 +63,16 @@ type ServerInterceptor struct {
 	//
 	//   - RetryInfo: the time after which the same call is granted, if nothing else is counted
 	//     meanwhile. With a MaxWait, the call may then wait again, for up to MaxWait. RetryInfo is
-	//     absent if the call counts as more events than are ever granted at once.
+	//     absent if the call is never granted.
 	//   - QuotaFailure, if Policy is set.
 	//
-	// Whether or not Denied is set, the trailer grpc-retry-pushback-ms of a refused call has the
-	// time of RetryInfo in milliseconds, or -1 (do not retry) if the call is never granted. The
-	// retries of gRPC clients obey it.
+	// Whether or not Denied is set, the trailer grpc-retry-pushback-ms of a call that is refused as
+	// over the limit has the time of RetryInfo in milliseconds, rounded up, or -1 (do not retry) if
+	// the call is never granted. The retries of gRPC clients obey it.
 	Denied func(context.Context, Call, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
-	// nil, the call goes ahead. If Failed is nil, the error reveals nothing about the cause. It is:
+	// nil, the call goes ahead. If Failed is nil, the error does not contain the cause. It is:
 	//
 	//   - CANCELLED or DEADLINE_EXCEEDED if the call has ended
 	//   - INVALID_ARGUMENT if the call lacks what Key looks for (the cause wraps [ErrNoKey])

@@ -16,10 +16,10 @@ import (
 //
 // Each call of Allow, Take, TakeUpTo, TakeByComponent, Wait, Reserve or ReserveNow counts as one
 // request, for any number of events above zero. A look (n = 0) and a call with an n below 0 do not
-// count. A request that a package such as httplimit refuses after a wait may count twice as denied,
-// because the package then also asks the limiter how long the client must wait. A grant counts,
-// even if its events are given back. This happens if httplimit has several limits, and one of them
-// grants a request that another one denies.
+// count. If MaxWait of a package such as httplimit is set, a request that it refuses may count
+// twice as denied, because the package also asks the limiter how long the client must wait. A grant
+// counts, even if its events are given back. For example, this happens if httplimit has several
+// limits, and one of them grants a request that another one denies.
 //
 // The results are:
 //
@@ -29,7 +29,8 @@ import (
 //     turn, even if the reason is that the store does not answer.
 //   - canceled: the caller has canceled its context, before the call or during it. In a client,
 //     such as httplimit.Transport, a request also counts here if it waits for the limiter when the
-//     server begins to hold requests back by Retry-After. It asks the limiter again afterwards.
+//     server begins to hold requests back by Retry-After. It asks the limiter again afterwards, and
+//     then counts again.
 //   - error: there is no decision for another reason. For example, the store failed, or did not
 //     answer a Take before the deadline of the caller.
 //
@@ -45,7 +46,7 @@ var _ weir.Limiter = (*Limiter)(nil)
 
 // Limiter returns l with its decisions counted under a name. Use the name that l has from
 // [weir.WithName]. Limiters with the same name are counted together. The counts of a name take some
-// 4 kB, and are kept until the process ends. Limiter panics if l is nil.
+// 4 kB, and are kept as long as the MeterProvider. Limiter panics if l is nil.
 //
 // Use the returned Limiter in place of l everywhere, also in [weir.Shadow]. It adds about 40 ns to
 // a decision of Allow or Take, and no allocation.

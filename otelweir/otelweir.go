@@ -19,9 +19,9 @@
 //	weir.store.key.limit           gauge       its MaxKeys: weir.store.name
 //
 // No attribute contains a key. The names of limiters and stores are yours. Each name makes up to
-// eight time series of weir.requests, and each series of a histogram has about 15 buckets. Give a
-// name to each kind of limit, and not to each customer: the SDK drops attributes if there are too
-// many combinations.
+// eight time series of weir.requests, and each series of a histogram has 15 buckets by default.
+// Give a name to each kind of limit, and not to each customer, because the SDK drops attributes if
+// there are too many combinations.
 //
 // docs/operations.md says what to watch, with queries and alerts.
 package otelweir
@@ -92,8 +92,8 @@ func New(provider metric.MeterProvider) (*Metrics, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	// The SDK ignores the callbacks in the options of an instrument that exists. A second Metrics on
-	// one provider would report nothing.
+	// The SDK ignores the callbacks in the options of an instrument that exists. A second Metrics
+	// on one provider would report nothing.
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -114,9 +114,12 @@ func New(provider metric.MeterProvider) (*Metrics, error) {
 	return m, nil
 }
 
-// Keys makes m report the number of keys in a [weir.MemStore], and its MaxKeys if that is set. The
-// MeterProvider keeps s alive. Pass the MemStore itself to limiters, without [Metrics.Store]:
-// measuring a decision would take longer than the decision.
+// Keys makes m report the number of keys in a [weir.MemStore], and its MaxKeys if that is set. Call
+// Keys once for each MemStore: the numbers of all calls with the same name are added up. The
+// MeterProvider keeps s alive. Keys panics if s is nil.
+//
+// Pass the MemStore itself to limiters, without [Metrics.Store], because measuring a decision would
+// take longer than the decision.
 func (m *Metrics) Keys(name string, s *weir.MemStore) {
 	if s == nil {
 		panic("weir: Metrics.Keys with a nil MemStore, must be a MemStore")

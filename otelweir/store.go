@@ -22,17 +22,18 @@ import (
 //	redis := metrics.Store("redis", shared)
 //	store := metrics.Store("limits", fleet.Fallback(redis, new(weir.MemStore), opts))
 //
-// "redis" then shows how long Redis takes, and how often it fails. "limits" shows how long callers
-// wait, and how much is decided without Redis (weir.degraded). A [weir.QuickStore], such as a
-// fleet.Lease, makes some decisions in memory. These decisions are not measured here, but
-// weir.requests counts them.
+// "redis" then shows how long Redis takes, and how often it fails. "limits" shows how long limiters
+// wait for an answer, and how many decisions the Fallback makes without Redis (weir.degraded). A
+// [weir.QuickStore], such as a fleet.Lease, can make decisions in memory. These decisions are not
+// measured here. weir.requests counts them if the limiter is a [Limiter] of this package.
 //
 // An operation that failed has an error.type:
 //
 //   - request: the error wraps [weir.ErrRequest]. The store works.
-//   - canceled: the caller has gone.
-//   - timeout: the store did not answer in time.
-//   - _OTHER: any other error.
+//   - canceled: the caller has canceled its context.
+//   - timeout: a deadline of the caller or of a connection has passed.
+//   - _OTHER: any other error. This includes ErrNoReply of a store that has a Timeout of its own,
+//     unless a timeout of the store's client caused the error.
 func (m *Metrics) Store(name string, s weir.Store) weir.Store {
 	of := storeName(name)
 	c := &store{store: s, time: m.storeTime}

@@ -1,5 +1,5 @@
 // Package refusallog writes refused requests to a [log/slog.Logger]. A flood of refusals does not
-// flood the log: the lines are limited by weir, and lines that are left out are counted.
+// flood the log, because weir limits the lines. Refusals without a line are counted.
 //
 //	refusals, err := refusallog.New(slog.Default(), "login", refusallog.Options{})
 //	…
@@ -16,7 +16,7 @@
 // You can call [Log.Refused] in the same way after any [weir.Limiter.Take], or in the function that
 // a [weir.Shadow] calls.
 //
-// Keys are not logged, unless [Options.Key] is set. They may be addresses or names of people, or
+// Lines have no key, unless [Options.Key] is set. Keys may be addresses or names of people, or
 // secrets such as API keys.
 package refusallog
 
@@ -39,8 +39,9 @@ type Options struct {
 	// [weir.TokenBucket] of 10 a minute.
 	Lines weir.Policy
 
-	// Key returns what is logged of a key. It may shorten or hash the key. If Key is nil, nothing
-	// is logged of any key. Key is called only for lines that are written, concurrently.
+	// Key returns what is logged of a key. It may shorten or hash the key. If Key is nil, no line
+	// has a key. Key is called only for refusals that get a line. Several goroutines may call it at
+	// once.
 	Key func(key string) string
 }
 
@@ -94,15 +95,18 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 //
 // A denial is logged at the level Warn. The errors [weir.ErrTooLate], [weir.ErrNeverFits] and
 // [weir.ErrQueueFull] of a Wait are denials. A request with any other Err is logged at the level
-// Error. Nothing is logged or counted if r was granted, if Err says that the caller has gone
-// ([context.Canceled]), or if the logger is not enabled for the level.
+// Error. Nothing is logged or counted if r was granted, if Err says that the caller has gone (it
+// wraps [context.Canceled]), or if the logger is not enabled for the level.
 //
-// The line has the limiter's name, the number of events, and what the Result says. left_out is the
-// number of denials that were not logged since the last line about a denial, or the same number for
-// errors. If no other line follows, a timer writes a line with left_out alone, a second after the
-// allowance has room for it. A timer is set only when something is left out. The timer has no ctx
-// of a caller. If the logger is not enabled for the level at that time, the number waits for the
-// next line.
+// The line has the limiter's name, the number of events, and the text of Err if there is one. If
+// the Result has a Limit, the line also has it, the Remaining, and a RetryAfter that is not
+// [weir.Never]. If the Result is Degraded, the line says that.
+//
+// left_out is the number of denials without a line since the last line about denials, or the same
+// number for errors. If no other line follows, a timer writes a line with only the limiter's name
+// and left_out, a second or more after the allowance has room for it. A timer is set only when
+// something is left out. The handler then gets a context without values. If the logger is not
+// enabled for the level at that time, the number waits for the next line.
 //
 // If the handler of the logger panics, so does Refused. If the handler panics on a line that the
 // timer writes, the next call of Refused that has something to log panics with an error that says

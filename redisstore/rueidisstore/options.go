@@ -10,7 +10,7 @@ import (
 
 // Options determine how a [Store] behaves. The zero value of every field is a good default.
 type Options struct {
-	// Prefix is the prefix of all keys in Redis; empty means "weir". A key is
+	// Prefix is the prefix of all keys in Redis. If empty, it is "weir". A key is
 	//
 	//	prefix:1:{name:key}
 	//
@@ -22,38 +22,38 @@ type Options struct {
 	// * ? [ ] { } % \. All processes that share limits must have the same prefix.
 	Prefix string
 
-	// MaxKeyLen is the length in bytes up to which a name or a key is a part of the key in Redis; 0
-	// means 128. A longer name or key is replaced by its SHA-256. All processes that share limits
+	// MaxKeyLen is the length in bytes up to which a name or a key is a part of the key in Redis.
+	// 0 means 128. A longer name or key is replaced by its SHA-256. All processes that share limits
 	// must have the same MaxKeyLen.
 	MaxKeyLen int
 
-	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
-	// the context takes precedence. When the Timeout has passed, a decision returns one of:
-	//
-	//   - [ErrNoReply]: there was no reply. The client may still wait for it.
-	//   - [ErrBusy]: the command was not sent, or, under a policy without a script, other requests
-	//     for the same key came first. Nothing was counted.
+	// Timeout is the longest time that a decision takes in the store; 0 means one second. An
+	// earlier deadline of the context takes precedence. When the Timeout has passed, the error of
+	// the decision wraps [ErrNoReply] or [ErrBusy]. After ErrNoReply, the client may still wait for
+	// the reply.
 	Timeout time.Duration
 
-	// MaxInFlight is the number of commands that may be in flight; 0 means 1024. A command whose
-	// caller has given up is still in flight until the client gives it up. When that many commands
-	// are in flight, further callers wait until one ends. They get [ErrBusy] if none ends in time.
-	// This bounds the goroutines, memory and connections that a server without replies can take up.
+	// MaxInFlight is the number of commands that may be in flight; 0 means 1024. Commands that are
+	// sent as one count separately. A command whose caller has given up is still in flight until
+	// the client gives it up. When that many commands are in flight, further callers wait until one
+	// ends. If none ends in time, they get an error, see [ErrBusy]. MaxInFlight bounds the
+	// goroutines, memory and connections that commands to a server without replies can take up.
 	//
 	// The farther away the server is, the more commands are in flight, up to this number. For d
 	// decisions a second over a round trip of t, set at least d × t. For example, 50,000 a second
-	// over 20 ms need 1,000.
+	// over 20 ms need 1,000. Policies without a script need up to twice as many.
 	MaxInFlight int
 
 	// SingleServer declares that one server has all keys. The client connects to that server
 	// directly, through Sentinel, or through a proxy. If SingleServer is set, [New] refuses a
 	// client that may use several servers, such as the client of a Cluster. Callers that come while
-	// other commands are in flight then share a script call for different keys, too, if their
-	// policies and requests are equal. Each caller gets the answer or the error that it would have
-	// got alone. docs/redis.md has measurements.
+	// other commands are in flight can then share a script call even for different keys, if their
+	// requests are equal, and their policies are equal and have a script. If the reply is lost, all
+	// of them get the error. Otherwise each gets the answer or the error that it would have got
+	// alone. docs/redis.md has measurements.
 	//
 	// Do not set it if a proxy divides keys between servers. If the proxy chooses the server by the
-	// first key of a command, the other keys are counted on the wrong server, and their limits are
+	// first key of a command, the other keys may be counted on the wrong server, and their limits
 	// exceeded.
 	SingleServer bool
 }

@@ -10,32 +10,33 @@
 //		weir.WithStore(store), weir.WithName("search"))
 //
 // Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
-// share their keys, even if they belong to different services that use the same server.
+// share their keys, even in different services, if they use the same database of the server and the
+// same Prefix in [Options].
 //
 // This package uses the same scripts and the same keys as package redisstore, which is for
-// go-redis. Processes that use different ones of these packages still share their limits. The
-// documentation of redisstore describes the two ways in which a decision is made, the clock, and
-// the requirements for the server. These are the differences from redisstore:
+// go-redis. Limiters can share their keys even if some use one of these packages, and some the
+// other. The documentation of redisstore describes the two ways in which a decision is made, the
+// clock, and the requirements for the server. These are the differences from redisstore:
 //
-//   - A decision makes two allocations. With redisstore it makes about ten.
-//   - Commands of many goroutines are sent together, also in a Cluster.
-//   - The server must also allow the client the command PING. It need not allow COMMAND.
-//   - When a server stalls and later goes on, it executes all commands that were sent to it, even
-//     if their callers have given up.
+//   - Allow makes two allocations if a script decides. With redisstore it makes about ten.
+//   - The client can send commands of many goroutines together, also in a Cluster.
+//   - The server must also allow the client the command PING. It need not allow COMMAND. If it
+//     allows only what the store needs, the client must have some options: see docs/redis.md, under
+//     "Permissions".
 //
 // Package rueidisstore is the same for the client rueidis.
 //
 // # Options of the client
 //
-// Leave ConnLifetime at zero. If it is set, the client sends a command a second time in one case:
-// the connection has lasted for ConnLifetime, and there is no reply for another second. The events
-// may then count twice. No other option has this effect.
+// Leave ConnLifetime at zero. If it is set, the client may send a command a second time: when the
+// connection has lasted for ConnLifetime, and the reply does not come within another second. The
+// events may then count twice. No other option has this effect.
 //
 // In a Cluster, set ClusterOption.ShardsRefreshInterval to about a second. By default, the client
 // asks which servers are the masters only after an error, such as a closed connection or the reply
-// MOVED. But if a master is lost, perhaps its connection is neither closed nor refused, and there
-// is just no reply. The client then treats the connection as closed after ConnWriteTimeout and a
-// second. That is eleven seconds by default.
+// MOVED. But the connection to a master that is lost may stay open, without any reply. The client
+// then treats the connection as closed after ConnWriteTimeout and a second or two. ConnWriteTimeout
+// is ten seconds by default.
 package valkeystore
 
 import (
@@ -50,23 +51,24 @@ import (
 )
 
 // A Store is a [weir.Store] in Valkey. [New] makes it. It is safe for concurrent use by any number
-// of limiters with any policies. It has no goroutine while no command is in flight, and need not be
-// closed. The client belongs to the caller.
+// of limiters with any policies. It has goroutines only while callers wait, or commands are in
+// flight. It need not be closed, and does not close the client.
 //
 // As long as ConnLifetime of the client is zero, a command that may have been executed is never
-// sent again, and no event counts twice. After [ErrBusy], no events were counted. After any other
-// error, events may or may not have been counted.
+// sent again, and the events of one call never count twice. After [ErrBusy], they were not counted.
+// After any other error, they may have been counted, unless the text of the error says that nothing
+// was counted.
 //
-// A decision returns when its context ends, even while the client still waits. It returns after the
-// Timeout in [Options] at the latest. That is one second by default.
+// Allow and Take return at the latest when the Timeout in [Options] has passed, by default one
+// second. Take also returns when its context ends. The client may still wait for a reply then.
 type Store struct {
 	remote *remote.Store
 }
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that sends its commands by client. The client can be for a single server, for
-// Sentinel, or for a Cluster. The error lists all faults of the arguments.
+// New returns a Store that sends its commands through client. The client can be for a single
+// server, for Sentinel, or for a Cluster. The error lists all faults of the arguments.
 func New(client valkey.Client, o Options) (*Store, error) { return open(client, o.config()) }
 
 func open(client valkey.Client, c remote.Config) (*Store, error) {

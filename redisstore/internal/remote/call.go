@@ -64,8 +64,8 @@ func (s *Store) send(ctx context.Context, cmd script.Call) (script.Reply, error)
 	return script.Reply{}, fmt.Errorf("%w: %v", err, s.timeout)
 }
 
-// ended is the error of a context that has ended. It is ErrNoReply if package casstore, or an Engine,
-// has ended it, because the time of the decision was up.
+// ended is the error of a context that has ended. It is ErrNoReply if package casstore, or an
+// Engine, has ended it, because the time of the decision was up.
 func ended(ctx context.Context) error {
 	if context.Cause(ctx) == ErrNoReply {
 		return ErrNoReply

@@ -27,8 +27,8 @@ const grown = 6 * MaxFlights
 
 // A queue collects calls into flights, and bounds the calls in flight. If maxFlights flights have
 // left recently, new calls wait. When one of them lands, or patience has passed, the next flight
-// takes all waiting calls in one round trip. No call waits for others to come. The more calls come,
-// the less each costs.
+// takes as many waiting calls as it has seats. No call waits for others to come. The more calls
+// come, the less each costs.
 type queue struct {
 	process     func(*flight) // sends the calls, and sets their replies and errors
 	maxUnderWay int           // calls in flights

@@ -26,8 +26,8 @@ var (
 	ErrBusy    = casstore.ErrBusy
 )
 
-// Config is the Options of a store, and what its tests set. The zero value of every field stands for
-// the default.
+// Config is the Options of a store, and what its tests set. The zero value of every field stands
+// for the default.
 type Config struct {
 	Prefix       string
 	MaxKeyLen    int
@@ -47,9 +47,9 @@ type Driver struct {
 
 	// Send sends commands in one go, each once, and sets their replies and errors.
 	//
-	// If there is one command, the context has the values of its caller's context. It ends when the
-	// last caller has stopped waiting for the commands. Commands that were not sent before need not
-	// be sent.
+	// If the commands are for a single call, the context has the values of that call's context. It
+	// ends when the last caller has stopped waiting for the commands. Commands that were not sent
+	// before need not be sent.
 	Send func(context.Context, []*Command)
 
 	// Pipelines reports that it is useful to send several commands in one go: they all go to one

@@ -28,8 +28,8 @@ func (l log) ask(ask weir.Ask) (string, bool) {
 
 // seen builds a log that answers as the log in Redis does, and returns the ask for it. Only four
 // things matter for the answer: how many events are in the window, the latest event, the event that
-// has to leave before the ask is granted, and the oldest, which has to leave before more remain. The
-// last two are the latest event if none has to leave.
+// has to leave before the ask is granted, and the oldest, which has to leave before more remain.
+// The last two are the latest event if none has to leave.
 //
 // After giving back, the reply describes the log as it is then.
 func (l log) seen(buf []uint64, reply reader, ask weir.Ask) ([]uint64, weir.Ask, bool) {

@@ -45,8 +45,8 @@ func newPlan(p weir.Policy, d weir.Decider) *plan {
 	return &plan{policy: p, decider: d, codec: c, head: head, headArg: head, one: one}
 }
 
-// headOf returns the head of a policy, or "" if it has no script. No head is the beginning of
-// another.
+// headOf returns the head of a policy, or "" if there is no script for policies of its type. No
+// head is the beginning of another.
 func headOf(p weir.Policy) string {
 	h := func(kind byte, limit int, per time.Duration, third int) string {
 		b := binary.AppendUvarint([]byte{kind}, uint64(limit))

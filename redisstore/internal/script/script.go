@@ -1,11 +1,12 @@
 // Package script decides next to the data, in Redis. It is the common part of the stores of all
 // clients: the scripts and their arguments, the keys and the values, and the answers.
 //
-// Five policies of package weir run as a script each: one key, one round trip. The script keeps the
-// state in its own form, in which Lua's numbers are exact. It replies with the state as it found
-// it. The [weir.Decider] then decides on that state once more, for the complete answer. That
-// arithmetic is therefore in one place. For any other policy, and for asks that a script can't do,
-// package casstore reads the state, decides, and replaces the state if it is still the same.
+// Five policies of package weir have a script: one key, one round trip. A script keeps the state in
+// its own form, in which Lua's numbers are exact. It replies with the state as it found it, or with
+// what matters of it. The [weir.Decider] then decides on that once more, for the complete answer.
+// That arithmetic is therefore in one place. For all else, package casstore reads the state,
+// decides, and replaces the state if it is still the same: other policies, numbers and asks that a
+// script can't compute with, and states of other policies.
 package script
 
 import (

@@ -17,8 +17,8 @@ import (
 
 // A Maker makes a store with a client of its own for the servers at the addresses: one server, or
 // nodes of a Cluster. The client has its default options, but waits for replies as long as
-// [Patience]. The store leaves it to contexts to end a call, unless c has a Timeout: a machine under
-// load is no fault.
+// [Patience]. The store leaves it to contexts to end a call, unless c has a Timeout: a machine
+// under load is no fault.
 type Maker func(tb testing.TB, addrs []string, c remote.Config) weir.Store
 
 // on makes a store for one server, or for what stands before it.

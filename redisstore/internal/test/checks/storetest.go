@@ -39,7 +39,8 @@ func Store(t *testing.T, m Maker) {
 	store(t, m, func(t *testing.T) { runs.Brief(t, runs.Server) })
 }
 
-// StoreOfAnotherClient runs the cases in which clients may differ. The scripts are those of redisstore.
+// StoreOfAnotherClient runs the cases in which clients may differ. The scripts are those of
+// redisstore.
 func StoreOfAnotherClient(t *testing.T, m Maker) {
 	store(t, m, func(t *testing.T) { runs.Short(t, runs.InCI(runs.Server, runs.Client)) })
 }
