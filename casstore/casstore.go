@@ -123,14 +123,21 @@ var (
 	// ErrNoReply means that there was no decision within the timeout. The rest of the error says
 	// whether the events may have been counted. The error also wraps [weir.ErrRequest] if other
 	// requests for the key used up the time, and the server works: it has meanwhile replied at
-	// least as often as one decision needs, and is not silent now.
-	ErrNoReply = errors.New("no reply from the server in time")
+	// least as often as one decision needs, and is not silent now. ErrNoReply has a method Timeout
+	// that returns true, as the errors of package net have.
+	ErrNoReply error = noReply{}
 
 	// ErrBusy means that other requests for the key came first, until the timeout had passed, the
 	// caller's context had ended, or 100 attempts to swap had been lost to other processes. Nothing
 	// was counted. The server works, and the error also wraps [weir.ErrRequest].
 	ErrBusy = errors.New("other requests came first all the time")
 )
+
+type noReply struct{}
+
+func (noReply) Error() string { return "no reply from the server in time" }
+
+func (noReply) Timeout() bool { return true }
 
 // A Store is a [weir.Store] on a [Register]. [New] makes it. It is safe for concurrent use by any
 // number of limiters with any policies. It has goroutines only while decisions or calls of the

@@ -31,9 +31,10 @@ import (
 //
 //   - request: the error wraps [weir.ErrRequest]. The store works.
 //   - canceled: the caller has canceled its context.
-//   - timeout: a deadline of the caller or of a connection has passed.
-//   - _OTHER: any other error. This includes ErrNoReply of a store that has a Timeout of its own,
-//     unless a timeout of the store's client caused the error.
+//   - timeout: a deadline of the caller, of the store, or of a connection has passed. The error, or
+//     one that it wraps, has a method Timeout that returns true. [context.DeadlineExceeded] and
+//     ErrNoReply of the stores of weir have this method.
+//   - _OTHER: any other error.
 func (m *Metrics) Store(name string, s weir.Store) weir.Store {
 	of := storeName(name)
 	c := &store{store: s, time: m.storeTime}
@@ -111,7 +112,8 @@ func outcomeOf(ctx context.Context, a weir.Answer, err error) outcome {
 	return otherError
 }
 
-// isTimeout reports whether err says that a deadline has passed, of a context or of a connection.
+// isTimeout reports whether err says that a deadline has passed, of a context, of a store or of a
+// connection.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()

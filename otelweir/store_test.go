@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/casstore"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/internal/suite/kit"
 	"github.com/weir-go/weir/internal/suite/runs"
@@ -82,6 +83,7 @@ func TestStore_Outcomes(t *testing.T) {
 		{weir.Answer{}, fmt.Errorf("client closed: %w", context.Canceled), "error.type=_OTHER degraded=false store.name=redis"},
 		{weir.Answer{}, fmt.Errorf("late: %w", context.DeadlineExceeded), "error.type=timeout degraded=false store.name=redis"},
 		{weir.Answer{}, fmt.Errorf("read: %w", os.ErrDeadlineExceeded), "error.type=timeout degraded=false store.name=redis"},
+		{weir.Answer{}, fmt.Errorf("%w: 1s", casstore.ErrNoReply), "error.type=timeout degraded=false store.name=redis"},
 		{weir.Answer{}, errors.New("refused"), "error.type=_OTHER degraded=false store.name=redis"},
 		// After an error the answer has no meaning.
 		{weir.Answer{Result: weir.Result{Degraded: true}}, errors.New("refused"), "error.type=_OTHER degraded=false store.name=redis"},
