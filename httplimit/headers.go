@@ -14,21 +14,20 @@ import (
 // [XRateLimit], [OwnFields], or several of them in a [HeaderSet]. No other package can implement
 // this interface.
 //
-// All types write the same three values: the limit, how much of it remains, and the effective
-// window. The effective window depends on the answer:
+// All types write these three values: the limit, how much of it remains, and the effective window.
+// The effective window depends on the answer:
 //
-//   - Allowed: the time until more events remain, if no more requests come. A client that uses at
-//     most the remaining events in that time is not denied. If it uses all of them, it gets all
-//     that the policy grants.
+//   - Allowed: the time until more events remain, if no more requests come. It is 0 if all remain.
+//     Until then, a client that is alone with its key can use the remaining events.
 //   - Denied: the time of Retry-After, after which the same request will be granted, if no more
 //     requests come. If it can never be granted, there is no Retry-After, and the effective window
 //     is the time until the whole allowance is back.
 //
 // The effective window is rounded up to whole seconds. The time until more events remain is not
-// always known: a Limiter without the method TakeByComponent of a *[weir.KeyedLimiter] need not
-// report it. Some stores of package fleet do not report it either. The effective window of an
-// allowed request is then the time until the whole allowance is back. A client that waits for it
-// may get less than the limit.
+// always known. For example, a Limiter without the method TakeByComponent of a *[weir.KeyedLimiter]
+// does not report it, and neither do some stores of package fleet. The effective window of an
+// allowed request is then the time until the whole allowance is back. A client that always waits
+// for that time may get less than the limit.
 type Headers interface {
 	// addTo adds the fields to those of an answer. The kinds of fields are in headers_ratelimit.go
 	// and headers_three.go. The fields that tell the state of a limit in answers that are not denials
@@ -36,7 +35,8 @@ type Headers interface {
 	addTo(*fields) error
 }
 
-// A HeaderSet writes the fields of all its Headers. The request still counts once.
+// A HeaderSet writes the fields of all its Headers. One of them at most can be a [RateLimit], and
+// none can be nil. The request still counts once.
 type HeaderSet []Headers
 
 func (s HeaderSet) addTo(to *fields) error {

@@ -24,7 +24,7 @@ type description struct {
 }
 
 // listsParts reports whether the fields list the parts of the policy. They do not if the limiter has
-// decided by a policy with other parts, as it may just after a change.
+// decided by a policy with another number of parts, as it may just after a change.
 func (a *asked) listsParts() bool {
 	return len(a.parts) > 0 && len(a.parts) == len(a.about.parts)
 }

@@ -21,19 +21,22 @@ import (
 //   - t: the effective window, see [Headers]
 //   - w: the time in which the whole of q comes back, rounded up to whole seconds
 //
-// For windows, w is Per. For a [weir.TokenBucket] it is the time in which Burst tokens are earned.
-// For a [weir.CalendarWindow] it is the length of the longest unit of its kind, such as a month of
-// 31 days or a year of 366 days. A client that spreads q events over w is then not too fast in a
+// For windows and logs, w is Per. For a [weir.TokenBucket] it is the time in which Burst tokens are
+// earned, and for a [weir.LeakyBucket] the time in which Capacity events pass. For a
+// [weir.CalendarWindow] it is the length of the longest unit of its kind, such as a month of 31
+// days or a year of 366 days. A client that spreads q events over w is then not too fast in a
 // shorter month. A day counts as 24 hours, although a day on which clocks are put back is longer.
 //
 // If several limits apply to a request, each adds its own members to the fields. This holds for the
 // Limits of one [Middleware], and for nested Middlewares. In a denied answer, the field RateLimit
-// has only the limits that deny the request. The longest of their t is Retry-After. If one of them
-// can never grant the request, there is no Retry-After.
+// has only those limits of the denying Middleware that deny the request. The longest of their t is
+// Retry-After. If one of them can never grant the request, there is no Retry-After.
 //
-// The components of a Policy composed by [weir.All] are listed in the same way. The name of a
-// component is its text, such as 300/1m. If the field Name is set, it comes before the text.
-// [weir.Tiers] are listed as one limit, because a client does not have to stay within each of them.
+// The components of a policy composed by [weir.All] are listed in the same way. In a denied answer,
+// RateLimit has only one of them: the one that denied, or the one with the longest RetryAfter if
+// several did. The name of a component is its text, such as 300/1m. The Name of the RateLimit or of
+// the [Limit] comes before the text. [weir.Tiers] are listed as one limit, because a client does
+// not have to stay within each of them.
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1
@@ -49,12 +52,12 @@ type RateLimit struct {
 	Name string
 
 	// Unit is the parameter qu of RateLimit-Policy: what the limit counts. If Unit is empty, the
-	// parameter is left out, and the limit counts requests. The draft knows "requests",
-	// "content-bytes" and "concurrent-requests". Unit must be printable ASCII.
+	// parameter is left out. For clients, the limit then counts requests. The draft knows
+	// "requests", "content-bytes" and "concurrent-requests". Unit must be printable ASCII.
 	Unit string
 
-	// Policy is for a Limiter that does not report its policy, such as a Limiter of another
-	// package. A *weir.KeyedLimiter, or a Limiter that has its PlanOf method, reports it.
+	// Policy is for a Limiter that does not report its policy, such as a *[weir.Shadowed]. A
+	// *weir.KeyedLimiter, or a Limiter that has its PlanOf method, reports it.
 	Policy weir.Policy
 }
 

@@ -20,11 +20,12 @@ import (
 //	RateLimit-Remaining: 50
 //	RateLimit-Reset: 1
 //
-// With [Middleware.Limits], the fields are those of the limit with the smallest Remaining. If
-// several limits have the same Remaining, the one with the longest effective window is used. If
-// several Middlewares apply to a request, the fields are those of the innermost. In a denied
-// answer, the fields are those of the limit that denied the request, or of the one with the longest
-// RetryAfter if several did. They are absent if the Middleware of that limit does not write them.
+// With [Middleware.Limits], the fields in an allowed answer are those of the limit with the
+// smallest Remaining. If several limits have the same Remaining, the one with the longest effective
+// window is used. If several Middlewares write the fields, they are those of the innermost. In a
+// denied answer, the fields are those of the limit that denied the request, or of the one with the
+// longest RetryAfter if several did. They are absent if the Middleware of that limit does not write
+// them.
 type LegacyRateLimit struct{}
 
 // XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the
@@ -40,12 +41,12 @@ type XRateLimit struct{}
 
 // OwnFields writes the values of [LegacyRateLimit] in fields of other names. All three names are
 // required. If nested Middlewares use the same names, the fields are those of the innermost. If the
-// innermost does not use the names, the fields of an outer one stay, even in an answer that the
-// innermost denied.
+// innermost does not use the names, the fields of an outer one stay, even if the innermost denies
+// the request.
 type OwnFields struct {
 	Limit, Remaining, Reset string
 
-	// ResetIsUnixTime makes the reset a Unix time, as that of [XRateLimit], and not a number of
+	// ResetIsUnixTime makes the field Reset a Unix time, as in [XRateLimit], and not a number of
 	// seconds from now.
 	ResetIsUnixTime bool
 }

@@ -8,35 +8,37 @@ import (
 	"path"
 )
 
-// A KeyFunc returns the key of a request: the request uses the allowance of that key. It is called
-// concurrently, and must not change the request.
+// A KeyFunc returns the key of a request: the request uses the allowance of that key. Several
+// goroutines may call it at once. It must not change the request.
 //
-// It runs before the decision, even for requests that are then refused. It must not read the body:
-// a refused client could fill memory and disk with it. Note that [http.Request.FormValue] reads the
-// body. For a parameter of the URL, use r.URL.Query().Get.
+// A [Middleware] calls it before the decision, also for requests that are then refused. The
+// function must not read the body: clients could fill memory and disk with bodies, although their
+// requests are refused. Note that [http.Request.FormValue] reads the body of a form. For a
+// parameter of the URL, use r.URL.Query().Get.
 //
 // Two kinds of error have a meaning:
 //
 //   - An error that wraps [ErrNoKey]: the request lacks what the function looks for. [Or] then
-//     tries another KeyFunc.
-//   - [ErrSkip]: the request is not limited.
+//     tries its next KeyFunc.
+//   - [ErrSkip], or an error that wraps it: the limit does not apply to the request.
 type KeyFunc func(*http.Request) (string, error)
 
 var (
-	// ErrSkip is returned by a [KeyFunc] for a request that is not limited.
+	// ErrSkip is the error of a [KeyFunc] for a request to which the limit does not apply.
 	ErrSkip = errors.New("the request is not limited")
 
-	// ErrNoKey is wrapped by the errors of a [KeyFunc] if the request lacks what the function looks
-	// for.
+	// ErrNoKey says that the request lacks what a [KeyFunc] looks for, such as a header field. The
+	// error of the KeyFunc wraps it. The errors of [Pattern], and of the KeyFuncs for addresses, do
+	// not wrap it, because they show a fault of the wiring.
 	ErrNoKey = errors.New("the request has no such key")
 )
 
 // Header returns a KeyFunc whose key is the value of a header field. It is for API keys. For
-// addresses use [HeaderIP]. A request with no value, or with several, has no key. If several were
-// accepted, a client could show one value to the limiter, and another to the code that checks the
-// API key.
+// addresses use [HeaderIP]. If the field is missing or empty, or comes more than once, the request
+// has no key. If several fields were accepted, a client could show one value to the limiter, and
+// another to the code that checks the API key.
 //
-// Clients can make up values, and each new value starts with a full allowance. Put the limiter
+// Clients can make up values, and a new value usually has a full allowance. Put the limiter
 // behind the check of the API key, or add a limit by address in front of it. Clients can also make
 // up the field Host. Its value is that of [http.Request.Host].
 func Header(name string) KeyFunc {
@@ -64,9 +66,9 @@ func Header(name string) KeyFunc {
 //   - to slow down the guessing of one user's password, together with a limit by address
 //   - behind a handler that has checked the password
 //
-// A request without a name has no key, and gets the status 400. Browsers ask for the password only
-// after a 401. If the limit answers with 400, the handler behind it cannot send the 401. In front
-// of such a handler, use Or(BasicUser, RemoteIP).
+// A request without a name has no key, and gets the status 400 by default. Browsers ask for the
+// password only after a 401. If the limit answers 400, the handler behind it cannot send the 401.
+// In front of such a handler, use Or(BasicUser, RemoteIP).
 func BasicUser(r *http.Request) (string, error) {
 	user, _, ok := r.BasicAuth()
 	if !ok || user == "" {
@@ -75,8 +77,8 @@ func BasicUser(r *http.Request) (string, error) {
 	return user, nil
 }
 
-// Method is a KeyFunc whose key is the request's method. All methods that HTTP does not define
-// share one key, because clients can make them up.
+// Method is a KeyFunc whose key is the request's method. All methods for which net/http has no
+// constant share one key, because clients can make up methods.
 func Method(r *http.Request) (string, error) {
 	switch r.Method {
 	case "":
@@ -94,15 +96,16 @@ func Method(r *http.Request) (string, error) {
 func Everyone(*http.Request) (string, error) { return "everyone", nil }
 
 // Path is a KeyFunc whose key is the path of the request's URL, decoded and without superfluous
-// slashes and dots. If the handler serves more than one path, a client gets an allowance for each.
-// Use [Pattern] in that case.
+// slashes and dots. Each path has an allowance of its own. If the handler serves several paths, a
+// client can therefore use several allowances: take [Pattern] instead.
 func Path(r *http.Request) (string, error) {
 	return path.Clean(cmp.Or(r.URL.Path, "/")), nil // http://a.example is http://a.example/
 }
 
 // Pattern is a KeyFunc whose key is the pattern of the [http.ServeMux] that matched the request,
-// such as "GET /items/{id}". A client cannot evade the limit by varying the path. Only the handlers
-// in the mux know the pattern: wrap them, and not the mux.
+// such as "GET /items/{id}". All paths that match one pattern share an allowance. The mux sets the
+// pattern before it calls a handler: wrap the handlers in the mux, and not the mux. A request
+// without a pattern is an error.
 func Pattern(r *http.Request) (string, error) {
 	if r.Pattern == "" {
 		return "", errNoPattern
@@ -112,7 +115,8 @@ func Pattern(r *http.Request) (string, error) {
 
 // ContextValue returns a KeyFunc whose key is a string in the request's context. An earlier
 // handler, such as one that authenticates users, puts it there under the given key. A request
-// without the value, or with an empty one, has no key. A value that is not a string is an error.
+// without the value, or with an empty one, has no key. A value of another type than string is an
+// error.
 func ContextValue(key any) KeyFunc {
 	none := fmt.Errorf("weir: no context value of key %T: %w", key, ErrNoKey)
 	return func(r *http.Request) (string, error) {

@@ -7,30 +7,32 @@ import (
 	"net/netip"
 )
 
-// ClientIP makes keys from the addresses of clients. The zero value uses all of an IPv4 address,
-// and the first 64 bits of an IPv6 address: a subscriber gets a /64 at least, and can change its
-// address within it at will. The zero value trusts no proxy.
+// ClientIP makes keys from the addresses of clients. The zero value uses all of an IPv4 address. It
+// uses the first 64 bits of an IPv6 address, because a subscriber usually has a /64 at least, and
+// can use any address in it. The zero value trusts no proxy.
 //
 // A key has one of the forms 192.0.2.1, 192.0.2.0/24, 2001:db8::1 and 2001:db8::/64. All spellings
 // of an address give the same key. Zones are left out. These IPv6 addresses stand for an IPv4
 // address, and have the key of that address:
 //
 //   - ::ffff:0:0/96: IPv4 mapped to IPv6
-//   - 64:ff9b::/96, and the prefixes in NAT64: IPv4 clients behind a translator (RFC 6052)
+//   - 64:ff9b::/96, and the prefixes in NAT64, if the address has the form of RFC 6052: IPv4
+//     clients behind a translator
 //   - 2002::/16: 6to4 (RFC 3056), in which the holder of an IPv4 address has a /48
 //
-// The functions [RemoteIP], [ForwardedIP], [ForwardedHeader] and [HeaderIP] use the zero value with
-// the Proxies that you pass. If a field is not valid, every KeyFunc of the ClientIP returns an
-// error for every request. The error names all such fields. Changes to a ClientIP after a KeyFunc
-// was made have no effect on it. A KeyFunc is safe for concurrent use.
+// The function [RemoteIP] uses the zero value. The functions [ForwardedIP], [ForwardedHeader] and
+// [HeaderIP] use the zero value with the Proxies that you pass. If a field is not valid, every
+// KeyFunc of the ClientIP returns an error for every request. The error names all such fields.
+// Changes to a ClientIP have no effect on a KeyFunc that it has made before. A KeyFunc is safe for
+// concurrent use.
 type ClientIP struct {
 	IPv4Bits int // from 8 to 32; 0 means 32
 	IPv6Bits int // from 32 to 128; 0 means 64
 
 	// Proxies are the prefixes of the trusted proxies: what these proxies write into a header field
 	// is believed. Name only the addresses of your proxies, and no network that also contains
-	// clients. Prefixes of 0 bits, such as 0.0.0.0/0, are not valid: every client could choose its
-	// key.
+	// clients. Prefixes of 0 bits, such as 0.0.0.0/0, are not valid, because every client could
+	// then choose its key.
 	Proxies []netip.Prefix
 
 	// Hops is the number of proxies that are trusted whatever their address. It is for proxies
@@ -63,9 +65,10 @@ func (c ClientIP) Key(addr netip.Addr) (string, error) {
 	return p.key(hop{addr: addr.Unmap().WithZone("")})
 }
 
-// RemoteIP is a KeyFunc whose key is the address at the other end of the connection. Clients cannot
-// forge it. Behind a proxy or load balancer it is the address of the proxy, the same for all
-// clients. Use [ForwardedIP], [ForwardedHeader] or [HeaderIP] there.
+// RemoteIP is a KeyFunc whose key is made from the address at the other end of the connection: see
+// [ClientIP]. Clients cannot forge this address, unless an outer handler sets RemoteAddr from a
+// header field. Behind a proxy it is the address of the proxy, which many clients share. Use
+// [ForwardedIP], [ForwardedHeader] or [HeaderIP] there.
 //
 // It fails if RemoteAddr of the request is not an IP address, as over a Unix socket.
 func RemoteIP(r *http.Request) (string, error) { return anyClient.remote(r) }
@@ -74,7 +77,7 @@ func RemoteIP(r *http.Request) (string, error) { return anyClient.remote(r) }
 var anyClient, _ = ClientIP{}.prepare()
 
 // RemoteIP returns a KeyFunc like the function [RemoteIP], with the options of c. Proxies and Hops
-// have no effect on it.
+// must be valid, but have no effect on its keys.
 func (c ClientIP) RemoteIP() KeyFunc {
 	p, err := c.prepare()
 	if err != nil {
@@ -182,7 +185,8 @@ func peer(r *http.Request) (hop, error) {
 
 var errNoAddress = errors.New("must be an IP address, with or without a port")
 
-// key returns the key of the client at h. For a whole IPv4 address it allocates nothing.
+// key returns the key of the client at h. For a whole IPv4 address whose text is known it allocates
+// nothing.
 func (c *clients) key(h hop) (string, error) {
 	if contain(c.skip, h.addr) {
 		return "", ErrSkip

@@ -8,8 +8,8 @@ import (
 )
 
 // Join returns a KeyFunc whose key combines the keys of all the given KeyFuncs. Requests share an
-// allowance only if all of these keys are equal. Keys may contain any bytes. If one of the given
-// KeyFuncs returns an error, including [ErrSkip], the returned KeyFunc returns that error.
+// allowance only if all of these keys are equal. Keys may contain any bytes, or be empty. The
+// returned KeyFunc returns the first error of the given KeyFuncs, including [ErrSkip].
 func Join(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(r *http.Request) (string, error) {
@@ -26,13 +26,14 @@ func Join(keys ...KeyFunc) KeyFunc {
 	}
 }
 
-// Or returns a KeyFunc that tries keys in order, and returns the first key that one of them finds.
-// It tries the next KeyFunc if the error wraps [ErrNoKey], or if the key is empty. It returns any
-// other error, including [ErrSkip].
+// Or returns a KeyFunc that tries the given KeyFuncs in order, and returns the first key that one
+// of them finds. It tries the next one if the error wraps [ErrNoKey], or if the key is empty. It
+// returns any other error, including [ErrSkip], at once. If none finds a key, it returns an error.
 //
-// Keys of different functions are never equal: the keys of the second function begin with a zero
-// byte and "1:", those of the third with a zero byte and "2:". A client that sends an address as
-// its API key does not use up the allowance of that address.
+// Keys of different functions are never equal. The keys of the second function begin with a zero
+// byte and "1:", and those of the third with a zero byte and "2:". The keys of the first stay as
+// they are, unless they begin with a zero byte. A client that sends an address as its API key does
+// not use up the allowance of that address.
 func Or(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(r *http.Request) (string, error) {

@@ -7,7 +7,8 @@ import (
 )
 
 // ForwardedIP returns a KeyFunc for a service behind proxies that append to the X-Forwarded-For
-// field. Its key is the address of the client, as the outermost of the trusted proxies saw it.
+// field. Its key is made from the address of the client, as the outermost of the trusted proxies
+// saw it: see [ClientIP].
 //
 // The KeyFunc starts with the address at the other end of the connection. If that is a trusted
 // proxy, it continues with the address that the proxy appended to the field, and so on. It reads
@@ -15,15 +16,15 @@ import (
 // client. The KeyFunc ignores everything to the left of that address, because the client could have
 // written it.
 //
-// If a trusted proxy appended something other than an address, or if the field ends at a trusted
-// proxy, the key is the address of that proxy. A request that bypasses the proxies is limited by
-// its own address. Whatever the field contains, the request is limited.
+// If a trusted proxy appended nothing, or something other than an address, the key is made from the
+// address of that proxy. A request that bypasses the proxies is limited by its own address.
+// Whatever the field contains, the request is limited.
 //
 // Every trusted proxy must append to the field. If a proxy passes on the field as clients wrote it,
 // clients can choose their key.
 //
-// The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket. The
-// contents of the field never make it fail.
+// The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket, and
+// if a prefix in proxies is not valid. The contents of the field never make it fail.
 func ForwardedIP(proxies ...netip.Prefix) KeyFunc {
 	return ClientIP{Proxies: proxies}.ForwardedIP()
 }
@@ -38,8 +39,8 @@ func (c ClientIP) ForwardedIP() KeyFunc {
 
 // ForwardedHeader is like [ForwardedIP] for proxies that append to the Forwarded field of RFC 7239.
 // The field can have a name in place of an address, for a client that is hidden or unknown. The key
-// is then the address of the proxy that appended the name. The KeyFunc fails in the same cases as
-// that of ForwardedIP.
+// is then made from the address of the proxy that appended the name. The KeyFunc fails in the same
+// cases as that of ForwardedIP.
 func ForwardedHeader(proxies ...netip.Prefix) KeyFunc {
 	return ClientIP{Proxies: proxies}.ForwardedHeader()
 }
@@ -53,13 +54,12 @@ func (c ClientIP) ForwardedHeader() KeyFunc {
 }
 
 // HeaderIP returns a KeyFunc for a service behind proxies that write only the client's address into
-// a field, such as CF-Connecting-IP, True-Client-IP or X-Real-IP. If the other end of the
-// connection is a trusted proxy, the key is the address in the field.
+// a field, such as CF-Connecting-IP, True-Client-IP or X-Real-IP. The key is made from the address
+// in the field (see [ClientIP]) if two things are true: the other end of the connection is a
+// trusted proxy, and the field comes once and is an address.
 //
-// In all other cases the key is the address of the other end: if that is not a trusted proxy, or if
-// the field is missing, comes more than once, or contains something other than an address. A
-// request that bypasses the proxies is limited by its own address. Whatever the field contains, the
-// request is limited.
+// In all other cases the key is made from the address of the other end. A request that bypasses the
+// proxies is limited by its own address. Whatever the field contains, the request is limited.
 //
 // The proxies must replace the field that a client sends. With several proxies in a row, no request
 // may bypass the proxy that writes the field.

@@ -15,19 +15,20 @@ import (
 const leastSecret = 16
 
 // Hashed returns a KeyFunc whose key is a hash of the key that the given KeyFunc returns. The store
-// and the logs then do not contain that key. Use it if the key is a secret, such as an API key, or
-// if it must not be stored, such as an address:
+// and the Decisions then contain the hash, and not that key. Use it if the key is a secret, such as
+// an API key, or if it must not be stored, such as an address:
 //
 //	httplimit.Hashed(secret, httplimit.Header("X-API-Key"))
 //
-// The hash has the first 128 bits of HMAC-SHA256, in 22 characters of base64. Without the secret,
-// nobody can find the key, for example by trying all addresses. The secret must have 16 bytes or
-// more: otherwise the KeyFunc returns an error for every request. Processes that share a limit need
-// the same secret. After a change of the secret, every key starts with a full allowance. Errors of
-// the given KeyFunc, including [ErrSkip], and an empty key are returned as they are.
+// The hash has the first 128 bits of HMAC-SHA256, in 22 characters of base64. Nobody can find the
+// key from the hash without the secret, not even by trying all addresses. Choose a random secret.
+// It must have 16 bytes or more: otherwise the KeyFunc returns an error for every request.
+// Processes that share a limit need the same secret. If the secret changes, the limiter no longer
+// knows what each client has used. Errors of the given KeyFunc, including [ErrSkip], and an empty
+// key are returned as they are.
 //
-// The checks of the wiring look at the key before it is hashed: see Middleware.Warn. If it is the
-// address of a proxy, a warning contains that address.
+// The checks of the wiring look at the key before it is hashed: see Middleware.Warn. A warning may
+// contain the address of a proxy, another private address, or an error of the given KeyFunc.
 func Hashed(secret []byte, key KeyFunc) KeyFunc {
 	if len(secret) < leastSecret {
 		return failing(fmt.Errorf("weir: the secret of Hashed has %d bytes, must have %d or more", len(secret), leastSecret))

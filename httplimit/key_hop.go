@@ -12,7 +12,8 @@ type hop struct {
 }
 
 // parseHop parses an address in a form of RemoteAddr or of the fields of proxies: 192.0.2.1,
-// 192.0.2.1:80, 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80. It reports false for anything else.
+// 192.0.2.1:80, 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80. An IPv6 address may have a zone,
+// which is left out. It reports false for anything else.
 func parseHop(s string) (hop, bool) {
 	host, port, bracketed := s, "", strings.HasPrefix(s, "[")
 	if bracketed {

@@ -15,10 +15,11 @@ import (
 )
 
 // A Limit is one of several limits on a request: see [Middleware.Limits]. Its fields mean the same
-// as those of the same name in [Middleware].
+// as those of the same name in [Middleware]. If Key returns [ErrSkip], or Cost returns 0, only this
+// limit does not apply to the request.
 type Limit struct {
-	// Name identifies the limit in [RateLimit], in answers and in [Decision]. It is required, and
-	// must be printable ASCII.
+	// Name identifies the limit in [RateLimit], in answers and in [Decision]. It is required, must be
+	// printable ASCII, and must not be the name of another of the Limits.
 	Name string
 
 	// Unit is what the limit counts. The rules for it are those of [RateLimit].Unit.
@@ -31,9 +32,9 @@ type Limit struct {
 	// limits do not.
 	//
 	// If two of the Limits have the same Limiter and find the same key, a request needs the events
-	// of both. Use one Limit with a Cost instead: a [weir.LeakyBucket] never grants the events of
-	// the second Limit right after those of the first, and with [weir.Tiers] the Retry-After may be
-	// too long.
+	// of both. Use one Limit with a Cost instead. Right after a [weir.LeakyBucket] has granted the
+	// events of the first Limit, it usually denies those of the second. With [weir.Tiers], the
+	// Retry-After may be too long.
 	Limiter weir.Limiter
 
 	Key    KeyFunc

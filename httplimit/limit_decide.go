@@ -64,8 +64,8 @@ func (a *asked) find(r *http.Request, lm *limit) bool {
 
 // decide asks the limits, one after the other, and returns the index of the one that decides for
 // all. If one failed, it is that one. If some denied, it is the one of them with the longest
-// RetryAfter. Otherwise it is the tightest. If the request is not granted, no limit has counted
-// anything.
+// RetryAfter. Otherwise it is the tightest. If the request is not granted, decide has given back
+// what limits have granted.
 func (l *limited) decide(r *http.Request, all []asked) (decisive int) {
 	ctx := r.Context()
 	for i := range all {
@@ -126,7 +126,7 @@ func (l *limited) settled(r *http.Request, a *asked, err error) {
 }
 
 // denial finds out which of the limits after the first that denied would deny the request, too. It
-// returns the index of the one with the longest RetryAfter: after that time all would grant the
+// returns the index of the one with the longest RetryAfter. After that time, all would grant the
 // request, if no other requests come.
 func (l *limited) denial(r *http.Request, all []asked, first int) (longest int) {
 	longest = first

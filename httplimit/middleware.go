@@ -12,12 +12,11 @@ import (
 // Middleware limits the requests that reach a handler. Limiter and Key are required, or Limits in
 // their place. The zero value of every other field is a good default.
 //
-// A Middleware asks its limits once for each request, before the handler runs. Without a Settle,
-// the request counts, whatever the handler then answers.
+// A Middleware decides on each request once, before the handler runs. Without a Settle, a granted
+// request counts, whatever the handler then answers.
 //
-// Two Middlewares with the same Limiter share the allowance of each key. That is right if they have
-// the same Key. Otherwise, give each its own Limiter. If they share one, a client could make a key
-// of one Middleware look like a key of the other.
+// Two Middlewares with the same Limiter share the allowance of each key. If their Keys differ, give
+// each its own Limiter. Otherwise a client could make a key of one look like a key of the other.
 type Middleware struct {
 	// Limiter decides on each request.
 	Limiter weir.Limiter
@@ -29,61 +28,65 @@ type Middleware struct {
 	// Cost returns how many events a request counts as. If Cost is nil, each request counts as one.
 	// A request that costs 0 is not limited. A negative cost is an error, and Failed answers.
 	//
-	// Like Key, Cost runs before the decision and must not read the body, as r.FormValue does. For
-	// a parameter of the URL, use r.URL.Query().Get. If the cost is in the body, return 1, and let
-	// the handler take the rest with a [Checker].
+	// Like Key, Cost runs before the decision. It must not read the body, and r.FormValue may read
+	// it. For a parameter of the URL, use r.URL.Query().Get. If the cost is in the body, return 1,
+	// and let the handler take the rest with a [Checker] that has the same Limiter.
 	Cost func(*http.Request) int
 
-	// Settle, if not nil, returns how many events the request counts as in the end. It is called
-	// when the handler has returned. Until then the request counts as Cost, and other requests
-	// cannot have these events. The header fields are written earlier, and count the request as
-	// Cost. Settle is for limits that depend on the answer, such as failed logins only, or the
-	// bytes of the body. Let Cost return what a request often counts as. If Cost returns much less
-	// than Settle, a client can start many requests before the first of them is settled.
+	// Settle, if not nil, returns how many events a granted request counts as in the end. It is
+	// called when the handler has returned or panicked. Until then, and in the header fields, the
+	// request counts as Cost. Settle is for limits that depend on the answer, such as failed logins
+	// only, or the bytes of the body. Let Cost return about as much as Settle, but not 0: Settle is
+	// not called for a request that costs 0. If Cost returns much less than Settle, a client can
+	// start many requests before one is settled.
 	//
-	// r is the request that the handler got. status is the status of the answer: 500 if the handler
-	// panicked before it sent one, and 101 after [http.Hijacker]. bytes is the length of the body
-	// that the handler wrote. If Settle returns more events than the key has left, the key is in
-	// debt: see [weir.Reservation.Settle]. A negative number is an error.
+	// r is the request that the handler got. status is the status of the answer. It is 500 if the
+	// handler panicked before it sent one, and 101 if it took over the connection before that (see
+	// [http.Hijacker]). bytes is the length of the body that it wrote to its ResponseWriter. If
+	// Settle returns more than Cost, and the key lacks the additional events, the key is in debt:
+	// see [weir.Reservation.Settle]. If Settle returns a negative number, the request counts as
+	// Cost, and Observe gets an error.
 	//
 	// The Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method. MaxWait must be 0.
 	Settle func(r *http.Request, status int, bytes int64) int
 
 	// Limits are several limits on each request, in place of Limiter, Key, Cost and Settle. A
-	// request must be within all of them. If one denies it, none counts it. MaxWait must be 0.
+	// request must be within all limits that apply to it. If one denies it, the others give back
+	// what they granted, by the rules of [weir.Reservation.Cancel]. MaxWait must be 0.
 	//
-	// The limits are asked in their order. Until a later one has decided, the events are booked in
-	// the earlier ones. Put the narrowest limit first, such as the one by address, and the one that
-	// all clients share last. A flood from one address is then denied by the first limit, and books
-	// nothing in the limit that all clients share.
+	// The limits are asked in their order. Until the last one has decided, the events are booked in
+	// those before it. Put the narrowest limit first, such as the one by address, and the one that
+	// all clients share last. The first limit then denies most requests of a flood from one address,
+	// before they book anything in the last one.
 	Limits []Limit
 
 	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,
 	// a request over the limit is refused at once. A request whose turn would come after MaxWait is
 	// refused at once, if the Limiter knows this in advance. If the turn depends on what other
-	// waiting requests do, the refusal can take up to MaxWait. The Retry-After of a refused request
-	// is the time after which the same request is granted, if it again waits for up to MaxWait.
+	// waiting requests do, the refusal can take up to MaxWait. If the same request comes again after
+	// its Retry-After, and no others come, it is granted, after a wait of up to MaxWait.
 	//
-	// A client that hangs up leaves the queue when net/http notices it. Over HTTP/1, net/http
-	// notices it only if the request has no body, or if the body has been read, as a handler may do
-	// before it calls a [Checker]. Every waiting request takes up a goroutine and a connection. Use
-	// a [weir.LeakyBucket], whose Capacity bounds their number, or a short MaxWait.
+	// A request leaves the queue when net/http notices that its client has hung up. Over HTTP/1,
+	// net/http notices it only if the request has no body, or if the body has been read, as a
+	// handler may do before it calls a [Checker]. Every waiting request takes up a goroutine and a
+	// connection (or a stream of one). Use a short MaxWait, or a [weir.LeakyBucket], whose Capacity
+	// bounds how many events wait for a key.
 	MaxWait time.Duration
 
-	// Headers adds fields with the limit and its state to allowed and denied answers. If nil, a
-	// denied answer has Retry-After only, and an allowed answer has no fields.
+	// Headers adds fields with the limit and its state to allowed and denied answers, if the state
+	// is known. If nil, the Middleware adds none of them. Retry-After does not depend on Headers.
 	Headers Headers
 
 	// Denied answers a request that is over the limit. The header already has Cache-Control:
 	// no-store and the fields of Headers. It also has Retry-After, unless the request can never be
 	// granted. If Denied is nil, the answer is 429 with a short body that reveals nothing about the
-	// request. The Decision names the limit that denied. If several Limits deny, it names the one
-	// with the longest RetryAfter.
+	// request. The Decision is that of the limit that denied. If several Limits deny, it is that of
+	// the one with the longest RetryAfter.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 
-	// Failed answers a request on which Key, Cost or the Limiter failed. The header already has
-	// Cache-Control: no-store. If Failed is nil, the answer reveals nothing about the error. Its
-	// status is:
+	// Failed answers a request for which there is no decision: Key or the Limiter has returned an
+	// error, or Cost a negative number. The header already has Cache-Control: no-store. If Failed is
+	// nil, the answer contains nothing of the error. Its status is:
 	//
 	//   - 400 if the request lacks what Key looks for (the error wraps [ErrNoKey])
 	//   - 503 otherwise
@@ -91,41 +94,39 @@ type Middleware struct {
 
 	// Observe, if not nil, is called with every decision and every failure to decide, before the
 	// request is answered or passed on. It is for logs and metrics. Several goroutines may call it
-	// at once. If events cannot be given back, or a Settle fails, it is called again, with the
-	// error.
+	// at once. It also gets every error of giving events back or of settling, in a call of its own.
 	Observe func(*http.Request, Decision)
 
 	// InContext puts the decisions into the context of the request that the handler gets: see
 	// [Decisions]. This takes three allocations for each request.
 	InContext bool
 
-	// Warn is called if the first 1,000 requests show that the Middleware is not wired as it should
-	// be, once for each [Check]. If nil, [log/slog.Warn] is called. Several goroutines may call Warn
-	// at once.
+	// Warn is called, at most once for each [Check], if the first 1,000 requests show that the
+	// Middleware is not wired as it should be. Only CheckLimiterPerRequest looks at all Middlewares
+	// of the process. If nil, [log/slog.Warn] is called. Several goroutines may call Warn at once.
 	Warn func(check Check, message string)
 
 	// Unchecked are the checks that are left out.
 	Unchecked []Check
 }
 
-// A Decision is the decision of a [Middleware] on a request. Middleware passes it to Observe and
-// Denied.
+// A Decision is the decision of a [Middleware] on a request. [Decisions] returns it, too.
 //
-// With several Limits, it is the decision of a single limit: the one that failed, or the one that
-// denied. If several denied, that limit is the one with the longest RetryAfter. If all granted, it
-// is the one with the smallest Remaining. If several have the same Remaining, it is the one that
-// takes the longest to have more events.
+// With several Limits, Observe and Denied get the decision of a single limit: the one that failed,
+// or the one that denied. If several denied, that limit is the one with the longest RetryAfter. If
+// all granted, it is the one with the smallest Remaining. If several have the same Remaining, it is
+// the one that takes the longest to have more events.
 type Decision struct {
-	Name   string        // the limit's name; that of RateLimit if there is one limit
-	Key    string        // may be a secret of the client, such as an API key
+	Name   string        // the name of the Limit; without Limits, that of RateLimit
+	Key    string        // may be a secret of the client, such as an API key; "" if Key has failed
 	Cost   int           // how many events the request counts as, before Settle
 	Result weir.Result   // the limiter's answer; zero if Err is not nil
-	Waited time.Duration // how long the request was held back; zero unless MaxWait is set
+	Waited time.Duration // with MaxWait: the time held back, and that of the store; else zero
 	Err    error         // why there is no decision, or nil; wraps context.Canceled if the client has gone
 }
 
-// Wrap returns a handler that passes the requests within the limit to next. Changes to m after Wrap
-// have no effect. Wrap panics with a message that lists the faults of m:
+// Wrap returns a handler that passes requests to next, unless they are over the limit or fail.
+// Changes to m after Wrap have no effect. Wrap panics with an error that lists the faults of m:
 //
 //   - no Limiter or no Key, also in one of the Limits
 //   - a negative MaxWait, or a MaxWait together with Limits or Settle
@@ -154,7 +155,8 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 //	router.Use(limit.Wrapper())
 //
 // If such a router called Wrap, each request would take several times as long, and the checks of
-// the wiring would see one request each time. Wrapper panics in the same cases as Wrap.
+// the wiring would see one request each time. Wrapper panics in the same cases as Wrap. The
+// function that it returns panics if next is nil.
 func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
 	l := &limited{m: m}
 	if err := errors.Join(l.prepare()...); err != nil {

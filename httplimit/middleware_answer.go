@@ -24,8 +24,8 @@ func seconds(d time.Duration) int64 {
 
 // effectiveWindow returns the time that all fields of an answer report. For a denied request it is
 // the time until the request would be granted. For a granted request it is the time until more
-// events remain, or 0 if all of them remain. If that time is not known, it is the time until all
-// events remain.
+// events remain, or 0 if all of them remain. If there is no such time, or if it is not known, it is
+// the time until all events remain.
 func effectiveWindow(res *weir.Result) time.Duration {
 	switch {
 	case !res.Allowed && res.RetryAfter != weir.Never:

@@ -11,12 +11,12 @@ import (
 type Checker struct{ l *limited }
 
 // Checker returns a Checker with the Limiter, the Headers, the answers and the other options of m.
-// Key and Cost are not used, because the handler gives both. Changes to m afterwards have no
-// effect.
+// Key and Cost are not used, because the handler gives both. InContext has no effect, either.
+// Changes to m afterwards do not change the Checker.
 //
 // Checker panics in the same cases as [Middleware.Wrap], except that m needs no Key. It also panics
-// if m has Limits or Settle. For a cost that is known only afterwards, the handler can use
-// [weir.KeyedLimiter.Reserve] itself.
+// if m has Limits or Settle. For a cost that is known only afterwards, the handler can call
+// [weir.KeyedLimiter.ReserveNow] itself.
 func (m Middleware) Checker() *Checker {
 	l := &limited{m: m, inHandler: true}
 	errs := l.prepare()
@@ -29,17 +29,17 @@ func (m Middleware) Checker() *Checker {
 	return &Checker{l}
 }
 
-// Check reports whether n events of key are within the limit. If they are, Check counts them. If
-// they are not, or if there is no decision, Check returns false. It has then answered the request
-// as the [Middleware] would, and the handler must return:
+// Check reports whether n events of key are within the limit. If they are, Check counts them, and
+// returns true. If they are not, or if there is no decision, it returns false. It has then answered
+// the request as the [Middleware] would, and the handler must return:
 //
 //	if !limit.Check(w, r, user, 1) {
 //		return
 //	}
 //
 // Check sets the fields of Headers for allowed and for denied requests. It must be called before
-// the handler writes. With n = 0 it returns true, and counts nothing. An empty key and an n below 0
-// are errors.
+// the handler writes. With n = 0 it returns true, and does nothing else. An empty key and an n
+// below 0 are errors: Failed or the default answers, and Check returns false.
 func (c *Checker) Check(w http.ResponseWriter, r *http.Request, key string, n int) bool {
 	if n == 0 {
 		return true

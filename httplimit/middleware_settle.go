@@ -2,8 +2,8 @@ package httplimit
 
 import "net/http"
 
-// serveAndSettle passes the request on, and then charges what Settle returns. It does so also if
-// the handler panics.
+// serveAndSettle passes the request on, and then charges what Settle returns, also if the handler
+// panics.
 func (h *handler) serveAndSettle(w http.ResponseWriter, r *http.Request, all []asked) {
 	answer := &answerWriter{ResponseWriter: w}
 	panics := true

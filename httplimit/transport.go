@@ -12,23 +12,24 @@ import (
 
 // Transport is an [http.RoundTripper] that limits the requests it sends, and obeys the Retry-After
 // of servers. Each request waits for its turn before it is sent. If a server answers 429 or 503
-// with Retry-After, all requests for the same key are held back until the time in Retry-After has
-// passed. They are then sent in the order in which they came, as the Limiter allows. With the field
-// Hold, a Transport can also obey other header fields.
+// with Retry-After, all requests for the same key are held back for that time, but at most for
+// MaxHold. They are then sent as the Limiter allows, in the order in which they came, with few
+// exceptions. With the field Hold, a Transport can also obey other header fields.
 //
 // Requests that come soon after a hold queue up behind those that it has held back. None of them
-// gets ErrQueueFull, unless they come faster than they can be sent. Only deadlines bound how many
-// requests are held back: give each request a deadline. At most 65,536 keys are held back at a
-// time. If nearly as many are held back, the hold of one key may end early to make room for
-// another.
+// gets ErrQueueFull, unless they come faster than they can be sent, or other callers fill the queue
+// of the Limiter. Only deadlines bound how many requests are held back: give each request a
+// deadline. At most 65,536 keys are held back at a time. If nearly as many are held back, the hold
+// of one key may end early to make room for another.
 //
 // Transport never sends a request a second time. An [http.Transport] below it may do that: it
 // repeats some requests whose connection breaks before an answer, and the Limiter does not count
-// the repetitions. RoundTrip fails with an error that wraps:
+// the repetitions. If a request is not sent, RoundTrip fails with an error of Key, or with one that
+// wraps:
 //
 //   - [weir.ErrTooLate], if the turn would come after the deadline of the request's context. The
 //     Timeout of an [http.Client] sets such a deadline, too. In general, the request fails at once.
-//     But if it was held back, and its deadline is after the end of the hold, it fails only when
+//     But if it was held back, and its deadline is after the end of the hold, it may fail only when
 //     the requests before it have been sent or have failed.
 //   - The error of the context, if the context ends while the request waits.
 //   - The other errors of [weir.Limiter]. For example, if more requests come at once than the
@@ -41,16 +42,16 @@ type Transport struct {
 	Limiter weir.Limiter
 
 	// Key returns the key whose allowance a request uses. If nil, it is [TargetHost]. If it returns
-	// ErrSkip, the request is sent at once. RoundTrip returns any other error of Key, and fails if
-	// the key is empty.
+	// ErrSkip, the request is sent at once, and its answer holds nothing back. RoundTrip returns any
+	// other error of Key, and fails if the key is empty.
 	Key KeyFunc
 
 	// Base sends the requests. If nil, it is http.DefaultTransport.
 	Base http.RoundTripper
 
-	// Hold returns for how long the requests of a key are held back after an answer, or 0. If nil,
-	// it is [RetryAfter]. [UsedUp] also reads the fields that report that a limit is used up. Hold
-	// must not read the body.
+	// Hold returns for how long an answer holds the requests of its key back. 0 means that it does
+	// not. If nil, it is [RetryAfter]. [UsedUp] also reads the fields that report that a limit is
+	// used up. Hold must not read the body.
 	Hold func(*http.Response) time.Duration
 
 	// MaxHold bounds how long an answer can hold requests back. 0 means an hour: if a server wants a
@@ -59,7 +60,7 @@ type Transport struct {
 	// every RoundTrip fails.
 	MaxHold time.Duration
 
-	// Jitter prolongs each hold by a random time up to Jitter, so that many processes do not come
+	// Jitter prolongs each hold by a random time below Jitter, so that many processes do not come
 	// back at the same instant. It comes on top of MaxHold. 0 means none. If Jitter is negative,
 	// every RoundTrip fails.
 	Jitter time.Duration
@@ -98,16 +99,16 @@ func (t *Transport) learn(key string, resp *http.Response) {
 	t.gate.Hold(key, find(resp), t.MaxHold, t.Jitter)
 }
 
-// HeldUntil returns the time until which requests for key are held back, because a server has asked
-// for it. It returns the zero Time if the key is not held back.
+// HeldUntil returns the time until which requests for key are held back because of an answer. It
+// returns the zero Time if the key is not held back.
 func (t *Transport) HeldUntil(key string) time.Time { return t.gate.HeldUntil(key) }
 
 // Release ends the hold of key. The requests that were held back are sent, as the Limiter allows.
 // It is for operators who know that the server is ready again.
 func (t *Transport) Release(key string) { t.gate.Release(key) }
 
-// CloseIdleConnections closes the idle connections of Base. [http.Client.CloseIdleConnections]
-// calls it.
+// CloseIdleConnections calls the method of the same name of Base, if Base has one.
+// [http.Client.CloseIdleConnections] calls it.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base().(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

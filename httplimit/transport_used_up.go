@@ -9,7 +9,8 @@ import (
 )
 
 // RetryAfter is the default of Transport.Hold. It returns the time in Retry-After if the status is
-// 429 or 503, and 0 otherwise.
+// 429 or 503. It returns 0 if the status is another, or if the field is missing, malformed or in
+// the past.
 func RetryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
 		return retryAfter(resp.Header, time.Now())
@@ -17,7 +18,7 @@ func RetryAfter(resp *http.Response) time.Duration {
 	return 0
 }
 
-// UsedUp is for Transport.Hold. It returns the longest of these times:
+// UsedUp is for Transport.Hold. It returns the longest of these times, or 0 if there is none:
 //
 //   - Retry-After and Retry-After-Ms, if the status is 429, 503 or 403. GitHub uses 403.
 //   - In the field RateLimit: the parameter t of a member whose r is 0. If the field has the form
@@ -28,9 +29,9 @@ func RetryAfter(resp *http.Response) time.Duration {
 //     duration such as 6m0s, a time such as 2027-03-04T12:00:00Z, and a date as in Retry-After.
 //     Numbers may have decimals.
 //
-// With UsedUp, the Transport holds back the next request, which the server would deny. If the
-// fields of a server mean something else, UsedUp misreads them: look at the server's documentation
-// first. Values that are malformed are ignored.
+// With UsedUp, the Transport holds back requests that the server would probably deny. If the fields
+// of a server mean something else, UsedUp misreads them: look at the server's documentation first.
+// Values that are malformed are ignored.
 func UsedUp(resp *http.Response) time.Duration {
 	h, now := resp.Header, time.Now()
 	longest := time.Duration(0)

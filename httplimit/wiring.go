@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// A Check is the name of a check of how a [Middleware] is wired. See Middleware.Warn.
+// A Check is the name of a check of how a [Middleware] or [Checker] is wired. See Middleware.Warn.
 type Check string
 
-// The checks of how a [Middleware] is wired. Each says what is wrong, and what to do.
+// The checks of how a [Middleware] is wired. Each text says what is wrong if the check warns, and
+// what to do.
 const (
 	// CheckForwarded: requests have X-Forwarded-For, or another field of proxies, but their key is
 	// the address that they come from, or a key that [Join], [Or] and [Hashed] make of it. That
@@ -22,7 +23,8 @@ const (
 	// proxies. The check warns if this is so for the first ten requests with such a field from
 	// private addresses. For requests from public addresses, such as those of a CDN, it warns if
 	// this is so for 100 of the first 110 requests, and if the field names a public address in each
-	// of the 100. Requests whose key has no address, such as an API key, do not count.
+	// of the 100. Requests whose key has no address, such as an API key, do not count. Neither do
+	// requests of a client that has the address of its proxy, such as one on the same host.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: requests look as if they come from several clients, but their key, or a part of
@@ -34,10 +36,10 @@ const (
 	//     is not to the right of the key. The addresses to the right are those of trusted proxies.
 	//   - The first 900 requests all have the same key.
 	//
-	// Either a proxy is not trusted, or Key reads another field than the one that the proxy writes.
-	// Name the proxy in [ClientIP], and read the field that it writes. Or the key is a prefix of
-	// addresses, such as fd00::/64, and the clients of a private network share it. Set IPv6Bits to
-	// 128 there.
+	// Perhaps a proxy is not trusted, or Key reads another field than the one that the proxy writes.
+	// Then name the proxy in [ClientIP], and read the field that it writes. Or the key is a prefix
+	// of addresses, such as fd00::/64, and the clients of a private network share it. Then set
+	// IPv6Bits to 128.
 	CheckProxyKey Check = "proxy-key"
 
 	// CheckHops: ten of the first 1,000 requests have a field of proxies with fewer addresses than
@@ -52,19 +54,19 @@ const (
 	// [Checker].
 	CheckOneKey Check = "one-key"
 
-	// CheckPattern: the Key is [Pattern], but the Middleware wraps the mux. The Middleware runs
-	// before the mux has found the pattern. The Key then fails, and the requests get a 503. Wrap
-	// the handlers in the mux instead. Routers of other packages may set no pattern, or none for a
-	// request without a route: see docs/frameworks.md.
+	// CheckPattern: the Key is [Pattern], and a request has no pattern. Usually the Middleware wraps
+	// the mux, and runs before the mux has found the pattern. By default, such requests get a 503.
+	// Wrap the handlers in the mux instead. Routers of other packages may set no pattern, or none
+	// for a request without a route: see docs/frameworks.md.
 	CheckPattern Check = "pattern"
 
-	// CheckAddress: the Key is an address, but the requests have none, as over a Unix socket. Set
+	// CheckAddress: the Key is an address, but a request has none, as over a Unix socket. Set
 	// RemoteAddr in an outer handler, or use another Key.
 	CheckAddress Check = "address"
 
-	// CheckKey: Key or a field of its [ClientIP] is at fault, or Key runs before the handler that
-	// it depends on. Either Key fails with an error that does not wrap [ErrNoKey], or none of the
-	// first 100 requests has a key. All these requests are refused. If the user is the key, put the
+	// CheckKey: Key has failed with an error that does not wrap [ErrNoKey], or none of the first 100
+	// requests has a key. All these requests are refused. Either Key or a field of its [ClientIP] is
+	// at fault, or Key runs before the handler that it depends on. If the user is the key, put the
 	// Middleware behind the handler that authenticates users.
 	CheckKey Check = "key"
 
@@ -75,15 +77,15 @@ const (
 	CheckLimiterPerRequest Check = "limiter-per-request"
 
 	// CheckChargedTwice: two nested Middlewares count a request in the same Limiter. Leave one of
-	// them out, or give it a Limiter of its own. Requests for the parts of a batch that are served
-	// at the same time look like that if they share the Header of the batch: make them with
-	// [http.Request.Clone].
+	// them out, or give it a Limiter of its own. The check also warns if the parts of a batch are
+	// served at the same time, as requests that share the Header of the batch. Make such requests
+	// with [http.Request.Clone].
 	CheckChargedTwice Check = "charged-twice"
 
 	// CheckMaxWait: MaxWait is not below the WriteTimeout of the [http.Server]. A request that is
-	// held back for that long gets no answer. Or MaxWait is not below the ReadTimeout, and requests
-	// over HTTP/1 have bodies. After the ReadTimeout, the handler cannot read the body. For a
-	// [Checker], this second case is not checked, because its handler may have read the body
+	// held back as long as the WriteTimeout gets no answer. Or MaxWait is not below the ReadTimeout,
+	// and a request over HTTP/1 has a body. After the ReadTimeout, the handler cannot read the body.
+	// For a [Checker], this second case is not checked, because its handler may have read the body
 	// before. Choose a shorter MaxWait.
 	CheckMaxWait Check = "max-wait"
 )
