@@ -46,12 +46,12 @@ func (e *env) backends() int {
 	return 1
 }
 
-// boundsPer is a period in which a denial that is early does not matter much.
+// boundsPer is a period that is long compared with the time by which a denial may be early.
 func (e *env) boundsPer() time.Duration {
 	return (10*time.Second + 20*e.early).Truncate(time.Second)
 }
 
-// boundsLong is a period in which nothing is earned while an early denial lasts.
+// boundsLong is a period that is so long that nothing is earned while an early denial lasts.
 func (e *env) boundsLong() time.Duration {
 	return e.long() + (4 * boundsLimit * e.early).Truncate(time.Second)
 }
@@ -133,7 +133,8 @@ func (b *bounded) askUpTo(store int, key string) {
 	b.key(key).asked[store] = b.now()
 }
 
-// hammer asks again and again, until a denial must have ended: it must not last longer for that.
+// hammer asks again and again, until a denial must have ended. The denial must not last longer
+// because of these requests.
 func (b *bounded) hammer(store int, key string) {
 	b.Helper()
 	const times = 12

@@ -60,8 +60,9 @@ func boundsCharged(e *env) {
 	})
 }
 
-// Bounds: a forgotten key is like a new key, at once, also to a store that held events of it. No
-// other key is granted events again.
+// Bounds: a forgotten key has the events of a new key, at the latest after the time for which
+// events may be held, and no more, also in a store that held events of it. No other key is granted
+// events again.
 func boundsForgotten(e *env) {
 	e.eachBound(e.boundsLong(), e.backends(), func(b *bounded) {
 		b.nextWindow()

@@ -57,7 +57,8 @@ func (c *planCatcher) Do(_ context.Context, r weir.Request) (weir.Answer, error)
 }
 
 // do makes a request that Take can't make, and checks At and ServerTime, which Take doesn't return.
-// It calls Helper when it fails, as all do that are called most: Helper takes longer than a decision.
+// It calls Helper only when it fails, as do all functions that are called most: Helper takes longer
+// than a decision.
 func (e *env) do(l limiter, key string, ask weir.Ask) weir.Answer {
 	a, err := l.store.Do(context.Background(), weir.Request{Plan: l.plan, Key: key, Ask: ask})
 	if err != nil {

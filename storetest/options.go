@@ -37,19 +37,20 @@ func OwnClock(tick time.Duration, set func(s weir.Store, now time.Time)) Option 
 //   - "R6 forgotten at the instant and not before", "R6 forgetting many keys", and "R10 while time
 //     moves"
 //   - the comparisons of all answers with those of the policies: "Policy is run as it is", "Sharing
-//     is exact", "Change is exact", "Change of composed policies", MemStore
+//     is exact", "Change is exact", "Change of composed policies", MemStore, and parts of Backend
+//     and Clocks
 //   - GivingBack
 //   - in Booking, the requests that wait until their turn comes, and those whose turn would come
 //     too late. Run then does not notice if a store books events beyond MaxWait
 //   - with [Bounds], all cases of Bounds
 //
-// The other cases compare no durations. Most of them use periods of decades.
+// The other cases do not compare the durations of answers. Most of them use periods of decades.
 func RealTime() Option {
 	return func(s *suite) { s.realTime = true }
 }
 
-// RoundTrips is for a store that sends each request to a server. The cases that need many requests
-// make only a tenth of them, and with -short only a fortieth.
+// RoundTrips is for a store that sends each request to a server. Most of the cases that need many
+// requests make only a tenth of them, and with -short only a fortieth.
 func RoundTrips() Option {
 	return func(s *suite) { s.isFar = true }
 }
@@ -66,7 +67,7 @@ func Shared(another func(t *testing.T, s weir.Store) weir.Store) Option {
 // LostReplies is for a store whose backend may execute a request without the store getting a reply,
 // such as a backend across a network. After a call of lose, the replies to the next n requests of s
 // that may count events are lost. With n = 0, no more replies are lost. A proxy of package
-// [github.com/weir-go/weir/storetest/faultproxy] in front of the server does this.
+// [github.com/weir-go/weir/storetest/faultproxy] can do this, with its method LoseReplies.
 func LostReplies(lose func(s weir.Store, n int)) Option {
 	return func(st *suite) { st.loseReplies = lose }
 }
@@ -76,8 +77,8 @@ func LostReplies(lose func(s weir.Store, n int)) Option {
 // requests that are in flight while it hangs. A proxy of package
 // [github.com/weir-go/weir/storetest/faultproxy] can do this, with its method Stall.
 //
-// While the backend hangs, each call must return soon after its context has ended. It must wait
-// neither for the timeout of the store's client nor for other calls.
+// While the backend hangs, each call of the store's Do must return soon after its context has
+// ended. It must wait neither for the timeout of the store's client nor for other calls.
 func Hangs(hang func(s weir.Store) (resume func())) Option {
 	return func(st *suite) { st.hang = hang }
 }
@@ -85,12 +86,12 @@ func Hangs(hang func(s weir.Store) (resume func())) Option {
 // ServerExpiry is for a store whose server drops expired states by real time, while Run drives the
 // time that the store uses for decisions. Such a store needs two forms in its test:
 //
-//   - The stores that the function passed to Run makes must keep each state an hour longer than a
-//     request asks for. Otherwise the server drops a state while the clock of Run stands still. A
-//     state may always expire late.
+//   - The stores that the function passed to Run makes must keep each state an hour longer than
+//     [weir.Decider.Expiry] requires. Otherwise the server may drop a state while the clock of Run
+//     stands still. A state may always expire late.
 //   - newStore makes a store as it is in production. Limiters on it have the system's clock. Run
-//     checks that each state is kept for as long as it matters, whether that is a fraction of a
-//     second, years, or for ever.
+//     checks that states which matter for up to two seconds are kept until then, and that states
+//     which matter for a minute, for years or for ever are not dropped at once.
 //
 // A server may be unable to keep states for as long as a policy needs. For such a policy, [weir.New]
 // may return an error, or the store may deny the first event of a key, or return an error that wraps
@@ -102,8 +103,8 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 }
 
 // Bounds is for a store whose answers need not be exact, such as one that takes events of a shared
-// store ahead of need, or that keeps denials. early is at most an hour. Run then compares no
-// answers. It checks these bounds:
+// store ahead of need, or that keeps denials. early is at most an hour. Run then checks these
+// bounds, in place of comparing whole answers:
 //
 //   - The policy alone would have granted all that the store grants, at the same instants. In no
 //     window or span of the policy are more events granted than it allows. A window that starts
@@ -118,25 +119,27 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //     holds. They may also be denied if their own store was asked for that key within that duration.
 //   - No events are lost while a key is idle. When the key has recovered, and was then idle for the
 //     duration early, all its events can be granted again. This includes events that were given
-//     back, and those of a key that was forgotten.
+//     back, except to a LeakyBucket, and those of a key that was forgotten.
 //   - What was granted counts for a limiter of the same name with another limit, at the latest after
 //     the duration early.
 //
 // Run also runs the other cases that need no exact answers: those of keys and names, of errors, of
 // [Hangs] and of [ServerExpiry], some of those of concurrent requests, and one of the rule At. With
 // Bounds, [LostReplies] has no effect. Remaining, RetryAfter and ResetAfter may have any value that
-// an answer can have, and ServerTime need not be set. Pass [Shared] if stores can share a backend.
+// an answer can have. But two looks at a key at one instant must return the same values, if nothing
+// was counted between them. ServerTime need not be set. Pass [Shared] if stores can share a
+// backend.
 func Bounds(early time.Duration) Option {
 	return func(s *suite) { s.bounds, s.early = true, early }
 }
 
 // Bubble is for a store in memory that has timers, for example to give back what it holds. Pass it
-// together with [Bounds], and without [OwnClock] and [RealTime]. The cases in which time passes
-// then run in testing/synctest bubbles. The limiters, the store and its timers have the clock of
-// the bubble. When all goroutines wait, this clock moves to the next timer at once.
+// together with [Bounds], and without [OwnClock] and [RealTime]. The cases whose names start with
+// Bounds then run in testing/synctest bubbles. In a bubble, the limiters, the store and its timers
+// use the bubble's clock. When all goroutines of a bubble wait, its clock moves to the next timer.
 //
-// A store with a server cannot run in a bubble: a goroutine that reads from a network never waits
-// in the sense of synctest.
+// A store with a server cannot run in a bubble: to synctest, a goroutine that reads from a network
+// does not count as waiting.
 func Bubble() Option {
 	return func(s *suite) {
 		s.inBubble = func(tb testing.TB, f func(testing.TB)) {

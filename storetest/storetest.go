@@ -1,34 +1,35 @@
-// Package storetest checks that a [weir.Store] keeps the rules that limiters rely on. If you write
-// a Store, call [Run] from its tests:
+// Package storetest checks that a [weir.Store] keeps the rules below, on which limiters rely. If
+// you write a Store, call [Run] from its tests:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) weir.Store { return mystore.New() })
 //	}
 //
-// Each case is a subtest. Each failure names the rule that is broken. The rules of a single limiter
-// are:
+// Each case is a subtest. A failure usually names the rule that is broken. The rules of a single
+// limiter are:
 //
 //	R1   n events are granted together or not at all
 //	R2   a denial consumes nothing and extends nothing
 //	R3   n = 0 counts nothing; if n can never fit, RetryAfter of the denial is Never
-//	R4   RetryAfter is exact: the request is denied before it, and granted at it
+//	R4   RetryAfter is exact: without other requests, the same request is denied until it has
+//	     passed, and granted when it has
 //	R5   Remaining = k: a request for k events would be granted now, and one for k+1 would not
-//	R6   a state expires when it answers as a new state does, and not before
+//	R6   a state is kept until it answers as a new state does: when ResetAfter has passed
 //	R7   when a clock steps back, keys earn nothing, and grants are late by that step at most
 //	R8   nothing drifts: no remainder of a division is dropped
-//	R9   nothing wraps around; the answer errs towards denying
+//	R9   no number wraps around: if one does not fit, the answer errs towards denying
 //	R10  concurrent steps on a key come one after another
 //	R11  two keys, or two names, never share a state
 //
-// The rules of several limiters with one store are:
+// The rules of sharing, of policies and of calls are:
 //
 //	Sharing  limiters with the same name and policy share their keys
 //	Change   a changed policy does not start with a fresh allowance
 //	Policy   any policy decides as written, on the state that it left
 //	Booking  events can be booked ahead and given back
-//	Errors   a request that fails counts nothing
+//	Errors   a request counts nothing if the limiter refuses it, or if its context has ended before
 //
-// The rules of the other requests that limiters make are:
+// The rules of other requests, and of answers, are:
 //
 //	UpTo        as many of the events are granted as the key has left
 //	Regardless  events that have already happened are charged, even into debt
@@ -42,11 +43,10 @@
 //
 //	Backend   two stores on one backend share their states
 //	Clocks    a store with its own clock decides by that clock alone
-//	Failures  no request counts twice, or is held after its context has ended
+//	Failures  no request counts twice, or is held long after its context has ended
 //	Expiry    a server that expires states keeps them for as long as they matter
 //
-// For a store whose answers are not exact, Run checks the rules of [Bounds] in place of most of
-// these.
+// With the option [Bounds], Run checks other rules in place of most of these.
 package storetest
 
 import (
@@ -56,12 +56,14 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// longestEarly keeps the periods of the cases below some years.
+// longestEarly is the longest duration for Bounds. It keeps the periods of the cases below a few
+// years.
 const longestEarly = time.Hour
 
 // Run checks the stores that newStore makes. newStore must return an empty store, or a store that
 // shares no state with the stores before it. Run calls newStore for each of about 500 subtests, one
-// after another. Close the store with t.Cleanup.
+// after another. With some options there are fewer. If a store must be closed, let newStore do it
+// with t.Cleanup.
 //
 // By default, Run assumes that the store reads the time from [weir.Plan.Now], as a store in memory
 // does. The time then comes from a clock of Run, which may step in either direction. The options
@@ -77,12 +79,12 @@ const longestEarly = time.Hour
 // pass them to a client of a database. Deadlines on the clock of Run are for the limiter, and the
 // store does not see them.
 //
-// The store must serve names and keys of up to a megabyte. A server that takes only shorter ones
-// needs a hash in their place. The store must also decide all requests of 16 goroutines that ask
-// for one key at once. If it compares and swaps, it must try often enough: an error that says that
-// too many calls change the key is a failure here.
+// The store must serve names and keys of a little more than 1 MiB. A server that takes only shorter
+// ones needs a hash in their place. The store must also decide all requests of 16 goroutines that
+// ask for one key at once. If it compares and swaps, it must try often enough: an error that says
+// that too many calls change the key is a failure here.
 //
-// With -short, the cases that need many requests make only a fortieth of them.
+// With -short, most of the cases that need many requests make only a fortieth of them.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {
 	s := &suite{
 		newStore: func(tb testing.TB) weir.Store { return newStore(tb.(*testing.T)) },

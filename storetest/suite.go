@@ -96,7 +96,7 @@ type env struct {
 	store  weir.Store
 	others []weir.Store // other stores on the same backend
 	clock  *manualClock
-	bubble bool // in a testing/synctest bubble, whose clock all have
+	bubble bool // in a testing/synctest bubble, whose clock the limiters and the store use
 }
 
 func (s *suite) env(tb testing.TB) *env {

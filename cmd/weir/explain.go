@@ -74,8 +74,8 @@ func printExplanation(out io.Writer, p weir.Policy) error {
 	return err
 }
 
-// fromTo is one duration, or two of which the answer is between, or the longest if there is no
-// least.
+// fromTo writes a range of durations: one duration if both ends look the same, and only the upper
+// end if the lower one is a nanosecond.
 func fromTo(d [2]time.Duration) string {
 	from, to := wait(d[0]), wait(d[1])
 	switch {
@@ -87,7 +87,7 @@ func fromTo(d [2]time.Duration) string {
 	return from + " to " + to
 }
 
-// wait is d exactly if it is of whole seconds, as a period that somebody wrote, else rounded.
+// wait writes d exactly if it has whole seconds, as the periods of most policies, else rounded.
 func wait(d time.Duration) string {
 	if d%time.Second == 0 {
 		return explain.Exact(d)

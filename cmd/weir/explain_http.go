@@ -15,7 +15,8 @@ import (
 	"github.com/weir-go/weir/httplimit"
 )
 
-// deniedAnswer returns the lines of an answer of httplimit to a client that has taken all there is.
+// deniedAnswer returns the status line and the rate limit fields of an answer of httplimit to a
+// client that has taken all there is.
 func deniedAnswer(p weir.Policy) ([]string, error) {
 	limiter, err := weir.New(p, weir.WithClock(stopped{}))
 	if err != nil {

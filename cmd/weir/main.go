@@ -6,7 +6,8 @@
 //	weir play 10/1s 'fixed-window 10/1s'
 //
 // Flags may come before or after policies and files, with one dash or with two. The exit status is
-// 0 if all went well, 1 for a failure, and 2 for a mistake in the command line.
+// 0 if all went well, 1 for a failure or more clients hit than -max-clients allows, and 2 for a
+// mistake in the command line.
 package main
 
 import (
@@ -46,7 +47,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		OnUsageError:    asUsageError,
 		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // run sets the status
 	}
-	var unknown error // package cli has its own error and status for the help of no command
+	var unknown error // for the help of an unknown command, package cli has an error and a status of its own
 	root.CommandNotFound = func(_ context.Context, c *cli.Command, name string) { unknown = noSuchCommand(c, name) }
 	for _, c := range root.Commands {
 		c.OnUsageError = asUsageError
@@ -67,7 +68,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return 1
 }
 
-// A watched output keeps the first error of writing: package cli does not return those of help.
+// A watched output keeps the first error of writing: package cli does not return the errors of
+// writing help.
 type watched struct {
 	io.Writer
 	err error
@@ -92,12 +94,12 @@ func asUsageError(_ context.Context, c *cli.Command, err error, _ bool) error {
 }
 
 // ownHelp prints the help of c. Package cli takes an argument beside -help for a command of c whose
-// help is wanted. It is a policy or a file, and c has no commands.
+// help is wanted. Here the argument is a policy or a file, and c has no commands.
 func ownHelp(ctx context.Context, c *cli.Command, _ string) {
 	_ = cli.ShowCommandHelp(ctx, c.Root(), c.Name) // is there
 }
 
-// noCommand is what the root command does itself: help, and help of a command.
+// noCommand is what the root command does itself: it prints its help, or that of a command.
 func noCommand(ctx context.Context, c *cli.Command) error {
 	args := c.Args().Slice()
 	if len(args) > 0 && args[0] == "help" {

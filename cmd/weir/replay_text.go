@@ -74,7 +74,7 @@ func (t *text) log(r *replay.Report) {
 	case r.Spread:
 		fmt.Fprintln(t, "The log has whole seconds. The requests of a second are spread over it (-spread=false: all at its start).")
 	case r.Whole > 0:
-		fmt.Fprintln(t, "The log has whole seconds. The requests of a second all count at its start, which refuses too many.")
+		fmt.Fprintln(t, "The log has whole seconds. The requests of a second all count at its start, which usually refuses too many.")
 	}
 	if r.Costless > 0 {
 		fmt.Fprintf(t, "%s no field for -cost, and cost nothing.\n", explain.Plural(r.Costless, "request has", "requests have"))
@@ -170,7 +170,7 @@ func (t *text) fits(r replayed) {
 	}
 }
 
-// percent writes a share with two digits at least that are not zero.
+// percent writes a share in percent, with at most two decimals, or with more if it is below 0.1%.
 func percent(share float64) string {
 	digits := 2
 	for x := share * 100; x > 0 && x < 0.1 && digits < 6; x *= 10 {
@@ -180,7 +180,8 @@ func percent(share float64) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") + "%"
 }
 
-// roughly is a duration to the second, or to the millisecond below ten seconds.
+// roughly writes a duration as [explain.Duration] does, after rounding it to a second, or below ten
+// seconds to a millisecond.
 func roughly(d time.Duration) string {
 	if d >= 10*time.Second {
 		return explain.Duration(d.Round(time.Second))
@@ -191,7 +192,7 @@ func roughly(d time.Duration) string {
 	return "0s"
 }
 
-// clean replaces what a terminal would obey in a text of others, and what would not be seen.
+// clean puts dots in place of the characters of key that a terminal would obey or not show.
 func clean(key string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -3,7 +3,8 @@
 // of weir.CalendarWindow.
 //
 // It knows no limit, no count, no clock and no default: instants in, windows out. Its tests look at
-// the clocks of every zone that Go knows, around every change of them, and note when a window starts.
+// the clocks of every zone that Go knows, around every change of them, and note when a window
+// starts.
 package calendar
 
 import (

@@ -42,10 +42,10 @@ func (system) After(d time.Duration) <-chan time.Time { return time.After(d) }
 // last event rely on that. It is safe for concurrent use.
 type Nanos struct {
 	Clock               // nil for the system's clock, which cannot step back
-	latest atomic.Int64 // what the Clock read at the latest
+	latest atomic.Int64 // the latest time that the Clock has shown
 }
 
-// Now returns the time of the Clock, or the latest that it has shown.
+// Now returns the time of the Clock, or the latest time that it has shown if that is later.
 func (c *Nanos) Now() int64 {
 	if c.Clock == nil {
 		return max(baseInstant+int64(time.Since(base)), 0)
@@ -71,9 +71,10 @@ func (c *Nanos) Until(t time.Time) time.Duration {
 	return time.Duration(max(Instant(t)-c.Now(), 0))
 }
 
-// At returns a channel that receives once the Clock shows the instant at. If the Clock has stepped
-// back, or shows a time before 1970, that takes longer than from the latest instant. A caller that
-// looked again after that time would do so over and over, until the Clock has caught up.
+// At returns a channel that receives when the Clock itself shows the instant at. If the Clock has
+// stepped back, or shows a time before 1970, this takes longer than the time from [Nanos.Now] to
+// at. A caller that waited only for that time would look again over and over, until the Clock has
+// caught up.
 func (c *Nanos) At(at int64) <-chan time.Time {
 	clock := c.OrSystem()
 	return clock.After(max(time.Unix(0, at).Sub(clock.Now()), 0))

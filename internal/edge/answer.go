@@ -11,8 +11,8 @@ import (
 type Answering interface {
 	http.Handler
 
-	// AnsweringBy returns a handler with the same limits and the same checks of the wiring. These
-	// functions answer the requests that do not pass.
+	// AnsweringBy returns a handler with the same limits and the same checks of the wiring. The
+	// functions denied and failed answer the requests that do not pass.
 	AnsweringBy(
 		denied func(http.ResponseWriter, *http.Request, weir.Result),
 		failed func(http.ResponseWriter, *http.Request, error),

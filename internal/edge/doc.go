@@ -1,7 +1,7 @@
 // Package edge has what edges of several protocols share: httplimit, grpclimit and connectlimit.
 //
-//   - A [Gate] holds the calls of a client back, as its limiter and the server say. They pass in
-//     the order in which they came.
+//   - A [Gate] holds the calls of a client back, as its limiter and the server say. In general,
+//     they pass in the order in which they came.
 //   - [Take] decides on a call that a server has received, at once or after a wait.
 //   - [Join] and [Alternative] combine keys. [Split] takes a joined key apart.
 //   - [CheckServer] and [CheckClient] check the fields that interceptors have.

@@ -10,16 +10,17 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// The calls of a client go through a Gate, which treats each key separately. A call passes when the
-// limiter allows it, and not before the time that the server asked for. The zero value is ready for
-// use. It is safe for concurrent use.
+// A Gate holds back the calls of a client. It treats each key separately. A call passes when the
+// limiter allows it and its key is not held. The zero value is ready for use. A Gate is safe for
+// concurrent use.
 type Gate struct {
 	held  holds
 	lines lines
 }
 
 // Hold holds key back for the time after, or does nothing if after is not positive. longest bounds
-// the time; 0 means an hour. The hold is prolonged by a random time up to jitter.
+// the time; 0 means an hour. The hold is prolonged by a random time up to jitter. It never shortens
+// an earlier hold of key. If 65,536 keys are held, one of them is released early to make room.
 func (g *Gate) Hold(key string, after, longest, jitter time.Duration) {
 	if after <= 0 {
 		return
@@ -41,7 +42,7 @@ func (g *Gate) HeldUntil(key string) time.Time {
 // Release ends the hold of key.
 func (g *Gate) Release(key string) { g.held.release(key) }
 
-// Pass returns when a call for key may be sent. When a hold begins, the calls that wait for the
+// Pass returns nil when a call for key may be sent. When a hold begins, the calls that wait for the
 // limiter give their places up, and ask again when it ends. A turn that comes all the same is given
 // up, too. If such calls kept their turns, they would all be sent at once when the hold ends.
 func (g *Gate) Pass(ctx context.Context, l weir.Limiter, key string) error {

@@ -26,8 +26,8 @@ func Join(parts []string) string {
 	return string(b)
 }
 
-// Split returns the parts of which Join has made a key. It reports false for a key that is not of
-// that form.
+// Split returns the parts of which Join has made a key. It reports false for a key that it cannot
+// divide into parts with their lengths.
 func Split(key string) (parts []string, ok bool) {
 	for key != "" {
 		size, rest, found := strings.Cut(key, ":")
@@ -40,8 +40,8 @@ func Split(key string) (parts []string, ok bool) {
 	return parts, len(parts) > 0
 }
 
-// Alternative marks key as the key of the i-th of several alternatives, by a zero byte and the
-// number. Keys of different alternatives are never equal. The first needs no mark, unless its key
+// Alternative marks key as the key of alternative i of several, by a zero byte and the number i.
+// Keys of different alternatives are never equal. Alternative 0 needs no mark, unless its key
 // starts with a zero byte. The usual case costs nothing. key must not be empty.
 func Alternative(i int, key string) string {
 	if i == 0 && key[0] != 0 {

@@ -145,8 +145,8 @@ func (l *lines) ask(key string, t *turn, cancel context.CancelFunc) bool {
 	return true
 }
 
-// place notes that t has its place at the limiter. It may then be the turn of the next, too. It does
-// nothing if t no longer waits for the limiter.
+// place notes that t has its place at the limiter. It may then be the turn of the next, too. It
+// does nothing if t no longer waits for the limiter.
 func (l *lines) place(key string, t *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

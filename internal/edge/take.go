@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Take decides on n events of key. If maxWait is 0, it decides at once. Otherwise it is [Wait].
+// Take decides on n events of key. If maxWait is not above 0, it decides at once. Otherwise it is
+// [Wait].
 func Take(
 	ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, look bool,
 ) (r weir.Result, waited time.Duration, err error) {
@@ -32,10 +33,10 @@ type Ask func(ctx context.Context, n int) (r weir.Result, parts []weir.Result, e
 // deadline of ctx. waited is how long it has waited.
 //
 // The decision is that of the limiter's Wait, which returns no Result. After a denial, this
-// function asks the limiter for a Result. Its RetryAfter is the time after which the same call is
-// granted, if it waits for maxWait again. If the deadline of ctx comes before that, the call need
-// not wait again. After a grant, Wait asks only if look is set. Otherwise only Allowed is set in
-// the Result.
+// function asks the limiter for a Result. Its RetryAfter is about the time after which the same
+// call would be granted, if it waits for maxWait again. If the deadline of ctx comes before that,
+// the call need not wait again. After a grant, Wait asks only if look is set. Otherwise, or if that
+// fails, only Allowed is set in the Result.
 func Wait(
 	ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, ask Ask, look bool,
 ) (r weir.Result, parts []weir.Result, waited time.Duration, err error) {
@@ -85,8 +86,8 @@ func denies(err error) bool {
 //   - Otherwise, if the call was behind other calls in the line, those are waiting for more. The
 //     first of them is served at the latest when the key has fully recovered. Until then no events
 //     remain for new calls.
-//   - Otherwise, the store was slow, or events have come back since. The same call may be granted at
-//     once.
+//   - Otherwise, the store was slow, or events have come back since. The same call may be granted
+//     at once.
 //
 // If the ask is granted after all, because events came back just before it, refused gives them
 // back. If it cannot, or if the shared store has not counted them, the call is granted.

@@ -31,8 +31,8 @@ func Portion(n, part, whole uint64) uint64 {
 	return quo
 }
 
-// Portions is a sum of portions. It is rounded down as a whole, and not each of them. The zero
-// Portions is 0.
+// Portions is a sum of portions. The sum is rounded down, and not each portion: those are rounded
+// up to a multiple of 2^-64. The zero Portions is 0.
 type Portions struct {
 	Whole uint64 // the sum, rounded down, or the largest uint64 if that is less
 	part  uint64 // in parts of 2^64; each portion's is rounded up

@@ -3,7 +3,7 @@ package exact
 import "math/bits"
 
 // Uint128 is an unsigned 128-bit integer, Hi*2^64 + Lo. The products of a policy's two parameters,
-// and of an instant and a limit, do not fit in 64 bits. In 128 bits they all do, and no policy
+// and of an instant and a limit, need not fit in 64 bits. In 128 bits they all do, and no policy
 // needs a float or a rounded rate.
 type Uint128 struct{ Hi, Lo uint64 }
 

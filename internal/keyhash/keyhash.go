@@ -25,7 +25,7 @@ func New() (s Seeds) {
 	return s
 }
 
-// Sum returns the hash of a key. It is the same on all machines.
+// Sum returns the hash of a key. With the same seeds it is the same on all machines.
 func (s *Seeds) Sum(key string) (a, b uint64) {
 	n := uint64(len(key))
 	a, b = s[0], s[3]

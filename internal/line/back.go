@@ -19,9 +19,9 @@ type Back struct {
 }
 
 // Alone waits until no other caller of Alone gives back, and excludes other callers until done. As
-// long as a waiter has booked, the events that each call can free depend on the calls before. When all
-// of those have gone, callers wait no longer: they may be many, and the store may take long. Alone fails
-// if ctx ends before. An activity of kind Returning is under way, and so nobody books.
+// long as a waiter has booked, the events that each call can free depend on the calls before. When
+// all of those have gone, callers wait no longer: they may be many, and the store may take long.
+// Alone fails if ctx ends before. An activity of kind Returning is under way, and so nobody books.
 func (ln *Line) Alone(ctx context.Context) (done func(), err error) {
 	if !ln.hasBooked() {
 		return func() {}, nil
@@ -62,9 +62,9 @@ func (ln *Line) BackBefore(b Booking, n, counting int) (back Back, ok bool) {
 }
 
 // Back gives back the place of w, which is about to leave, and those of others of the last run that
-// are about to leave, too. All are of the waiters around w whose places follow each other. Beyond them
-// somebody has gone: what can be freed on that side does not depend on w. Bookings behind a place of
-// another run stay where they are. It reports false if there is nothing to give back.
+// are about to leave, too. All are of the waiters around w whose places follow each other. Beyond
+// them somebody has gone: what can be freed on that side does not depend on w. Bookings behind a
+// place of another run stay where they are. It reports false if there is nothing to give back.
 func (w *Waiter) Back() (back Back, ok bool) {
 	ln := w.line
 	ln.mu.Lock()
@@ -86,8 +86,8 @@ func (w *Waiter) Back() (back Back, ok bool) {
 	return back, false
 }
 
-// backOfRun takes those waiters of the last run from first to last that are about to leave out of the
-// line. It gives back their events, and n that were booked before the run.
+// backOfRun takes those waiters of the last run from first to last that are about to leave out of
+// the line. It gives back their events, and n that were booked before the run.
 func (ln *Line) backOfRun(n int, first, last *Waiter) Back {
 	r, w, behind, among := ln.booked.run, ln.booked, 0, false
 	back := Back{Booking: r.Booking, run: r, start: r.Start}
@@ -111,7 +111,7 @@ func (ln *Line) backOfRun(n int, first, last *Waiter) Back {
 // A Freed is what a give-back has freed.
 type Freed struct {
 	Up   time.Duration // the time that the events took, rounded down
-	Rest uint64        // by how much, in units of the rate
+	Rest uint64        // by how much Up is rounded down, in units of the rate
 }
 
 // units is the time that the events took, exactly.
@@ -146,10 +146,11 @@ func (ln *Line) GivenBack(b Back, f Freed) {
 	ln.askNow()
 }
 
-// moveUp moves up the booking of w by the time that was freed before it, and returns by how much its
-// instant is earlier. If less was freed than the events took, the first of them have passed. Instants
-// are rounded up to nanoseconds, each by itself: the old one and the new one. If the differences were
-// rounded instead, the errors would add up, and slots would be too late or too early.
+// moveUp moves up the booking of w by the time that was freed before it, and returns by how much
+// its instant is earlier. If less was freed than the events took, the first of them have passed.
+// Instants are rounded up to nanoseconds, each by itself: the old one and the new one. If the
+// differences were rounded instead, the errors would add up, and slots would be too late or too
+// early.
 func (f Freed) moveUp(w *Waiter) time.Duration {
 	rate, was := w.run.Pace.Rate, w.goes
 	w.goes = was.Sub(f.units(rate).Sub(rate.Cost(uint64(w.behind))))

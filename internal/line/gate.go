@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// An Activity is work under way for a key that concerns its waiters. Activities of one kind run at
-// the same time, except renewals. They never overlap with those of another kind.
+// An Activity is work under way for a key that concerns its waiters. Activities of one kind may run
+// at the same time, except renewals. They never overlap with those of another kind.
 //
 // When a place is given back, the waiters that have booked may move up. This depends on which came
 // first, the booking or the return, and only the store knows that. A return therefore waits for the
@@ -25,18 +25,18 @@ const (
 
 // A batch is activities of one kind that wait until those under way for a key have ended. At most
 // one batch of bookings and one of returns that have not begun wait. However many come, returns and
-// renewals therefore wait for the rest of one batch of bookings, and for one more. Bookings wait for
-// one batch of returns, and for the renewals that came before. All wait on channels, because a call of
-// the store may take long.
+// renewals therefore wait for the rest of one batch of bookings, and for one more. Bookings wait
+// for one batch of returns, and for the renewals that came before. All wait on channels, because a
+// call of the store may take long.
 //
 // Bookings of a batch start one after the other, in the order in which their callers came. The
-// store could otherwise grant them in another. For the same reason, callers that come while the last
-// of them books wait for it.
+// store could otherwise grant them in another. For the same reason, callers that come while the
+// last of them books wait for it.
 //
 // A store over a network may take so long that callers come faster than bookings start in this way.
 // More and more would wait. If more have come since the batch began than bookings have started, all
-// of them start at once. The order is then that in which the store decides. The same holds for the rest
-// of a batch after the time inOrder: many may have come at once, and nobody later.
+// of them start at once. The order is then that in which the store decides. The same holds for the
+// rest of a batch after the time inOrder: many may have come at once, and nobody later.
 type batch struct {
 	kind    Activity
 	callers []*caller // that have not started
@@ -53,9 +53,9 @@ type caller struct {
 }
 
 // Start waits until an activity of the kind may start, and End ends it. Between them the line of
-// the key is kept. w is the waiter that joins or leaves, or nil. Start fails if ctx ends before, or if
-// another call serves w meanwhile. It returns since when the caller has waited in real time, or zero
-// if it has not.
+// the key is kept. w is the waiter that joins or leaves, or nil. Start fails if ctx ends before, or
+// if another call serves w meanwhile. It returns since when the caller has waited in real time, or
+// zero if it has not.
 //
 // All callers of a batch count as waiting since the first of them came. A caller in the next batch
 // then does not wait longer because of callers that joined this batch late.
@@ -196,8 +196,8 @@ func (ln *Line) startNext(n int) {
 	}
 }
 
-// together ends the order in which bookings start, as far as there are events left for all that wait
-// to start: it cannot matter then.
+// together ends the order in which bookings start, as far as there are events left for all that
+// wait to start: it cannot matter then.
 func (ln *Line) together(left int) {
 	if ln.ordered == 0 {
 		return

@@ -6,9 +6,9 @@
 // at which instant the caller goes ahead. The calls of a client of httplimit, grpclimit or
 // connectlimit also have a line in front of the limiter, in package edge.
 //
-// It knows no store, no policy and no clock. Its callers bring instants, and what the store has
-// answered; it returns turns. All instants are nanoseconds since the Unix epoch. They are by the
-// clock of the limiter, unless a comment says that they are by the clock of the store.
+// It knows no store, no policy and no limiter's clock. Its callers bring instants, and what the
+// store has answered; it returns turns. All instants are nanoseconds since the Unix epoch. They are
+// by the clock of the limiter, unless a comment says that they are by the clock of the store.
 //
 // Its tests compare a line with a slice of instants, and play scripts of callers that come and go.
 package line
@@ -86,8 +86,9 @@ type Waiter struct {
 	wake       chan struct{} // signals that it was granted, or is to look at the line again
 }
 
-// NewWaiter returns a waiter for n events that comes now. It stands before all later waiters, even
-// if it has to wait for calls that are under way.
+// NewWaiter returns a waiter for n events that comes now. It stands before later waiters, even if
+// it has to wait for calls that are under way. The order of waiters whose calls of the store start
+// at the same time is that in which the store decides.
 func (ls *Lines) NewWaiter(ctx context.Context, n int) *Waiter {
 	return &Waiter{Ctx: ctx, N: n, lines: ls, in: ls.tickets.Add(1)}
 }
@@ -95,7 +96,8 @@ func (ls *Lines) NewWaiter(ctx context.Context, n int) *Waiter {
 // Wake receives a signal when the waiter is to look at its turn.
 func (w *Waiter) Wake() <-chan struct{} { return w.wake }
 
-// Err is why a waiter that has left, or is about to, has no turn. It is nil if the waiter is granted.
+// Err is why a waiter that has left, or is about to, has no turn. It is nil if the waiter is
+// granted.
 func (w *Waiter) Err() error {
 	w.lines.mu.Lock()
 	defer w.lines.mu.Unlock()

@@ -65,8 +65,8 @@ type Reply struct {
 }
 
 // Place gives w, which has asked, its place in the line. It gives none if it was granted now and no
-// waiter is ahead. All waiters that were in the line when w came stay ahead. Those that asked at the
-// same time go in the order of their instants.
+// waiter is ahead. All waiters that were in the line when w came stay ahead. Those that asked at
+// the same time go in the order of their instants.
 func (w *Waiter) Place(r *Reply) {
 	ln := w.line
 	ln.mu.Lock()

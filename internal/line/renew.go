@@ -11,8 +11,8 @@ type Booked struct {
 	By  Policy
 }
 
-// Booked returns the waiters that have booked, in their order. An activity of kind Renewing is under
-// way.
+// Booked returns the waiters that have booked, in their order. An activity of kind Renewing is
+// under way.
 func (ln *Line) Booked() (all []Booked) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
@@ -23,10 +23,11 @@ func (ln *Line) Booked() (all []Booked) {
 }
 
 // Unbook returns the events that the last waiters of the last run have booked one behind the other,
-// so that these waiters can get new turns. They become a run of their own: a waiter between them and
-// those before them has gone while these were about to leave, and its events stay. It reports false if
-// none has booked. Otherwise the caller asks the store to free the events, and calls Freed. If the
-// store fails, the waiters keep their places. An activity of kind Renewing is under way.
+// so that these waiters can get new turns. They become a run of their own: a waiter between them
+// and those before them has gone while these were about to leave, and its events stay. It reports
+// false if none has booked. Otherwise the caller asks the store to free the events, and calls
+// Freed. If the store fails, the waiters keep their places. An activity of kind Renewing is under
+// way.
 func (ln *Line) Unbook() (back Back, ok bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
@@ -50,9 +51,9 @@ func (ln *Line) Unbook() (back Back, ok bool) {
 	return back, true
 }
 
-// Keep notes, before the store is asked to free the bookings of the last run, or to forget all, that it
-// may do so without an answer. Unless the caller then calls Freed, the waiters keep their places, and
-// their events are not given back any more: they could be given back twice.
+// Keep notes, before the store is asked to free the bookings of the last run, or to forget all,
+// that it may do so without an answer. Unless the caller then calls Freed, the waiters keep their
+// places, and their events are not given back any more: they could be given back twice.
 func (ln *Line) Keep(all bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()

@@ -43,10 +43,10 @@ type (
 // Number returns how many resets there were.
 func (rs *Resets) Number() uint64 { return rs.number.Load() }
 
-// Reserved records that something was reserved that counts until an instant. A later [Resets.Number]
-// is that of the last reset that may have forgotten it. A reset is kept up to about a second longer
-// than needed. What all callers share is then written once in a second, and not for each
-// reservation.
+// Reserved records that something was reserved that counts until an instant. A later
+// [Resets.Number] is that of the last reset that may have forgotten it. A reset is kept up to about
+// a second longer than needed. What all callers share is then written about once a second, and not
+// for each reservation.
 func (rs *Resets) Reserved(until int64) {
 	for open := rs.open.Load(); open < until && !rs.open.CompareAndSwap(open, until|(1<<30-1)); {
 		open = rs.open.Load()

@@ -1,5 +1,5 @@
-// Package snapshot is the file that weir's MemStore saves: its bytes, their order and their
-// checksum. It knows no policy and no table: policies are texts, and states are words.
+// Package snapshot writes and reads the file that weir's MemStore saves: its bytes, their order and
+// their checksum. It knows no policy and no table: policies are texts, and states are words.
 //
 // A file is, with all numbers little-endian:
 //

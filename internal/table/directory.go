@@ -48,8 +48,8 @@ func (t *Table) Lock(h Hash) *Segment {
 	}
 }
 
-// LockBoth is [Table.Lock] for two hashes, which may be in the same segment. The entries of only one
-// of them may be changed if they are. Callers must [UnlockBoth].
+// LockBoth is [Table.Lock] for two hashes, which may be in the same segment. The entries of only
+// one of them may be changed if they are. Callers must [UnlockBoth].
 //
 // Segments are locked in the order of their hashes, so that no two callers wait for each other.
 func (t *Table) LockBoth(g, h Hash) (ofG, ofH *Segment) {

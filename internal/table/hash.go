@@ -9,7 +9,7 @@ const (
 
 // A Hash identifies a key, and the Writer that asks for it. It must be made with secret seeds. An
 // attacker then cannot make two keys that share it. By chance, two of a billion keys share one with
-// a probability of 10^-14.
+// a probability of about 10^-14.
 type Hash struct {
 	a uint64 // never zero
 	b uint64 // the low bits hold a tag and the overflowBit

@@ -45,8 +45,9 @@ func (t *Table) sweepIfDue(due bool) {
 	}
 }
 
-// SweepNext sweeps until a full table has room. If it has looked at many slots in vain, it looks at
-// a few the next time, so that a flood of new keys costs little. It must be called without a lock.
+// SweepNext sweeps until a full table has room, but at most 1,024 slots. If it has looked in vain,
+// it looks at a few the next time, so that a flood of new keys costs little. It must be called
+// without a lock.
 func (t *Table) SweepNext() {
 	w, tries := &t.sweeper, sweepsWhenFull
 	if w.inVain.Load() {

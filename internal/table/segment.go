@@ -43,8 +43,8 @@ func newSegments(n, slots int, prefix uint64, depth uint) []Segment {
 // Unlock ends what [Table.Lock] began.
 func (s *Segment) Unlock() { s.mu.Unlock() }
 
-// NewState returns a state of so many zero words. It is valid until the next one, and as long as s
-// is locked.
+// NewState returns a state of as many zero words. It is valid until the next call of NewState, and
+// as long as s is locked.
 func (s *Segment) NewState(words int) []uint64 {
 	if words > cap(s.scratch) {
 		s.scratch = make([]uint64, max(words, 4)) // so that a few can be appended

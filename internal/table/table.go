@@ -17,8 +17,8 @@ import (
 
 // A Table is a hash table of entries. The first bits of the hash divide it into segments with a
 // lock each. It starts with one segment of a few slots. A full segment is divided in two, or copied
-// without its expired entries. No call ever copies more than one segment, and memory comes and goes
-// with the keys. (The scheme is extendible hashing, R. Fagin and others, 1979.)
+// without its expired entries. Only single segments are ever copied, and memory comes and goes with
+// the keys. (The scheme is extendible hashing, R. Fagin and others, 1979.)
 //
 // An entry is 24 bytes without a pointer. The garbage collector has nothing to follow, however many
 // keys there are. It holds a state of a single word. Of other states it holds the place in the

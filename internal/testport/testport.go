@@ -11,9 +11,9 @@ import (
 	"net"
 )
 
-// Ports are below those that systems give to outgoing connections. Otherwise, while a server is
-// stopped, a client that dials its port again and again could be given that very port, and be
-// connected to itself.
+// Ports are below those that systems usually give to outgoing connections. Otherwise, while a
+// server is stopped, a client that dials its port again and again could be given that very port,
+// and be connected to itself.
 const firstPort, lastPort = 10_000, 32_000
 
 // A Port is a TCP port of the loopback interface. Until it is closed, no other process that uses

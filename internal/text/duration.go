@@ -31,8 +31,8 @@ func formatDuration(d time.Duration) string {
 	return strconv.FormatInt(int64(d), 10) + "ns"
 }
 
-// parseDuration reads a duration as time.ParseDuration does, and also weeks and days. A unit
-// without a number stands for one of that unit.
+// parseDuration reads a duration as time.ParseDuration does, and also weeks and days. If there is
+// no number before the first unit, it stands for one of that unit.
 func parseDuration(s string) (time.Duration, bool) {
 	if s != "" && !strings.ContainsRune("0123456789.+-", rune(s[0])) {
 		s = "1" + s

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Fault is an error, and where it occurred. The texts of both Err and the Fault begin with the
-// name of the library, once.
+// A Fault is an error, and where it occurred. Its text begins with "weir: " once, even if that of
+// Err does, too.
 type Fault struct {
 	Where string
 	Err   error
@@ -18,8 +18,8 @@ func (f Fault) Error() string {
 
 func (f Fault) Unwrap() error { return f.Err }
 
-// Within adds to each of the errors in err, which may be joined, where it occurred. An error that says
-// more than those in it stays whole.
+// Within adds to each of the errors in err, which may be joined, where it occurred. An error that
+// says more than those in it stays whole.
 func Within(where string, err error) (faults []error) {
 	all := []error{err}
 	if of, ok := err.(interface{ Unwrap() []error }); ok {

@@ -37,8 +37,8 @@ type Reader struct {
 	last int    // where the word before it ended
 }
 
-// Read calls read with a Reader of s. It returns the first error, which starts with s in quotes. It
-// is an error if read leaves words.
+// Read calls read with a Reader of s. It returns the first error, which starts with s in quotes,
+// unless s is too long. It is an error if read leaves words.
 func Read(s string, read func(*Reader)) error {
 	if len(s) > maxLength {
 		return fmt.Errorf("of %d bytes, must be at most %d", len(s), maxLength)

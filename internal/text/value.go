@@ -9,14 +9,14 @@ import (
 
 // A Value is a field of a policy as a word.
 type Value interface {
-	// String returns the word, which is empty if it may be left out.
+	// String returns the word, or "" if the text leaves it out.
 	String() string
 
 	// Set sets the field. If the word is not allowed, it returns what it must be.
 	Set(word string) (must string)
 }
 
-// Duration is the value of a duration, as an error of [Rate] describes it.
+// Duration is the value of a duration such as 10ms, 1h30m or 1d.
 func Duration(field *time.Duration) Value { return (*duration)(field) }
 
 type duration time.Duration
@@ -57,8 +57,8 @@ func (o oneOf[T]) Set(word string) (must string) {
 	return anyOf(words)
 }
 
-// Whole is the value of a whole number in digits. what names the number in errors. The default,
-// zero, may be left out.
+// Whole is the value of a whole number in digits. what names the number in errors. A text leaves
+// out zero, the default.
 func Whole(field *int, what string) Value { return number{field, 0, "a whole number: " + what} }
 
 type number struct {

@@ -156,7 +156,7 @@ type lag struct {
 	ended chan struct{}
 }
 
-// wait waits for as long after an instant.
+// wait waits until the delay has passed since the instant from, or has ended.
 func (l lag) wait(from time.Time) {
 	if l.Duration <= 0 {
 		return
@@ -169,7 +169,7 @@ func (l lag) wait(from time.Time) {
 	}
 }
 
-// end ends the delay, also of replies that have come.
+// end ends the delay, also for replies that are held back now.
 func (l *lag) end() {
 	if l.ended != nil {
 		close(l.ended)

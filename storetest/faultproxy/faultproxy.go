@@ -2,19 +2,19 @@
 // in front of a real server on TCP. It passes everything on until the test tells it to do
 // otherwise:
 //
-//   - [Proxy.Stall]: nothing passes, as on a network that loses all packets.
+//   - [Proxy.Stall]: no bytes pass, as when the server hangs.
 //   - [Proxy.Refuse]: all connections are cut, and new ones are refused, as if the server were down.
 //   - [Proxy.LoseReplies]: the server executes a request, and the client gets no reply.
 //   - [Proxy.Hang]: single connections of a pool no longer answer.
 //   - [Proxy.Delay]: every reply comes later, as from a distant server.
 //
-// [Proxy.Forward] ends all faults, except that a connection that already hangs keeps hanging. After
-// a fault, an imitation of a server may act differently from the real server. Therefore use the
-// real server.
+// [Proxy.Forward] ends all faults, except on connections that already hang or lose a reply. After a
+// fault, an imitation of a server may act differently from the real server. Therefore use the real
+// server.
 //
-// The package knows no protocol. It assumes that the bytes of one read, up to 32 KiB, are one
-// request. That is right for clients that send a request and then wait for its reply. For pipelines
-// and large requests, pass a function to [New] that finds the end of a request.
+// The package knows no protocol. By default, it takes the bytes of one read for one request. That
+// suits clients that send a request of up to 32 KiB in one write, and then wait for its reply. For
+// pipelines and larger requests, pass a function to [New] that finds the end of a request.
 //
 // Use it for the options LostReplies and Hangs of package [github.com/weir-go/weir/storetest].
 package faultproxy
@@ -57,7 +57,7 @@ type Proxy struct {
 // split divides what a client sends into requests. The tokens that it returns are passed on as they
 // are. Together, the tokens must therefore be all that was sent. An error of split fails the test,
 // unless the client has closed the connection: its last request may be cut off. If split is nil,
-// the bytes of one read are a request.
+// the Proxy takes the bytes of one read for one request.
 func New(tb testing.TB, target string, split bufio.SplitFunc) *Proxy {
 	tb.Helper()
 	if split == nil {
@@ -99,8 +99,8 @@ func (p *Proxy) Addr() string { return p.port.Addr() }
 // Target returns the address of the server, as it was passed to [New].
 func (p *Proxy) Target() string { return p.target }
 
-// Forward ends all faults, except that a connection that already hangs keeps hanging. Bytes that
-// were kept back during a stall or by a delay are passed on now.
+// Forward ends all faults, except on connections that already hang or lose a reply. Bytes that were
+// kept back during a stall or by a delay are passed on now.
 func (p *Proxy) Forward() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,8 +118,9 @@ func (p *Proxy) Forward() {
 	}
 }
 
-// Stall accepts connections and passes on nothing in either direction, until [Proxy.Forward]. Bytes
-// that were sent meanwhile arrive then.
+// Stall makes the Proxy keep back all bytes in both directions, until [Proxy.Forward] passes them
+// on. New connections are still accepted. A reply that the Proxy already holds because of
+// [Proxy.Delay] comes at the end of its delay.
 func (p *Proxy) Stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,8 +144,8 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Delay delays each reply by d, until [Proxy.Forward]. A delayed reply does not delay other
-// replies: in this, the Proxy is like a connection to a distant server.
+// Delay delays each reply by d, until [Proxy.Forward]. The delays of several replies overlap, as on
+// a connection to a distant server.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,8 +156,9 @@ func (p *Proxy) Delay(d time.Duration) {
 
 // LoseReplies loses the replies to the next n requests for which match returns true, or to the next
 // n if match is nil. The server gets such a request, and then the end of the connection. When it
-// has executed the request and closed the connection, the client's end is cut. A later call of
-// LoseReplies replaces an earlier one. With n = 0, no further replies are lost.
+// has executed the request and closed the connection, the client's end is cut. In a pipeline, the
+// replies to earlier requests may be lost, too, and the server does not get later requests. A later
+// call of LoseReplies replaces an earlier one. With n = 0, no further replies are lost.
 //
 // The server must execute what it has received before it closes a connection. Redis, memcached and
 // PostgreSQL do.
@@ -169,7 +171,8 @@ func (p *Proxy) LoseReplies(n int, match func(request []byte) bool) {
 	p.lose, p.loses = n, match
 }
 
-// Lost returns how many replies have been lost since [New].
+// Lost returns for how many requests [Proxy.LoseReplies] has lost the reply since [New]. A request
+// counts just before the server gets it.
 func (p *Proxy) Lost() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A CASStore is for the suites only; package storetest shows a whole store. It is a store as one
-// makes it of a database that can compare and set: it reads a state, decides on a copy, and writes
-// it if no one else has in the meantime.
+// A CASStore is for the suites only; package storetest shows a whole store. It works as a store on
+// a database that can compare and set: it reads a state, decides on a copy, and writes the copy if
+// the state has not changed in the meantime.
 type CASStore struct {
 	Plan *weir.Plan // of the latest request
 

@@ -22,7 +22,7 @@ func NoError(tb testing.TB, err error) {
 // Take takes n events of the key, or looks if n is zero. An error ends the test.
 func Take(t *testing.T, l weir.Limiter, key string, n int) weir.Result {
 	r, err := l.Take(context.Background(), key, n)
-	if err != nil { // else to note who calls would take longer than the call
+	if err != nil { // a t.Helper for each call would take longer than the call
 		t.Helper()
 		t.Fatal(err)
 	}

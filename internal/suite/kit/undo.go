@@ -48,9 +48,9 @@ func (d *deed) do(t *testing.T, l *weir.KeyedLimiter, key string) (r *weir.Reser
 }
 
 // UndoLastFirst asks a limiter for events of a new key, and cancels some of the reservations, the
-// last first. The key must then answer as that of another limiter, which was never asked for what is
-// cancelled: it is only asked again for what stands, at the same instants. The store must decide by
-// the clock, in whole microseconds.
+// last first. The key must then answer as that of another limiter, which was never asked for what
+// is cancelled: it is only asked again for what stands, at the same instants. The store must decide
+// by the clock, in whole microseconds.
 func UndoLastFirst(t *testing.T, r *rand.Rand, p weir.Policy, store weir.Store, clock *HandClock, key string) {
 	own := &HandClock{clock.Time}
 	undone := weir.Must(weir.New(p, weir.WithStore(store), weir.WithClock(clock)))

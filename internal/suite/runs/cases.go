@@ -34,8 +34,8 @@ func Short(t *testing.T, names []string) {
 	}
 }
 
-// Brief is [Short] in runs that are neither long nor in CI. It is for stores of which the long run, and
-// that with the race detector, check all, and other tests of the package what is computed.
+// Brief is [Short] in runs that are neither long nor in CI. It is for stores of which the long run,
+// and that with the race detector, check all, and other tests of the package what is computed.
 func Brief(t *testing.T, names []string) {
 	if !Long(true, InCI(true, false)) {
 		Only(t, names)

@@ -2,5 +2,5 @@
 
 package runs
 
-// Race is whether the race detector runs. It allocates, and has pools drop what they hold.
+// Race reports whether the race detector runs. The detector allocates, and makes pools drop values.
 const Race = true

@@ -1,12 +1,12 @@
-// Package runs tells tests how long they are to run. Without more ado "go test ./..." ends within
-// half a minute: the tests that gain from numbers, such as floods of keys, random sequences and
-// concurrent goroutines, do fewer rounds. Left out are only the cases that are [Dear], or that
-// [Short] and [Brief] skip, the tests that call [SkipDear], and some tests of the playground's
-// page. With CI=true in the environment, most of these run, and others do more rounds, because CI
-// runs some packages without WEIR_LONG=1 only. With WEIR_LONG=1, which .ci/run sets for the other
-// packages, all tests run, with all rounds.
+// Package runs decides how long tests run. By default, "go test ./..." ends within half a minute:
+// the tests that gain from numbers, such as floods of keys, random sequences and concurrent
+// goroutines, do fewer rounds. Left out are only the cases that are [Dear], or that [Short] and
+// [Brief] skip, the tests that call [SkipDear], and some tests of the playground's page. With
+// CI=true in the environment, most of these run, and others do more rounds, because CI runs some
+// packages only without WEIR_LONG=1. With WEIR_LONG=1, which .ci/run sets for the other packages,
+// all tests run, with all rounds.
 //
-// It imports nothing of weir, so that every test can use it.
+// The package imports nothing of weir, so that every test can use it.
 package runs
 
 import (
@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// In runs that are not long, most tests have a heap of a few megabytes, which would be collected every
-// few milliseconds.
+// In runs that are not long, most tests have a heap of a few megabytes, which would be collected
+// every few milliseconds.
 func init() {
 	if os.Getenv("GOGC") == "" && Long(false, true) {
 		debug.SetGCPercent(400)
@@ -34,9 +34,9 @@ func Long[T any](all, part T) T {
 	return part
 }
 
-// InCI returns there where CI=true, and else here. It is for the smaller numbers of [Long]: CI has no
-// larger ones of some packages, and none under the race detector, on 32 bits, and on other numbers
-// of processors. Where CI is not set, somebody waits for the result.
+// InCI returns there where CI=true, and else here. It is for the smaller numbers of [Long]: CI has
+// no larger ones of some packages, and none under the race detector, on 32 bits, and on other
+// numbers of processors. Where CI is not set, somebody waits for the result.
 func InCI[T any](there, here T) T {
 	if os.Getenv("CI") == "true" {
 		return there
@@ -46,9 +46,9 @@ func InCI[T any](there, here T) T {
 
 // Main is for TestMain of packages whose tests wait for servers, or run storetest. It runs more
 // tests at once than there are processors, because most of them wait. storetest does not know this
-// package, and is shorter with the flag -short, which Main sets in runs that are not long. One test
-// of the package must also call Long, for the reason given there. Flags of the command line are read
-// later, and win.
+// package. It is shorter with the flag -short, which Main sets in runs that are not long. One test
+// of the package must also call Long, for the reason given there. Flags of the command line are
+// read later, and take precedence.
 func Main(m *testing.M) {
 	set("test.parallel", "12")
 	if Long(false, true) {

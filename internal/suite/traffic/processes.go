@@ -26,8 +26,8 @@ const (
 // hundred is the policy of the key that the processes share.
 var hundred = weir.FixedWindow{Limit: 100, Per: Year, FromFirst: true}
 
-// Processes checks that several processes with eight callers each are granted exactly the limit of a
-// key. Goroutines of one process would share more than a server: the round trips for a key, and
+// Processes checks that several processes with eight callers each are granted exactly the limit of
+// a key. Goroutines of one process would share more than a server: the round trips for a key, and
 // clocks, for example.
 //
 // start starts a server, and returns how to find it. open opens a store on it. It is called in each

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// Start starts cmd, such that it is killed when this process ends, even by a panic or a signal.
+// Start starts cmd. The command is killed when this process ends, even by a panic or a signal.
 //
-// The kernel ties a child to the thread that started it. One thread therefore starts them all, and
-// it is never given back to the scheduler, which might end it.
+// The kernel ties a child to the thread that started it. One thread therefore starts all commands.
+// It is never given back to the scheduler, which might end it.
 func Start(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = new(syscall.SysProcAttr)

@@ -19,8 +19,8 @@ type Parser interface {
 	Parse(line []byte) (Stamp, error)
 
 	// Field returns a field of the line that was parsed last, which must not change in the
-	// meantime. It returns nil if the line has no such field, or has "-" in its place. These names
-	// have a meaning in all formats, if the log has them:
+	// meantime. It returns nil if the line has no such field, or if the field is empty or "-".
+	// These names have a meaning in all formats, if the log has them:
 	//
 	//	ip user method uri path host status bytes referer agent
 	//
@@ -28,7 +28,7 @@ type Parser interface {
 	// format.
 	Field(name string) []byte
 
-	// Check returns an error that wraps [ErrField] if no line can have the field.
+	// Check returns an error that wraps [ErrField] if it finds that no line can have the field.
 	Check(field string) error
 }
 
@@ -40,7 +40,7 @@ var common = []string{"ip", "user", "method", "uri", "path", "host", "status", "
 //   - combined is the Combined Log Format of nginx and Apache, and the Common Log Format.
 //   - alb is that of an AWS Application Load Balancer.
 //   - caddy, envoy and traefik are their lines of JSON.
-//   - json is any object on each line, with names of fields that are usual.
+//   - json is any object on each line, with usual names of fields.
 //   - csv has the names of its columns in the first line.
 func Formats() []string {
 	return []string{"combined", "alb", "caddy", "traefik", "envoy", "json", "csv"}
@@ -81,8 +81,8 @@ func New(format string, head [][]byte, o Options) (p Parser, skip int, err error
 }
 
 // Guess returns a Parser for a log that starts with head: the one that finds the client's address
-// in most of these lines. Of several it is the first in [Formats]. Only the first line of a CSV is
-// enough.
+// in most of these lines. If none finds an address, it is that of JSON or CSV which reads most of
+// them. Of several it is the first in [Formats]. Of a CSV, the line with the names is enough.
 func Guess(head [][]byte, o Options) (best Parser, skip int, err error) {
 	most := 0
 	for _, format := range Formats() {

@@ -12,7 +12,8 @@ var (
 	calendarYears = map[weir.Unit]int{weir.Hour: 1, weir.Day: 5, weir.Week: 5, weir.Month: 9, weir.Year: 99}
 )
 
-// starts returns the starts of successive windows of p. A denial tells when its window ends.
+// starts returns the starts of successive windows of p. The ResetAfter of a grant tells when its
+// window ends.
 func starts(p weir.CalendarWindow) []int64 {
 	p.Limit = 1
 	d, err := p.Decider()

@@ -8,7 +8,7 @@ import (
 
 // Chunks returns numbers of events that a new key gets at one instant, if it asks for them one
 // after the other, and that together are all it gets. Each does to the key what as many single
-// events do.
+// events do. Of a policy of another package, Chunks returns only the first event.
 //
 // Larger numbers would not: what the first of the [weir.Tiers] has no room for counts in the next
 // one as a whole, the markers mark it likewise, and a [weir.LeakyBucket] grants several together.
@@ -24,7 +24,7 @@ func Chunks(p weir.Policy) (sizes []int) {
 }
 
 // ends returns after how many single events a part of p is used up, in order. The last is all of p.
-// Of a policy of a package that this one does not know, it returns the first event.
+// Of a policy of another package, it returns the first event.
 func ends(p weir.Policy) (all []int) {
 	switch p := p.(type) {
 	case weir.TokenBucket:

@@ -9,16 +9,16 @@ import (
 )
 
 // A Client is what a new key gets that takes all it can at one instant, one event at a time, and
-// then asks once more. Times depend on where in its windows that instant is: they are from the
-// least to the longest. Of policies composed of different windows, the first few dozen of each are
-// tried.
+// then asks once more. The times depend on where in a window that instant is. Each pair has the
+// shortest and the longest time over the instants that are tried: each eighth of a window, and its
+// last nanosecond. Of policies composed of several windows, several of each are tried.
 type Client struct {
-	AtOnce     int // the events that it is granted, the most over all instants
+	AtOnce     int // the events that it is granted, the most over these instants
 	RetryAfter [2]time.Duration
 	ResetAfter [2]time.Duration
 }
 
-// ClientOf returns the Client of p, which [weir.New] must not refuse.
+// ClientOf returns the Client of p. An error is that of p's method Decider.
 func ClientOf(p weir.Policy) (Client, error) {
 	d, err := p.Decider()
 	if err != nil {
@@ -106,8 +106,8 @@ func longestWindow(p weir.CalendarWindow) (start int64, length time.Duration) {
 	return start, length
 }
 
-// period is the Per of a policy, or the shortest length of its unit. It is 0 for a policy of a
-// package that this one does not know.
+// period is the Per of a policy, or the shortest length of its unit in UTC. It is 0 for a policy of
+// another package.
 func period(p weir.Policy) time.Duration {
 	switch p := p.(type) {
 	case weir.TokenBucket:

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Code returns p as an expression of Go, with the import paths "time" and that of weir. Of a policy
-// of a package that this one does not know, it is what package fmt makes of it.
+// Code returns p as a Go expression with names of the packages weir and time. A policy of another
+// package is written as package fmt writes it with %#v.
 func Code(p weir.Policy) string {
 	components := weir.Components(p)
 	switch {

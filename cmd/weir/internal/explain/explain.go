@@ -11,12 +11,12 @@ import (
 
 // An Explanation is all that is said about a policy.
 type Explanation struct {
-	Text   string   // the shortest text form
+	Text   string   // the text form, as String writes it
 	Words  []string // as Words returns them
 	Worst  []Worst  // the shortest span first
 	Client Client
 	Memory Memory
-	Code   string // of Go
+	Code   string // a Go expression
 	JSON   string
 }
 
@@ -26,7 +26,7 @@ type Worst struct {
 	Most int
 }
 
-// Of explains p. An error is that of [weir.New] for p. It is safe for concurrent use.
+// Of explains p. An error is that of p's method Decider. Of is safe for concurrent use.
 func Of(p weir.Policy) (Explanation, error) {
 	client, err := ClientOf(p)
 	if err != nil {
@@ -48,8 +48,8 @@ func Of(p weir.Policy) (Explanation, error) {
 }
 
 // Spans returns the spans for which the worst case of p tells most: the periods of its policies,
-// and a second, a minute, an hour and a day, if they are shorter than the longest of these. A policy
-// of a package that this one does not know has no period.
+// and those of a second, a minute, an hour and a day that are shorter than its longest period. A
+// policy of another package has no period.
 func Spans(p weir.Policy) []time.Duration {
 	var spans []time.Duration
 	longest := time.Duration(0)

@@ -27,7 +27,8 @@ func FaultOf(text string, err error) (Fault, bool) {
 	return Fault{at, reason}, err == nil && 0 <= at && at <= len(text)
 }
 
-// Parse is [weir.ParsePolicy]. Its error has the text, and a line with a caret below the place.
+// Parse is [weir.ParsePolicy]. If an error has a place in the text, that of Parse shows the text,
+// and below it a caret at the place.
 func Parse(text string) (weir.Policy, error) {
 	p, err := weir.ParsePolicy(text)
 	if err == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Exact writes d for people, all of it, as a policy must be told: 1h10s, 1m30s or 1.5s.
+// Exact writes d for people without rounding, such as 1h10s, 1m30s or 1.5s.
 func Exact(d time.Duration) string {
 	s := ""
 	if days := d / (24 * time.Hour); days > 0 {
@@ -25,8 +25,8 @@ func Exact(d time.Duration) string {
 	return s
 }
 
-// Duration writes d for people, rounded: in at most two units from a minute on, and in one with at
-// most three decimals below, such as 1h30m, 1.5s or 200ms.
+// Duration writes d for people, rounded. From a minute on it uses at most two units, such as 1h30m.
+// Below, it uses one unit with at most three decimals, such as 1.5s or 200ms.
 func Duration(d time.Duration) string {
 	units := []struct {
 		name   string

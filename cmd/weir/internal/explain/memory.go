@@ -5,11 +5,11 @@ import "github.com/weir-go/weir"
 // Memory is what a key takes in memory.
 type Memory struct {
 	NewWords  int    // words of 8 bytes of the state of a new key
-	MostWords int    // of a key that has used all it can
+	MostWords int    // of a new key when it has used all it can, at most
 	MostBytes [2]int // of such a key in a weir.MemStore, with what it takes to find it: from, to
 }
 
-// MemoryOf returns the Memory of p, which [weir.New] must not refuse.
+// MemoryOf returns the Memory of p. An error is that of p's method Decider.
 func MemoryOf(p weir.Policy) (Memory, error) {
 	d, err := p.Decider()
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 //     sum. No client gets more. Perhaps none gets as many: that depends on where the windows of the
 //     components start.
 //
-// The number is math.MaxInt if an int cannot hold it, and for a policy of a package that this one
-// does not know.
+// The number is math.MaxInt if an int cannot hold it, and for a policy of another package.
 func Most(p weir.Policy, span time.Duration) int {
 	if span < 1 {
 		return 0

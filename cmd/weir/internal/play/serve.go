@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Serve serves the page at l until ctx ends, and closes l. Beside addresses, host is the name by
-// which browsers may ask for it. Serve prints the address of the page, with the query of a scenario
-// if that is not empty.
+// Serve serves the page at l until ctx ends, and closes l. Browsers may ask for it by an address,
+// by localhost, or by the name host. Serve prints the address of the page, with the query of a
+// scenario if that is not empty.
 func (s *Site) Serve(ctx context.Context, l net.Listener, host, query string, out io.Writer) error {
 	url := fmt.Sprintf("http://%s/", l.Addr())
 	if query != "" {

@@ -21,7 +21,8 @@ var page embed.FS
 type Site struct{ files map[string][]byte }
 
 // NewSite builds the page. It needs the go command, and the source of weir. The first time takes
-// half a minute, because the standard library is compiled for the browser. Later it takes a second.
+// about half a minute, because the standard library is compiled for the browser. Later it takes
+// about a second, if the source has not changed.
 func NewSite(ctx context.Context) (*Site, error) {
 	s := &Site{files: make(map[string][]byte)}
 	entries, err := page.ReadDir("page")
@@ -40,7 +41,7 @@ func NewSite(ctx context.Context) (*Site, error) {
 }
 
 // Write writes the page into a directory, which it makes if it is not there. Any web server can
-// serve the files. The server should compress weir.wasm.
+// serve the files. The server should compress the files that end in .wasm.
 func (s *Site) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

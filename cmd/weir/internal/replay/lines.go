@@ -94,8 +94,8 @@ func skipNULs(r *bufio.Reader) {
 }
 
 // next returns the next line that is not empty, without its end and the NULs before it. The line is
-// valid until the next call. errLong is for one line: its start is returned, and the next call goes on after it. Other
-// errors are io.EOF and those of reading, after which there are no more lines.
+// valid until the next call. errLong is for one line: its start is returned, and the next call goes
+// on after it. Other errors are io.EOF and those of reading, after which there are no more lines.
 func (l *lines) next() ([]byte, error) {
 	for {
 		l.n++

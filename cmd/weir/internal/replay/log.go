@@ -111,8 +111,8 @@ func newReader(name string, source *source, run *run) (*reader, error) {
 	return f, nil
 }
 
-// earliest reads the lines that are sorted first, and returns the earliest time in them, or 0 if they
-// have none: nothing is known then of the lines behind them.
+// earliest reads the lines that are sorted first, and returns the earliest time in them. It returns
+// 0 if they have none: nothing is then known of the lines behind them.
 func (f *reader) earliest() int64 {
 	earliest := int64(math.MaxInt64)
 	for range orderWindow {

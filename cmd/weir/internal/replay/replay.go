@@ -49,10 +49,11 @@ func (r *run) costField() []string {
 	return []string{r.Cost}
 }
 
-// Run asks each of the policies for each request of the logs, in the order of time.
+// Run asks each of the policies for each request of the logs. It does so in the order of time,
+// except for requests that come too late in a log: see Late in [Report].
 //
 // If ctx ends, Run reads no more. It returns the report of what it has read, with Stopped set. An
-// error of Run is that of a policy, or of a log. If a log ends with an error of reading, for
+// error of Run is that of a policy, of c, or of a log. If a log ends with an error of reading, for
 // example because its gzip was cut off, Run returns a report with the error. The report has all
 // other logs, and that log up to the error.
 func Run(ctx context.Context, c Config, policies []weir.Policy, logs []Log) (*Report, error) {

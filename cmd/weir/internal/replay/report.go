@@ -17,9 +17,9 @@ type Report struct {
 	Late       int       `json:"late"` // requests that came too late in the log to be sorted
 	Stopped    bool      `json:"stopped"`
 
-	Width    time.Duration `json:"bar_ns"`    // of time, for each of these
-	Start    time.Time     `json:"bar_start"` // of the first
-	Over     []int         `json:"requests_over_time"`
+	Width    time.Duration `json:"bar_ns"`             // the span of time of a bar
+	Start    time.Time     `json:"bar_start"`          // of the first bar
+	Over     []int         `json:"requests_over_time"` // in each bar
 	Policies []Verdict     `json:"policies"`
 }
 
@@ -29,8 +29,8 @@ type Verdict struct {
 	Refused int    `json:"refused"` // requests
 	Hit     int    `json:"hit"`     // clients that were refused at least once
 
-	// Early is how many of the refused requests came before the RetryAfter of the refusal before
-	// had passed. A client that waits would not have sent them.
+	// Early is how many of the refused requests came before the RetryAfter of the client's previous
+	// refusal had passed. A client that waits would not have sent them.
 	Early int `json:"early"`
 
 	LongestShutOut time.Duration `json:"longest_shut_out_ns"` // of a client: see Client
@@ -39,19 +39,19 @@ type Verdict struct {
 	Networks       []Network     `json:"networks"`
 }
 
-// A Client is one of those with most refused requests.
+// A Client is one of the clients with the most refused requests.
 type Client struct {
 	Key      string `json:"key"`
 	Requests int    `json:"requests"`
 	Refused  int    `json:"refused"`
 
-	// ShutOut is the longest time from a refused request until the policy would have granted it, if
-	// all requests in between were refused, too. A request that can never be granted counts only
-	// until the last of them.
+	// ShutOut is the longest time for which the policy refused all requests of the client: from the
+	// first of them until the latest RetryAfter of these requests has passed. A RetryAfter of Never
+	// counts as zero.
 	ShutOut time.Duration `json:"shut_out_ns"`
 }
 
-// A Network is one of those from which most of the refused requests came.
+// A Network is one of the networks from which the most refused requests came.
 type Network struct {
 	Prefix  string `json:"prefix"` // of 24 bits, or of 48 for IPv6
 	Clients int    `json:"clients"`

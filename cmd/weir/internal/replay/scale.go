@@ -10,9 +10,11 @@ import (
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
 )
 
-// Scaled returns p with another limit. The first number of p's text becomes limit. All others are
-// multiplied by as much and rounded, to at least 1: bursts and capacities, and the limits of other
-// components. The Peak of a [weir.TwoRateMarker] is at least as fast as its Committed.
+// Scaled returns p with another limit. The first number of p's text becomes limit. The bursts,
+// capacities and excesses, and the limits of other components, are multiplied by as much and
+// rounded, to at least 1. A zero stays zero. The Peak of a [weir.TwoRateMarker] stays at least as
+// fast as its Committed. An error means that p contains a policy of another package, or that its
+// first Limit is below 1.
 func Scaled(p weir.Policy, limit int) (weir.Policy, error) {
 	first, err := firstLimit(p)
 	if err != nil {
@@ -50,8 +52,8 @@ func asSlow(b weir.TokenBucket, per time.Duration) int { return asOften(b, per, 
 // asFast returns the smallest limit of a bucket with this Per that is as fast as b.
 func asFast(b weir.TokenBucket, per time.Duration) int { return asOften(b, per, int64(b.Per)-1) }
 
-// asOften returns the limit of a bucket with this Per that has the rate of b. more is added before the
-// division that rounds it down.
+// asOften returns the limit of a bucket with this Per that has the rate of b. more is added before
+// the division that rounds it down.
 func asOften(b weir.TokenBucket, per time.Duration, more int64) int {
 	x := new(big.Int).Mul(big.NewInt(int64(b.Limit)), big.NewInt(int64(per)))
 	x.Add(x, big.NewInt(more))

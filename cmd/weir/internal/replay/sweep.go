@@ -13,15 +13,15 @@ import (
 // A Fit is the smallest limit that hits less than a share of the clients.
 type Fit struct {
 	Share  float64 `json:"share"`
-	Policy string  `json:"policy"` // "" if every limit hits as many
-	Limit  int     `json:"limit"`  // the first number of it
+	Policy string  `json:"policy"` // "" if no limit hits so few
+	Limit  int     `json:"limit"`  // the first number of Policy
 	Hit    int     `json:"hit"`    // clients
 }
 
 // maxLimit is the largest limit that is tried. A cost may be a number of bytes.
 const maxLimit = math.MaxInt / 2
 
-// each pass over the logs asks this many policies. The first asks a few more.
+// candidates is about how many policies a pass over the logs asks. The first asks a few more.
 const candidates = 15
 
 // Sweep finds for each share the smallest limit of a policy, as [Scaled] makes it, that hits fewer

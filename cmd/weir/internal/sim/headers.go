@@ -9,10 +9,10 @@ import (
 	"github.com/weir-go/weir/cmd/weir/internal/explain"
 )
 
-// Headers returns the status line and the fields that package httplimit answers a request with,
-// which policy p has decided. The record must be of an answer: granted, held back or denied. It
-// writes them itself, because net/http would make the page three times as large. A test compares
-// both.
+// Headers returns the status line and the rate limit fields with which package httplimit answers a
+// request on which policy p has decided. The record must be an answer: granted, held back or denied.
+// Headers writes them itself, because net/http would make the page three times as large. A test
+// compares both.
 func Headers(p weir.Policy, r *Record) string {
 	told := r.Told
 	if told == nil {

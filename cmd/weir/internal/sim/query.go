@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Query returns the text of s that [Parse] reads, as short as it is. Bytes that a link allows in
-// its fragment are not escaped.
+// Query returns a text from which [Parse] reads s. Most fields that have the value of [Default] are
+// left out. Letters, digits and the bytes -._~/,:()= stay as they are, and all others are escaped.
 func (s *Scenario) Query() string {
 	var b strings.Builder
 	field := func(name, value string) {
@@ -74,7 +74,7 @@ func formatRate(thousandths int64) string {
 	return strconv.FormatFloat(float64(thousandths)/1000, 'f', -1, 64)
 }
 
-// FormatDuration is d without units that are zero: 1h, not 1h0m0s.
+// FormatDuration writes d without the units at its end that are zero: 1h, not 1h0m0s.
 func FormatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

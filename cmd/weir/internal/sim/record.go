@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// A Record is an answer of a limiter.
+// A Record is something that happened in a lane: a look, an answer, or the start of a wait.
 type Record struct {
 	Kind    Kind
 	Waited  bool          // the client called Wait
@@ -15,7 +15,7 @@ type Record struct {
 	Came    time.Duration // when the client asked first, from the start
 	At      time.Duration // of the answer
 	Delay   time.Duration // of Waits: until the client's turn, or until it asks again
-	Result  weir.Result
+	Result  weir.Result   // zero for Waits of a client that has not asked the limiter yet
 
 	// Told is what package httplimit tells the client: a Result, and behind it those of the
 	// components of a policy that is composed of others. It is nil if all that counts is in Result.
@@ -41,10 +41,10 @@ func (k Kind) String() string { return kindNames[k] }
 // Figures sum a lane up, until an instant.
 type Figures struct {
 	Granted  int // requests, with those that were held back
-	Hammered int // of them those of clients that hammer
-	Held     int // of them those that had waited
+	Hammered int // of Granted, the requests of clients that hammer
+	Held     int // of Granted, the requests that had waited
 	Denied   int // answers: a client that asks three times may be denied three times
-	Waiting  int // requests
+	Waiting  int // requests that wait at that instant
 	Busiest  int // the most requests granted in any span of Measure; the span includes its start, not its end
 
 	// Longest is the longest time from a client's first request until the granted one.

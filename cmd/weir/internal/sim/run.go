@@ -8,7 +8,7 @@ import (
 // are aligned to the Unix epoch also start then, if a day is a multiple of their length.
 var Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// looks is how often a Run looks how many events remain.
+// looks is the number of parts into which the looks of a Run divide the Span.
 const looks = 400
 
 // maxRecords bounds the records of a lane, about 25 MB.

@@ -18,7 +18,7 @@ import (
 type Scenario struct {
 	Span    time.Duration // of the simulation; 1ms to 366 days
 	Lanes   []Lane        // 1 to 6, each with the same traffic
-	Rates   []int64       // thousandths of a request a second, each for an equal part of Span; 1 to 120
+	Rates   []int64       // 1 to 120; thousandths of a request a second, each for an equal part of Span
 	Poisson bool          // requests come at random, else evenly
 	Bursts  []Burst       // at most 100
 	Outages []Outage      // at most 20
@@ -39,19 +39,20 @@ type Burst struct {
 	N  int
 }
 
-// In an Outage no request arrives. All that are due arrive at its end.
+// In an Outage no new request arrives. All that are due arrive at its end, or at the end of another
+// Outage that lasts then. Clients that ask again do so during an Outage, too.
 type Outage struct{ From, To time.Duration }
 
-// Clients says what a client does that is denied.
+// Clients says how clients ask. A client whose denial has the RetryAfter Never does not ask again.
 type Clients int
 
 // The kinds of clients.
 const (
-	Once   Clients = iota // gives up
+	Once   Clients = iota // gives up after a denial
 	Obey                  // asks again after RetryAfter
-	Hammer                // asks again after a 200th of the Span, whatever the answer says
+	Hammer                // asks again after a 200th of the Span, before RetryAfter or later
 	Mixed                 // every second client obeys, the others hammer
-	Wait                  // calls Wait, and so is never denied unless the queue is full
+	Wait                  // calls Wait, and is denied only if the queue is full, or for ever
 )
 
 var clientNames = [...]string{"once", "obey", "hammer", "mixed", "wait"}

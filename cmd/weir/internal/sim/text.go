@@ -25,7 +25,7 @@ func (e *TextError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of [weir.ParsePolicy], or in a browser that of a time zone.
 func (e *TextError) Unwrap() error { return e.Err }
 
-// Default returns a Scenario without lanes: what a text describes that leaves all else out.
+// Default returns a Scenario without lanes. It has the values of the fields that a text leaves out.
 func Default() Scenario {
 	return Scenario{Span: 20 * time.Second, Rates: []int64{20_000}, Measure: time.Second}
 }
@@ -58,7 +58,8 @@ func TextErrors(err error) (faults []*TextError) {
 //	c=obey              the Clients: once, obey, hammer, mixed or wait
 //	m=1s                Measure
 //
-// An error of a policy is a [*TextError]. Of a query with very many faults, only some are told.
+// The error wraps a [*TextError] for a policy with a fault. If a query has very many faults, the
+// error names only some of them.
 func Parse(query string) (Scenario, error) {
 	s := Default()
 	fields, names, err := parseQuery(query)
@@ -94,7 +95,7 @@ func Parse(query string) (Scenario, error) {
 	return s, errors.Join(errs[:min(len(errs), maxErrors)]...)
 }
 
-// maxErrors is how many faults of a query are told.
+// maxErrors is how many faults of the fields of a query an error names, at most.
 const maxErrors = 20
 
 var readers = map[string]func(s *Scenario, value string) error{
