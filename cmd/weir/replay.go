@@ -28,7 +28,7 @@ func replayCommand() *cli.Command {
 			"'all(5/1s, 60/1m)'. Each FILE is the log of a web server, and may be compressed by gzip.\n" +
 			"Logs are merged by time. Without a FILE, replay reads the standard input, as it does for -.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "key", Value: "ip", Usage: "`FIELD` that identifies a client; ip is the address", OnlyOnce: true},
+			&cli.StringFlag{Name: "key", Value: "ip", Usage: "`FIELD` that identifies a client; ip is the address, or the /64 of an IPv6 address", OnlyOnce: true},
 			&cli.StringFlag{Name: "cost", Usage: "`FIELD` with the number of events that a request counts as", OnlyOnce: true},
 			&cli.StringFlag{Name: "where", Usage: "count only requests for which `EXPR` holds, such as 'method=POST and path~^/login'", OnlyOnce: true},
 			&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the log: " + strings.Join(accesslog.Formats(), ", ") + "; detected if not set", OnlyOnce: true},

@@ -19,7 +19,7 @@ func TestOf(t *testing.T) {
 			"weir.TokenBucket{Limit: 300, Per: time.Minute}",
 		},
 		{
-			"leaky-bucket 10/1s capacity=50", "A leaky bucket: one event each 100ms, evenly spaced. Up to 50 calls of Wait queue.",
+			"leaky-bucket 10/1s capacity=50", "A leaky bucket: one event each 100ms, evenly spaced. Up to 50 events wait in its queue.",
 			"weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 50}",
 		},
 		{

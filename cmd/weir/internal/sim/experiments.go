@@ -13,7 +13,7 @@ var Experiments = []Experiment{
 		"boundary", "The boundary of a window",
 		"Twenty requests come just before a window ends, twenty more just after it. A fixed window of 20 each 5 seconds " +
 			"grants all forty: twice the limit, in a fifth of a second. The sliding log grants twenty in any 5 seconds. " +
-			"The sliding window estimates, and the token bucket has earned nothing since.",
+			"The sliding window estimates, and the token bucket has earned less than one event since.",
 		"p=fixed-window+20/5s&p=sliding-window+20/5s&p=sliding-log+20/5s&p=20/5s&r=0&b=4.9s:20,5.1s:20&t=15s&m=5s",
 	},
 	{
