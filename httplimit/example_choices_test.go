@@ -22,7 +22,7 @@ import (
 
 // The functions here are the lines to copy of docs/http.md.
 
-// newService has a limit for all requests, and a stricter one for one route.
+// newService has a limit for all requests except health checks, and a stricter one for one route.
 func newService(search, health http.Handler) http.Handler {
 	all := httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
@@ -70,7 +70,7 @@ func newUpload(mayUpload func(r *http.Request, project string) bool) http.Handle
 	})
 }
 
-// clientsBehind returns the KeyFunc for each kind of proxy.
+// clientsBehind returns a KeyFunc for each of several kinds of proxies.
 func clientsBehind() map[string]httplimit.KeyFunc {
 	nginx := netip.MustParsePrefix("10.0.0.7/32")    // its address
 	balancer := netip.MustParsePrefix("10.1.0.0/16") // the subnets that it is in
@@ -148,9 +148,10 @@ func limitTogether(tokens func(*http.Request) int, next http.Handler) http.Handl
 	}.Wrap(next)
 }
 
-// limitDownloads limits the bytes that are sent to an address. A download that is larger than what
-// is left goes through, and the next downloads are denied until it is paid. Until a download has
-// ended, it counts as its Cost: an address cannot start more than 100 of them at the same time.
+// limitDownloads limits the bytes that are sent to an address. A download goes through if 1 MiB is
+// left, whatever its size. If it was larger than what was left, the next downloads are denied until
+// it is paid. Until a download has ended, it counts as its Cost, 1 MiB: an address can start 100 of
+// them at the same instant, and no more.
 func limitDownloads(files http.Handler) http.Handler {
 	return httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.TokenBucket{Limit: 100 << 20, Per: time.Hour})),
@@ -161,8 +162,8 @@ func limitDownloads(files http.Handler) http.Handler {
 	}.Wrap(files)
 }
 
-// limitReports holds requests back until their turn, in place of denying them. One request passes
-// each second. A request is held back for five seconds at most.
+// limitReports holds requests back until their turn. One request at most passes each second. A
+// request whose turn would come after more than five seconds is denied.
 func limitReports(report http.Handler) http.Handler {
 	return httplimit.Middleware{
 		Limiter: weir.Must(weir.New(weir.LeakyBucket{Limit: 1, Per: time.Second, Capacity: 10})),
@@ -190,7 +191,7 @@ func limitWithAnswers(next http.Handler) http.Handler {
 	}.Wrap(next)
 }
 
-// limitWithWarnings counts the warnings of its wiring, and leaves one check out.
+// limitWithWarnings calls warned for the warnings of its wiring, and leaves one check out.
 func limitWithWarnings(warned func(check string), next http.Handler) http.Handler {
 	return httplimit.Middleware{
 		Limiter:   weir.Must(weir.New(weir.TokenBucket{Limit: 100, Per: time.Minute})),
