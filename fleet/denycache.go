@@ -27,21 +27,21 @@ type DenyCacheOptions struct {
 	// may go to the store at the same time.
 	MaxAge time.Duration
 
-	// If Exact is set, the cache gives only answers whose Result equals the store's in every field.
-	// There are two exceptions: times can be longer, by at most the time that the store took to
-	// answer, and calls of other processes since then are not known. Requests for a single event,
-	// and those of TakeUpTo, go to the store about as often as without Exact. Other requests go
-	// there more often.
+	// If Exact is set, the cache repeats a denial only if it knows the whole Result that the store
+	// would return. Times may still be longer, by about the time that the store took to answer.
+	// Calls of other processes since then are not known. Requests for a single event, and those of
+	// TakeUpTo, go to the store about as often as without Exact. Other requests go there more
+	// often.
 	//
-	// Even with Exact, DecidedBy may differ from the store's after a change of policy, while events
-	// of several policies count. It is the component that denies for the longest time. As time
-	// passes, another component can become that one.
+	// After a change of policy, while events of several policies count, DecidedBy may still differ
+	// from the store's. It is the component that denies for the longest time. As time passes,
+	// another component can become that one.
 	Exact bool
 }
 
-// DenyCache returns a store that keeps the denials of s, and repeats them for later requests
-// without asking s. A client that keeps calling with a used-up key then causes few calls to s. It
-// gets a repeated denial about as fast as from a [weir.MemStore].
+// DenyCache returns a store that keeps denials of s, and repeats them for later requests without
+// asking s. A client that keeps calling with a used-up key then causes few calls to s. It gets a
+// repeated denial about as fast as from a [weir.MemStore].
 //
 // Only s grants. A kept denial holds for requests of the same limiter, under the same policy, for
 // as many events as s has denied, or for more. A request of TakeUpTo counts as one for a single
@@ -52,25 +52,25 @@ type DenyCacheOptions struct {
 //     from [weir.WithClock] steps back, the limiter's time stands still until that clock has caught
 //     up with it. Kept denials then last longer.
 //   - when MaxAge is over, if that is set
-//   - at once, when events of the key are granted or given back, or the key is reset, through this
-//     DenyCache
+//   - when a call through this DenyCache is granted events of the key, gives some back, or resets
+//     the key
 //   - when this DenyCache asks s for the key under another policy, or needs the place for another
 //     denial
 //
-// Some requests always go to s: looks (n = 0), give-backs, resets, charges for more events than
-// were booked, the requests of [weir.KeyedLimiter.Wait] and [weir.KeyedLimiter.Reserve], and those
-// of [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] with a slice for the
+// These requests go to s: looks (n = 0), give-backs, resets, charges for more events than were
+// booked, the requests of [weir.KeyedLimiter.Wait] and [weir.KeyedLimiter.Reserve], and those of
+// [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] with a slice for the
 // results of components. A denial is not kept if it is [weir.Result.Degraded], or if its RetryAfter
 // is Never.
 //
 // A DenyCache does not see the calls of other processes. If another process gives back events of a
 // key or resets it, this process goes on denying until the kept denial ends. The answers that a
-// DenyCache gives without s also differ from those of s in these fields:
+// DenyCache gives without s may also differ from those of s in these fields:
 //
-//   - RetryAfter is exact if the request is for as many events as s has denied, except that up to
-//     the time that s took to answer is added. If the request is for more events, RetryAfter and
-//     DecidedBy are the same. RetryAfter may then be too short, and s may deny the request again
-//     after that time. If so many events can never fit, RetryAfter is Never.
+//   - If the request is for as many events as s has denied, RetryAfter may be too long, by about
+//     the time that s took to answer. If it is for more events, RetryAfter and DecidedBy are those
+//     of the kept denial. RetryAfter may then be too short, and s may deny the request again after
+//     that time. If so many events can never fit, RetryAfter is Never.
 //   - Remaining is 0 if s has denied a single event. If s has denied several events, Remaining is
 //     the number at the time at which s answered, and may have grown since.
 //   - MoreAfter may be 0, which stands for not known.

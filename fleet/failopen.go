@@ -25,7 +25,7 @@ type FailOpenOptions struct {
 // however long that takes.
 //
 // [Fallback] with a [weir.MemStore] is nearly always the better choice. It limits in each process,
-// and it bounds the time that a request waits.
+// and it bounds the time that a request waits for the store.
 //
 // In these cases, the error of s is returned, and nothing is granted:
 //

@@ -14,7 +14,8 @@ import (
 // default.
 type FallbackOptions struct {
 	// Budget is the longest time that a request waits for the first store; 0 means 100 ms. The wait
-	// may be up to a sixteenth shorter. It is real time, whatever clock a limiter has.
+	// may be up to a sixteenth shorter. It is real time, whatever clock a limiter has. Calls that
+	// wait for others of their key may take longer: see [Fallback].
 	//
 	// Set it well below the deadlines of the callers. If the context of a caller ends first, the
 	// caller gets the error of that context, and no answer of the second store.
@@ -28,11 +29,10 @@ type FallbackOptions struct {
 	// includes calls whose callers have left. Requests above it go to the second store at once.
 	//
 	// A first store that hangs and ignores its context therefore holds at most that many
-	// goroutines. While that many calls hang, the first store gets no more requests.
+	// goroutines.
 	MaxInFlight int
 
-	// Report, if not nil, is called when the first store fails, for some requests or for all, and
-	// when it works again:
+	// Report, if not nil, is called when the first store fails, and when it works again:
 	//
 	//   - with the error, when the failures begin, and then at most once per CoolDown
 	//   - with nil, when the outage is over
@@ -48,21 +48,21 @@ type FallbackOptions struct {
 }
 
 // Fallback returns a store that asks the first store, and waits for it within a budget of time. If
-// the first store fails or takes longer, the Fallback asks the second store. Usually the first
-// store is shared by processes, and the second is a [weir.MemStore]:
+// the first store fails or takes longer, the Fallback usually asks the second store. Usually the
+// first store is shared by processes, and the second is a [weir.MemStore]:
 //
 //	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
 // While the first store grants other requests, one slow answer, or one lost connection of many, is
-// not an outage. The second store answers only the requests that fail in this way, and the first
-// store is asked for all others. If a part of the first store hangs, such as one server of a
-// cluster, each request that needs that part waits for the budget.
+// not an outage. The second store answers the requests that fail in this way. The first store is
+// still asked for the others. If a part of the first store hangs, such as one server of a cluster,
+// each request that needs that part waits for the budget.
 //
 // An outage has these steps:
 //
 //   - A request fails, and of the requests that came within one Budget before this failure, the
 //     first store has granted none. For a CoolDown, all further requests then go to the second
-//     store, and do not wait for the first.
+//     store.
 //   - Then one request at a time tries the first store. All others still go to the second store. If
 //     the try fails, another CoolDown begins.
 //   - The outage ends when, in a try, the first store grants events or resets a key. All requests
@@ -74,29 +74,30 @@ type FallbackOptions struct {
 // Some errors do not count as a failure of the first store:
 //
 //   - An error that wraps [weir.ErrRequest]. The caller gets it.
-//   - The end of the caller's context. The caller gets the error of the context at once. The call
-//     to the first store goes on, and still has its full budget. Callers with short deadlines can
-//     therefore neither start an outage nor hide one.
+//   - The end of the caller's context. The call to the first store goes on, and still has its full
+//     budget. Callers with short deadlines can therefore neither start an outage nor hide one.
 //
 // In a limiter, calls of Wait, Reserve, Settle, Return and Reset for one key may wait for each
 // other. The time that a call waits for others is part of its budget. When the budget is spent, the
 // second store answers a Wait or a Reserve. This alone is not a failure of the first store. If the
 // call had begun to ask the first store, that store still has the full budget, and fails only if it
-// takes longer.
+// takes longer. [weir.KeyedLimiter.SetPolicy] and [weir.KeyedLimiter.Reset] ask for one waiting
+// caller after another, with a full budget for each. They may therefore take longer than one
+// budget, and so may calls that wait for them.
 //
 // During an outage, more may be granted than the policy allows, because neither store knows what
 // the other has granted. Answers of the second store have [weir.Result.Degraded] set. The first
 // store grants a key what its policy allows, and so does the second store of each process. With 8
 // processes, this is at most 9 times the allowance in all. If second is a [Shares], the second
-// stores of all processes together grant at most the allowance. This is at most twice the allowance
-// in all. The bound holds over any time, however often the first store fails and comes back, as
-// long as no store loses its counts. A process that is started again has a new MemStore, which may
-// grant the allowance once more.
+// stores of all processes together grant at most the allowance, with the exceptions that Shares
+// lists. This is at most twice the allowance in all. These bounds hold over any time, however often
+// the first store fails and comes back, as long as no store loses its counts. A process that is
+// started again has a new MemStore, which may grant the allowance once more.
 //
 // Special cases:
 //
 //   - The first store may still execute a request that it did not answer within the budget. It may
-//     also have executed a request on which it returned an error. The events then count in both
+//     also have executed a request on which it returned an error. If so, the events count in both
 //     stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. This may not be the store that
 //     granted the events. As many events may then be granted in addition to the bound. If the first
@@ -105,10 +106,9 @@ type FallbackOptions struct {
 //     is not asked, as in most of an outage.
 //
 // A Fallback adds one to two microseconds, and about four allocations, to a call to the first
-// store. Each such call has a goroutine of its own. Otherwise the Fallback could not answer in time
-// if the first store does not return. The first store gets a context with the values of the
-// caller's context. That context ends somewhat before the budget is spent. A panic of the first
-// store counts as a failure of it.
+// store. Each such call has a goroutine of its own. The first store gets a context with the values
+// of the caller's context. That context ends somewhat before the budget is spent. A panic of the
+// first store counts as a failure of it.
 //
 // A nil store and an option below 0 are errors of [weir.New] and of each Do. The store is safe for
 // concurrent use.

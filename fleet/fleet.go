@@ -9,13 +9,13 @@
 //   - [FailOpen] grants nearly all requests on which the shared store fails. Use it only for limits
 //     that need not hold in an outage.
 //
-//   - [DenyCache] keeps the denials of the shared store, and repeats them from memory. Use it if
+//   - [DenyCache] keeps denials of the shared store, and repeats them from memory. Use it if
 //     clients keep calling with keys that are used up. Most such calls then cost the shared store
 //     nothing.
 //
 //   - [Shares] divide the limits among the processes, without a shared store. As the second stores
-//     of Fallbacks, the Shares of all processes together grant no more than the limit. With a
-//     MemStore there, each process may grant as much. Use Shares if your processes know how many
+//     of Fallbacks, the Shares of all processes together usually grant no more than the limit. With
+//     a MemStore there, each process may grant as much. Use Shares if your processes know how many
 //     they are.
 //
 //   - [Lease] takes events of busy keys from the shared store ahead of need, and hands them out
@@ -33,9 +33,8 @@
 // A Lease gives unused events of windows back all the time. The DenyCache of another process does
 // not notice, and goes on denying. MaxAge limits for how long.
 //
-// Of package weir, this package uses only exported names. It knows no database, and no policy by
-// name. If you write a store that stands in front of another, use this package as an example. The
-// rules for such a store are at [weir.Store].
+// Of package weir, this package uses only exported names. If you write a store that stands in front
+// of another, use this package as an example. The rules for such a store are at [weir.Store].
 package fleet
 
 import (

@@ -15,7 +15,7 @@ import (
 type LeaseOptions struct {
 	// MaxAge is the longest time, by the limiter's clock, that events are held before they are
 	// used; 0 means one second. For some policies, that time is shorter. A Reset by another process
-	// goes unnoticed for at most MaxAge.
+	// goes unnoticed for about MaxAge at most.
 	MaxAge time.Duration
 
 	// MaxKeys is the largest number of keys that are watched, and leased if they are busy. It is at
@@ -48,9 +48,10 @@ type LeaseOptions struct {
 // It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
 // and [weir.All] of these with at most one bucket, if the [weir.Result.Limit] is at least 100. That
 // of a bucket is its Burst. A bucket must also earn 22 events or more within MaxAge, and take 16 ms
-// or more to fill. A window must be 32 ms or longer, and MaxAge must be 2 ms or longer. A policy of
-// another package can be leased if its Decider is a [weir.Holder]. A key is leased at its 20th
-// decision at the earliest. These requests go to s, and do not use the events that are held:
+// or more to fill. A window must be 32 ms or longer (16 ms in an All with a bucket), and MaxAge
+// must be 2 ms or longer. A policy of another package can be leased if its Decider is a
+// [weir.Holder]. A key is leased at its 20th decision at the earliest. These requests go to s, and
+// do not use the events that are held:
 //
 //   - requests under policies that are not leased
 //   - requests for keys that have few requests or more than 1,000 bytes, or for which MaxKeys
@@ -63,8 +64,8 @@ type LeaseOptions struct {
 //
 // Call [LeaseStore.Release] when the process ends. Without that call, the events of windows that
 // the process still holds are lost to all processes until the windows no longer count them.
-// docs/fleet.md says what a LeaseStore promises, with figures. It also says in which order to
-// combine a LeaseStore with other stores. For example:
+// docs/fleet.md says what a LeaseStore promises, and in which order to combine it with other
+// stores. For example:
 //
 //	store := fleet.Lease(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
@@ -74,7 +75,7 @@ type LeaseOptions struct {
 // A lease does not bridge an outage. While the answers of s are Degraded, the LeaseStore takes no
 // events ahead of need. It also takes none ahead of need from [Shares] of several members.
 //
-// Answers that a LeaseStore gives itself differ from those of s:
+// Answers that a LeaseStore gives itself may differ from those of s:
 //
 //   - Remaining, ResetAfter and DecidedBy come from the last call for a lease. Remaining is the
 //     number that s then had left, plus the events that are still held. In a denial, it is the
@@ -264,9 +265,9 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 // Events of a [weir.TokenBucket] are not given back. The bucket earns them again, within the time
 // in which it is filled.
 //
-// The only error is the error of ctx. Errors of give-backs go to Report in [LeaseOptions], as at
-// other times. Events that were not given back may stay charged until the window no longer counts
-// them. Release may be called again.
+// The only error is the error of ctx. Errors of give-backs go to Report in [LeaseOptions]. Events
+// that were not given back may stay charged until the window no longer counts them. Release may be
+// called again.
 func (s *LeaseStore) Release(ctx context.Context) error {
 	s.released.Store(true)
 	s.giveBackAll(ctx, s.keys.all(), func(k *leasedKey) (l *lease, n int) {

@@ -7,8 +7,8 @@ import (
 )
 
 // A rider is a request that waits for a flight. If it came while a flight was under way, the next
-// flight asks the store for its events. That flight decides it, with one exception: the rider got
-// no events, but the store still has enough for it. The mutex of the key guards a rider.
+// flight asks the store for its events. That flight usually decides it. It does not if the rider
+// got no events, but the store still has enough for it. The mutex of the key guards a rider.
 type rider struct {
 	n       int
 	flight  *flight // that asks for it, or nil

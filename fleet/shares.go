@@ -29,8 +29,8 @@ import (
 // # How a limit is divided
 //
 // With n members, and a limit of at least n, each event counts n times in the store of its process.
-// This divides a policy exactly, in every window and span. Composed policies are divided component
-// by component. Policies of other packages are divided, too, except queues:
+// Composed policies are divided component by component. Policies of other packages are divided,
+// too, except queues.
 //
 //   - Of a window or a [weir.SlidingLog], a member grants Limit/n events, rounded down. Up to n-1
 //     events stay unused.
@@ -54,9 +54,9 @@ import (
 // FixedWindow without FromFirst, the span is the rest of the window. For a composed policy, it is
 // the longest of its components. After its first call of Set, a process has no share for a span.
 //
-// If all processes call Set in the order that its documentation describes, they together never
-// grant more than the policy in any window or span. This is also so if processes crash and come
-// back. These are not covered:
+// If all processes call Set in the order that its documentation describes, they together grant no
+// more than the policy in any window or span. This is also so if processes crash and come back.
+// These are not covered:
 //
 //   - events that are charged although the limit is used up, as by [weir.Reservation.Settle]
 //   - a policy that changes within a span of a change of members
@@ -66,7 +66,7 @@ import (
 //   - the difference between the clocks of the processes, for windows that are aligned to the clock
 //
 // Do not divide the quota of a day or a month, unless processes live for longer than that: a new
-// process has no share before the next day or month.
+// process may have no share for a day or a month.
 //
 // # Results
 //
@@ -126,7 +126,7 @@ type Membership struct {
 // The members must follow an order in which shares never overlap:
 //
 //   - If a process has a share, its Members is at least the number of all processes that have a
-//     share, itself included. The Index follows the order in which the processes joined.
+//     share, itself included. Its Index is the number of present members that joined before it.
 //   - To join, a process waits until every other member has called Set with a membership that
 //     counts it. Only then does it call Set itself.
 //   - To leave, a process calls Set with the zero Membership. When that has returned, the others may
@@ -135,11 +135,11 @@ type Membership struct {
 //     therefore need to know that instant.
 //
 // If Members is larger than needed, or becomes smaller later than it could, events stay unused, but
-// never too many are granted. examples/shares keeps this order with sessions in etcd.
+// the limit is not exceeded. examples/shares keeps this order with sessions in etcd.
 //
 // A call with the same Members and Index as before sets a new Until. If it comes before the old
-// Until has passed, the share is not interrupted. Otherwise the process has no share for a span.
-// Set is safe for concurrent use.
+// Until has passed, the share is not interrupted. Otherwise the process has no share for a span
+// after the call. Set is safe for concurrent use.
 func (s *Shares) Set(m Membership) error {
 	if s.store == nil {
 		return errNotShares
