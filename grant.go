@@ -155,29 +155,29 @@ func (b by) Follows(other line.Policy) bool {
 
 // Return gives back (refunds) n events of key that were granted before. Use it to count failures
 // only: take an event before each login, and return it after a success. The first caller of this
-// limiter's Wait that has booked nothing then asks the store again at once. A key never gets more
-// than its full allowance.
+// limiter's Wait that has booked nothing then asks the store again at once. A key never has more
+// left than its full allowance.
 //
 // Return does not know which grant the events belong to; only a [Reservation] does. Return gives
 // back the latest events of the key:
 //
 //   - Windows and [SlidingLog] free the latest events that they still count.
-//   - A [TokenBucket] frees nothing while instants booked by [KeyedLimiter.Wait] or
-//     [KeyedLimiter.Reserve] are still to come, or while the key is in debt.
+//   - A [TokenBucket] frees tokens until it is full, but nothing while instants booked by
+//     [KeyedLimiter.Wait] or [KeyedLimiter.Reserve] are still to come, or while the key is in debt.
 //   - A [LeakyBucket] frees only the last event, and only if no other event occupies the outlet.
 //   - [All] gives the events back to every component. [Tiers] gives them back to the last tier that
 //     does not have its full allowance. For markers, see their types.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
 //     events as it granted and still counts. The rest goes to the policy before it. The events
 //     given back may be those of an open reservation. Cancel of that reservation then does not free
-//     them again. As many of the events that you meant to give back stay counted until they expire.
+//     them again. The events that you meant stay counted until they expire.
 //
 // The caller must not give back more events than were granted, and must not give back an event
 // twice. Do not give back events of a [Result] that is Degraded: the shared store has not counted
 // them, and would free the events of another caller.
 //
-// If the store fails, Return returns an error, and the events may or may not have been given back.
-// Do not call Return again for them.
+// If the store fails, Return returns an error, and the events may have been given back. Do not call
+// Return again for them.
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
 // when they are cancelled. If it ends, the call may go on until a second after its start. That
@@ -231,11 +231,12 @@ func (k *KeyedLimiter) giveBack(
 	}
 	defer ln.End()
 	if alone {
-		done, err := ln.Alone(ctx)
+		since, done, err := ln.Alone(ctx)
 		if err != nil {
 			return false, err
 		}
 		defer done()
+		ctx = waiting(ctx, since)
 	}
 	r, back := name(ln)
 	if r.Plan == nil {

@@ -19,17 +19,17 @@ import (
 // A Store keeps the states of keys, and makes each decision in one atomic step. Callers only choose
 // one, and [MemStore] is the default. The method and the rules are for implementers of stores.
 //
-// A Store must be safe for concurrent use. It serves any number of limiters with any policies. It
-// also keeps the rules below. Package storetest checks most of them. For example, it does not check
-// that the memory of a forgotten state is freed, that [CheckState] is called, and which errors wrap
-// [ErrRequest].
+// A Store must be safe for concurrent use. It should serve any number of limiters, with any
+// policies. It also keeps the rules below. Package storetest checks most of them. For example, it
+// does not check that the memory of a forgotten state is freed, that [CheckState] is called, and
+// which errors wrap [ErrRequest].
 //
 //   - Do reads the state of r.Name and r.Key, calls r.Decider on it, and writes the new state. No
 //     other step on that state comes between the reading and the writing. If several steps are
 //     concurrent, each sees all steps before it.
 //   - Do decides at one instant. It reads the time as late as possible, with r.Now or from its
 //     server's clock. It sets the answer's At to that time, and ServerTime if it is the server's.
-//   - Two keys, or two names, never share a state, whatever bytes they contain. Only new keys of
+//   - Two keys, or two names, do not share a state, whatever bytes they contain. Only new keys of
 //     one name may share one while the store is full, as in a [MemStore] with MaxKeys.
 //   - The store forgets a state after [Decider.Expiry] has passed, at once or later, but not
 //     earlier. If it cannot keep a state, it denies, or returns an error.
@@ -117,9 +117,9 @@ func (p *Plan) fits(n int) bool {
 
 func (p *Plan) rule() Rule { return Rule{Policy: p.Policy, Decider: p.Decider} }
 
-// Equal reports whether p and q are plans of one limiter, with equal policies. Requests of p and q
-// then have the same answers. Plans of different limiters are never equal, because the limiters may
-// read different clocks. p and q may be nil. Two nil plans are equal.
+// Equal reports whether p and q are plans of one limiter, with equal policies. They then decide
+// alike. Plans of different limiters are not equal, because the limiters may read different clocks.
+// p and q may be nil. Two nil plans are equal.
 func (p *Plan) Equal(q *Plan) bool {
 	return p == q || p != nil && q != nil && p.clock == q.clock && reflect.DeepEqual(p.Policy, q.Policy)
 }
@@ -149,16 +149,22 @@ func (k *KeyedLimiter) start(
 	ctx context.Context, key string, kind line.Activity, w *line.Waiter,
 ) (*line.Line, context.Context, error) {
 	ln, since, err := k.lines.Start(ctx, key, kind, w)
-	if !since.IsZero() {
-		ctx = context.WithValue(ctx, sinceKey{}, since)
+	return ln, waiting(ctx, since), err
+}
+
+// waiting returns a context for a request that has waited since then, or for longer if ctx says so.
+// A zero since is no wait.
+func waiting(ctx context.Context, since time.Time) context.Context {
+	if since.IsZero() || Waited(ctx) > time.Since(since) {
+		return ctx
 	}
-	return ln, ctx, err
+	return context.WithValue(ctx, sinceKey{}, since)
 }
 
 // An Acceptor is for implementers of stores. It is a [Store] that can refuse to serve a limiter:
 // [New] calls its method Accept with the limiter that it makes. Stores need not implement Acceptor.
 //
-//   - Accept returns an error that names the faults of the Store's own options.
+//   - If the Store's own options have faults, Accept returns an error that names them.
 //   - If a Store serves several limiters, its Accept refuses those that would share their keys by
 //     accident. For this, Accept calls [AcceptNamed] if processes share the Store, and otherwise
 //     [Limiters.Accept].
@@ -254,12 +260,12 @@ var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves
 // CheckState is for implementers of stores whose states come from outside of the process. It
 // returns an error that wraps [ErrRequest] if it finds that d never writes the given state. If d
 // has a method CheckState(state []uint64) error, the function calls it. Deciders of other packages
-// may have such a method. For one without it, the function checks only that the state of a
-// [WordDecider] is one word, and not the largest uint64. It then accepts every state of a d that is
-// no WordDecider.
+// may have such a method. If one does not have it, the function accepts any state. Only the state
+// of a [WordDecider] must then be one word, and not the largest uint64.
 //
-// The Deciders of this package return in bounded time, without a panic, whatever the state. Their
-// answer to a state that they never write has no meaning.
+// The Deciders of this package return in bounded time, without a panic, whatever the state, unless
+// they are composed of policies of other packages. Their answer to a state that they never write
+// has no meaning.
 func CheckState(d Decider, state []uint64) error {
 	switch c := d.(type) {
 	case interface{ CheckState(state []uint64) error }:

@@ -82,6 +82,35 @@ func TestWaited(t *testing.T) {
 	})
 }
 
+// Calls that give back while a waiter has booked ask the store one after the other, and this counts.
+func TestWaited_GiveBacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waited []time.Duration
+		mem := new(weir.MemStore)
+		l := weir.Must(weir.New(weir.TokenBucket{Limit: 9, Per: time.Hour}, weir.WithStore(kit.StoreFunc(
+			func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				if r.N < 0 {
+					waited = append(waited, weir.Waited(ctx))
+					time.Sleep(100 * time.Millisecond)
+				}
+				return mem.Do(ctx, r)
+			}))))
+		var calls sync.WaitGroup
+		var booked [3]weir.Reservation
+		for i := range booked {
+			require.NoError(t, l.ReserveNow(t.Context(), "k", 3, &booked[i], nil))
+		}
+		calls.Go(func() { assert.NoError(t, l.Wait(t.Context(), "k", 9)) })
+		synctest.Wait()
+		for i := range booked {
+			calls.Go(func() { assert.NoError(t, booked[i].Cancel(t.Context())) })
+			time.Sleep(30 * time.Millisecond)
+		}
+		calls.Wait()
+		assert.Equal(t, []time.Duration{0, 70 * time.Millisecond, 140 * time.Millisecond}, waited)
+	})
+}
+
 var (
 	minutes = weir.TokenBucket{Limit: 100, Per: time.Minute}
 	logins  = weir.SlidingLog{Limit: 5, Per: time.Hour}
