@@ -7,12 +7,12 @@ import (
 
 // All returns a policy with several limits at once. It grants a request only if each of the
 // policies grants it. A grant is charged to all of them, in one step. A denial is charged to none.
-// A key has one state, which takes one look-up. All works on every [Store].
+// A key has one state, which takes one look-up. All works on the stores of weir.
 //
 // A Result has the same meaning as that of a single policy:
 //
 //   - Limit and Remaining are the smallest of the components'.
-//   - RetryAfter is the longest of the components', and [Never] if one component can never grant.
+//   - RetryAfter is the longest of the components'.
 //   - ResetAfter is the longest of the components'. After a change of policy it can be longer.
 //   - DecidedBy of a denial is the component that denied. If several denied, it is the one with the
 //     longest RetryAfter. DecidedBy of a grant is the component with the smallest Remaining.
@@ -23,7 +23,7 @@ import (
 //
 // With other methods:
 //
-//   - [KeyedLimiter.TakeUpTo] grants as many of the n events as every component can grant.
+//   - [KeyedLimiter.TakeUpTo] grants n events, or as many as each of the components can grant.
 //   - Events are given back to every component. Each frees those that it can free by its own rules.
 //   - All books nothing ahead. [KeyedLimiter.Wait] asks again when all components may grant.
 //     [KeyedLimiter.Reserve] grants the events now, or denies them.
@@ -41,8 +41,8 @@ import (
 //     policy of another package without a [WordDecider], or contains one of these. Each component
 //     that may grow takes one word more, except one of them.
 //   - To be able to undo a denied request, a decision copies the words of all components but one.
-//     If some components may grow, it does not copy one of these. A copy of more than 32 words
-//     needs an allocation.
+//     The one that is not copied may grow, if any may. A copy of more than 32 words needs an
+//     allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
 type all struct{ list }

@@ -10,7 +10,7 @@ import (
 // A Charge is for implementers of stores and policies. It is what one policy charges for a grant. A
 // policy made by [All] or [Tiers] has the Charges of its single policies, in their order.
 // [SingleRateMarker] and [TwoRateMarker] have two: first that of the bucket to which all events are
-// charged, then that of Committed. All other policies have one Charge.
+// charged, then that of Committed. Other policies have one Charge.
 type Charge struct {
 	N      int           // events; zero for a tier that did not pay, and for Committed of yellow events
 	Before time.Duration // of a bucket: its ResetAfter before the grant; other policies do not use it
@@ -157,7 +157,7 @@ type Holder interface {
 // A Hold is for implementers of policies and stores. It says for how long granted events may be
 // held before they are used. Its times For and Over start at the grant. A store that holds events
 // measures them from an instant before it sends its request, by a clock that runs as fast as that
-// of the shared store. They then end early rather than late.
+// of the shared store. The times then end early rather than late.
 //
 // The zero Hold is for events that must be used at once.
 type Hold struct {

@@ -6,26 +6,26 @@ import (
 	"github.com/weir-go/weir/internal/text"
 )
 
-// LeakyBucket is a queue. If each request is for one event, its outlet lets at most one event pass
-// each Per/Limit, evenly spaced.
+// LeakyBucket is a queue. If each request is for one event, its outlet usually lets at most one
+// event pass each Per/Limit.
 //
 // The outlet saves nothing while it is idle. After any idle time one request passes at once, and
 // the next can pass when the outlet is free again. Per/Limit is a slot. The n events of a request
-// pass together, and then occupy the outlet for n slots. No request for more than Capacity events
-// is ever granted.
+// pass together, and then occupy the outlet for n slots. One request is granted at most Capacity
+// events.
 //
 //   - [KeyedLimiter.Allow] and [KeyedLimiter.Take] do not queue. Their events are granted if the
 //     outlet is free now.
 //   - [KeyedLimiter.Wait] joins the queue if its turn is at most Capacity slots ahead, and not
 //     after the deadline of its context. If the turn is more than Capacity slots ahead, Wait fails
-//     at once with [ErrQueueFull]. Waiters are served in the order in which they joined. When one
-//     gives up, those behind it move up. [KeyedLimiter.Wait] lists the exceptions.
+//     with [ErrQueueFull]. Waiters are served in the order in which they joined. When one gives up,
+//     those behind it move up. [KeyedLimiter.Wait] lists the exceptions.
 //
 // Choose it to protect a server or device that cannot take bursts: a printer, a mail relay, a
 // service with a limit for each second. Where bursts are harmless, [TokenBucket] makes callers wait
 // less.
 //
-// In the worst case a span of length s has
+// If no events are given back and the policy stays the same, a span of length s has at most
 //
 //	Limit*s/Per
 //
@@ -36,7 +36,7 @@ import (
 // Limit nanoseconds, and also if a full queue lasts 146 years (2^62 ns) or more.
 //
 // A. Tanenbaum, "Computer Networks", describes the leaky bucket as a queue. The limit_req module of
-// nginx works this way.
+// nginx works in a similar way.
 type LeakyBucket struct {
 	Limit    int           // events that pass the outlet in Per; at least 1
 	Per      time.Duration // at least 1ns

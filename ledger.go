@@ -41,8 +41,8 @@ type Ledger struct {
 }
 
 // Decide decides on ask with a rule. It returns the Ledger that the store must keep, and whether it
-// differs from l. It returns an error that wraps [ErrRequest] if now is below 0, or if the rules of
-// l never write its Words.
+// differs from l. It returns an error that wraps [ErrRequest] if it finds that the rules of l never
+// write its Words. now must be at least 0.
 func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, changed bool, err error) {
 	if len(l.By) == 0 || l.Plain && by.same(l.By[0]) {
 		return l.decidePlain(by, now, ask)

@@ -16,23 +16,23 @@
 //   - [SingleRateMarker] and [TwoRateMarker] limit events, and also mark each granted event green
 //     or yellow.
 //
-// The limiter's [Store] keeps the counts. They are in memory unless [WithStore] sets another store.
-// With the store of module redisstore, processes can share the counts. Package
+// The limiter's [Store] keeps the counts. Without [WithStore], they are in memory. With a store
+// such as that of module redisstore, processes can share the counts. Package
 // [github.com/weir-go/weir/fleet] lets limiters decide while such a shared store is down.
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for work that can be done in parts. [KeyedLimiter.Reserve] is for work
 // whose number of events is known only afterwards. To take events from several limiters, all or
-// none, call [KeyedLimiter.ReserveNow] of each. If one denies, cancel the others. Policies can be
-// read from text ([ParsePolicy]), chosen by key ([WithPolicyFor]), changed in use
-// ([KeyedLimiter.SetPolicy]), and tried on live traffic ([Shadow]). Package
+// none, call [KeyedLimiter.ReserveNow] of each. If one denies or fails, cancel the reservations of
+// the others. Policies can be read from text ([ParsePolicy]), chosen by key ([WithPolicyFor]),
+// changed in use ([KeyedLimiter.SetPolicy]), and tried on live traffic ([Shadow]). Package
 // [github.com/weir-go/weir/httplimit] limits HTTP requests.
 //
 // While the policy of a key stays the same, a limiter follows it exactly, to the event. It is exact
 // to the nanosecond with a [MemStore], and to the microsecond with a store in Redis or PostgreSQL.
-// There are exceptions: a MemStore that has reached its MaxKeys, a server that loses states, and
-// the stores of package fleet. A request that the policy denies uses up nothing of the allowance. A
-// limiter has no goroutine and does not have to be closed.
+// It may be less exact, for example, with a MemStore that has reached its MaxKeys, with a server
+// that loses states, and with the stores of package fleet. A request that the policy denies uses up
+// nothing of the allowance. A limiter has no background goroutine and does not have to be closed.
 //
 // These names are for implementers of stores and policies, and callers can skip them: [Accept],
 // [AcceptNamed], [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [ErrRequest],
@@ -53,10 +53,11 @@ import (
 )
 
 // Limiter is the interface that callers and middleware accept. [New] returns one, a
-// *[KeyedLimiter]. All methods are safe for concurrent use.
+// *[KeyedLimiter]. All methods are safe for concurrent use. The answers of a [Shadowed] may differ
+// from what is said here: see [Shadow].
 //
 //   - Allow is for most callers.
-//   - Take reports details, and takes several events at once.
+//   - Take reports details, and can take several events at once.
 //   - Wait blocks until the events may happen. It is for work that is better late than never.
 type Limiter interface {
 	// Allow reports whether one event for key may happen now. If it may, Allow counts it. If there
@@ -69,7 +70,7 @@ type Limiter interface {
 	Take(ctx context.Context, key string, n int) (Result, error)
 
 	// Wait blocks until n events for key may happen, and returns nil. The events are then counted.
-	// With n = 0 it returns at once. An n below 0 is an error. The other errors are:
+	// With n = 0 it does not wait. An n below 0 is an error. The other errors are:
 	//
 	//   - [ErrTooLate]: the turn would come after the deadline of ctx, or after the year 2262.
 	//   - [ErrNeverFits]: n is above what the policy ever grants at once.
@@ -78,35 +79,36 @@ type Limiter interface {
 	//     given back. It may stay charged in the cases that [KeyedLimiter.Wait] lists, if the store
 	//     does not take it back within a second, and if the deadline of ctx passes while a store
 	//     over a network decides.
-	//   - The error of the store, if the store failed. Wait's error then never wraps [io.EOF]: a
+	//   - The error of the store, if the store failed. Wait's error then does not wrap [io.EOF]. A
 	//     reader that returned such an error would say that all was read.
 	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
 	//
-	// If the error is one of the first three, Wait counts nothing. There is one exception: after a
+	// If the error is one of the first three, Wait usually counts nothing. But after a
 	// [KeyedLimiter.SetPolicy] during the wait, a place that was booked before it may stay charged.
-	// Wait returns one of these three errors at once, unless the error depends on other waiters, or
-	// on what other calls do during the wait. If n is not below 0, Wait's error wraps one of the
-	// errors in this list. Test it with errors.Is.
+	// Wait usually returns these three errors without waiting for a turn. It may return them later
+	// if they depend on other waiters, or on what other calls do during the wait. Test for the
+	// errors in this list with errors.Is.
 	Wait(ctx context.Context, key string, n int) error
 }
 
 // The bools of a Result share a word, because Take takes 5 % longer to return one word more.
 
-// A Result is the answer to [Limiter.Take]. The zero Result denies.
+// A Result is the answer to [Limiter.Take]. The zero Result denies. Some stores of package fleet
+// answer with approximate numbers and times.
 type Result struct {
 	Allowed    bool          // whether the events may happen
 	Degraded   bool          // decided without the shared store: see package fleet
 	Limit      int           // the most events that can be granted at once
 	Remaining  int           // the most events that one request would be granted now
-	RetryAfter time.Duration // until the same request is granted, if no others come; 0 if allowed, Never if it never fits
-	ResetAfter time.Duration // until the key has fully recovered, if no requests come; not the time to retry
-	MoreAfter  time.Duration // until more remain, if no requests come; only TakeByComponent and ReserveNow set it; 0 if not known, or if all remain
+	RetryAfter time.Duration // until the same request is granted, if nothing else happens; 0 if allowed, Never if it never fits
+	ResetAfter time.Duration // until the key has fully recovered, if nothing else happens; not the time to retry
+	MoreAfter  time.Duration // until more remain, if nothing else happens; only TakeByComponent and ReserveNow set it; 0 if not known, or if all remain
 	DecidedBy  int           // the component, tier or color that decided: see All, Tiers and the markers; else 0
 }
 
-// Never is the RetryAfter of a request that can never be granted. It also stands for every time
-// that is too long for a time.Duration, which holds 292 years. While events of another policy still
-// count, it stands for every time that ends after the year 2262: see [KeyedLimiter.SetPolicy].
+// Never is the RetryAfter of a request that can never be granted. It also stands for times that are
+// too long for a time.Duration, which holds 292 years. While events of another policy still count,
+// it stands for times that end after the year 2262: see [KeyedLimiter.SetPolicy].
 const Never time.Duration = math.MaxInt64
 
 // If [Limiter.Wait] denies the events, its error wraps one of these.
@@ -116,8 +118,8 @@ var (
 	ErrQueueFull = errors.New("the policy's queue is full")
 )
 
-// KeyedLimiter is a [Limiter] with one allowance per key. [New] makes it. It is safe for concurrent
-// use.
+// KeyedLimiter is a [Limiter] with one allowance per key. [New] makes it. A nil or zero one denies,
+// and its methods return errors. It is safe for concurrent use.
 type KeyedLimiter struct {
 	plans  plans
 	store  Store
@@ -130,8 +132,8 @@ type KeyedLimiter struct {
 var _ Limiter = (*KeyedLimiter)(nil)
 
 // New returns a limiter for the policy. Without [WithStore] it keeps its state in memory, in a
-// [MemStore] of its own. An error names every fault of the policy and of the options. It is a
-// fault if the policy, store or clock is nil, also if it is a nil pointer in an interface.
+// [MemStore] of its own. An error names the faults of the policy and of the options. It is a fault
+// if the policy, store or clock is nil, or a nil pointer in an interface.
 func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 	k := &KeyedLimiter{plans: plans{clock: new(clock.Nanos)}}
 	var err error
@@ -209,21 +211,19 @@ func WithClock(c Clock) Option {
 // A Clock reads the time and waits. It must be safe for concurrent use.
 //
 // Without a Clock, a limiter reads the system's wall clock once, when the process starts, and from
-// then on its monotonic clock. If the wall clock is changed after that, keys recover as if it had
-// not been. But with a store that has no clock of its own, the windows of [CalendarWindow],
-// [SlidingWindow], and [FixedWindow] without FromFirst then start too early or too late, by the
-// size of the change, until the process is restarted. Most monotonic clocks stand still while the
-// machine sleeps. Keys then recover later, and windows start too late.
+// then on its monotonic clock. It does not notice later changes of the wall clock. With a store
+// that has no clock of its own, the windows of [CalendarWindow], [SlidingWindow], and [FixedWindow]
+// without FromFirst then start too early or too late, by the size of the change, until the process
+// is restarted. Most monotonic clocks stand still while the machine sleeps. With such a store, keys
+// then recover later, and windows start too late.
 //
-// In a testing/synctest bubble a limiter reads the bubble's clock. A Clock of your own makes tests
-// deterministic. The clocks of github.com/benbjohnson/clock fit without an adapter.
+// In a testing/synctest bubble, a limiter without a Clock reads the bubble's clock. A Clock of your
+// own can make tests deterministic. The clocks of github.com/benbjohnson/clock fit without an
+// adapter.
 //
-// Limiters keep time in nanoseconds, for instants from 1970 to 2262. An instant outside of that
-// range counts as the nearest instant in it. Every instant in the last second of the range
-// counts as the end of the range. If a booking is for an instant after the range, the limiter
-// reports the end of the range as the instant of the booking. If the clock is at the end, a Wait
-// that books such an instant therefore returns at once. If a Clock steps back, a limiter keeps the
-// latest instant that it saw, until the Clock has caught up.
+// Limiters keep time in nanoseconds, for instants from 1970 to April 2262. An instant outside of
+// that range counts as the nearest instant in it. If a Clock steps back, a limiter keeps the latest
+// instant that it saw, until the Clock has caught up.
 type Clock interface {
 	// Now returns the time, as time.Now does.
 	Now() time.Time
@@ -233,11 +233,11 @@ type Clock interface {
 }
 
 // WithName sets the name of the limiter on its store. Limiters with the same name on one store
-// share the allowance of each key. If processes share the store, the limiters of that name in all
-// these processes share the allowance. If the policies of such limiters differ, events that one
-// limiter has counted also count against the others, as they do after a [KeyedLimiter.SetPolicy]. A
-// name that is copied by mistake therefore merges two limits, and New returns no error: one limiter
-// can then deny because of events that the other has counted.
+// share the allowance of each key. This includes limiters in other processes, if processes share
+// the store. If the policies of such limiters differ, events that one limiter has counted also
+// count against the others, as they do after a [KeyedLimiter.SetPolicy]. A name that is copied by
+// mistake therefore merges two limits, and New returns no error: one limiter can then deny because
+// of events that the other has counted.
 //
 // On a store that processes share, WithName is required.
 //

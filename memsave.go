@@ -30,7 +30,7 @@ import (
 // Save writes neither keys nor expired states. But keep the file as secret as a list of the keys.
 // With the file, anyone can test whether a key is in it, read the counts of the key, and find keys
 // that would share an allowance (see MaxKeys). Give the file the mode 0600. Write to a new file and
-// rename it, as the example does. If a Save was interrupted, Load refuses its file with an error.
+// rename it, as the example does. Load refuses the file of a Save that was interrupted.
 //
 // If w returns an error, the error of Save wraps it. Save also fails if MaxKeys is below 0, or if
 // the policy of a state has no text (see [AnyPolicy.MarshalText]), such as a policy of another
@@ -67,9 +67,9 @@ func (s *MemStore) Save(w io.Writer) error {
 // wall clock was set back between the starts of the two processes, keys recover later, by the same
 // amount. If it was set forward, they recover earlier. States that had expired when they were saved
 // are not in the file. Their keys start as new ones, even if the clock was set back into a window
-// that they had used. States of a limiter with a [WithClock] are an exception. They follow the
-// clock of the first limiter with a WithClock that decides on this store. Until that limiter
-// decides, real time passes for them.
+// that they had used. States of a limiter with a [WithClock] follow another clock: that of the
+// first limiter with a WithClock that decides on this store. Until that limiter decides, real time
+// passes for them.
 //
 // Load reads r to its end. It takes as much memory as the keys that it reads. Load fails, and
 // changes nothing, in these cases:

@@ -13,12 +13,12 @@ import (
 // of limiters. If there are several, give each a name with [WithName]. A MemStore must not be
 // copied after first use, and is safe for concurrent use.
 //
-// It has no goroutine and does not have to be closed. Its memory grows and shrinks with the number
-// of keys in use. Some calls, for any key, also drop a few keys that have expired. Keys that
+// It has no goroutine and does not have to be closed. Its memory grows and shrinks with the keys in
+// use and their states. Some calls, for any key, also drop a few keys that have expired. Keys that
 // expired less than a second ago may come back, and are dropped only if the store has at least half
 // as many keys as MaxKeys allows. If a million keys have expired, and are at least nine tenths of
-// the keys in the store, four million calls for other keys drop nearly all of them. If they are a
-// smaller part of the keys, it takes more calls.
+// the keys in the store, about four million calls for other keys drop nearly all of them. If they
+// are a smaller part, it takes more calls.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.
@@ -36,17 +36,17 @@ import (
 type MemStore struct {
 	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
 	// makes room only by dropping expired keys. While a short search finds none, new keys share
-	// allowances. Each name of a limiter has a few shared allowances, at most eight times as many
-	// as there are processors. When there is room again, a new key starts with what is left of a
-	// shared allowance, even if the key never shared it. This ends when the events of the shared
-	// allowance no longer count. Events that were taken from a shared allowance may stay charged if
-	// they are given back. The search may miss the last few expired keys. Therefore set MaxKeys to
-	// at least twice the number of keys that are usually in use.
+	// allowances. Each name of a limiter has a few shared allowances, at most eight for each
+	// processor. When there is room again, a new key starts with what is left of a shared
+	// allowance, even if the key never shared it. This ends when the events of the shared allowance
+	// no longer count. Events that were taken from a shared allowance may stay charged if they are
+	// given back. The search may miss the last few expired keys. Therefore set MaxKeys to at least
+	// twice the number of keys that are usually in use.
 	//
 	// With MaxKeys, a flood of made-up keys cannot exhaust the memory. It cannot make the store
 	// forget a count either. A key that has used up its limit therefore gets no more events by a
-	// flood. But during it, and while its events still count, other new keys may be denied, because
-	// they share allowances with the made-up keys.
+	// flood. But during a flood, and while the events of the made-up keys still count, new keys may
+	// be denied, because they share allowances with the made-up keys.
 	//
 	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it. After a Load, a name
 	// may also have more shared allowances than eight for each processor of this machine.
@@ -73,11 +73,11 @@ func (s *MemStore) Len() int {
 	return m.Len()
 }
 
-// Do implements [Store]. It ignores its context, because it does not block. It fails only if
-// MaxKeys is below 0, or if more than a million different policies are in use on the store at a
-// time. A policy is in use while a limiter keeps it ready, and while a key has a state that it
-// wrote. If the function of [WithPolicyFor] returns a policy that cannot be compared, each call
-// counts as another policy, at least until the garbage collector has run.
+// Do implements [Store]. It ignores its context. It fails if MaxKeys is below 0, or if more than a
+// million different policies are in use on the store at a time. A policy is in use while a limiter
+// keeps it ready, and while a key has a state that it wrote. If the function of [WithPolicyFor]
+// returns a policy that cannot be compared, each call counts as another policy, at least until the
+// garbage collector has run.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	mp, err := s.planOf(r.Plan)
 	if err != nil {

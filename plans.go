@@ -24,34 +24,33 @@ type plans struct {
 }
 
 // WithPolicyFor sets a function that chooses the policy of each key, such as the plan of a
-// customer. If it returns nil or a nil pointer, the policy is the one given to [New], or the one
-// that [KeyedLimiter.SetPolicy] has set since.
+// customer. If it returns nil or a nil pointer, the key has the limiter's policy: that of [New] or
+// of the last [KeyedLimiter.SetPolicy].
 //
 // Most methods call the function once. [KeyedLimiter.Wait], [KeyedLimiter.Reserve], SetPolicy and
-// Reset may call it several times, Settle and Cancel never. Calls can be concurrent. The function
-// gets the context of the call: over HTTP or gRPC, that of the request. If middleware joins or
-// hashes keys, find the customer in this context. [KeyedLimiter.Allow] has none and passes
+// Reset may call it several times. Settle and Cancel do not call it. Calls can be concurrent. The
+// function gets the context of the call: over HTTP or gRPC, that of the request. If middleware
+// joins or hashes keys, find the customer in this context. [KeyedLimiter.Allow] has none and passes
 // context.Background(). The function should look the policy up in memory, not over a network.
 //
-// The function must not call the limiter. Such a call may call the function again, without end, or
-// wait until the function has returned.
+// The function must not call the limiter. Such a call may never end.
 //
 //   - The limiter prepares a policy, and usually keeps it ready. A policy that is ready costs one
 //     lookup in a map, which allocates nothing if the function returns a stored Policy.
 //   - If the function returns a pointer, what it points to must not change. For a changed policy,
 //     return another pointer.
-//   - Up to 100,000 different policies are kept ready. After the first thousand, a policy is
+//   - About 100,000 different policies can be kept ready. After the first thousand, a policy is
 //     usually kept only when the function returns it a second time.
 //   - Other policies are prepared again when the function returns them: those above that number,
 //     those unused for long, and those that are not comparable.
 //
 // No policy of this package grants everything or denies everything. If a key has no limit, do not
-// return nil, because the key would get the limiter's policy. The Policy of an empty [AnyPolicy] is
-// nil, too, for example if a configuration lacks a plan. For a key without a limit, do not call the
+// return nil: the key would get the limiter's policy. The Policy of an empty [AnyPolicy] is nil,
+// too, for example if a configuration lacks a plan. For a key without a limit, do not call the
 // limiter. In httplimit, let Key return ErrSkip. Refuse a blocked key before you call the limiter.
 // docs/limits.md has an example with plans, one of them unlimited.
 //
-// A key whose policy changes keeps its used-up share, as [KeyedLimiter.SetPolicy] describes. If the
+// If the policy of a key changes, its events still count: see [KeyedLimiter.SetPolicy]. If the
 // function returns an invalid policy, the call fails, and Allow returns false.
 func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 	return func(k unfinished) error {
@@ -68,10 +67,11 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //
 // A change gives no key a fresh allowance, and locks no key out:
 //
-//   - If only the Limit of a window or log changes, or only the Burst or Capacity of a bucket,
-//     every counted event stays counted. If the limit is raised, a key that had used it up can use
-//     the difference at once. With a [LeakyBucket], the queue has room for that many more events.
-//   - After any other change, the used-up share of the old policy is charged to the new one. If
+//   - If only the Limit of a window or log changes, or only the Burst, Capacity or Excess of a
+//     bucket or marker, the counted events stay counted. If the limit is raised, a key that had
+//     just used it up can use the difference at once. With a [LeakyBucket], the queue instead has
+//     room for that many more events.
+//   - After most other changes, the used-up share of the old policy is charged to the new one. If
 //     half of the old limit is used up, half of the new limit counts as used up. This charge lasts
 //     until the old policy no longer counts its events, but at most for the time in which the new
 //     policy recovers from a fully used allowance (for a [SlidingWindow]: Per). That time begins
@@ -84,19 +84,19 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
 //     beyond the year 2262 is reported as [Never].
 //
-// docs/limits.md has a table with examples. To start afresh, give the limiter another name, or call
-// [KeyedLimiter.Reset] for one key.
+// docs/limits.md has tables of changes, also those of Tiers. To start afresh, give the limiter
+// another name, or call [KeyedLimiter.Reset] for one key.
 //
-// Callers of [KeyedLimiter.Wait] get new turns at once, in the same order. If the new policy is
+// Waiting callers of [KeyedLimiter.Wait] get new turns, in the same order. If the new policy is
 // faster, these usually come sooner. If it is the same as before, callers keep their places. A Wait
 // fails if the new policy can never grant its events, grants them only after the deadline of its
 // context, or has no room in its queue. It fails at the latest when it is the first Wait that has
 // booked nothing.
 //
 // SetPolicy asks the store for the new turns one after the other. With a bucket, which books a turn
-// for each call, a thousand waiting calls of a key take a thousand times as long as one answer of
-// the store. Meanwhile none of them is served, and new calls of Wait and Reserve for the key, and
-// calls that give back, are held up.
+// for each call, a thousand waiting calls of a key take about a thousand times as long as one
+// answer of the store. Meanwhile none of them is served, and new calls of Wait and Reserve for the
+// key, and calls that give back, are held up.
 //
 // If p is invalid, SetPolicy returns an error and changes nothing. Other errors are errors of the
 // store or of ctx, or of a policy that the function of [WithPolicyFor] returned. The policy is then

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Policy says what a limiter allows. Callers choose one. The method is only for implementers of
-// policies. The policies of this package are:
+// A Policy says what a limiter allows. Callers choose one. The method is for implementers. The
+// policies of this package are:
 //
 //   - [TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] and
 //     [CalendarWindow], which count events
@@ -17,14 +17,14 @@ import (
 //   - [SingleRateMarker] and [TwoRateMarker]
 //
 // They are plain values, which can be compared, printed, and read from text: see [ParsePolicy].
-// This holds for All and Tiers if it holds for their components. If they are given as pointers,
-// [New], [KeyedLimiter.SetPolicy], [All] and [Tiers] copy them.
+// This holds for All and Tiers if it holds for their components. If such a policy is given as a
+// pointer, [New], [KeyedLimiter.SetPolicy], [All] and [Tiers] copy it.
 //
 // Other packages can add policies. Package storetest shows one. A policy of another package is not
 // copied, and must not change.
 type Policy interface {
-	// Decider checks the policy and returns its algorithm. An error names every fault of the
-	// policy, with its value and the allowed range.
+	// Decider checks the policy and returns its algorithm. An error names the faults of the policy,
+	// each with its value and the allowed range.
 	Decider() (Decider, error)
 }
 
@@ -42,7 +42,7 @@ const maxInstant = math.MaxInt64
 //   - Instants are nanoseconds since the Unix epoch, never negative. If now lies before an instant
 //     that the state has seen, the key earns no events.
 //   - A denial and a look (N = 0) leave the state unchanged.
-//   - In the answer to a look or a give-back (N below 0), Allowed is always true.
+//   - In the answer to a look or a give-back (N below 0), Allowed is true.
 //   - Numbers never wrap around. If the true value of a number does not fit its type, the largest
 //     value of the type stands for it, or the answer is a denial.
 //   - While time passes and nothing is granted, the number of events left should not shrink. If it
@@ -159,8 +159,8 @@ const (
 	// AllOrNone grants all of the events, or none.
 	AllOrNone GrantMode = iota
 
-	// UpTo grants as many of the events as the key has left, and sets Granted to their number. If
-	// none is left, the answer is a denial. RetryAfter is then the time until one is left.
+	// UpTo grants as many of the events as possible, and sets Granted to their number. If none can
+	// be granted, the answer is a denial. RetryAfter is then that of an Ask for one event.
 	UpTo
 
 	// Regardless grants all of the events in any case. It is for events that have already happened.
@@ -183,7 +183,7 @@ type Answer struct {
 	//     books ahead sets Delay to the delay that was too long. After other denials, policies set
 	//     Delay to zero.
 	//   - After a give-back to a TokenBucket or LeakyBucket, Delay is by how much later bookings
-	//     can be moved to an earlier instant. Bookings of other policies are never moved.
+	//     can be moved to an earlier instant. Bookings of other policies are not moved.
 	Delay time.Duration
 
 	// QueueFull reports that the policy's queue has no room. A longer MaxWait would not help.

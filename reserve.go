@@ -11,7 +11,7 @@ import (
 )
 
 // Reserve books n events of key: they count at once, and no other caller can use them. It is for
-// two cases:
+// these cases:
 //
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
@@ -27,19 +27,19 @@ import (
 //     the deadline of ctx. A LeakyBucket books at most Capacity slots ahead. A TokenBucket has no
 //     such bound: if ctx has no deadline, it books as far ahead as needed. The work may start after
 //     [Reservation.Delay].
-//   - After a change of policy, these two book nothing ahead while events of another policy are
-//     charged to them (see [KeyedLimiter.SetPolicy]).
+//   - After a change of policy, a bucket books nothing ahead while events of another policy are
+//     charged to it (see [KeyedLimiter.SetPolicy]).
 //   - All other policies of this package grant only events that may happen now. These include
 //     [All], even if its components are buckets.
 //
 // If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter
-// is the time until they can be booked by a call whose context has as much time left as ctx has
-// now.
+// is the time until they can be booked, if no others come, by a call whose context has as much time
+// left as ctx has now.
 //
 // With n = 0, Reserve books nothing, and all events are charged by Settle.
 //
-// A Reservation that is neither settled nor cancelled keeps its events booked. It holds no
-// goroutine or timer, and does not have to be closed.
+// If a Reservation is neither settled nor cancelled, its events count as long as those of Take. It
+// holds no goroutine or timer, and does not have to be closed.
 //
 // An error means that there is no decision. The Reservation is then nil. The errors are those of
 // [KeyedLimiter.Take]. If ctx is cancelled while a store over a network decides, Reserve still
@@ -86,8 +86,8 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 
 // ReserveNow is like Reserve, but books nothing ahead: it grants the n events at once, or denies
 // them, as [KeyedLimiter.TakeByComponent] does. The Result and *results are the same as with
-// TakeByComponent. Use it to take from several limiters all or none: if one denies, cancel the
-// reservations of the others.
+// TakeByComponent. Use it to take from several limiters all or none: if one denies or fails, cancel
+// the reservations of the others.
 //
 // ReserveNow sets *r. Pass the same Reservation again when its earlier contents are no longer
 // needed. With a single policy, and a key that is in a [MemStore], ReserveNow then usually
@@ -123,11 +123,10 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 // but not before a second has passed. It is good practice to defer a Cancel, and to settle when the
 // cost is known.
 //
-// If Settle or Cancel returns an error, it is always safe to call either of them again:
+// If Settle or Cancel returns an error, it is safe to call either of them again:
 //
-//   - If the store failed, it is not known whether the call had its effect. Another call does not
-//     ask the store, and returns an error with the same cause. Nothing is given back or charged
-//     twice.
+//   - If the store failed, the call may have had its effect. Another call does not ask the store,
+//     and returns an error with the same cause. Nothing is given back or charged twice.
 //   - If the error came before the store was asked, the Reservation stays open. Another call tries
 //     again. After such an error of Settle, Cancel settles for the number of the last Settle. A
 //     deferred Cancel therefore does not give back what was used.
@@ -170,7 +169,7 @@ var (
 // Cancel is Settle for 0 events. It gives back (refunds) all that was booked, as far as the rules
 // of [Reservation.Settle] allow. If the reservation has been settled, Cancel does nothing, and
 // returns the result of Settle. If a Settle has failed before it asked the store, Cancel is Settle
-// for the number of that call.
+// for the number of the last such call.
 //
 // After Delay has passed, events that Cancel frees can be used at once. In a [LeakyBucket], one
 // event may then come sooner than Per/Limit after the event before it.
@@ -190,8 +189,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //     back.
 //   - More events: the additional ones are charged now. If there are not as many left, the key is
 //     then in debt, and later callers may have to wait, or are denied. A bucket pays the debt at
-//     its rate. A window or log counts the additional events for as long as all others: at the end
-//     of a [FixedWindow] or [CalendarWindow], the debt is forgotten. If an overdraft must be paid
+//     its rate. A window or log counts the additional events as long as other events: at the end of
+//     a [FixedWindow] or [CalendarWindow], the debt is forgotten. If an overdraft must be paid
 //     back, use a [TokenBucket].
 //   - A denied reservation: all actual events are charged.
 //   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
@@ -201,18 +200,16 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //     [KeyedLimiter.Reset].
 //
 // A [TokenBucket] or [LeakyBucket] keeps the instants that other callers were promised. What it
-// gives back depends on what it has granted after the reservation:
+// frees depends on what it has granted or charged after the reservation:
 //
-//   - Nothing: what is given back is freed, as far as it still counts.
-//   - Only events of callers that still wait in this limiter's Wait: in general, these callers get
-//     earlier instants.
-//   - Events of another reservation, or of a Wait of another process or limiter, whose instant is
-//     still to come: nothing is given back.
-//   - A debt that is not yet paid: nothing is given back.
-//   - Only events whose instants have passed: events of the reservation that still count are given
-//     back.
+//   - Nothing: it frees what is given back, as far as that still counts.
+//   - Only events of callers of this limiter's Wait, and some of these callers still wait: those
+//     usually get earlier instants.
+//   - Anything else, and the instant of one of these grants is still to come: it frees nothing.
+//   - Anything else, and the key is in debt: it frees nothing.
+//   - Anything else: it frees what still counts of the reservation.
 //
-// docs/reservations.md has a table of all cases, under "Book ahead".
+// docs/reservations.md has a table of these cases with exceptions, under "Book ahead".
 //
 // If a reservation is settled before Delay has passed, for fewer events than were booked but not
 // for 0, a [TokenBucket] frees nothing. The actual events keep the instant that Delay reported. To

@@ -17,9 +17,8 @@ type Shadowed struct {
 
 var _ Limiter = (*Shadowed)(nil)
 
-// A Refusal is a request that the limiter under test of a [Shadowed] did not grant, or for which it
-// returned an error. If the key is not enforced, a Wait that was not granted at once is a Refusal,
-// too.
+// A Refusal is a request that the limiter under test of a [Shadowed] denied, or failed to decide.
+// If the key is not enforced, a Wait that was not granted at once is a Refusal, too.
 type Refusal struct {
 	Key      string
 	N        int    // the events asked for
@@ -45,7 +44,7 @@ type Refusal struct {
 //     l decides. A call of observe then means only that the request was not granted at once. If the
 //     key were enforced, the request might have waited and been granted.
 //
-// For keys that are enforced, the returned limiter answers exactly as l does.
+// For keys that are enforced, the returned limiter answers as l does.
 //
 // observe is called during the request, and calls can be concurrent. observe may be nil. Shadow
 // panics if l is nil, or a nil pointer.
@@ -59,11 +58,11 @@ func Shadow(l Limiter, observe func(Refusal)) *Shadowed {
 	return &Shadowed{limiter: l, observe: observe}
 }
 
-// Enforce sets the share of the keys for which requests are really refused, from 0 to 1. The share
-// is 0 at first, and may be changed at any time. Only the key and the share decide whether a key is
-// enforced. Processes with the same share therefore enforce the same keys, and a larger share
-// includes all keys of a smaller one. A share that is not from 0 to 1 is an error, and changes
-// nothing.
+// Enforce sets the share of the keys for which the refusals of the limiter take effect, from 0 to
+// 1. The share is 0 at first, and may be changed at any time. Only the key and the share decide
+// whether a key is enforced. Processes with the same share therefore enforce the same keys, and a
+// larger share includes all keys of a smaller one. A share that is not from 0 to 1 is an error, and
+// changes nothing.
 func (s *Shadowed) Enforce(share float64) error {
 	if !(share >= 0 && share <= 1) {
 		return fmt.Errorf("weir: Enforce(%v), must be from 0 to 1", share)
@@ -139,7 +138,7 @@ func denies(err error) bool {
 	return errors.Is(err, ErrTooLate) || errors.Is(err, ErrNeverFits) || errors.Is(err, ErrQueueFull)
 }
 
-// Enforces reports whether requests of key are really refused: see [Shadowed.Enforce].
+// Enforces reports whether refusals take effect for key: see [Shadowed.Enforce].
 func (s *Shadowed) Enforces(key string) bool {
 	// The hash is FNV-1a, with its bits mixed because its upper ones hardly differ for short keys.
 	share := s.share.Load()

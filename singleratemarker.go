@@ -34,7 +34,8 @@ import (
 //   - If [Reservation.Settle] charges more events than either bucket can grant, all of them are
 //     charged to the second bucket, which is then in debt. While the debt lasts, no more is granted
 //     than both buckets have together.
-//   - A [Reservation] gives its events back to the bucket that they came from.
+//   - A [Reservation] gives its events back to the bucket that they came from, as far as they still
+//     count.
 //   - [KeyedLimiter.Return] does not know that bucket. Its events go to the second bucket until it
 //     is full, and then to the first. This way no yellow event becomes green.
 //

@@ -15,8 +15,9 @@ import (
 //
 // Choose it for a small, strict limit: five logins a minute, or a contract with a provider that
 // counts the same way. Any window of length Per, wherever it starts, has at most Limit granted
-// events, if only one of its two ends belongs to the window. All of these events may come at once.
-// For large limits use [SlidingWindow] or [TokenBucket].
+// events that were not given back, if only one of its two ends belongs to the window and the policy
+// stays the same. All of these events may come at once. For large limits use [SlidingWindow] or
+// [TokenBucket].
 //
 // Its memory per key grows with use, up to Limit instants, and shrinks again:
 //
@@ -28,9 +29,8 @@ import (
 // the entries of new events do not fit in that, the events of the latest entry are moved to the
 // instant of the new events, and share an entry with them.
 //
-// SlidingLog counts the events of a sliding window exactly, and [SlidingWindow] estimates them. N.
-// Mahdi, "An alternative approach to rate limiting", Figma, 2017, describes it as "sliding window
-// log", beside other algorithms.
+// N. Mahdi, "An alternative approach to rate limiting", Figma, 2017, describes such a log as
+// "sliding window log", beside other algorithms.
 type SlidingLog struct {
 	Limit int           // events allowed in any window; at least 1
 	Per   time.Duration // length of the window; at least 1ns

@@ -30,8 +30,8 @@ const (
 //	estimate = previous * (Per - elapsed) / Per + current
 //
 // Choose it to smooth the boundary of [FixedWindow] at a constant cost in memory. For a limit of a
-// few events, [SlidingLog] is better. The estimate has these worst cases, in spans that include
-// their start, not their end:
+// few events, [SlidingLog] is better. While no events are given back and the policy stays the same,
+// these are the worst cases, in spans that include their start, not their end:
 //
 //   - Any span of length s <= Per has at most Limit + Limit*s/Per events, rounded up.
 //   - Some window of length Per may have 2*Limit events, but spread so that the bound above holds.

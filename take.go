@@ -37,7 +37,7 @@ func (k *KeyedLimiter) Allow(key string) bool {
 //   - n is below 0
 //   - ctx has ended
 //   - the policy of [WithPolicyFor] is invalid
-//   - the store returned an error; it is then not known whether the events were counted
+//   - the store returned an error; the events may then have been counted
 //
 // Take is safe for concurrent use.
 func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, error) {
@@ -73,15 +73,15 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 	return a.Result, nil
 }
 
-// TakeUpTo takes as many of n events as the key has left, and returns how many were granted. It is
-// for work that can be done in parts, such as a bulk mailing.
+// TakeUpTo takes n events, or as many of them as one request is granted now. It returns how many
+// were granted. It is for work that can be done in parts, such as a bulk mailing.
 //
-// If n is above 0 and no event is granted, the Result denies. Its RetryAfter is the time until one
-// event can be granted. No n is too large, unlike with [KeyedLimiter.Take]. With n = 0, TakeUpTo
+// If n is above 0 and no event is granted, the Result denies. Its RetryAfter is then that of a
+// request for one event. No n is too large, unlike with [KeyedLimiter.Take]. With n = 0, TakeUpTo
 // only looks.
 //
-// Like Take, a call makes one request to the store. If a loop asks for all events that are still to
-// be sent, it makes one call for each batch, not one for each event.
+// Like Take, a call usually makes one request to the store. If a loop asks for all events that are
+// still to be sent, it makes one call for each batch, not one for each event.
 //
 // An error means that there is no decision. The errors are those of Take. TakeUpTo is safe for
 // concurrent use.
@@ -109,15 +109,14 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 //
 //   - With All, Allowed of a component reports whether that component alone would have granted the
 //     events.
-//   - With [Tiers], Allowed of each tier up to the one that paid, or of all tiers after a denial,
-//     reports whether that tier alone would have granted the events. The Results of the tiers after
-//     it are what a look returns: a call for no events.
+//   - With [Tiers], the Results of the tiers after the one that paid are those of a look: a call
+//     for no events. Allowed of the other tiers reports whether that tier alone would have granted
+//     the events.
 //   - After a change of policy, while events of the old policy still count, the RetryAfter of a
-//     component is exact only if that component decided. While events of the old policy are charged
-//     to the new one, the MoreAfter of a component is not known.
+//     component that did not decide may be inexact. While events of the old policy are charged to
+//     the new one, the MoreAfter of a component is not known.
 //
-// On an error the Result is zero, which denies. The errors are those of Take: an n below 0, a ctx
-// that has ended, an invalid policy of [WithPolicyFor], or a failure of the store.
+// On an error the Result is zero, which denies. The errors are those of Take.
 //
 // To avoid allocations, use one slice again and again. If results is nil, only the Result is
 // returned. TakeByComponent is safe for concurrent use, if each call has a slice of its own.

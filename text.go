@@ -42,8 +42,9 @@ import (
 // Notes on the grammar:
 //
 //   - Words are separated by white space.
-//   - The options of a kind are named after fields of its type. They can be in any order, each at
-//     most once. The count of an option is at least 1. For the default, leave the option out.
+//   - The options of a kind are named after the fields that they set. They can be in any order,
+//     each at most once. The count of an option is at least 1. For the default, leave the option
+//     out.
 //   - A day is 24 hours and a week is 7 days, whatever the calendar says. If anything follows the w
 //     or d, it begins with a digit.
 //   - The 1 of one unit may be left out: 10/s is 10/1s.

@@ -12,32 +12,33 @@ import (
 // accordingly: serve those of the first tier as promised, and those of the next at a lower
 // priority, or with a warning.
 //
-// One tier pays all the events of a request: the first tier that has enough. If no tier has enough,
-// the request is denied. A Result has the same meaning as that of a single policy:
+// One tier pays all the events of a request: usually the first tier that has enough. If no tier has
+// enough, the request is denied. A Result has the same meaning as that of a single policy:
 //
 //   - Limit and Remaining are the largest of the tiers'. One request cannot use several tiers.
 //     While a tier is in debt, no request is granted more than all tiers have together. If the
 //     policy of a tier is of another package, its debt is not known, and limits only that tier.
-//   - RetryAfter is the shortest of the tiers', and [Never] if none can ever grant. While a tier is
-//     in debt, it can be longer.
-//   - ResetAfter is the longest of the tiers'.
+//   - RetryAfter is the shortest of the tiers'. While a tier is in debt, it can be longer.
+//   - ResetAfter is the longest of the tiers'. After a change of policy it can be longer.
 //   - DecidedBy of a grant is the tier that paid. DecidedBy of a denial is the tier that will grant
 //     first, or 0 if none can. If n is 0, DecidedBy is the first tier that has something left, or
 //     0.
 //
 // With other methods:
 //
-//   - [KeyedLimiter.TakeUpTo] grants at most Remaining events. One tier pays for all of them.
+//   - [KeyedLimiter.TakeUpTo] grants n events, or as many as the tier that has most left can grant.
+//     One tier pays for all of them.
 //   - A [Reservation] gives back to the tier that paid. If it is settled for more events, the first
 //     tier that has enough for the additional ones pays for them. If none has, the last tier is
 //     charged.
 //   - [KeyedLimiter.Return] does not know the tier that paid. It gives back to the last tier that
-//     does not have its full allowance. If that tier has counted fewer events, the others are not
-//     given back.
+//     does not have its full allowance. If that tier has counted fewer events, the remaining ones
+//     are not given back.
 //   - [KeyedLimiter.Wait] asks again when one of the tiers may grant. Tiers keep no queue.
 //
-// Each tier counts only the events that it grants, and recovers by itself. The traffic meters of
-// routers combine two buckets in other ways. For these, use [SingleRateMarker] and [TwoRateMarker].
+// Each tier counts only the events that it grants, and recovers independently of the others. The
+// traffic meters of routers combine two buckets in other ways. For these, use [SingleRateMarker]
+// and [TwoRateMarker].
 //
 // [New] refuses Tiers without policies, with a nil tier, or with a tier that is itself invalid. The
 // state of a new key may have 100,002 words at most, which is the size of the largest

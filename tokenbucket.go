@@ -9,14 +9,15 @@ import (
 // TokenBucket allows Limit events per Per on average, and Burst of them at once.
 //
 // A key has a bucket that holds at most Burst tokens and starts full. It earns Limit tokens per
-// Per, continuously. An event takes one token. If there are too few tokens for a request, the
-// request is denied. [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] can take tokens that are not
-// yet earned. Later calls cannot overtake them.
+// Per, continuously. An event takes one token. If there are too few tokens, [KeyedLimiter.Take] is
+// denied. [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] can take tokens that are not yet earned.
+// Later calls cannot take these.
 //
 // Start with this policy: it tolerates bursts, and has no window boundary. To space events evenly,
 // use [LeakyBucket]. For "no more than Limit in any Per", use [SlidingLog].
 //
-// If no events are given back, and the key is never in debt, a span of length s has at most
+// If no events are given back, the key is not in debt and the policy stays the same, a span of
+// length s has at most
 //
 //	Burst - 1 + Limit*s/Per
 //

@@ -9,8 +9,8 @@ import (
 
 // TwoRateMarker marks events as the two rate three color marker of RFC 2698 marks packets:
 //
-//   - red, if they exceed the peak rate; red events are denied
-//   - yellow, if they exceed only the committed rate; DecidedBy of the Result is 1
+//   - red, if they exceed the rate and burst of Peak; red events are denied
+//   - yellow, if they exceed only those of Committed; DecidedBy of the Result is 1
 //   - green otherwise; DecidedBy is 0
 //
 // A key has two buckets of tokens, which start full and earn independently. Committed has the rate
@@ -28,7 +28,8 @@ import (
 //   - DecidedBy of a denial is the color that the same request will have after RetryAfter, or 0 if
 //     RetryAfter is [Never].
 //   - If [Reservation.Settle] charges more events than Peak can grant, Peak is then in debt.
-//   - A [Reservation] gives its events back to Peak and, if they were green, to Committed.
+//   - A [Reservation] gives its events back to Peak and, if they were green, to Committed, as far
+//     as they still count there.
 //   - [KeyedLimiter.Return] gives back only to Peak, because it is not known which events were
 //     green.
 type TwoRateMarker struct {

@@ -11,39 +11,38 @@ import (
 
 // Wait implements [Limiter]. Callers that wait for the same key on one limiter are the waiters of
 // that key. They are served in the order in which they came, whatever the policy, and share one
-// timer. There is one exception: calls that ask a store over a network at the same time are served
-// in the order in which the store decides. Callers that come while events are given back, or while
-// the policy changes, ask the store afterwards, one after the other. Over a network, these callers
-// ask at the same time if they come faster than the store answers, if events are left for all of
-// them, or when asking one after the other has taken over a second.
+// timer. But calls that ask a store over a network at the same time are served in the order in
+// which the store decides. Callers that come while events are given back, or while the policy
+// changes, ask the store afterwards, usually one after the other. Over a network, they may also ask
+// at the same time, for example if many come.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
-//     at which they may happen. Later calls of Allow and Take cannot overtake it. If its context
-//     ends, its events are given back, and the waiters behind it move up. But if a [Reservation], a
-//     limiter of the same name or another process has booked behind it, all keep the instants that
-//     they were given.
-//   - With all other policies the first waiter asks again when the policy may grant its events. A
-//     call of Allow or Take that comes before that can take the events.
+//     at which they may happen. Later calls of Allow and Take cannot overtake it, unless a Lease of
+//     package fleet holds events for them. If its context ends, its events are given back, and the
+//     waiters behind it move up. But if a [Reservation], a limiter of the same name or another
+//     process has booked or charged events behind it, all keep the instants that they were given.
+//   - With the other policies of this package, the first waiter asks again when the policy may
+//     grant its events. A call of Allow or Take that comes before that can take the events.
 //   - A policy of another package may book ahead, too. If the context of its waiter ends, the
 //     events are given back only if no waiter that has booked is behind it. Nobody moves up.
-//   - Events are never given back if they were granted without the shared store (see
+//   - Events are not given back if they were granted without the shared store (see
 //     [Result.Degraded]), or if the store has failed in a SetPolicy or Reset since. Nobody moves
 //     up.
 //   - If the store fails when events are given back, nobody moves up. The store may have freed the
 //     events all the same. Callers that come later may then get the same instants as some waiters.
 //
-// [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give all waiters new turns, in the same order.
+// [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give the waiters new turns, in the same order.
 // After a SetPolicy that changes no waiter's policy, the waiters keep their places. After a change
 // of policy, a bucket books nothing while events of another policy are charged to it. During that
-// time, the first waiter asks again as it does with all other policies.
+// time, the first waiter asks again, as with policies that book nothing.
 //
 // The function of [WithPolicyFor] may return another policy than before. Waiters that have booked
-// events then keep their instants. Every other waiter asks with the policy that the function
-// returns for the waiter's own context.
+// events then keep their instants until the next SetPolicy or Reset. The other waiters ask with the
+// policy that the function returns for their own context.
 //
-// If ctx is cancelled while a store over a network decides, Wait still waits for the decision,
-// until a second after it asked. Otherwise nobody could give the events back. If the deadline of
-// ctx passes while the store decides, Wait ends, and the events may stay charged.
+// If ctx is cancelled while a store over a network decides, Wait still waits for the decision, at
+// most until a second after it asked. Otherwise nobody could give the events back. If the deadline
+// of ctx passes while the store decides, Wait ends, and the events may stay charged.
 func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 	err := k.check(ctx, n)
 	if err == nil && n > 0 && !k.goes(ctx, key, n) {
@@ -179,11 +178,10 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 }
 
 // Reset forgets a key. The key has its full allowance again, and no debt. In a [MemStore] whose
-// MaxKeys was reached, it may have only what is left of an allowance that new keys share. Callers
-// that wait for the key on this limiter get new turns, in the same order, as they do after
-// [KeyedLimiter.SetPolicy].
+// MaxKeys was reached, it may share an allowance, as a new key does. Callers that wait for the key
+// on this limiter get new turns, in the same order, as they do after [KeyedLimiter.SetPolicy].
 //
-// Reset also forgets earlier reservations of the key:
+// Earlier reservations of the key:
 //
 //   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only
 //     what was used beyond its booking.
@@ -191,10 +189,10 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 //     since the Reset, up to the number that it had booked.
 //
 // A reservation of another key that is being made during the Reset may be forgotten, too. The
-// limiter remembers the keys that were Reset, at about 100 bytes each, while its reservations may
-// still count, and after that until a later Reset. If the store fails, it is not known whether the
-// key was forgotten. Reset can be called again. A ctx that has ended is an error. Reset is safe for
-// concurrent use.
+// limiter remembers the keys that were Reset, as long as its reservations may still count, and then
+// until a later Reset. Short keys take about 100 bytes each. If the store fails, it is not known
+// whether the key was forgotten. Reset can be called again. A ctx that has ended is an error. Reset
+// is safe for concurrent use.
 func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	err := k.check(ctx, 0)
 	if err == nil {

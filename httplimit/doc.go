@@ -12,15 +12,15 @@
 // the answer 429. The answer has Retry-After, if the same request can be granted later.
 //
 //   - A Middleware can have several limits: see [Limit]. If one of them denies a request, the
-//     events that the others have granted are given back.
-//   - With the field Settle, what a request counts as can depend on its answer: for example, count
-//     failed logins only, or the bytes of the body.
+//     others give back what they granted, as far as [weir.Reservation.Cancel] can.
+//   - With the field Settle, what a request counts as depends on its answer. Use it to count only
+//     failed logins, or the bytes of the answer's body.
 //   - A [Checker] limits inside of a handler. It is for keys, and numbers of events, that are in
-//     the body.
+//     the body of the request.
 //   - If the first requests show that a Middleware is not wired correctly, it warns: see [Check].
 //
-// [Transport] is for clients. It delays requests until the limit allows them, and obeys the
-// Retry-After of servers.
+// [Transport] is for clients. It delays requests until the limit allows them. By default, it also
+// obeys the Retry-After of a 429 or 503, for up to an hour.
 //
 // Requests with the same key share an allowance: the events that the limit still grants. Choose a
 // key that a client cannot change to evade the limit. A client should also not be able to send

@@ -17,9 +17,9 @@ import (
 // All types write these three values: the limit, how much of it remains, and the effective window.
 // The effective window depends on the answer:
 //
-//   - Allowed: the time until more events remain, if no more requests come. It is 0 if all remain.
-//     Until then, a client that is alone with its key can use the remaining events.
-//   - Denied: the time of Retry-After, after which the same request will be granted, if no more
+//   - Allowed: the time until more events remain, if no more requests come. In this time, a client
+//     that is alone with its key can use the remaining events. If all remain, the time is 0.
+//   - Denied: the time of Retry-After. After that, the same request is usually granted, if no more
 //     requests come. If it can never be granted, there is no Retry-After, and the effective window
 //     is the time until the whole allowance is back.
 //
@@ -36,7 +36,7 @@ type Headers interface {
 }
 
 // A HeaderSet writes the fields of all its Headers. One of them at most can be a [RateLimit], and
-// none can be nil. The request still counts once.
+// none can be nil.
 type HeaderSet []Headers
 
 func (s HeaderSet) addTo(to *fields) error {

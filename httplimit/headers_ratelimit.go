@@ -25,7 +25,7 @@ import (
 // earned, and for a [weir.LeakyBucket] the time in which Capacity events pass. For a
 // [weir.CalendarWindow] it is the length of the longest unit of its kind, such as a month of 31
 // days or a year of 366 days. A client that spreads q events over w is then not too fast in a
-// shorter month. A day counts as 24 hours, although a day on which clocks are put back is longer.
+// shorter month. A day counts as 24 hours.
 //
 // If several limits apply to a request, each adds its own members to the fields. This holds for the
 // Limits of one [Middleware], and for nested Middlewares. In a denied answer, the field RateLimit
@@ -34,8 +34,8 @@ import (
 //
 // The components of a policy composed by [weir.All] are listed in the same way. In a denied answer,
 // RateLimit has only one of them: the one that denied, or the one with the longest RetryAfter if
-// several did. The name of a component is its text, such as 300/1m. The Name of the RateLimit or of
-// the [Limit] comes before the text. [weir.Tiers] are listed as one limit, because a client does
+// several did. The name of a component is its text, such as 300/1m. If the RateLimit or the [Limit]
+// has a Name, it comes before the text. [weir.Tiers] are listed as one limit, because a client does
 // not have to stay within each of them.
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
@@ -44,8 +44,7 @@ import (
 // RateLimit can write w and list the components only if it knows the policy. A *[weir.KeyedLimiter]
 // reports the policy of each key, even if policies differ by key, or change in use.
 //
-// The parameter pk of the draft, the partition key, is not written. Its value would have to be
-// predictable for the client, and must not show anybody else whose request it is.
+// The parameter pk of the draft, the partition key, is not written.
 type RateLimit struct {
 	// Name is printable ASCII; "" means "default". With Middleware.Limits, which have names of
 	// their own, Name and the other fields must be empty.

@@ -95,9 +95,9 @@ func Method(r *http.Request) (string, error) {
 // add a limit by client, as one of the Limits of the same [Middleware].
 func Everyone(*http.Request) (string, error) { return "everyone", nil }
 
-// Path is a KeyFunc whose key is the path of the request's URL, decoded and without superfluous
-// slashes and dots. Each path has an allowance of its own. If the handler serves several paths, a
-// client can therefore use several allowances: take [Pattern] instead.
+// Path is a KeyFunc whose key is the path of the request's URL, decoded and cleaned by
+// [path.Clean]: /a/ and /a are one key. Each key has an allowance of its own. If the handler serves
+// several paths, a client can therefore use several allowances: take [Pattern] instead.
 func Path(r *http.Request) (string, error) {
 	return path.Clean(cmp.Or(r.URL.Path, "/")), nil // http://a.example is http://a.example/
 }

@@ -11,8 +11,8 @@ import (
 // uses the first 64 bits of an IPv6 address, because a subscriber usually has a /64 at least, and
 // can use any address in it. The zero value trusts no proxy.
 //
-// A key has one of the forms 192.0.2.1, 192.0.2.0/24, 2001:db8::1 and 2001:db8::/64. All spellings
-// of an address give the same key. Zones are left out. These IPv6 addresses stand for an IPv4
+// A key has one of the forms 192.0.2.1, 192.0.2.0/24, 2001:db8::1 and 2001:db8::/64. It does not
+// depend on how an address is spelled. Zones are left out. These IPv6 addresses stand for an IPv4
 // address, and have the key of that address:
 //
 //   - ::ffff:0:0/96: IPv4 mapped to IPv6
@@ -67,8 +67,8 @@ func (c ClientIP) Key(addr netip.Addr) (string, error) {
 
 // RemoteIP is a KeyFunc whose key is made from the address at the other end of the connection: see
 // [ClientIP]. Clients cannot forge this address, unless an outer handler sets RemoteAddr from a
-// header field. Behind a proxy it is the address of the proxy, which many clients share. Use
-// [ForwardedIP], [ForwardedHeader] or [HeaderIP] there.
+// header field. Behind a proxy it is the address of the proxy, which many clients share: use
+// [ForwardedIP], [ForwardedHeader] or [HeaderIP] instead.
 //
 // It fails if RemoteAddr of the request is not an IP address, as over a Unix socket.
 func RemoteIP(r *http.Request) (string, error) { return anyClient.remote(r) }

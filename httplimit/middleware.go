@@ -22,11 +22,11 @@ type Middleware struct {
 	Limiter weir.Limiter
 
 	// Key returns the key whose allowance the request uses. If it returns [ErrSkip], the request is
-	// not limited. On any other error, and on an empty key, Failed answers.
+	// not limited. On any other error, and on an empty key, Failed or its default answers.
 	Key KeyFunc
 
 	// Cost returns how many events a request counts as. If Cost is nil, each request counts as one.
-	// A request that costs 0 is not limited. A negative cost is an error, and Failed answers.
+	// A request that costs 0 is not limited. On a negative cost, Failed or its default answers.
 	//
 	// Like Key, Cost runs before the decision. It must not read the body, and r.FormValue may read
 	// it. For a parameter of the URL, use r.URL.Query().Get. If the cost is in the body, return 1,
@@ -35,17 +35,17 @@ type Middleware struct {
 
 	// Settle, if not nil, returns how many events a granted request counts as in the end. It is
 	// called when the handler has returned or panicked. Until then, and in the header fields, the
-	// request counts as Cost. Settle is for limits that depend on the answer, such as failed logins
-	// only, or the bytes of the body. Let Cost return about as much as Settle, but not 0: Settle is
-	// not called for a request that costs 0. If Cost returns much less than Settle, a client can
-	// start many requests before one is settled.
+	// request counts as Cost. Use Settle to count only failed logins, or the bytes of the answer's
+	// body. Let Cost return about as much as Settle, but not 0: Settle is not called for a request
+	// that costs 0. If Cost returns much less than Settle, a client can start many requests before
+	// one is settled.
 	//
-	// r is the request that the handler got. status is the status of the answer. It is 500 if the
-	// handler panicked before it sent one, and 101 if it took over the connection before that (see
-	// [http.Hijacker]). bytes is the length of the body that it wrote to its ResponseWriter. If
-	// Settle returns more than Cost, and the key lacks the additional events, the key is in debt:
-	// see [weir.Reservation.Settle]. If Settle returns a negative number, the request counts as
-	// Cost, and Observe gets an error.
+	// r is the request that the handler got. status is the status of the answer. If the handler sent
+	// no status, it is 101 if the handler took over the connection (see [http.Hijacker]), 500 if the
+	// handler panicked, and else 200. bytes is the length of the body that the handler wrote to its
+	// ResponseWriter. If Settle returns more than Cost, and the key lacks the additional events, the
+	// key is in debt: see [weir.Reservation.Settle]. If Settle returns a negative number, the request
+	// counts as Cost, and Observe gets an error.
 	//
 	// The Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method. MaxWait must be 0.
 	Settle func(r *http.Request, status int, bytes int64) int
@@ -64,7 +64,7 @@ type Middleware struct {
 	// a request over the limit is refused at once. A request whose turn would come after MaxWait is
 	// refused at once, if the Limiter knows this in advance. If the turn depends on what other
 	// waiting requests do, the refusal can take up to MaxWait. If the same request comes again after
-	// its Retry-After, and no others come, it is granted, after a wait of up to MaxWait.
+	// its Retry-After, it is usually granted, after a wait of up to MaxWait.
 	//
 	// A request leaves the queue when net/http notices that its client has hung up. Over HTTP/1,
 	// net/http notices it only if the request has no body, or if the body has been read, as a
@@ -80,49 +80,49 @@ type Middleware struct {
 	// Denied answers a request that is over the limit. The header already has Cache-Control:
 	// no-store and the fields of Headers. It also has Retry-After, unless the request can never be
 	// granted. If Denied is nil, the answer is 429 with a short body that reveals nothing about the
-	// request. The Decision is that of the limit that denied. If several Limits deny, it is that of
-	// the one with the longest RetryAfter.
+	// request.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 
 	// Failed answers a request for which there is no decision: Key or the Limiter has returned an
-	// error, or Cost a negative number. The header already has Cache-Control: no-store. If Failed is
-	// nil, the answer contains nothing of the error. Its status is:
+	// error, Key an empty key, or Cost a negative number. The header already has Cache-Control:
+	// no-store. If Failed is nil, the answer contains nothing of the error. Its status is:
 	//
 	//   - 400 if the request lacks what Key looks for (the error wraps [ErrNoKey])
 	//   - 503 otherwise
 	Failed func(http.ResponseWriter, *http.Request, error)
 
-	// Observe, if not nil, is called with every decision and every failure to decide, before the
-	// request is answered or passed on. It is for logs and metrics. Several goroutines may call it
-	// at once. It also gets every error of giving events back or of settling, in a call of its own.
+	// Observe, if not nil, is called with the decision on each limited request, or with the error if
+	// there is no decision, before the request is answered or passed on. It also gets errors of
+	// settling and of giving back, in calls of their own. Several goroutines may call it at once.
 	Observe func(*http.Request, Decision)
 
 	// InContext puts the decisions into the context of the request that the handler gets: see
 	// [Decisions]. This takes three allocations for each request.
 	InContext bool
 
-	// Warn is called, at most once for each [Check], if the first 1,000 requests show that the
-	// Middleware is not wired as it should be. Only CheckLimiterPerRequest looks at all Middlewares
-	// of the process. If nil, [log/slog.Warn] is called. Several goroutines may call Warn at once.
+	// Warn is called, at most once for each [Check], if a check finds that the Middleware is not
+	// wired as it should be. The checks look at the first 1,000 requests of each Wrap, Wrapper and
+	// Checker. [CheckLimiterPerRequest] looks at all Middlewares of the process instead. If Warn is
+	// nil, [log/slog.Warn] is called. Several goroutines may call Warn at once.
 	Warn func(check Check, message string)
 
 	// Unchecked are the checks that are left out.
 	Unchecked []Check
 }
 
-// A Decision is the decision of a [Middleware] on a request. [Decisions] returns it, too.
+// A Decision is the decision of a [Middleware] or [Checker] on a request, or an error.
 //
 // With several Limits, Observe and Denied get the decision of a single limit: the one that failed,
-// or the one that denied. If several denied, that limit is the one with the longest RetryAfter. If
-// all granted, it is the one with the smallest Remaining. If several have the same Remaining, it is
-// the one that takes the longest to have more events.
+// or the one that denied. If several denied, it is the one with the longest RetryAfter. If all
+// granted, it is the one with the smallest Remaining. If several have the same Remaining, it is the
+// one with the longest effective window: see [Headers].
 type Decision struct {
 	Name   string        // the name of the Limit; without Limits, that of RateLimit
 	Key    string        // may be a secret of the client, such as an API key; "" if Key has failed
 	Cost   int           // how many events the request counts as, before Settle
 	Result weir.Result   // the limiter's answer; zero if Err is not nil
 	Waited time.Duration // with MaxWait: the time held back, and that of the store; else zero
-	Err    error         // why there is no decision, or nil; wraps context.Canceled if the client has gone
+	Err    error         // an error, or nil; usually wraps context.Canceled if the client has gone
 }
 
 // Wrap returns a handler that passes requests to next, unless they are over the limit or fail.
@@ -154,7 +154,7 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 //
 //	router.Use(limit.Wrapper())
 //
-// If such a router called Wrap, each request would take several times as long, and the checks of
+// If such a router called Wrap, the Middleware would take several times as long, and the checks of
 // the wiring would see one request each time. Wrapper panics in the same cases as Wrap. The
 // function that it returns panics if next is nil.
 func (m Middleware) Wrapper() func(next http.Handler) http.Handler {

@@ -38,8 +38,8 @@ func (m Middleware) Checker() *Checker {
 //	}
 //
 // Check sets the fields of Headers for allowed and for denied requests. It must be called before
-// the handler writes. With n = 0 it returns true, and does nothing else. An empty key and an n
-// below 0 are errors: Failed or the default answers, and Check returns false.
+// the handler writes. With n = 0 it returns true, and does nothing else. Otherwise, on an empty key
+// or an n below 0, Failed or its default answers, and Check returns false.
 func (c *Checker) Check(w http.ResponseWriter, r *http.Request, key string, n int) bool {
 	if n == 0 {
 		return true

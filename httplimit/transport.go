@@ -11,10 +11,10 @@ import (
 )
 
 // Transport is an [http.RoundTripper] that limits the requests it sends, and obeys the Retry-After
-// of servers. Each request waits for its turn before it is sent. If a server answers 429 or 503
-// with Retry-After, all requests for the same key are held back for that time, but at most for
-// MaxHold. They are then sent as the Limiter allows, in the order in which they came, with few
-// exceptions. With the field Hold, a Transport can also obey other header fields.
+// of servers. Each request waits for its turn before it is sent. By default, if a server answers
+// 429 or 503 with Retry-After, further requests for the same key are held back for that time, but
+// at most for MaxHold. They are then sent as the Limiter allows, in the order in which they came,
+// with few exceptions. With the field Hold, a Transport can also obey other header fields.
 //
 // Requests that come soon after a hold queue up behind those that it has held back. None of them
 // gets ErrQueueFull, unless they come faster than they can be sent, or other callers fill the queue
@@ -24,8 +24,8 @@ import (
 //
 // Transport never sends a request a second time. An [http.Transport] below it may do that: it
 // repeats some requests whose connection breaks before an answer, and the Limiter does not count
-// the repetitions. If a request is not sent, RoundTrip fails with an error of Key, or with one that
-// wraps:
+// the repetitions. If the Transport does not pass a request to Base, RoundTrip returns an error of
+// Key, one that names an invalid field, or one that wraps:
 //
 //   - [weir.ErrTooLate], if the turn would come after the deadline of the request's context. The
 //     Timeout of an [http.Client] sets such a deadline, too. In general, the request fails at once.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// RetryAfter is the default of Transport.Hold. It returns the time in Retry-After if the status is
-// 429 or 503. It returns 0 if the status is another, or if the field is missing, malformed or in
-// the past.
+// RetryAfter is the default of Transport.Hold. It returns how long Retry-After asks to wait, if the
+// status is 429 or 503. It returns 0 if the status is another, or if the field is missing,
+// malformed or in the past.
 func RetryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
 		return retryAfter(resp.Header, time.Now())

@@ -65,15 +65,15 @@ const (
 	CheckAddress Check = "address"
 
 	// CheckKey: Key has failed with an error that does not wrap [ErrNoKey], or none of the first 100
-	// requests has a key. All these requests are refused. Either Key or a field of its [ClientIP] is
-	// at fault, or Key runs before the handler that it depends on. If the user is the key, put the
+	// requests has a key. These requests are refused. Perhaps Key or a field of its [ClientIP] is at
+	// fault, or Key runs before the handler that it depends on. If the user is the key, put the
 	// Middleware behind the handler that authenticates users.
 	CheckKey Check = "key"
 
-	// CheckLimiterPerRequest: most Middlewares or Checkers of the process are used for one request
-	// only. If each has a Limiter of its own, that Limiter never sees a second request. Make the
-	// Middlewares and Checkers once, when the program starts. For a router that calls Wrap for each
-	// request, use [Middleware.Wrapper].
+	// CheckLimiterPerRequest: over nine in ten of the Middlewares and Checkers that the process no
+	// longer uses had one request. If each has a Limiter of its own, that Limiter never sees a second
+	// request. Make the Middlewares and Checkers once, when the program starts. For a router that
+	// calls Wrap for each request, use [Middleware.Wrapper].
 	CheckLimiterPerRequest Check = "limiter-per-request"
 
 	// CheckChargedTwice: two nested Middlewares count a request in the same Limiter. Leave one of

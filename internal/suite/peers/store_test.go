@@ -38,9 +38,9 @@ func hammer(l *weir.KeyedLimiter, c *kit.MovingClock, step, end time.Duration, k
 	}
 	for at, stop := time.Duration(0), time.Duration(0); at < end; at += step {
 		c.NS.Store(int64(at))
-		if at >= stop { // some times all keys are asked, however few processors there are
+		if at >= stop { // some times each key is asked at least 56 times, however late the goroutines run
 			stop += end / 4
-			for enough := turns.Load() + int64(8*keys); turns.Load() < enough; {
+			for enough := turns.Load() + int64(72*keys); turns.Load() < enough; {
 				runtime.Gosched()
 			}
 		}
