@@ -202,8 +202,9 @@ func AcceptNamed(l *KeyedLimiter) error {
 }
 
 // Limiters is for implementers of stores in memory. It is the set of limiters that a [Store] serves
-// and that have no name. It keeps limiters with different policies from sharing their keys by
-// accident. A Store embeds Limiters, or has an Accept method that calls [Limiters.Accept].
+// and that have no name. With it, a store refuses most limiters that would share their keys by
+// accident, with different policies. A Store embeds Limiters, or has an Accept method that calls
+// [Limiters.Accept].
 //
 // The zero value is ready. Limiters that are no longer used can be garbage collected. A Limiters
 // must not be copied after first use, and is safe for concurrent use.

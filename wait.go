@@ -190,7 +190,7 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 //
 // A reservation of another key that is being made during the Reset may be forgotten, too. The
 // limiter remembers the keys that were Reset, as long as its reservations may still count, and then
-// until a later Reset. Short keys take about 100 bytes each. If the store fails, it is not known
+// until a later Reset. Short keys take 50 to 100 bytes each. If the store fails, it is not known
 // whether the key was forgotten. Reset can be called again. A ctx that has ended is an error. Reset
 // is safe for concurrent use.
 func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {

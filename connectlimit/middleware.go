@@ -42,8 +42,8 @@ type Middleware struct {
 // these errors:
 //
 //   - resource_exhausted if the call is over the limit. RetryInfo in its details is the time after
-//     which the same call is granted, if nothing else is counted meanwhile. With a MaxWait, the
-//     call may then wait again, for up to MaxWait. RetryInfo is absent if the call is never
+//     which the same call is granted, if nothing else is counted meanwhile. With a MaxWait, that
+//     call may first have to wait, for up to MaxWait. RetryInfo is absent if the call is never
 //     granted. In the Connect protocol, the status of a unary call is 429, and Retry-After has the
 //     time in seconds, rounded up. In the other protocols, the trailer grpc-retry-pushback-ms has
 //     it in milliseconds, rounded up, or -1 (do not retry) if the call is never granted.

@@ -81,9 +81,9 @@ type FallbackOptions struct {
 // other. The time that a call waits for others is part of its budget. When the budget is spent, the
 // second store answers a Wait or a Reserve. This alone is not a failure of the first store. If the
 // call had begun to ask the first store, that store still has the full budget, and fails only if it
-// takes longer. [weir.KeyedLimiter.SetPolicy] and [weir.KeyedLimiter.Reset] ask for one waiting
-// caller after another, with a full budget for each. They may therefore take longer than one
-// budget, and so may calls that wait for them.
+// takes longer. In [weir.KeyedLimiter.SetPolicy] and [weir.KeyedLimiter.Reset], the limiter may
+// call the store once for each waiting caller, with a full budget for each call. The two may
+// therefore take longer than one budget, and so may calls that wait for them.
 //
 // During an outage, more may be granted than the policy allows, because neither store knows what
 // the other has granted. Answers of the second store have [weir.Result.Degraded] set. The first

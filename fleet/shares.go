@@ -80,9 +80,9 @@ import (
 // span after a change of members, fewer events may be freed than were given back.
 //
 // Shares is safe for concurrent use. If a process has a share, a call of Take with Shares on a
-// MemStore takes about three times as long as with the MemStore alone. On a known key it allocates
-// no more. If a process has no share, each decision makes a new state of the policy and uses it up,
-// which takes longer and allocates memory.
+// MemStore usually takes two to four times as long as with the MemStore alone. On a known key it
+// allocates no more. If a process has no share, each decision makes a new state of the policy and
+// uses it up, which takes longer and allocates memory.
 type Shares struct {
 	store weir.Store
 	plans planMap[divided]

@@ -62,8 +62,8 @@ type ServerInterceptor struct {
 	// ahead. If Denied is nil, the error is RESOURCE_EXHAUSTED with these details:
 	//
 	//   - RetryInfo: the time after which the same call is granted, if nothing else is counted
-	//     meanwhile. With a MaxWait, the call may then wait again, for up to MaxWait. RetryInfo is
-	//     absent if the call is never granted.
+	//     meanwhile. With a MaxWait, that call may first have to wait, for up to MaxWait. RetryInfo
+	//     is absent if the call is never granted.
 	//   - QuotaFailure, if Policy is set.
 	//
 	// Whether or not Denied is set, the trailer grpc-retry-pushback-ms of a call that is refused as

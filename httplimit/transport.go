@@ -28,10 +28,11 @@ import (
 // Key, one that names an invalid field, or one that wraps:
 //
 //   - [weir.ErrTooLate], if the turn would come after the deadline of the request's context. The
-//     Timeout of an [http.Client] sets such a deadline, too. In general, the request fails at once.
-//     But if it was held back, and its deadline is after the end of the hold, it may fail only when
-//     the requests before it have been sent or have failed.
-//   - The error of the context, if the context ends while the request waits.
+//     Timeout of an [http.Client] sets such a deadline, too. The request fails as soon as the
+//     Transport knows this, usually at once.
+//   - The error of the context, if the context ends while the request waits. A request behind
+//     others gets this error at its deadline if its turn cannot be foreseen: after a hold, or with
+//     a policy that books nothing, such as a [weir.FixedWindow].
 //   - The other errors of [weir.Limiter]. For example, if more requests come at once than the
 //     Capacity of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
 //

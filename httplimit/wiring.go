@@ -60,8 +60,8 @@ const (
 	// for a request without a route: see docs/frameworks.md.
 	CheckPattern Check = "pattern"
 
-	// CheckAddress: the Key is an address, but a request has none, as over a Unix socket. Set
-	// RemoteAddr in an outer handler, or use another Key.
+	// CheckAddress: the Key is made from an address, for example by [RemoteIP], but a request has
+	// none, as over a Unix socket. Set RemoteAddr in an outer handler, or use another Key.
 	CheckAddress Check = "address"
 
 	// CheckKey: Key has failed with an error that does not wrap [ErrNoKey], or none of the first 100

@@ -11,11 +11,11 @@
 // Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
 // share their keys, even if they belong to different services that use the same servers.
 //
-// The store runs every policy. It reads a key's item and decides in the process. For a grant, it
-// then replaces the item, if no other process has changed it meanwhile: see package
-// [github.com/weir-go/weir/casstore]. A grant usually takes two commands (gets, then cas or add),
-// and a denial or a look (n = 0) takes one. Callers of one process that ask for the same key at the
-// same time share the commands.
+// The store runs every policy, as long as its states fit into an item. It reads a key's item and
+// decides in the process. For a grant, it then replaces the item, if no other process has changed
+// it meanwhile: see package [github.com/weir-go/weir/casstore]. A grant usually takes two commands
+// (gets, then cas or add), and a denial or a look (n = 0) usually one. Callers of one process that
+// ask for the same key at the same time share the commands.
 //
 // The store uses the clock of the limiter. Synchronize the clocks of the processes.
 //

@@ -20,7 +20,8 @@
 // then replaces the value, if no other process has changed it meanwhile: see package
 // [github.com/weir-go/weir/casstore]. A grant usually takes two requests to the server, or one if
 // it was already waiting when another call of the process got its grant. A denial or a look (n = 0)
-// takes one. Callers of one process that ask for the same key at the same time share the requests.
+// usually takes one. Callers of one process that ask for the same key at the same time share the
+// requests.
 //
 // NATS does not report its time early enough for a decision. The store uses the clocks of the
 // limiters: synchronize the clocks of the processes.

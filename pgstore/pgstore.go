@@ -17,7 +17,7 @@
 // The store runs every policy. It reads a key's row and decides in the process. For a grant, it
 // then replaces the row, if no other process has changed it meanwhile: see package
 // [github.com/weir-go/weir/casstore]. A grant usually takes two statements, and a denial or a look
-// (n = 0) takes one. Each of these statements finds its row by the primary key. Callers of one
+// (n = 0) usually one. Each of these statements finds its row by the primary key. Callers of one
 // process that ask for the same key at the same time share the statements.
 //
 // The store reads the time from the database server. The clocks of the processes do not matter.

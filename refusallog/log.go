@@ -103,10 +103,10 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // [weir.Never]. If the Result is Degraded, the line says that.
 //
 // left_out is the number of denials without a line since the last line about denials, or the same
-// number for errors. If no other line follows, a timer writes a line with only the limiter's name
-// and left_out, a second or more after the allowance has room for it. A timer is set only when
-// something is left out. The handler then gets a context without values. If the logger is not
-// enabled for the level at that time, the number waits for the next line.
+// number for errors. If no other line follows, a timer later writes a line with only the limiter's
+// name and left_out, when the allowance has room for it. A timer is set only when something is left
+// out. The handler then gets a context without values. If the logger is not enabled for the level
+// at that time, the number waits for the next line.
 //
 // If the handler of the logger panics, so does Refused. If the handler panics on a line that the
 // timer writes, the next call of Refused that has something to log panics with an error that says
