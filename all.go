@@ -7,16 +7,16 @@ import (
 
 // All returns a policy with several limits at once. It grants a request only if each of the
 // policies grants it. A grant is charged to all of them, in one step. A denial is charged to none.
-// A key has one state, which takes one look-up. All works on the stores of weir.
+// All works with the stores of weir.
 //
 // A Result has the same meaning as that of a single policy:
 //
 //   - Limit and Remaining are the smallest of the components'.
 //   - RetryAfter is the longest of the components'.
 //   - ResetAfter is the longest of the components'. After a change of policy it can be longer.
-//   - DecidedBy of a denial is the component that denied. If several denied, it is the one with the
-//     longest RetryAfter. DecidedBy of a grant is the component with the smallest Remaining.
-//   - DecidedBy is the number of a component, counted from zero in the order given. If several
+//   - DecidedBy is the number of a component, counted from zero in the order given. For a denial,
+//     it is the component that denied. If several denied, it is the one with the longest
+//     RetryAfter. For a grant, it is the component with the smallest Remaining. If several
 //     components qualify, it is the first of them.
 //
 // [KeyedLimiter.TakeByComponent] also returns the Result of each component.
@@ -40,9 +40,8 @@ import (
 //   - The state has the words of all components. A component may grow if it is a [SlidingLog] or a
 //     policy of another package without a [WordDecider], or contains one of these. Each component
 //     that may grow takes one word more, except one of them.
-//   - To be able to undo a denied request, a decision copies the words of all components but one.
-//     The one that is not copied may grow, if any may. A copy of more than 32 words needs an
-//     allocation.
+//   - To be able to undo a denied request, a decision copies the words of all components but one. A
+//     copy of more than 32 words needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }
 
 type all struct{ list }

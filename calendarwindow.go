@@ -19,8 +19,8 @@ import (
 //     later date. This instant is midnight, unless clocks skip midnight.
 //   - A day has 23 or 25 hours when clocks are put forward or back by an hour.
 //   - A date that clocks skip altogether has no window.
-//   - When clocks are put back from after midnight to before it, they show the end of the day
-//     before a second time. The repeated time belongs to the day that has just started.
+//   - When clocks are put back from after midnight to before it, they show the end of the previous
+//     day a second time. The repeated time belongs to the day that has just started.
 //
 // Minutes and hours follow real time. They start at full minutes and hours of local clocks, unless
 // clocks are put forward or back:

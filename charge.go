@@ -14,7 +14,7 @@ import (
 type Charge struct {
 	N      int           // events; zero for a tier that did not pay, and for Committed of yellow events
 	Before time.Duration // of a bucket: its ResetAfter before the grant; other policies do not use it
-	For    time.Duration // for how long the events count at most: usually ResetAfter after the grant
+	For    time.Duration // the longest time that the events count: usually the ResetAfter of the grant
 
 	// Late is the time from the grant to the instant at which the events were counted. It is above
 	// zero only if the state had already seen an instant after that of the grant, by another clock.

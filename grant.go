@@ -154,9 +154,9 @@ func (b by) Follows(other line.Policy) bool {
 }
 
 // Return gives back (refunds) n events of key that were granted before. Use it to count failures
-// only: take an event before each login, and return it after a success. The first caller of this
-// limiter's Wait that has booked nothing then asks the store again at once. A key never has more
-// left than its full allowance.
+// only: take an event before each login, and return it after a success. A key never has more left
+// than its full allowance. If callers wait for the key on this limiter, the first of them that has
+// booked nothing asks the store again at once.
 //
 // Return does not know which grant the events belong to; only a [Reservation] does. Return gives
 // back the latest events of the key:
@@ -168,21 +168,20 @@ func (b by) Follows(other line.Policy) bool {
 //   - [All] gives the events back to every component. [Tiers] gives them back to the last tier that
 //     does not have its full allowance. For markers, see their types.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
-//     events as it granted and still counts. The rest goes to the policy before it. The events
-//     given back may be those of an open reservation. Cancel of that reservation then does not free
-//     them again. The events that you meant stay counted until they expire.
+//     events as it granted and still counts. The rest goes to the policy before it. These events
+//     may belong to an open reservation, and its Cancel then does not free them again. The events
+//     that you meant stay counted until they expire.
 //
-// The caller must not give back more events than were granted, and must not give back an event
-// twice. Do not give back events of a [Result] that is Degraded: the shared store has not counted
-// them, and would free the events of another caller.
+// Do not give back more events than were granted, or an event twice. Do not give back events of a
+// [Result] that is Degraded: the shared store has not counted them, and would free the events of
+// another caller.
 //
 // If the store fails, Return returns an error, and the events may have been given back. Do not call
 // Return again for them.
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
-// when they are cancelled. If it ends, the call may go on until a second after its start. That
-// includes the time in which it waits for other calls of the key. Return is safe for concurrent
-// use.
+// when they are cancelled. If ctx ends, the call may go on until a second after its start, and
+// waits for other calls no longer than that. Return is safe for concurrent use.
 func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	ctx, cancel := k.unended(ctx)
 	defer cancel()

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-go/weir/internal/text"
 )
 
-// LeakyBucket is a queue. If each request is for one event, its outlet usually lets at most one
-// event pass each Per/Limit.
+// LeakyBucket is a queue with an outlet. If each request is for one event, the outlet usually lets
+// at most one event pass each Per/Limit.
 //
 // The outlet saves nothing while it is idle. After any idle time one request passes at once, and
 // the next can pass when the outlet is free again. Per/Limit is a slot. The n events of a request

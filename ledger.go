@@ -9,9 +9,9 @@ import (
 // counted events. This happens after a change of policy, and if limiters of one name have different
 // policies. The zero Ledger is the state of a new key.
 //
-// A store may find a state that was not written by the policy of the request, but by another one.
-// It then makes a Ledger of that state, calls [Ledger.Decide], and keeps the Ledger that this
-// returns, if it has changed.
+// If another policy than that of the request has written a state, the store makes a Ledger of it,
+// and calls [Ledger.Decide]. If Decide reports a change, the store keeps the Ledger that it
+// returns.
 //
 // The rules of a Ledger:
 //
@@ -96,9 +96,8 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 // Usage returns how many events a rule of By has used up at now, and its limit. It does not include
 // events of the other rules. used may be above limit.
 //
-// A Store can keep both numbers beside the Ledger. Another process may not know the policy of the
-// rule. There, the Store can give the rule a Decider that computes Limit and Remaining from these
-// numbers.
+// A Store can keep both numbers beside the Ledger, for processes that do not know the policy of the
+// rule. There, it can give the rule a Decider that computes Limit and Remaining from them.
 func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	var g ledger
 	if !g.open(l, now) {

@@ -22,17 +22,16 @@
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for work that can be done in parts. [KeyedLimiter.Reserve] is for work
-// whose number of events is known only afterwards. To take events from several limiters, all or
-// none, call [KeyedLimiter.ReserveNow] of each. If one denies or fails, cancel the reservations of
-// the others. Policies can be read from text ([ParsePolicy]), chosen by key ([WithPolicyFor]),
-// changed in use ([KeyedLimiter.SetPolicy]), and tried on live traffic ([Shadow]). Package
-// [github.com/weir-go/weir/httplimit] limits HTTP requests.
+// whose number of events is known only afterwards. [KeyedLimiter.ReserveNow] helps to take events
+// from several limiters, all or none. Policies can be read from text ([ParsePolicy]), chosen by key
+// ([WithPolicyFor]), changed in use ([KeyedLimiter.SetPolicy]), and tried on live traffic
+// ([Shadow]). Package [github.com/weir-go/weir/httplimit] limits HTTP requests.
 //
 // While the policy of a key stays the same, a limiter follows it exactly, to the event. It is exact
 // to the nanosecond with a [MemStore], and to the microsecond with a store in Redis or PostgreSQL.
-// It may be less exact, for example, with a MemStore that has reached its MaxKeys, with a server
-// that loses states, and with the stores of package fleet. A request that the policy denies uses up
-// nothing of the allowance. A limiter has no background goroutine and does not have to be closed.
+// Exceptions are, for example, a MemStore that has reached its MaxKeys, a server that loses states,
+// and the stores of package fleet. A request that the policy denies uses up nothing of the
+// allowance. A limiter has no background goroutine and does not have to be closed.
 //
 // These names are for implementers of stores and policies, and callers can skip them: [Accept],
 // [AcceptNamed], [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [ErrRequest],
@@ -53,12 +52,13 @@ import (
 )
 
 // Limiter is the interface that callers and middleware accept. [New] returns one, a
-// *[KeyedLimiter]. All methods are safe for concurrent use. The answers of a [Shadowed] may differ
-// from what is said here: see [Shadow].
+// *[KeyedLimiter]. All methods are safe for concurrent use.
 //
 //   - Allow is for most callers.
 //   - Take reports details, and can take several events at once.
 //   - Wait blocks until the events may happen. It is for work that is better late than never.
+//
+// The answers of a [Shadowed] may differ from what is said here: see [Shadow].
 type Limiter interface {
 	// Allow reports whether one event for key may happen now. If it may, Allow counts it. If there
 	// is no decision, for example because the store fails, Allow reports false.
@@ -76,18 +76,14 @@ type Limiter interface {
 	//   - [ErrNeverFits]: n is above what the policy ever grants at once.
 	//   - [ErrQueueFull]: the policy's queue has no room.
 	//   - The error of ctx: it has ended, before the call or during the wait. A booked place is
-	//     given back. It may stay charged in the cases that [KeyedLimiter.Wait] lists, if the store
-	//     does not take it back within a second, and if the deadline of ctx passes while a store
-	//     over a network decides.
-	//   - The error of the store, if the store failed. Wait's error then does not wrap [io.EOF]. A
-	//     reader that returned such an error would say that all was read.
+	//     given back. In the cases that [KeyedLimiter.Wait] lists, it may stay charged.
+	//   - The error of the store, if the store failed. Wait's error does not wrap [io.EOF], which
+	//     would tell readers that all was read.
 	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
 	//
-	// If the error is one of the first three, Wait usually counts nothing. But after a
-	// [KeyedLimiter.SetPolicy] during the wait, a place that was booked before it may stay charged.
-	// Wait usually returns these three errors without waiting for a turn. It may return them later
-	// if they depend on other waiters, or on what other calls do during the wait. Test for the
-	// errors in this list with errors.Is.
+	// Test for these errors with errors.Is. Wait usually returns the first three without waiting
+	// for a turn, and counts nothing. It may return them later if they depend on other calls. If
+	// [KeyedLimiter.SetPolicy] was called during the wait, an earlier booking may stay charged.
 	Wait(ctx context.Context, key string, n int) error
 }
 
@@ -108,7 +104,7 @@ type Result struct {
 
 // Never is the RetryAfter of a request that can never be granted. It also stands for times that are
 // too long for a time.Duration, which holds 292 years. While events of another policy still count,
-// it stands for times that end after the year 2262: see [KeyedLimiter.SetPolicy].
+// as after a [KeyedLimiter.SetPolicy], it also stands for times that end after the year 2262.
 const Never time.Duration = math.MaxInt64
 
 // If [Limiter.Wait] denies the events, its error wraps one of these.
@@ -179,9 +175,9 @@ type unfinished struct{ *KeyedLimiter }
 
 // WithStore sets the store that keeps the limiter's state. Several limiters can share a store. Give
 // each a name with [WithName]. Limiters without a name on one store share their keys. If their
-// policies differ, this is a mistake, and [New] returns an error if the store is an [Acceptor] that
-// refuses it: see [Limiters.Accept]. New cannot see the limiters of other processes. With a store
-// that processes share, each limiter therefore needs a name.
+// policies differ, this is a mistake. [New] then returns an error if the store is an [Acceptor]
+// that refuses such a limiter: see [Limiters.Accept]. New cannot see the limiters of other
+// processes. With a store that processes share, each limiter therefore needs a name.
 func WithStore(s Store) Option {
 	return func(k unfinished) error {
 		if isNil(s) {
@@ -211,11 +207,13 @@ func WithClock(c Clock) Option {
 // A Clock reads the time and waits. It must be safe for concurrent use.
 //
 // Without a Clock, a limiter reads the system's wall clock once, when the process starts, and from
-// then on its monotonic clock. It does not notice later changes of the wall clock. With a store
-// that has no clock of its own, the windows of [CalendarWindow], [SlidingWindow], and [FixedWindow]
-// without FromFirst then start too early or too late, by the size of the change, until the process
-// is restarted. Most monotonic clocks stand still while the machine sleeps. With such a store, keys
-// then recover later, and windows start too late.
+// then on its monotonic clock. This matters with a store that has no clock of its own:
+//
+//   - If the wall clock is changed later, the windows of [CalendarWindow], [SlidingWindow], and
+//     [FixedWindow] without FromFirst start too early or too late, by the size of the change, until
+//     the process is restarted.
+//   - Most monotonic clocks stand still while the machine sleeps. Keys then recover later, and
+//     windows start too late.
 //
 // In a testing/synctest bubble, a limiter without a Clock reads the bubble's clock. A Clock of your
 // own can make tests deterministic. The clocks of github.com/benbjohnson/clock fit without an
@@ -236,8 +234,8 @@ type Clock interface {
 // share the allowance of each key. This includes limiters in other processes, if processes share
 // the store. If the policies of such limiters differ, events that one limiter has counted also
 // count against the others, as they do after a [KeyedLimiter.SetPolicy]. A name that is copied by
-// mistake therefore merges two limits, and New returns no error: one limiter can then deny because
-// of events that the other has counted.
+// mistake therefore merges two limits: one limiter can deny because of events that the other has
+// counted. New returns no error in this case.
 //
 // On a store that processes share, WithName is required.
 //

@@ -22,10 +22,10 @@ import (
 // the last request has been answered. The next process does not know events that are counted after
 // Save, and may not know those that are counted while Save runs.
 //
-// Decisions go on while Save runs, because it holds each lock only for a short time. For each key,
-// it writes a state that the key had while Save was running. A key that is new at that time may be
-// missing. However many keys there are, it takes less than a megabyte of memory, plus the size of
-// the longest state, plus about 40 bytes for each policy whose states it writes.
+// Decisions go on while Save runs. For each key, Save writes a state that the key had while Save
+// was running. A key that is new at that time may be missing. For any number of keys, Save takes
+// less than a megabyte of memory, plus the size of the longest state, plus about 40 bytes for each
+// policy whose states it writes.
 //
 // Save writes neither keys nor expired states. But keep the file as secret as a list of the keys.
 // With the file, anyone can test whether a key is in it, read the counts of the key, and find keys
@@ -66,12 +66,12 @@ func (s *MemStore) Save(w io.Writer) error {
 // Instants are saved as times of the wall clock, which a process reads once, when it starts. If the
 // wall clock was set back between the starts of the two processes, keys recover later, by the same
 // amount. If it was set forward, they recover earlier. States that had expired when they were saved
-// are not in the file. Their keys start as new ones, even if the clock was set back into a window
-// that they had used. States of a limiter with a [WithClock] follow another clock: that of the
-// first limiter with a WithClock that decides on this store. Until that limiter decides, real time
-// passes for them.
+// are not in the file. Their keys start as new ones.
 //
-// Load reads r to its end. It takes as much memory as the keys that it reads. Load fails, and
+// States of a limiter with a [WithClock] follow another clock: that of the first limiter with a
+// WithClock that decides on this store. Until that limiter decides, real time passes for them.
+//
+// Load reads r to its end, and takes as much memory as the keys that it reads. Load fails, and
 // changes nothing, in these cases:
 //
 //   - MaxKeys is below 0.

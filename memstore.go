@@ -14,11 +14,10 @@ import (
 // copied after first use, and is safe for concurrent use.
 //
 // It has no goroutine and does not have to be closed. Its memory grows and shrinks with the keys in
-// use and their states. Some calls, for any key, also drop a few keys that have expired. Keys that
-// expired less than a second ago may come back, and are dropped only if the store has at least half
-// as many keys as MaxKeys allows. If a million keys have expired, and are at least nine tenths of
-// the keys in the store, about four million calls for other keys drop nearly all of them. If they
-// are a smaller part, it takes more calls.
+// use and their states. Some calls, for any key, also drop a few keys that have expired. If a
+// million keys have expired, and are at least nine tenths of the keys in the store, about four
+// million calls for other keys drop nearly all of them. If they are a smaller part, it takes more
+// calls.
 //
 // Its states are lost when the process ends, unless [MemStore.Save] writes them to a file and
 // [MemStore.Load] reads that file in the next process.
@@ -34,22 +33,25 @@ import (
 //   - A store with two keys takes 1 to 2 kB, with its limiter. A store that once had many keys
 //     keeps up to 4 kB for each processor, and up to a hundredth of the memory that it had.
 type MemStore struct {
-	// MaxKeys is the largest number of keys in the store; 0 means no bound. At the bound, the store
+	// MaxKeys is the largest number of keys in the store; 0 means no bound. Set it before the first
+	// use, to at least twice the number of keys that are usually in use. At the bound, the store
 	// makes room only by dropping expired keys. While a short search finds none, new keys share
-	// allowances. Each name of a limiter has a few shared allowances, at most eight for each
-	// processor. When there is room again, a new key starts with what is left of a shared
-	// allowance, even if the key never shared it. This ends when the events of the shared allowance
-	// no longer count. Events that were taken from a shared allowance may stay charged if they are
-	// given back. The search may miss the last few expired keys. Therefore set MaxKeys to at least
-	// twice the number of keys that are usually in use.
+	// allowances. The search may miss the last few expired keys. A [MemStore.Load] may exceed
+	// MaxKeys.
 	//
 	// With MaxKeys, a flood of made-up keys cannot exhaust the memory. It cannot make the store
 	// forget a count either. A key that has used up its limit therefore gets no more events by a
 	// flood. But during a flood, and while the events of the made-up keys still count, new keys may
 	// be denied, because they share allowances with the made-up keys.
 	//
-	// MaxKeys must be set before the first use. [MemStore.Load] may exceed it. After a Load, a name
-	// may also have more shared allowances than eight for each processor of this machine.
+	// The rules for shared allowances:
+	//
+	//   - Each name of a limiter has a few, at most eight for each processor. After a Load, it may
+	//     have more.
+	//   - When there is room again, a new key starts with what is left of a shared allowance, even
+	//     if the key never shared it. This ends when the events of the shared allowance no longer
+	//     count.
+	//   - If events of a shared allowance are given back, they may stay charged.
 	MaxKeys int
 
 	memory   atomic.Pointer[memory]

@@ -33,22 +33,23 @@ type plans struct {
 // joins or hashes keys, find the customer in this context. [KeyedLimiter.Allow] has none and passes
 // context.Background(). The function should look the policy up in memory, not over a network.
 //
-// The function must not call the limiter. Such a call may never end.
+// The function must not call the limiter, because such a call may never end. If it returns a
+// pointer, what this points to must not change. For a changed policy, return another pointer.
 //
-//   - The limiter prepares a policy, and usually keeps it ready. A policy that is ready costs one
-//     lookup in a map, which allocates nothing if the function returns a stored Policy.
-//   - If the function returns a pointer, what it points to must not change. For a changed policy,
-//     return another pointer.
+// The limiter prepares a policy, and usually keeps it ready:
+//
+//   - A policy that is ready costs one lookup in a map, which allocates nothing if the function
+//     returns a stored Policy.
 //   - About 100,000 different policies can be kept ready. After the first thousand, a policy is
 //     usually kept only when the function returns it a second time.
-//   - Other policies are prepared again when the function returns them: those above that number,
-//     those unused for long, and those that are not comparable.
+//   - Other policies are prepared again each time: those above that number, those unused for long,
+//     and those that are not comparable.
 //
-// No policy of this package grants everything or denies everything. If a key has no limit, do not
-// return nil: the key would get the limiter's policy. The Policy of an empty [AnyPolicy] is nil,
-// too, for example if a configuration lacks a plan. For a key without a limit, do not call the
-// limiter. In httplimit, let Key return ErrSkip. Refuse a blocked key before you call the limiter.
-// docs/limits.md has an example with plans, one of them unlimited.
+// No policy of this package grants everything or denies everything. For a key without a limit, do
+// not call the limiter. In httplimit, let Key return ErrSkip. Do not return nil: the key would get
+// the limiter's policy. The Policy of an empty [AnyPolicy] is nil, too, for example if a
+// configuration lacks a plan. Refuse a blocked key before you call the limiter. docs/limits.md has
+// an example with plans, one of them unlimited.
 //
 // If the policy of a key changes, its events still count: see [KeyedLimiter.SetPolicy]. If the
 // function returns an invalid policy, the call fails, and Allow returns false.
@@ -72,37 +73,33 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     just used it up can use the difference at once. With a [LeakyBucket], the queue instead has
 //     room for that many more events.
 //   - After most other changes, the used-up share of the old policy is charged to the new one. If
-//     half of the old limit is used up, half of the new limit counts as used up. This charge lasts
-//     until the old policy no longer counts its events, but at most for the time in which the new
-//     policy recovers from a fully used allowance (for a [SlidingWindow]: Per). That time begins
-//     with the first request for events after the change. But if events of an earlier policy still
-//     counted at the last grant of the old policy, it begins with that grant. It begins again when
-//     a [Reservation.Settle] or another limiter charges more events to the old policy. After that
-//     time, events of the old policy only lengthen ResetAfter, until they expire. If the old policy
-//     is set again before that, it counts them.
+//     half of the old limit is used up, half of the new limit counts as used up. This charge ends
+//     when the old policy no longer counts its events. It lasts at most for the time in which the
+//     new policy recovers from a fully used allowance (for a [SlidingWindow]: Per). That time
+//     usually begins with the first request for events after the change.
+//   - After the charge has ended, events of the old policy only lengthen ResetAfter, until they
+//     expire. If the old policy is set again before they expire, it counts them.
 //   - Components that both policies have, in [All] or in [Tiers], keep their counts.
-//   - As long as events of the old policy still count, a RetryAfter or ResetAfter that reaches
-//     beyond the year 2262 is reported as [Never].
 //
-// docs/limits.md has tables of changes, also those of Tiers. To start afresh, give the limiter
-// another name, or call [KeyedLimiter.Reset] for one key.
+// docs/limits.md has tables of changes, also those of Tiers, and says how long a charge lasts. To
+// start afresh, give the limiter another name, or call [KeyedLimiter.Reset] for one key.
 //
-// Waiting callers of [KeyedLimiter.Wait] get new turns, in the same order. If the new policy is
-// faster, these usually come sooner. If it is the same as before, callers keep their places. A Wait
-// fails if the new policy can never grant its events, grants them only after the deadline of its
-// context, or has no room in its queue. It fails at the latest when it is the first Wait that has
-// booked nothing.
+// Callers that wait in [KeyedLimiter.Wait] get new turns, in the same order. With a faster policy,
+// the turns usually come sooner. If the policy is the same as before, callers keep their places. A
+// Wait fails if the new policy can never grant its events, grants them only after the deadline of
+// its context, or has no room in its queue. It may fail some time after the change: at the latest
+// when all callers before it have booked or gone.
 //
 // SetPolicy asks the store for the new turns one after the other. With a bucket, which books a turn
 // for each call, a thousand waiting calls of a key take about a thousand times as long as one
-// answer of the store. Meanwhile none of them is served, and new calls of Wait and Reserve for the
-// key, and calls that give back, are held up.
+// answer of the store. Meanwhile none of them is served. New calls of Wait and Reserve for the key,
+// and calls that give back, are held up, too.
 //
-// If p is invalid, SetPolicy returns an error and changes nothing. Other errors are errors of the
-// store or of ctx, or of a policy that the function of [WithPolicyFor] returned. The policy is then
+// If p is invalid, SetPolicy returns an error and changes nothing. Other errors are those of the
+// store, of ctx, or of a policy that the function of [WithPolicyFor] returned. The policy is then
 // changed, but some waiting calls may have kept their old turns, or failed with such an error. If
-// the store failed while it took back bookings of waiting calls, these calls and those before them
-// keep their old turns after a later SetPolicy, too, because the bookings may have been taken back.
+// the store failed when bookings of waiting calls were given back, these calls and those before
+// them keep their old turns after a later SetPolicy, too.
 func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade
@@ -121,9 +118,9 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 // PlanOf is for implementers of middleware. It returns the Plan with which the limiter decides on
 // key. The policy of the Plan is the one that the function of [WithPolicyFor] returns. If there is
 // no such function, or it returns nil, the Plan has the policy of the limiter. PlanOf does not call
-// the store. As long as the policy is the same, the Plan is usually the same, too. It is an error
-// if the policy that the function returns is invalid. If the Accept method of a store calls PlanOf,
-// it is also an error if the policy given to New is invalid. PlanOf is safe for concurrent use.
+// the store. As long as the policy is the same, the Plan is usually the same, too. An invalid
+// policy of the function is an error. If the Accept method of a store calls PlanOf, an invalid
+// policy given to New is an error, too. PlanOf is safe for concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade

@@ -17,8 +17,8 @@ import (
 //   - [SingleRateMarker] and [TwoRateMarker]
 //
 // They are plain values, which can be compared, printed, and read from text: see [ParsePolicy].
-// This holds for All and Tiers if it holds for their components. If such a policy is given as a
-// pointer, [New], [KeyedLimiter.SetPolicy], [All] and [Tiers] copy it.
+// This holds for All and Tiers if it holds for their components. If a policy of this package is
+// given as a pointer, [New], [KeyedLimiter.SetPolicy], [All] and [Tiers] copy it.
 //
 // Other packages can add policies. Package storetest shows one. A policy of another package is not
 // copied, and must not change.
@@ -32,9 +32,9 @@ type Policy interface {
 const maxInstant = math.MaxInt64
 
 // A Decider is for implementers of stores and policies. It is the algorithm of a [Policy]: a pure
-// function on a slice of 64-bit words. It has no clock, lock, key or store. Any [Store] that can
-// hold the states can therefore run any Decider. A Decider gives the same answer to the same state,
-// instant and ask, and is safe for concurrent use.
+// function on a slice of 64-bit words. It has no clock, lock, key or store. Any [Store] can
+// therefore run any Decider whose states it can hold. A Decider gives the same answer to the same
+// state, instant and ask, and is safe for concurrent use.
 //
 // The rules for implementers:
 //
@@ -46,8 +46,9 @@ const maxInstant = math.MaxInt64
 //   - Numbers never wrap around. If the true value of a number does not fit its type, the largest
 //     value of the type stands for it, or the answer is a denial.
 //   - While time passes and nothing is granted, the number of events left should not shrink. If it
-//     shrinks, for example because a policy grants less after office hours, a RetryAfter may be too
-//     short: that of an [All] or [Tiers] with this policy, and that after a change of policy.
+//     shrinks, for example because a policy grants less after office hours, the RetryAfter of an
+//     [All] or [Tiers] with this policy may be too short, and also any RetryAfter after a change of
+//     policy.
 type Decider interface {
 	// Words returns the number of words of a new state.
 	Words() int
@@ -62,10 +63,10 @@ type Decider interface {
 	Expiry(state []uint64) int64
 }
 
-// A WordDecider is for implementers of stores and policies. It is a [Decider] whose states
-// always have one word. A store may exchange that word atomically, without a lock. The largest
-// uint64 is never a state of a WordDecider. A store may keep it in place of a state, to say
-// something of its own, for example that the entry has moved.
+// A WordDecider is for implementers of stores and policies. It is a [Decider] whose states always
+// have one word. A store may exchange that word atomically, without a lock. The largest uint64 is
+// never a state of a WordDecider. A store may write it in place of a state as a mark of its own,
+// for example that the entry has moved.
 type WordDecider interface {
 	Decider
 
@@ -182,8 +183,8 @@ type Answer struct {
 	//   - If an Ask with a MaxWait above zero is denied, but can be granted later, a policy that
 	//     books ahead sets Delay to the delay that was too long. After other denials, policies set
 	//     Delay to zero.
-	//   - After a give-back to a TokenBucket or LeakyBucket, Delay is by how much later bookings
-	//     can be moved to an earlier instant. Bookings of other policies are not moved.
+	//   - After a give-back to a TokenBucket or LeakyBucket, Delay says how much earlier the
+	//     bookings after the grant can happen. Bookings of other policies are not moved.
 	Delay time.Duration
 
 	// QueueFull reports that the policy's queue has no room. A longer MaxWait would not help.

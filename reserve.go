@@ -16,8 +16,8 @@ import (
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
 //     [Reservation.Cancel] gives the events back. If estimates are often too high, use
-//     [KeyedLimiter.ReserveNow]. With Reserve, a bucket frees nothing that is given back while the
-//     instants of later reservations are still to come.
+//     [KeyedLimiter.ReserveNow]: a bucket frees nothing while the instants of later reservations
+//     are still to come.
 //   - The caller wants to know when its turn is. Unlike [KeyedLimiter.Wait], Reserve does not block
 //     until the turn comes.
 //
@@ -27,24 +27,24 @@ import (
 //     the deadline of ctx. A LeakyBucket books at most Capacity slots ahead. A TokenBucket has no
 //     such bound: if ctx has no deadline, it books as far ahead as needed. The work may start after
 //     [Reservation.Delay].
-//   - After a change of policy, a bucket books nothing ahead while events of another policy are
-//     charged to it (see [KeyedLimiter.SetPolicy]).
 //   - All other policies of this package grant only events that may happen now. These include
 //     [All], even if its components are buckets.
+//   - After a change of policy, a bucket books nothing ahead while events of another policy are
+//     charged to it (see [KeyedLimiter.SetPolicy]).
 //
 // If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter
-// is the time until they can be booked, if no others come, by a call whose context has as much time
-// left as ctx has now.
+// is the time until the same call is granted, with a context that has as much time left as ctx has
+// now.
 //
 // With n = 0, Reserve books nothing, and all events are charged by Settle.
 //
-// If a Reservation is neither settled nor cancelled, its events count as long as those of Take. It
-// holds no goroutine or timer, and does not have to be closed.
+// Without Settle or Cancel, the events count as long as those of Take. A Reservation holds no
+// goroutine or timer, and does not have to be closed.
 //
 // An error means that there is no decision. The Reservation is then nil. The errors are those of
 // [KeyedLimiter.Take]. If ctx is cancelled while a store over a network decides, Reserve still
-// waits for the decision, but not longer than a second after it asked the store, and not beyond the
-// deadline of ctx. Otherwise nobody could give the events back.
+// waits for the decision. Otherwise nobody could give the events back. It stops waiting a second
+// after it asked the store, or at the deadline of ctx.
 func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
 	return r, callError("Reserve of", n, err)
@@ -86,8 +86,8 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 
 // ReserveNow is like Reserve, but books nothing ahead: it grants the n events at once, or denies
 // them, as [KeyedLimiter.TakeByComponent] does. The Result and *results are the same as with
-// TakeByComponent. Use it to take from several limiters all or none: if one denies or fails, cancel
-// the reservations of the others.
+// TakeByComponent. Use it to take events from several limiters, all or none: if one denies or
+// fails, cancel the reservations of the others.
 //
 // ReserveNow sets *r. Pass the same Reservation again when its earlier contents are no longer
 // needed. With a single policy, and a key that is in a [MemStore], ReserveNow then usually
@@ -118,10 +118,9 @@ func (k *KeyedLimiter) ReserveNow(ctx context.Context, key string, n int, r *Res
 // A Reservation is the answer to [KeyedLimiter.Reserve] and [KeyedLimiter.ReserveNow]: events that
 // are booked, or a denial. All methods are safe for concurrent use. It must not be copied.
 //
-// Only the first call of Settle or Cancel has an effect, except after some errors (see below).
-// Another call waits for the first, and returns its result. It stops waiting if its own ctx ends,
-// but not before a second has passed. It is good practice to defer a Cancel, and to settle when the
-// cost is known.
+// Defer a Cancel, and call Settle when the cost is known. Only the first call of Settle or Cancel
+// has an effect, except after some errors (see below). A later call waits for the first, and
+// returns its result.
 //
 // If Settle or Cancel returns an error, it is safe to call either of them again:
 //
@@ -152,8 +151,8 @@ type Reservation struct {
 }
 
 // Delay returns the time from now until the events may happen. It is zero if they may happen at
-// once, and [Never] if they were denied, or if there is no decision. Granted events may also happen
-// later than that. Their instant does not change when earlier reservations are cancelled.
+// once, and [Never] if they were denied, or if there is no decision. The instant does not change
+// when earlier reservations are cancelled. The events may also happen later.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil || !r.made || !r.Allowed {
 		return Never
@@ -168,8 +167,8 @@ var (
 
 // Cancel is Settle for 0 events. It gives back (refunds) all that was booked, as far as the rules
 // of [Reservation.Settle] allow. If the reservation has been settled, Cancel does nothing, and
-// returns the result of Settle. If a Settle has failed before it asked the store, Cancel is Settle
-// for the number of the last such call.
+// returns the result of Settle. After an error of Settle, Cancel may settle for the number of that
+// Settle: see [Reservation].
 //
 // After Delay has passed, events that Cancel frees can be used at once. In a [LeakyBucket], one
 // event may then come sooner than Per/Limit after the event before it.
@@ -187,13 +186,13 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //     tier that paid, [All] to every component. If events of more than four policies still count
 //     for the key, only the events of four of these policies, usually the latest, can be given
 //     back.
-//   - More events: the additional ones are charged now. If there are not as many left, the key is
-//     then in debt, and later callers may have to wait, or are denied. A bucket pays the debt at
-//     its rate. A window or log counts the additional events as long as other events: at the end of
-//     a [FixedWindow] or [CalendarWindow], the debt is forgotten. If an overdraft must be paid
-//     back, use a [TokenBucket].
+//   - More events: the additional ones are charged now. If fewer are left, the key is then in debt,
+//     and later callers may have to wait, or are denied. A bucket pays the debt at its rate. A
+//     window or log counts the additional events as long as other events: at the end of a
+//     [FixedWindow] or [CalendarWindow], the debt is forgotten. If a debt must be paid back, use a
+//     [TokenBucket].
 //   - A denied reservation: all actual events are charged.
-//   - A reservation that is [Result.Degraded]: nothing is given back, because the shared store has
+//   - A reservation whose [Result] is Degraded: nothing is given back, because the shared store has
 //     not booked it.
 //   - After a [KeyedLimiter.Reset] of the key by the same limiter: nothing is given back, because
 //     Reset forgets bookings. A Reset by another limiter or process has other effects: see
@@ -205,9 +204,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //   - Nothing: it frees what is given back, as far as that still counts.
 //   - Only events of callers of this limiter's Wait, and some of these callers still wait: those
 //     usually get earlier instants.
-//   - Anything else, and the instant of one of these grants is still to come: it frees nothing.
-//   - Anything else, and the key is in debt: it frees nothing.
-//   - Anything else: it frees what still counts of the reservation.
+//   - Anything else: it frees nothing while the instant of one of these grants is still to come, or
+//     while the key is in debt. After that, it frees what still counts of the reservation.
 //
 // docs/reservations.md has a table of these cases with exceptions, under "Book ahead".
 //
@@ -216,8 +214,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // free the rest, settle after Delay has passed.
 //
 // An actual below 0 is an error, and has no effect. A ctx that has ended is not an error, because
-// callers often settle when they are cancelled. If it ends, the call may go on until a second after
-// its start. That includes the time in which it waits for other calls of the key.
+// callers often settle when they are cancelled. If ctx ends, the call may go on until a second
+// after its start, and waits for other calls no longer than that.
 func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	if r == nil || !r.made {
 		return errNotReserved

@@ -17,8 +17,8 @@ type Shadowed struct {
 
 var _ Limiter = (*Shadowed)(nil)
 
-// A Refusal is a request that the limiter under test of a [Shadowed] denied, or failed to decide.
-// If the key is not enforced, a Wait that was not granted at once is a Refusal, too.
+// A Refusal is a request that the limiter under test denied, or failed to decide: see [Shadow]. If
+// the key is not enforced, a Wait that was not granted at once is a Refusal, too.
 type Refusal struct {
 	Key      string
 	N        int    // the events asked for
@@ -30,8 +30,7 @@ type Refusal struct {
 // Shadow returns a limiter that refuses nothing at first (a dry run). It passes each request to l,
 // which counts as usual, and calls observe for each request that l does not grant. Use it to watch
 // a limit on live traffic before you enforce it. Then enforce it for a share of the keys, with
-// [Shadowed.Enforce]. With a MaxWait, a package such as httplimit asks l again how long the client
-// must wait, and observe may then be called twice for a request that is really refused.
+// [Shadowed.Enforce].
 //
 // For keys that are not enforced:
 //
@@ -44,7 +43,9 @@ type Refusal struct {
 //     l decides. A call of observe then means only that the request was not granted at once. If the
 //     key were enforced, the request might have waited and been granted.
 //
-// For keys that are enforced, the returned limiter answers as l does.
+// For keys that are enforced, the returned limiter answers as l does. With a MaxWait, a package
+// such as httplimit asks l again how long the client must wait. observe may then be called twice
+// for a refused request.
 //
 // observe is called during the request, and calls can be concurrent. observe may be nil. Shadow
 // panics if l is nil, or a nil pointer.

@@ -22,8 +22,7 @@ import (
 //
 // Unlike the tiers of [Tiers], the two buckets share one rate. In the long run the marker grants at
 // most Committed.Limit per Committed.Per on average. It works in the mode that the RFC calls
-// color-blind: an earlier mark of an event has no influence, because [KeyedLimiter.Take] has no
-// argument for it.
+// color-blind: an earlier mark of an event has no influence.
 //
 // Results, debts and give-backs:
 //

@@ -14,10 +14,9 @@ import (
 // that is exactly Per old no longer counts. Events of one instant share an entry.
 //
 // Choose it for a small, strict limit: five logins a minute, or a contract with a provider that
-// counts the same way. Any window of length Per, wherever it starts, has at most Limit granted
-// events that were not given back, if only one of its two ends belongs to the window and the policy
-// stays the same. All of these events may come at once. For large limits use [SlidingWindow] or
-// [TokenBucket].
+// counts the same way. While the policy stays the same, any window of length Per has at most Limit
+// granted events that were not given back. Only one of its two ends belongs to the window. All of
+// these events may come at once. For large limits use [SlidingWindow] or [TokenBucket].
 //
 // Its memory per key grows with use, up to Limit instants, and shrinks again:
 //
@@ -30,7 +29,7 @@ import (
 // instant of the new events, and share an entry with them.
 //
 // N. Mahdi, "An alternative approach to rate limiting", Figma, 2017, describes such a log as
-// "sliding window log", beside other algorithms.
+// "sliding window log".
 type SlidingLog struct {
 	Limit int           // events allowed in any window; at least 1
 	Per   time.Duration // length of the window; at least 1ns

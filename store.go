@@ -20,9 +20,9 @@ import (
 // one, and [MemStore] is the default. The method and the rules are for implementers of stores.
 //
 // A Store must be safe for concurrent use. It should serve any number of limiters, with any
-// policies. It also keeps the rules below. Package storetest checks most of them. For example, it
-// does not check that the memory of a forgotten state is freed, that [CheckState] is called, and
-// which errors wrap [ErrRequest].
+// policies. It also keeps the rules below. Package storetest checks most of them. It does not
+// check, for example, whether the memory of a forgotten state is freed, whether [CheckState] is
+// called, and which errors wrap [ErrRequest].
 //
 //   - Do reads the state of r.Name and r.Key, calls r.Decider on it, and writes the new state. No
 //     other step on that state comes between the reading and the writing. If several steps are
@@ -91,8 +91,9 @@ type Request struct {
 // example, the store cannot hold the key or the policy, or too many calls change the state of the
 // key at once.
 //
-// A store that passes requests on to another store must not take such an error for an outage of the
-// other. Otherwise an attacker could switch the limits off with a key that the store cannot hold.
+// A store that passes requests on to another store must not take such an error for an outage of
+// that store. Otherwise an attacker could switch the limits off with a key that the other store
+// cannot hold.
 var ErrRequest = errors.New("the request cannot be decided")
 
 // A Plan is for implementers of stores. It holds what all requests of a limiter for keys with the
@@ -126,12 +127,13 @@ func (p *Plan) Equal(q *Plan) bool {
 
 // Waited is for implementers of stores that bound the time of a request. The limiter may hold a
 // request back until the store has answered other requests of the same key. Waited returns the time
-// since the request began to wait for that, or 0 if it did not wait. If several requests waited
-// together, it is the time since the first of them came. The time in which a caller of
-// [KeyedLimiter.Wait] waits for its turn by the policy is not included. Waited returns 0 for
-// requests by which a SetPolicy or Reset gives waiting callers new turns. Call Waited at the start
-// of [Store.Do], because the time in the store counts, too. It measures in real time, whatever
-// clock the limiter has. ctx is the context that the limiter passed to Do.
+// since the request began to wait for that, or 0 if it did not wait. Call Waited at the start of
+// [Store.Do], with the ctx of Do. A later call also counts the time in the store.
+//
+// If several requests are held back together, all count as waiting since the first of them came.
+// The time in which a caller of [KeyedLimiter.Wait] waits for its turn by the policy is not
+// included. Waited returns 0 for requests by which a SetPolicy or Reset gives waiting callers new
+// turns. It measures in real time, whatever clock the limiter has.
 func Waited(ctx context.Context) time.Duration {
 	since, ok := ctx.Value(sinceKey{}).(time.Time)
 	if !ok {
@@ -201,9 +203,9 @@ func AcceptNamed(l *KeyedLimiter) error {
 		"set WithName, such as WithName(\"login\"), or WithName(\"\") if it is the only one")
 }
 
-// Limiters is for implementers of stores in memory. It is the set of limiters that a [Store] serves
-// and that have no name. With it, a store refuses most limiters that would share their keys by
-// accident, with different policies. A Store embeds Limiters, or has an Accept method that calls
+// Limiters is for implementers of stores in memory. It is the set of the unnamed limiters that a
+// [Store] serves. With it, a store refuses most limiters that would share their keys by accident,
+// with different policies. A Store embeds Limiters, or has an Accept method that calls
 // [Limiters.Accept].
 //
 // The zero value is ready. Limiters that are no longer used can be garbage collected. A Limiters
@@ -219,11 +221,10 @@ type unnamed struct {
 	first   Policy
 }
 
-// Accept returns an error if l would share its keys by accident. This is so if l and another
-// limiter in use were both made without [WithName], and their policies differ. If
-// [KeyedLimiter.SetPolicy] has changed the policy of the other limiter, l is accepted with that
-// limiter's first policy, and also with its present one. l is also accepted with the policy with
-// which the last limiter was accepted.
+// Accept returns an error if l would share its keys by accident: if l and another limiter in use
+// were both made without [WithName], and their policies differ. If [KeyedLimiter.SetPolicy] has
+// changed the policy of the other limiter, Accept accepts that limiter's first policy, and also its
+// present one. It also accepts the policy of the last limiter that it accepted.
 func (ls *Limiters) Accept(l *KeyedLimiter) error {
 	if l == nil || l.plans.named || l.plans.usual.Load() == nil {
 		return nil
@@ -259,14 +260,15 @@ func (u unnamed) policy() Policy {
 var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves", ErrRequest)
 
 // CheckState is for implementers of stores whose states come from outside of the process. It
-// returns an error that wraps [ErrRequest] if it finds that d never writes the given state. If d
-// has a method CheckState(state []uint64) error, the function calls it. Deciders of other packages
-// may have such a method. If one does not have it, the function accepts any state. Only the state
-// of a [WordDecider] must then be one word, and not the largest uint64.
+// returns an error that wraps [ErrRequest] if it finds that d never writes the given state.
 //
-// The Deciders of this package return in bounded time, without a panic, whatever the state, unless
-// they are composed of policies of other packages. Their answer to a state that they never write
-// has no meaning.
+// Deciders of other packages may have a method CheckState(state []uint64) error, which the function
+// calls. Without this method, it accepts any state of a Decider, but the state of a [WordDecider]
+// must be one word, and not the largest uint64.
+//
+// The Deciders of this package return in bounded time, without a panic, whatever the state. Their
+// answer to a state that they never write has no meaning. There is no such promise for Deciders
+// that are composed of policies of other packages.
 func CheckState(d Decider, state []uint64) error {
 	switch c := d.(type) {
 	case interface{ CheckState(state []uint64) error }:

@@ -80,8 +80,8 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 // request for one event. No n is too large, unlike with [KeyedLimiter.Take]. With n = 0, TakeUpTo
 // only looks.
 //
-// Like Take, a call usually makes one request to the store. If a loop asks for all events that are
-// still to be sent, it makes one call for each batch, not one for each event.
+// Like Take, a call usually makes one request to the store. A loop that asks for all events still
+// to be sent makes one call for each batch, not one for each event.
 //
 // An error means that there is no decision. The errors are those of Take. TakeUpTo is safe for
 // concurrent use.
@@ -107,11 +107,9 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 // it also sets *results to the Results of the policy's components, in their order. For other
 // policies, and on an error, *results is empty.
 //
-//   - With All, Allowed of a component reports whether that component alone would have granted the
-//     events.
-//   - With [Tiers], the Results of the tiers after the one that paid are those of a look: a call
-//     for no events. Allowed of the other tiers reports whether that tier alone would have granted
-//     the events.
+//   - Allowed of a component reports whether that component alone would have granted the events.
+//   - With [Tiers], the tiers after the one that paid are not asked for the events. Their Results
+//     are those of a look: a call for no events.
 //   - After a change of policy, while events of the old policy still count, the RetryAfter of a
 //     component that did not decide may be inexact. While events of the old policy are charged to
 //     the new one, the MoreAfter of a component is not known.

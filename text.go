@@ -48,12 +48,11 @@ import (
 //   - A day is 24 hours and a week is 7 days, whatever the calendar says. If anything follows the w
 //     or d, it begins with a digit.
 //   - The 1 of one unit may be left out: 10/s is 10/1s.
-//   - A text has at most 4096 bytes. Its policies are nested at most 8 deep: each lies within at
-//     most 8 others. Above that, MarshalText fails.
+//   - A text has at most 4096 bytes, and each policy lies within at most 8 others. Above that,
+//     MarshalText fails.
 //
 // An error is one line. It says what is allowed and, unless the text is too long, at which byte of
-// the text. ParsePolicy also returns an error for a policy that [New] refuses, such as an [All]
-// whose state for a new key has more than 100,002 words.
+// the text. ParsePolicy also returns an error for a policy that [New] refuses.
 func ParsePolicy(s string) (Policy, error) {
 	var p Policy
 	if err := text.Read(s, func(r *text.Reader) { p = readPolicy(r) }); err != nil {
@@ -73,8 +72,7 @@ func ParsePolicy(s string) (Policy, error) {
 //	flag.TextVar(&limit, "limit", limit, "requests of a client")
 //
 // The zero AnyPolicy holds no policy. Its text is empty, and [New] refuses its nil Policy. If
-// Policy is a pointer, the text is that of the policy to which it points. If it is a nil pointer,
-// the text is empty.
+// Policy is a pointer, the text is that of the policy to which it points.
 type AnyPolicy struct{ Policy Policy }
 
 var (
@@ -91,9 +89,10 @@ func (a AnyPolicy) String() string {
 	return policyText(a.Policy)
 }
 
-// MarshalText implements [encoding.TextMarshaler]. It fails in these cases:
+// MarshalText implements [encoding.TextMarshaler]. If a.Policy is nil or a nil pointer, the text is
+// empty. MarshalText fails in these cases:
 //
-//   - a.Policy is neither nil nor a nil pointer, and [New] refuses it.
+//   - [New] refuses a.Policy.
 //   - a.Policy or a component of it has no text form, because it is not of this package.
 //   - [ParsePolicy] would refuse the text: a policy lies within more than 8 others, or the text is
 //     longer than 4096 bytes.

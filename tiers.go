@@ -12,8 +12,8 @@ import (
 // accordingly: serve those of the first tier as promised, and those of the next at a lower
 // priority, or with a warning.
 //
-// One tier pays all the events of a request: usually the first tier that has enough. If no tier has
-// enough, the request is denied. A Result has the same meaning as that of a single policy:
+// One tier pays for all the events of a request: usually the first tier that has enough. If no tier
+// has enough, the request is denied. A Result has the same meaning as that of a single policy:
 //
 //   - Limit and Remaining are the largest of the tiers'. One request cannot use several tiers.
 //     While a tier is in debt, no request is granted more than all tiers have together. If the
@@ -21,8 +21,8 @@ import (
 //   - RetryAfter is the shortest of the tiers'. While a tier is in debt, it can be longer.
 //   - ResetAfter is the longest of the tiers'. After a change of policy it can be longer.
 //   - DecidedBy of a grant is the tier that paid. DecidedBy of a denial is the tier that will grant
-//     first, or 0 if none can. If n is 0, DecidedBy is the first tier that has something left, or
-//     0.
+//     first, or 0 if none can. If n is 0, DecidedBy is the first tier that has something left, or 0
+//     if none has.
 //
 // With other methods:
 //

@@ -10,26 +10,27 @@ import (
 )
 
 // Wait implements [Limiter]. Callers that wait for the same key on one limiter are the waiters of
-// that key. They are served in the order in which they came, whatever the policy, and share one
-// timer. But calls that ask a store over a network at the same time are served in the order in
-// which the store decides. Callers that come while events are given back, or while the policy
-// changes, ask the store afterwards, usually one after the other. Over a network, they may also ask
-// at the same time, for example if many come.
+// that key. They are served in the order in which they came, whatever the policy. But calls that
+// ask a store over a network at the same time are served in the order in which the store decides.
 //
 //   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
 //     at which they may happen. Later calls of Allow and Take cannot overtake it, unless a Lease of
-//     package fleet holds events for them. If its context ends, its events are given back, and the
-//     waiters behind it move up. But if a [Reservation], a limiter of the same name or another
-//     process has booked or charged events behind it, all keep the instants that they were given.
+//     package fleet holds events for them. If the waiter's context ends, its events are given back,
+//     and the waiters behind it move up.
 //   - With the other policies of this package, the first waiter asks again when the policy may
 //     grant its events. A call of Allow or Take that comes before that can take the events.
-//   - A policy of another package may book ahead, too. If the context of its waiter ends, the
-//     events are given back only if no waiter that has booked is behind it. Nobody moves up.
-//   - Events are not given back if they were granted without the shared store (see
-//     [Result.Degraded]), or if the store has failed in a SetPolicy or Reset since. Nobody moves
-//     up.
-//   - If the store fails when events are given back, nobody moves up. The store may have freed the
-//     events all the same. Callers that come later may then get the same instants as some waiters.
+//
+// If the context of a waiter ends, the waiters behind it do not move up in these cases:
+//
+//   - A [Reservation], a limiter of the same name or another process has booked or charged events
+//     behind the waiter. All keep the instants that they were given.
+//   - The policy is of another package, and books ahead. The events are given back only if no
+//     waiter that has booked is behind the waiter.
+//   - The events were granted without the shared store (see [Result.Degraded]), or the store has
+//     failed in a SetPolicy or Reset since. The events are not given back.
+//   - The store fails when the events are given back, or does not answer within a second. It may
+//     have freed the events all the same. Callers that come later may then get the same instants as
+//     some waiters.
 //
 // [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give the waiters new turns, in the same order.
 // After a SetPolicy that changes no waiter's policy, the waiters keep their places. After a change
@@ -179,20 +180,21 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 
 // Reset forgets a key. The key has its full allowance again, and no debt. In a [MemStore] whose
 // MaxKeys was reached, it may share an allowance, as a new key does. Callers that wait for the key
-// on this limiter get new turns, in the same order, as they do after [KeyedLimiter.SetPolicy].
+// on this limiter get new turns, in the same order, as after [KeyedLimiter.SetPolicy].
 //
-// Earlier reservations of the key:
+// Reset has these effects on reservations:
 //
-//   - A [Reservation] of this limiter that is settled later gives nothing back. It charges only
-//     what was used beyond its booking.
-//   - A Reservation of another limiter or process may give back events that the key has counted
-//     since the Reset, up to the number that it had booked.
+//   - An earlier [Reservation] of the key by this limiter no longer gives anything back. Settle
+//     charges only what was used beyond its booking.
+//   - An earlier Reservation of the key by another limiter or process may give back events that the
+//     key has counted since the Reset, up to the number that it had booked.
+//   - A Reservation of another key that is being made during the Reset may be forgotten, too.
 //
-// A reservation of another key that is being made during the Reset may be forgotten, too. The
-// limiter remembers the keys that were Reset, as long as its reservations may still count, and then
-// until a later Reset. Short keys take 50 to 100 bytes each. If the store fails, it is not known
-// whether the key was forgotten. Reset can be called again. A ctx that has ended is an error. Reset
-// is safe for concurrent use.
+// If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
+// ctx that has ended is an error. Reset is safe for concurrent use.
+//
+// The limiter remembers the keys that were Reset, as long as its reservations may still count, and
+// then until a later Reset. Short keys take 50 to 100 bytes each.
 func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	err := k.check(ctx, 0)
 	if err == nil {

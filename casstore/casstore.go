@@ -11,8 +11,7 @@
 //
 //   - Callers of one process that ask for the same key at the same time share the round trips. One
 //     goroutine reads the value, decides for all of them in the order of their arrival, and swaps
-//     once. Otherwise many callers of one key would compete, and only one of them would succeed at
-//     a time.
+//     once.
 //   - Values name their policies. After a change of policy the old counts still count, see
 //     [weir.Ledger].
 //   - Values are checked when they are read. If a value is not one that a store writes, decisions
@@ -58,7 +57,7 @@ import (
 //   - If a method panics, its callers get an error that says so.
 //
 // The context that a method gets has no deadline. It ends when all callers that wait for the method
-// have left. It has the values of the context of one of the callers.
+// have left. It has the values of one caller's context.
 type Register interface {
 	// Get returns what the key holds.
 	Get(ctx context.Context, key string) (Entry, error)
@@ -93,15 +92,14 @@ type Entry struct {
 	// old Entry then reports false, and the Store decides again.
 	//
 	// A Version must never come back for the same key with another value, even if the key is
-	// deleted and written again in between. For example, a counter that starts at 1 with each new
-	// row is unsuitable. A sequence of the database is suitable, unless the database can lose its
-	// last writes in a crash or a failover, and then repeats the numbers. A random number of 64
-	// bits is suitable, too.
+	// deleted and written again in between. A random number of 64 bits is suitable. So is a
+	// sequence of the database, unless it can repeat numbers after a crash or a failover. A counter
+	// that starts at 1 with each new row is not suitable.
 	Version any
 
 	// Now is the time of the server when it read or wrote the value. It is zero if the server does
 	// not report its time. Decisions then use the clock of the limiter: synchronize the clocks of
-	// the processes. Values are then kept for five seconds longer, because the clocks may still
+	// the processes. Values are kept for five seconds longer, because these clocks may still
 	// differ.
 	Now time.Time
 }
@@ -121,10 +119,10 @@ type Options struct {
 // Errors of decisions that failed. They are wrapped.
 var (
 	// ErrNoReply means that there was no decision within the timeout. The rest of the error says
-	// whether the events may have been counted. The error also wraps [weir.ErrRequest] if other
-	// requests for the key used up the time, and the server works: it has meanwhile replied at
-	// least as often as one decision needs, and is not silent now. ErrNoReply has a method Timeout
-	// that returns true, as the errors of package net have.
+	// whether the events may have been counted. The error also wraps [weir.ErrRequest] if the
+	// server works, and other requests for the key used up the time. The server works if it has
+	// meanwhile replied at least as often as one decision needs, and is not silent now. ErrNoReply
+	// has a method Timeout that returns true, like timeouts of package net.
 	ErrNoReply error = noReply{}
 
 	// ErrBusy means that other requests for the key came first, until the timeout had passed, the

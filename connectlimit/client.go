@@ -19,22 +19,23 @@ import (
 // the time in it, up to MaxHold. They are then sent in the order in which they came, as the Limiter
 // allows.
 //
-// Calls that come soon after a hold queue up behind those that it has held back. They get
-// ErrQueueFull only if they come faster than they can be sent, or if other users of the Limiter
-// fill its queue. Only deadlines bound how many calls are held back: give each call a deadline. At
-// most 65,536 keys are held back at a time. If nearly as many are held back, the hold of one key
-// may end early to make room for another.
+// Give each call a deadline: nothing else bounds how many calls are held back. Soon after a hold,
+// new calls wait behind those that were held back. They get ErrQueueFull only if they come faster
+// than they can be sent, or if other users of the Limiter fill its queue. At most 65,536 keys are
+// held back at a time. If nearly as many are held back, the hold of one key may end early to make
+// room for another.
 //
 // A ClientInterceptor never makes a call a second time. A stream counts once, before anything of it
-// is sent. To limit its messages, call Wait of the Limiter before each message. A call that is not
-// sent fails with an error that wraps one of these:
+// is sent. To limit its messages, call Wait of the Limiter before each message.
 //
-//   - [weir.ErrTooLate], if the turn would come after the deadline of the call. In general, the
-//     call fails at once. But if it was held back, and its deadline is after the end of the hold,
-//     it fails only when the calls before it have been sent or have failed.
+// A call that is not sent fails with an error that wraps one of these:
+//
+//   - [weir.ErrTooLate], if the turn would come after the deadline of the call. The call usually
+//     fails at once. If it was held back, and its deadline is after the end of the hold, it fails
+//     only when the calls before it have been sent or have failed.
 //   - The error of the context, if the context ends before the call is sent.
-//   - The other errors of [weir.Limiter]. For example, if more calls come at once than the Capacity
-//     of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
+//   - The other errors of [weir.Limiter], such as [weir.ErrQueueFull] if more calls come at once
+//     than the Capacity of a [weir.LeakyBucket] allows.
 //   - An error of Key.
 //
 // The code of ErrTooLate, ErrQueueFull and ErrNeverFits is resource_exhausted. An error of the

@@ -20,14 +20,16 @@ type Middleware struct {
 	//
 	// Its MaxWait takes no account of the deadline of a call. If the client gives up, the call
 	// leaves the queue when net/http notices that. Over HTTP/1, net/http notices it only if the
-	// call has no body, such as a GET. A call with a body then keeps its place until its turn or
-	// the end of MaxWait. The Settle of Limit gets the status of HTTP. For calls of gRPC and
-	// gRPC-Web, and for streams, this is usually 200, even if the call fails.
+	// call has no body, such as a GET. A call with a body keeps its place until its turn or the end
+	// of MaxWait.
+	//
+	// Its Settle gets the status of HTTP. For calls of gRPC and gRPC-Web, and for streams, this is
+	// usually 200, even if the call fails.
 	Limit httplimit.Middleware
 
-	// Policy is named, by its text such as 100/1m, in the QuotaFailure of a call that is over the
-	// limit. If Policy is nil, there is no QuotaFailure. Leave it out if there are several Limits,
-	// or if policies differ by key or change: the text stays the same after SetPolicy.
+	// Policy is reported, as a text such as 100/1m, in the QuotaFailure of a call over the limit.
+	// If Policy is nil, there is no QuotaFailure. Leave Policy out if there are several Limits, or
+	// if policies differ by key or change: the text stays the same after SetPolicy.
 	Policy weir.Policy
 
 	// Options are the options of the handlers. Only [connect.WithCodec] and
@@ -41,17 +43,20 @@ type Middleware struct {
 // concurrent use. Changes to m after Wrap have no effect. Calls that are not passed on get one of
 // these errors:
 //
-//   - resource_exhausted if the call is over the limit. RetryInfo in its details is the time after
-//     which the same call is granted, if nothing else is counted meanwhile. With a MaxWait, that
-//     call may first have to wait, for up to MaxWait. RetryInfo is absent if the call is never
-//     granted. In the Connect protocol, the status of a unary call is 429, and Retry-After has the
-//     time in seconds, rounded up. In the other protocols, the trailer grpc-retry-pushback-ms has
-//     it in milliseconds, rounded up, or -1 (do not retry) if the call is never granted.
+//   - resource_exhausted if the call is over the limit
 //   - invalid_argument if the request lacks what Key looks for (the cause wraps
 //     [httplimit.ErrNoKey])
 //   - unavailable if there is no decision, because Key, Cost or the Limiter failed
 //   - canceled or deadline_exceeded, in place of the two errors above, if the context of the
 //     request has ended
+//
+// RetryInfo in the details of resource_exhausted is the time after which the same call is granted,
+// if nothing else is counted meanwhile. With a MaxWait, that call may first have to wait, for up to
+// MaxWait. RetryInfo is absent if the call is never granted.
+//
+// In the Connect protocol, Retry-After has this time in seconds, rounded up, and the status of a
+// unary call is 429. In the other protocols, the trailer grpc-retry-pushback-ms has the time in
+// milliseconds, rounded up, or -1 (do not retry) if the call is never granted.
 //
 // The errors do not contain the key of the request or the cause of a failure. Wrap panics if the
 // Policy is not valid, and in the same cases as [httplimit.Middleware.Wrap]. The message names the

@@ -18,16 +18,16 @@ import (
 // prefer it: when an interceptor gets a unary call, the message of the call has already been read.
 //
 // A ServerInterceptor decides once on each call, before the procedure runs. A granted call counts,
-// whatever the procedure then answers. With the field Messages, a ServerInterceptor decides on each
-// message that the client sends on a stream instead.
+// whatever the procedure then answers. If Messages is set, it decides on each message that the
+// client sends on a stream, and not on the stream as a whole.
 type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter
 
-	// Key returns the key whose allowance the call uses. It gets a request with the header and the
-	// context of the call, and with the address of the client, but without a body. The path and the
-	// pattern of the request are the procedure. If Key returns [httplimit.ErrSkip], the call is not
-	// limited. On any other error, and on an empty key, Failed answers.
+	// Key returns the key whose allowance the call uses. It gets a request without a body. The
+	// request has the header and the context of the call, the address of the client, and the
+	// procedure as path and pattern. If Key returns [httplimit.ErrSkip], the call is not limited.
+	// On any other error, and on an empty key, Failed answers.
 	Key httplimit.KeyFunc
 
 	// Cost returns how many events a call or message counts as. The message is nil for a stream as
@@ -36,20 +36,20 @@ type ServerInterceptor struct {
 	Cost func(ctx context.Context, spec connect.Spec, message any) int
 
 	// Messages counts each message that the client sends on a stream, in place of the stream as a
-	// whole. If a message is refused, the handler of a bidirectional stream gets the error of the
-	// refusal from Receive. That of a client stream gets false from Receive, and the error from
-	// Err. That of a server stream is not called. The error ends the stream, whatever the handler
-	// returns. All messages of a stream use the key of the stream.
+	// whole. All messages of a stream use the key of the stream. If a message is refused, the error
+	// of the refusal ends the stream, whatever the handler returns. In a bidirectional stream,
+	// Receive returns the error to the handler. In a client stream, Receive returns false, and Err
+	// the error. In a server stream, the handler is not called.
 	Messages bool
 
-	// MaxWait is the longest time for which a call or message is held back until it is granted,
-	// within the deadline of the call. If it is 0, a call over the limit is refused at once. A call
-	// whose turn would come after MaxWait or the deadline is refused at once, if the Limiter knows
-	// this in advance. If the turn depends on what other waiting calls do, the refusal can take up
-	// to MaxWait.
+	// MaxWait is the longest time for which a call or message is held back until it is granted. The
+	// deadline of the call bounds this time, too. If MaxWait is 0, a call over the limit is refused
+	// at once. A call is also refused at once if the Limiter knows in advance that its turn would
+	// come too late. If the turn depends on what other waiting calls do, the refusal can take up to
+	// MaxWait.
 	//
-	// Every waiting call takes up a goroutine and the memory of its request. Use a
-	// [weir.LeakyBucket], whose Capacity bounds their number for each key, or a short MaxWait.
+	// Every waiting call takes up a goroutine and the memory of its request. Use a short MaxWait,
+	// or a [weir.LeakyBucket], whose Capacity bounds how many events wait for a key.
 	MaxWait time.Duration
 
 	// Policy has the same meaning as in [Middleware]. It has no effect if Denied is set.
@@ -67,8 +67,7 @@ type ServerInterceptor struct {
 	Failed func(context.Context, connect.Spec, error) error
 
 	// Observe, if not nil, is called with every decision and every failure to decide, before the
-	// call is answered or passed on. It is for logs and metrics. Several goroutines may call it at
-	// once.
+	// call is answered or passed on. Several goroutines may call it at once.
 	Observe func(context.Context, connect.Spec, httplimit.Decision)
 }
 

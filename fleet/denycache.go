@@ -15,8 +15,8 @@ import (
 type DenyCacheOptions struct {
 	// MaxKeys is the largest number of denials that are kept, one for each key of a limiter. It is
 	// at most 10,000,000; 0 means 10,000. A denial takes about 130 bytes, of which 3 are allocated
-	// in advance. If nearly as many keys are denied, or more, requests for some of them go to the
-	// store again.
+	// in advance. If nearly that many keys, or more, are denied, requests for some of them go to
+	// the store again.
 	MaxKeys int
 
 	// MaxAge is the longest time, by the limiter's clock, for which a denial is kept; 0 means until
@@ -34,8 +34,7 @@ type DenyCacheOptions struct {
 	// often.
 	//
 	// After a change of policy, while events of several policies count, DecidedBy may still differ
-	// from the store's. It is the component that denies for the longest time. As time passes,
-	// another component can become that one.
+	// from the store's.
 	Exact bool
 }
 
@@ -43,37 +42,41 @@ type DenyCacheOptions struct {
 // asking s. A client that keeps calling with a used-up key then causes few calls to s. It gets a
 // repeated denial about as fast as from a [weir.MemStore].
 //
-// Only s grants. A kept denial holds for requests of the same limiter, under the same policy, for
-// as many events as s has denied, or for more. A request of TakeUpTo counts as one for a single
-// event here. The denial ends:
+// Only s grants. A kept denial answers requests for the same key of the same limiter, under the
+// same policy, for at least as many events as s has denied. Here, a TakeUpTo counts as a request
+// for a single event. The denial ends:
 //
-//   - when its RetryAfter is over, measured from before s was asked. The kept denial therefore
-//     lasts no longer than that of s, if the limiter's clock runs as fast as that of s. If a clock
-//     from [weir.WithClock] steps back, the limiter's time stands still until that clock has caught
-//     up with it. Kept denials then last longer.
+//   - when its RetryAfter is over. The limiter's clock measures that time, from before s was asked.
+//     If a clock from [weir.WithClock] steps back, the limiter's time stands still until that clock
+//     has caught up, and kept denials last longer.
 //   - when MaxAge is over, if that is set
 //   - when a call through this DenyCache is granted events of the key, gives some back, or resets
 //     the key
 //   - when this DenyCache asks s for the key under another policy, or needs the place for another
 //     denial
 //
-// These requests go to s: looks (n = 0), give-backs, resets, charges for more events than were
-// booked, the requests of [weir.KeyedLimiter.Wait] and [weir.KeyedLimiter.Reserve], and those of
-// [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] with a slice for the
-// results of components. A denial is not kept if it is [weir.Result.Degraded], or if its RetryAfter
-// is Never.
+// These requests go to s:
+//
+//   - looks (n = 0), give-backs and resets
+//   - charges for more events than were booked
+//   - the requests of [weir.KeyedLimiter.Wait] and [weir.KeyedLimiter.Reserve]
+//   - those of [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] with a slice
+//     for the results of components
+//
+// A denial is not kept if it is [weir.Result.Degraded], or if its RetryAfter is Never.
 //
 // A DenyCache does not see the calls of other processes. If another process gives back events of a
-// key or resets it, this process goes on denying until the kept denial ends. The answers that a
-// DenyCache gives without s may also differ from those of s in these fields:
+// key or resets it, this process goes on denying until the kept denial ends.
 //
-//   - If the request is for as many events as s has denied, RetryAfter may be too long, by about
-//     the time that s took to answer. If it is for more events, RetryAfter and DecidedBy are those
-//     of the kept denial. RetryAfter may then be too short, and s may deny the request again after
-//     that time. If so many events can never fit, RetryAfter is Never.
-//   - Remaining is 0 if s has denied a single event. If s has denied several events, Remaining is
-//     the number at the time at which s answered, and may have grown since.
-//   - MoreAfter may be 0, which stands for not known.
+// The answers that a DenyCache gives without s may differ from those of s in these fields:
+//
+//   - RetryAfter may be too long, by about the time that s took to answer. If the request is for
+//     more events than s has denied, RetryAfter and DecidedBy are those of the kept denial.
+//     RetryAfter may then be too short, and s may deny the request again after that time. If so
+//     many events can never fit, RetryAfter is Never.
+//   - Remaining is 0 if s has denied a single event. Otherwise it is the number when s answered,
+//     and may have grown since.
+//   - MoreAfter may be 0, which means that it is not known.
 //
 // If these differences matter, set Exact. Put a DenyCache in front of a [Fallback], not behind it.
 // Denials that were kept before an outage then still hold during it.

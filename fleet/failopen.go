@@ -9,11 +9,10 @@ import (
 
 // FailOpenOptions are the options of [FailOpen]. The zero value reports nothing.
 type FailOpenOptions struct {
-	// Report, if not nil, is called with each error of the store that the caller does not get,
-	// before the caller gets an answer. In an outage, it is called once for each request that
-	// FailOpen answers itself. Several goroutines may call it at once. It should only count the
-	// errors, or log some of them. It must not call a limiter of this store: that call may wait for
-	// the request that waits for Report, and then neither ends.
+	// Report, if not nil, is called with the error of the store, before FailOpen answers a request
+	// itself. Several goroutines may call it at once. It should only count the errors, or log some
+	// of them. It must not call a limiter of this store: that call may wait for the request that
+	// waits for Report, and then neither ends.
 	Report func(error)
 }
 
@@ -31,7 +30,7 @@ type FailOpenOptions struct {
 //
 //   - The context of the caller has ended.
 //   - The error wraps [weir.ErrRequest].
-//   - The request is a give-back or a reset, which have nothing to grant.
+//   - The request is a give-back or a reset, which has nothing to grant.
 //
 // A nil store is an error of [weir.New] and of each Do. The store is safe for concurrent use.
 func FailOpen(s weir.Store, opts FailOpenOptions) weir.Store {

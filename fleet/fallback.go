@@ -41,15 +41,15 @@ type FallbackOptions struct {
 	//
 	// Calls of Report do not overlap. Report should return soon, because a request may wait for it.
 	// If there are other things to report while Report runs, Report is called again afterwards, for
-	// the latest of them only. No request waits for that second call. Report must not call a
-	// limiter of this store: that call may wait for the request that waits for Report, and then
-	// neither ends. If Report panics, the request that waits for it gets an error that says so.
+	// the latest of them only. Report must not call a limiter of this store: that call may wait for
+	// the request that waits for Report, and then neither ends. If Report panics, the request that
+	// waits for it gets an error that says so.
 	Report func(error)
 }
 
-// Fallback returns a store that asks the first store, and waits for it within a budget of time. If
-// the first store fails or takes longer, the Fallback usually asks the second store. Usually the
-// first store is shared by processes, and the second is a [weir.MemStore]:
+// Fallback returns a store that asks the first store, and waits for its answer for a budget of
+// time. If the first store fails or takes longer, the Fallback usually asks the second store. In
+// the usual case, processes share the first store, and the second is a [weir.MemStore]:
 //
 //	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
@@ -60,12 +60,11 @@ type FallbackOptions struct {
 //
 // An outage has these steps:
 //
-//   - A request fails, and of the requests that came within one Budget before this failure, the
-//     first store has granted none. For a CoolDown, all further requests then go to the second
-//     store.
+//   - A request fails, and the first store has granted no request that came within one Budget
+//     before this failure. For a CoolDown, all further requests go to the second store.
 //   - Then one request at a time tries the first store. All others still go to the second store. If
 //     the try fails, another CoolDown begins.
-//   - The outage ends when, in a try, the first store grants events or resets a key. All requests
+//   - The outage ends when the first store grants events or resets a key in a try. All requests
 //     then go to it again.
 //   - A denial, a give-back or a look (n = 0) does not end the outage, because the first store
 //     might still be unable to write. The caller still gets that answer, and the next request tries
@@ -77,13 +76,15 @@ type FallbackOptions struct {
 //   - The end of the caller's context. The call to the first store goes on, and still has its full
 //     budget. Callers with short deadlines can therefore neither start an outage nor hide one.
 //
-// In a limiter, calls of Wait, Reserve, Settle, Return and Reset for one key may wait for each
+// Calls of Wait, Reserve, Settle, Return and Reset for one key of a limiter may wait for each
 // other. The time that a call waits for others is part of its budget. When the budget is spent, the
 // second store answers a Wait or a Reserve. This alone is not a failure of the first store. If the
-// call had begun to ask the first store, that store still has the full budget, and fails only if it
-// takes longer. In [weir.KeyedLimiter.SetPolicy] and [weir.KeyedLimiter.Reset], the limiter may
-// call the store once for each waiting caller, with a full budget for each call. The two may
-// therefore take longer than one budget, and so may calls that wait for them.
+// call has asked the first store, that store still has the full budget, and fails only if it takes
+// longer.
+//
+// [weir.KeyedLimiter.SetPolicy] and [weir.KeyedLimiter.Reset] may call the store once for each
+// waiting caller, with a full budget for each call. They, and the calls that wait for them, may
+// therefore take longer than one budget.
 //
 // During an outage, more may be granted than the policy allows, because neither store knows what
 // the other has granted. Answers of the second store have [weir.Result.Degraded] set. The first
@@ -96,19 +97,18 @@ type FallbackOptions struct {
 //
 // Special cases:
 //
-//   - The first store may still execute a request that it did not answer within the budget. It may
-//     also have executed a request on which it returned an error. If so, the events count in both
-//     stores, which may deny too much.
-//   - A give-back goes to the store that is in use when it comes. This may not be the store that
-//     granted the events. As many events may then be granted in addition to the bound. If the first
-//     store is asked, and fails or is late, the give-back returns an error.
-//   - A reset goes to both stores. It returns an error if one of them fails, or if the first store
-//     is not asked, as in most of an outage.
+//   - The first store may execute a request that it did not answer within the budget, or on which
+//     it returned an error. The events then count in both stores, which may deny too much.
+//   - A give-back goes to the store that is in use when it comes. If the other store granted the
+//     events, as many may be granted in addition to the bound. If the first store is asked, and
+//     fails or is late, the give-back returns an error.
+//   - A reset must reach both stores. It returns an error if one of them fails, or if the first
+//     store is not asked, as in most of an outage.
 //
 // A Fallback adds one to two microseconds, and about four allocations, to a call to the first
-// store. Each such call has a goroutine of its own. The first store gets a context with the values
-// of the caller's context. That context ends somewhat before the budget is spent. A panic of the
-// first store counts as a failure of it.
+// store. Each such call has a goroutine of its own. The first store gets a context that has the
+// values of the caller's, and ends somewhat before the budget is spent. A panic of the first store
+// is a failure, too.
 //
 // A nil store and an option below 0 are errors of [weir.New] and of each Do. The store is safe for
 // concurrent use.

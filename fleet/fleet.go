@@ -15,15 +15,16 @@
 //
 //   - [Shares] divide the limits among the processes, without a shared store. As the second stores
 //     of Fallbacks, the Shares of all processes together usually grant no more than the limit. With
-//     a MemStore there, each process may grant as much. Use Shares if your processes know how many
+//     MemStores there, each process may grant as much. Use Shares if your processes know how many
 //     they are.
 //
 //   - [Lease] takes events of busy keys from the shared store ahead of need, and hands them out
 //     from memory. With few exceptions, the limits still hold. Use it if round trips to the shared
 //     store cost too much.
 //
-// A process that shares no limits with other processes usually needs only a [weir.MemStore]. If you
-// use several of these stores, put them in this order:
+// A process that shares no limits with other processes usually needs only a [weir.MemStore].
+//
+// If you use several of these stores, put them in this order:
 //
 //	store := fleet.DenyCache(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
@@ -31,10 +32,10 @@
 //	leased := fleet.Lease(store, fleet.LeaseOptions{})
 //
 // A Lease gives unused events of windows back all the time. The DenyCache of another process does
-// not notice, and goes on denying. MaxAge limits for how long.
+// not notice, and goes on denying. MaxAge of the DenyCache limits for how long.
 //
-// Of package weir, this package uses only exported names. If you write a store that stands in front
-// of another, use this package as an example. The rules for such a store are at [weir.Store].
+// If you write a store that stands in front of another, use this package as an example: it uses
+// only exported names of package weir. The rules for such a store are at [weir.Store].
 package fleet
 
 import (

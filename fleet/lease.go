@@ -22,36 +22,40 @@ type LeaseOptions struct {
 	// most 10,000,000; 0 means 10,000. A key takes about 500 bytes, plus the bytes of the key
 	// itself. Keys that are neither leased nor busy make room for others. Requests for keys that
 	// find no room go to the store, and so do requests for keys of more than 1,000 bytes. Set
-	// MaxKeys to twice the number of busy keys, because there are only eight places that a given
-	// key can take.
+	// MaxKeys to twice the number of busy keys, because a given key can take only eight of the
+	// places.
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They may
-	// then stay charged until the window no longer counts them. No caller gets that error. If the
-	// store fails in a Reset while unused events of a window are held for the key, these may also
-	// stay charged, and Report is called with the error of the Reset. If a [Fallback] gives events
-	// back to its second store during an outage, they stay charged in its first store, and Report
-	// is not called.
+	// then stay charged until the window no longer counts them. No caller gets that error. If a
+	// Reset fails while unused events of a window are held for the key, these may also stay
+	// charged, and Report is called with the error of the Reset. If a [Fallback] gives events back
+	// to its second store during an outage, they stay charged in its first store, and Report is not
+	// called.
 	//
-	// Calls of Report can overlap. Those about give-backs come from goroutines in which nobody
-	// recovers: if Report panics there, the program ends. Report must not call a limiter of this
-	// store: in a Reset, that call may wait for the end of the Reset, and then neither returns.
+	// Calls of Report can overlap. If Report panics in a call about a give-back, the program ends.
+	// Report must not call a limiter of this store: in a Reset, that call may wait for the end of
+	// the Reset, and then neither returns.
 	Report func(error)
 }
 
 // Lease returns a store that takes events of busy keys from s ahead of need, hands them out from
 // memory, and gives back what it does not use. Events of a [weir.TokenBucket] are not given back:
-// the bucket earns as many again. Processes that share s then make most decisions on busy keys
-// about as fast as with a [weir.MemStore]. Together they grant no more than the policy.
-// docs/fleet.md lists the few exceptions.
+// the bucket earns as many again. Processes that share s make most decisions on busy keys about as
+// fast as with a [weir.MemStore]. Together they grant no more than the policy, with the few
+// exceptions that docs/fleet.md lists.
 //
-// It leases [weir.TokenBucket], [weir.FixedWindow], [weir.CalendarWindow], [weir.SlidingWindow],
-// and [weir.All] of these with at most one bucket, if the [weir.Result.Limit] is at least 100. That
-// of a bucket is its Burst. A bucket must also earn 22 events or more within MaxAge, and take 16 ms
-// or more to fill. A window must be 32 ms or longer (16 ms in an All with a bucket), and MaxAge
-// must be 2 ms or longer. A policy of another package can be leased if its Decider is a
-// [weir.Holder]. A key is leased at its 20th decision at the earliest. These requests go to s, and
-// do not use the events that are held:
+// It leases these policies, if the [weir.Result.Limit] is at least 100, and MaxAge is 2 ms or
+// longer:
+//
+//   - a [weir.TokenBucket] that earns 22 events or more within MaxAge, and takes 16 ms or more to
+//     fill. Its Limit here is its Burst.
+//   - a [weir.FixedWindow], [weir.CalendarWindow] or [weir.SlidingWindow] of 32 ms or longer
+//   - a [weir.All] of these with at most one bucket. With a bucket, its windows need only 16 ms.
+//
+// A policy of another package can be leased if its Decider is a [weir.Holder]. A key is leased at
+// its 20th decision at the earliest. These requests go to s, and do not use the events that are
+// held:
 //
 //   - requests under policies that are not leased
 //   - requests for keys that have few requests or more than 1,000 bytes, or for which MaxKeys
@@ -79,16 +83,16 @@ type LeaseOptions struct {
 //
 //   - Remaining, ResetAfter and DecidedBy come from the last call for a lease. Remaining is the
 //     number that s then had left, plus the events that are still held. In a denial, it is the
-//     number of events that are still held. What other processes, or requests of this process that
-//     went to s, have used since is not subtracted.
+//     number of events that are still held. Events that other processes, or requests of this
+//     process that went to s, have used since are not subtracted.
 //   - RetryAfter of a denial is usually the time until this process asks s again. A request at that
 //     time may be denied, too.
 //   - MoreAfter is not known, and is 0.
 //
-// A denial may also come too soon, because another process may hold events that it does not use.
-// After about the MaxAge of that process at the latest, a bucket has earned as many again, and a
-// window has got these events back. A window does not get them back if that process has crashed, or
-// if its give-back has failed or has gone to the second store of a [Fallback].
+// A denial may also come too soon, while another process holds events that it does not use. After
+// about the MaxAge of that process at the latest, a bucket has earned as many again, and a window
+// has got these events back. A window does not get them back if that process has crashed, or if its
+// give-back has failed or has gone to the second store of a [Fallback].
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
 // for concurrent use. While no call of s is under way, the LeaseStore has no goroutine. A timer
@@ -136,8 +140,8 @@ func (s *LeaseStore) Accept(l *weir.KeyedLimiter) error {
 	return weir.Accept(s.store, l)
 }
 
-// TakeQuickly implements [weir.QuickStore]. It decides if the lease of the key is enough for a
-// decision. Otherwise ok is false, and the caller must call Do.
+// TakeQuickly implements [weir.QuickStore]. If the lease of the key is enough for a decision,
+// TakeQuickly decides. Otherwise ok is false, and the caller must call Do.
 func (s *LeaseStore) TakeQuickly(p *weir.Plan, key string, n int) (r weir.Result, ok bool) {
 	if n < 1 {
 		return r, false
@@ -256,14 +260,11 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 	return a, held
 }
 
-// Release gives back the events that are held, and waits until that is done, or ctx has ended. From
-// the call of Release on, no request starts a call that takes events ahead of need. The requests
-// for a key go to the store behind at the latest when Release begins to give back what is held for
-// that key. Call Release when the process is about to end, before it closes the client of the store
-// behind.
-//
-// Events of a [weir.TokenBucket] are not given back. The bucket earns them again, within the time
-// in which it is filled.
+// Release gives back the events that are held, except those of a [weir.TokenBucket], and waits
+// until that is done, or ctx has ended. Call it when the process is about to end, before you close
+// the client of the store behind. Once Release is called, no request starts a call that takes
+// events ahead of need. Requests for a key go to the store behind, at the latest when Release
+// begins to give back the events of that key.
 //
 // The only error is the error of ctx. Errors of give-backs go to Report in [LeaseOptions]. Events
 // that were not given back may stay charged until the window no longer counts them. Release may be

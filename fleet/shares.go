@@ -13,7 +13,7 @@ import (
 
 // Shares is a store for limits that several processes divide. These processes are the members. Each
 // member grants its share of every limit from a store of its own, and asks no other process.
-// [NewShares] makes it, and [Shares.Set] says how many members there are.
+// [NewShares] makes a Shares, and [Shares.Set] says how many members there are.
 //
 // Use it as the second store of a [Fallback]. With a [weir.MemStore] there, each process may grant
 // the whole limit during an outage of the shared store. With Shares, all processes together grant
@@ -22,41 +22,37 @@ import (
 //	shares := fleet.NewShares(new(weir.MemStore))
 //	store := fleet.Fallback(redis, shares, fleet.FallbackOptions{Report: logOutage})
 //
-// It also works alone, without any shared store. What one member does not use of its share, the
-// others cannot use. If the limit is much larger than the number of members, and a load balancer
-// spreads the requests of a key evenly, nearly the whole limit is usable.
+// It also works alone, without any shared store. A member cannot use what another leaves of its
+// share. If the limit is much larger than the number of members, and a load balancer spreads the
+// requests of a key evenly, nearly the whole limit is usable.
 //
 // # How a limit is divided
 //
-// With n members, and a limit of at least n, each event counts n times in the store of its process.
 // Composed policies are divided component by component. Policies of other packages are divided,
-// too, except queues.
+// too, except queues. With n members:
 //
 //   - Of a window or a [weir.SlidingLog], a member grants Limit/n events, rounded down. Up to n-1
 //     events stay unused.
 //   - Of a [weir.TokenBucket], a member has Burst/n tokens, and earns Limit/n in each Per.
-//   - Of a limit below n, as many members as the limit has events get one event each: the first by
-//     their Index. The others get none. The limit of a composed policy is its [weir.Result.Limit],
-//     and that of a TokenBucket is its Burst. If the Limit of a policy of another package changes
-//     with time, its Limit at the Unix epoch decides how many members get events.
-//   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. The first member has
-//     all of it, and the others nothing. A policy that has a LeakyBucket as a component is not
-//     divided either: the first member has all of that policy.
+//   - Of a limit below n, the members whose Index is below the limit get one event each, and the
+//     others none. The limit of a composed policy is its [weir.Result.Limit], and that of a
+//     TokenBucket is its Burst. If the Limit of a policy of another package changes with time, its
+//     Limit at the Unix epoch decides how many members get events.
+//   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. Neither can a policy
+//     that has one as a component. The first member has all of it, and the others nothing.
 //
-// When n changes, the counts of a key stay as they are. The change gives no fresh allowance,
-// however often it happens.
+// When n changes, the counts of a key stay as they are. A change gives no fresh allowance.
 //
 // # What holds while the members change
 //
-// A share that is smaller than before applies at once. A larger share applies one span later: from
-// the instant at which a key that was used up at the change has fully recovered. By then, no event
-// that the members granted with their earlier shares still counts. For a CalendarWindow, or a
-// FixedWindow without FromFirst, the span is the rest of the window. For a composed policy, it is
-// the longest of its components. After its first call of Set, a process has no share for a span.
+// A share that is smaller than before applies at once. A larger share applies one span later: when
+// a key that was used up at the change has fully recovered. By then, no event that the members
+// granted with their earlier shares still counts. For a CalendarWindow, or a FixedWindow without
+// FromFirst, the span is the rest of the window. For a composed policy, it is the longest of its
+// components. After its first call of Set, a process has no share for a span.
 //
-// If all processes call Set in the order that its documentation describes, they together grant no
-// more than the policy in any window or span. This is also so if processes crash and come back.
-// These are not covered:
+// If all processes call Set by its rules, they together grant no more than the policy in any window
+// or span. This also holds if processes crash and come back. These are not covered:
 //
 //   - events that are charged although the limit is used up, as by [weir.Reservation.Settle]
 //   - a policy that changes within a span of a change of members
@@ -65,8 +61,8 @@ import (
 //   - a process that stands still between reading the time and deciding, or whose machine sleeps
 //   - the difference between the clocks of the processes, for windows that are aligned to the clock
 //
-// Do not divide the quota of a day or a month, unless processes live for longer than that: a new
-// process may have no share for a day or a month.
+// Divide the quota of a day or a month only if processes live for longer: a new process may have no
+// share for that time.
 //
 // # Results
 //
@@ -81,8 +77,7 @@ import (
 //
 // Shares is safe for concurrent use. If a process has a share, a call of Take with Shares on a
 // MemStore usually takes two to four times as long as with the MemStore alone. On a known key it
-// allocates no more. If a process has no share, each decision makes a new state of the policy and
-// uses it up, which takes longer and allocates memory.
+// allocates no more. If a process has no share, a decision takes longer and allocates memory.
 type Shares struct {
 	store weir.Store
 	plans planMap[divided]
@@ -123,7 +118,7 @@ type Membership struct {
 // membership is under way. If m is invalid, Set returns an error, and from then on the process has
 // no share.
 //
-// The members must follow an order in which shares never overlap:
+// The members must follow these rules, so that shares never overlap:
 //
 //   - If a process has a share, its Members is at least the number of all processes that have a
 //     share, itself included. Its Index is the number of present members that joined before it.
@@ -135,7 +130,7 @@ type Membership struct {
 //     therefore need to know that instant.
 //
 // If Members is larger than needed, or becomes smaller later than it could, events stay unused, but
-// the limit is not exceeded. examples/shares keeps this order with sessions in etcd.
+// the limit is not exceeded. examples/shares follows these rules with sessions in etcd.
 //
 // A call with the same Members and Index as before sets a new Until. If it comes before the old
 // Until has passed, the share is not interrupted. Otherwise the process has no share for a span

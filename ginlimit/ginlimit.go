@@ -8,10 +8,10 @@
 //	router := gin.Default()
 //	router.GET("/items/:id", limit, showItem)
 //
-// All key functions of httplimit work. The key of [httplimit.Pattern] is the path of the route.
-// [Route] and [Value] find what only gin knows. For a request that matches no route, Route finds a
-// key, but Pattern returns an error. By default, a limit by Pattern that is added with router.Use
-// answers such a request with a 503.
+// All key functions of httplimit work. The key of [httplimit.Pattern] is the path of the route, and
+// the key of [Route] also has the method. The key of [Value] comes from gin's context. If a request
+// matches no route, Route still finds a key, but Pattern returns an error. A limit by Pattern that
+// is added with router.Use then answers with a 503 by default.
 //
 // For the address of a client behind proxies, use [httplimit.ForwardedIP]. It trusts only the
 // proxies that you name. gin's own ClientIP trusts every proxy, unless it is configured otherwise.
@@ -34,10 +34,9 @@ import (
 //
 // To limit several routes together, call New once, and use its handler for all of them.
 //
-// A Settle gets the status and the bytes of the answer, however handlers behind the limit write it.
-// It does not get what handlers in front of the limit write afterwards, such as an error page for
-// the errors of c.Error. If HandleContext of gin has answered, the bytes are 0, because the limit
-// does not see what gin then writes.
+// The Settle of m gets the status and the bytes of the answer, however handlers behind the limit
+// write it. It does not get what handlers in front of the limit write afterwards, such as an error
+// page for the errors of c.Error. If HandleContext of gin has answered, the bytes are 0.
 func New(m httplimit.Middleware) gin.HandlerFunc {
 	limited := m.Wrap(http.HandlerFunc(pass))
 	return func(c *gin.Context) {

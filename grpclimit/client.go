@@ -19,32 +19,32 @@ import (
 // with a RetryInfo, all calls for the same key are held back for the time in it, up to MaxHold.
 // They are then sent in the order in which they came, as the Limiter allows.
 //
-// Calls that come soon after a hold queue up behind those that it has held back. They get
-// ErrQueueFull only if they come faster than they can be sent, or if other users of the Limiter
-// fill its queue. Only deadlines bound how many calls are held back: give each call a deadline. At
-// most 65,536 keys are held back at a time. If nearly as many are held back, the hold of one key
-// may end early to make room for another.
+// Give each call a deadline: nothing else bounds how many calls are held back. Soon after a hold,
+// new calls wait behind those that were held back. They get ErrQueueFull only if they come faster
+// than they can be sent, or if other users of the Limiter fill its queue. At most 65,536 keys are
+// held back at a time. If nearly as many are held back, the hold of one key may end early to make
+// room for another.
 //
 // A ClientInterceptor never makes a call a second time. A stream counts once. To limit its
-// messages, call Wait of the Limiter before each message. A call that is not sent fails with an
-// error that wraps one of these:
+// messages, call Wait of the Limiter before each message.
 //
-//   - [weir.ErrTooLate], if the turn would come after the deadline of the call. In general, the
-//     call fails at once. But if it was held back, and its deadline is after the end of the hold,
-//     it fails only when the calls before it have been sent or have failed.
+// A call that is not sent fails with an error that wraps one of these:
+//
+//   - [weir.ErrTooLate], if the turn would come after the deadline of the call. The call usually
+//     fails at once. If it was held back, and its deadline is after the end of the hold, it fails
+//     only when the calls before it have been sent or have failed.
 //   - The error of the context, if the context ends before the call is sent.
-//   - The other errors of [weir.Limiter]. For example, if more calls come at once than the Capacity
-//     of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
+//   - The other errors of [weir.Limiter], such as [weir.ErrQueueFull] if more calls come at once
+//     than the Capacity of a [weir.LeakyBucket] allows.
 //   - An error of Key.
 //
 // The code of ErrTooLate, ErrQueueFull and ErrNeverFits is RESOURCE_EXHAUSTED. An error of the
 // context has the code CANCELLED or DEADLINE_EXCEEDED, and ErrNoKey the code INVALID_ARGUMENT. All
 // other errors have the code UNAVAILABLE.
 //
-// gRPC itself can retry calls, by the retryPolicy of a service config. These retries happen below
-// interceptors. gRPC does not retry the errors above, and the Limiter does not count the retries of
-// other errors. An answer after which gRPC retries a call holds no calls back. Leave
-// RESOURCE_EXHAUSTED out of a retryPolicy.
+// gRPC itself can retry calls, by the retryPolicy of a service config. Leave RESOURCE_EXHAUSTED out
+// of it. Interceptors do not see these retries: the Limiter does not count them, and an answer
+// after which gRPC retries a call holds no calls back. gRPC does not retry the errors above.
 //
 // Do not change the fields after the first call, and do not copy the ClientInterceptor. It is safe
 // for concurrent use.

@@ -11,14 +11,13 @@
 //	)
 //
 // [ServerInterceptor] counts each call for a key, which a [KeyFunc] finds in the call. By default,
-// calls over the limit get the status RESOURCE_EXHAUSTED, with a RetryInfo that says after which
-// time to try again.
+// calls over the limit get the status RESOURCE_EXHAUSTED, with a RetryInfo that says when to try
+// again.
 //
 // [ClientInterceptor] delays each call until the limit allows it, and obeys the RetryInfo of
 // servers.
 //
-// Calls with the same key share an allowance: the events that the limit still grants. Choose a key
-// that a client cannot change to evade the limit. A client should also not be able to send another
-// client's key, because it could then use up that client's allowance. A client can write anything
-// into its metadata.
+// Calls with the same key share an allowance: the events that the limit still grants. Use a key
+// that clients cannot choose: with a new key a client evades the limit, and with another client's
+// key it uses up that client's allowance. A client can write anything into its metadata.
 package grpclimit

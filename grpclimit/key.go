@@ -77,8 +77,8 @@ func peerIP(ctx context.Context, clients httplimit.ClientIP) (string, error) {
 
 // Metadata returns a KeyFunc for servers. Its key is the value of name in the metadata of the call.
 // It is for API keys. For addresses use [FromHTTP]. A call has no key if the value is missing or
-// empty, or if there are several values. If several were accepted, a client could show one value to
-// the limiter, and another to the code that checks the API key.
+// empty, or if there are several values. With several, a client could show one value to the
+// limiter, and another to the code that checks the API key.
 //
 // Clients can make up values, and a new value usually has a full allowance. Put the limiter behind
 // the check of the API key, or add a limit by address in front of it.

@@ -17,13 +17,13 @@ import (
 // required. The zero value of every other field is a good default.
 //
 // A ServerInterceptor decides once on each call, before the method runs. A granted call counts,
-// whatever the method then answers. With the field Messages, a ServerInterceptor decides on each
-// message that the client sends on a stream instead. Before gRPC calls an interceptor, it has read
-// the request of a unary call: the server's MaxRecvMsgSize bounds the size of that request.
+// whatever the method then answers. If Messages is set, it decides on each message that the client
+// sends on a stream, and not on the stream as a whole. gRPC reads the request of a unary call
+// before it calls the interceptor. The server's MaxRecvMsgSize bounds the size of that request.
 //
 // Two ServerInterceptors with the same Limiter share the allowance of each key. If their Keys
-// differ, give each its own Limiter. Unary and Stream of one ServerInterceptor have the same Key,
-// and are meant to share the Limiter.
+// differ, give each its own Limiter. Unary and Stream of one ServerInterceptor share the allowance
+// of each key, too.
 type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter
@@ -43,19 +43,19 @@ type ServerInterceptor struct {
 	// key of the stream. To limit both streams and messages, chain two ServerInterceptors.
 	Messages bool
 
-	// MaxWait is the longest time for which a call or message is held back until it is granted,
-	// within the deadline of the call. If it is 0, a call over the limit is refused at once. A call
-	// whose turn would come after MaxWait or the deadline is refused at once, if the Limiter knows
-	// this in advance. If the turn depends on what other waiting calls do, the refusal can take up
-	// to MaxWait. A call that the client cancels leaves the queue.
+	// MaxWait is the longest time for which a call or message is held back until it is granted. The
+	// deadline of the call bounds this time, too. If MaxWait is 0, a call over the limit is refused
+	// at once. A call is also refused at once if the Limiter knows in advance that its turn would
+	// come too late. If the turn depends on what other waiting calls do, the refusal can take up to
+	// MaxWait. A call that the client cancels leaves the queue.
 	//
-	// Every waiting call takes up a goroutine and the memory of its request. Use a
-	// [weir.LeakyBucket], whose Capacity bounds their number for each key, or a short MaxWait.
+	// Every waiting call takes up a goroutine and the memory of its request. Use a short MaxWait,
+	// or a [weir.LeakyBucket], whose Capacity bounds how many events wait for a key.
 	MaxWait time.Duration
 
-	// Policy is named, by its text such as 100/1m, in the QuotaFailure of a call that is over the
-	// limit. If Policy is nil or Denied is set, there is no QuotaFailure. Leave Policy out if
-	// policies differ by key, or change: the text stays the same after SetPolicy.
+	// Policy is reported, as a text such as 100/1m, in the QuotaFailure of a call over the limit.
+	// If Policy is nil or Denied is set, there is no QuotaFailure. Leave Policy out if policies
+	// differ by key, or change: the text stays the same after SetPolicy.
 	Policy weir.Policy
 
 	// Denied returns the error of a call that is over the limit. If it returns nil, the call goes
@@ -66,9 +66,9 @@ type ServerInterceptor struct {
 	//     is absent if the call is never granted.
 	//   - QuotaFailure, if Policy is set.
 	//
-	// Whether or not Denied is set, the trailer grpc-retry-pushback-ms of a call that is refused as
-	// over the limit has the time of RetryInfo in milliseconds, rounded up, or -1 (do not retry) if
-	// the call is never granted. The retries of gRPC clients obey it.
+	// Even if Denied is set, a call that is refused as over the limit gets the trailer
+	// grpc-retry-pushback-ms. It is the time of RetryInfo in milliseconds, rounded up, or -1 (do
+	// not retry) if the call is never granted. The retries of gRPC clients obey it.
 	Denied func(context.Context, Call, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
@@ -82,8 +82,7 @@ type ServerInterceptor struct {
 	Failed func(context.Context, Call, error) error
 
 	// Observe, if not nil, is called with every decision and every failure to decide, before the
-	// call is answered or passed on. It is for logs and metrics. Several goroutines may call it at
-	// once.
+	// call is answered or passed on. Several goroutines may call it at once.
 	Observe func(context.Context, Call, Decision)
 }
 

@@ -27,10 +27,10 @@ import (
 // days or a year of 366 days. A client that spreads q events over w is then not too fast in a
 // shorter month. A day counts as 24 hours.
 //
-// If several limits apply to a request, each adds its own members to the fields. This holds for the
-// Limits of one [Middleware], and for nested Middlewares. In a denied answer, the field RateLimit
-// has only those limits of the denying Middleware that deny the request. The longest of their t is
-// Retry-After. If one of them can never grant the request, there is no Retry-After.
+// If several limits apply to a request, as Limits of one [Middleware] or in nested Middlewares,
+// each adds its own members to the fields. In a denied answer, the field RateLimit has only those
+// limits of the denying Middleware that deny the request. The longest of their t is Retry-After. If
+// one of them can never grant the request, there is no Retry-After.
 //
 // The components of a policy composed by [weir.All] are listed in the same way. In a denied answer,
 // RateLimit has only one of them: the one that denied, or the one with the longest RetryAfter if

@@ -20,12 +20,13 @@ import (
 //	RateLimit-Remaining: 50
 //	RateLimit-Reset: 1
 //
-// With [Middleware.Limits], the fields in an allowed answer are those of the limit with the
-// smallest Remaining. If several limits have the same Remaining, the one with the longest effective
-// window is used. If several Middlewares write the fields, they are those of the innermost. In a
-// denied answer, the fields are those of the limit that denied the request, or of the one with the
-// longest RetryAfter if several did. They are absent if the Middleware of that limit does not write
-// them.
+// If several limits apply to a request, the fields are those of one limit:
+//
+//   - In an allowed answer: the limit with the smallest Remaining. If several have the same
+//     Remaining, the one with the longest effective window. If several Middlewares write the
+//     fields, they are those of the innermost.
+//   - In a denied answer: the limit that denied the request, or the one with the longest RetryAfter
+//     if several did. The fields are absent if the Middleware of that limit does not write them.
 type LegacyRateLimit struct{}
 
 // XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the

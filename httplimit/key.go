@@ -11,10 +11,10 @@ import (
 // A KeyFunc returns the key of a request: the request uses the allowance of that key. Several
 // goroutines may call it at once. It must not change the request.
 //
-// A [Middleware] calls it before the decision, also for requests that are then refused. The
-// function must not read the body: clients could fill memory and disk with bodies, although their
-// requests are refused. Note that [http.Request.FormValue] reads the body of a form. For a
-// parameter of the URL, use r.URL.Query().Get.
+// A [Middleware] calls it before the decision. The function must not read the body: otherwise
+// clients whose requests are then refused could fill memory and disk. Note that
+// [http.Request.FormValue] reads the body of a form. For a parameter of the URL, use
+// r.URL.Query().Get.
 //
 // Two kinds of error have a meaning:
 //
@@ -38,9 +38,9 @@ var (
 // has no key. If several fields were accepted, a client could show one value to the limiter, and
 // another to the code that checks the API key.
 //
-// Clients can make up values, and a new value usually has a full allowance. Put the limiter
-// behind the check of the API key, or add a limit by address in front of it. Clients can also make
-// up the field Host. Its value is that of [http.Request.Host].
+// Clients can make up values, and a new value usually has a full allowance. Put the limiter behind
+// the check of the API key, or put a limit by address in front of the limiter. Clients can also
+// make up the field Host, whose value is that of [http.Request.Host].
 func Header(name string) KeyFunc {
 	name = http.CanonicalHeaderKey(name)
 	none := fmt.Errorf("weir: no value in header field %s: %w", name, ErrNoKey)
@@ -67,8 +67,8 @@ func Header(name string) KeyFunc {
 //   - behind a handler that has checked the password
 //
 // A request without a name has no key, and gets the status 400 by default. Browsers ask for the
-// password only after a 401. If the limit answers 400, the handler behind it cannot send the 401.
-// In front of such a handler, use Or(BasicUser, RemoteIP).
+// password only after a 401. In front of the handler that sends the 401, use Or(BasicUser,
+// RemoteIP): with BasicUser alone, the limit answers before that handler.
 func BasicUser(r *http.Request) (string, error) {
 	user, _, ok := r.BasicAuth()
 	if !ok || user == "" {
@@ -96,8 +96,8 @@ func Method(r *http.Request) (string, error) {
 func Everyone(*http.Request) (string, error) { return "everyone", nil }
 
 // Path is a KeyFunc whose key is the path of the request's URL, decoded and cleaned by
-// [path.Clean]: /a/ and /a are one key. Each key has an allowance of its own. If the handler serves
-// several paths, a client can therefore use several allowances: take [Pattern] instead.
+// [path.Clean]: /a/ and /a are one key. If the handler serves several paths, a client can use the
+// allowance of each: take [Pattern] instead.
 func Path(r *http.Request) (string, error) {
 	return path.Clean(cmp.Or(r.URL.Path, "/")), nil // http://a.example is http://a.example/
 }

@@ -38,15 +38,15 @@ type ClientIP struct {
 	// Hops is the number of proxies that are trusted whatever their address. It is for proxies
 	// whose addresses are not known. With 1, the other end of the connection is a trusted proxy.
 	// With 2, the proxy in front of that one is trusted, too. Every request must come through all
-	// of these proxies. A client that can bypass one of them can choose its own key.
+	// of these proxies. A client that bypasses one of them can choose its own key.
 	Hops int
 
 	// Skip are the prefixes of clients that are not limited: for them, a KeyFunc returns [ErrSkip].
 	Skip []netip.Prefix
 
-	// NAT64 are prefixes whose addresses contain an IPv4 address, in addition to 64:ff9b::/96. They
-	// are the prefixes that your own translators use, such as one in 64:ff9b:1::/48 (RFC 8215).
-	// RFC 6052 allows 32, 40, 48, 56, 64 and 96 bits.
+	// NAT64 are the prefixes of your own translators, such as one in 64:ff9b:1::/48 (RFC 8215).
+	// They come in addition to 64:ff9b::/96. Their addresses contain an IPv4 address. RFC 6052
+	// allows prefixes of 32, 40, 48, 56, 64 and 96 bits.
 	//
 	// The IPv4 address is used only for keys. Proxies and Skip are compared with the IPv6 address.
 	NAT64 []netip.Prefix

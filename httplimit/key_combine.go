@@ -30,10 +30,10 @@ func Join(keys ...KeyFunc) KeyFunc {
 // of them finds. It tries the next one if the error wraps [ErrNoKey], or if the key is empty. It
 // returns any other error, including [ErrSkip], at once. If none finds a key, it returns an error.
 //
-// Keys of different functions are never equal. The keys of the second function begin with a zero
-// byte and "1:", and those of the third with a zero byte and "2:". The keys of the first stay as
-// they are, unless they begin with a zero byte. A client that sends an address as its API key does
-// not use up the allowance of that address.
+// Keys of different functions are never equal: a client that sends an address as its API key does
+// not use up the allowance of that address. The keys of the first function stay as they are, unless
+// they begin with a zero byte. Those of the second begin with a zero byte and "1:", and those of
+// the third with a zero byte and "2:".
 func Or(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(r *http.Request) (string, error) {

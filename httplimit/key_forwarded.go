@@ -18,7 +18,6 @@ import (
 //
 // If a trusted proxy appended nothing, or something other than an address, the key is made from the
 // address of that proxy. A request that bypasses the proxies is limited by its own address.
-// Whatever the field contains, the request is limited.
 //
 // Every trusted proxy must append to the field. If a proxy passes on the field as clients wrote it,
 // clients can choose their key.
@@ -55,11 +54,10 @@ func (c ClientIP) ForwardedHeader() KeyFunc {
 
 // HeaderIP returns a KeyFunc for a service behind proxies that write only the client's address into
 // a field, such as CF-Connecting-IP, True-Client-IP or X-Real-IP. The key is made from the address
-// in the field (see [ClientIP]) if two things are true: the other end of the connection is a
-// trusted proxy, and the field comes once and is an address.
+// in the field if the other end of the connection is a trusted proxy, and the field comes once and
+// is an address: see [ClientIP].
 //
-// In all other cases the key is made from the address of the other end. A request that bypasses the
-// proxies is limited by its own address. Whatever the field contains, the request is limited.
+// In all other cases the key is made from the address of the other end.
 //
 // The proxies must replace the field that a client sends. With several proxies in a row, no request
 // may bypass the proxy that writes the field.

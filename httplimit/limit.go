@@ -27,14 +27,13 @@ type Limit struct {
 
 	// Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method, because what it grants
 	// is given back if another limit denies the request. Only the last of the Limits may have a
-	// Limiter of any other type, if it has no Settle. If such a Limiter has a store over a network,
-	// and a client hangs up during the call, the Limiter may count the request, although the other
-	// limits do not.
+	// Limiter of any other type, if it has no Settle. If a client hangs up while such a Limiter
+	// calls a store over a network, the Limiter may count the request, although the other limits do
+	// not.
 	//
 	// If two of the Limits have the same Limiter and find the same key, a request needs the events
-	// of both. Use one Limit with a Cost instead. Right after a [weir.LeakyBucket] has granted the
-	// events of the first Limit, it usually denies those of the second. With [weir.Tiers], the
-	// Retry-After may be too long.
+	// of both. Use one Limit with a Cost instead. Otherwise a [weir.LeakyBucket] usually denies the
+	// events of the second Limit, and with [weir.Tiers] the Retry-After may be too long.
 	Limiter weir.Limiter
 
 	Key    KeyFunc

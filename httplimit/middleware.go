@@ -22,15 +22,15 @@ type Middleware struct {
 	Limiter weir.Limiter
 
 	// Key returns the key whose allowance the request uses. If it returns [ErrSkip], the request is
-	// not limited. On any other error, and on an empty key, Failed or its default answers.
+	// not limited. For any other error, and for an empty key, see Failed.
 	Key KeyFunc
 
 	// Cost returns how many events a request counts as. If Cost is nil, each request counts as one.
-	// A request that costs 0 is not limited. On a negative cost, Failed or its default answers.
+	// A request that costs 0 is not limited. For a negative cost, see Failed.
 	//
-	// Like Key, Cost runs before the decision. It must not read the body, and r.FormValue may read
-	// it. For a parameter of the URL, use r.URL.Query().Get. If the cost is in the body, return 1,
-	// and let the handler take the rest with a [Checker] that has the same Limiter.
+	// Like Key, Cost must not read the body, as r.FormValue may do. For a parameter of the URL, use
+	// r.URL.Query().Get. If the cost is in the body, return 1, and let the handler take the rest
+	// with a [Checker] that has the same Limiter.
 	Cost func(*http.Request) int
 
 	// Settle, if not nil, returns how many events a granted request counts as in the end. It is
@@ -40,12 +40,12 @@ type Middleware struct {
 	// that costs 0. If Cost returns much less than Settle, a client can start many requests before
 	// one is settled.
 	//
-	// r is the request that the handler got. status is the status of the answer. If the handler sent
-	// no status, it is 101 if the handler took over the connection (see [http.Hijacker]), 500 if the
-	// handler panicked, and else 200. bytes is the length of the body that the handler wrote to its
-	// ResponseWriter. If Settle returns more than Cost, and the key lacks the additional events, the
-	// key is in debt: see [weir.Reservation.Settle]. If Settle returns a negative number, the request
-	// counts as Cost, and Observe gets an error.
+	// r is the request that the handler got. status is the status that the handler sent. If it sent
+	// none, status is 101 after it took over the connection (see [http.Hijacker]), 500 after a
+	// panic, and else 200. bytes is the length of the body that the handler wrote to its
+	// ResponseWriter. If Settle returns more than Cost, and the key lacks the additional events,
+	// the key is in debt: see [weir.Reservation.Settle]. If Settle returns a negative number, the
+	// request counts as Cost, and Observe gets an error.
 	//
 	// The Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method. MaxWait must be 0.
 	Settle func(r *http.Request, status int, bytes int64) int
@@ -63,14 +63,14 @@ type Middleware struct {
 	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,
 	// a request over the limit is refused at once. A request whose turn would come after MaxWait is
 	// refused at once, if the Limiter knows this in advance. If the turn depends on what other
-	// waiting requests do, the refusal can take up to MaxWait. If the same request comes again after
-	// its Retry-After, it is usually granted, after a wait of up to MaxWait.
+	// waiting requests do, the refusal can take up to MaxWait. A refused request that comes again
+	// after its Retry-After is usually granted, after a wait of up to MaxWait.
 	//
-	// A request leaves the queue when net/http notices that its client has hung up. Over HTTP/1,
-	// net/http notices it only if the request has no body, or if the body has been read, as a
-	// handler may do before it calls a [Checker]. Every waiting request takes up a goroutine and a
-	// connection (or a stream of one). Use a short MaxWait, or a [weir.LeakyBucket], whose Capacity
-	// bounds how many events wait for a key.
+	// Every waiting request takes up a goroutine and a connection, or a stream of one. Use a short
+	// MaxWait, or a [weir.LeakyBucket], whose Capacity bounds how many events wait for a key. A
+	// request leaves the queue when net/http notices that its client has hung up. Over HTTP/1,
+	// net/http notices this only if the request has no body, or if the body has been read. A
+	// handler may read it before it calls a [Checker].
 	MaxWait time.Duration
 
 	// Headers adds fields with the limit and its state to allowed and denied answers, if the state
@@ -91,19 +91,19 @@ type Middleware struct {
 	//   - 503 otherwise
 	Failed func(http.ResponseWriter, *http.Request, error)
 
-	// Observe, if not nil, is called with the decision on each limited request, or with the error if
-	// there is no decision, before the request is answered or passed on. It also gets errors of
-	// settling and of giving back, in calls of their own. Several goroutines may call it at once.
+	// Observe, if not nil, is called before a limited request is answered or passed on, with the
+	// decision, or with the error if there is none. It also gets errors of settling and of giving
+	// back, in calls of their own. Several goroutines may call it at once.
 	Observe func(*http.Request, Decision)
 
 	// InContext puts the decisions into the context of the request that the handler gets: see
 	// [Decisions]. This takes three allocations for each request.
 	InContext bool
 
-	// Warn is called, at most once for each [Check], if a check finds that the Middleware is not
-	// wired as it should be. The checks look at the first 1,000 requests of each Wrap, Wrapper and
-	// Checker. [CheckLimiterPerRequest] looks at all Middlewares of the process instead. If Warn is
-	// nil, [log/slog.Warn] is called. Several goroutines may call Warn at once.
+	// Warn is called if a check finds that the Middleware is not wired correctly, at most once for
+	// each [Check]. The checks look at the first 1,000 requests of each Wrap, Wrapper and Checker.
+	// [CheckLimiterPerRequest] looks at all Middlewares of the process instead. If Warn is nil,
+	// [log/slog.Warn] is called. Several goroutines may call Warn at once.
 	Warn func(check Check, message string)
 
 	// Unchecked are the checks that are left out.
@@ -125,8 +125,8 @@ type Decision struct {
 	Err    error         // an error, or nil; usually wraps context.Canceled if the client has gone
 }
 
-// Wrap returns a handler that passes requests to next, unless they are over the limit or fail.
-// Changes to m after Wrap have no effect. Wrap panics with an error that lists the faults of m:
+// Wrap returns a handler that passes requests to next, unless they are refused. Changes to m after
+// Wrap have no effect. Wrap panics with an error that lists the faults of m:
 //
 //   - no Limiter or no Key, also in one of the Limits
 //   - a negative MaxWait, or a MaxWait together with Limits or Settle

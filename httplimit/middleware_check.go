@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// A Checker asks a limit inside of a handler. It is for keys and costs that are in the body, in a
+// A Checker asks a limit inside a handler. It is for keys and costs that are in the body, in a
 // session, or known only after some work. [Middleware.Checker] makes it. It is safe for concurrent
 // use.
 type Checker struct{ l *limited }
@@ -38,8 +38,8 @@ func (m Middleware) Checker() *Checker {
 //	}
 //
 // Check sets the fields of Headers for allowed and for denied requests. It must be called before
-// the handler writes. With n = 0 it returns true, and does nothing else. Otherwise, on an empty key
-// or an n below 0, Failed or its default answers, and Check returns false.
+// the handler writes. With n = 0 it returns true, and does nothing else. An n below 0 is an error,
+// and so is an empty key: there is then no decision.
 func (c *Checker) Check(w http.ResponseWriter, r *http.Request, key string, n int) bool {
 	if n == 0 {
 		return true

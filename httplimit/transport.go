@@ -16,23 +16,25 @@ import (
 // at most for MaxHold. They are then sent as the Limiter allows, in the order in which they came,
 // with few exceptions. With the field Hold, a Transport can also obey other header fields.
 //
-// Requests that come soon after a hold queue up behind those that it has held back. None of them
-// gets ErrQueueFull, unless they come faster than they can be sent, or other callers fill the queue
+// Requests that come soon after a hold queue up behind those that it has held back. They get
+// ErrQueueFull only if they come faster than they can be sent, or if other callers fill the queue
 // of the Limiter. Only deadlines bound how many requests are held back: give each request a
 // deadline. At most 65,536 keys are held back at a time. If nearly as many are held back, the hold
 // of one key may end early to make room for another.
 //
 // Transport never sends a request a second time. An [http.Transport] below it may do that: it
 // repeats some requests whose connection breaks before an answer, and the Limiter does not count
-// the repetitions. If the Transport does not pass a request to Base, RoundTrip returns an error of
-// Key, one that names an invalid field, or one that wraps:
+// the repetitions.
+//
+// If the Transport does not pass a request to Base, RoundTrip returns an error of Key, one that
+// names an invalid field, or one that wraps:
 //
 //   - [weir.ErrTooLate], if the turn would come after the deadline of the request's context. The
 //     Timeout of an [http.Client] sets such a deadline, too. The request fails as soon as the
 //     Transport knows this, usually at once.
 //   - The error of the context, if the context ends while the request waits. A request behind
-//     others gets this error at its deadline if its turn cannot be foreseen: after a hold, or with
-//     a policy that books nothing, such as a [weir.FixedWindow].
+//     others gets this error at its deadline if its turn was not known in advance: after a hold, or
+//     with a policy that books nothing, such as a [weir.FixedWindow].
 //   - The other errors of [weir.Limiter]. For example, if more requests come at once than the
 //     Capacity of a [weir.LeakyBucket] allows, the rest get [weir.ErrQueueFull].
 //
@@ -55,10 +57,10 @@ type Transport struct {
 	// used up. Hold must not read the body.
 	Hold func(*http.Response) time.Duration
 
-	// MaxHold bounds how long an answer can hold requests back. 0 means an hour: if a server wants a
-	// longer hold, it gets requests again after an hour. Without a bound, a server that sends a
-	// Retry-After in the year 9999 by mistake would get no more requests. If MaxHold is negative,
-	// every RoundTrip fails.
+	// MaxHold bounds how long an answer can hold requests back. 0 means an hour: a server that asks
+	// for a longer hold gets requests again after an hour. Otherwise a server could stop all
+	// requests by mistake, with a Retry-After in the year 9999. If MaxHold is negative, every
+	// RoundTrip fails.
 	MaxHold time.Duration
 
 	// Jitter prolongs each hold by a random time below Jitter, so that many processes do not come

@@ -11,8 +11,8 @@ import (
 // TargetHost is a KeyFunc for a [Transport]. Its key is the host that the request goes to, in lower
 // case, and the port if it is not the default of the scheme: api.example, api.example:8080,
 // [2001:db8::1]:8080. All spellings of an IP address that package net/netip reads give the same
-// key. In other names, only letters of upper case and a dot at the end are changed: bücher.example
-// and its xn-- form are two keys. If the URL has no host, TargetHost fails with an error that wraps
+// key. In other hosts, only upper-case letters and a dot at the end are changed: bücher.example and
+// its xn-- form are two keys. If the URL has no host, TargetHost fails with an error that wraps
 // [ErrNoKey].
 func TargetHost(req *http.Request) (string, error) {
 	if req.URL == nil {

@@ -21,8 +21,8 @@ func RetryAfter(resp *http.Response) time.Duration {
 // UsedUp is for Transport.Hold. It returns the longest of these times, or 0 if there is none:
 //
 //   - Retry-After and Retry-After-Ms, if the status is 429, 503 or 403. GitHub uses 403.
-//   - In the field RateLimit: the parameter t of a member whose r is 0. If the field has the form
-//     of revision 7 of its draft: the value of reset, if that of remaining is 0.
+//   - In the field RateLimit: the parameter t of a member whose r is 0. In the form of revision 7
+//     of its draft: reset, if remaining is 0.
 //   - The reset of a limit that is used up, in RateLimit-Reset, X-RateLimit-Reset,
 //     X-Rate-Limit-Reset, the fields of OpenAI for requests and tokens, and those of Anthropic.
 //     These kinds of reset are understood: seconds, a Unix time in seconds or milliseconds, a
@@ -31,7 +31,7 @@ func RetryAfter(resp *http.Response) time.Duration {
 //
 // With UsedUp, the Transport holds back requests that the server would probably deny. If the fields
 // of a server mean something else, UsedUp misreads them: look at the server's documentation first.
-// Values that are malformed are ignored.
+// Malformed values are ignored.
 func UsedUp(resp *http.Response) time.Duration {
 	h, now := resp.Header, time.Now()
 	longest := time.Duration(0)

@@ -17,23 +17,26 @@ type Check string
 // The checks of how a [Middleware] is wired. Each text says what is wrong if the check warns, and
 // what to do.
 const (
-	// CheckForwarded: requests have X-Forwarded-For, or another field of proxies, but their key is
-	// the address that they come from, or a key that [Join], [Or] and [Hashed] make of it. That
-	// address is the proxy's, and not the client's. Use [ClientIP] with the addresses of the
-	// proxies. The check warns if this is so for the first ten requests with such a field from
-	// private addresses. For requests from public addresses, such as those of a CDN, it warns if
-	// this is so for 100 of the first 110 requests, and if the field names a public address in each
-	// of the 100. Requests whose key has no address, such as an API key, do not count. Neither do
-	// requests of a client that has the address of its proxy, such as one on the same host.
+	// CheckForwarded: requests come through a proxy, but their key is the address of the proxy, or
+	// a key that [Join], [Or] and [Hashed] make of it. Use [ClientIP] with the addresses of the
+	// proxies. The check warns if these requests have such a key:
+	//
+	//   - the first ten that come from private addresses, and have X-Forwarded-For or another field
+	//     of proxies
+	//   - 100 of the first 110 requests, if they come from public addresses, such as those of a
+	//     CDN, and such a field names a public address in each of the 100
+	//
+	// Requests whose key has no address, such as an API key, do not count. Neither do requests of a
+	// client that has the address of its proxy, such as one on the same host.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: requests look as if they come from several clients, but their key, or a part of
 	// it, is a private address. Requests whose key has no address do not count. The cases are:
 	//
 	//   - 100 of the first 110 requests have the same private address.
-	//   - 100 of the first 110 requests have private addresses, not always the same, because a
-	//     proxy can have several. In these requests, a field of proxies names a public address that
-	//     is not to the right of the key. The addresses to the right are those of trusted proxies.
+	//   - 100 of the first 110 requests have private addresses, perhaps several addresses of one
+	//     proxy. In these requests, a field of proxies names a public address that is not to the
+	//     right of the key. The addresses to the right are those of trusted proxies.
 	//   - The first 900 requests all have the same key.
 	//
 	// Perhaps a proxy is not trusted, or Key reads another field than the one that the proxy writes.
@@ -82,11 +85,13 @@ const (
 	// with [http.Request.Clone].
 	CheckChargedTwice Check = "charged-twice"
 
-	// CheckMaxWait: MaxWait is not below the WriteTimeout of the [http.Server]. A request that is
-	// held back as long as the WriteTimeout gets no answer. Or MaxWait is not below the ReadTimeout,
-	// and a request over HTTP/1 has a body. After the ReadTimeout, the handler cannot read the body.
-	// For a [Checker], this second case is not checked, because its handler may have read the body
-	// before. Choose a shorter MaxWait.
+	// CheckMaxWait: MaxWait is too long for the [http.Server]. Choose a shorter one. The cases are:
+	//
+	//   - MaxWait is not below the WriteTimeout. A request that is held back for that time gets no
+	//     answer.
+	//   - MaxWait is not below the ReadTimeout, and a request over HTTP/1 has a body. After that
+	//     time, the handler cannot read the body. This is not checked for a [Checker], because its
+	//     handler may have read the body before.
 	CheckMaxWait Check = "max-wait"
 )
 

@@ -8,23 +8,21 @@
 // [NewReader], [NewWriter] and [NewConn] take any number of limits. Many readers, writers and
 // connections can share a limit: give them the same limiter and the same key. They then take turns,
 // in the order in which [weir.KeyedLimiter.Wait] serves its callers. In each turn, one chunk
-// passes, as explained below.
+// passes.
 //
 // # Chunks
 //
-// Buffers can be of any size, also larger than the limiter ever grants at once. Data moves in
-// chunks. The size of a chunk is about an eighth of what the limiter grants at once, which is the
-// Burst of a [weir.TokenBucket], the Capacity of a [weir.LeakyBucket], or the Limit of a window. A
-// chunk has at most 16 KiB. It has at least 512 bytes, or all that the limiter grants at once if
-// that is less. With several limits, a chunk has the smallest of their sizes. Some chunks are
-// smaller, for example if fewer bytes are left in the buffer. If the limiter reports a Limit of 0,
-// as a [weir.Shadow] does whose store fails, chunks have at most 512 bytes.
+// Data moves in chunks, so buffers can be larger than what the limiter grants at once: the Burst of
+// a [weir.TokenBucket], the Capacity of a [weir.LeakyBucket], or the Limit of a window. A chunk is
+// about an eighth of that. It has at most 16 KiB, and at least 512 bytes, or all that the limiter
+// grants at once if that is less. With several limits, the smallest of their sizes is used. Some
+// chunks are smaller, for example if fewer bytes are left in the buffer. If the limiter reports a
+// Limit of 0, as a [weir.Shadow] does when its store fails, chunks have at most 512 bytes.
 //
 // With [weir.Tiers], the smallest tier that grants at least 512 bytes at once determines the size.
-// Each chunk comes from a single tier. A tier with less room is used only for smaller chunks. Of
-// Tiers within [weir.All] or within other Tiers, the largest tier determines the size, and the
-// smaller tiers may go unused. To avoid that, do not put Tiers into an All: list them as a limit of
-// their own.
+// Each chunk comes from a single tier. A tier with less room is used only for smaller chunks. Do
+// not put Tiers into a [weir.All]: list them as a limit of their own. In an All or in other Tiers,
+// the largest tier determines the size, and the smaller tiers may go unused.
 //
 // A smaller Burst makes the flow smoother. From 4 to 128 KiB, a larger Burst needs fewer calls of
 // the limiter. After a change of the policy, a reader or writer changes the size of its chunks
@@ -37,17 +35,20 @@
 // own connection then holds back no other connection.
 //
 //   - The last limit is exact: a chunk passes as soon as this limit grants it. In a span of time,
-//     no more passes than its policy allows. There are two exceptions. First, several writers share
-//     the limit, and an underlying Write takes a while and then fails. The bytes that it has not
-//     written are given back, and other writers can use them at once. A span of time that began
-//     during that Write can have that many bytes more than the policy allows. Second, the policy
-//     changes. A span of time that includes the change can have what the old policy and the new one
-//     allow together.
+//     no more passes than its policy allows, with the two exceptions below.
 //   - Each earlier limit counts a chunk when it grants it, and the chunk may pass later. In a span
 //     of time, each reader or writer can pass one chunk more than the policy of such a limit
 //     allows.
 //   - If a later limit fails, a reader keeps for its next call what the earlier limits have
 //     granted. A writer gives it back to those whose Limiter has a Return method.
+//
+// The exceptions for the last limit are:
+//
+//   - Several writers share the limit, and an underlying Write takes a while and then fails. The
+//     bytes that it has not written are given back, and other writers can use them at once. A span
+//     of time that began during that Write can have that many bytes more than the policy allows.
+//   - The policy changes. A span of time that includes the change can have what both policies allow
+//     together.
 //
 // # Policies
 //

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Reader reads from another reader no faster than its limits allow. [NewReader] makes it. Like most
-// readers, it is not safe for concurrent use.
+// Reader reads from another reader no faster than its limits allow. [NewReader] makes it. It is not
+// safe for concurrent use.
 type Reader struct{ in reader }
 
 // NewReader returns a Reader of r. The context bounds the waits for the limits, and not the calls
@@ -18,13 +18,13 @@ func NewReader(ctx context.Context, r io.Reader, limits ...Limit) *Reader {
 }
 
 // Read implements [io.Reader]. It reads at most one chunk from the underlying reader, waits until
-// the limits grant the bytes that it got, and returns them. It therefore counts what was read.
-// While it waits for data, it has taken nothing from the limits.
+// the limits grant the bytes that it got, and returns them. While it waits for data, it takes
+// nothing from the limits.
 //
 // The errors are those of the underlying reader, of the context, and of [weir.Limiter]. For
 // example, if the limiter knows that it cannot grant the bytes before the deadline of the context,
-// the error wraps [weir.ErrTooLate], and comes at once. After an error of a wait, the next
-// successful Reads return the bytes that were read. If p is empty, Read does nothing.
+// the error wraps [weir.ErrTooLate], and comes at once. If a wait fails, the next successful Reads
+// return the bytes that were read. If p is empty, Read does nothing.
 func (r *Reader) Read(p []byte) (int, error) {
 	n, _, err := r.in.read(p)
 	return n, err

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Writer writes to another writer no faster than its limits allow. [NewWriter] makes it. Like most
-// writers, it is not safe for concurrent use.
+// Writer writes to another writer no faster than its limits allow. [NewWriter] makes it. It is not
+// safe for concurrent use.
 type Writer struct{ out writer }
 
 // NewWriter returns a Writer to w. The context bounds the waits for the limits, and not the calls

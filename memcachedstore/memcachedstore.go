@@ -11,17 +11,16 @@
 // Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
 // share their keys, even if they belong to different services that use the same servers.
 //
-// The store runs every policy, as long as its states fit into an item. It reads a key's item and
-// decides in the process. For a grant, it then replaces the item, if no other process has changed
-// it meanwhile: see package [github.com/weir-go/weir/casstore]. A grant usually takes two commands
-// (gets, then cas or add), and a denial or a look (n = 0) usually one. Callers of one process that
-// ask for the same key at the same time share the commands.
+// The store runs every policy whose states fit into an item. It reads a key's item and decides in
+// the process. For a grant, it then replaces the item. If another process has changed the item
+// meanwhile, the store decides again: see package [github.com/weir-go/weir/casstore]. A grant
+// usually takes two commands (gets, then cas or add), and a denial or a look (n = 0) usually one.
+// Callers of one process that ask for the same key at the same time share the commands.
 //
 // The store uses the clock of the limiter. Synchronize the clocks of the processes.
 //
 // memcached is a cache. It forgets all items when it is restarted, and may forget some when its
-// memory is full. A key that it has forgotten starts with a full allowance. docs/stores.md says
-// what to set.
+// memory is full. A forgotten key starts with a full allowance. docs/stores.md says what to set.
 package memcachedstore
 
 import (
@@ -56,11 +55,10 @@ type Options struct {
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
 	// the context takes precedence.
 	//
-	// The client has a Timeout of its own, which ends each command. It is 500 ms by default: a
-	// command may wait that long for the connection, and again that long for the reply. When the
-	// time of a decision is over, its caller no longer waits for the command. But later decisions
-	// on the same key wait until that command ends. Therefore give the client a shorter Timeout
-	// than this one.
+	// Give the client a shorter Timeout of its own, which ends each command. It is 500 ms by
+	// default: a command may wait that long for the connection, and again that long for the reply.
+	// When the time of a decision is over, its caller returns. But later decisions on the same key
+	// wait until its command ends.
 	Timeout time.Duration
 }
 
@@ -68,10 +66,10 @@ type Options struct {
 // number of limiters with any policies. It has goroutines only while commands are in flight, and
 // need not be closed. It does not close the Client.
 //
-// A caller whose context ends returns at once. If a command that counts events returns an error, it
-// is not known whether the events were counted. The Store does not send it again, so no request is
+// A caller whose context ends returns at once. If a command that counts events returns an error,
+// the events may have been counted. The Store does not send the command again, so no request is
 // counted twice. If a decision takes longer than the Timeout in [Options], its error wraps
-// [casstore.ErrNoReply]. If other requests for the key came first all the time, its error wraps
+// [casstore.ErrNoReply]. If other requests for the key always came first, its error wraps
 // [casstore.ErrBusy].
 type Store struct {
 	cas *casstore.Store

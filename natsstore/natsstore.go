@@ -12,19 +12,18 @@
 // share their keys, even if they belong to different services that use the same bucket.
 //
 // The bucket must exist. It must keep one value for each key, and let each key expire by itself.
-// The example makes such a bucket, and [Store.Check] checks it. A bucket that CreateKeyValue makes
-// with a LimitMarkerTTL may forget a count, in a rare case. The server must have version 2.11 or
-// later.
+// Make it as the example does, and check it with [Store.Check]. A bucket with a LimitMarkerTTL may
+// forget a count, in a rare case. The server must have version 2.11 or later.
 //
 // The store runs every policy. It reads a key's value and decides in the process. For a grant, it
-// then replaces the value, if no other process has changed it meanwhile: see package
-// [github.com/weir-go/weir/casstore]. A grant usually takes two requests to the server, or one if
-// it was already waiting when another call of the process got its grant. A denial or a look (n = 0)
-// usually takes one. Callers of one process that ask for the same key at the same time share the
-// requests.
+// then replaces the value. If another process has changed the value meanwhile, the store decides
+// again: see package [github.com/weir-go/weir/casstore]. A grant usually takes two requests to the
+// server, or one if its call waited while another call of the process got a grant. A denial or a
+// look (n = 0) usually takes one. Callers of one process that ask for the same key at the same time
+// share the requests.
 //
-// NATS does not report its time early enough for a decision. The store uses the clocks of the
-// limiters: synchronize the clocks of the processes.
+// The store uses the clock of the limiter, because NATS does not report its time early enough for a
+// decision. Synchronize the clocks of the processes.
 package natsstore
 
 import (
@@ -43,10 +42,10 @@ import (
 // number of limiters with any policies. It has goroutines only while requests are in flight, and
 // need not be closed. It does not close the connection.
 //
-// If a request that counts events returns an error, it is not known whether the events were
-// counted. The Store does not send it again, so no request is counted twice. If a decision takes
-// longer than the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests
-// for the key came first all the time, its error wraps [casstore.ErrBusy].
+// If a request that counts events returns an error, the events may have been counted. The Store
+// does not send the request again, so no request is counted twice. If a decision takes longer than
+// the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests for the key
+// always came first, its error wraps [casstore.ErrBusy].
 //
 // While the connection is down, decisions wait for it until their time is over, and send nothing.
 // If the connection breaks, decisions whose request is in flight fail at once.
@@ -74,14 +73,14 @@ func New(js jetstream.JetStream, o Options) (*Store, error) {
 
 // Check asks the server for the settings of the bucket. It returns an error if it cannot get them,
 // for example because the bucket does not exist. It also returns an error if the store cannot rely
-// on one of them, for example because the bucket could forget counts. The error lists all such
-// settings. Check allows a LimitMarkerTTL, although a count may then be forgotten in a rare case.
-// It does not check whether the bucket has room. Call Check when the program starts. If you do not,
-// the first decision makes the check. Until a check has succeeded, each decision makes it, and may
-// return such an error.
+// on some of them, for example because the bucket could forget counts. The error lists all these
+// settings.
 //
-// Check takes at most as long as a decision may take. Later changes of the settings are not
-// noticed.
+// Call Check when the program starts. Until a check has succeeded, each decision makes one first,
+// and may return its error. Check takes at most as long as a decision may take.
+//
+// Check does not find out whether the bucket has room, and does not notice later changes of the
+// settings. It allows a LimitMarkerTTL, although a count may then be forgotten in a rare case.
 func (s *Store) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

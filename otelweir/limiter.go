@@ -15,11 +15,10 @@ import (
 // has all methods of the KeyedLimiter, with the same answers. It is safe for concurrent use.
 //
 // Each call of Allow, Take, TakeUpTo, TakeByComponent, Wait, Reserve or ReserveNow counts as one
-// request, for any number of events above zero. A look (n = 0) and a call with an n below 0 do not
-// count. If MaxWait of a package such as httplimit is set, a request that it refuses may count
-// twice as denied, because the package also asks the limiter how long the client must wait. A grant
-// counts, even if its events are given back. For example, this happens if httplimit has several
-// limits, and one of them grants a request that another one denies.
+// request, if it asks for at least one event. A grant counts even if its events are given back, for
+// example because another limit of httplimit denies the request. With a MaxWait of httplimit or a
+// similar package, a refused request may count twice as denied, because the package also asks the
+// limiter how long the client must wait.
 //
 // The results are:
 //
@@ -28,14 +27,14 @@ import (
 //     [weir.ErrNeverFits] and [weir.ErrQueueFull], and a Wait whose deadline passes before its
 //     turn, even if the reason is that the store does not answer.
 //   - canceled: the caller has canceled its context, before the call or during it. In a client,
-//     such as httplimit.Transport, a request also counts here if it waits for the limiter when the
-//     server begins to hold requests back by Retry-After. It asks the limiter again afterwards, and
-//     then counts again.
+//     such as httplimit.Transport, this includes a request that waits for the limiter when the
+//     server's Retry-After begins to hold requests back. Afterwards, the request asks the limiter
+//     again, and counts again.
 //   - error: there is no decision for another reason. For example, the store failed, or did not
 //     answer a Take before the deadline of the caller.
 //
 // weir.degraded is true for decisions without the shared store, see [weir.Result.Degraded]. Wait
-// does not report this: for its requests weir.degraded is always false, whatever the store did.
+// does not report this: for its requests weir.degraded is always false.
 type Limiter struct {
 	*weir.KeyedLimiter
 	counters    *counters

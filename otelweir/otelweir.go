@@ -7,8 +7,8 @@
 //	limiter := weir.Must(weir.New(policy, weir.WithName("login"), weir.WithStore(store)))
 //	login := metrics.Limiter("login", limiter) // use it in place of limiter
 //
-// The instruments are named after those of aspnetcore.rate_limiting, the conventions of
-// OpenTelemetry for rate limits:
+// The names of the instruments follow aspnetcore.rate_limiting, the conventions of OpenTelemetry
+// for rate limits. The attributes stand after the colon:
 //
 //	weir.requests                  counter     decisions: weir.limiter.name, weir.result,
 //	                                           weir.degraded
@@ -18,10 +18,10 @@
 //	weir.store.key.count           gauge       keys in a MemStore: weir.store.name
 //	weir.store.key.limit           gauge       its MaxKeys: weir.store.name
 //
-// No attribute contains a key. The names of limiters and stores are yours. Each name makes up to
-// eight time series of weir.requests, and each series of a histogram has 15 buckets by default.
-// Give a name to each kind of limit, and not to each customer, because the SDK drops attributes if
-// there are too many combinations.
+// No attribute contains a key. You choose the names of limiters and stores. Each limiter name makes
+// up to eight time series of weir.requests, and each series of a histogram has 15 buckets by
+// default. Give a name to each kind of limit, and not to each customer, because the SDK drops
+// attributes if there are too many combinations.
 //
 // docs/operations.md says what to watch, with queries and alerts.
 package otelweir
@@ -62,7 +62,7 @@ type memStore struct {
 	name metric.ObserveOption
 }
 
-// New makes the instruments. One call is enough for a program: all limiters and stores can share
+// New makes the instruments. One call for a program is enough: all limiters and stores can share
 // the Metrics. Several Metrics of one provider, such as those of several packages, report together.
 // New fails if provider is nil, or if the provider returns an error.
 func New(provider metric.MeterProvider) (*Metrics, error) {

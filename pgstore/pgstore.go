@@ -15,10 +15,10 @@
 // from time to time.
 //
 // The store runs every policy. It reads a key's row and decides in the process. For a grant, it
-// then replaces the row, if no other process has changed it meanwhile: see package
-// [github.com/weir-go/weir/casstore]. A grant usually takes two statements, and a denial or a look
-// (n = 0) usually one. Each of these statements finds its row by the primary key. Callers of one
-// process that ask for the same key at the same time share the statements.
+// then replaces the row. If another process has changed the row meanwhile, the store decides again:
+// see package [github.com/weir-go/weir/casstore]. A grant usually takes two statements, and a
+// denial or a look (n = 0) usually one. Callers of one process that ask for the same key at the
+// same time share the statements.
 //
 // The store reads the time from the database server. The clocks of the processes do not matter.
 package pgstore
@@ -36,8 +36,8 @@ import (
 )
 
 // A DB sends statements. It must be safe for concurrent use, as a *pgxpool.Pool is. A *[pgx.Conn]
-// does not fit, even if a single goroutine uses the Store: the statement of a call whose time is
-// over may still be in flight when the next call sends its own.
+// does not fit, even if a single goroutine uses the Store: the statement of a call that has given
+// up may still be in flight when the next call sends its own.
 //
 // Each statement must be a transaction of its own. In a longer transaction, other processes would
 // have to wait for its end.
@@ -50,10 +50,10 @@ type DB interface {
 // number of limiters with any policies. It has goroutines only while statements are in flight, and
 // need not be closed. It does not close the DB.
 //
-// If a statement that counts events returns an error, it is not known whether the events were
-// counted. The Store does not send it again, so no request is counted twice. If a decision takes
-// longer than the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests
-// for the key came first all the time, its error wraps [casstore.ErrBusy].
+// If a statement that counts events returns an error, the events may have been counted. The Store
+// does not send the statement again, so no request is counted twice. If a decision takes longer
+// than the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests for the
+// key always came first, its error wraps [casstore.ErrBusy].
 //
 // A statement is cancelled when all of its callers have given up. pgx then closes the connection.
 type Store struct {

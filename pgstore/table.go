@@ -22,10 +22,10 @@ const schema = `CREATE TABLE IF NOT EXISTS {table} (
 CREATE INDEX IF NOT EXISTS {index} ON {table} (expires);
 `
 
-// CreateTable makes the table and its index if they do not exist. docs/stores.md shows the
-// statements, in case you execute them in another way. CreateTable needs the right to create tables
-// in the schema, even if the table exists. The role that calls it must then own the table, too.
-// Several processes may call CreateTable at the same time.
+// CreateTable makes the table and its index if they do not exist. The role that calls it must have
+// the right to create tables in the schema, even if the table exists. If the table exists, the role
+// must also own it. Several processes may call CreateTable at the same time. docs/stores.md shows
+// the statements.
 func (s *Store) CreateTable(ctx context.Context) error {
 	// Without the lock, two sessions that create the same table at the same time may fail. The
 	// statements are one transaction, because they are sent as one message.
@@ -40,14 +40,14 @@ const lockSchema = "SELECT pg_advisory_xact_lock(8316291649012);\n"
 // batch is how many rows one statement deletes: few enough for a short transaction.
 const batch = 1000
 
-// DeleteExpired deletes the rows that have expired, except those that are in use, and returns the
-// number of deleted rows. Expired rows do not count in decisions. They only take up room. Call
-// DeleteExpired from time to time, for example once a minute, in one of the processes or in all of
-// them. Several calls at the same time share the work.
+// DeleteExpired deletes the expired rows that are not in use, and returns their number. Expired
+// rows do not count in decisions, and only take up room. Call DeleteExpired from time to time, for
+// example once a minute, in one of the processes or in all of them. Several calls at the same time
+// share the work.
 //
 // Each statement deletes up to 1000 rows, and is a transaction of its own. A decision on a key
-// whose row is deleted meanwhile is made again. If there is an error, n is the number of rows that
-// the statements before it deleted.
+// whose row is deleted meanwhile is made again. After an error, n is the number of rows that the
+// statements before the error deleted.
 func (s *Store) DeleteExpired(ctx context.Context) (n int64, err error) {
 	for {
 		tag, err := s.reg.db.Exec(ctx, s.reg.deleteExpired, batch)

@@ -12,47 +12,47 @@ type Options struct {
 	//
 	//	prefix:1:{name:key}
 	//
-	// with the name of the limiter, see [weir.WithName], and the key of the request. Bytes that
-	// have a meaning here, or in a pattern, are written as % and two hexadecimal digits. The 1
-	// changes when a release of this package cannot read the values of earlier releases.
+	// Here name is the name of the limiter, see [weir.WithName], and key is the key of the request.
+	// Bytes with a meaning in this form, or in a pattern of SCAN, are written as % and two
+	// hexadecimal digits. The 1 changes when a release of this package cannot read the values of
+	// earlier releases.
 	//
 	// The prefix must be printable ASCII, without spaces and without the characters
 	// * ? [ ] { } % \. All processes that share limits must have the same prefix.
 	Prefix string
 
-	// MaxKeyLen is the length in bytes up to which a name or a key is a part of the key in Redis.
-	// 0 means 128. A longer name or key is replaced by its SHA-256. All processes that share limits
+	// MaxKeyLen is the length in bytes up to which the key in Redis contains a name or a key; 0
+	// means 128. A longer name or key is replaced by its SHA-256. All processes that share limits
 	// must have the same MaxKeyLen.
 	MaxKeyLen int
 
 	// Timeout is the longest time that a decision takes in the store; 0 means one second. An
 	// earlier deadline of the context takes precedence. When the Timeout has passed, the error of
-	// the decision wraps [ErrNoReply] or [ErrBusy]. After ErrNoReply, the client may still wait for
-	// the reply.
+	// the decision wraps [ErrNoReply] or [ErrBusy].
 	Timeout time.Duration
 
-	// MaxInFlight is the number of commands that may be in flight; 0 means 1024. Commands that are
-	// sent as one count separately. A command whose caller has given up is still in flight until
-	// the client gives it up. When that many commands are in flight, further callers wait until one
-	// ends. If none ends in time, they get an error, see [ErrBusy]. MaxInFlight bounds the
-	// goroutines, memory and connections that commands to a server without replies can take up.
+	// MaxInFlight is the number of commands that may be in flight; 0 means 1024. When that many are
+	// in flight, further callers wait until one ends. If none ends in time, they get an error, see
+	// [ErrBusy]. MaxInFlight bounds the goroutines, memory and connections that are taken up while
+	// a server does not reply. Commands that are sent as one count separately. A command whose
+	// caller has given up still counts until the client gives it up.
 	//
 	// The farther away the server is, the more commands are in flight, up to this number. For d
 	// decisions a second over a round trip of t, set at least d × t. For example, 50,000 a second
 	// over 20 ms need 1,000. Policies without a script need up to twice as many.
 	MaxInFlight int
 
-	// SingleServer declares that one server has all keys. The client connects to that server
-	// directly, through Sentinel, or through a proxy. If SingleServer is set, [New] refuses a
-	// client that may use several servers, such as the client of a Cluster. Callers that come while
-	// other commands are in flight can then share a script call even for different keys, if their
-	// requests are equal, and their policies are equal and have a script. If the reply is lost, all
-	// of them get the error. Otherwise each gets the answer or the error that it would have got
-	// alone. docs/redis.md has measurements.
+	// SingleServer declares that one server has all keys, whether the client connects to it
+	// directly, through Sentinel, or through a proxy. Callers of different keys can then share a
+	// script call if they come while other commands are in flight. Their requests must be equal,
+	// and so must their policies, which must have a script. If the reply is lost, all these callers
+	// get the error. Otherwise each gets the answer or the error that it would have got alone.
+	// docs/redis.md has measurements.
 	//
-	// Do not set it if a proxy divides keys between servers. If the proxy chooses the server by the
-	// first key of a command, the other keys may be counted on the wrong server, and their limits
-	// exceeded.
+	// If SingleServer is set, [New] refuses a client that may use several servers, such as the
+	// client of a Cluster. Do not set SingleServer if a proxy divides keys between servers. If the
+	// proxy chooses the server by the first key of a command, the other keys may be counted on the
+	// wrong server, and their limits exceeded.
 	SingleServer bool
 }
 

@@ -10,35 +10,36 @@
 // share their keys, even in different services, if they use the same database of the server and the
 // same Prefix in [Options].
 //
-// A decision is made in one of two ways:
+// The policy determines how a decision is made:
 //
-//   - With a script on the server, for TokenBucket, LeakyBucket, FixedWindow, SlidingWindow and
-//     SlidingLog. This usually takes one command.
+//   - By a script on the server, for TokenBucket, LeakyBucket, FixedWindow, SlidingWindow and
+//     SlidingLog. A decision usually takes one command.
 //   - In the process, for all other policies: CalendarWindow, All, Tiers, the markers, and policies
-//     of other packages. The store reads the state, and replaces it if it is still the same.
-//     Otherwise it starts again. This usually takes two commands for a grant, and one for a denial.
-//     Callers of one Store that ask for the same key at the same time can share these commands.
+//     of other packages. The store reads the state of the key and decides. If the decision changes
+//     the state, as a grant does, the store replaces it. If the state has changed meanwhile, the
+//     store decides again. A grant usually takes two commands, and a denial one. Callers of one
+//     Store that ask for the same key at the same time can share these commands.
 //
-// The process also decides for the first five policies mainly in two cases: the numbers of the
-// limit or the request are too large or too fine for a script, or the policy was changed.
-// docs/redis.md says when the second case ends, under "Policies without a script".
+// For the first five policies, too, the process sometimes decides. The main cases are a change of
+// the policy, and numbers in the limit or the request that are too large or too fine for a script.
+// See docs/redis.md, under "Policies without a script".
 //
 // The store decides by the time of the Redis server, in microseconds, and not by the clocks of the
 // processes. The answers are exactly the policy's answers at that instant, unless the policy
 // changes, the server loses states, or its clock steps back. If another server takes over, its
 // clock may be behind the clock of the server before it. A key without a debt and without bookings
-// ahead is then denied at most 100 ms longer than a key that has just used up its limit. For a
-// policy with windows, compare with a key that used up its limit at the start of its window.
+// ahead is then denied for at most 100 ms longer than the longest wait after its limit is used up.
 //
 // The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
 //
+//   - TIME
 //   - EVALSHA, EVAL, DEL, GET, SET, GETRANGE, SETRANGE and PEXPIRE on the keys that begin with the
-//     Prefix in [Options], and TIME
+//     Prefix in [Options]
 //   - in a Cluster also ASKING, CLUSTER SLOTS and COMMAND
 //   - SELECT if the client uses another database than 0
 //
-// The server's C type long must have 64 bits. In builds for 32-bit processors, and in old builds
-// for Windows, it has fewer bits. With such a server, each decision fails with an error.
+// The server's C type long must have 64 bits. It has fewer in builds for 32-bit processors and in
+// old builds for Windows: each decision then fails with an error.
 package redisstore
 
 import (
@@ -52,11 +53,11 @@ import (
 	"github.com/weir-go/weir/redisstore/internal/remote"
 )
 
-// A Client sends commands. The clients of go-redis are Clients: *[redis.Client], including one for
-// a failover with Sentinel, *[redis.ClusterClient], *[redis.Ring] and [redis.UniversalClient].
-// [New] refuses a [redis.Pipeliner]: it keeps commands until they are executed by another call. A
-// Ring moves the keys of a lost server to other servers, which do not have the counts of that
-// server.
+// A Client sends commands. It can be a client of go-redis: a *[redis.ClusterClient], a
+// *[redis.Ring], a [redis.UniversalClient], or a *[redis.Client], also for a failover with
+// Sentinel. A Ring moves the keys of a lost server to other servers, which do not have their
+// counts. [New] refuses a [redis.Pipeliner], because a Pipeliner keeps commands until another call
+// executes them.
 type Client interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
@@ -66,30 +67,28 @@ type Client interface {
 // flight. It need not be closed, and does not close the client.
 //
 // A command that may have been executed is never sent again, whatever retries a client of go-redis
-// is configured for. The events of one call never count twice. After [ErrBusy], they were not
-// counted. After any other error, they may have been counted, unless the text of the error says
-// that nothing was counted.
+// is configured for. The events of one call never count twice. After [ErrBusy], nothing was
+// counted. After any other error, the events may have been counted, unless the text of the error
+// says that nothing was counted.
 //
-// Allow and Take return at the latest when the Timeout in [Options] has passed, by default one
-// second. Take also returns when its context ends. The client may still wait for a reply then.
+// Allow and Take return within the Timeout in [Options], by default one second. Take also returns
+// when its context ends. The client may then still wait for a reply.
 //
-// With a *[redis.Client], commands that come while others are in flight can be collected, and sent
-// together as a pipeline. In a pipeline, commands for calls of Allow, or of Take for one event,
-// become one command if they are for the same key, and by equal policies that have a script. A hot
-// key therefore costs the server little. Each caller gets the answer that it would have got alone.
+// With a *[redis.Client], the Store can collect commands while others are in flight, and send them
+// together as a pipeline. Calls of Allow, and of Take for one event, share a command of the
+// pipeline if they ask for the same key under equal policies that have a script. A hot key
+// therefore costs the server little. Each caller gets the answer that it would have got alone.
 //
-// If a pipeline is in flight for more than a millisecond, it no longer delays others: the next one
-// is sent by another connection, if the pool has one. This happens if Redis is far away, or if a
-// connection hangs. Up to 64 commands are in flight for each connection of the pool, and up to
-// MaxInFlight in all, see [Options]. If a pipeline gets no reply, all its callers get the error.
+// If a pipeline gets no reply within a millisecond, for example because Redis is far away, the
+// Store sends the next one by another connection, if the pool has one. Up to 64 commands are in
+// flight for each connection of the pool, and up to MaxInFlight in all, see [Options]. If a
+// pipeline gets no reply, all its callers get the error.
 //
-// A hook of the client may see pipelines. The context that it gets may lack the values of the
-// callers' contexts, because several callers can share a command or a pipeline. If the hook of a
-// command or pipeline panics, the decisions for which it was called fail with an error that reports
-// the panic.
+// A hook of the client may see pipelines. Its context may lack the values of the callers' contexts,
+// because several callers can share a command or a pipeline. If the hook of a command or pipeline
+// panics, the decisions for which it was called fail with an error that reports the panic.
 //
-// With any other [Client], such as that of a cluster or a ring, each command is sent alone. A
-// pipeline would wait for all servers of the cluster or ring.
+// With any other [Client], such as that of a cluster or a ring, each command is sent alone.
 type Store struct {
 	remote *remote.Store
 }

@@ -34,9 +34,9 @@ import (
 
 // Options determine what a [Log] writes. The zero value of every field is a good default.
 type Options struct {
-	// Lines is the limit of the log: how many lines it writes. There is one allowance for denials,
-	// and one for requests on which the limiter failed. If Lines is nil, the limit is a
-	// [weir.TokenBucket] of 10 a minute.
+	// Lines limits how many lines the log writes. There is one allowance for denials, and one for
+	// requests on which the limiter failed. If Lines is nil, the limit is a [weir.TokenBucket] of
+	// 10 a minute.
 	Lines weir.Policy
 
 	// Key returns what is logged of a key. It may shorten or hash the key. If Key is nil, no line
@@ -93,24 +93,27 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // handler of the logger. Set r.Enforced if the request was really refused. Otherwise the line says
 // that the request would be refused. The Refusals of a [weir.Shadow] have the right value already.
 //
-// A denial is logged at the level Warn. The errors [weir.ErrTooLate], [weir.ErrNeverFits] and
-// [weir.ErrQueueFull] of a Wait are denials. A request with any other Err is logged at the level
-// Error. Nothing is logged or counted if r was granted, if Err says that the caller has gone (it
-// wraps [context.Canceled]), or if the logger is not enabled for the level.
+// Denials are logged at the level Warn. The errors [weir.ErrTooLate], [weir.ErrNeverFits] and
+// [weir.ErrQueueFull] of a Wait are denials. Any other Err is logged at the level Error. Nothing is
+// logged or counted in these cases:
+//
+//   - r was granted.
+//   - The caller has gone: Err wraps [context.Canceled].
+//   - The logger is not enabled for the level.
 //
 // The line has the limiter's name, the number of events, and the text of Err if there is one. If
-// the Result has a Limit, the line also has it, the Remaining, and a RetryAfter that is not
+// the Result has a Limit, the line also has the Limit, the Remaining, and a RetryAfter that is not
 // [weir.Never]. If the Result is Degraded, the line says that.
 //
-// left_out is the number of denials without a line since the last line about denials, or the same
-// number for errors. If no other line follows, a timer later writes a line with only the limiter's
-// name and left_out, when the allowance has room for it. A timer is set only when something is left
-// out. The handler then gets a context without values. If the logger is not enabled for the level
-// at that time, the number waits for the next line.
+// The field left_out is the number of denials without a line since the last line about denials, or
+// the same number for errors. If something is left out and no other line follows, a timer writes a
+// line with only the limiter's name and left_out, when the allowance has room for it. For this
+// line, the handler gets a context without values. If the logger is not enabled for the level at
+// that time, the number waits for the next line.
 //
-// If the handler of the logger panics, so does Refused. If the handler panics on a line that the
-// timer writes, the next call of Refused that has something to log panics with an error that says
-// so. What could not be logged stays counted in left_out.
+// If the handler of the logger panics, so does Refused. If it panics on the line of a timer, the
+// next call of Refused that has something to log panics with an error that says so. What could not
+// be logged stays counted in left_out.
 func (l *Log) Refused(ctx context.Context, r weir.Refusal) {
 	k := &l.denied
 	switch {

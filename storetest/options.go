@@ -19,8 +19,8 @@ type Option func(*suite)
 // tick is the clock's resolution. A millisecond must be a whole number of ticks. Run rounds up all
 // instants to ticks, and also the durations of answers before it compares them. A store may report
 // durations in ticks or exactly, but must not round them down. The only exception is the Delay of
-// an answer to a give-back. Booked requests move up by this time. It is rounded down, because these
-// requests must not be granted too early.
+// an answer to a give-back, by which booked requests move up. It is rounded down, so that they are
+// not granted too early.
 //
 // If states expire by another clock than the one that set sets, such as a server's own, let the
 // store keep them for longer while it is tested. A state may expire late.
@@ -86,7 +86,7 @@ func Hangs(hang func(s weir.Store) (resume func())) Option {
 // ServerExpiry is for a store whose server drops expired states by real time, while Run drives the
 // time that the store uses for decisions. Such a store needs two forms in its test:
 //
-//   - The stores that the function passed to Run makes must keep each state an hour longer than
+//   - The function that is passed to Run must make stores that keep each state an hour longer than
 //     [weir.Decider.Expiry] requires. Otherwise the server may drop a state while the clock of Run
 //     stands still. A state may always expire late.
 //   - newStore makes a store as it is in production. Limiters on it have the system's clock. Run
@@ -106,29 +106,29 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 // store ahead of need, or that keeps denials. early is at most an hour. Run then checks these
 // bounds, in place of comparing whole answers:
 //
-//   - The policy alone would have granted all that the store grants, at the same instants. In no
-//     window or span of the policy are more events granted than it allows. A window that starts
-//     with its first event may have started before the first event that was granted. Events that
-//     Wait or Reserve books for a later instant count as soon as they are booked. Events that are
-//     charged beyond the limit count at the latest after the duration early.
-//   - A denial may come too soon, by the duration early at most. This means that after the same
-//     grants, the policy alone would have denied the same events if it had been asked that much
-//     earlier. If early is zero, each denial must be exact. With [Shared], a store may also deny
-//     because another store was asked for that key within that duration, and may hold events.
-//     Requests of Reserve, ReserveNow and TakeByComponent need not use events that their own store
-//     holds. They may also be denied if their own store was asked for that key within that duration.
+//   - The policy alone would have granted all that the store grants, at the same instants. The
+//     store grants no more in any window or span than the policy allows. A window that starts with
+//     its first event may have started before the first event that was granted. Events that Wait or
+//     Reserve books for a later instant count as soon as they are booked. Events that are charged
+//     beyond the limit count at the latest after the duration early.
+//   - A denial may come too soon, by the duration early at most. This means: if the policy alone
+//     had been asked that much earlier, after the same grants, it would have denied the same
+//     events. If early is zero, each denial must be exact. With [Shared], a store may also deny if
+//     another store was asked for that key within that duration, because that store may hold
+//     events. Requests of Reserve, ReserveNow and TakeByComponent need not use the events that
+//     their own store holds. They may therefore be denied if that store was asked for the key
+//     within that duration.
 //   - No events are lost while a key is idle. When the key has recovered, and was then idle for the
 //     duration early, all its events can be granted again. This includes events that were given
 //     back, except to a LeakyBucket, and those of a key that was forgotten.
-//   - What was granted counts for a limiter of the same name with another limit, at the latest after
-//     the duration early.
+//   - Granted events also count for a limiter of the same name with another limit, at the latest
+//     after the duration early.
 //
 // Run also runs the other cases that need no exact answers: those of keys and names, of errors, of
-// [Hangs] and of [ServerExpiry], some of those of concurrent requests, and one of the rule At. With
-// Bounds, [LostReplies] has no effect. Remaining, RetryAfter and ResetAfter may have any value that
-// an answer can have. But two looks at a key at one instant must return the same values, if nothing
-// was counted between them. ServerTime need not be set. Pass [Shared] if stores can share a
-// backend.
+// [Hangs] and of [ServerExpiry], some of those of concurrent requests, and one of the rule At. Pass
+// [Shared] if stores can share a backend. [LostReplies] has no effect. Remaining, RetryAfter and
+// ResetAfter may have any value that an answer can have. But two looks at a key at one instant must
+// return the same values, if nothing was counted between them. ServerTime need not be set.
 func Bounds(early time.Duration) Option {
 	return func(s *suite) { s.bounds, s.early = true, early }
 }

@@ -76,8 +76,7 @@ const longestEarly = time.Hour
 //   - [Bounds] and [Bubble]: the answers need not be exact.
 //
 // The contexts that a store gets have no deadline, or one in real time. The store can therefore
-// pass them to a client of a database. Deadlines on the clock of Run are for the limiter, and the
-// store does not see them.
+// pass them to a client of a database.
 //
 // The store must serve names and keys of a little more than 1 MiB. A server that takes only shorter
 // ones needs a hash in their place. The store must also decide all requests of 16 goroutines that

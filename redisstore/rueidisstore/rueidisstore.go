@@ -11,30 +11,28 @@
 // share their keys, even in different services, if they use the same database of the server and the
 // same Prefix in [Options].
 //
-// This package uses the same scripts and the same keys as package redisstore, which is for
-// go-redis. Limiters can share their keys even if some use one of these packages, and some the
-// other. The documentation of redisstore describes the two ways in which a decision is made, the
-// clock, and the requirements for the server. These are the differences from redisstore:
+// This package uses the same scripts and keys as package redisstore, which is for go-redis.
+// Limiters that use one of these packages can share keys with limiters that use the other. The
+// documentation of redisstore describes how a decision is made, the clock, and the requirements for
+// the server. The differences from redisstore are:
 //
 //   - Allow makes two allocations if a script decides. With redisstore it makes about ten.
 //   - The client can send commands of many goroutines together, also in a Cluster.
-//   - The server must also allow the client the command PING. It need not allow COMMAND. If it
-//     allows only what the store needs, the client must have some options: see docs/redis.md, under
-//     "Permissions".
+//   - The server must also allow the command PING, and need not allow COMMAND. If it allows only
+//     what the store needs, the client needs some options: see docs/redis.md, under "Permissions".
 //
 // Package valkeystore is the same for the client valkey-go.
 //
 // # Options of the client
 //
-// Leave ConnLifetime at zero. If it is set, the client may send a command a second time: when the
+// Leave ConnLifetime at zero. Otherwise the client may send a command a second time: when the
 // connection has lasted for ConnLifetime, and the reply does not come within another second. The
-// events may then count twice. No other option has this effect.
+// events may then count twice.
 //
 // In a Cluster, set ClusterOption.ShardsRefreshInterval to about a second. By default, the client
 // asks which servers are the masters only after an error, such as a closed connection or the reply
-// MOVED. But the connection to a master that is lost may stay open, without any reply. The client
-// then treats the connection as closed after ConnWriteTimeout and a second or two. ConnWriteTimeout
-// is ten seconds by default.
+// MOVED. But the connection to a lost master may stay open, without any reply. The client then
+// treats it as closed after ConnWriteTimeout, ten seconds by default, and a second or two more.
 package rueidisstore
 
 import (
@@ -53,12 +51,12 @@ import (
 // flight. It need not be closed, and does not close the client.
 //
 // As long as ConnLifetime of the client is zero, a command that may have been executed is never
-// sent again, and the events of one call never count twice. After [ErrBusy], they were not counted.
-// After any other error, they may have been counted, unless the text of the error says that nothing
-// was counted.
+// sent again, and the events of one call never count twice. After [ErrBusy], nothing was counted.
+// After any other error, the events may have been counted, unless the text of the error says that
+// nothing was counted.
 //
-// Allow and Take return at the latest when the Timeout in [Options] has passed, by default one
-// second. Take also returns when its context ends. The client may still wait for a reply then.
+// Allow and Take return within the Timeout in [Options], by default one second. Take also returns
+// when its context ends. The client may then still wait for a reply.
 type Store struct {
 	remote *remote.Store
 }

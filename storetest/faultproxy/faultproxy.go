@@ -8,9 +8,8 @@
 //   - [Proxy.Hang]: single connections of a pool no longer answer.
 //   - [Proxy.Delay]: every reply comes later, as from a distant server.
 //
-// [Proxy.Forward] ends all faults, except on connections that already hang or lose a reply. After a
-// fault, an imitation of a server may act differently from the real server. Therefore use the real
-// server.
+// [Proxy.Forward] ends all faults, except on connections that already hang or lose a reply. Use the
+// real server: after a fault, an imitation may act differently.
 //
 // The package knows no protocol. By default, it takes the bytes of one read for one request. That
 // suits clients that send a request of up to 32 KiB in one write, and then wait for its reply. For
@@ -54,10 +53,10 @@ type Proxy struct {
 // New starts a Proxy on a free port of the loopback interface, in front of the server at the
 // address target. The Proxy is closed at the end of the test.
 //
-// split divides what a client sends into requests. The tokens that it returns are passed on as they
-// are. Together, the tokens must therefore be all that was sent. An error of split fails the test,
-// unless the client has closed the connection: its last request may be cut off. If split is nil,
-// the Proxy takes the bytes of one read for one request.
+// split divides what a client sends into requests. The Proxy passes on only the tokens that split
+// returns: together, they must be all that was sent. An error of split fails the test, unless the
+// client has closed the connection: its last request may be cut off. If split is nil, the Proxy
+// takes the bytes of one read for one request.
 func New(tb testing.TB, target string, split bufio.SplitFunc) *Proxy {
 	tb.Helper()
 	if split == nil {
