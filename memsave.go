@@ -51,13 +51,14 @@ func (s *MemStore) Save(w io.Writer) error {
 
 // Load reads what [MemStore.Save] has written, in this process or another, on any machine. Call it
 // before the first decision. The limiters of the store may be made before Load or after it. A
-// limiter finds the states of its name:
+// limiter uses the states that were saved under its name:
 //
 //   - If the limiter's policy is the same as that of the states, the limiter goes on where the
 //     other process stopped.
 //   - If the policies differ, the states count against the limiter's policy, as they do after a
 //     [KeyedLimiter.SetPolicy].
-//   - States that no limiter uses are dropped after they have expired, as all others are.
+//   - States under a name that no limiter has are dropped after they have expired, as all others
+//     are.
 //
 // All states that have not expired are loaded, even if their keys are more than MaxKeys. There is
 // then no room for new keys until enough of the loaded keys have expired. Places that callers of

@@ -22,7 +22,8 @@ const keyPrefix = "weir/1/"
 //	weir/1/api/2001=3Adb8=3A=3A1
 //
 // Two different pairs of name and key never have the same result, whatever bytes they contain. The
-// result is suitable as a key of memcached, of NATS and of etcd, and for columns of text:
+// result is suitable as a key of memcached, of NATS and of etcd, and for columns of text that
+// distinguish upper and lower case:
 //
 //   - It has at most 200 bytes.
 //   - It consists of ASCII letters, digits, and the characters - _ . / =

@@ -19,8 +19,8 @@
 // that size, Swap must return an error that wraps [weir.ErrRequest].
 //
 // With a server that answers within a millisecond, the cases together take two or three seconds,
-// and some 3,000 requests. After that, use package storetest to check the Store that [casstore.New]
-// makes of your Register, also with faults.
+// and some 3,000 requests. When they pass, use package storetest to check the Store that
+// [casstore.New] makes of your Register. Its options LostReplies and Hangs add faults.
 package registertest
 
 import (

@@ -46,10 +46,10 @@ type Options struct {
 
 	// SingleServer declares that one server has all keys, whether the client connects to it
 	// directly, through Sentinel, or through a proxy. Callers of different keys can then share a
-	// script call if they come while other commands are in flight. Their requests must be equal,
-	// and so must their policies, which must have a script. If the reply is lost, all these callers
-	// get the error. Otherwise each gets the answer or the error that it would have got alone.
-	// docs/redis.md has measurements.
+	// script call if they come while other commands are in flight. They must ask for the same
+	// number of events, in the same way, under the same policy. The policy must have a script. If
+	// the reply is lost, all these callers get the error. Otherwise each gets the answer or the
+	// error that it would have got alone. docs/redis.md has measurements.
 	//
 	// If SingleServer is set, [New] refuses a client that may use several servers, such as the
 	// client of a Cluster. Do not set SingleServer if a proxy divides keys between servers. If the
