@@ -9,17 +9,17 @@ import (
 
 // A Charge is for implementers of stores and policies. It is what one policy charges for a grant. A
 // policy made by [All] or [Tiers] has the Charges of its single policies, in their order.
-// [SingleRateMarker] and [TwoRateMarker] have two: first that of the bucket to which all events are
-// charged, then that of Committed. Other policies have one Charge.
+// [SingleRateMarker] and [TwoRateMarker] have two: the first is of the bucket to which all events
+// are charged, the second of Committed. Other policies have one Charge.
 type Charge struct {
 	N      int           // events; zero for a tier that did not pay, and for Committed of yellow events
 	Before time.Duration // of a bucket: its ResetAfter before the grant; other policies do not use it
 	For    time.Duration // the longest time that the events count: usually the ResetAfter of the grant
 
 	// Late is the time from the grant to the instant at which the events were counted. It is above
-	// zero only if the state had already seen an instant after that of the grant, by another clock.
-	// Late, Before and For are measured from the GrantedAt of [Ask]. For a grant at instant 0,
-	// GrantedAt is 1, and Late is -1.
+	// zero only if the state had already seen a later instant, by another clock. Late, Before and
+	// For are measured from the GrantedAt of [Ask]. For a grant at instant 0, GrantedAt is 1, and
+	// Late is -1.
 	Late time.Duration
 
 	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest say by how much Before
@@ -146,18 +146,17 @@ type Holder interface {
 
 	// Hold returns how long the events of a grant may be held before they are used. at is the
 	// instant of the grant, and charges are what the grant was charged. If the policy sets no
-	// charges, there is one Charge here, for all the events of the grant until ResetAfter.
+	// charges, the slice has one Charge of all the events, which count until ResetAfter has passed.
 	//
-	// The store may later give back events that were not used. Some charges must not be reduced
-	// then. Hold sets N to 0 in these charges. If it does so in all of them, the store gives nothing
-	// back.
+	// The store may later give back events that were not used. Hold sets N to 0 in charges that the
+	// store must not reduce then. If N is 0 in all charges, the store gives nothing back.
 	Hold(at int64, charges []Charge) Hold
 }
 
 // A Hold is for implementers of policies and stores. It says for how long granted events may be
 // held before they are used. Its times For and Over start at the grant. A store that holds events
-// measures them from an instant before it sends its request, by a clock that runs as fast as that
-// of the shared store. The times then end early rather than late.
+// measures both times from an instant before it sends its request, by a clock that runs as fast as
+// that of the shared store. The times then end early rather than late.
 //
 // The zero Hold is for events that must be used at once.
 type Hold struct {

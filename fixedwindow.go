@@ -20,7 +20,7 @@ import (
 // at one instant. Its flaw is the boundary between two windows. Limit events just before the
 // boundary and Limit just after it make 2*Limit in any short span around it. With FromFirst they
 // usually make at most 2*Limit - 1, because the event that opened the first of the two windows
-// happened before that span. Where this is too many, use [SlidingWindow] or [SlidingLog].
+// happened before that span. Where 2*Limit is too many, use [SlidingWindow] or [SlidingLog].
 //
 // The state of a key takes one word of 8 bytes. It takes two words with FromFirst, and also if the
 // limit is too large for the window (above about 250 million a second or 250,000 a millisecond).

@@ -16,13 +16,13 @@ import (
 // The rules of a Ledger:
 //
 //   - Each policy counts only the events that it grants.
-//   - Each of the other policies may have used up a share of its limit. These shares are charged to
-//     the policy of the request. Their sum is rounded down to whole events.
-//   - The charge ends when the other policies have recovered. At the latest, it ends when the
-//     charged policy would have recovered from a fully used allowance (for a [SlidingWindow]: when
-//     Per has passed), measured from the last grant of the other policies. The state of a Plain
-//     Ledger does not record that grant. The time is then measured from the first request for
-//     events under another policy. Each component of [All] is charged by itself.
+//   - Policies other than that of the request may have used up shares of their limits. These shares
+//     are charged to the policy of the request. Their sum is rounded down to whole events.
+//   - The charge ends when the other policies have recovered. It lasts at most for the time in
+//     which the charged policy recovers from a fully used allowance (for a [SlidingWindow]: Per).
+//     This time begins with the last grant of the other policies. The state of a Plain Ledger does
+//     not record that grant. The time then begins with the first request for events under another
+//     policy. Each component of [All] is charged by itself.
 //   - Policies that count in the same way share their counts, such as two FixedWindows that differ
 //     only in Limit.
 //
@@ -96,8 +96,8 @@ func (l Ledger) decidePlain(by Rule, now int64, ask Ask) (next Ledger, a Answer,
 // Usage returns how many events a rule of By has used up at now, and its limit. It does not include
 // events of the other rules. used may be above limit.
 //
-// A Store can keep both numbers beside the Ledger, for processes that do not know the policy of the
-// rule. There, it can give the rule a Decider that computes Limit and Remaining from them.
+// A Store can keep both numbers beside the Ledger. In a process that does not know the policy of
+// the rule, the Store can then give the rule a Decider that computes Limit and Remaining from them.
 func (l Ledger) Usage(by Rule, now int64) (used, limit uint64) {
 	var g ledger
 	if !g.open(l, now) {

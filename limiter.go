@@ -7,7 +7,7 @@
 //		return errTooManyRequests
 //	}
 //
-// A key says whose event it is, such as a client's address. A limiter has a separate allowance of
+// A key, such as a client's address, says whose event it is. A limiter has a separate allowance of
 // events for each key. The limiter's [Policy] determines the allowance:
 //
 //   - [TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow], [SlidingLog] and
@@ -75,10 +75,10 @@ type Limiter interface {
 	//   - [ErrTooLate]: the turn would come after the deadline of ctx, or after the year 2262.
 	//   - [ErrNeverFits]: n is above what the policy ever grants at once.
 	//   - [ErrQueueFull]: the policy's queue has no room.
-	//   - The error of ctx: it has ended, before the call or during the wait. A booked place is
+	//   - The error of ctx, if ctx has ended before the call or during the wait. A booked place is
 	//     given back. In the cases that [KeyedLimiter.Wait] lists, it may stay charged.
-	//   - The error of the store, if the store failed. Wait's error does not wrap [io.EOF], which
-	//     would tell readers that all was read.
+	//   - The error of the store, if the store failed. Wait's error does not wrap [io.EOF], because
+	//     that would tell readers that all was read.
 	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
 	//
 	// Test for these errors with errors.Is. Wait usually returns the first three without waiting

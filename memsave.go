@@ -66,8 +66,8 @@ func (s *MemStore) Save(w io.Writer) error {
 //
 // Instants are saved as times of the wall clock, which a process reads once, when it starts. If the
 // wall clock was set back between the starts of the two processes, keys recover later, by the same
-// amount. If it was set forward, they recover earlier. States that had expired when they were saved
-// are not in the file. Their keys start as new ones.
+// amount. If it was set forward, they recover earlier. States that had expired before the Save are
+// not in the file. Their keys start as new ones.
 //
 // States of a limiter with a [WithClock] follow another clock: that of the first limiter with a
 // WithClock that decides on this store. Until that limiter decides, real time passes for them.

@@ -28,8 +28,8 @@ import (
 //   - A key with a state of one word usually takes 30 to 50 bytes in all.
 //   - A key with a longer state usually takes 8 to 10 bytes more for each word. A state that has
 //     grown also has spare room, for up to two words plus three fifths of its words. A state that
-//     shrinks keeps its room while it uses more than a quarter of it, or if the room is for eight
-//     words at most.
+//     shrinks keeps its room while it uses more than a quarter of the room, or if the room is for
+//     eight words at most.
 //   - A store with two keys takes 1 to 2 kB, with its limiter. A store that once had many keys
 //     keeps up to 4 kB for each processor, and up to a hundredth of the memory that it had.
 type MemStore struct {
@@ -40,17 +40,16 @@ type MemStore struct {
 	// MaxKeys.
 	//
 	// With MaxKeys, a flood of made-up keys cannot exhaust the memory. It cannot make the store
-	// forget a count either. A key that has used up its limit therefore gets no more events by a
-	// flood. But during a flood, and while the events of the made-up keys still count, new keys may
+	// forget a count either. A flood therefore gives no more events to a key that has used up its
+	// limit. But during a flood, and while the events of the made-up keys still count, new keys may
 	// be denied, because they share allowances with the made-up keys.
 	//
 	// The rules for shared allowances:
 	//
-	//   - Each name of a limiter has a few, at most eight for each processor. After a Load, it may
-	//     have more.
-	//   - When there is room again, a new key starts with what is left of a shared allowance, even
-	//     if the key never shared it. This ends when the events of the shared allowance no longer
-	//     count.
+	//   - Each name of a limiter has a few of them, at most eight for each processor. After a Load,
+	//     it may have more.
+	//   - When there is room again, and events of a shared allowance still count, a new key starts
+	//     with what is left of that allowance, even if the key never shared it.
 	//   - If events of a shared allowance are given back, they may stay charged.
 	MaxKeys int
 
@@ -77,9 +76,9 @@ func (s *MemStore) Len() int {
 
 // Do implements [Store]. It ignores its context. It fails if MaxKeys is below 0, or if more than a
 // million different policies are in use on the store at a time. A policy is in use while a limiter
-// keeps it ready, and while a key has a state that it wrote. If the function of [WithPolicyFor]
-// returns a policy that cannot be compared, each call counts as another policy, at least until the
-// garbage collector has run.
+// keeps it ready, and while a key has a state that the policy wrote. If the function of
+// [WithPolicyFor] returns a policy that cannot be compared, each call counts as another policy, at
+// least until the garbage collector has run.
 func (s *MemStore) Do(_ context.Context, r Request) (Answer, error) {
 	mp, err := s.planOf(r.Plan)
 	if err != nil {

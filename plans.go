@@ -30,26 +30,28 @@ type plans struct {
 // Most methods call the function once. [KeyedLimiter.Wait], [KeyedLimiter.Reserve], SetPolicy and
 // Reset may call it several times. Settle and Cancel do not call it. Calls can be concurrent. The
 // function gets the context of the call: over HTTP or gRPC, that of the request. If middleware
-// joins or hashes keys, find the customer in this context. [KeyedLimiter.Allow] has none and passes
-// context.Background(). The function should look the policy up in memory, not over a network.
+// joins or hashes keys, find the customer in this context. [KeyedLimiter.Allow] has no context and
+// passes context.Background(). The function should look the policy up in memory, not over a
+// network.
 //
-// The function must not call the limiter, because such a call may never end. If it returns a
-// pointer, what this points to must not change. For a changed policy, return another pointer.
+// The function must not call the limiter, because such a call may never end. If the function
+// returns a pointer, the policy behind it must not change. For a changed policy, return another
+// pointer.
 //
 // The limiter prepares a policy, and usually keeps it ready:
 //
-//   - A policy that is ready costs one lookup in a map, which allocates nothing if the function
+//   - A policy that is ready costs one lookup in a map, without an allocation if the function
 //     returns a stored Policy.
 //   - About 100,000 different policies can be kept ready. After the first thousand, a policy is
 //     usually kept only when the function returns it a second time.
-//   - Other policies are prepared again each time: those above that number, those unused for long,
+//   - Other policies are prepared again each time: those beyond the 100,000, those unused for long,
 //     and those that are not comparable.
 //
 // No policy of this package grants everything or denies everything. For a key without a limit, do
 // not call the limiter. In httplimit, let Key return ErrSkip. Do not return nil: the key would get
-// the limiter's policy. The Policy of an empty [AnyPolicy] is nil, too, for example if a
-// configuration lacks a plan. Refuse a blocked key before you call the limiter. docs/limits.md has
-// an example with plans, one of them unlimited.
+// the limiter's policy. If a configuration lacks a plan, the Policy of its empty [AnyPolicy] is
+// nil, too. Refuse a blocked key before you call the limiter. docs/limits.md has an example with
+// plans, one of them unlimited.
 //
 // If the policy of a key changes, its events still count: see [KeyedLimiter.SetPolicy]. If the
 // function returns an invalid policy, the call fails, and Allow returns false.
@@ -70,8 +72,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //
 //   - If only the Limit of a window or log changes, or only the Burst, Capacity or Excess of a
 //     bucket or marker, the counted events stay counted. If the limit is raised, a key that had
-//     just used it up can use the difference at once. With a [LeakyBucket], the queue instead has
-//     room for that many more events.
+//     just used up the old one can use the difference at once. With a [LeakyBucket], the queue
+//     instead has room for that many more events.
 //   - After most other changes, the used-up share of the old policy is charged to the new one. If
 //     half of the old limit is used up, half of the new limit counts as used up. This charge ends
 //     when the old policy no longer counts its events. It lasts at most for the time in which the
@@ -86,9 +88,9 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //
 // Callers that wait in [KeyedLimiter.Wait] get new turns, in the same order. With a faster policy,
 // the turns usually come sooner. If the policy is the same as before, callers keep their places. A
-// Wait fails if the new policy can never grant its events, grants them only after the deadline of
-// its context, or has no room in its queue. It may fail some time after the change: at the latest
-// when all callers before it have booked or gone.
+// Wait fails if the new policy can never grant the events, grants them only after the deadline of
+// Wait's context, or has no room in its queue. It may fail some time after the change: at the
+// latest when all callers before it have booked or gone.
 //
 // SetPolicy asks the store for the new turns one after the other. With a bucket, which books a turn
 // for each call, a thousand waiting calls of a key take about a thousand times as long as one

@@ -46,9 +46,8 @@ const maxInstant = math.MaxInt64
 //   - Numbers never wrap around. If the true value of a number does not fit its type, the largest
 //     value of the type stands for it, or the answer is a denial.
 //   - While time passes and nothing is granted, the number of events left should not shrink. If it
-//     shrinks, for example because a policy grants less after office hours, the RetryAfter of an
-//     [All] or [Tiers] with this policy may be too short, and also any RetryAfter after a change of
-//     policy.
+//     shrinks, for example because a policy grants less after office hours, a RetryAfter may be too
+//     short: in an [All] or [Tiers] with this policy, and after any change of policy.
 type Decider interface {
 	// Words returns the number of words of a new state.
 	Words() int
@@ -65,8 +64,8 @@ type Decider interface {
 
 // A WordDecider is for implementers of stores and policies. It is a [Decider] whose states always
 // have one word. A store may exchange that word atomically, without a lock. The largest uint64 is
-// never a state of a WordDecider. A store may write it in place of a state as a mark of its own,
-// for example that the entry has moved.
+// never a state of a WordDecider. A store may write it in place of a state, for example to mark
+// that the entry has moved.
 type WordDecider interface {
 	Decider
 
@@ -166,8 +165,8 @@ const (
 
 	// Regardless grants all of the events in any case. It is for events that have already happened.
 	// Events beyond the allowance are a debt. Until it is paid, or its events no longer count, a
-	// single policy denies requests for events. If it books ahead, it may grant them for a later
-	// instant.
+	// single policy denies requests for events. A policy that books ahead may grant them for a
+	// later instant.
 	Regardless
 )
 

@@ -16,8 +16,8 @@ import (
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
 //     [Reservation.Cancel] gives the events back. If estimates are often too high, use
-//     [KeyedLimiter.ReserveNow]: a bucket frees nothing while the instants of later reservations
-//     are still to come.
+//     [KeyedLimiter.ReserveNow], because a bucket frees nothing while the instants of later
+//     reservations are still to come.
 //   - The caller wants to know when its turn is. Unlike [KeyedLimiter.Wait], Reserve does not block
 //     until the turn comes.
 //
@@ -33,7 +33,7 @@ import (
 //     charged to it (see [KeyedLimiter.SetPolicy]).
 //
 // If the events cannot be booked, the Reservation is denied, which is not an error. Its RetryAfter
-// is the time until the same call is granted, with a context that has as much time left as ctx has
+// is the time until the same call is granted, if its context then has as much time left as ctx has
 // now.
 //
 // With n = 0, Reserve books nothing, and all events are charged by Settle.
@@ -43,8 +43,8 @@ import (
 //
 // An error means that there is no decision. The Reservation is then nil. The errors are those of
 // [KeyedLimiter.Take]. If ctx is cancelled while a store over a network decides, Reserve still
-// waits for the decision. Otherwise nobody could give the events back. It stops waiting a second
-// after it asked the store, or at the deadline of ctx.
+// waits for the decision. Otherwise nobody could give the events back. Reserve stops waiting a
+// second after it asked the store, or at the deadline of ctx.
 func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
 	return r, callError("Reserve of", n, err)
@@ -180,7 +180,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 }
 
 // Settle charges for the actual number of events in place of those that were booked. The policy
-// that booked the events does this, even if the limiter's policy was changed since:
+// that booked the events does this, even if the limiter's policy has changed. The cases are:
 //
 //   - Fewer events: the rest is given back, as far as it still counts. [Tiers] give it back to the
 //     tier that paid, [All] to every component. If events of more than four policies still count
@@ -188,7 +188,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //     back.
 //   - More events: the additional ones are charged now. If fewer are left, the key is then in debt,
 //     and later callers may have to wait, or are denied. A bucket pays the debt at its rate. A
-//     window or log counts the additional events as long as other events: at the end of a
+//     window or log counts the additional events for as long as other events: at the end of a
 //     [FixedWindow] or [CalendarWindow], the debt is forgotten. If a debt must be paid back, use a
 //     [TokenBucket].
 //   - A denied reservation: all actual events are charged.
@@ -202,10 +202,10 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // frees depends on what it has granted or charged after the reservation:
 //
 //   - Nothing: it frees what is given back, as far as that still counts.
-//   - Only events of callers of this limiter's Wait, and some of these callers still wait: those
+//   - Only events of callers of this limiter's Wait, and some of these callers still wait: they
 //     usually get earlier instants.
-//   - Anything else: it frees nothing while the instant of one of these grants is still to come, or
-//     while the key is in debt. After that, it frees what still counts of the reservation.
+//   - Anything else: it frees nothing while the instant of a later grant is still to come, or while
+//     the key is in debt. After that, it frees what still counts of the reservation.
 //
 // docs/reservations.md has a table of these cases with exceptions, under "Book ahead".
 //

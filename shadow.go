@@ -43,9 +43,9 @@ type Refusal struct {
 //     l decides. A call of observe then means only that the request was not granted at once. If the
 //     key were enforced, the request might have waited and been granted.
 //
-// For keys that are enforced, the returned limiter answers as l does. With a MaxWait, a package
-// such as httplimit asks l again how long the client must wait. observe may then be called twice
-// for a refused request.
+// For keys that are enforced, the returned limiter answers as l does. If l refuses a request, a
+// package such as httplimit with a MaxWait asks l again, to learn how long the client must wait.
+// observe may then be called twice.
 //
 // observe is called during the request, and calls can be concurrent. observe may be nil. Shadow
 // panics if l is nil, or a nil pointer.
@@ -92,9 +92,9 @@ func (s *Shadowed) Take(ctx context.Context, key string, n int) (Result, error) 
 	return s.judge(ctx, key, n, r, err, s.Enforces(key))
 }
 
-// TakeByComponent is like [Shadowed.Take], but calls the method TakeByComponent of the limiter, if
-// it has one, as a [KeyedLimiter] does. *results are those of the limiter, even if a request that
-// the limiter denied is granted. If the limiter does not have the method, *results is empty.
+// TakeByComponent is like [Shadowed.Take], but calls the limiter's method TakeByComponent, which a
+// [KeyedLimiter] has. *results are those of the limiter, even if a request that the limiter denied
+// is granted. If the limiter does not have the method, *results is empty.
 func (s *Shadowed) TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error) {
 	l, ok := s.limiter.(interface {
 		TakeByComponent(ctx context.Context, key string, n int, results *[]Result) (Result, error)

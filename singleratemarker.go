@@ -17,8 +17,8 @@ import (
 // that stays below this rate thus saves tokens for yellow events.
 //
 // All events of a request have one color. It is green if the first bucket has a token for each
-// event. Otherwise it is yellow if the second bucket has these tokens. Otherwise it is red, and the
-// request takes nothing.
+// event. Otherwise it is yellow if the second bucket has enough tokens. Otherwise it is red, and
+// the request takes nothing.
 //
 // Unlike the tiers of [Tiers], the two buckets share one rate. In the long run the marker grants at
 // most Committed.Limit per Committed.Per on average. It works in the mode that the RFC calls

@@ -18,7 +18,7 @@ import (
 // granted events that were not given back. Only one of its two ends belongs to the window. All of
 // these events may come at once. For large limits use [SlidingWindow] or [TokenBucket].
 //
-// Its memory per key grows with use, up to Limit instants, and shrinks again:
+// Its memory per key grows with use, up to Limit instants, and shrinks again. It has:
 //
 //   - one word for each instant, or two if several events share it
 //   - after a grant, up to a third as many words again, for events that no longer count

@@ -30,7 +30,7 @@ import (
 //   - Do decides at one instant. It reads the time as late as possible, with r.Now or from its
 //     server's clock. It sets the answer's At to that time, and ServerTime if it is the server's.
 //   - Two keys, or two names, do not share a state, whatever bytes they contain. Only new keys of
-//     one name may share one while the store is full, as in a [MemStore] with MaxKeys.
+//     one name may share a state while the store is full, as in a [MemStore] with MaxKeys.
 //   - The store forgets a state after [Decider.Expiry] has passed, at once or later, but not
 //     earlier. If it cannot keep a state, it denies, or returns an error.
 //   - If another policy than that of r has counted in the state, or several policies have, the
@@ -127,8 +127,8 @@ func (p *Plan) Equal(q *Plan) bool {
 
 // Waited is for implementers of stores that bound the time of a request. The limiter may hold a
 // request back until the store has answered other requests of the same key. Waited returns the time
-// since the request began to wait for that, or 0 if it did not wait. Call Waited at the start of
-// [Store.Do], with the ctx of Do. A later call also counts the time in the store.
+// since the request began to wait for these answers, or 0 if it did not wait. Call Waited at the
+// start of [Store.Do], with the ctx of Do. A later call also counts the time in the store.
 //
 // If several requests are held back together, all count as waiting since the first of them came.
 // The time in which a caller of [KeyedLimiter.Wait] waits for its turn by the policy is not
@@ -193,8 +193,8 @@ func Accept(s Store, l *KeyedLimiter) error {
 }
 
 // AcceptNamed is for implementers of stores that processes share. It returns an error if l was made
-// without [WithName]. Such an l would share its keys with unnamed limiters of other processes,
-// which this process cannot see. With a nil l, AcceptNamed returns nil.
+// without [WithName]. Such a limiter would share its keys with unnamed limiters of other processes,
+// and this process cannot see those. With a nil l, AcceptNamed returns nil.
 func AcceptNamed(l *KeyedLimiter) error {
 	if l == nil || l.plans.named {
 		return nil
@@ -262,9 +262,9 @@ var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves
 // CheckState is for implementers of stores whose states come from outside of the process. It
 // returns an error that wraps [ErrRequest] if it finds that d never writes the given state.
 //
-// Deciders of other packages may have a method CheckState(state []uint64) error, which the function
-// calls. Without this method, it accepts any state of a Decider, but the state of a [WordDecider]
-// must be one word, and not the largest uint64.
+// Deciders of other packages may have a method CheckState(state []uint64) error, which this
+// function calls. If such a Decider lacks the method, the function accepts any state. Only the
+// state of a [WordDecider] must be one word, and not the largest uint64.
 //
 // The Deciders of this package return in bounded time, without a panic, whatever the state. Their
 // answer to a state that they never write has no meaning. There is no such promise for Deciders

@@ -51,8 +51,8 @@ import (
 //   - A text has at most 4096 bytes, and each policy lies within at most 8 others. Above that,
 //     MarshalText fails.
 //
-// An error is one line. It says what is allowed and, unless the text is too long, at which byte of
-// the text. ParsePolicy also returns an error for a policy that [New] refuses.
+// An error is one line. It says what is allowed and, unless the text is too long, at which byte the
+// fault is. ParsePolicy also returns an error for a policy that [New] refuses.
 func ParsePolicy(s string) (Policy, error) {
 	var p Policy
 	if err := text.Read(s, func(r *text.Reader) { p = readPolicy(r) }); err != nil {

@@ -13,21 +13,21 @@ import (
 // that key. They are served in the order in which they came, whatever the policy. But calls that
 // ask a store over a network at the same time are served in the order in which the store decides.
 //
-//   - With [TokenBucket] and [LeakyBucket] a waiter books its events when it comes, for the instant
-//     at which they may happen. Later calls of Allow and Take cannot overtake it, unless a Lease of
+//   - With [TokenBucket] and [LeakyBucket] a waiter that comes books its events for the instant at
+//     which they may happen. Later calls of Allow and Take cannot overtake it, unless a Lease of
 //     package fleet holds events for them. If the waiter's context ends, its events are given back,
 //     and the waiters behind it move up.
 //   - With the other policies of this package, the first waiter asks again when the policy may
-//     grant its events. A call of Allow or Take that comes before that can take the events.
+//     grant its events. A call of Allow or Take that comes earlier can take the events.
 //
 // If the context of a waiter ends, the waiters behind it do not move up in these cases:
 //
 //   - A [Reservation], a limiter of the same name or another process has booked or charged events
-//     behind the waiter. All keep the instants that they were given.
+//     behind the waiter. Callers behind the waiter keep their instants.
 //   - The policy is of another package, and books ahead. The events are given back only if no
 //     waiter that has booked is behind the waiter.
 //   - The events were granted without the shared store (see [Result.Degraded]), or the store has
-//     failed in a SetPolicy or Reset since. The events are not given back.
+//     failed in a later SetPolicy or Reset. The events are not given back.
 //   - The store fails when the events are given back, or does not answer within a second. It may
 //     have freed the events all the same. Callers that come later may then get the same instants as
 //     some waiters.
@@ -179,22 +179,22 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 }
 
 // Reset forgets a key. The key has its full allowance again, and no debt. In a [MemStore] whose
-// MaxKeys was reached, it may share an allowance, as a new key does. Callers that wait for the key
-// on this limiter get new turns, in the same order, as after [KeyedLimiter.SetPolicy].
+// MaxKeys was reached, the key may share an allowance, as a new key does. Callers that wait for the
+// key on this limiter get new turns, in the same order, as after [KeyedLimiter.SetPolicy].
 //
 // Reset has these effects on reservations:
 //
 //   - An earlier [Reservation] of the key by this limiter no longer gives anything back. Settle
-//     charges only what was used beyond its booking.
+//     charges only what was used beyond the booking.
 //   - An earlier Reservation of the key by another limiter or process may give back events that the
-//     key has counted since the Reset, up to the number that it had booked.
-//   - A Reservation of another key that is being made during the Reset may be forgotten, too.
+//     key has counted since the Reset, up to the number that the Reservation had booked.
+//   - If a Reservation of another key is being made during the Reset, it may be forgotten, too.
 //
 // If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
 // ctx that has ended is an error. Reset is safe for concurrent use.
 //
-// The limiter remembers the keys that were Reset, as long as its reservations may still count, and
-// then until a later Reset. Short keys take 50 to 100 bytes each.
+// As long as reservations from before a Reset may still count, the limiter remembers the key. After
+// that, a later Reset drops it. Short keys take 50 to 100 bytes each.
 func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	err := k.check(ctx, 0)
 	if err == nil {

@@ -42,12 +42,12 @@ import (
 //
 //   - Get sees every Swap and Delete of the key that ended before Get began, in any process. Do not
 //     read from a replica that lags behind.
-//   - Swap and Delete are atomic. At most one of several Swaps of the same old Entry at the same
-//     time succeeds.
+//   - Swap and Delete are atomic. Of several Swaps of the same old Entry at the same time, at most
+//     one succeeds.
 //   - A Swap or Delete is sent to the server once. If it may have been executed, the Register does
 //     not send it again: events would count twice, or newer counts would be deleted.
-//   - A key keeps its value for at least the time keep of the Swap, unless another Swap or a Delete
-//     comes before. It may keep the value longer. An expired value does no harm.
+//   - A key keeps its value for at least the argument keep of the Swap, unless another Swap or a
+//     Delete comes first. It may keep the value longer. An expired value does no harm.
 //   - An error means that the server failed, unless it wraps [weir.ErrRequest]: the server then
 //     works, but has not executed the request. If a key has no value, or another value than the old
 //     one, that is not an error.
@@ -110,9 +110,9 @@ type Options struct {
 	// whatever clock a limiter has.
 	Timeout time.Duration
 
-	// Key returns the key in the Register for a key of the limiter name; nil means the function
-	// [Key]. It must never return the same key for different pairs of name and key. Several
-	// goroutines may call it at once.
+	// Key returns the key in the Register for a key of the limiter called name; nil means the
+	// function [Key]. It must never return the same key for different pairs of name and key.
+	// Several goroutines may call it at once.
 	Key func(name, key string) string
 }
 

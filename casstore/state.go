@@ -26,9 +26,9 @@ func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 }
 
 // DecodeState returns the policy and the state of a value. It is the reverse of EncodeState. ok is
-// false if several policies have counted in the value, if this process does not know the policy
-// that has, or if no store writes values of that form. DecodeState does not check the words. If the
-// value comes from the server, call [weir.CheckState].
+// false if several policies, or one that this process does not know, have counted in the value, or
+// if no store writes values of that form. DecodeState does not check the words. If the value comes
+// from the server, call [weir.CheckState].
 func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok bool) {
 	h, err := s.policies.load(value, nil)
 	if err != nil || !h.ledger.Plain || h.by[0].Policy == nil {

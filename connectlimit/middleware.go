@@ -51,12 +51,12 @@ type Middleware struct {
 //     request has ended
 //
 // RetryInfo in the details of resource_exhausted is the time after which the same call is granted,
-// if nothing else is counted meanwhile. With a MaxWait, that call may first have to wait, for up to
-// MaxWait. RetryInfo is absent if the call is never granted.
+// if nothing else is counted meanwhile. With a MaxWait, the repeated call may first have to wait,
+// up to MaxWait. RetryInfo is absent if the call is never granted.
 //
-// In the Connect protocol, Retry-After has this time in seconds, rounded up, and the status of a
-// unary call is 429. In the other protocols, the trailer grpc-retry-pushback-ms has the time in
-// milliseconds, rounded up, or -1 (do not retry) if the call is never granted.
+// In the Connect protocol, Retry-After has RetryInfo's time in seconds, rounded up, and the status
+// of a unary call is 429. In the other protocols, the trailer grpc-retry-pushback-ms has the time
+// in milliseconds, rounded up, or -1 (do not retry) if the call is never granted.
 //
 // The errors do not contain the key of the request or the cause of a failure. Wrap panics if the
 // Policy is not valid, and in the same cases as [httplimit.Middleware.Wrap]. The message names the

@@ -49,7 +49,7 @@ type ServerInterceptor struct {
 	// MaxWait.
 	//
 	// Every waiting call takes up a goroutine and the memory of its request. Use a short MaxWait,
-	// or a [weir.LeakyBucket], whose Capacity bounds how many events wait for a key.
+	// or a [weir.LeakyBucket], whose Capacity bounds how many events of a key wait.
 	MaxWait time.Duration
 
 	// Policy has the same meaning as in [Middleware]. It has no effect if Denied is set.

@@ -15,8 +15,8 @@ import (
 type DenyCacheOptions struct {
 	// MaxKeys is the largest number of denials that are kept, one for each key of a limiter. It is
 	// at most 10,000,000; 0 means 10,000. A denial takes about 130 bytes, of which 3 are allocated
-	// in advance. If nearly that many keys, or more, are denied, requests for some of them go to
-	// the store again.
+	// in advance. If nearly MaxKeys keys, or more, are denied, requests for some of them go to the
+	// store again.
 	MaxKeys int
 
 	// MaxAge is the longest time, by the limiter's clock, for which a denial is kept; 0 means until
@@ -29,9 +29,9 @@ type DenyCacheOptions struct {
 
 	// If Exact is set, the cache repeats a denial only if it knows the whole Result that the store
 	// would return. Times may still be longer, by about the time that the store took to answer.
-	// Calls of other processes since then are not known. Requests for a single event, and those of
-	// TakeUpTo, go to the store about as often as without Exact. Other requests go there more
-	// often.
+	// Calls of other processes after the denial are not known. Requests for a single event, and
+	// those of TakeUpTo, go to the store about as often as without Exact. Other requests go there
+	// more often.
 	//
 	// After a change of policy, while events of several policies count, DecidedBy may still differ
 	// from the store's.
@@ -74,8 +74,8 @@ type DenyCacheOptions struct {
 //     more events than s has denied, RetryAfter and DecidedBy are those of the kept denial.
 //     RetryAfter may then be too short, and s may deny the request again after that time. If so
 //     many events can never fit, RetryAfter is Never.
-//   - Remaining is 0 if s has denied a single event. Otherwise it is the number when s answered,
-//     and may have grown since.
+//   - Remaining is 0 if s has denied a single event. Otherwise it is what s reported. More may
+//     remain by now.
 //   - MoreAfter may be 0, which means that it is not known.
 //
 // If these differences matter, set Exact. Put a DenyCache in front of a [Fallback], not behind it.

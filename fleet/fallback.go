@@ -25,7 +25,7 @@ type FallbackOptions struct {
 	// after each failed try; 0 means one second. It is real time, too.
 	CoolDown time.Duration
 
-	// MaxInFlight is the largest number of calls to the first store in flight; 0 means 1000. It
+	// MaxInFlight is the largest number of calls in flight to the first store; 0 means 1000. It
 	// includes calls whose callers have left. Requests above it go to the second store at once.
 	//
 	// A first store that hangs and ignores its context therefore holds at most that many
@@ -36,8 +36,8 @@ type FallbackOptions struct {
 	//
 	//   - with the error, when the failures begin, and then at most once per CoolDown
 	//   - with nil, when the outage is over
-	//   - with nil, when only some requests failed, and the first store grants a request that comes
-	//     after a CoolDown without a failure
+	//   - with nil, if there was no outage, when the first store grants a request that comes a
+	//     CoolDown or more after the last failure
 	//
 	// Calls of Report do not overlap. Report should return soon, because a request may wait for it.
 	// If there are other things to report while Report runs, Report is called again afterwards, for
@@ -54,9 +54,9 @@ type FallbackOptions struct {
 //	store := fleet.Fallback(redis, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage})
 //
 // While the first store grants other requests, one slow answer, or one lost connection of many, is
-// not an outage. The second store answers the requests that fail in this way. The first store is
-// still asked for the others. If a part of the first store hangs, such as one server of a cluster,
-// each request that needs that part waits for the budget.
+// not an outage. The second store answers the requests that fail in this way. All others still go
+// to the first store. If a part of the first store hangs, such as one server of a cluster, each
+// request that needs that part waits for the budget.
 //
 // An outage has these steps:
 //
@@ -100,7 +100,7 @@ type FallbackOptions struct {
 //   - The first store may execute a request that it did not answer within the budget, or on which
 //     it returned an error. The events then count in both stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. If the other store granted the
-//     events, as many may be granted in addition to the bound. If the first store is asked, and
+//     events, as many may be granted beyond the bounds above. If the first store is asked, and
 //     fails or is late, the give-back returns an error.
 //   - A reset must reach both stores. It returns an error if one of them fails, or if the first
 //     store is not asked, as in most of an outage.

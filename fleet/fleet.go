@@ -15,8 +15,8 @@
 //
 //   - [Shares] divide the limits among the processes, without a shared store. As the second stores
 //     of Fallbacks, the Shares of all processes together usually grant no more than the limit. With
-//     MemStores there, each process may grant as much. Use Shares if your processes know how many
-//     they are.
+//     MemStores instead, each process may grant the whole limit. Use Shares if your processes know
+//     how many they are.
 //
 //   - [Lease] takes events of busy keys from the shared store ahead of need, and hands them out
 //     from memory. With few exceptions, the limits still hold. Use it if round trips to the shared
@@ -31,8 +31,8 @@
 //		fleet.DenyCacheOptions{MaxAge: time.Second})
 //	leased := fleet.Lease(store, fleet.LeaseOptions{})
 //
-// A Lease gives unused events of windows back all the time. The DenyCache of another process does
-// not notice, and goes on denying. MaxAge of the DenyCache limits for how long.
+// A Lease gives back unused events of windows all the time. The DenyCache of another process does
+// not notice, and goes on denying. Its MaxAge limits for how long.
 //
 // If you write a store that stands in front of another, use this package as an example: it uses
 // only exported names of package weir. The rules for such a store are at [weir.Store].

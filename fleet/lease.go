@@ -42,7 +42,7 @@ type LeaseOptions struct {
 // Lease returns a store that takes events of busy keys from s ahead of need, hands them out from
 // memory, and gives back what it does not use. Events of a [weir.TokenBucket] are not given back:
 // the bucket earns as many again. Processes that share s make most decisions on busy keys about as
-// fast as with a [weir.MemStore]. Together they grant no more than the policy, with the few
+// fast as with a [weir.MemStore]. Together they grant no more than the policy allows, with the
 // exceptions that docs/fleet.md lists.
 //
 // It leases these policies, if the [weir.Result.Limit] is at least 100, and MaxAge is 2 ms or
@@ -66,10 +66,9 @@ type LeaseOptions struct {
 // TakeUpTo uses the events that are held, and asks s for the rest. A look (n = 0) asks s, and adds
 // the events that are held to Remaining.
 //
-// Call [LeaseStore.Release] when the process ends. Without that call, the events of windows that
-// the process still holds are lost to all processes until the windows no longer count them.
-// docs/fleet.md says what a LeaseStore promises, and in which order to combine it with other
-// stores. For example:
+// Call [LeaseStore.Release] when the process ends. Without that call, the process's unused events
+// of windows are lost to all processes until the windows no longer count them. docs/fleet.md says
+// what a LeaseStore promises, and in which order to combine it with other stores. For example:
 //
 //	store := fleet.Lease(
 //		fleet.Fallback(shared, new(weir.MemStore), fleet.FallbackOptions{Report: logOutage}),
@@ -83,8 +82,8 @@ type LeaseOptions struct {
 //
 //   - Remaining, ResetAfter and DecidedBy come from the last call for a lease. Remaining is the
 //     number that s then had left, plus the events that are still held. In a denial, it is the
-//     number of events that are still held. Events that other processes, or requests of this
-//     process that went to s, have used since are not subtracted.
+//     number of events that are still held. Events used since that call, by other processes or by
+//     requests that went to s, are not subtracted.
 //   - RetryAfter of a denial is usually the time until this process asks s again. A request at that
 //     time may be denied, too.
 //   - MoreAfter is not known, and is 0.

@@ -22,8 +22,8 @@ import (
 //	shares := fleet.NewShares(new(weir.MemStore))
 //	store := fleet.Fallback(redis, shares, fleet.FallbackOptions{Report: logOutage})
 //
-// It also works alone, without any shared store. A member cannot use what another leaves of its
-// share. If the limit is much larger than the number of members, and a load balancer spreads the
+// It also works alone, without any shared store. A member cannot use what other members leave
+// unused. If the limit is much larger than the number of members, and a load balancer spreads the
 // requests of a key evenly, nearly the whole limit is usable.
 //
 // # How a limit is divided
@@ -36,8 +36,8 @@ import (
 //   - Of a [weir.TokenBucket], a member has Burst/n tokens, and earns Limit/n in each Per.
 //   - Of a limit below n, the members whose Index is below the limit get one event each, and the
 //     others none. The limit of a composed policy is its [weir.Result.Limit], and that of a
-//     TokenBucket is its Burst. If the Limit of a policy of another package changes with time, its
-//     Limit at the Unix epoch decides how many members get events.
+//     TokenBucket is its Burst. If a policy of another package has a Limit that changes with time,
+//     its Limit at the Unix epoch decides how many members get events.
 //   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. Neither can a policy
 //     that has one as a component. The first member has all of it, and the others nothing.
 //
@@ -48,14 +48,14 @@ import (
 // A share that is smaller than before applies at once. A larger share applies one span later: when
 // a key that was used up at the change has fully recovered. By then, no event that the members
 // granted with their earlier shares still counts. For a CalendarWindow, or a FixedWindow without
-// FromFirst, the span is the rest of the window. For a composed policy, it is the longest of its
-// components. After its first call of Set, a process has no share for a span.
+// FromFirst, the span is the rest of the window. For a composed policy, it is the longest span of
+// its components. After its first call of Set, a process has no share for a span.
 //
-// If all processes call Set by its rules, they together grant no more than the policy in any window
-// or span. This also holds if processes crash and come back. These are not covered:
+// If all processes call Set by its rules, they together grant no more than the policy allows in any
+// window or span. This also holds if processes crash and come back. These are not covered:
 //
 //   - events that are charged although the limit is used up, as by [weir.Reservation.Settle]
-//   - a policy that changes within a span of a change of members
+//   - changes of the policy and of the members within one span
 //   - a policy of another package whose Limit becomes smaller while its events still count
 //   - the colors of a [weir.TwoRateMarker] whose Committed holds more than its Peak
 //   - a process that stands still between reading the time and deciding, or whose machine sleeps
@@ -75,9 +75,9 @@ import (
 // again when events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a
 // span after a change of members, fewer events may be freed than were given back.
 //
-// Shares is safe for concurrent use. If a process has a share, a call of Take with Shares on a
-// MemStore usually takes two to four times as long as with the MemStore alone. On a known key it
-// allocates no more. If a process has no share, a decision takes longer and allocates memory.
+// Shares is safe for concurrent use. If a process has a share, Take with Shares on a MemStore
+// usually takes two to four times as long as with the MemStore alone. On a known key it allocates
+// no more than a MemStore. If a process has no share, a decision takes longer and allocates memory.
 type Shares struct {
 	store weir.Store
 	plans planMap[divided]

@@ -34,9 +34,9 @@ import (
 //
 // To limit several routes together, call New once, and use its handler for all of them.
 //
-// The Settle of m gets the status and the bytes of the answer, however handlers behind the limit
-// write it. It does not get what handlers in front of the limit write afterwards, such as an error
-// page for the errors of c.Error. If HandleContext of gin has answered, the bytes are 0.
+// The Settle of m gets the status and the bytes of the answer, no matter how handlers behind the
+// limit write it. It does not get what handlers in front of the limit write afterwards, such as a
+// page for the errors of c.Error. If gin's HandleContext has answered, the bytes are 0.
 func New(m httplimit.Middleware) gin.HandlerFunc {
 	limited := m.Wrap(http.HandlerFunc(pass))
 	return func(c *gin.Context) {
@@ -97,8 +97,8 @@ func Context(r *http.Request) *gin.Context {
 var errNoGin = errors.New("weir: no context of gin, the Middleware must be used by ginlimit.New")
 
 // Route is a [httplimit.KeyFunc] whose key is the route that matched the request, such as
-// "GET /items/:id". A client cannot evade the limit by varying the path. Requests that match no
-// route share a key for each method.
+// "GET /items/:id". A client cannot evade the limit by varying the path. Requests with no route and
+// the same method share a key.
 func Route(r *http.Request) (string, error) {
 	c := Context(r)
 	if c == nil {

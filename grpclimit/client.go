@@ -43,8 +43,8 @@ import (
 // other errors have the code UNAVAILABLE.
 //
 // gRPC itself can retry calls, by the retryPolicy of a service config. Leave RESOURCE_EXHAUSTED out
-// of it. Interceptors do not see these retries: the Limiter does not count them, and an answer
-// after which gRPC retries a call holds no calls back. gRPC does not retry the errors above.
+// of it. Interceptors do not see these retries: the Limiter does not count them, and if gRPC
+// retries after an answer, the answer holds no calls back. gRPC does not retry the errors above.
 //
 // Do not change the fields after the first call, and do not copy the ClientInterceptor. It is safe
 // for concurrent use.

@@ -81,7 +81,7 @@ func peerIP(ctx context.Context, clients httplimit.ClientIP) (string, error) {
 // limiter, and another to the code that checks the API key.
 //
 // Clients can make up values, and a new value usually has a full allowance. Put the limiter behind
-// the check of the API key, or add a limit by address in front of it.
+// the check of the API key, or a limit by address in front of the limiter.
 func Metadata(name string) KeyFunc {
 	none := fmt.Errorf("weir: no value of %s in the metadata: %w", name, ErrNoKey)
 	several := fmt.Errorf("weir: several values of %s in the metadata: %w", name, ErrNoKey)

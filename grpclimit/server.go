@@ -50,7 +50,7 @@ type ServerInterceptor struct {
 	// MaxWait. A call that the client cancels leaves the queue.
 	//
 	// Every waiting call takes up a goroutine and the memory of its request. Use a short MaxWait,
-	// or a [weir.LeakyBucket], whose Capacity bounds how many events wait for a key.
+	// or a [weir.LeakyBucket], whose Capacity bounds how many events of a key wait.
 	MaxWait time.Duration
 
 	// Policy is reported, as a text such as 100/1m, in the QuotaFailure of a call over the limit.
@@ -62,8 +62,8 @@ type ServerInterceptor struct {
 	// ahead. If Denied is nil, the error is RESOURCE_EXHAUSTED with these details:
 	//
 	//   - RetryInfo: the time after which the same call is granted, if nothing else is counted
-	//     meanwhile. With a MaxWait, that call may first have to wait, for up to MaxWait. RetryInfo
-	//     is absent if the call is never granted.
+	//     meanwhile. With a MaxWait, the repeated call may first have to wait, up to MaxWait.
+	//     RetryInfo is absent if the call is never granted.
 	//   - QuotaFailure, if Policy is set.
 	//
 	// Even if Denied is set, a call that is refused as over the limit gets the trailer

@@ -10,12 +10,12 @@ import (
 	"unsafe"
 )
 
-// Headers are the fields of an answer with the limit and its state: [RateLimit], [LegacyRateLimit],
-// [XRateLimit], [OwnFields], or several of them in a [HeaderSet]. No other package can implement
-// this interface.
+// Headers are the fields of an answer that show the limit and its state: [RateLimit],
+// [LegacyRateLimit], [XRateLimit], [OwnFields], or several of them in a [HeaderSet]. No other
+// package can implement this interface.
 //
-// All types write these three values: the limit, how much of it remains, and the effective window.
-// The effective window depends on the answer:
+// All write these three values: the limit, how much of it remains, and the effective window. The
+// effective window depends on the answer:
 //
 //   - Allowed: the time until more events remain, if no more requests come. In this time, a client
 //     that is alone with its key can use the remaining events. If all remain, the time is 0.

@@ -24,8 +24,8 @@ const leastSecret = 16
 // secret: without it, nobody can find the key from the hash, not even by trying all addresses. The
 // secret must have 16 bytes or more: otherwise the KeyFunc returns an error for every request.
 // Processes that share a limit need the same secret. If the secret changes, the limiter no longer
-// knows what each client has used. Errors of the given KeyFunc, including [ErrSkip], and an empty
-// key are returned as they are.
+// knows what each client has used. An empty key and errors of the given KeyFunc, including
+// [ErrSkip], are returned as they are.
 //
 // The checks of the wiring look at the key before it is hashed: see Middleware.Warn. A warning may
 // contain the address of a proxy, another private address, or an error of the given KeyFunc.

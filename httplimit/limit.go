@@ -26,10 +26,9 @@ type Limit struct {
 	Unit string
 
 	// Limiter must be a *[weir.KeyedLimiter], or have its ReserveNow method, because what it grants
-	// is given back if another limit denies the request. Only the last of the Limits may have a
-	// Limiter of any other type, if it has no Settle. If a client hangs up while such a Limiter
-	// calls a store over a network, the Limiter may count the request, although the other limits do
-	// not.
+	// is given back if another limit denies the request. Only the last of the Limits, if it has no
+	// Settle, may have a Limiter of any other type. If a client hangs up while such a Limiter calls
+	// a store over a network, the Limiter may count the request, although the other limits do not.
 	//
 	// If two of the Limits have the same Limiter and find the same key, a request needs the events
 	// of both. Use one Limit with a Cost instead. Otherwise a [weir.LeakyBucket] usually denies the

@@ -55,9 +55,9 @@ type Middleware struct {
 	// what they granted, by the rules of [weir.Reservation.Cancel]. MaxWait must be 0.
 	//
 	// The limits are asked in their order. Until the last one has decided, the events are booked in
-	// those before it. Put the narrowest limit first, such as the one by address, and the one that
-	// all clients share last. The first limit then denies most requests of a flood from one address,
-	// before they book anything in the last one.
+	// those before it. Put the narrowest limit first, such as the one by address, and last the one
+	// that all clients share. The first limit then denies most requests of a flood from one
+	// address, before they book anything in the last one.
 	Limits []Limit
 
 	// MaxWait is the longest time for which a request is held back until it is granted. If it is 0,
@@ -84,7 +84,7 @@ type Middleware struct {
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 
 	// Failed answers a request for which there is no decision: Key or the Limiter has returned an
-	// error, Key an empty key, or Cost a negative number. The header already has Cache-Control:
+	// error, the key is empty, or the cost is negative. The header already has Cache-Control:
 	// no-store. If Failed is nil, the answer contains nothing of the error. Its status is:
 	//
 	//   - 400 if the request lacks what Key looks for (the error wraps [ErrNoKey])

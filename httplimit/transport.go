@@ -16,7 +16,7 @@ import (
 // at most for MaxHold. They are then sent as the Limiter allows, in the order in which they came,
 // with few exceptions. With the field Hold, a Transport can also obey other header fields.
 //
-// Requests that come soon after a hold queue up behind those that it has held back. They get
+// Requests that come soon after a hold ends wait behind those that it held back. They get
 // ErrQueueFull only if they come faster than they can be sent, or if other callers fill the queue
 // of the Limiter. Only deadlines bound how many requests are held back: give each request a
 // deadline. At most 65,536 keys are held back at a time. If nearly as many are held back, the hold

@@ -21,8 +21,8 @@ func RetryAfter(resp *http.Response) time.Duration {
 // UsedUp is for Transport.Hold. It returns the longest of these times, or 0 if there is none:
 //
 //   - Retry-After and Retry-After-Ms, if the status is 429, 503 or 403. GitHub uses 403.
-//   - In the field RateLimit: the parameter t of a member whose r is 0. In the form of revision 7
-//     of its draft: reset, if remaining is 0.
+//   - In the field RateLimit: the parameter t of a member whose r is 0. In its older form (revision
+//     7 of the draft): reset, if remaining is 0.
 //   - The reset of a limit that is used up, in RateLimit-Reset, X-RateLimit-Reset,
 //     X-Rate-Limit-Reset, the fields of OpenAI for requests and tokens, and those of Anthropic.
 //     These kinds of reset are understood: seconds, a Unix time in seconds or milliseconds, a

@@ -35,8 +35,8 @@ const (
 	//
 	//   - 100 of the first 110 requests have the same private address.
 	//   - 100 of the first 110 requests have private addresses, perhaps several addresses of one
-	//     proxy. In these requests, a field of proxies names a public address that is not to the
-	//     right of the key. The addresses to the right are those of trusted proxies.
+	//     proxy. In these requests, a field of proxies names a public address. Addresses to the
+	//     right of the key do not count: they are those of trusted proxies.
 	//   - The first 900 requests all have the same key.
 	//
 	// Perhaps a proxy is not trusted, or Key reads another field than the one that the proxy writes.
@@ -81,7 +81,7 @@ const (
 
 	// CheckChargedTwice: two nested Middlewares count a request in the same Limiter. Leave one of
 	// them out, or give it a Limiter of its own. The check also warns if the parts of a batch are
-	// served at the same time, as requests that share the Header of the batch. Make such requests
+	// served at the same time, and their requests share the Header of the batch. Make each of them
 	// with [http.Request.Clone].
 	CheckChargedTwice Check = "charged-twice"
 

@@ -44,8 +44,8 @@ func NewConn(c net.Conn, read, write []Limit) *Conn {
 
 // Read implements [net.Conn]. It counts bytes in the same way as [Reader.Read].
 //
-// A wait for the limits ends at the read deadline, also at one that is set during the wait, with
-// [os.ErrDeadlineExceeded]. It ends with [net.ErrClosed] when the Conn is closed. Both errors are
+// A wait for the limits ends with [os.ErrDeadlineExceeded] at the read deadline, even if that is
+// set during the wait. It ends with [net.ErrClosed] when the Conn is closed. Both errors are
 // wrapped in a [*net.OpError], as are the errors of the limiters. After a later deadline is set,
 // the next calls of Read return the bytes that have waited. An empty p is passed on to the
 // underlying connection, and counts nothing.

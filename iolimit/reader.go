@@ -24,7 +24,7 @@ func NewReader(ctx context.Context, r io.Reader, limits ...Limit) *Reader {
 // The errors are those of the underlying reader, of the context, and of [weir.Limiter]. For
 // example, if the limiter knows that it cannot grant the bytes before the deadline of the context,
 // the error wraps [weir.ErrTooLate], and comes at once. If a wait fails, the next successful Reads
-// return the bytes that were read. If p is empty, Read does nothing.
+// return the bytes already read. If p is empty, Read does nothing.
 func (r *Reader) Read(p []byte) (int, error) {
 	n, _, err := r.in.read(p)
 	return n, err

@@ -15,7 +15,7 @@
 // the process. For a grant, it then replaces the item. If another process has changed the item
 // meanwhile, the store decides again: see package [github.com/weir-go/weir/casstore]. A grant
 // usually takes two commands (gets, then cas or add), and a denial or a look (n = 0) usually one.
-// Callers of one process that ask for the same key at the same time share the commands.
+// Calls for the same key that one process makes at the same time share the commands.
 //
 // The store uses the clock of the limiter. Synchronize the clocks of the processes.
 //
@@ -55,10 +55,10 @@ type Options struct {
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
 	// the context takes precedence.
 	//
-	// Give the client a shorter Timeout of its own, which ends each command. It is 500 ms by
-	// default: a command may wait that long for the connection, and again that long for the reply.
-	// When the time of a decision is over, its caller returns. But later decisions on the same key
-	// wait until its command ends.
+	// Give the client a shorter Timeout, which ends each command. The client's default is 500 ms: a
+	// command may wait that long for the connection, and again that long for the reply. When the
+	// time of a decision is over, its caller returns. But later decisions on the same key wait
+	// until the command in flight ends.
 	Timeout time.Duration
 }
 
@@ -69,7 +69,7 @@ type Options struct {
 // A caller whose context ends returns at once. If a command that counts events returns an error,
 // the events may have been counted. The Store does not send the command again, so no request is
 // counted twice. If a decision takes longer than the Timeout in [Options], its error wraps
-// [casstore.ErrNoReply]. If other requests for the key always came first, its error wraps
+// [casstore.ErrNoReply]. If other requests for the key always came first, the error wraps
 // [casstore.ErrBusy].
 type Store struct {
 	cas *casstore.Store

@@ -11,15 +11,15 @@
 // Give each limiter a name: without one, [weir.New] returns an error. Limiters of the same name
 // share their keys, even if they belong to different services that use the same bucket.
 //
-// The bucket must exist. It must keep one value for each key, and let each key expire by itself.
-// Make it as the example does, and check it with [Store.Check]. A bucket with a LimitMarkerTTL may
-// forget a count, in a rare case. The server must have version 2.11 or later.
+// The bucket must exist. It must keep one value for each key, and let each key expire at its own
+// time. Make it as the example does, and check it with [Store.Check]. A bucket with a
+// LimitMarkerTTL may rarely forget a count. The server must have version 2.11 or later.
 //
 // The store runs every policy. It reads a key's value and decides in the process. For a grant, it
 // then replaces the value. If another process has changed the value meanwhile, the store decides
 // again: see package [github.com/weir-go/weir/casstore]. A grant usually takes two requests to the
-// server, or one if its call waited while another call of the process got a grant. A denial or a
-// look (n = 0) usually takes one. Callers of one process that ask for the same key at the same time
+// server, or one if the call waited while the process got another grant for the key. A denial or a
+// look (n = 0) usually takes one. Calls for the same key that one process makes at the same time
 // share the requests.
 //
 // The store uses the clock of the limiter, because NATS does not report its time early enough for a
@@ -45,7 +45,7 @@ import (
 // If a request that counts events returns an error, the events may have been counted. The Store
 // does not send the request again, so no request is counted twice. If a decision takes longer than
 // the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests for the key
-// always came first, its error wraps [casstore.ErrBusy].
+// always came first, the error wraps [casstore.ErrBusy].
 //
 // While the connection is down, decisions wait for it until their time is over, and send nothing.
 // If the connection breaks, decisions whose request is in flight fail at once.
@@ -76,8 +76,8 @@ func New(js jetstream.JetStream, o Options) (*Store, error) {
 // on some of them, for example because the bucket could forget counts. The error lists all these
 // settings.
 //
-// Call Check when the program starts. Until a check has succeeded, each decision makes one first,
-// and may return its error. Check takes at most as long as a decision may take.
+// Call Check when the program starts. Until a check has succeeded, each decision begins with a
+// check, and may return the check's error. Check has the time limit of a decision.
 //
 // Check does not find out whether the bucket has room, and does not notice later changes of the
 // settings. It allows a LimitMarkerTTL, although a count may then be forgotten in a rare case.

@@ -26,10 +26,10 @@ import (
 //   - denied: the limit does not allow the request. This includes the errors [weir.ErrTooLate],
 //     [weir.ErrNeverFits] and [weir.ErrQueueFull], and a Wait whose deadline passes before its
 //     turn, even if the reason is that the store does not answer.
-//   - canceled: the caller has canceled its context, before the call or during it. In a client,
-//     such as httplimit.Transport, this includes a request that waits for the limiter when the
-//     server's Retry-After begins to hold requests back. Afterwards, the request asks the limiter
-//     again, and counts again.
+//   - canceled: the caller has canceled its context, before or during the call. In a client, such
+//     as httplimit.Transport, this includes a request that waits for the limiter when the server's
+//     Retry-After begins to hold requests back. After the hold, the request asks the limiter again,
+//     and counts again.
 //   - error: there is no decision for another reason. For example, the store failed, or did not
 //     answer a Take before the deadline of the caller.
 //

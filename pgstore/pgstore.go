@@ -17,8 +17,8 @@
 // The store runs every policy. It reads a key's row and decides in the process. For a grant, it
 // then replaces the row. If another process has changed the row meanwhile, the store decides again:
 // see package [github.com/weir-go/weir/casstore]. A grant usually takes two statements, and a
-// denial or a look (n = 0) usually one. Callers of one process that ask for the same key at the
-// same time share the statements.
+// denial or a look (n = 0) usually one. Calls for the same key that one process makes at the same
+// time share the statements.
 //
 // The store reads the time from the database server. The clocks of the processes do not matter.
 package pgstore
@@ -39,8 +39,8 @@ import (
 // does not fit, even if a single goroutine uses the Store: the statement of a call that has given
 // up may still be in flight when the next call sends its own.
 //
-// Each statement must be a transaction of its own. In a longer transaction, other processes would
-// have to wait for its end.
+// Each statement must be a transaction of its own. Other processes would have to wait for the end
+// of a longer transaction.
 type DB interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
@@ -53,7 +53,7 @@ type DB interface {
 // If a statement that counts events returns an error, the events may have been counted. The Store
 // does not send the statement again, so no request is counted twice. If a decision takes longer
 // than the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests for the
-// key always came first, its error wraps [casstore.ErrBusy].
+// key always came first, the error wraps [casstore.ErrBusy].
 //
 // A statement is cancelled when all of its callers have given up. pgx then closes the connection.
 type Store struct {

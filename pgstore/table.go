@@ -45,9 +45,9 @@ const batch = 1000
 // example once a minute, in one of the processes or in all of them. Several calls at the same time
 // share the work.
 //
-// Each statement deletes up to 1000 rows, and is a transaction of its own. A decision on a key
-// whose row is deleted meanwhile is made again. After an error, n is the number of rows that the
-// statements before the error deleted.
+// Each statement deletes up to 1000 rows, and is a transaction of its own. If a key's row is
+// deleted during a decision, the decision is made again. After an error, n is the number of rows
+// that the statements before the error deleted.
 func (s *Store) DeleteExpired(ctx context.Context) (n int64, err error) {
 	for {
 		tag, err := s.reg.db.Exec(ctx, s.reg.deleteExpired, batch)

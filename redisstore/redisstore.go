@@ -17,18 +17,18 @@
 //   - In the process, for all other policies: CalendarWindow, All, Tiers, the markers, and policies
 //     of other packages. The store reads the state of the key and decides. If the decision changes
 //     the state, as a grant does, the store replaces it. If the state has changed meanwhile, the
-//     store decides again. A grant usually takes two commands, and a denial one. Callers of one
-//     Store that ask for the same key at the same time can share these commands.
+//     store decides again. A grant usually takes two commands, and a denial one. Calls to one Store
+//     for the same key at the same time can share these commands.
 //
-// For the first five policies, too, the process sometimes decides. The main cases are a change of
-// the policy, and numbers in the limit or the request that are too large or too fine for a script.
-// See docs/redis.md, under "Policies without a script".
+// For the policies with a script, too, the process sometimes decides. The main cases are a change
+// of the policy, and numbers in the limit or the request that are too large or too fine for a
+// script. See docs/redis.md, under "Policies without a script".
 //
 // The store decides by the time of the Redis server, in microseconds, and not by the clocks of the
 // processes. The answers are exactly the policy's answers at that instant, unless the policy
 // changes, the server loses states, or its clock steps back. If another server takes over, its
 // clock may be behind the clock of the server before it. A key without a debt and without bookings
-// ahead is then denied for at most 100 ms longer than the longest wait after its limit is used up.
+// ahead is then denied for at most 100 ms longer than the longest wait for a limit that is used up.
 //
 // The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
 //
@@ -55,8 +55,8 @@ import (
 
 // A Client sends commands. It can be a client of go-redis: a *[redis.ClusterClient], a
 // *[redis.Ring], a [redis.UniversalClient], or a *[redis.Client], also for a failover with
-// Sentinel. A Ring moves the keys of a lost server to other servers, which do not have their
-// counts. [New] refuses a [redis.Pipeliner], because a Pipeliner keeps commands until another call
+// Sentinel. If a server is lost, a Ring moves the server's keys, without their counts, to other
+// servers. [New] refuses a [redis.Pipeliner], because a Pipeliner keeps commands until another call
 // executes them.
 type Client interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
@@ -66,8 +66,8 @@ type Client interface {
 // of limiters with any policies. It has goroutines only while callers wait, or commands are in
 // flight. It need not be closed, and does not close the client.
 //
-// A command that may have been executed is never sent again, whatever retries a client of go-redis
-// is configured for. The events of one call never count twice. After [ErrBusy], nothing was
+// A command that may have been executed is never sent again, even if a client of go-redis is
+// configured to retry. The events of one call never count twice. After [ErrBusy], nothing was
 // counted. After any other error, the events may have been counted, unless the text of the error
 // says that nothing was counted.
 //
@@ -76,17 +76,17 @@ type Client interface {
 //
 // With a *[redis.Client], the Store can collect commands while others are in flight, and send them
 // together as a pipeline. Calls of Allow, and of Take for one event, share a command of the
-// pipeline if they ask for the same key under equal policies that have a script. A hot key
-// therefore costs the server little. Each caller gets the answer that it would have got alone.
+// pipeline if they have the same key, and equal policies with a script. A hot key therefore costs
+// the server little. Each caller gets the answer that it would have got alone.
 //
 // If a pipeline gets no reply within a millisecond, for example because Redis is far away, the
-// Store sends the next one by another connection, if the pool has one. Up to 64 commands are in
-// flight for each connection of the pool, and up to MaxInFlight in all, see [Options]. If a
+// Store sends the next pipeline by another connection, if the pool has one. Up to 64 commands are
+// in flight for each connection of the pool, and up to MaxInFlight in all, see [Options]. If a
 // pipeline gets no reply, all its callers get the error.
 //
 // A hook of the client may see pipelines. Its context may lack the values of the callers' contexts,
-// because several callers can share a command or a pipeline. If the hook of a command or pipeline
-// panics, the decisions for which it was called fail with an error that reports the panic.
+// because several callers can share a command or a pipeline. If a hook panics, the decisions of its
+// command or pipeline fail with an error that reports the panic.
 //
 // With any other [Client], such as that of a cluster or a ring, each command is sent alone.
 type Store struct {

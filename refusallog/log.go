@@ -91,7 +91,8 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 
 // Refused writes a line about r, or only counts r if no more lines are allowed now. ctx goes to the
 // handler of the logger. Set r.Enforced if the request was really refused. Otherwise the line says
-// that the request would be refused. The Refusals of a [weir.Shadow] have the right value already.
+// that the request would be refused. The Refusals of a [weir.Shadow] have the right Enforced
+// already.
 //
 // Denials are logged at the level Warn. The errors [weir.ErrTooLate], [weir.ErrNeverFits] and
 // [weir.ErrQueueFull] of a Wait are denials. Any other Err is logged at the level Error. Nothing is
@@ -105,15 +106,15 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // the Result has a Limit, the line also has the Limit, the Remaining, and a RetryAfter that is not
 // [weir.Never]. If the Result is Degraded, the line says that.
 //
-// The field left_out is the number of denials without a line since the last line about denials, or
-// the same number for errors. If something is left out and no other line follows, a timer writes a
-// line with only the limiter's name and left_out, when the allowance has room for it. For this
-// line, the handler gets a context without values. If the logger is not enabled for the level at
-// that time, the number waits for the next line.
+// The field left_out is the number of denials, or of errors, without a line since the last line of
+// the same kind. If something is left out and no other line follows, a timer writes a line with
+// only the limiter's name and left_out, when the allowance has room for it. For this line, the
+// handler gets a context without values. If the logger is not enabled for the level at that time,
+// the number waits for the next line.
 //
-// If the handler of the logger panics, so does Refused. If it panics on the line of a timer, the
-// next call of Refused that has something to log panics with an error that says so. What could not
-// be logged stays counted in left_out.
+// If the handler panics, so does Refused. If the handler panics on the line of a timer, the next
+// call of Refused that has something to log panics with an error that says so. What could not be
+// logged stays counted in left_out.
 func (l *Log) Refused(ctx context.Context, r weir.Refusal) {
 	k := &l.denied
 	switch {

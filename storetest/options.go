@@ -18,9 +18,9 @@ type Option func(*suite)
 //
 // tick is the clock's resolution. A millisecond must be a whole number of ticks. Run rounds up all
 // instants to ticks, and also the durations of answers before it compares them. A store may report
-// durations in ticks or exactly, but must not round them down. The only exception is the Delay of
-// an answer to a give-back, by which booked requests move up. It is rounded down, so that they are
-// not granted too early.
+// durations in ticks or exactly, but must not round them down. The only exception: in the answer to
+// a give-back, Delay is rounded down, because booked requests move up by it, and must not be
+// granted too early.
 //
 // If states expire by another clock than the one that set sets, such as a server's own, let the
 // store keep them for longer while it is tested. A state may expire late.
@@ -90,7 +90,7 @@ func Hangs(hang func(s weir.Store) (resume func())) Option {
 //     [weir.Decider.Expiry] requires. Otherwise the server may drop a state while the clock of Run
 //     stands still. A state may always expire late.
 //   - newStore makes a store as it is in production. Limiters on it have the system's clock. Run
-//     checks that states which matter for up to two seconds are kept until then, and that states
+//     checks that states which matter for up to two seconds are kept for that time, and that states
 //     which matter for a minute, for years or for ever are not dropped at once.
 //
 // A server may be unable to keep states for as long as a policy needs. For such a policy, [weir.New]
@@ -114,9 +114,9 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //   - A denial may come too soon, by the duration early at most. This means: if the policy alone
 //     had been asked that much earlier, after the same grants, it would have denied the same
 //     events. If early is zero, each denial must be exact. With [Shared], a store may also deny if
-//     another store was asked for that key within that duration, because that store may hold
+//     another store was asked for that key within that duration, because the other store may hold
 //     events. Requests of Reserve, ReserveNow and TakeByComponent need not use the events that
-//     their own store holds. They may therefore be denied if that store was asked for the key
+//     their own store holds. They may therefore be denied if their own store was asked for the key
 //     within that duration.
 //   - No events are lost while a key is idle. When the key has recovered, and was then idle for the
 //     duration early, all its events can be granted again. This includes events that were given

@@ -23,9 +23,9 @@ type Options struct {
 	// * ? [ ] { } % \. All processes that share limits must have the same prefix.
 	Prefix string
 
-	// MaxKeyLen is the length in bytes up to which the key in Valkey contains a name or a key; 0
-	// means 128. A longer name or key is replaced by its SHA-256. All processes that share limits
-	// must have the same MaxKeyLen.
+	// MaxKeyLen is the longest name or key, in bytes, that the key in Valkey contains; 0 means 128.
+	// A longer name or key is replaced by its SHA-256. All processes that share limits must have
+	// the same MaxKeyLen.
 	MaxKeyLen int
 
 	// Timeout is the longest time that a decision takes in the store; 0 means one second. An
@@ -36,8 +36,8 @@ type Options struct {
 	// MaxInFlight is the number of commands that may be in flight; 0 means 1024. When that many are
 	// in flight, further callers wait until one ends. If none ends in time, they get an error, see
 	// [ErrBusy]. MaxInFlight bounds the goroutines, memory and connections that are taken up while
-	// a server does not reply. Commands that are sent as one count separately. A command whose
-	// caller has given up still counts until the client gives it up.
+	// a server does not reply. Calls that share a command count separately. A command whose caller
+	// has given up still counts until the client gives it up.
 	//
 	// The farther away the server is, the more commands are in flight, up to this number. For d
 	// decisions a second over a round trip of t, set at least d × t. For example, 50,000 a second

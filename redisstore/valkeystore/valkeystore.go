@@ -27,9 +27,9 @@
 //
 // # Options of the client
 //
-// Leave ConnLifetime at zero. Otherwise the client may send a command a second time: when the
-// connection has lasted for ConnLifetime, and the reply does not come within another second. The
-// events may then count twice.
+// Leave ConnLifetime at zero. Otherwise, if a connection has lasted for ConnLifetime and a reply
+// does not come within another second, the client may send the command again. The events may then
+// count twice.
 //
 // In a Cluster, set ClusterOption.ShardsRefreshInterval to about a second. By default, the client
 // asks which servers are the masters only after an error, such as a closed connection or the reply

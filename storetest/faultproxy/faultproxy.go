@@ -154,10 +154,10 @@ func (p *Proxy) Delay(d time.Duration) {
 }
 
 // LoseReplies loses the replies to the next n requests for which match returns true, or to the next
-// n if match is nil. The server gets such a request, and then the end of the connection. When it
-// has executed the request and closed the connection, the client's end is cut. In a pipeline, the
-// replies to earlier requests may be lost, too, and the server does not get later requests. A later
-// call of LoseReplies replaces an earlier one. With n = 0, no further replies are lost.
+// n if match is nil. The server gets such a request, and then EOF. When it has executed the request
+// and closed the connection, the client's connection is cut. In a pipeline, the replies to earlier
+// requests may be lost, too, and the server does not get later requests. A later call of
+// LoseReplies replaces an earlier one. With n = 0, no further replies are lost.
 //
 // The server must execute what it has received before it closes a connection. Redis, memcached and
 // PostgreSQL do.
