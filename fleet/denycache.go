@@ -59,9 +59,9 @@ type DenyCacheOptions struct {
 //
 //   - looks (n = 0), give-backs and resets
 //   - charges for more events than were booked
-//   - the requests of [weir.KeyedLimiter.Wait] and [weir.KeyedLimiter.Reserve]
-//   - those of [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] with a slice
-//     for the results of components
+//   - requests of [weir.KeyedLimiter.Wait] and [weir.KeyedLimiter.Reserve]
+//   - requests of [weir.KeyedLimiter.TakeByComponent] and [weir.KeyedLimiter.ReserveNow] whose
+//     argument results is not nil
 //
 // A denial is not kept if it is [weir.Result.Degraded], or if its RetryAfter is Never.
 //
@@ -70,10 +70,10 @@ type DenyCacheOptions struct {
 //
 // The answers that a DenyCache gives without s may differ from those of s in these fields:
 //
-//   - RetryAfter may be too long, by about the time that s took to answer. If the request is for
-//     more events than s has denied, RetryAfter and DecidedBy are those of the kept denial.
-//     RetryAfter may then be too short, and s may deny the request again after that time. If so
-//     many events can never fit, RetryAfter is Never.
+//   - RetryAfter and ResetAfter may be too long, by about the time that s took to answer. If the
+//     request is for more events than s has denied, RetryAfter and DecidedBy are those of the kept
+//     denial. RetryAfter may then be too short, and s may deny the request again after that time.
+//     If so many events can never fit, RetryAfter is Never.
 //   - Remaining is 0 if s has denied a single event. Otherwise it is what s reported. More may
 //     remain by now.
 //   - MoreAfter may be 0, which means that it is not known.

@@ -31,8 +31,9 @@
 //		fleet.DenyCacheOptions{MaxAge: time.Second})
 //	leased := fleet.Lease(store, fleet.LeaseOptions{})
 //
-// A Lease gives back unused events of windows all the time. The DenyCache of another process does
-// not notice, and goes on denying. Its MaxAge limits for how long.
+// A Lease takes events ahead of need. If the policy is a window, it often gives events back that it
+// has not used. The DenyCache of another process does not notice, and goes on denying, until MaxAge
+// has passed.
 //
 // If you write a store that stands in front of another, use this package as an example: it uses
 // only exported names of package weir. The rules for such a store are at [weir.Store].

@@ -60,8 +60,8 @@ type LeaseOptions struct {
 //   - requests under policies that are not leased
 //   - requests for keys that have few requests or more than 1,000 bytes, or for which MaxKeys
 //     leaves no room
-//   - those of Wait, Reserve, ReserveNow, Settle, Cancel and Return, and those of TakeByComponent
-//     with a slice for the results of components
+//   - requests of Wait, Reserve, ReserveNow, Settle, Cancel and Return, and of TakeByComponent if
+//     its argument results is not nil
 //
 // TakeUpTo uses the events that are held, and asks s for the rest. A look (n = 0) asks s, and adds
 // the events that are held to Remaining.

@@ -19,8 +19,8 @@ import (
 // If a trusted proxy appended nothing, or something other than an address, the key is made from the
 // address of that proxy. A request that bypasses the proxies is limited by its own address.
 //
-// Every trusted proxy must append to the field. If a proxy passes on the field as clients wrote it,
-// clients can choose their key.
+// Every trusted proxy must append to the field. Only the one to which clients connect may replace
+// it. If a proxy passes on the field as clients wrote it, clients can choose their key.
 //
 // The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket, and
 // if a prefix in proxies is not valid. The contents of the field never make it fail.

@@ -87,8 +87,8 @@ const (
 
 	// CheckMaxWait: MaxWait is too long for the [http.Server]. Choose a shorter one. The cases are:
 	//
-	//   - MaxWait is not below the WriteTimeout. A request that is held back for that time gets no
-	//     answer.
+	//   - MaxWait is not below the WriteTimeout. A request that is held back as long as the
+	//     WriteTimeout gets no answer.
 	//   - MaxWait is not below the ReadTimeout, and a request over HTTP/1 has a body. After that
 	//     time, the handler cannot read the body. This is not checked for a [Checker], because its
 	//     handler may have read the body before.
