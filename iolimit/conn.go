@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/outlive"
@@ -26,6 +27,7 @@ type Conn struct {
 	out        writer // guarded by writing
 	readUntil  deadline
 	writeUntil deadline
+	setting    sync.Mutex // of two calls that set deadlines, the later one sets those of conn, too
 }
 
 var _ net.Conn = (*Conn)(nil)
@@ -117,8 +119,8 @@ func (c *Conn) Close() error {
 	return c.conn.Close()
 }
 
-// CloseWrite calls the method CloseWrite of the underlying connection, such as that of a
-// [*net.TCPConn]. If that connection has no such method, the error wraps [errors.ErrUnsupported].
+// CloseWrite calls the method CloseWrite of the underlying connection, such as a [*net.TCPConn]. If
+// the connection has no such method, the error wraps [errors.ErrUnsupported].
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -138,6 +140,8 @@ func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
 // SetDeadline implements [net.Conn]. The deadline also ends waits for the limits, even if they have
 // begun.
 func (c *Conn) SetDeadline(t time.Time) error {
+	c.setting.Lock()
+	defer c.setting.Unlock()
 	c.readUntil.set(t)
 	c.writeUntil.set(t)
 	return c.conn.SetDeadline(t)
@@ -146,6 +150,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 // SetReadDeadline implements [net.Conn]. The deadline also ends waits of Read, even if they have
 // begun.
 func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.setting.Lock()
+	defer c.setting.Unlock()
 	c.readUntil.set(t)
 	return c.conn.SetReadDeadline(t)
 }
@@ -153,6 +159,8 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline implements [net.Conn]. The deadline also ends waits of Write, even if they have
 // begun.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.setting.Lock()
+	defer c.setting.Unlock()
 	c.writeUntil.set(t)
 	return c.conn.SetWriteDeadline(t)
 }

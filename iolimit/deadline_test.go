@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,4 +49,51 @@ func TestConnDeadlineMovedBeforeTheWait(t *testing.T) {
 		require.NoError(t, err)
 		wg.Wait()
 	})
+}
+
+// slowToSet is a connection whose first SetWriteDeadline takes long. It keeps the last one.
+type slowToSet struct {
+	net.Conn
+	entered, leave chan struct{}
+	later          atomic.Bool
+	mu             sync.Mutex
+	at             time.Time // guarded by mu
+}
+
+func (c *slowToSet) SetWriteDeadline(t time.Time) error {
+	if !c.later.Swap(true) {
+		close(c.entered)
+		<-c.leave
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = t
+	return nil
+}
+
+// Of two deadlines that are set at the same time, the Conn and the connection below keep the same.
+func TestConnDeadlinesAtTheSameTime(t *testing.T) {
+	near, _ := pipe(t)
+	below := &slowToSet{Conn: near, entered: make(chan struct{}), leave: make(chan struct{})}
+	l := limitOf(weir.TokenBucket{Limit: 1, Per: time.Hour})
+	require.True(t, l.Limiter.Allow(l.Key))
+	c := iolimit.NewConn(below, nil, []iolimit.Limit{l})
+
+	var calls sync.WaitGroup
+	calls.Go(func() { assert.NoError(t, c.SetWriteDeadline(time.Unix(1, 0))) })
+	<-below.entered
+	_, err := c.Write([]byte("a")) // may see the deadline before SetWriteDeadline has returned
+	timedOut(t, err)
+	second := make(chan struct{})
+	calls.Go(func() {
+		defer close(second)
+		assert.NoError(t, c.SetWriteDeadline(time.Time{}))
+	})
+	select {
+	case <-second:
+	case <-time.After(10 * time.Millisecond):
+	}
+	close(below.leave)
+	calls.Wait()
+	assert.Zero(t, below.at)
 }
