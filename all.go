@@ -9,7 +9,7 @@ import (
 // policies grants it. A grant is charged to all of them, in one step. A denial is charged to none.
 // All works with the stores of weir.
 //
-// A Result has the same meaning as that of a single policy:
+// A Result means the same as the Result of a single policy:
 //
 //   - Limit and Remaining are the smallest of the components'.
 //   - RetryAfter is the longest of the components'.

@@ -83,7 +83,7 @@ type beside struct {
 
 // CountedAt is for an Ask that gives events back. It returns the instant at which their grant
 // counted them. This is GrantedAt or, if Charges has exactly one [Charge], GrantedAt plus its Late.
-// It returns [math.MaxInt64] if the grant is not known, because the events may then be those of any
+// It returns [math.MaxInt64] if the grant is not known, because the events may then belong to any
 // grant.
 func (a Ask) CountedAt() int64 {
 	if a.GrantedAt == 0 {
@@ -139,7 +139,7 @@ func (a *Ask) paid(r exact.Rate) (end exact.Uint128, known bool) {
 // once.
 //
 // In this package, events of [TokenBucket], [FixedWindow], [CalendarWindow] and [SlidingWindow] may
-// be held, and those of [All] if the events of all its components may be held. For the other
+// be held, and events of [All] if the events of all its components may be held. For the other
 // policies, the Decider is no Holder, or its Hold returns the zero Hold.
 type Holder interface {
 	Decider
@@ -156,7 +156,7 @@ type Holder interface {
 // A Hold is for implementers of policies and stores. It says for how long granted events may be
 // held before they are used. Its times For and Over start at the grant. A store that holds events
 // measures both times from an instant before it sends its request, by a clock that runs as fast as
-// that of the shared store. The times then end early rather than late.
+// the shared store's. The times then end early rather than late.
 //
 // The zero Hold is for events that must be used at once.
 type Hold struct {

@@ -30,7 +30,7 @@ import (
 //	Limit*s/Per
 //
 // requests, rounded up. The span includes its start, not its end. A request for n events counts as
-// one here. To space events evenly, ask for one at a time.
+// one here. To space events evenly, take one event at a time.
 //
 // The state of a key takes one word of 8 bytes. It takes two words if Per is not a multiple of
 // Limit nanoseconds, and also if a full queue lasts 146 years (2^62 ns) or more.

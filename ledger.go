@@ -9,20 +9,19 @@ import (
 // counted events. This happens after a change of policy, and if limiters of one name have different
 // policies. The zero Ledger is the state of a new key.
 //
-// If another policy than that of the request has written a state, the store makes a Ledger of it,
-// and calls [Ledger.Decide]. If Decide reports a change, the store keeps the Ledger that it
-// returns.
+// If another policy than the request's has written a state, the store makes a Ledger of it, and
+// calls [Ledger.Decide]. If Decide reports a change, the store keeps the Ledger that it returns.
 //
 // The rules of a Ledger:
 //
 //   - Each policy counts only the events that it grants.
-//   - Policies other than that of the request may have used up shares of their limits. These shares
-//     are charged to the policy of the request. Their sum is rounded down to whole events.
+//   - Policies other than the request's may have used up shares of their limits. These shares are
+//     charged to the policy of the request. Their sum is rounded down to whole events.
 //   - The charge ends when the other policies have recovered. It lasts at most for the time in
 //     which the charged policy recovers from a fully used allowance (for a [SlidingWindow]: Per).
 //     This time begins with the last grant of the other policies. The state of a Plain Ledger does
 //     not record that grant. The time then begins with the first request for events under another
-//     policy. Each component of [All] is charged by itself.
+//     policy. Each component of [All] is charged separately.
 //   - Policies that count in the same way share their counts, such as two FixedWindows that differ
 //     only in Limit.
 //

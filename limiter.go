@@ -16,9 +16,9 @@
 //   - [SingleRateMarker] and [TwoRateMarker] limit events, and also mark each granted event green
 //     or yellow.
 //
-// The limiter's [Store] keeps the counts. Without [WithStore], they are in memory. With a store
-// such as that of module redisstore, processes can share the counts. Package
-// [github.com/weir-go/weir/fleet] lets limiters decide while such a shared store is down.
+// The limiter's [Store] keeps the counts. Without [WithStore], they are in memory. With the store
+// of module redisstore, for example, processes can share the counts. Package
+// [github.com/weir-go/weir/fleet] lets limiters decide while a shared store is down.
 //
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for work that can be done in parts. [KeyedLimiter.Reserve] is for work
@@ -176,8 +176,8 @@ type unfinished struct{ *KeyedLimiter }
 // WithStore sets the store that keeps the limiter's state. Several limiters can share a store. Give
 // each a name with [WithName]. Limiters without a name on one store share their keys. If their
 // policies differ, this is a mistake. [New] then returns an error if the store is an [Acceptor]
-// that refuses such a limiter: see [Limiters.Accept]. New cannot see the limiters of other
-// processes. With a store that processes share, each limiter therefore needs a name.
+// that refuses the limiter: see [Limiters.Accept]. New cannot see the limiters of other processes.
+// With a store that processes share, each limiter therefore needs a name.
 func WithStore(s Store) Option {
 	return func(k unfinished) error {
 		if isNil(s) {

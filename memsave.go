@@ -23,7 +23,7 @@ import (
 // Save, and may not know those that are counted while Save runs.
 //
 // Decisions go on while Save runs. For each key, Save writes a state that the key had while Save
-// was running. A key that is new at that time may be missing. For any number of keys, Save takes
+// was running. A key that is new during the Save may be missing. For any number of keys, Save takes
 // less than a megabyte of memory, plus the size of the longest state, plus about 40 bytes for each
 // policy whose states it writes.
 //
@@ -53,11 +53,11 @@ func (s *MemStore) Save(w io.Writer) error {
 // before the first decision. The limiters of the store may be made before Load or after it. A
 // limiter uses the states that were saved under its name:
 //
-//   - If the limiter's policy is the same as that of the states, the limiter goes on where the
-//     other process stopped.
+//   - If the limiter has the same policy as the states, the limiter goes on where the saving
+//     process stopped.
 //   - If the policies differ, the states count against the limiter's policy, as they do after a
 //     [KeyedLimiter.SetPolicy].
-//   - States under a name that no limiter has are dropped after they have expired, as all others
+//   - States under a name that no limiter has are dropped after they have expired, as all states
 //     are.
 //
 // All states that have not expired are loaded, even if their keys are more than MaxKeys. There is
@@ -65,12 +65,12 @@ func (s *MemStore) Save(w io.Writer) error {
 // [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] had booked stay booked.
 //
 // Instants are saved as times of the wall clock, which a process reads once, when it starts. If the
-// wall clock was set back between the starts of the two processes, keys recover later, by the same
-// amount. If it was set forward, they recover earlier. States that had expired before the Save are
-// not in the file. Their keys start as new ones.
+// wall clock was set back between the starts of the saving and loading processes, keys recover
+// later, by the same amount. If it was set forward, they recover earlier. States that had expired
+// before the Save are not in the file. Their keys start as new ones.
 //
-// States of a limiter with a [WithClock] follow another clock: that of the first limiter with a
-// WithClock that decides on this store. Until that limiter decides, real time passes for them.
+// States of a limiter with a [WithClock] follow another clock: the clock of the first limiter with
+// a WithClock that decides on this store. Until that limiter decides, real time passes for them.
 //
 // Load reads r to its end, and takes as much memory as the keys that it reads. Load fails, and
 // changes nothing, in these cases:

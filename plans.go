@@ -29,7 +29,7 @@ type plans struct {
 //
 // Most methods call the function once. [KeyedLimiter.Wait], [KeyedLimiter.Reserve], SetPolicy and
 // Reset may call it several times. Settle and Cancel do not call it. Calls can be concurrent. The
-// function gets the context of the call: over HTTP or gRPC, that of the request. If middleware
+// function gets the context of the call: over HTTP or gRPC, the request's context. If middleware
 // joins or hashes keys, find the customer in this context. [KeyedLimiter.Allow] has no context and
 // passes context.Background(). The function should look the policy up in memory, not over a
 // network.
@@ -73,7 +73,7 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //   - If only the Limit of a window or log changes, or only the Burst, Capacity or Excess of a
 //     bucket or marker, the counted events stay counted. If the limit is raised, a key that had
 //     just used up the old one can use the difference at once. With a [LeakyBucket], the queue
-//     instead has room for that many more events.
+//     instead has room for the difference.
 //   - After most other changes, the used-up share of the old policy is charged to the new one. If
 //     half of the old limit is used up, half of the new limit counts as used up. This charge ends
 //     when the old policy no longer counts its events. It lasts at most for the time in which the
@@ -83,8 +83,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 //     expire. If the old policy is set again before they expire, it counts them.
 //   - Components that both policies have, in [All] or in [Tiers], keep their counts.
 //
-// docs/limits.md has tables of changes, also those of Tiers, and says how long a charge lasts. To
-// start afresh, give the limiter another name, or call [KeyedLimiter.Reset] for one key.
+// docs/limits.md has tables of changes, including changes of Tiers, and says how long a charge
+// lasts. To start afresh, give the limiter another name, or call [KeyedLimiter.Reset] for one key.
 //
 // Callers that wait in [KeyedLimiter.Wait] get new turns, in the same order. With a faster policy,
 // the turns usually come sooner. If the policy is the same as before, callers keep their places. A

@@ -190,8 +190,8 @@ type Answer struct {
 	// QueueFull is set only if MaxWait of the Ask is above zero.
 	QueueFull bool
 
-	// ServerTime reports that At was read from a clock of the store, for example that of its
-	// server, and not from the clock of the limiter. The Store sets it.
+	// ServerTime reports that At was read from a clock of the store, for example its server's, and
+	// not from the clock of the limiter. The Store sets it.
 	ServerTime bool
 
 	// Granted is the number of events that were granted, if Mode was UpTo.

@@ -38,12 +38,12 @@ import (
 //
 // With n = 0, Reserve books nothing, and all events are charged by Settle.
 //
-// Without Settle or Cancel, the events count as long as those of Take. A Reservation holds no
+// Without Settle or Cancel, the events count as long as events of Take. A Reservation holds no
 // goroutine or timer, and does not have to be closed.
 //
 // An error means that there is no decision. The Reservation is then nil. The errors are those of
 // [KeyedLimiter.Take]. If ctx is cancelled while a store over a network decides, Reserve still
-// waits for the decision. Otherwise nobody could give the events back. Reserve stops waiting a
+// waits for the decision. Without it, nobody could give the events back. Reserve stops waiting a
 // second after it asked the store, or at the deadline of ctx.
 func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
@@ -211,7 +211,7 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //
 // If a reservation is settled before Delay has passed, for fewer events than were booked but not
 // for 0, a [TokenBucket] frees nothing. The actual events keep the instant that Delay reported. To
-// free the rest, settle after Delay has passed.
+// free the unused events, settle after Delay has passed.
 //
 // An actual below 0 is an error, and has no effect. A ctx that has ended is not an error, because
 // callers often settle when they are cancelled. If ctx ends, the call may go on until a second

@@ -13,12 +13,12 @@ import (
 //
 // A key has two buckets of tokens, which start full. Committed has the rate and size that the RFC
 // calls CIR and CBS. Excess is the size that the RFC calls EBS. Tokens are earned at the committed
-// rate. They go to the first bucket, that of Committed, and when it is full, to the second. A key
-// that stays below this rate thus saves tokens for yellow events.
+// rate. They go to the first bucket (Committed), and when it is full, to the second. A key that
+// stays below this rate thus saves tokens for yellow events.
 //
 // All events of a request have one color. It is green if the first bucket has a token for each
-// event. Otherwise it is yellow if the second bucket has enough tokens. Otherwise it is red, and
-// the request takes nothing.
+// event, and yellow if only the second bucket has. If both have too few, it is red, and the request
+// takes nothing.
 //
 // Unlike the tiers of [Tiers], the two buckets share one rate. In the long run the marker grants at
 // most Committed.Limit per Committed.Per on average. It works in the mode that the RFC calls

@@ -14,14 +14,14 @@ import (
 // that is exactly Per old no longer counts. Events of one instant share an entry.
 //
 // Choose it for a small, strict limit: five logins a minute, or a contract with a provider that
-// counts the same way. While the policy stays the same, any window of length Per has at most Limit
-// granted events that were not given back. Only one of its two ends belongs to the window. All of
-// these events may come at once. For large limits use [SlidingWindow] or [TokenBucket].
+// counts like a SlidingLog. While the policy stays the same, any window of length Per has at most
+// Limit granted events that were not given back. Only one of its two ends belongs to the window.
+// All Limit events may come at once. For large limits use [SlidingWindow] or [TokenBucket].
 //
 // Its memory per key grows with use, up to Limit instants, and shrinks again. It has:
 //
 //   - one word for each instant, or two if several events share it
-//   - after a grant, up to a third as many words again, for events that no longer count
+//   - after a grant, up to a third more words, for events that no longer count
 //   - two more words
 //
 // A key in debt may have more instants than Limit. Together they take at most 2*Limit+2 words. If

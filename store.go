@@ -33,8 +33,8 @@ import (
 //     one name may share a state while the store is full, as in a [MemStore] with MaxKeys.
 //   - The store forgets a state after [Decider.Expiry] has passed, at once or later, but not
 //     earlier. If it cannot keep a state, it denies, or returns an error.
-//   - If another policy than that of r has counted in the state, or several policies have, the
-//     store decides with a [Ledger] of that state.
+//   - If another policy than r's has counted in the state, or several policies have, the store
+//     decides with a [Ledger] of that state.
 //   - If a state comes from outside of the process, the store checks it with [CheckState].
 //   - If r.Forget is set, Do forgets the state of the key, and calls no Decider.
 //   - An error means that there is no decision. The Answer is then ignored. The error wraps

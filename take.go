@@ -108,7 +108,7 @@ func (k *KeyedLimiter) TakeUpTo(ctx context.Context, key string, n int) (granted
 // policies, and on an error, *results is empty.
 //
 //   - Allowed of a component reports whether that component alone would have granted the events.
-//   - With [Tiers], the tiers after the one that paid are not asked for the events. Their Results
+//   - With [Tiers], the tiers after the tier that paid are not asked for the events. Their Results
 //     are those of a look: a call for no events.
 //   - After a change of policy, while events of the old policy still count, the RetryAfter of a
 //     component that did not decide may be inexact. While events of the old policy are charged to

@@ -72,7 +72,7 @@ func ParsePolicy(s string) (Policy, error) {
 //	flag.TextVar(&limit, "limit", limit, "requests of a client")
 //
 // The zero AnyPolicy holds no policy. Its text is empty, and [New] refuses its nil Policy. If
-// Policy is a pointer, the text is that of the policy to which it points.
+// Policy is a pointer, the text describes the policy behind it.
 type AnyPolicy struct{ Policy Policy }
 
 var (

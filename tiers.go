@@ -13,7 +13,7 @@ import (
 // priority, or with a warning.
 //
 // One tier pays for all the events of a request: usually the first tier that has enough. If no tier
-// has enough, the request is denied. A Result has the same meaning as that of a single policy:
+// has enough, the request is denied. A Result means the same as the Result of a single policy:
 //
 //   - Limit and Remaining are the largest of the tiers', because one request cannot use several
 //     tiers. While a tier is in debt, no request is granted more than all tiers have together. If

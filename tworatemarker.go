@@ -10,7 +10,7 @@ import (
 // TwoRateMarker marks events as the two rate three color marker of RFC 2698 marks packets:
 //
 //   - red, if they exceed the rate and burst of Peak; red events are denied
-//   - yellow, if they exceed only those of Committed; DecidedBy of the Result is 1
+//   - yellow, if they exceed only Committed; DecidedBy of the Result is 1
 //   - green otherwise; DecidedBy is 0
 //
 // A key has two buckets of tokens, which start full and earn independently. Committed has the rate

@@ -42,8 +42,8 @@ import (
 // policy that the function returns for their own context.
 //
 // If ctx is cancelled while a store over a network decides, Wait still waits for the decision, at
-// most until a second after it asked. Otherwise nobody could give the events back. If the deadline
-// of ctx passes while the store decides, Wait ends, and the events may stay charged.
+// most until a second after it asked. Without the decision, nobody could give the events back. If
+// the deadline of ctx passes while the store decides, Wait ends, and the events may stay charged.
 func (k *KeyedLimiter) Wait(ctx context.Context, key string, n int) error {
 	err := k.check(ctx, n)
 	if err == nil && n > 0 && !k.goes(ctx, key, n) {

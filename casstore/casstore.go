@@ -118,11 +118,11 @@ type Options struct {
 
 // Errors of decisions that failed. They are wrapped.
 var (
-	// ErrNoReply means that there was no decision within the timeout. The rest of the error says
-	// whether the events may have been counted. The error also wraps [weir.ErrRequest] if the
-	// server works, and other requests for the key used up the time. The server works if it has
-	// meanwhile replied at least as often as one decision needs, and is not silent now. ErrNoReply
-	// has a method Timeout that returns true, like timeouts of package net.
+	// ErrNoReply means that there was no decision within the timeout. The error's text says whether
+	// the events may have been counted. The error also wraps [weir.ErrRequest] if the server works,
+	// and other requests for the key used up the time. The server works if it has replied during
+	// the call at least as often as one decision needs, and is not silent now. ErrNoReply has a
+	// method Timeout that returns true, like timeouts of package net.
 	ErrNoReply error = noReply{}
 
 	// ErrBusy means that other requests for the key came first, until the timeout had passed, the

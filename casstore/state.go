@@ -26,9 +26,9 @@ func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 }
 
 // DecodeState returns the policy and the state of a value. It is the reverse of EncodeState. ok is
-// false if several policies, or one that this process does not know, have counted in the value, or
-// if no store writes values of that form. DecodeState does not check the words. If the value comes
-// from the server, call [weir.CheckState].
+// false if several policies, or a policy that this process does not know, have counted in the
+// value, or if no store writes values of that form. DecodeState does not check the words. If the
+// value comes from the server, call [weir.CheckState].
 func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok bool) {
 	h, err := s.policies.load(value, nil)
 	if err != nil || !h.ledger.Plain || h.by[0].Policy == nil {
@@ -38,8 +38,8 @@ func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok boo
 }
 
 // Expiry returns the instant from which on a value counts nothing, see [weir.Ledger.Expiry]. It is
-// for a Register that writes a value again by itself, and has to know how long to keep it. An error
-// means that no store writes that value, or that a policy in it panicked. The error wraps
+// for a Register that writes a value again outside of Swap, and has to know how long to keep it. An
+// error means that no store writes that value, or that a policy in it panicked. The error wraps
 // [weir.ErrRequest].
 func (s *Store) Expiry(value []byte) (at int64, err error) {
 	defer func() {

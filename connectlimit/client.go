@@ -76,8 +76,8 @@ func (c *ClientInterceptor) Interceptor() connect.Interceptor {
 	return pacing{c}
 }
 
-// HeldUntil returns the time until which calls for key are held back, because a server has asked
-// for it. It returns the zero Time if the key is not held back.
+// HeldUntil returns the time until which calls for key are held back because of an answer. It
+// returns the zero Time if the key is not held back.
 func (c *ClientInterceptor) HeldUntil(key string) time.Time { return c.gate.HeldUntil(key) }
 
 // Release ends the hold of key. The calls that were held back are sent, as the Limiter allows. It
@@ -85,7 +85,7 @@ func (c *ClientInterceptor) HeldUntil(key string) time.Time { return c.gate.Held
 func (c *ClientInterceptor) Release(key string) { c.gate.Release(key) }
 
 // RetryAfter is the default of ClientInterceptor.Hold. If the code of err is resource_exhausted or
-// unavailable, it returns the longest time in a RetryInfo of err. Otherwise, and without a
+// unavailable, it returns the longest time in a RetryInfo of err. With another code, or without a
 // RetryInfo, it returns 0. Details that are malformed are ignored.
 func RetryAfter(err error) time.Duration {
 	var e *connect.Error

@@ -33,9 +33,9 @@ type Middleware struct {
 	Policy weir.Policy
 
 	// Options are the options of the handlers. Only [connect.WithCodec] and
-	// [connect.WithRequireConnectProtocolHeader] matter. Without the latter, a GET is taken for a
-	// call, and so is a POST whose Content-Type begins with application/, such as JSON or an HTML
-	// form.
+	// [connect.WithRequireConnectProtocolHeader] matter. Without that header option, a GET is taken
+	// for a call, and so is a POST whose Content-Type begins with application/, such as JSON or an
+	// HTML form.
 	Options []connect.HandlerOption
 }
 
@@ -47,8 +47,8 @@ type Middleware struct {
 //   - invalid_argument if the request lacks what Key looks for (the cause wraps
 //     [httplimit.ErrNoKey])
 //   - unavailable if there is no decision, because Key, Cost or the Limiter failed
-//   - canceled or deadline_exceeded, in place of the two errors above, if the context of the
-//     request has ended
+//   - canceled or deadline_exceeded, in place of invalid_argument or unavailable, if the context of
+//     the request has ended
 //
 // RetryInfo in the details of resource_exhausted is the time after which the same call is granted,
 // if nothing else is counted meanwhile. With a MaxWait, the repeated call may first have to wait,

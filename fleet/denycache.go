@@ -20,9 +20,9 @@ type DenyCacheOptions struct {
 	MaxKeys int
 
 	// MaxAge is the longest time, by the limiter's clock, for which a denial is kept; 0 means until
-	// its RetryAfter is over. Resets and give-backs by other processes go unnoticed for at most
-	// that time. Set it if you also use a [Lease], because other processes then give events of
-	// windows back all the time. With a MaxAge of one second, each process that gets requests for a
+	// its RetryAfter is over. Resets and give-backs by other processes go unnoticed while the
+	// denial is kept. Set MaxAge if you also use a [Lease], because other processes then often give
+	// events of windows back. With a MaxAge of one second, each process that gets requests for a
 	// denied key usually makes about one call a second for it. When a denial expires, several calls
 	// may go to the store at the same time.
 	MaxAge time.Duration
@@ -30,8 +30,8 @@ type DenyCacheOptions struct {
 	// If Exact is set, the cache repeats a denial only if it knows the whole Result that the store
 	// would return. Times may still be longer, by about the time that the store took to answer.
 	// Calls of other processes after the denial are not known. Requests for a single event, and
-	// those of TakeUpTo, go to the store about as often as without Exact. Other requests go there
-	// more often.
+	// requests of TakeUpTo, go to the store about as often as without Exact. Other requests go
+	// there more often.
 	//
 	// After a change of policy, while events of several policies count, DecidedBy may still differ
 	// from the store's.
@@ -71,9 +71,9 @@ type DenyCacheOptions struct {
 // The answers that a DenyCache gives without s may differ from those of s in these fields:
 //
 //   - RetryAfter and ResetAfter may be too long, by about the time that s took to answer. If the
-//     request is for more events than s has denied, RetryAfter and DecidedBy are those of the kept
+//     request is for more events than s has denied, RetryAfter and DecidedBy come from the kept
 //     denial. RetryAfter may then be too short, and s may deny the request again after that time.
-//     If so many events can never fit, RetryAfter is Never.
+//     If that many events can never fit, RetryAfter is Never.
 //   - Remaining is 0 if s has denied a single event. Otherwise it is what s reported. More may
 //     remain by now.
 //   - MoreAfter may be 0, which means that it is not known.

@@ -12,13 +12,13 @@ type FailOpenOptions struct {
 	// Report, if not nil, is called with the error of the store, before FailOpen answers a request
 	// itself. Several goroutines may call it at once. It should only count the errors, or log some
 	// of them. It must not call a limiter of this store: that call may wait for the request that
-	// waits for Report, and then neither ends.
+	// waits for Report, which is a deadlock.
 	Report func(error)
 }
 
 // FailOpen returns a store that grants nearly all requests on which s fails.
 //
-// FailOpen answers such a request as for a new key, with [weir.Result.Degraded] set. It denies a
+// If s fails, FailOpen answers as for a new key, with [weir.Result.Degraded] set. It denies a
 // request for more events than the policy ever grants. It counts nothing. While s fails, there is
 // therefore no bound on how many events are granted. A request waits until s answers or fails,
 // however long that takes.

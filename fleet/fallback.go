@@ -42,7 +42,7 @@ type FallbackOptions struct {
 	// Calls of Report do not overlap. Report should return soon, because a request may wait for it.
 	// If there are other things to report while Report runs, Report is called again afterwards, for
 	// the latest of them only. Report must not call a limiter of this store: that call may wait for
-	// the request that waits for Report, and then neither ends. If Report panics, the request that
+	// the request that waits for Report, which is a deadlock. If Report panics, the request that
 	// waits for it gets an error that says so.
 	Report func(error)
 }
@@ -92,15 +92,15 @@ type FallbackOptions struct {
 // processes, this is at most 9 times the allowance in all. If second is a [Shares], the second
 // stores of all processes together grant at most the allowance, with the exceptions that Shares
 // lists. This is at most twice the allowance in all. These bounds hold over any time, however often
-// the first store fails and comes back, as long as no store loses its counts. A process that is
-// started again has a new MemStore, which may grant the allowance once more.
+// the first store fails and comes back, if no store loses its counts. A process that is started
+// again has a new MemStore, which may grant the allowance once more.
 //
 // Special cases:
 //
 //   - The first store may execute a request that it did not answer within the budget, or on which
 //     it returned an error. The events then count in both stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. If the other store granted the
-//     events, as many may be granted beyond the bounds above. If the first store is asked, and
+//     events, that many may be granted beyond the bounds above. If the first store is asked, and
 //     fails or is late, the give-back returns an error.
 //   - A reset must reach both stores. It returns an error if one of them fails, or if the first
 //     store is not asked, as in most of an outage.

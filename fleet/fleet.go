@@ -1,5 +1,5 @@
 // Package fleet has stores for limits that several processes share. All of them except [Shares]
-// stand in front of a shared store: a store that processes share, such as the one of module
+// stand in front of a shared store: a store that processes share, such as the store of module
 // redisstore. Some bridge outages of the shared store, and others reduce its load:
 //
 //   - [Fallback] asks a second store when the shared one fails or is slow. With a [weir.MemStore]

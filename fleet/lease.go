@@ -14,8 +14,8 @@ import (
 // default.
 type LeaseOptions struct {
 	// MaxAge is the longest time, by the limiter's clock, that events are held before they are
-	// used; 0 means one second. For some policies, that time is shorter. A Reset by another process
-	// goes unnoticed for about MaxAge at most.
+	// used; 0 means one second. For some policies, the longest time is shorter. A Reset by another
+	// process goes unnoticed for about MaxAge at most.
 	MaxAge time.Duration
 
 	// MaxKeys is the largest number of keys that are watched, and leased if they are busy. It is at
@@ -35,13 +35,13 @@ type LeaseOptions struct {
 	//
 	// Calls of Report can overlap. If Report panics in a call about a give-back, the program ends.
 	// Report must not call a limiter of this store: in a Reset, that call may wait for the end of
-	// the Reset, and then neither returns.
+	// the Reset, which is a deadlock.
 	Report func(error)
 }
 
 // Lease returns a store that takes events of busy keys from s ahead of need, hands them out from
 // memory, and gives back what it does not use. Events of a [weir.TokenBucket] are not given back:
-// the bucket earns as many again. Processes that share s make most decisions on busy keys about as
+// the bucket earns them again. Processes that share s make most decisions on busy keys about as
 // fast as with a [weir.MemStore]. Together they grant no more than the policy allows, with the
 // exceptions that docs/fleet.md lists.
 //
@@ -51,7 +51,8 @@ type LeaseOptions struct {
 //   - a [weir.TokenBucket] that earns 22 events or more within MaxAge, and takes 16 ms or more to
 //     fill. Its Limit here is its Burst.
 //   - a [weir.FixedWindow], [weir.CalendarWindow] or [weir.SlidingWindow] of 32 ms or longer
-//   - a [weir.All] of these with at most one bucket. With a bucket, its windows need only 16 ms.
+//   - a [weir.All] of such policies with at most one bucket. With a bucket, its windows need only
+//     16 ms.
 //
 // A policy of another package can be leased if its Decider is a [weir.Holder]. A key is leased at
 // its 20th decision at the earliest. These requests go to s, and do not use the events that are
@@ -84,13 +85,13 @@ type LeaseOptions struct {
 //     number that s then had left, plus the events that are still held. In a denial, it is the
 //     number of events that are still held. Events used since that call, by other processes or by
 //     requests that went to s, are not subtracted.
-//   - RetryAfter of a denial is usually the time until this process asks s again. A request at that
-//     time may be denied, too.
+//   - RetryAfter of a denial is usually the time until this process asks s again. A request after
+//     RetryAfter may be denied, too.
 //   - MoreAfter is not known, and is 0.
 //
 // A denial may also come too soon, while another process holds events that it does not use. After
-// about the MaxAge of that process at the latest, a bucket has earned as many again, and a window
-// has got these events back. A window does not get them back if that process has crashed, or if its
+// about the MaxAge of that process at the latest, a bucket has earned these events again, and a
+// window has got them back. A window does not get them back if that process has crashed, or if its
 // give-back has failed or has gone to the second store of a [Fallback].
 //
 // A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe

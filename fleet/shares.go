@@ -35,11 +35,11 @@ import (
 //     events stay unused.
 //   - Of a [weir.TokenBucket], a member has Burst/n tokens, and earns Limit/n in each Per.
 //   - Of a limit below n, the members whose Index is below the limit get one event each, and the
-//     others none. The limit of a composed policy is its [weir.Result.Limit], and that of a
-//     TokenBucket is its Burst. If a policy of another package has a Limit that changes with time,
-//     its Limit at the Unix epoch decides how many members get events.
-//   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. Neither can a policy
-//     that has one as a component. The first member has all of it, and the others nothing.
+//     other members none. The limit of a composed policy is its [weir.Result.Limit], and the limit
+//     of a TokenBucket is its Burst. If a policy of another package has a Limit that changes with
+//     time, its Limit at the Unix epoch decides how many members get events.
+//   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. A policy that has one
+//     as a component cannot either. The first member has all of it, and other members nothing.
 //
 // When n changes, the counts of a key stay as they are. A change gives no fresh allowance.
 //
@@ -61,8 +61,8 @@ import (
 //   - a process that stands still between reading the time and deciding, or whose machine sleeps
 //   - the difference between the clocks of the processes, for windows that are aligned to the clock
 //
-// Divide the quota of a day or a month only if processes live for longer: a new process may have no
-// share for that time.
+// Divide the quota of a day or month only if processes live for longer: a new process may have no
+// share for that day or month.
 //
 // # Results
 //
@@ -124,17 +124,17 @@ type Membership struct {
 //     share, itself included. Its Index is the number of present members that joined before it.
 //   - To join, a process waits until every other member has called Set with a membership that
 //     counts it. Only then does it call Set itself.
-//   - To leave, a process calls Set with the zero Membership. When that has returned, the others may
-//     stop counting it.
-//   - A process that has crashed or is cut off is counted until its Until has passed. The others
+//   - To leave, a process calls Set with the zero Membership. When Set has returned, other members
+//     may stop counting it.
+//   - A process that has crashed or is cut off is counted until its Until has passed. Other members
 //     therefore need to know that instant.
 //
 // If Members is larger than needed, or becomes smaller later than it could, events stay unused, but
 // the limit is not exceeded. examples/shares follows these rules with sessions in etcd.
 //
 // A call with the same Members and Index as before sets a new Until. If it comes before the old
-// Until has passed, the share is not interrupted. Otherwise the process has no share for a span
-// after the call. Set is safe for concurrent use.
+// Until has passed, the share is not interrupted. If it comes later, the process then has no share
+// for a span. Set is safe for concurrent use.
 func (s *Shares) Set(m Membership) error {
 	if s.store == nil {
 		return errNotShares

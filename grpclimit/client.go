@@ -124,8 +124,8 @@ func (a *answers) RecvMsg(msg any) error {
 	return err
 }
 
-// HeldUntil returns the time until which calls for key are held back, because a server has asked
-// for it. It returns the zero Time if the key is not held back.
+// HeldUntil returns the time until which calls for key are held back because of an answer. It
+// returns the zero Time if the key is not held back.
 func (c *ClientInterceptor) HeldUntil(key string) time.Time { return c.gate.HeldUntil(key) }
 
 // Release ends the hold of key. The calls that were held back are sent, as the Limiter allows. It

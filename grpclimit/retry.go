@@ -9,7 +9,7 @@ import (
 )
 
 // RetryAfter is the default of ClientInterceptor.Hold. If the code of err is RESOURCE_EXHAUSTED or
-// UNAVAILABLE, it returns the longest time in a RetryInfo of err. Otherwise, and without a
+// UNAVAILABLE, it returns the longest time in a RetryInfo of err. With another code, or without a
 // RetryInfo, it returns 0. Details that are malformed are ignored.
 func RetryAfter(err error) time.Duration {
 	s, ok := status.FromError(err)

@@ -32,11 +32,11 @@ import (
 // limits of the denying Middleware that deny the request. The longest of their t is Retry-After. If
 // one of them can never grant the request, there is no Retry-After.
 //
-// The components of a policy composed by [weir.All] are listed in the same way. In a denied answer,
-// RateLimit has only one of them: the one that denied, or the one with the longest RetryAfter if
-// several did. The name of a component is its text, such as 300/1m. If the RateLimit or the [Limit]
-// has a Name, it comes before the text. [weir.Tiers] are listed as one limit, because a client does
-// not have to stay within each of them.
+// The components of a policy composed by [weir.All] are listed like several limits. In a denied
+// answer, RateLimit has only one of them: the one that denied, or the one with the longest
+// RetryAfter if several did. The name of a component is its text, such as 300/1m. If the RateLimit
+// or the [Limit] has a Name, it comes before the text. [weir.Tiers] are listed as one limit,
+// because a client does not have to stay within each of them.
 //
 //	RateLimit-Policy: "300/1m";q=300;w=60, "15750/1h";q=15750;w=3600
 //	RateLimit: "300/1m";r=299;t=1, "15750/1h";r=15749;t=1

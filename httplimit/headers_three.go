@@ -24,7 +24,7 @@ import (
 //
 //   - In an allowed answer: the limit with the smallest Remaining. If several have the same
 //     Remaining, the one with the longest effective window. If several Middlewares write the
-//     fields, they are those of the innermost.
+//     fields, the answer has those of the innermost.
 //   - In a denied answer: the limit that denied the request, or the one with the longest RetryAfter
 //     if several did. The fields are absent if the Middleware of that limit does not write them.
 type LegacyRateLimit struct{}

@@ -32,8 +32,8 @@ func Join(keys ...KeyFunc) KeyFunc {
 //
 // Keys of different functions are never equal: a client that sends an address as its API key does
 // not use up the allowance of that address. The keys of the first function stay as they are, unless
-// they begin with a zero byte. Those of the second begin with a zero byte and "1:", and those of
-// the third with a zero byte and "2:".
+// they begin with a zero byte. Keys of the second begin with a zero byte and "1:", and keys of the
+// third with a zero byte and "2:".
 func Or(keys ...KeyFunc) KeyFunc {
 	keys = append([]KeyFunc(nil), keys...)
 	return func(r *http.Request) (string, error) {

@@ -19,7 +19,7 @@ import (
 // If a trusted proxy appended nothing, or something other than an address, the key is made from the
 // address of that proxy. A request that bypasses the proxies is limited by its own address.
 //
-// Every trusted proxy must append to the field. Only the one to which clients connect may replace
+// Every trusted proxy must append to the field. Only the proxy to which clients connect may replace
 // it. If a proxy passes on the field as clients wrote it, clients can choose their key.
 //
 // The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket, and

@@ -31,7 +31,7 @@ type Limit struct {
 	// a store over a network, the Limiter may count the request, although the other limits do not.
 	//
 	// If two of the Limits have the same Limiter and find the same key, a request needs the events
-	// of both. Use one Limit with a Cost instead. Otherwise a [weir.LeakyBucket] usually denies the
+	// of both. Use one Limit with a Cost instead. With two, a [weir.LeakyBucket] usually denies the
 	// events of the second Limit, and with [weir.Tiers] the Retry-After may be too long.
 	Limiter weir.Limiter
 

@@ -16,7 +16,7 @@ import (
 // request counts, whatever the handler then answers.
 //
 // Two Middlewares with the same Limiter share the allowance of each key. If their Keys differ, give
-// each its own Limiter. Otherwise a client could make a key of one look like a key of the other.
+// each its own Limiter, because a client could make a key of one look like a key of the other.
 type Middleware struct {
 	// Limiter decides on each request.
 	Limiter weir.Limiter
@@ -29,8 +29,8 @@ type Middleware struct {
 	// A request that costs 0 is not limited. For a negative cost, see Failed.
 	//
 	// Like Key, Cost must not read the body, as r.FormValue may do. For a parameter of the URL, use
-	// r.URL.Query().Get. If the cost is in the body, return 1, and let the handler take the rest
-	// with a [Checker] that has the same Limiter.
+	// r.URL.Query().Get. If the cost is in the body, return 1, and let the handler take the other
+	// events with a [Checker] that has the same Limiter.
 	Cost func(*http.Request) int
 
 	// Settle, if not nil, returns how many events a granted request counts as in the end. It is
@@ -121,7 +121,7 @@ type Decision struct {
 	Key    string        // may be a secret of the client, such as an API key; "" if Key has failed
 	Cost   int           // how many events the request counts as, before Settle
 	Result weir.Result   // the limiter's answer; zero if Err is not nil
-	Waited time.Duration // with MaxWait: the time held back, and that of the store; else zero
+	Waited time.Duration // with MaxWait: the time held back and in the store; else zero
 	Err    error         // an error, or nil; usually wraps context.Canceled if the client has gone
 }
 

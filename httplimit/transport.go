@@ -26,8 +26,8 @@ import (
 // repeats some requests whose connection breaks before an answer, and the Limiter does not count
 // the repetitions.
 //
-// If the Transport does not pass a request to Base, RoundTrip returns an error of Key, one that
-// names an invalid field, or one that wraps:
+// If the Transport does not pass a request to Base, RoundTrip returns an error of Key, an error
+// that names an invalid field, or an error that wraps:
 //
 //   - [weir.ErrTooLate], if the turn would come after the deadline of the request's context. The
 //     Timeout of an [http.Client] sets such a deadline, too. The request fails as soon as the
@@ -58,7 +58,7 @@ type Transport struct {
 	Hold func(*http.Response) time.Duration
 
 	// MaxHold bounds how long an answer can hold requests back. 0 means an hour: a server that asks
-	// for a longer hold gets requests again after an hour. Otherwise a server could stop all
+	// for a longer hold gets requests again after an hour. Without a bound, a server could stop all
 	// requests by mistake, with a Retry-After in the year 9999. If MaxHold is negative, every
 	// RoundTrip fails.
 	MaxHold time.Duration

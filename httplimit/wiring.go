@@ -24,10 +24,10 @@ const (
 	//   - the first ten that come from private addresses, and have X-Forwarded-For or another field
 	//     of proxies
 	//   - 100 of the first 110 requests, if they come from public addresses, such as those of a
-	//     CDN, and such a field names a public address in each of the 100
+	//     CDN, and a field of proxies names a public address in each of the 100
 	//
 	// Requests whose key has no address, such as an API key, do not count. Neither do requests of a
-	// client that has the address of its proxy, such as one on the same host.
+	// client that has the address of its proxy, such as a client on the same host.
 	CheckForwarded Check = "forwarded"
 
 	// CheckProxyKey: requests look as if they come from several clients, but their key, or a part of
@@ -89,9 +89,9 @@ const (
 	//
 	//   - MaxWait is not below the WriteTimeout. A request that is held back as long as the
 	//     WriteTimeout gets no answer.
-	//   - MaxWait is not below the ReadTimeout, and a request over HTTP/1 has a body. After that
-	//     time, the handler cannot read the body. This is not checked for a [Checker], because its
-	//     handler may have read the body before.
+	//   - MaxWait is not below the ReadTimeout, and a request over HTTP/1 has a body. After the
+	//     ReadTimeout, the handler cannot read the body. This is not checked for a [Checker],
+	//     because its handler may have read the body before.
 	CheckMaxWait Check = "max-wait"
 )
 

@@ -16,7 +16,8 @@ type Limit struct {
 	// bytes that it has granted and that could not be written.
 	Limiter weir.Limiter
 
-	// Key says whose bytes they are. It may be empty, for instance if all bytes count together.
+	// Key says whose allowance the bytes use. It may be empty, for instance if all bytes count
+	// together.
 	Key string
 }
 

@@ -24,7 +24,8 @@ func NewWriter(ctx context.Context, w io.Writer, limits ...Limit) *Writer {
 // example, if the limiter knows that it cannot grant a chunk before the deadline of the context,
 // the error wraps [weir.ErrTooLate], and comes at once. Bytes that were granted and not written are
 // given back to each limiter that has the Return method of [weir.KeyedLimiter]. Return frees as
-// many as the policy allows. An empty p is passed on to the underlying writer, and counts nothing.
+// many bytes as the policy allows. An empty p is passed on to the underlying writer, and counts
+// nothing.
 func (w *Writer) Write(p []byte) (int, error) {
 	n, _, err := w.out.write(p)
 	return n, err

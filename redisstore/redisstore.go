@@ -16,9 +16,9 @@
 //     SlidingLog. A decision usually takes one command.
 //   - In the process, for all other policies: CalendarWindow, All, Tiers, the markers, and policies
 //     of other packages. The store reads the state of the key and decides. If the decision changes
-//     the state, as a grant does, the store replaces it. If the state has changed meanwhile, the
-//     store decides again. A grant usually takes two commands, and a denial one. Calls to one Store
-//     for the same key at the same time can share these commands.
+//     the state, as a grant does, the store replaces it. If the state has changed after the read,
+//     the store decides again. A grant usually takes two commands, and a denial one. Calls to one
+//     Store for the same key at the same time can share these commands.
 //
 // For the policies with a script, too, the process sometimes decides. The main cases are a change
 // of the policy, and numbers in the limit or the request that are too large or too fine for a

@@ -90,9 +90,9 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 }
 
 // Refused writes a line about r, or only counts r if no more lines are allowed now. ctx goes to the
-// handler of the logger. Set r.Enforced if the request was really refused. Otherwise the line says
-// that the request would be refused. The Refusals of a [weir.Shadow] have the right Enforced
-// already.
+// handler of the logger. Set r.Enforced if the request was really refused. Without Enforced, the
+// line says that the request would be refused. The Refusals of a [weir.Shadow] have the right
+// Enforced already.
 //
 // Denials are logged at the level Warn. The errors [weir.ErrTooLate], [weir.ErrNeverFits] and
 // [weir.ErrQueueFull] of a Wait are denials. Any other Err is logged at the level Error. Nothing is
@@ -109,8 +109,8 @@ func New(to *slog.Logger, limiter string, opts Options) (*Log, error) {
 // The field left_out is the number of denials, or of errors, without a line since the last line of
 // the same kind. If something is left out and no other line follows, a timer writes a line with
 // only the limiter's name and left_out, when the allowance has room for it. For this line, the
-// handler gets a context without values. If the logger is not enabled for the level at that time,
-// the number waits for the next line.
+// handler gets a context without values. If the logger is not enabled for the level when the timer
+// fires, the number waits for the next line.
 //
 // If the handler panics, so does Refused. If the handler panics on the line of a timer, the next
 // call of Refused that has something to log panics with an error that says so. What could not be

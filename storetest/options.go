@@ -11,7 +11,7 @@ import (
 // An Option describes the store to [Run].
 type Option func(*suite)
 
-// OwnClock is for a store that uses its own clock, or its server's, and whose clock tests can set.
+// OwnClock is for a store that uses its own clock, or its server's, if tests can set that clock.
 // set sets the clock of the store s to an instant, a whole number of ticks since the Unix epoch.
 // The clock must stay there until set is called again, possibly with an earlier instant. set is
 // called by one goroutine at a time, but also while requests are in flight.
@@ -114,18 +114,18 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //   - A denial may come too soon, by the duration early at most. This means: if the policy alone
 //     had been asked that much earlier, after the same grants, it would have denied the same
 //     events. If early is zero, each denial must be exact. With [Shared], a store may also deny if
-//     another store was asked for that key within that duration, because the other store may hold
-//     events. Requests of Reserve, ReserveNow and TakeByComponent need not use the events that
-//     their own store holds. They may therefore be denied if their own store was asked for the key
-//     within that duration.
+//     another store was asked for the same key within the duration early, because the other store
+//     may hold events. Requests of Reserve, ReserveNow and TakeByComponent need not use the events
+//     that their own store holds. They may therefore be denied if their own store was asked for the
+//     key within that duration.
 //   - No events are lost while a key is idle. When the key has recovered, and was then idle for the
 //     duration early, all its events can be granted again. This includes events that were given
-//     back, except to a LeakyBucket, and those of a key that was forgotten.
+//     back, except to a LeakyBucket, and the events of a forgotten key.
 //   - Granted events also count for a limiter of the same name with another limit, at the latest
 //     after the duration early.
 //
-// Run also runs the other cases that need no exact answers: those of keys and names, of errors, of
-// [Hangs] and of [ServerExpiry], some of those of concurrent requests, and one of the rule At. Pass
+// Run also runs the other cases that need no exact answers: the cases of keys and names, of errors,
+// of [Hangs] and of [ServerExpiry], some cases of concurrent requests, and one of the rule At. Pass
 // [Shared] if stores can share a backend. [LostReplies] has no effect. Remaining, RetryAfter and
 // ResetAfter may have any value that an answer can have. But two looks at a key at one instant must
 // return the same values, if nothing was counted between them. ServerTime need not be set.

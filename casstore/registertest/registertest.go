@@ -37,8 +37,8 @@ import (
 // Run runs all cases as subtests of t.
 //
 // open returns a Register of the server under test. It is called twice for each case. Both
-// Registers must work on the same data, as those of two processes do. Each case uses keys that
-// nothing else uses. The server may therefore have other data, and need not be emptied.
+// Registers must work on the same data, as the Registers of two processes do. Each case uses keys
+// that nothing else uses. The server may therefore have other data, and need not be emptied.
 func Run(t *testing.T, open func(t *testing.T) casstore.Register) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -50,10 +50,10 @@ import (
 // of limiters with any policies. It has goroutines only while callers wait, or commands are in
 // flight. It need not be closed, and does not close the client.
 //
-// As long as ConnLifetime of the client is zero, a command that may have been executed is never
-// sent again, and the events of one call never count twice. After [ErrBusy], nothing was counted.
-// After any other error, the events may have been counted, unless the text of the error says that
-// nothing was counted.
+// If ConnLifetime of the client is zero, a command that may have been executed is never sent again,
+// and the events of one call never count twice. After [ErrBusy], nothing was counted. After any
+// other error, the events may have been counted, unless the text of the error says that nothing was
+// counted.
 //
 // Allow and Take return within the Timeout in [Options], by default one second. Take also returns
 // when its context ends. The client may then still wait for a reply.

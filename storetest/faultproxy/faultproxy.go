@@ -1,6 +1,5 @@
 // Package faultproxy breaks the network between a client and its server, in tests. A [Proxy] stands
-// in front of a real server on TCP. It passes everything on until the test tells it to do
-// otherwise:
+// in front of a real server on TCP. It passes everything on until the test causes a fault:
 //
 //   - [Proxy.Stall]: no bytes pass, as when the server hangs.
 //   - [Proxy.Refuse]: all connections are cut, and new ones are refused, as if the server were down.

@@ -1,6 +1,7 @@
-// Package checks holds what the stores of this module and of those for other clients must all pass.
-// Only their tests import it. It knows a store as a [weir.Store], and nothing of its client: it is
-// the same for all clients. It has no tests of its own. The stores' tests run it on real servers.
+// Package checks holds what the stores of this module and of modules for other clients must all
+// pass. Only their tests import it. It knows a store as a [weir.Store], and nothing of its client:
+// it is the same for all clients. It has no tests of its own. The stores' tests run it on real
+// servers.
 package checks
 
 import (

@@ -74,7 +74,7 @@ func store(t *testing.T, m Maker, skip func(*testing.T)) {
 		storetest.RoundTrips())
 }
 
-// InRealTime runs what depends on the clock, with that of the server.
+// InRealTime runs what depends on the clock, with the server's clock.
 func InRealTime(t *testing.T, m Maker) {
 	server := redistest.Single(t)
 	storetest.Run(t,
