@@ -28,9 +28,9 @@ import (
 // shorter month. A day counts as 24 hours.
 //
 // If several limits apply to a request, as Limits of one [Middleware] or in nested Middlewares,
-// each adds its own members to the fields. In a denied answer, the field RateLimit has only those
-// limits of the denying Middleware that deny the request. The longest of their t is Retry-After. If
-// one of them can never grant the request, there is no Retry-After.
+// each adds its own members to the fields. If a request is denied, the field RateLimit has only the
+// limits that deny it. Outer Middlewares, which granted it, have no limit there. The longest of
+// their t is Retry-After. If one of them can never grant the request, there is no Retry-After.
 //
 // The components of a policy composed by [weir.All] are listed like several limits. In a denied
 // answer, RateLimit has only one of them: the one that denied, or the one with the longest

@@ -64,7 +64,8 @@ const (
 	CheckPattern Check = "pattern"
 
 	// CheckAddress: the Key is made from an address, for example by [RemoteIP], but a request has
-	// none, as over a Unix socket. Set RemoteAddr in an outer handler, or use another Key.
+	// none, as over a Unix socket. Use another Key, or set RemoteAddr in an outer handler, to an
+	// address that Key trusts as a proxy.
 	CheckAddress Check = "address"
 
 	// CheckKey: Key has failed with an error that does not wrap [ErrNoKey], or none of the first 100
