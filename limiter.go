@@ -82,8 +82,9 @@ type Limiter interface {
 	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
 	//
 	// Test for these errors with errors.Is. Wait usually returns the first three without waiting
-	// for a turn, and counts nothing. It may return them later if they depend on other calls. If
-	// [KeyedLimiter.SetPolicy] was called during the wait, an earlier booking may stay charged.
+	// for a turn, and counts nothing. It may return them later if they depend on other calls. But
+	// if [KeyedLimiter.SetPolicy] was called during the wait, what this Wait had booked before may
+	// stay charged.
 	Wait(ctx context.Context, key string, n int) error
 }
 
