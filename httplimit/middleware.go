@@ -100,10 +100,10 @@ type Middleware struct {
 	// [Decisions]. This takes three allocations for each request.
 	InContext bool
 
-	// Warn is called if a check finds that the Middleware is not wired correctly, at most once for
-	// each [Check]. The checks look at the first 1,000 requests of each Wrap, Wrapper and Checker.
-	// [CheckLimiterPerRequest] looks at all Middlewares of the process instead. If Warn is nil,
-	// [log/slog.Warn] is called. Several goroutines may call Warn at once.
+	// Warn is called if a check finds that the Middleware is not wired correctly. Each [Check]
+	// warns at most once for a Middleware. The checks look at the first 1,000 requests of each
+	// Wrap, Wrapper and Checker. [CheckLimiterPerRequest] looks at all Middlewares of the process
+	// instead. If Warn is nil, [log/slog.Warn] is called. Several goroutines may call Warn at once.
 	Warn func(check Check, message string)
 
 	// Unchecked are the checks that are left out.
