@@ -217,32 +217,35 @@ func (k *KeyedLimiter) unended(ctx context.Context) (context.Context, context.Ca
 // giveBack makes the request that name returns, and then moves up the waiters behind what is given
 // back. The request is for events of a grant, of waiters that are about to leave, or of both. If it
 // has no Plan, there are none. w is the waiter that leaves, or nil. Meanwhile no call books in the
-// line of the key. With alone, no other call gives back bookings either, because which events are
-// free depends on those.
+// line of the key. With alone, the request is for a booking, and no other call gives back bookings
+// either, because which events are free depends on those.
 //
 // It reports whether it asked the store, or found that there is nothing to give back.
 func (k *KeyedLimiter) giveBack(
 	ctx context.Context, key string, w *line.Waiter, alone bool, name func(*line.Line) (Request, line.Back),
 ) (asked bool, err error) {
-	ln, ctx, err := k.start(ctx, key, line.Returning, w)
+	ln, waited, err := k.start(ctx, key, line.Returning, w)
 	if err != nil {
 		return false, err
 	}
 	defer ln.End()
+	asking := waited
 	if alone {
-		since, done, err := ln.Alone(ctx)
+		done, err := ln.Alone(ctx)
 		if err != nil {
 			return false, err
 		}
 		defer done()
-		ctx = waiting(ctx, since)
+		// ctx does not tell the store how long this call has waited. If it did, a Fallback could
+		// stop waiting for a store that frees the events, and the waiters would not move up.
+		asking = ctx
 	}
 	r, back := name(ln)
 	if r.Plan == nil {
 		return true, nil
 	}
 	r.Key = key
-	a, err := k.store.Do(ctx, r)
+	a, err := k.store.Do(asking, r)
 	if err == nil {
 		ln.GivenBack(back, line.Freed{Up: a.Delay, Rest: a.rest})
 	}

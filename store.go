@@ -132,8 +132,9 @@ func (p *Plan) Equal(q *Plan) bool {
 //
 // If several requests are held back together, all count as waiting since the first of them came.
 // The time in which a caller of [KeyedLimiter.Wait] waits for its turn by the policy is not
-// included. Waited returns 0 for requests by which a SetPolicy or Reset gives waiting callers new
-// turns. It measures in real time, whatever clock the limiter has.
+// included. Waited returns 0 for requests that give back bookings, and for those by which a
+// SetPolicy or Reset gives waiting callers new turns: a store should have all its time for them. It
+// measures in real time, whatever clock the limiter has.
 func Waited(ctx context.Context) time.Duration {
 	since, ok := ctx.Value(sinceKey{}).(time.Time)
 	if !ok {
@@ -151,16 +152,10 @@ func (k *KeyedLimiter) start(
 	ctx context.Context, key string, kind line.Activity, w *line.Waiter,
 ) (*line.Line, context.Context, error) {
 	ln, since, err := k.lines.Start(ctx, key, kind, w)
-	return ln, waiting(ctx, since), err
-}
-
-// waiting returns a context for a request that has waited since then, or for longer if ctx says so.
-// A zero since is no wait.
-func waiting(ctx context.Context, since time.Time) context.Context {
-	if since.IsZero() || Waited(ctx) > time.Since(since) {
-		return ctx
+	if !since.IsZero() {
+		ctx = context.WithValue(ctx, sinceKey{}, since)
 	}
-	return context.WithValue(ctx, sinceKey{}, since)
+	return ln, ctx, err
 }
 
 // An Acceptor is for implementers of stores. It is a [Store] that can refuse to serve a limiter:

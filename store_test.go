@@ -82,32 +82,36 @@ func TestWaited(t *testing.T) {
 	})
 }
 
-// Calls that give back while a waiter has booked ask the store one after the other, and this counts.
-func TestWaited_GiveBacks(t *testing.T) {
+// A store over a network has all its time to give back a booking, however long the call has waited for
+// others: the waiters behind move up only if this store has freed the events.
+func TestWaited_Bookings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var waited []time.Duration
+		var mu sync.Mutex
+		back := map[int]time.Duration{}
 		mem := new(weir.MemStore)
 		l := weir.Must(weir.New(weir.TokenBucket{Limit: 9, Per: time.Hour}, weir.WithStore(kit.StoreFunc(
 			func(ctx context.Context, r weir.Request) (weir.Answer, error) {
 				if r.N < 0 {
-					waited = append(waited, weir.Waited(ctx))
-					time.Sleep(100 * time.Millisecond)
+					mu.Lock()
+					back[r.N] = weir.Waited(ctx)
+					mu.Unlock()
 				}
+				time.Sleep(100 * time.Millisecond)
 				return mem.Do(ctx, r)
 			}))))
+		canceled, settled := kit.Reserve(t, l, 1), kit.Reserve(t, l, 4)
+		ctx, leave := context.WithCancel(t.Context())
 		var calls sync.WaitGroup
-		var booked [3]weir.Reservation
-		for i := range booked {
-			require.NoError(t, l.ReserveNow(t.Context(), "k", 3, &booked[i], nil))
-		}
-		calls.Go(func() { assert.NoError(t, l.Wait(t.Context(), "k", 9)) })
-		synctest.Wait()
-		for i := range booked {
-			calls.Go(func() { assert.NoError(t, booked[i].Cancel(t.Context())) })
-			time.Sleep(30 * time.Millisecond)
-		}
+		calls.Go(func() { assert.ErrorIs(t, l.Wait(ctx, "k", 9), context.Canceled) })
+		time.Sleep(time.Second)
+		calls.Go(func() { assert.NoError(t, l.Wait(t.Context(), "k", 5)) }) // the others wait for its booking
+		time.Sleep(time.Millisecond)
+		calls.Go(func() { assert.NoError(t, canceled.Cancel(t.Context())) })
+		calls.Go(func() { assert.NoError(t, settled.Settle(t.Context(), 2)) })
+		calls.Go(func() { assert.NoError(t, l.Return(t.Context(), "k", 3)) })
+		leave()
 		calls.Wait()
-		assert.Equal(t, []time.Duration{0, 70 * time.Millisecond, 140 * time.Millisecond}, waited)
+		assert.Equal(t, map[int]time.Duration{-1: 0, -2: 0, -3: 99 * time.Millisecond, -9: 0}, back)
 	})
 }
 

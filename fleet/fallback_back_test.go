@@ -2,11 +2,14 @@ package fleet_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
@@ -107,4 +110,59 @@ func TestR17_ALateFirstStoreMovesNoInstant(t *testing.T) {
 		kit.Reserve(t, l, 1)
 		assert.Equal(t, 8*time.Second, kit.Reserve(t, l, 2).Delay())
 	})
+}
+
+// Waiters leave while others of their key leave, or come. The first store needs most of the budget for
+// each, and has freed their events in any case: the waiters behind move up, and nobody else gets their
+// instants.
+func TestR17_BackFromASlowFirstStore(t *testing.T) {
+	for name, behind := range map[string]string{"another that leaves": "W1", "one that comes": "W6"} {
+		t.Run("behind "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first, n := new(shared), new(news)
+				l := weir.Must(weir.New(weir.LeakyBucket{Limit: 1, Per: 10 * time.Second, Capacity: 50}, weir.WithStore(
+					fleet.Fallback(first, new(weir.MemStore), fleet.FallbackOptions{Report: n.report}))))
+				began := time.Now()
+				require.True(t, l.Allow("k"))
+				var all sync.WaitGroup
+				var mu sync.Mutex
+				went := map[string]time.Duration{}
+				leave := map[string]context.CancelFunc{}
+				come := func(name string) {
+					var ctx context.Context
+					ctx, leave[name] = context.WithCancel(context.Background())
+					all.Go(func() {
+						if l.Wait(ctx, "k", 1) == nil {
+							mu.Lock()
+							defer mu.Unlock()
+							went[name] = time.Since(began) / time.Second
+						}
+					})
+					synctest.Wait()
+				}
+				for i := range 5 {
+					come(fmt.Sprint("W", i+1))
+				}
+				first.takes.Store(int64(80 * time.Millisecond))
+				time.Sleep(time.Second)
+				if behind == "W6" {
+					come(behind)
+				} else {
+					leave[behind]()
+				}
+				time.Sleep(time.Millisecond)
+				leave["W3"]()
+				time.Sleep(time.Second)
+				come("W7")
+				all.Wait()
+				n.told(t)
+				want := map[string]time.Duration{"W2": 10, "W4": 20, "W5": 30, "W7": 40}
+				if behind == "W6" {
+					want = map[string]time.Duration{"W1": 10, "W2": 20, "W4": 30, "W5": 40, "W6": 50, "W7": 60}
+				}
+				assert.Equal(t, want, went)
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
 }

@@ -22,26 +22,20 @@ type Back struct {
 // long as a waiter has booked, the events that each call can free depend on the calls before. When
 // all of those have gone, callers wait no longer: they may be many, and the store may take long.
 // Alone fails if ctx ends before. An activity of kind Returning is under way, and so nobody books.
-// since is the time at which the caller began to wait, or zero if it did not wait.
-func (ln *Line) Alone(ctx context.Context) (since time.Time, done func(), err error) {
+func (ln *Line) Alone(ctx context.Context) (done func(), err error) {
 	if !ln.hasBooked() {
-		return since, func() {}, nil
+		return func() {}, nil
 	}
 	select {
 	case ln.giving <- struct{}{}:
-	default:
-		since = time.Now()
-		select {
-		case ln.giving <- struct{}{}:
-		case <-ctx.Done():
-			return since, nil, ctx.Err()
-		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	if !ln.hasBooked() { // any more
 		<-ln.giving
-		return since, func() {}, nil
+		return func() {}, nil
 	}
-	return since, func() { <-ln.giving }, nil
+	return func() { <-ln.giving }, nil
 }
 
 // hasBooked reports whether a waiter of the line has booked.
