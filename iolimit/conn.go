@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/outlive"
@@ -23,11 +22,13 @@ type Conn struct {
 	// testing/synctest bubble knows such a wait.
 	reading, writing chan struct{}
 
+	// These are held while a deadline is set here and in conn. Of two calls, the later wins in both.
+	settingRead, settingWrite chan struct{}
+
 	in         reader // guarded by reading
 	out        writer // guarded by writing
 	readUntil  deadline
 	writeUntil deadline
-	setting    sync.Mutex // of two calls that set deadlines, the later one sets those of conn, too
 }
 
 var _ net.Conn = (*Conn)(nil)
@@ -39,7 +40,8 @@ var _ net.Conn = (*Conn)(nil)
 // c must be a stream, such as a TCP connection. On a connection of datagrams, a Write of more than
 // one chunk would send several datagrams.
 func NewConn(c net.Conn, read, write []Limit) *Conn {
-	l := &Conn{conn: c, reading: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
+	held := func() chan struct{} { return make(chan struct{}, 1) }
+	l := &Conn{conn: c, reading: held(), writing: held(), settingRead: held(), settingWrite: held()}
 	l.in, l.out = newReader(c, read, l.readUntil.context), newWriter(c, write, l.writeUntil.context)
 	return l
 }
@@ -140,8 +142,10 @@ func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
 // SetDeadline implements [net.Conn]. The deadline also ends waits for the limits, even if they have
 // begun.
 func (c *Conn) SetDeadline(t time.Time) error {
-	c.setting.Lock()
-	defer c.setting.Unlock()
+	c.settingRead <- struct{}{}
+	defer func() { <-c.settingRead }()
+	c.settingWrite <- struct{}{}
+	defer func() { <-c.settingWrite }()
 	c.readUntil.set(t)
 	c.writeUntil.set(t)
 	return c.conn.SetDeadline(t)
@@ -150,8 +154,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 // SetReadDeadline implements [net.Conn]. The deadline also ends waits of Read, even if they have
 // begun.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	c.setting.Lock()
-	defer c.setting.Unlock()
+	c.settingRead <- struct{}{}
+	defer func() { <-c.settingRead }()
 	c.readUntil.set(t)
 	return c.conn.SetReadDeadline(t)
 }
@@ -159,8 +163,8 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline implements [net.Conn]. The deadline also ends waits of Write, even if they have
 // begun.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	c.setting.Lock()
-	defer c.setting.Unlock()
+	c.settingWrite <- struct{}{}
+	defer func() { <-c.settingWrite }()
 	c.writeUntil.set(t)
 	return c.conn.SetWriteDeadline(t)
 }

@@ -51,49 +51,66 @@ func TestConnDeadlineMovedBeforeTheWait(t *testing.T) {
 	})
 }
 
-// slowToSet is a connection whose first SetWriteDeadline takes long. It keeps the last one.
+// slowToSet is a connection whose first call that sets deadlines takes a second.
 type slowToSet struct {
 	net.Conn
-	entered, leave chan struct{}
-	later          atomic.Bool
-	mu             sync.Mutex
-	at             time.Time // guarded by mu
+	later       atomic.Bool
+	read, write time.Time
 }
 
-func (c *slowToSet) SetWriteDeadline(t time.Time) error {
+func (c *slowToSet) set(at time.Time, deadlines ...*time.Time) error {
 	if !c.later.Swap(true) {
-		close(c.entered)
-		<-c.leave
+		time.Sleep(time.Second)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = t
+	for _, d := range deadlines {
+		*d = at
+	}
 	return nil
 }
 
-// Of two deadlines that are set at the same time, the Conn and the connection below keep the same.
-func TestConnDeadlinesAtTheSameTime(t *testing.T) {
-	near, _ := pipe(t)
-	below := &slowToSet{Conn: near, entered: make(chan struct{}), leave: make(chan struct{})}
-	l := limitOf(weir.TokenBucket{Limit: 1, Per: time.Hour})
-	require.True(t, l.Limiter.Allow(l.Key))
-	c := iolimit.NewConn(below, nil, []iolimit.Limit{l})
+func (c *slowToSet) SetDeadline(t time.Time) error      { return c.set(t, &c.read, &c.write) }
+func (c *slowToSet) SetReadDeadline(t time.Time) error  { return c.set(t, &c.read) }
+func (c *slowToSet) SetWriteDeadline(t time.Time) error { return c.set(t, &c.write) }
 
-	var calls sync.WaitGroup
-	calls.Go(func() { assert.NoError(t, c.SetWriteDeadline(time.Unix(1, 0))) })
-	<-below.entered
-	_, err := c.Write([]byte("a")) // may see the deadline before SetWriteDeadline has returned
-	timedOut(t, err)
-	second := make(chan struct{})
-	calls.Go(func() {
-		defer close(second)
-		assert.NoError(t, c.SetWriteDeadline(time.Time{}))
-	})
-	select {
-	case <-second:
-	case <-time.After(10 * time.Millisecond):
+// Of two deadlines that are set at the same time, the Conn and the connection below keep the later,
+// in each direction.
+func TestConnDeadlinesAtTheSameTime(t *testing.T) {
+	type call struct {
+		set         func(*iolimit.Conn, time.Time) error
+		read, write bool // what it sets
 	}
-	close(below.leave)
-	calls.Wait()
-	assert.Zero(t, below.at)
+	both := call{(*iolimit.Conn).SetDeadline, true, true}
+	read := call{(*iolimit.Conn).SetReadDeadline, true, false}
+	write := call{(*iolimit.Conn).SetWriteDeadline, false, true}
+	for name, calls := range map[string][2]call{
+		"both": {both, both}, "read": {read, read}, "write": {write, write},
+		"both, then read": {both, read}, "both, then write": {both, write},
+		"read, then both": {read, both}, "write, then both": {write, both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := pipe(t)
+				go far.Write([]byte("a"))
+				go io.Copy(io.Discard, far)
+				below := &slowToSet{Conn: near}
+				c := iolimit.NewConn(below, nil, nil)
+				past := time.Now().Add(-time.Second)
+				first, second := calls[0], calls[1]
+
+				var done sync.WaitGroup
+				done.Go(func() { assert.NoError(t, first.set(c, past)) })
+				time.Sleep(time.Second / 2)
+				done.Go(func() { assert.NoError(t, second.set(c, time.Time{})) })
+				done.Wait()
+
+				kept := map[bool]time.Time{true: past}
+				_, err := c.Read(make([]byte, 1))
+				assert.Equal(t, first.read && !second.read, err != nil)
+				assert.Equal(t, kept[err != nil], below.read)
+				_, err = c.Write([]byte("a"))
+				assert.Equal(t, first.write && !second.write, err != nil)
+				assert.Equal(t, kept[err != nil], below.write)
+			})
+		})
+	}
 }

@@ -23,6 +23,10 @@ func TestOf(t *testing.T) {
 			"weir.LeakyBucket{Limit: 10, Per: time.Second, Capacity: 50}",
 		},
 		{
+			"leaky-bucket 1/1s", "A leaky bucket: one event each 1s, evenly spaced. Up to 1 event waits in its queue.",
+			"weir.LeakyBucket{Limit: 1, Per: time.Second}",
+		},
+		{
 			"fixed-window 1/1h", "A fixed window: 1 event in each window of 1h, in UTC. All are back when it ends.",
 			"weir.FixedWindow{Limit: 1, Per: time.Hour}",
 		},

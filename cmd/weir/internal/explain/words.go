@@ -15,8 +15,8 @@ func Words(p weir.Policy) []string {
 		return []string{fmt.Sprintf("A token bucket: %s %s on average, and up to %s at once. A used event is back after %s.",
 			events(p.Limit), a(p.Per), Count(orLimit(p.Burst, p.Limit)), Duration(each(p.Per, p.Limit)))}
 	case weir.LeakyBucket:
-		return []string{fmt.Sprintf("A leaky bucket: one event each %s, evenly spaced. Up to %s wait in its queue.",
-			Duration(each(p.Per, p.Limit)), Plural(orLimit(p.Capacity, p.Limit), "event", "events"))}
+		return []string{fmt.Sprintf("A leaky bucket: one event each %s, evenly spaced. Up to %s in its queue.",
+			Duration(each(p.Per, p.Limit)), Plural(orLimit(p.Capacity, p.Limit), "event waits", "events wait"))}
 	case weir.FixedWindow:
 		if p.FromFirst {
 			return []string{fmt.Sprintf("A fixed window: %s in %s that starts with the first event. All are back when it ends.",
