@@ -180,8 +180,8 @@ func (b by) Follows(other line.Policy) bool {
 // Return again for them.
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
-// when they are cancelled. If ctx ends, the call may go on until a second after its start, and
-// waits for other calls no longer than that. Return is safe for concurrent use.
+// when they are cancelled. If ctx ends, the call still waits for other calls until a second after
+// its start, and then for the store, a second at most. Return is safe for concurrent use.
 func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	ctx, cancel := k.unended(ctx)
 	defer cancel()
@@ -245,6 +245,8 @@ func (k *KeyedLimiter) giveBack(
 		return true, nil
 	}
 	r.Key = key
+	asking, cancel := k.unended(asking) // the store has a second, however long the call has waited
+	defer cancel()
 	a, err := k.store.Do(asking, r)
 	if err == nil {
 		ln.GivenBack(back, line.Freed{Up: a.Delay, Rest: a.rest})

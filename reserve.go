@@ -214,8 +214,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 // free the unused events, settle after Delay has passed.
 //
 // An actual below 0 is an error, and has no effect. A ctx that has ended is not an error, because
-// callers often settle when they are cancelled. If ctx ends, the call may go on until a second
-// after its start, and waits for other calls no longer than that.
+// callers often settle when they are cancelled. If ctx ends, the call still waits for other calls
+// until a second after its start, and then for the store, a second at most.
 func (r *Reservation) Settle(ctx context.Context, actual int) error {
 	if r == nil || !r.made {
 		return errNotReserved

@@ -76,15 +76,16 @@ type FallbackOptions struct {
 //   - The end of the caller's context. The call to the first store goes on, and still has its full
 //     budget. Callers with short deadlines can therefore neither start an outage nor hide one.
 //
-// Calls of Wait, Reserve, Settle, Return and Reset for one key of a limiter may wait for each
-// other. The time that a call waits for others is part of its budget. When the budget is spent, the
-// second store answers a Wait, Reserve or Return. This alone is not a failure of the first store.
-// If the call has asked the first store, that store still has the full budget, and fails only if it
-// takes longer.
+// Calls of Wait, Reserve, Return and Reset for one key of a limiter may wait for each other, and
+// for those below. The time that a call waits for others is part of its budget. When the budget is
+// spent, the second store answers a Wait or a Reserve, and a Return that has not asked the first
+// store. This alone is not a failure of the first store. If the call has asked the first store,
+// that store still has the full budget, and fails only if it takes longer.
 //
 // A Settle, a Cancel, or a Wait that gives up has a full budget after it has waited for others.
 // [weir.KeyedLimiter.SetPolicy] and [weir.KeyedLimiter.Reset] may call the store once for each
-// waiting caller, with a full budget for each. All these may therefore take longer than one budget.
+// waiting caller, with a full budget for each. All these, and the calls that wait for them, may
+// therefore take longer than one budget.
 //
 // During an outage, more may be granted than the policy allows, because neither store knows what
 // the other has granted. Answers of the second store have [weir.Result.Degraded] set. The first

@@ -52,8 +52,9 @@ func (o *outages) during(a, b time.Time) bool {
 	return false
 }
 
-// No caller waits for longer than the budget, whatever the first store does, however many ask, and
-// by any method. Callers are answered without the first store only in an outage that was reported.
+// No caller of these methods waits for longer than the budget, whatever the first store does, and
+// however many ask. (Settle, Cancel and a Wait that gives up have a budget after they have waited.)
+// Callers are answered without the first store only in an outage that was reported.
 //
 // There is one exception. Bookings, give-backs and resets of a key take turns in a limiter, and the
 // budget holds for all of them together. A call among them may be answered without a first store
