@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -30,15 +31,23 @@ func NewSite(ctx context.Context) (*Site, error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if s.files[e.Name()], err = fs.ReadFile(page, "page/"+e.Name()); err != nil {
+		content, err := fs.ReadFile(page, "page/"+e.Name())
+		if err != nil {
 			return nil, err
 		}
+		if strings.HasSuffix(e.Name(), ".js") {
+			content = comment.ReplaceAll(content, nil)
+		}
+		s.files[e.Name()] = content
 	}
 	if err := build(ctx, s.files); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
+
+// comment is a line of JavaScript that a browser does not need.
+var comment = regexp.MustCompile(`(?m)^[ \t]*//.*\n`)
 
 // Write writes the page into a directory, which it makes if it is not there. Any web server can
 // serve the files. The server should compress the files that end in .wasm.
