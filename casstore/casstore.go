@@ -92,9 +92,9 @@ type Entry struct {
 	// old Entry then reports false, and the Store decides again.
 	//
 	// A Version must never come back for the same key with another value, even if the key is
-	// deleted and written again in between. A random number of 64 bits is suitable. So is a
-	// sequence of the database, unless it can repeat numbers after a crash or a failover. A counter
-	// that starts at 1 with each new row is not suitable.
+	// deleted and written again in between. A random number of 64 bits is suitable. A sequence of
+	// the database is suitable, too, unless it can repeat numbers after a crash or a failover. A
+	// counter that starts at 1 with each new row is not suitable.
 	Version any
 
 	// Now is the time of the server when it read or wrote the value. It is zero if the server does

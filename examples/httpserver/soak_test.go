@@ -28,9 +28,7 @@ func TestSoak(t *testing.T) {
 	}
 	require.LessOrEqual(t, span, 50*time.Second, "-soak")
 	s, first := startQuickly(t, func() []string { return nil })
-	api := &hammer{connections: 64, method: http.MethodGet, url: s.url + "/api/items", earned: func(d time.Duration) int {
-		return inTime(apiPolicy.Limit, apiPolicy.Per, d)
-	}}
+	api := &hammer{connections: 64, method: http.MethodGet, url: s.url + "/api/items", earned: earnedByAPI}
 	login := &hammer{connections: 4, method: http.MethodPost, url: s.url + "/login", body: "user=ada&password=lovelace"}
 	report := &hammer{connections: 8, method: http.MethodGet, url: s.url + "/report"}
 	api.add(first)
@@ -116,6 +114,9 @@ func startQuickly(t *testing.T, args func() []string) (*server, answer) {
 
 // inTime is how many of limit events per per are in d.
 func inTime(limit int, per, d time.Duration) int { return int(time.Duration(limit) * d / per) }
+
+// earnedByAPI is how many tokens the bucket of the API earns in d.
+func earnedByAPI(d time.Duration) int { return inTime(apiPolicy.Limit, apiPolicy.Per, d) }
 
 // A hammer asks over and over, and counts.
 type hammer struct {

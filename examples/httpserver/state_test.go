@@ -19,9 +19,7 @@ func TestRestartUnderLoad(t *testing.T) {
 	t.Parallel()
 	half := runs.Long(time.Second, runs.InCI(300*time.Millisecond, 150*time.Millisecond))
 	s, first := startQuickly(t, func() []string { return []string{"-log", "error", "-state", filepath.Join(t.TempDir(), "limits")} })
-	api := &hammer{connections: 16, method: http.MethodGet, earned: func(d time.Duration) int {
-		return inTime(apiPolicy.Limit, apiPolicy.Per, d)
-	}}
+	api := &hammer{connections: 16, method: http.MethodGet, earned: earnedByAPI}
 	login := &hammer{connections: 4, method: http.MethodPost, body: "user=ada&password=lovelace"}
 	api.add(first)
 	ask := func() {
