@@ -16,10 +16,10 @@ type Charge struct {
 	Before time.Duration // of a bucket: its ResetAfter before the grant; other policies do not use it
 	For    time.Duration // the longest time that the events count: usually the ResetAfter of the grant
 
-	// Late is the time from the grant to the instant at which the events were counted. It is above
-	// zero only if the state had already seen a later instant, by another clock. Late, Before and
-	// For are measured from the GrantedAt of [Ask]. For a grant at instant 0, GrantedAt is 1, and
-	// Late is -1.
+	// If the state has already seen a later instant, by another clock, the events are counted at
+	// that instant. Late is the time from the grant to it. Otherwise, Late is zero. Late, Before
+	// and For are measured from the GrantedAt of [Ask]. For a grant at instant 0, GrantedAt is 1,
+	// and Late is -1.
 	Late time.Duration
 
 	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest say by how much Before
