@@ -136,7 +136,7 @@ func (c *composed) would(state []uint64, now int64, ask Ask, i int, a *Answer) [
 	if a.Remaining >= ask.N {
 		return state
 	}
-	if _, log := c.parts[i].Decider.(eventLog); log && ask.Mode == AllOrNone {
+	if _, grows := c.parts[i].Decider.(grower); grows && ask.Mode == AllOrNone {
 		return c.ask(state, i, now, ask, a) // it denies: the state, which may be long, need not be saved
 	}
 	var room [savedWords]uint64

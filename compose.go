@@ -212,7 +212,7 @@ func mayGrow(d Decider) bool {
 	switch d := d.(type) {
 	case *composed:
 		return d.grows
-	case eventLog:
+	case grower:
 		return true
 	case counter, WordDecider:
 		return false

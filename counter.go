@@ -26,6 +26,16 @@ type counter interface {
 	allowance() uint64
 }
 
+// A grower is a counter whose states differ in size: they grow with what was counted. It denies
+// every request [AllOrNone] for more events than remain.
+type grower interface {
+	counter
+
+	// keepsMore reports whether d keeps more of what it has counted than other, which counts alike
+	// with another limit.
+	keepsMore(other Decider) bool
+}
+
 // A packer is a counter whose states are packed, differently for different limits. A packed count
 // has a largest number, which stands for all numbers above it. It is above the policy's own limit,
 // but may be below that of another.
@@ -144,15 +154,6 @@ func eventsOf(d Decider, used []uint64) (n uint64) {
 		}
 	}
 	return n
-}
-
-// usageIn is the usage of the words of the leaves of d.
-func usageIn(d Decider, words [][]uint64, now int64) (n, limit uint64) {
-	used := make([]uint64, len(words))
-	for i, leaf := range (Rule{Decider: d}).leaves() {
-		used[i] = usedOf(leaf.Decider, words[i], now)
-	}
-	return usage(d, used, now)
 }
 
 // lasting is for how long events that were granted at the instant at would count for a leaf of d,

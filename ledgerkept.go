@@ -238,13 +238,12 @@ func (g *ledger) find(by Rule) int {
 	return found
 }
 
-// keepsMore reports whether a log of e has a larger limit than the same log of f, which has the
-// same shape. In debt, a log keeps no more entries than its limit needs, and moves other events to a
-// later instant.
+// keepsMore reports whether a leaf of e keeps more of what it has counted than the same leaf of f,
+// which has the same shape.
 func (e tally) keepsMore(f tally) bool {
 	of := f.leaves()
 	for i, l := range e.leaves() {
-		if log, ok := l.Decider.(eventLog); ok && log.limit > of[i].Decider.(eventLog).limit {
+		if g, ok := l.Decider.(grower); ok && g.keepsMore(of[i].Decider) {
 			return true
 		}
 	}

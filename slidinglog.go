@@ -127,6 +127,10 @@ func (d eventLog) counts() any { return eventLog{per: d.per} }
 
 func (d eventLog) allowance() uint64 { return d.limit }
 
+// In debt, a log keeps no more entries than its limit needs, and moves other events to a later
+// instant.
+func (d eventLog) keepsMore(other Decider) bool { return d.limit > other.(eventLog).limit }
+
 func (d eventLog) used(state []uint64, now int64) uint64 {
 	var l logView
 	d.view(&l, state, now)

@@ -38,8 +38,8 @@ bare go list -deps -test work # loads all that tests need, and compiles nothing
 
 # What is built from modules elsewhere is built anew. So the rest uses those of this machine.
 export GOMODCACHE=$modules
-for package in redisstore redisstore/rueidisstore redisstore/valkeystore pgstore natsstore memcachedstore otelweir fleet httplimit ginlimit grpclimit connectlimit iolimit refusallog storetest; do
-	bare go doc -all "./$package"
+go list work | grep -Ev '/(benchmarks|examples|cmd|internal)(/|$)' | while read -r package; do
+	bare go doc -all "$package"
 done
 bare go vet ./... ./redisstore ./pgstore # and what they need, without cgo
 bare go run ./examples/httpserver -h

@@ -36,7 +36,9 @@ done
 step "the picture of docs/architecture.md"
 scripts/architecture.sh | diff docs/architecture.md - || fail "run: scripts/architecture.sh --write"
 
-step "dependabot knows all modules"
+step "go.work and dependabot know all modules"
+outside=$(comm -23 <(git ls-files -- go.mod '**/go.mod' | sed "s|^|$PWD/|" | sort) <(go list -m -f '{{.GoMod}}' | sort))
+[ -z "$outside" ] || fail "go work use the folders of"$'\n'"$outside"
 go list -m -f '{{.Dir}}' | while read -r dir; do
 	dir=${dir#"$PWD"}
 	grep -qF -- "- \"${dir:-/}\"" .github/dependabot.yml || fail "add ${dir:-/} to .github/dependabot.yml"

@@ -107,6 +107,17 @@ func (d *draw) bucket() weir.TokenBucket {
 	return weir.TokenBucket{Limit: d.number(), Per: d.span(), Burst: pick(d.Rand, 0, 0, 1, d.number())}
 }
 
+func (d *draw) calendar() weir.CalendarWindow {
+	p := weir.CalendarWindow{Limit: d.number(), Unit: pick(d.Rand, weir.Minute, weir.Hour, weir.Hour, weir.Day, weir.Week, weir.Month)}
+	switch p.Unit {
+	case weir.Week:
+		p.Start = pick(d.Rand, 0, 0, 1, 6)
+	case weir.Month:
+		p.Start = pick(d.Rand, 0, 0, 15, 31)
+	}
+	return p
+}
+
 // leaf draws a policy that is not composed.
 func (d *draw) leaf() tree {
 	var p weir.Policy
@@ -127,7 +138,7 @@ func (d *draw) leaf() tree {
 	case 9:
 		p = weir.SlidingLog{Limit: d.number(), Per: d.span()}
 	case 10:
-		p = weir.CalendarWindow{Limit: d.number(), Unit: pick(d.Rand, weir.Minute, weir.Hour, weir.Hour, weir.Day, weir.Month)}
+		p = d.calendar()
 	case 11:
 		p = weir.SingleRateMarker{Committed: d.bucket(), Excess: pick(d.Rand, 0, d.limit/2, d.number())}
 	default:

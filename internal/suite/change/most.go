@@ -1,6 +1,7 @@
 package change
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"time"
@@ -51,8 +52,11 @@ func (p tree) most(s, t int64, last int, slack int64) int {
 	case weir.TwoRateMarker: // what exceeds the peak is red
 		return burst(p.Peak) + earned(p.Peak.Limit, p.Peak.Per, d)
 	}
-	return plenty
+	panic(unknown(p.leaf))
 }
+
+// unknown is for a policy that the test has to learn.
+func unknown(p weir.Policy) string { return fmt.Sprintf("package change does not know %#v", p) }
 
 // mostSliding returns the smaller of two bounds. k sub-windows in a row never count more than the
 // limit. Up to a whole window it is never fast.
@@ -96,10 +100,17 @@ func calendarIndex(p weir.CalendarWindow, at int64) int64 {
 		return sec / 3600
 	case weir.Day:
 		return sec / 86400
-	default: // weir.Month
+	case weir.Week: // the first day of the epoch was a Thursday
+		return (sec/86400 + int64(time.Thursday) + 7 - int64(p.Start)) / 7
+	case weir.Month:
 		t := time.Unix(sec, 0).UTC()
-		return int64(t.Year())*12 + int64(t.Month())
+		month, lastDay := int64(t.Year())*12+int64(t.Month()), time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()
+		if t.Day() < min(p.Start, lastDay) {
+			month--
+		}
+		return month
 	}
+	panic(unknown(p))
 }
 
 // span returns the longest ResetAfter of a state that the policy leaves without debts, and without
@@ -125,12 +136,15 @@ func (p tree) span() int64 {
 		return int64(p.Per)
 	case weir.CalendarWindow:
 		return int64(map[weir.Unit]time.Duration{
-			weir.Minute: time.Minute, weir.Hour: time.Hour, weir.Day: 24 * time.Hour, weir.Month: 31 * 24 * time.Hour,
+			weir.Minute: time.Minute, weir.Hour: time.Hour, weir.Day: 24 * time.Hour,
+			weir.Week: 7 * 24 * time.Hour, weir.Month: 31 * 24 * time.Hour,
 		}[p.Unit])
 	case weir.SingleRateMarker:
 		return fill(burst(p.Committed)+p.Excess, p.Committed.Limit, p.Committed.Per)
 	case weir.TwoRateMarker:
 		return max(fill(burst(p.Peak), p.Peak.Limit, p.Peak.Per), fill(burst(p.Committed), p.Committed.Limit, p.Committed.Per))
+	case nil: // it is composed
+		return longest
 	}
-	return longest
+	panic(unknown(p.leaf))
 }

@@ -157,7 +157,7 @@ func alike(p, q tree) bool {
 		return ok && sameRate(p.Committed.Limit, p.Committed.Per, q.Committed.Limit, q.Committed.Per) &&
 			sameRate(p.Peak.Limit, p.Peak.Per, q.Peak.Limit, q.Peak.Per)
 	}
-	return false
+	panic(unknown(p.leaf))
 }
 
 // sameRate compares fractions. The numbers of trials are small, and nothing wraps around.
@@ -208,7 +208,7 @@ func join(p, q tree) tree {
 		p.Peak.Burst = max(burst(p.Peak), burst(q.Peak))
 		return one(p)
 	}
-	return p
+	panic(unknown(p.leaf))
 }
 
 // classes returns for each policy the first one that counts like it, and for each first one the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,11 @@ import (
 	"github.com/weir-go/weir/internal/suite/runs"
 )
 
-var everyPolicy = append(append([]weir.Policy(nil), kit.EveryPolicy...), kit.MorePolicies(5, time.Second)...)
+var everyPolicy = slices.Concat(kit.EveryPolicy, kit.MorePolicies(5, time.Second), []weir.Policy{
+	weir.CalendarWindow{Limit: 5, Unit: weir.Week},
+	weir.CalendarWindow{Limit: 5, Unit: weir.Month},
+	weir.CalendarWindow{Limit: 5, Unit: weir.Year},
+})
 
 // A process that is restarted over and over, and one that is not, get the same calls on the
 // system's clock, and give the same answers. Package change has this with clocks of the limiters'

@@ -187,9 +187,10 @@ func withRate(p weir.Policy, limit int) weir.Policy {
 		return weir.SlidingWindow{Limit: limit, Per: time.Minute, Buckets: p.Buckets}
 	case weir.CalendarWindow:
 		return weir.CalendarWindow{Limit: limit, Unit: weir.Minute}
-	default:
+	case weir.SlidingLog:
 		return weir.SlidingLog{Limit: limit, Per: time.Minute}
 	}
+	panic(fmt.Sprintf("%#v is new here", p))
 }
 
 // A look that lost against another step on the same key counted an event.
