@@ -158,8 +158,8 @@ func New(p Policy, opts ...Option) (*KeyedLimiter, error) {
 	return k, nil
 }
 
-// Must returns l, and panics if err is not nil. It wraps a call of [New] with a policy that is
-// known to be valid.
+// Must returns l, and panics if err is not nil. It wraps a call of [New] that can fail only by a
+// mistake of the program, such as an invalid policy.
 func Must(l *KeyedLimiter, err error) *KeyedLimiter {
 	if err != nil {
 		panic(err)

@@ -158,8 +158,8 @@ type Store struct {
 
 var _ weir.Acceptor = (*Store)(nil)
 
-// New returns a Store that keeps its values in r. Faults of r and o are errors of [weir.New] and of
-// each decision.
+// New returns a Store that keeps its values in r. If r is nil or an option is out of range,
+// [weir.New] returns an error, and so does each decision.
 func New(r Register, o Options) *Store {
 	s := &Store{register: r, timeout: o.Timeout, key: o.Key, lines: make(map[string]*line)}
 	if r == nil {

@@ -81,8 +81,8 @@ type DenyCacheOptions struct {
 // If these differences matter, set Exact. Put a DenyCache in front of a [Fallback], not behind it.
 // Denials that were kept before an outage then still hold during it.
 //
-// A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
-// for concurrent use.
+// If s is nil or an option is out of range, [weir.New] returns an error, and so does each Do of the
+// returned store. The store is safe for concurrent use.
 func DenyCache(s weir.Store, opts DenyCacheOptions) weir.Store {
 	c := &denyCache{
 		store:  s,

@@ -32,7 +32,8 @@ type FailOpenOptions struct {
 //   - The error wraps [weir.ErrRequest].
 //   - The request is a give-back or a reset, which has nothing to grant.
 //
-// A nil store is an error of [weir.New] and of each Do. The store is safe for concurrent use.
+// If s is nil, [weir.New] returns an error, and so does each Do of the returned store. The store is
+// safe for concurrent use.
 func FailOpen(s weir.Store, opts FailOpenOptions) weir.Store {
 	if fault := checkStore("FailOpen", "store", s); fault != nil {
 		return misused{fault}

@@ -111,8 +111,8 @@ type FallbackOptions struct {
 // values of the caller's, and ends somewhat before the budget is spent. A panic of the first store
 // is a failure, too.
 //
-// A nil store and an option below 0 are errors of [weir.New] and of each Do. The store is safe for
-// concurrent use.
+// If a store is nil or an option is below 0, [weir.New] returns an error, and so does each Do of
+// the returned store. The store is safe for concurrent use.
 func Fallback(first, second weir.Store, opts FallbackOptions) weir.Store {
 	f := &fallback{
 		first:       first,

@@ -94,9 +94,10 @@ type LeaseOptions struct {
 // window has got them back. A window does not get them back if that process has crashed, or if its
 // give-back has failed or has gone to the second store of a [Fallback].
 //
-// A nil store and an option out of range are errors of [weir.New] and of each Do. The store is safe
-// for concurrent use. While no call of s is under way, the LeaseStore has no goroutine. A timer
-// runs while the LeaseStore holds events that it could give back, and at most MaxAge longer.
+// If s is nil or an option is out of range, [weir.New] returns an error, and so does each Do of the
+// returned store. The store is safe for concurrent use. While no call of s is under way, the
+// LeaseStore has no goroutine. A timer runs while the LeaseStore holds events that it could give
+// back, and at most MaxAge longer.
 func Lease(s weir.Store, opts LeaseOptions) *LeaseStore {
 	l := &LeaseStore{store: s, maxAge: opts.MaxAge, report: opts.Report}
 	if l.maxAge == 0 {

@@ -94,7 +94,7 @@ type Shares struct {
 // has no share. s keeps the counts of this process. s should not block, because Set waits for the
 // calls of s. A [weir.MemStore] does not block.
 //
-// A nil store is an error of [weir.New] and of each Do.
+// If s is nil, [weir.New] returns an error, and so does each Do of the returned Shares.
 func NewShares(s weir.Store) *Shares {
 	if fault := checkStore("NewShares", "store", s); fault != nil {
 		s = misused{fault}

@@ -109,8 +109,8 @@ func Target(_ context.Context, c Call) (string, error) {
 	return c.Target, nil
 }
 
-// FromHTTP returns a KeyFunc for servers that calls a KeyFunc of package httplimit. It is for
-// addresses that proxies write into the metadata:
+// FromHTTP makes a KeyFunc for servers from a KeyFunc of package httplimit. It is for addresses
+// that proxies write into the metadata:
 //
 //	Key: grpclimit.FromHTTP(httplimit.ForwardedIP(proxies...))
 //

@@ -13,8 +13,8 @@ import (
 )
 
 // Store returns a store that does what s does, and measures the time of each operation under a
-// name. Stores with the same name are measured together. If s is nil, [weir.New] and each Do return
-// an error.
+// name. Stores with the same name are measured together. If s is nil, [weir.New] returns an error,
+// and so does each Do of the returned store.
 //
 // If another store is in front of the shared store, measure two stores: the shared store, and the
 // store that the limiters use:
