@@ -54,7 +54,7 @@ func printExplanation(out io.Writer, p weir.Policy) error {
 	fmt.Fprintln(w, e.Text)
 	section("In words", e.Words...)
 
-	fmt.Fprintln(w, "\nWorst case: the most events that a client can get, one at a time, if it chooses the moments")
+	fmt.Fprintln(w, "\nWorst case: no client gets more events, one at a time, even if it chooses the moments")
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "at once, new key\t%s\t\n", explain.Count(e.Client.AtOnce))
 	for _, worst := range e.Worst {

@@ -19,7 +19,7 @@ In words
     A token bucket: 5 events a second on average, and up to 5 at once. A used event is back after 200ms.
     A sliding log: at most 60 events in any 1m, exactly.
 
-Worst case: the most events that a client can get, one at a time, if it chooses the moments
+Worst case: no client gets more events, one at a time, even if it chooses the moments
    at once, new key    5
           in any 1s    9
           in any 1m   60
