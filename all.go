@@ -24,7 +24,8 @@ import (
 // With other methods:
 //
 //   - [KeyedLimiter.TakeUpTo] grants n events, or as many as each of the components can grant.
-//   - Events are given back to every component. Each frees those that it can free by its own rules.
+//   - [KeyedLimiter.Return], [Reservation.Settle] and [Reservation.Cancel] give events back to every
+//     component. Each component frees those that it can free by its own rules.
 //   - All books nothing ahead. [KeyedLimiter.Wait] asks again when all components may grant.
 //     [KeyedLimiter.Reserve] grants the events now, or denies them.
 //
