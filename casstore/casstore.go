@@ -66,8 +66,8 @@ type Register interface {
 	// it did. old is an Entry that Get or Swap returned for the key, or that [Store.DoFrom] got. To
 	// find out whether the key still holds it, Swap compares old.Version, or old.Value.
 	//
-	// If the server reports what the key holds after the Swap, Swap returns that as now, which can
-	// save the store a Get. Otherwise Swap returns the zero Entry.
+	// Swap returns what the key holds afterwards, whether or not it replaced the value, if the
+	// server's reply says so. This can save the store a Get. Otherwise Swap returns the zero Entry.
 	//
 	// The server may forget the value after keep, but not before. keep is [weir.Never], or a whole
 	// number of milliseconds above 0. If the server counts in larger units, round keep up. With

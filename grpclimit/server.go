@@ -72,7 +72,7 @@ type ServerInterceptor struct {
 	Denied func(context.Context, Call, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns
-	// nil, the call goes ahead. If Failed is nil, the error does not contain the cause. It is:
+	// nil, the call goes ahead. If Failed is nil, the error does not contain the cause. Its code is:
 	//
 	//   - CANCELLED or DEADLINE_EXCEEDED if the call has ended
 	//   - INVALID_ARGUMENT if the call lacks what Key looks for (the cause wraps [ErrNoKey])
