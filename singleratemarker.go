@@ -26,8 +26,8 @@ import (
 //
 // Results, debts and give-backs:
 //
-//   - Limit is the size of the larger bucket. Remaining is what the bucket that has more can grant
-//     now.
+//   - Limit of a Result is the size of the larger bucket. Remaining is what the bucket that has more
+//     can grant now.
 //   - DecidedBy of a denial is the color that the same request will have after RetryAfter, or 0 if
 //     RetryAfter is [Never].
 //   - If [Reservation.Settle] charges more events than either bucket can grant, all of them are

@@ -13,8 +13,8 @@ import (
 // that key. They are served in the order in which they came, whatever the policy. But calls that
 // ask a store over a network at the same time are served in the order in which the store decides.
 //
-//   - With [TokenBucket] and [LeakyBucket] a waiter that comes books its events for the instant at
-//     which they may happen. Later calls of Allow and Take cannot overtake it, unless a Lease of
+//   - With [TokenBucket] and [LeakyBucket] a new waiter books its events for the instant at which
+//     they may happen. Later calls of Allow and Take cannot overtake it, unless a Lease of
 //     package fleet holds events for them. If the waiter's context ends, its events are given back,
 //     and the waiters behind it move up.
 //   - With the other policies of this package, the first waiter asks again when the policy may

@@ -56,7 +56,7 @@ func (m *Metrics) Limiter(name string, l *weir.KeyedLimiter) *Limiter {
 	return &Limiter{l, m.of(name), m.timeInQueue}
 }
 
-// Allow implements [weir.Limiter]. It calls Take, because Take also reports errors.
+// Allow implements [weir.Limiter]. It calls Take, which also reports the errors to count.
 func (l *Limiter) Allow(key string) bool {
 	r, _ := l.Take(context.Background(), key, 1)
 	return r.Allowed

@@ -38,7 +38,7 @@ func manySection(r results) string {
 Nanoseconds per decision: the time that passed, divided by the decisions of all goroutines. Every
 key was seen before.
 
-- W4: all keys in a random order, one goroutine.
+- W4: keys in a random order, each as often as the others, one goroutine.
 - W4p: the same, one goroutine per core.
 - W5: by Zipf's law with the exponent 1.1, one goroutine per core.
 
