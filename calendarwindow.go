@@ -41,8 +41,8 @@ import (
 // The state of a key takes one word of 8 bytes. It takes two words if Limit is above half a billion
 // (2^29 - 1).
 //
-// API gateways have such quotas. In Apigee's Quota policy, they are of the type "calendar", and
-// follow UTC.
+// API gateways have such quotas. In Apigee's Quota policy, they are those without a type, and follow
+// UTC.
 type CalendarWindow struct {
 	Limit int  // events allowed in a window; at least 1
 	Unit  Unit // of the calendar: Minute to Year

@@ -11,7 +11,7 @@ import (
 
 // Wait implements [Limiter]. Callers that wait for the same key on one limiter are the waiters of
 // that key. They are served in the order in which they came, whatever the policy. But calls that
-// ask a store over a network at the same time are served in the order in which the store decides.
+// ask a store over a network at the same time may be served in the order in which the store decides.
 //
 //   - With [TokenBucket] and [LeakyBucket] a new waiter books its events for the instant at which
 //     they may happen. Later calls of Allow and Take cannot overtake it, unless a Lease of

@@ -36,7 +36,7 @@ import (
 //   - The error of the context, if the context ends before the call is sent.
 //   - The other errors of [weir.Limiter], such as [weir.ErrQueueFull] if more calls come at once
 //     than the Capacity of a [weir.LeakyBucket] allows.
-//   - An error of Key.
+//   - An error of Key, or [httplimit.ErrNoKey] if the key is empty.
 //
 // The code of ErrTooLate, ErrQueueFull and ErrNeverFits is resource_exhausted. An error of the
 // context has the code canceled or deadline_exceeded, and ErrNoKey the code invalid_argument. All

@@ -141,8 +141,8 @@ func (s *LeaseStore) Accept(l *weir.KeyedLimiter) error {
 	return weir.Accept(s.store, l)
 }
 
-// TakeQuickly implements [weir.QuickStore]. If the lease of the key is enough for a decision,
-// TakeQuickly decides. Otherwise ok is false, and the caller must call Do.
+// TakeQuickly implements [weir.QuickStore]. It decides only by the lease of the key as it is, without
+// the store. If that is not possible, ok is false, and the caller must call Do.
 func (s *LeaseStore) TakeQuickly(p *weir.Plan, key string, n int) (r weir.Result, ok bool) {
 	if n < 1 {
 		return r, false

@@ -36,7 +36,7 @@ import (
 //   - The error of the context, if the context ends before the call is sent.
 //   - The other errors of [weir.Limiter], such as [weir.ErrQueueFull] if more calls come at once
 //     than the Capacity of a [weir.LeakyBucket] allows.
-//   - An error of Key.
+//   - An error of Key, or [ErrNoKey] if the key is empty.
 //
 // The code of ErrTooLate, ErrQueueFull and ErrNeverFits is RESOURCE_EXHAUSTED. An error of the
 // context has the code CANCELLED or DEADLINE_EXCEEDED, and ErrNoKey the code INVALID_ARGUMENT. All

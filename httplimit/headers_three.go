@@ -30,7 +30,7 @@ import (
 type LegacyRateLimit struct{}
 
 // XRateLimit writes the fields that GitHub and others use. X-RateLimit-Reset is the end of the
-// effective window, as a Unix time by the system's clock:
+// effective window (see [Headers]), as a Unix time by the system's clock:
 //
 //	X-RateLimit-Limit: 100
 //	X-RateLimit-Remaining: 50

@@ -4,9 +4,9 @@ import "github.com/weir-go/weir/redisstore/internal/remote"
 
 // Errors of decisions that failed. They are wrapped.
 var (
-	// ErrNoReply means that there was no reply within the Timeout in [Options], or within a shorter
-	// timeout of the client. The events may have been counted, unless the text of the error says
-	// that nothing was counted.
+	// ErrNoReply means that there was no decision within the Timeout in [Options], or no reply
+	// within a shorter timeout of the client. The events may have been counted, unless the text of
+	// the error says that nothing was counted.
 	ErrNoReply = remote.ErrNoReply
 
 	// ErrBusy means that other requests were served first. Nothing was counted. There are two

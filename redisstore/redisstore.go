@@ -28,7 +28,7 @@
 // processes. The answers are exactly the policy's answers at that instant, unless the policy
 // changes, the server loses states, or its clock steps back. If another server takes over, its
 // clock may be behind the clock of the server before it. A key without a debt and without bookings
-// ahead is then denied for at most 100 ms longer than the longest wait for a limit that is used up.
+// ahead is then denied for at most 100 ms longer than a key whose limit is used up.
 //
 // The server must be Redis 5 or later, or Valkey. It must allow the client these commands:
 //

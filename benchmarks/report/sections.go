@@ -137,7 +137,7 @@ or of both calls. The ratio is to Allow of the same limiter.
 ` + t.String()
 	take := benchmarks.MethodMetric("Take")
 	if five := r.ratio(benchmarks.AllOfFive, take); !math.IsNaN(five) {
-		text += fmt.Sprintf("\nWith Allow, five policies at once take %s times as long as one, and with Take %s times.\n",
+		text += fmt.Sprintf("\nWith Allow, five TokenBuckets at once take %s times as long as one, and with Take %s times.\n",
 			significant(r.ratio(benchmarks.AllOfFive, allow)), significant(five))
 	}
 	return text + r.spreads(allow, take)
