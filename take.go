@@ -81,7 +81,8 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 // only looks.
 //
 // Like Take, a call usually makes one request to the store. A loop that asks for all events still
-// to be sent makes one call for each batch, not one for each event.
+// to be sent makes one call for each batch, and one for each denial. If it waits only for
+// RetryAfter, a batch may be a single event. After a longer wait, the next batch may be larger.
 //
 // An error means that there is no decision. The errors are those of Take. TakeUpTo is safe for
 // concurrent use.

@@ -107,11 +107,11 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 // bounds, in place of comparing whole answers:
 //
 //   - The policy alone would have granted all that the store grants, at the same instants. The
-//     store grants no more in any window or span than the policy allows. A window that starts with
-//     its first event may have started before the first event that was granted. Events that Wait or
-//     Reserve books for a later instant count as soon as they are booked. If events are charged
-//     although the limit is used up, as by Settle, the store may ignore them for the duration early
-//     at most.
+//     store grants no more in any window or span than the policy allows. A FixedWindow with
+//     FromFirst may have started before its first granted event, for example with an event that the
+//     store took ahead. Events that Wait or Reserve books for a later instant count as soon as they
+//     are booked. If events are charged although the limit is used up, as by Settle, the store may
+//     ignore them for the duration early at most.
 //   - A denial may come too soon, by the duration early at most. This means: if the policy alone
 //     had been asked that much earlier, after the same grants, it would have denied the same
 //     events. If early is zero, each denial must be exact. With [Shared], a store may also deny if
