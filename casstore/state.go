@@ -2,6 +2,7 @@ package casstore
 
 import (
 	"fmt"
+	"reflect"
 	"runtime/debug"
 
 	"github.com/weir-go/weir"
@@ -10,9 +11,12 @@ import (
 // EncodeState returns the value that s keeps for a key if p is the only policy that has counted its
 // events, and words are the state of p. It is for a Register that also has values in another form,
 // such as values that code in the server writes. Get then returns the result of EncodeState.
-// EncodeState returns an error if p is invalid. If p never has that state, the error of
+// EncodeState returns an error if p is nil or invalid. If p never has that state, the error of
 // [weir.CheckState] is returned, which wraps [weir.ErrRequest].
 func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
+	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, fmt.Errorf("weir: EncodeState with a nil Policy (%T), must be one", p)
+	}
 	d, err := p.Decider()
 	if err != nil {
 		return nil, err

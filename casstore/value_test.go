@@ -46,6 +46,10 @@ func TestValues(t *testing.T) {
 	assert.Equal(t, words, wordsAgain)
 	_, err = s.EncodeState(p, append(words, 1, 2, 3))
 	assert.ErrorIs(t, err, weir.ErrRequest)
+	for _, p := range []weir.Policy{nil, (*weir.FixedWindow)(nil)} {
+		_, err = s.EncodeState(p, words)
+		require.ErrorContains(t, err, "must be one")
+	}
 	_, err = s.EncodeState(weir.FixedWindow{}, words)
 	assert.ErrorContains(t, err, "Limit")
 

@@ -249,6 +249,8 @@ func numbered(p tree, n int) tree {
 	case weir.CalendarWindow:
 		q.Limit = n
 		return one(q)
+	case weir.SingleRateMarker, weir.TwoRateMarker:
+		return p
 	}
-	return p
+	panic(unknown(p.leaf))
 }
