@@ -219,7 +219,8 @@ type unnamed struct {
 // Accept returns an error if l would share its keys by accident: if l and another limiter in use
 // were both made without [WithName], and their policies differ. If [KeyedLimiter.SetPolicy] has
 // changed the policy of the other limiter, Accept accepts that limiter's first policy, and also its
-// present one. It also accepts the policy of the last limiter that it accepted.
+// present one. It also accepts the first policy of the last limiter that it accepted, whatever the
+// policies of the others are.
 func (ls *Limiters) Accept(l *KeyedLimiter) error {
 	if l == nil || l.plans.named || l.plans.usual.Load() == nil {
 		return nil

@@ -32,10 +32,10 @@ type Middleware struct {
 	// if policies differ by key or change: the text stays the same after SetPolicy.
 	Policy weir.Policy
 
-	// Options are the options of the handlers. Only [connect.WithCodec] and
-	// [connect.WithRequireConnectProtocolHeader] matter. Without that header option, a GET is taken
-	// for a call, and so is a POST whose Content-Type begins with application/, such as JSON or an
-	// HTML form.
+	// Options are the options that the handlers behind the Middleware were made with. Only
+	// [connect.WithCodec] and [connect.WithRequireConnectProtocolHeader] matter. Without that
+	// header option, a GET is taken for a call, and so is a POST whose Content-Type begins with
+	// application/, such as JSON or an HTML form.
 	Options []connect.HandlerOption
 }
 

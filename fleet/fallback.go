@@ -87,14 +87,14 @@ type FallbackOptions struct {
 // waiting caller, with a full budget for each. All these, and the calls that wait for them, may
 // therefore take longer than one budget.
 //
-// During an outage, more may be granted than the policy allows, because neither store knows what
-// the other has granted. Answers of the second store have [weir.Result.Degraded] set. The first
-// store grants a key what its policy allows, and so does the second store of each process. With 8
-// processes, this is at most 9 times the allowance in all. If second is a [Shares], the second
-// stores of all processes together grant at most the allowance, with the exceptions that Shares
-// lists. This is at most twice the allowance in all. These bounds hold over any time, however often
-// the first store fails and comes back, if no store loses its counts. A process that is started
-// again has a new MemStore, which may grant the allowance once more.
+// More may be granted than the policy allows, because neither store knows what the other has
+// granted. Answers of the second store have [weir.Result.Degraded] set. The first store grants a
+// key what its policy allows, and so does the second store of each process. With 8 processes, this
+// is at most 9 times the allowance in all. If second is a [Shares], the second stores of all
+// processes together grant at most the allowance, with the exceptions that Shares lists. This is at
+// most twice the allowance in all. These bounds hold over any time, however often the first store
+// fails and comes back, if no store loses its counts. A process that is started again has a new
+// MemStore, which may grant the allowance once more.
 //
 // Special cases:
 //

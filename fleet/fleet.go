@@ -35,8 +35,8 @@
 // has not used. The DenyCache of another process does not notice, and goes on denying, until MaxAge
 // has passed.
 //
-// If you write a store that stands in front of another, use this package as an example: it uses
-// only exported names of package weir. The rules for such a store are at [weir.Store].
+// If you write a store that stands in front of another, use this package as an example. All that it
+// needs of package weir is exported. The rules for such a store are at [weir.Store].
 package fleet
 
 import (

@@ -39,18 +39,18 @@ quarter of the time is the first reading of the slot, and another quarter the gr
 	{[]string{"W4.ns"}, func(r results) string {
 		return fmt.Sprintf(`**A million keys in a random order** take %s ns with a TokenBucket in
 W4, of which some 60 %% are the first reading of the key's slot (CPU profile). The slots take 39 MB.
-No cache near the processor holds them, nor the table by which the processor finds their addresses.
-One such reading is the least that a limiter can do. The best peer that keeps whole keys does about
-two, and takes %s times as long.`,
+No cache near the processor holds them, and neither does its cache of addresses (TLB). One such
+reading is the least that a limiter can do. The best peer that keeps whole keys does about two, and
+takes %s times as long.`,
 			ns(r.median(benchmarks.Leader, "W4.ns")), significant(r.bestRatio("W4.ns")))
 	}},
 	{[]string{"W6.overMs"}, func(r results) string {
 		return fmt.Sprintf(`**Calls over 1 ms** are %s of two million with a TokenBucket in W6, and %s with a SlidingLog. How
 many there are depends on the machine. In three runs of each on another one, the clock of the thread
 and its page faults were read for each call. 56 calls took over 1 ms. In 7 of them the thread was not
-running. The other 49 had over 50 page faults: they were the first to write to a larger part of the
-table, or to a page of logs, which the system provides only then. That took some 10 µs for each
-fault.`,
+running. The other 49 had over 50 page faults each: they were the first to write to a large new
+block of memory, for the table or for logs. The system provides such memory only at the first write.
+That took some 10 µs for each fault.`,
 			significant(r.median(benchmarks.Leader, "W6.overMs")), significant(r.median(slidingLog, "W6.overMs")))
 	}},
 	{[]string{"W8.p999"}, func(r results) string {
