@@ -30,8 +30,8 @@ import (
 //     [KeyedLimiter.Reserve] grants the events now, or denies them.
 //
 // The components can be of any kind, including [Tiers] and All. [New] refuses All without policies,
-// with a nil component, or with a component that is itself invalid. The state of a new key may have
-// 100,002 words at most, which is the size of the largest [SlidingWindow].
+// with a nil component, with a component that is itself invalid, or if the state of a new key would
+// have more than 100,002 words, the size of the largest [SlidingWindow].
 //
 // The costs in time and memory are:
 //

@@ -20,8 +20,8 @@ import (
 //   - The charge ends when the other policies have recovered. It lasts at most for the time in
 //     which the charged policy recovers from a fully used allowance (for a [SlidingWindow]: Per).
 //     This time begins with the last grant of the other policies. The state of a Plain Ledger does
-//     not record that grant. The time then begins with the first request for events under another
-//     policy. Each component of [All] is charged separately.
+//     not record that grant. Its time begins with the first request for events under a policy other
+//     than the Ledger's. Each component of [All] is charged separately.
 //   - Policies that count in the same way share their counts, such as two FixedWindows that differ
 //     only in Limit.
 //

@@ -40,8 +40,8 @@ import (
 // traffic meters of routers combine two buckets in other ways. For these, use [SingleRateMarker]
 // and [TwoRateMarker].
 //
-// [New] refuses Tiers without policies, with a nil tier, or with a tier that is itself invalid. The
-// state of a new key may have 100,002 words at most, which is the size of the largest
+// [New] refuses Tiers without policies, with a nil tier, with a tier that is itself invalid, or if
+// the state of a new key would have more than 100,002 words, the size of the largest
 // [SlidingWindow].
 func Tiers(policies ...Policy) Policy { return tiers{newList(policies)} }
 

@@ -83,9 +83,9 @@ type FallbackOptions struct {
 // that store still has the full budget, and fails only if it takes longer.
 //
 // A Settle, a Cancel, or a Wait that gives up has a full budget after it has waited for others.
-// [weir.KeyedLimiter.SetPolicy] and [weir.KeyedLimiter.Reset] may call the store once for each
-// waiting caller, with a full budget for each. All these, and the calls that wait for them, may
-// therefore take longer than one budget.
+// [weir.KeyedLimiter.SetPolicy] and [weir.KeyedLimiter.Reset] may call the store once or more for
+// each waiting caller, with a full budget for each. All these, and the calls that wait for them,
+// may therefore take longer than one budget.
 //
 // More may be granted than the policy allows, because neither store knows what the other has
 // granted. Answers of the second store have [weir.Result.Degraded] set. The first store grants a

@@ -16,8 +16,8 @@ import (
 // [NewShares] makes a Shares, and [Shares.Set] says how many members there are.
 //
 // Use it as the second store of a [Fallback]. With a [weir.MemStore] there, each process may grant
-// the whole limit during an outage of the shared store. With Shares, all processes together grant
-// no more than the limit:
+// the whole limit during an outage of the shared store. With Shares, all processes together then
+// grant the limit once at most, besides what the shared store has granted:
 //
 //	shares := fleet.NewShares(new(weir.MemStore))
 //	store := fleet.Fallback(redis, shares, fleet.FallbackOptions{Report: logOutage})

@@ -20,9 +20,10 @@
 // as a [weir.Shadow] does when its store fails, chunks have at most 512 bytes.
 //
 // With [weir.Tiers], the smallest tier that grants at least 512 bytes at once determines the size.
-// Each chunk comes from a single tier. A tier with less room is used only for smaller chunks. Do
-// not put Tiers into a [weir.All]: list them as a limit of their own. With Tiers inside an All or
-// other Tiers, the largest tier determines the size, and smaller tiers may go unused.
+// Each chunk comes from a single tier. A tier that grants fewer at once is used only for chunks
+// that fit into it. Do not put Tiers into a [weir.All]: list them as a limit of their own. With
+// Tiers inside an All or other Tiers, the largest tier determines the size, and smaller tiers may
+// go unused.
 //
 // A smaller Burst makes the flow smoother. From 4 to 128 KiB, a larger Burst needs fewer calls of
 // the limiter. After a change of the policy, a reader or writer changes the size of its chunks

@@ -13,8 +13,8 @@ type Options struct {
 	//	prefix:1:{name:key}
 	//
 	// Here name is the name of the limiter, see [weir.WithName], and key is the key of the request.
-	// Bytes with a meaning in this form, or in a pattern of SCAN, are written as % and two
-	// hexadecimal digits. The 1 changes when a release of this package cannot read the values of
+	// In both, each of the bytes * ? [ ] { } % \ is written as % and two hexadecimal digits, and so
+	// is a : in name. The 1 changes when a release of this package cannot read the values of
 	// earlier releases.
 	//
 	// The prefix must be printable ASCII, without spaces and without the characters
@@ -33,9 +33,10 @@ type Options struct {
 
 	// MaxInFlight is the number of commands that may be in flight; 0 means 1024. When that many are
 	// in flight, further callers wait until one ends. If none ends in time, they get an error, see
-	// [ErrBusy]. MaxInFlight bounds the goroutines, memory and connections that are taken up while
-	// a server does not reply. Calls that share a command count separately. A command whose caller
-	// has given up still counts until the client gives it up.
+	// [ErrBusy]. MaxInFlight bounds the goroutines, memory and connections that commands take up
+	// while a server does not reply, but not how many callers wait. Calls that share a command
+	// count separately. A command whose caller has given up still counts until the client gives it
+	// up.
 	//
 	// The farther away the server is, the more commands are in flight, up to this number. For d
 	// decisions a second over a round trip of t, set at least d × t. For example, 50,000 a second
@@ -44,10 +45,11 @@ type Options struct {
 
 	// SingleServer declares that one server has all keys, whether the client connects to it
 	// directly, through Sentinel, or through a proxy. Callers of different keys can then share a
-	// script call if they come while other commands are in flight. They must ask for the same
-	// number of events, in the same way, under the same policy. The policy must have a script. If
-	// the reply is lost, all these callers get the error. Otherwise each gets the answer or the
-	// error that it would have got alone. docs/redis.md has measurements.
+	// script call if they come while other commands are in flight. Their requests must differ only
+	// in the key, such as calls of Take for the same number of events under the same policy. The
+	// policy must have a script. If the reply is lost, all these callers get the error. Otherwise
+	// each gets the answer or the error that it would have got alone. docs/redis.md has
+	// measurements.
 	//
 	// If SingleServer is set, [New] refuses a client that may use several servers, such as the
 	// client of a Cluster. Do not set SingleServer if a proxy divides keys between servers. If the

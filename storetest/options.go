@@ -18,9 +18,9 @@ type Option func(*suite)
 //
 // tick is the clock's resolution. A millisecond must be a whole number of ticks. Run rounds up all
 // instants to ticks, and also the durations of answers before it compares them. A store may report
-// durations in ticks or exactly, but must not round them down. The only exception: in the answer to
-// a give-back, Delay is rounded down, because booked requests move up by it, and must not be
-// granted too early.
+// durations in ticks or exactly, but must not round them down. The only exception is Delay in the
+// answer to a give-back: Run rounds it down, and a store must not round it up, because booked
+// requests move up by it, and must not be granted too early.
 //
 // If states expire by another clock than the one that set sets, such as a server's own, let the
 // store keep them for longer while it is tested. A state may expire late.
