@@ -168,9 +168,9 @@ func (b by) Follows(other line.Policy) bool {
 //   - [All] gives the events back to every component. [Tiers] gives them back to the last tier that
 //     does not have its full allowance. For markers, see their types.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
-//     events as it granted and still counts. The rest goes to the policy before it. If the freed
-//     events belong to an open reservation, its Cancel does not free them again, and the events
-//     that you meant stay counted until they expire.
+//     events as it granted and still counts. The rest goes to the policy before it. If these
+//     are events of an open reservation, its Cancel may then free nothing, and the events that you
+//     meant stay counted until they expire.
 //
 // Do not give back more events than were granted, or an event twice. Do not give back events of a
 // [Result] that is Degraded: the shared store has not counted them, and would free the events of

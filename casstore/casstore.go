@@ -199,7 +199,7 @@ func (s *Store) Do(ctx context.Context, r weir.Request) (weir.Answer, error) {
 // found is what the key held in that round trip. The first attempt then needs no Get, if no other
 // caller asks for the key at the same time. A nil found means that the content is not known. within
 // is how long the decision may take from now on, in place of the timeout. If within is 0 or less,
-// the time is over.
+// DoFrom usually returns an error that wraps [ErrNoReply] at once.
 func (s *Store) DoFrom(ctx context.Context, r weir.Request, found *Entry, within time.Duration) (weir.Answer, error) {
 	if s.fault != nil {
 		return weir.Answer{}, s.fault

@@ -56,8 +56,10 @@ type ServerInterceptor struct {
 	Policy weir.Policy
 
 	// Denied returns the error of a call that is over the limit. If it returns nil, the call goes
-	// ahead. The error is sent as it is. The Meta of a [connect.Error] can say when to retry. If
-	// Denied is nil, the error is the same as with [Middleware.Wrap].
+	// ahead. The error is sent as it is. To say when to retry, add a RetryInfo to the details of a
+	// [connect.Error], which [ClientInterceptor] obeys. For other clients, set Retry-After (Connect
+	// protocol) or Grpc-Retry-Pushback-Ms (gRPC) in its Meta. If Denied is nil, the error is the
+	// same as with [Middleware.Wrap].
 	Denied func(context.Context, connect.Spec, weir.Result) error
 
 	// Failed returns the error of a call on which Key, Cost or the Limiter failed. If it returns

@@ -15,8 +15,8 @@ import (
 type DenyCacheOptions struct {
 	// MaxKeys is the largest number of denials that are kept, one for each key of a limiter. It is
 	// at most 10,000,000; 0 means 10,000. A denial takes about 130 bytes, of which 3 are allocated
-	// in advance. If nearly MaxKeys keys, or more, are denied, requests for some of them go to the
-	// store again.
+	// in advance. Set it to twice the number of keys that are denied at a time, or more. Otherwise,
+	// requests for some of these keys often go to the store again.
 	MaxKeys int
 
 	// MaxAge is the longest time, by the limiter's clock, for which a denial is kept; 0 means until

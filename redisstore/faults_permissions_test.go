@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,4 +20,18 @@ func TestDocsPermissions(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		return newStore(t, c)
 	}, redistest.Nodes{redistest.Single(t)}, checks.UserRules)
+}
+
+// A Ring pings its servers. If they refuse, it takes them for lost.
+func TestDocsPermissions_Ring(t *testing.T) {
+	t.Parallel()
+	checks.Permissions(t, func(t *testing.T, addrs []string) weir.Store {
+		const often = time.Millisecond // so that some pings come while the test runs
+		c := redis.NewRing(&redis.RingOptions{
+			Addrs: map[string]string{"one": addrs[0]}, HeartbeatFrequency: often,
+			Username: "weir", Password: "password", ReadTimeout: checks.Patience,
+		})
+		t.Cleanup(func() { _ = c.Close() })
+		return newStore(t, c)
+	}, redistest.Nodes{redistest.Single(t)}, checks.UserRules, checks.PingRule)
 }

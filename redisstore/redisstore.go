@@ -37,6 +37,7 @@
 //     Prefix in [Options]
 //   - in a Cluster also ASKING, CLUSTER SLOTS and COMMAND
 //   - SELECT if the client uses another database than 0
+//   - PING if the client is a Ring
 //
 // The server's C type long must have 64 bits. It has fewer in builds for 32-bit processors and in
 // old builds for Windows: each decision then fails with an error.

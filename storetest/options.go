@@ -112,7 +112,7 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //     store took ahead. Events that Wait or Reserve books for a later instant count as soon as they
 //     are booked. If events are charged although the limit is used up, as by Settle, the store may
 //     ignore them for the duration early at most.
-//   - A denial may come too soon, by the duration early at most. This means: if the policy alone
+//   - A denial may be wrong, but not by more than the duration early. This means: if the policy alone
 //     had been asked that much earlier, after the same grants, it would have denied the same
 //     events. If early is zero, each denial must be exact. With [Shared], a store may also deny if
 //     another store was asked for the same key within the duration early, because the other store

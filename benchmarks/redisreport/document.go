@@ -82,8 +82,8 @@ it, the reply, and a share of those of the pipeline.
 	put(`## The policies of weir
 
 Microseconds for one execution of the script in Redis, by INFO commandstats. There are %d goroutines
-and as many keys. Bytes of a key are as above. For a hot key, one script decides for all callers
-that wait.
+and as many keys. Bytes of a key are as above. If callers ask for one key at
+the same time, one execution can decide for many of them.
 
 %s
 A SlidingLog that holds 10,000 events takes %s bytes.

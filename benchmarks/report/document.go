@@ -79,8 +79,8 @@ func method(r results) string {
 
 All contenders do the same work: the same keys, in the same order, from as many goroutines. They
 have the same quota: 100 million events at once, and as many per century, which denies nothing. In
-W3, it is one event an hour. No limiter can forget a key meanwhile. The table at the end lists
-exceptions. Keys are 16 bytes.
+W3, it is one event an hour. During a measurement, no limiter can forget a key. The table at the
+end lists exceptions. Keys are 16 bytes.
 
 The rounds are interleaved: each contender is measured once, in a fresh process, before any is
 measured again. A figure is the median of its rounds. The ratio behind it is to %s:

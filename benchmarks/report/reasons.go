@@ -96,10 +96,10 @@ keep what they need to give their events back exactly, if a later one denies the
 	}},
 	{[]string{"W7.bytes"}, func(r results) string {
 		return fmt.Sprintf(`**A key takes** %s bytes in W7, and with a SlidingLog %s. This depends on the number of keys. The
-table is made of parts. A full part is replaced by a larger one. This happens to all parts at about
-the same number of keys. From half a million to three million keys, a key takes 32 to 49 bytes, and
-with a SlidingLog 56 to 73. A part begins with 4 slots, so that a limiter with few keys takes under
-2 kB.`,
+table is made of parts. A full part is replaced by one or two that have room for more. This happens
+to all parts at about the same number of keys. From half a million to three million keys, a key
+takes 32 to 49 bytes, and with a SlidingLog 56 to 73. A part begins with 4 slots, so that a limiter
+with few keys takes under 2 kB.`,
 			significant(r.median(benchmarks.Leader, "W7.bytes")), significant(r.median(slidingLog, "W7.bytes")))
 	}},
 	{[]string{"W1.ns"}, func(r results) string {

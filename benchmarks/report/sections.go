@@ -131,8 +131,8 @@ func methodsSection(r results) string {
 	}
 	text := `## M1: the methods
 
-One event of a known key by each method, one goroutine, all granted at once. Nanoseconds of a call,
-or of both calls. The ratio is to Allow of the same limiter.
+One event of a known key by each method, one goroutine, all granted at once. Nanoseconds of the
+call, or of the two calls that a column names. The ratio is to Allow of the same limiter.
 
 ` + t.String()
 	take := benchmarks.MethodMetric("Take")
