@@ -136,7 +136,9 @@ func (c *composed) denyDebt(state []uint64, now int64, ask Ask, results []Result
 		state = c.would(state, now, ask, i, &alone)
 		results[i] = alone.Result
 	}
-	if a = a.never(); n > a.Limit {
+	a = a.never()
+	a.DecidedBy = 0 // unless one is found that will grant
+	if n > a.Limit {
 		return state, a
 	}
 	room := slices.Clone(state)

@@ -288,4 +288,9 @@ func TestR19_TiersInDebtTellWhichWouldGrant(t *testing.T) {
 	assert.True(t, parts[0].Allowed)
 	assert.False(t, parts[1].Allowed)
 	assert.Equal(t, time.Hour, parts[1].RetryAfter)
+
+	k = kit.NewKey(t, weir.Tiers(log, log, log))
+	k.Ask(kit.T0, weir.Ask{N: 3})
+	k.Ask(kit.T0, weir.Ask{N: 9, Mode: weir.Regardless})
+	assert.Equal(t, 0, k.Ask(kit.T0, weir.Ask{N: 4}).DecidedBy, "none ever grants as many")
 }

@@ -91,6 +91,7 @@ func (m tiersModel) denyDebt(now int64, n int) (weir.Answer, model, []weir.Resul
 		}
 	}
 	a = never(a)
+	a.DecidedBy = 0
 	low, high := now, int64(math.MaxInt64)
 	for low < high {
 		middle := low + (high-low)/2
