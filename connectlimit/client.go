@@ -20,10 +20,10 @@ import (
 // allows.
 //
 // Give each call a deadline: nothing else bounds how many calls are held back. Soon after a hold,
-// new calls wait behind those that were held back. They get ErrQueueFull only if they come faster
-// than they can be sent, or if other users of the Limiter fill its queue. At most 65,536 keys are
-// held back at a time. If nearly as many are held back, the hold of one key may end early to make
-// room for another.
+// new calls wait behind those that were held back. The new calls get ErrQueueFull only if they come
+// faster than they can be sent, or if other users of the Limiter fill its queue. At most 65,536
+// keys are held back at a time. If nearly as many are held back, the hold of one key may end early
+// to make room for another.
 //
 // A ClientInterceptor never makes a call a second time. A stream counts once, before anything of it
 // is sent. To limit its messages, call Wait of the Limiter before each message.

@@ -11,8 +11,8 @@
 //	http.ListenAndServe(":8080", limit.Wrap(mux))
 //
 // [Middleware] is the usual choice for servers. It decides before any message of a call is read.
-// Calls over the limit get the error resource_exhausted in the protocol of the client, with a
-// RetryInfo that says when to try again.
+// Calls over the limit get the error resource_exhausted in the protocol of the client. It has a
+// RetryInfo that says when to try again, unless the same call can never be granted.
 //
 // [ServerInterceptor] decides later, when the message of a unary call has been read. Use it if the
 // cost is in the message, if each message of a stream counts, or if another interceptor finds the

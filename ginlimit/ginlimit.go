@@ -32,7 +32,8 @@ import (
 // as m would, and aborts: no later handler of the chain runs. The handler is safe for concurrent
 // use. New panics in the same cases as [httplimit.Middleware.Wrap].
 //
-// To limit several routes together, call New once, and use its handler for all of them.
+// Routes are limited together if their Middlewares have the same Limiter, and their requests the
+// same key, whether New is called once or for each route.
 //
 // The Settle of m gets the status and the bytes of the answer, no matter how handlers behind the
 // limit write it. It does not get what handlers in front of the limit write afterwards, such as a

@@ -11,8 +11,8 @@
 //	)
 //
 // [ServerInterceptor] counts each call for a key, which a [KeyFunc] finds in the call. By default,
-// calls over the limit get the status RESOURCE_EXHAUSTED, with a RetryInfo that says when to try
-// again.
+// calls over the limit get the status RESOURCE_EXHAUSTED. It has a RetryInfo that says when to try
+// again, unless the same call can never be granted.
 //
 // [ClientInterceptor] delays each call until the limit allows it, and obeys the RetryInfo of
 // servers.

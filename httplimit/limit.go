@@ -18,8 +18,9 @@ import (
 // as those of the same name in [Middleware]. If Key returns [ErrSkip], or Cost returns 0, only this
 // limit does not apply to the request.
 type Limit struct {
-	// Name identifies the limit in [RateLimit], in answers and in [Decision]. It is required, must be
-	// printable ASCII, and must not be the name of another of the Limits.
+	// Name identifies the limit in the fields of [RateLimit], in the default body of a denial if it
+	// is JSON, and in [Decision]. It is required, must be printable ASCII, and must not be the name
+	// of another of the Limits.
 	Name string
 
 	// Unit is what the limit counts. The rules for it are those of [RateLimit].Unit.

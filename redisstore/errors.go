@@ -9,8 +9,7 @@ var (
 	// the error says that nothing was counted.
 	ErrNoReply = remote.ErrNoReply
 
-	// ErrBusy means that other requests were served first. Nothing was counted. There are two
-	// cases:
+	// ErrBusy means that other requests came first. Nothing was counted. There are two cases:
 	//
 	//   - Too many commands were in flight, and the command was not sent before the Timeout. If the
 	//     process decides, and not a script, the error is usually ErrNoReply instead.
