@@ -29,8 +29,6 @@ type counter interface {
 // A grower is a counter whose states differ in size: they grow with what was counted. It denies
 // every request [AllOrNone] for more events than remain.
 type grower interface {
-	counter
-
 	// keepsMore reports whether d keeps more of what it has counted than other, which counts alike
 	// with another limit.
 	keepsMore(other Decider) bool

@@ -43,7 +43,9 @@ func build(ctx context.Context, files map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	files["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+	script, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+	license, code, _ := bytes.Cut(script, []byte("\n\n")) // the license stays
+	files["wasm_exec.js"] = bytes.Join([][]byte{license, comment.ReplaceAll(code, nil)}, []byte("\n\n"))
 	return err
 }
 
