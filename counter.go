@@ -154,6 +154,15 @@ func eventsOf(d Decider, used []uint64) (n uint64) {
 	return n
 }
 
+// usageIn is the usage of the words of the leaves of d.
+func usageIn(d Decider, words [][]uint64, now int64) (n, limit uint64) {
+	used := make([]uint64, len(words))
+	for i, leaf := range (Rule{Decider: d}).leaves() {
+		used[i] = usedOf(leaf.Decider, words[i], now)
+	}
+	return usage(d, used, now)
+}
+
 // lasting is for how long events that were granted at the instant at would count for a leaf of d,
 // if they used it up.
 func lasting(d Decider, at int64) (longest time.Duration) {

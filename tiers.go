@@ -189,12 +189,3 @@ func (c *composed) giveBackToTier(state []uint64, now int64, ask Ask) (_ []uint6
 	}
 	return state, 0
 }
-
-// usageIn is the usage of the words of the leaves of d.
-func usageIn(d Decider, words [][]uint64, now int64) (n, limit uint64) {
-	used := make([]uint64, len(words))
-	for i, leaf := range (Rule{Decider: d}).leaves() {
-		used[i] = usedOf(leaf.Decider, words[i], now)
-	}
-	return usage(d, used, now)
-}

@@ -105,8 +105,8 @@ func testAnswerIsInSight(t *testing.T, b *browser) {
 	})()`)
 }
 
-// What people read before a field is in its name, by which they speak to it. Each field has a name
-// of its own.
+// The name of a field has the words that people read before it, because they call it by these
+// words. Each field has a name of its own.
 func testNames(t *testing.T, b *browser) {
 	b.follow("p=10/1s~5s~5/1s&p=20/1s~5s~5/1s&r=15&t=10s")
 	var fields []struct{ Name, Label string }

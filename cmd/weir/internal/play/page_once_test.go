@@ -72,7 +72,7 @@ func testManyEdits(t *testing.T, b *browser) {
 	assert.Equal(t, simulated(t, last, 10*time.Second), b.shown())
 }
 
-// What comes last is shown, however long the library takes for what came before.
+// The page shows the last input, however long the library takes for the inputs before.
 func testLastOneCounts(t *testing.T, b *browser) {
 	first, second := "p=10/1s&r=15&t=10s", "p=5/1s&p=fixed-window+5/1s&p=sliding-log+5/1s&r=15&t=20s"
 	edit := `(() => { const e = document.querySelector(".lane .text"); e.value = "7/1s"; e.oninput(); })()`
@@ -189,8 +189,8 @@ func testLastLog(t *testing.T, b *browser) {
 	b.until(`document.getElementById("logSays").textContent.startsWith("second: json, 1 line. 1 request of 1 client")`)
 }
 
-// While a policy has a fault, others can be added and removed. What is on the page is what there
-// is, with the figures of what was good last.
+// While a policy has a fault, others can be added and removed. The page shows those that there are,
+// with the figures of the last scenario without a fault.
 func testLanesBesideAFault(t *testing.T, b *browser) {
 	typed := func(selector, text string) {
 		b.js(nil, `(() => { const e = document.querySelector(%q); e.value = %s; e.oninput(); })()`, selector, quoted(text))
@@ -225,8 +225,8 @@ func testLanesBesideAFault(t *testing.T, b *browser) {
 	b.until(`document.getElementById("fault").textContent.includes('"x" is no duration')`)
 }
 
-// What is typed into a lane right after the button that removes it is for nothing. The last lane
-// stays, and there are six at most.
+// Text that is typed into a lane right after the button that removes it has no effect. The last
+// lane stays, and there are six at most.
 func testLaneThatIsRemoved(t *testing.T, b *browser) {
 	b.follow("p=10/1s&p=20/1s&r=15&t=10s")
 	b.js(nil, `(() => {

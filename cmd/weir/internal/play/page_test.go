@@ -203,7 +203,7 @@ func testSharedLink(t *testing.T, b *browser) {
 	b.js(nil, `location.hash = "p=calendar-window+5/minute+location=Europe/Berlin"`)
 	b.until(`document.getElementById("fault").textContent.includes("Europe/Berlin")`)
 
-	// What is typed in a field goes when another link is opened.
+	// Text that was typed in a field goes when another link is opened.
 	b.follow("p=10/1s&r=5&t=10s")
 	b.js(nil, `document.getElementById("lane1").focus()`)
 	b.follow("p=7/1s&r=5&t=10s")
@@ -244,7 +244,7 @@ func testFaults(t *testing.T, b *browser) {
 	b.until(`document.querySelector(".lane .fault").textContent.endsWith("a browser has no database of time zones: without location=, a calendar is in UTC")`)
 }
 
-// What is drawn, and a burst, go into the link.
+// The link has the traffic that was drawn, and a burst.
 func testDrawing(t *testing.T, b *browser) {
 	b.follow("p=10/1s&r=5&t=10s")
 	b.mouse("mousePressed", "#flow", 0.3, 0.2)

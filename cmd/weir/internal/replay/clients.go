@@ -28,7 +28,7 @@ var (
 )
 
 // address returns the key of an address, as the zero httplimit.ClientIP makes it: an IPv6 client is
-// known by the first 64 bits. What is no address is the key itself.
+// known by the first 64 bits. If the text is no address, it is the key.
 func address(field []byte) []byte {
 	addr, err := netip.ParseAddr(string(field))
 	if err != nil || addr.Is4() {

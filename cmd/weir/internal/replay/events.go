@@ -115,8 +115,8 @@ type spread struct {
 
 const nanosPerSecond = 1_000_000_000
 
-// maxSecond is how many events of a second are held, to bound memory: 25 MB. What is beyond counts
-// as another second of the same name.
+// maxSecond is how many events of a second are held, to bound memory: 25 MB. More events count as
+// another second of the same name.
 const maxSecond = 1 << 20
 
 func (s *spread) next() (event, bool) {
