@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
 
 // These compare two versions of weir:
@@ -41,7 +42,7 @@ func BenchmarkWait(b *testing.B) {
 	wait := func(l *weir.KeyedLimiter, key string) bool { return l.Wait(ctx, key, 1) == nil }
 	for _, p := range benchPolicies {
 		b.Run("policy="+p.name+"/load=hot", func(b *testing.B) { serial(b, known(p.hot, 1), wait) })
-		b.Run("policy="+p.name+"/load=million", func(b *testing.B) { serial(b, known(p.policy, 1_000_000), wait) })
+		b.Run("policy="+p.name+"/load=million", func(b *testing.B) { serial(b, known(p.policy, runs.Keys(1_000_000)), wait) })
 	}
 }
 
@@ -100,7 +101,7 @@ func benchmark(b *testing.B, ask func(l *weir.KeyedLimiter, key string) bool) {
 		run("denied-parallel", func(b *testing.B) { parallel(b, known(p.denying, 1), ask) })
 		run("new", func(b *testing.B) { flood(b, p.policy, ask) })
 
-		million := sync.OnceValue(func() keyed { return known(p.policy, 1_000_000) })
+		million := sync.OnceValue(func() keyed { return known(p.policy, runs.Keys(1_000_000)) })
 		run("million", func(b *testing.B) { serial(b, million(), ask) })
 		run("million-parallel", func(b *testing.B) { parallel(b, million(), ask) })
 	}
@@ -150,7 +151,7 @@ func parallel(b *testing.B, k keyed, ask func(*weir.KeyedLimiter, string) bool) 
 // flood asks for keys never seen before.
 func flood(b *testing.B, p weir.Policy, ask func(*weir.KeyedLimiter, string) bool) {
 	b.ReportAllocs()
-	keys := newKeyring(1 << 20)
+	keys := newKeyring(runs.Keys(1 << 20))
 	l, i := weir.Must(weir.New(p)), 0
 	for b.Loop() {
 		ask(l, keys.at(i))

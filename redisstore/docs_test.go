@@ -98,10 +98,10 @@ func BenchmarkDocs(b *testing.B) {
 		keys   int
 		config remote.Config
 	}{
-		{"TokenBucket", bucket, 10_000, remote.Config{}},
-		{"TokenBucket,single-server", bucket, 10_000, remote.Config{SingleServer: true}},
-		{"CalendarWindow", month, 10_000, remote.Config{}},
-		{"All,5", fiveBuckets, 10_000, remote.Config{}},
+		{"TokenBucket", bucket, runs.Keys(10_000), remote.Config{}},
+		{"TokenBucket,single-server", bucket, runs.Keys(10_000), remote.Config{SingleServer: true}},
+		{"CalendarWindow", month, runs.Keys(10_000), remote.Config{}},
+		{"All,5", fiveBuckets, runs.Keys(10_000), remote.Config{}},
 		{"TokenBucket,one-key", bucket, 1, remote.Config{}},
 		{"CalendarWindow,one-key", month, 1, remote.Config{}},
 	} {
@@ -150,7 +150,7 @@ func BenchmarkDocsRefused(b *testing.B) {
 // BenchmarkDocsKeys is how much more memory Redis takes for each of many keys, in all.
 func BenchmarkDocsKeys(b *testing.B) {
 	for b.Loop() {
-		const keys = 100_000
+		keys := runs.Keys(100_000)
 		server := redistest.Single(b)
 		l := newLimiter(b, newStore(b, newClient(b, server.Addr())), weir.TokenBucket{Limit: 100, Per: 1000 * time.Hour}, "api")
 		memory := func() (n float64) {
@@ -163,6 +163,6 @@ func BenchmarkDocsKeys(b *testing.B) {
 		for i := range keys {
 			require.True(b, l.Allow(fmt.Sprintf("203.0.%d.%d", i/256, i%256)))
 		}
-		b.ReportMetric((memory()-before)/keys, "bytes/key")
+		b.ReportMetric((memory()-before)/float64(keys), "bytes/key")
 	}
 }

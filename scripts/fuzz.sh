@@ -19,20 +19,30 @@ packages=("${@:3}")
 [ ${#packages[@]} != 0 ] || packages=(work)
 
 # Found in the source: "go test -list" would build the tests of all packages.
-targets=$(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
-{{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
-{{end}}' "${packages[@]}" | while read -r package file; do
-	[ -z "$package" ] || sed -nE "s|^func (Fuzz[A-Za-z0-9_]*)\(.*|$package \1|p" "$file"
+targets=$(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}} {{.}}
+{{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}} {{.}}
+{{end}}' "${packages[@]}" | while read -r package dir file; do
+	[ -z "$package" ] || sed -nE "s|^func (Fuzz[A-Za-z0-9_]*)\(.*|$package $dir \1|p" "$dir/$file"
 done)
+
+# "go test -fuzz" would compile all packages anew, the standard library too, to count which of their lines an
+# input has reached. Those of weir are what it searches, and what is to guide it.
+counted=$(GOWORK=off go list -m)/...=-d=libfuzzer
+binary=$(mktemp)
+trap 'rm "$binary"' EXIT
+corpus=$(go env GOCACHE)/fuzz # where "go test -fuzz" keeps it
 
 turns=${TURNS:-1}
 turn=$((16#$(git rev-parse --short=6 HEAD | head -c 6) % turns))
-found=0 i=0
-while read -r package target; do
+found=0 i=0 built=
+while read -r package dir target; do
 	[[ $target =~ $regexp ]] || continue
 	found=1
 	[ $((i++ % turns)) = "$turn" ] || continue
 	printf '== %s %s, %s\n' "$package" "$target" "$time"
-	go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 1x "$package"
+	[ "$built" = "$package" ] || go test -vet=off -c -gcflags "$counted" -o "$binary" "$package"
+	built=$package
+	(cd "$dir" && "$binary" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" \
+		-test.fuzzminimizetime 1x -test.fuzzcachedir "$corpus/$package")
 done <<<"$targets"
 [ $found = 1 ] || { printf 'fuzz: no target matches %s\n' "$regexp" >&2; exit 1; }

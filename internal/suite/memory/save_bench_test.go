@@ -10,18 +10,17 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/internal/suite/kit"
+	"github.com/weir-go/weir/internal/suite/runs"
 )
-
-const savedKeys = 1_000_000
 
 // million is a store with a million keys, of states of one word and of several.
 func million(b *testing.B, p weir.Policy) *weir.MemStore {
-	store := new(weir.MemStore)
+	keys, store := runs.Keys(1_000_000), new(weir.MemStore)
 	l := weir.Must(weir.New(p, weir.WithStore(store)))
-	for i := range savedKeys {
+	for i := range keys {
 		l.Allow(kit.KeyName(i))
 	}
-	require.Equal(b, savedKeys, store.Len())
+	require.Equal(b, keys, store.Len())
 	return store
 }
 

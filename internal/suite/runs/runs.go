@@ -44,6 +44,15 @@ func InCI[T any](there, here T) T {
 	return here
 }
 
+// Keys returns n, how many keys a benchmark has. With -benchtime 1x, which shows only whether the
+// benchmark fails, it returns a hundredth of n.
+func Keys(n int) int {
+	if flag.Lookup("test.benchtime").Value.String() == "1x" {
+		return n / 100
+	}
+	return n
+}
+
 // Main is for TestMain of packages whose tests wait for servers, or run storetest. It runs more
 // tests at once than there are processors, because most of them wait. storetest does not know this
 // package. It is shorter with the flag -short, which Main sets in runs that are not long. One test
