@@ -143,13 +143,13 @@ func TestR21_DivisionThatDividesNothing(t *testing.T) {
 		if s.live > maxSlots*5/8 && s.full() {
 			restore(1<<(63-s.depth) | n<<1 | 1) // beside all the others
 			divided++
-			for i := range u.dir.Load().segments {
-				s, empty := u.dir.Load().segments[i].Load(), false
+			u.each(func(s *Segment) {
+				empty := false
 				for i := range s.entries {
 					empty = empty || s.entries[i].Hash().a == 0
 				}
-				require.True(t, empty, "segment %d of %d slots", i, len(s.entries))
-			}
+				require.True(t, empty, "of %d slots", len(s.entries))
+			})
 		}
 		restore(n<<1 | 1)
 	}
