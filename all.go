@@ -98,8 +98,8 @@ func (c *composed) askAll(state []uint64, now int64, ask Ask, results []Result) 
 	return state, sum.Answer
 }
 
-// Hold implements [Holder]. Events may be held as long as all components allow it. Events of Tiers
-// cannot be held.
+// Hold implements [Holder]. Events may be held for the shortest of the times that the components
+// allow. Events of Tiers cannot be held.
 func (c *composed) Hold(at int64, charges []Charge) Hold {
 	if c.tiers || len(charges) != c.paid[len(c.leaves)] {
 		return Hold{}

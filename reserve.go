@@ -151,8 +151,8 @@ type Reservation struct {
 }
 
 // Delay returns the time from now until the events may happen. It is zero if they may happen at
-// once, and [Never] if they were denied, or if there is no decision. The instant does not change
-// when earlier reservations are cancelled. The events may also happen later.
+// once, and [Never] if they were denied, or if there is no decision. The events may happen at that
+// instant or at any later one. The instant does not change when earlier reservations are cancelled.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil || !r.made || !r.Allowed {
 		return Never

@@ -148,8 +148,9 @@ func (s sliding) Hold(at int64, charges []Charge) Hold {
 	return Hold{For: min(left, charges[0].For), Span: exact.Duration(s.width * s.buckets)}
 }
 
-// Expiry is the instant at which the estimate reaches zero if nothing is added. After a give-back an
-// older instant still counts as the start of the latest sub-window.
+// Expiry is the instant at which the estimate reaches zero if nothing is added. It is not before the
+// start of the latest sub-window, even if all events were given back: until then, an instant before
+// that start counts as the start.
 func (s sliding) Expiry(state []uint64) int64 {
 	if !s.sound(state) {
 		return 0

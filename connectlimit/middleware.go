@@ -28,8 +28,8 @@ type Middleware struct {
 	Limit httplimit.Middleware
 
 	// Policy is reported, as a text such as 100/1m, in the QuotaFailure of a call over the limit.
-	// If Policy is nil, there is no QuotaFailure. Leave Policy out if there are several Limits, or
-	// if policies differ by key or change: the text stays the same after SetPolicy.
+	// If Policy is nil, there is no QuotaFailure. Leave Policy out if there are several Limits, if
+	// keys have different policies, or if SetPolicy is called: the text does not follow SetPolicy.
 	Policy weir.Policy
 
 	// Options are the options that the handlers behind the Middleware were made with. Only

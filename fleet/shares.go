@@ -67,9 +67,9 @@ import (
 // # Results
 //
 // Limit, Remaining and RetryAfter are those of this process's share. A process without a share
-// denies with Limit 0. RetryAfter is then the time until its share applies. If that is not known,
-// or if the share will be too small for the request, it is the RetryAfter of a used-up key.
-// MoreAfter is often not known, and is then 0.
+// denies with Limit 0. RetryAfter is then the time until its share applies. If that time is not
+// known, or if the share will be too small for the request, it is the time until a used-up key of
+// the undivided limit grants the request. MoreAfter is often not known, and is then 0.
 //
 // No events are booked ahead, because the share may become smaller. [weir.KeyedLimiter.Wait] asks
 // again when events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a

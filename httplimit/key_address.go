@@ -45,8 +45,8 @@ type ClientIP struct {
 	Skip []netip.Prefix
 
 	// NAT64 are the prefixes of your own translators, such as one in 64:ff9b:1::/48 (RFC 8215).
-	// They come in addition to 64:ff9b::/96. Their addresses contain an IPv4 address. RFC 6052
-	// allows prefixes of 32, 40, 48, 56, 64 and 96 bits.
+	// They come in addition to 64:ff9b::/96. An address with such a prefix contains the client's
+	// IPv4 address. RFC 6052 allows prefixes of 32, 40, 48, 56, 64 and 96 bits.
 	//
 	// The IPv4 address is used only for keys. Proxies and Skip are compared with the IPv6 address.
 	NAT64 []netip.Prefix

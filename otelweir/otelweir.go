@@ -7,8 +7,8 @@
 //	limiter := weir.Must(weir.New(policy, weir.WithName("login"), weir.WithStore(store)))
 //	login := metrics.Limiter("login", limiter) // use it in place of limiter
 //
-// The names of the instruments follow aspnetcore.rate_limiting, the conventions of OpenTelemetry
-// for rate limits. The attributes stand after the colon:
+// The first three names are those of OpenTelemetry's conventions for the rate limiter of ASP.NET
+// Core, with weir in place of aspnetcore.rate_limiting. The attributes stand after the colon:
 //
 //	weir.requests                  counter     decisions: weir.limiter.name, weir.result,
 //	                                           weir.degraded

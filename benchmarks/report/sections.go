@@ -146,9 +146,10 @@ call, or of the two calls that a column names. The ratio is to Allow of the same
 func httpSection(r results) string {
 	return `## H1: middleware
 
-One request through each limiter's middleware for net/http and back, with its rate limit headers.
-There is one client and one goroutine, and all requests are allowed. The ratio is to
-` + benchmarks.MiddlewareLeader + `. "(the loop alone)" is the handler without middleware.
+Each figure is for one request. It passes through the limiter's middleware for net/http to a
+handler, and the answer has the headers of the rate limit. There is one client and one goroutine,
+and all requests are allowed. The ratio is to ` + benchmarks.MiddlewareLeader + `. "(the loop alone)" is the
+handler without middleware.
 
 ` + r.comparison(
 		column{"ns per request", "H1.ns", ns, true},

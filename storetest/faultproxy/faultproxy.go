@@ -10,7 +10,7 @@
 // [Proxy.Forward] ends all faults, except on connections that already hang or lose a reply. Use the
 // real server: after a fault, an imitation may act differently.
 //
-// The package knows no protocol. By default, it takes the bytes of one read for one request. That
+// The package knows no protocol. By default, it treats the bytes of each read as one request. That
 // suits clients that send a request of up to 32 KiB in one write, and then wait for its reply. For
 // pipelines and larger requests, pass a function to [New] that finds the end of a request.
 //
