@@ -155,8 +155,8 @@ func (b by) Follows(other line.Policy) bool {
 
 // Return gives back (refunds) n events of key that were granted before. Use it to count failures
 // only: take an event before each login, and return it after a success. A key never has more left
-// than its full allowance. Of the callers that wait in [KeyedLimiter.Wait] for the key, on this
-// limiter, the first without a booking asks the store again at once.
+// than its full allowance. If callers wait for the key in [KeyedLimiter.Wait] of this limiter, the
+// first without a booking asks the store again at once.
 //
 // Return does not know which grant the events belong to; only a [Reservation] does. Return gives
 // back the latest events of the key:

@@ -35,9 +35,9 @@ import (
 type MemStore struct {
 	// MaxKeys is the largest number of keys in the store; 0 means no bound. Set it before the first
 	// use, to at least twice the number of keys that are usually in use. At the bound, the store
-	// makes room only by dropping expired keys. While a short search finds none, new keys share
-	// allowances. The search may miss the last few expired keys. A [MemStore.Load] may exceed
-	// MaxKeys.
+	// makes room only by dropping expired keys. If a short search finds none, a new key gets no
+	// entry of its own, and shares an allowance with other new keys. The search may miss the last
+	// few expired keys. A [MemStore.Load] may exceed MaxKeys.
 	//
 	// With MaxKeys, a flood of made-up keys cannot exhaust the memory. It cannot make the store
 	// forget a count either. A flood therefore gives no more events to a key that has used up its

@@ -27,11 +27,11 @@ type LeaseOptions struct {
 	MaxKeys int
 
 	// Report, if not nil, is called with the error if unused events cannot be given back. They may
-	// then stay charged until the window no longer counts them. No caller gets that error. If a
-	// Reset fails while unused events of a window are held for the key, these may also stay
-	// charged, and Report is called with the error of the Reset. If a [Fallback] gives events back
-	// to its second store during an outage, they stay charged in its first store, and Report is not
-	// called.
+	// then stay charged until the window no longer counts them. No caller gets that error. If the
+	// store fails in a Reset while unused events of a window are held for the key, these may also
+	// stay charged, and Report is called with the error of the Reset. If a [Fallback] gives events
+	// back to its second store during an outage, they stay charged in its first store, and Report
+	// is not called.
 	//
 	// Calls of Report can overlap. If Report panics in a call about a give-back, the program ends.
 	// Report must not call a limiter of this store: in a Reset, that call may wait for the end of

@@ -79,9 +79,9 @@ func (w *answerWriter) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
-// ReadFrom implements [io.ReaderFrom]. net/http sends files by it without copying them. If nothing
-// below has it, it copies src. If src gives no byte, ReadFrom does not begin the answer, because
-// net/http then sends nothing. The handler can still set the status.
+// ReadFrom implements [io.ReaderFrom]. net/http sends files by it without copying them. If the
+// ResponseWriter directly below has no ReadFrom, src is copied. If src gives no byte, ReadFrom does
+// not begin the answer, because net/http then sends nothing. The handler can still set the status.
 //
 // If src panics, the bytes that it gave until then are counted, unless it is a file.
 func (w *answerWriter) ReadFrom(src io.Reader) (int64, error) {

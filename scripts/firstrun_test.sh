@@ -22,7 +22,7 @@ bare() { # runs a command as such a machine would, and fails if the clone has ch
 	step "$*"
 	(
 		cd "$work/weir"
-		export PATH=$work/bin CI= ZONEINFO=
+		export PATH=$work/bin CI= GOGC= ZONEINFO=
 		"$@" >"$work/output" 2>&1
 	) || { cat "$work/output"; fail "$* failed"; }
 	changed=$(git -C "$work/weir" status --porcelain)

@@ -26,10 +26,11 @@ targets=$(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Di
 done)
 
 # "go test -fuzz" would compile all packages anew, the standard library too, to count which of their lines an
-# input has reached. Those of weir are what it searches, and what is to guide it.
+# input has reached. Here only the packages of weir are compiled so, because the faults are looked for there.
 counted=$(GOWORK=off go list -m)/...=-d=libfuzzer
 binary=$(mktemp)
 trap 'rm "$binary"' EXIT
+trap 'exit 130' INT # a binary that is interrupted exits with 0
 corpus=$(go env GOCACHE)/fuzz # where "go test -fuzz" keeps it
 
 turns=${TURNS:-1}
@@ -42,7 +43,7 @@ while read -r package dir target; do
 	printf '== %s %s, %s\n' "$package" "$target" "$time"
 	[ "$built" = "$package" ] || go test -vet=off -c -gcflags "$counted" -o "$binary" "$package"
 	built=$package
-	(cd "$dir" && "$binary" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" \
-		-test.fuzzminimizetime 1x -test.fuzzcachedir "$corpus/$package")
+	(cd "$dir" && "$binary" -test.paniconexit0 -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" \
+		-test.fuzzminimizetime 1x -test.fuzzcachedir "$corpus/$package" </dev/null)
 done <<<"$targets"
 [ $found = 1 ] || { printf 'fuzz: no target matches %s\n' "$regexp" >&2; exit 1; }

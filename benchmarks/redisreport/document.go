@@ -44,7 +44,7 @@ median of the ratios within a round. %q is no limiter. It is the cost of one com
 go-redis.
 `, connections(), leader, floor)
 
-	put("## One hot key\n\nThousands of decisions a second. The columns are the goroutines that ask at once.\n\n%s", r.rates(1))
+	put("## One hot key\n\nThousands of decisions a second. Each column is a number of goroutines that ask at once.\n\n%s", r.rates(1))
 	put("## %s keys\n\nThe same with random keys. Redis has to remember all of them.\n\n%s", thousands(r.keys), r.rates(r.keys))
 	put(`## How long a caller waits
 

@@ -37,7 +37,7 @@ quarter of the time is the first reading of the slot, and another quarter the gr
 			r.times("W4.ns"), r.times("W4p.ns"), r.times("W5.ns"))
 	}},
 	{[]string{"W4.ns"}, func(r results) string {
-		return fmt.Sprintf(`**A million keys in a random order** take a TokenBucket %s ns a decision
+		return fmt.Sprintf(`**A million keys in a random order**: a TokenBucket takes %s ns a decision
 in W4. Some 60 %% of that is the first reading of the key's slot (CPU profile). The slots take 39 MB.
 No cache near the processor holds them, and neither does its cache of addresses (TLB). One such
 reading is the least that a limiter can do. The best peer that keeps whole keys does about two, and

@@ -146,9 +146,9 @@ call, or of the two calls that a column names. The ratio is to Allow of the same
 func httpSection(r results) string {
 	return `## H1: middleware
 
-Each figure is for one request. It passes through the limiter's middleware for net/http to a
-handler, and the answer has the headers of the rate limit. There is one client and one goroutine,
-and all requests are allowed. The ratio is to ` + benchmarks.MiddlewareLeader + `. "(the loop alone)" is the
+Each figure is for one request that passes through the limiter's middleware for net/http to a
+handler. The answer has the headers of the rate limit. There is one client and one goroutine, and
+all requests are allowed. The ratio is to ` + benchmarks.MiddlewareLeader + `. "(the loop alone)" is the
 handler without middleware.
 
 ` + r.comparison(

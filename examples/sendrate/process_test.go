@@ -32,9 +32,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(isProgram) != "" {
 		main() // which exits
 	}
-	if err := os.Setenv(isProgram, "true"); err != nil {
-		panic(err)
-	}
 	os.Exit(m.Run())
 }
 
@@ -55,6 +52,7 @@ func prepare(t *testing.T, stdin io.Reader, left string, args ...string) *proces
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a test that hangs fails
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, path, append([]string{"-out", "-", "-left", left}, args...)...), t: t}
+	p.Env = append(os.Environ(), isProgram+"=true")
 	p.Stdin, p.Stderr = stdin, &p.stderr
 	stdout, err := p.StdoutPipe()
 	require.NoError(t, err)

@@ -44,8 +44,8 @@ func InCI[T any](there, here T) T {
 	return here
 }
 
-// Keys returns n, how many keys a benchmark has. With -benchtime 1x, which shows only whether the
-// benchmark fails, it returns a hundredth of n.
+// Keys returns n, how many keys a benchmark has. With -benchtime 1x, it returns a hundredth of n,
+// although the names of benchmarks say n: that shows only whether a benchmark fails.
 func Keys(n int) int {
 	if flag.Lookup("test.benchtime").Value.String() == "1x" {
 		return n / 100
