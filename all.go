@@ -23,24 +23,26 @@ import (
 //
 // With other methods:
 //
-//   - [KeyedLimiter.TakeUpTo] grants n events, or as many as each of the components can grant.
+//   - [KeyedLimiter.TakeUpTo] grants n events, or the smallest Remaining of the components if that
+//     is less.
 //   - [KeyedLimiter.Return], [Reservation.Settle] and [Reservation.Cancel] give events back to every
 //     component. Each component frees those that it can free by its own rules.
-//   - All books nothing ahead. [KeyedLimiter.Wait] asks again when all components may grant.
-//     [KeyedLimiter.Reserve] grants the events now, or denies them.
+//   - All books no events for a later instant. [KeyedLimiter.Wait] asks again when all components
+//     may grant. [KeyedLimiter.Reserve] grants the events now, or denies them.
 //
 // The components can be of any kind, including [Tiers] and All. [New] refuses All without policies,
-// with a nil component, with a component that is itself invalid, or if the state of a new key would
-// have more than 100,002 words, the size of the largest [SlidingWindow].
+// or with a component that is nil or itself invalid. It also refuses All if the state of a new key
+// would have more than 100,002 words, the size of the largest [SlidingWindow].
 //
 // The costs in time and memory are:
 //
 //   - A grant needs the decisions of all components, but only one look-up of the key.
 //   - A denial takes up to about three times as long as a grant. The worst case is that only the
 //     last component denies.
-//   - The state has the words of all components. A component may grow if it is a [SlidingLog] or a
-//     policy of another package without a [WordDecider], or contains one of these. Each component
-//     that may grow takes one word more, except one of them.
+//   - The state has the words of all components. It has one word more for each component whose
+//     state may grow, except for one of them. The state of a component may grow if the component is
+//     a [SlidingLog] or a policy of another package without a [WordDecider], or contains one of
+//     these.
 //   - To be able to undo a denied request, a decision copies the words of all components but one. A
 //     copy of more than 32 words needs an allocation.
 func All(policies ...Policy) Policy { return all{newList(policies)} }

@@ -15,8 +15,8 @@ import (
 //
 // Days, weeks, months and years follow the local date:
 //
-//   - A window starts at the first instant whose local date is the first date of the window, or a
-//     later date. This instant is midnight, unless clocks skip midnight.
+//   - A window starts at the first instant whose local date is the first date of the window or, if
+//     clocks skip that date, a later one. This instant is midnight, unless clocks skip midnight.
 //   - A day has 23 or 25 hours when clocks are put forward or back by an hour.
 //   - A date that clocks skip altogether has no window.
 //   - When clocks are put back from after midnight to before it, they show the end of the previous
@@ -27,9 +27,9 @@ import (
 //
 //   - An hour that clocks show twice is two windows. An hour that clocks skip has no window.
 //   - No window is longer than its unit.
-//   - Where clocks are put forward or back, one window ends and another starts. A window that ends
-//     or starts there in the middle of an hour is shorter than an hour. On Lord Howe Island, for
-//     example, clocks are put forward or back by half an hour.
+//   - At the instant when clocks are put forward or back, one window ends and another starts. If a
+//     window ends or starts then in the middle of an hour, it is shorter than an hour. On Lord Howe
+//     Island, for example, clocks are put forward or back by half an hour.
 //
 // If the wall clock is changed while the process runs, or if the machine sleeps, windows may start
 // too early or too late, until the process is restarted: see [Clock].
@@ -41,8 +41,8 @@ import (
 // The state of a key takes one word of 8 bytes. It takes two words if Limit is above half a billion
 // (2^29 - 1).
 //
-// API gateways have such quotas. In Apigee's Quota policy, they are those without a type, and follow
-// UTC.
+// API gateways have such quotas. In Apigee, a Quota policy without a type is such a quota, and
+// follows UTC.
 type CalendarWindow struct {
 	Limit int  // events allowed in a window; at least 1
 	Unit  Unit // of the calendar: Minute to Year
@@ -52,7 +52,7 @@ type CalendarWindow struct {
 	// time.LoadLocation. A program for machines without the database imports time/tzdata.
 	Location string
 
-	// Start is where the unit starts. 0 is the default:
+	// Start is the day or month with which a window starts. 0 is the default:
 	//
 	//   - Month: its first day, 1 to 31; 0 means 1. A month without that day starts on its last day.
 	//   - Week: its first [time.Weekday], 0 for Sunday to 6 for Saturday.

@@ -9,17 +9,17 @@ import (
 
 // A Charge is for implementers of stores and policies. It is what one policy charges for a grant. A
 // policy made by [All] or [Tiers] has the Charges of its single policies, in their order.
-// [SingleRateMarker] and [TwoRateMarker] have two: the first is of the bucket to which all events
-// are charged, the second of Committed. Other policies have one Charge.
+// [SingleRateMarker] and [TwoRateMarker] have two: first that of the bucket to which all events are
+// charged, then that of the bucket Committed. Other policies have one Charge.
 type Charge struct {
 	N      int           // events; zero for a tier that did not pay, and for Committed of yellow events
 	Before time.Duration // of a bucket: its ResetAfter before the grant; other policies do not use it
 	For    time.Duration // the longest time that the events count: usually the ResetAfter of the grant
 
-	// If the state has already seen a later instant, by another clock, the events are counted at
-	// that instant. Late is the time from the grant to it. Otherwise, Late is zero. Late, Before
-	// and For are measured from the GrantedAt of [Ask]. For a grant at instant 0, GrantedAt is 1,
-	// and Late is -1.
+	// The state may already have seen an instant after that of the grant, by another clock. The
+	// events are then counted at the later instant, and Late is the time from the grant to that
+	// instant. Otherwise, Late is zero. Late, Before and For are measured from the GrantedAt of
+	// [Ask]. For a grant at instant 0, GrantedAt is 1, and Late is -1.
 	Late time.Duration
 
 	// Before and For are rounded up to nanoseconds. BeforeRest and ForRest say by how much Before
@@ -133,10 +133,9 @@ func (a *Ask) paid(r exact.Rate) (end exact.Uint128, known bool) {
 	return exact.Uint128{Hi: math.MaxUint64, Lo: math.MaxUint64}, false
 }
 
-// A Holder is for implementers of policies, and of stores that take events before they are used, as
-// the Lease of package [github.com/weir-go/weir/fleet] does. It is a [Decider] whose granted events
-// may be used some time after the grant. If a Decider is not a Holder, its events must be used at
-// once.
+// A Holder is for implementers of policies, and of stores that take events for later use, as the
+// Lease of package [github.com/weir-go/weir/fleet] does. It is a [Decider] whose granted events may
+// be used some time after the grant. If a Decider is not a Holder, its events must be used at once.
 //
 // In this package, events of [TokenBucket], [FixedWindow], [CalendarWindow] and [SlidingWindow] may
 // be held, and events of [All] if the events of all its components may be held. For the other
@@ -148,8 +147,8 @@ type Holder interface {
 	// instant of the grant, and charges are what the grant was charged. If the policy sets no
 	// charges, the slice has one Charge of all the events, which count until ResetAfter has passed.
 	//
-	// The store may later give back events that were not used. Hold sets N to 0 in charges that the
-	// store must not reduce then. If N is 0 in all charges, the store gives nothing back.
+	// The store may later give back events that were not used. In charges whose events must stay
+	// charged even then, Hold sets N to 0. If N is 0 in all charges, the store gives nothing back.
 	Hold(at int64, charges []Charge) Hold
 }
 

@@ -11,16 +11,17 @@ import (
 
 // FixedWindow allows Limit events in each window of length Per.
 //
-//   - Without FromFirst, windows are aligned to the Unix epoch. Windows of an hour start on the
-//     hour in UTC, for all keys.
+//   - Without FromFirst, windows are aligned to the Unix epoch. For example, windows of an hour
+//     start at full hours in UTC, for all keys.
 //   - With FromFirst, a key's window starts with the first event that is granted after its last
 //     window ended. A window also ends if all its events are given back.
 //
 // FixedWindow is the policy that is easiest to explain ("1000 a day"): the whole allowance is back
-// at one instant. Its flaw is the boundary between two windows. Limit events just before the
-// boundary and Limit just after it make 2*Limit in any short span around it. With FromFirst they
-// usually make at most 2*Limit - 1, because the event that opened the first of the two windows
-// happened before that span. Where 2*Limit is too many, use [SlidingWindow] or [SlidingLog].
+// at one instant. Its flaw is the boundary between two windows. Limit events may happen just before
+// the boundary, and Limit more just after. Together these are 2*Limit in a very short span. With
+// FromFirst, such a span usually has at most 2*Limit - 1 events, because the event that opened the
+// first of the two windows happened before the span. Where 2*Limit is too many, use [SlidingWindow]
+// or [SlidingLog].
 //
 // The state of a key takes one word of 8 bytes. It takes two words with FromFirst, and also if the
 // limit is too large for the window (above about 250 million a second or 250,000 a millisecond).

@@ -156,21 +156,21 @@ func (b by) Follows(other line.Policy) bool {
 // Return gives back (refunds) n events of key that were granted before. Use it to count failures
 // only: take an event before each login, and return it after a success. A key never has more left
 // than its full allowance. If callers wait for the key in [KeyedLimiter.Wait] of this limiter, the
-// first without a booking asks the store again at once.
+// first of them that has booked nothing asks the store again at once.
 //
 // Return does not know which grant the events belong to; only a [Reservation] does. Return gives
 // back the latest events of the key:
 //
 //   - Windows and [SlidingLog] free the latest events that they still count.
-//   - A [TokenBucket] frees tokens until it is full, but nothing while instants booked by
+//   - A [TokenBucket] frees tokens until it is full. It frees nothing while instants booked by
 //     [KeyedLimiter.Wait] or [KeyedLimiter.Reserve] are still to come, or while the key is in debt.
 //   - A [LeakyBucket] frees only the last event, and only if no other event occupies the outlet.
 //   - [All] gives the events back to every component. [Tiers] gives them back to the last tier that
 //     does not have its full allowance. For markers, see their types.
 //   - After a change of policy, the policy that granted last gives back first: at most as many
-//     events as it granted and still counts. The rest goes to the policy before it. If these
-//     are events of an open reservation, its Cancel may then free nothing, and the events that you
-//     meant stay counted until they expire.
+//     events as it granted and still counts. The policy before it gives back the rest. If the
+//     events that were freed are those of an open reservation, its Cancel may then free nothing,
+//     and the events that you meant stay counted until they expire.
 //
 // Do not give back more events than were granted, or an event twice. Do not give back events of a
 // [Result] that is Degraded: the shared store has not counted them, and would free the events of
@@ -180,8 +180,9 @@ func (b by) Follows(other line.Policy) bool {
 // Return again for them.
 //
 // An n below 0 is an error. A ctx that has ended is not an error, because callers often give back
-// when they are cancelled. If ctx ends, the call still waits for other calls until a second after
-// its start, and then for the store, a second at most. Return is safe for concurrent use.
+// when they are cancelled. If ctx ends, Return still waits for other calls of the key, but only
+// until a second after its own start. It then waits for the store, a second at most. Return is safe
+// for concurrent use.
 func (k *KeyedLimiter) Return(ctx context.Context, key string, n int) error {
 	ctx, cancel := k.unended(ctx)
 	defer cancel()

@@ -7,12 +7,11 @@ import (
 )
 
 // LeakyBucket is a queue with an outlet. If each request is for one event, the outlet usually lets
-// at most one event pass each Per/Limit.
+// at most one event pass in each span of Per/Limit. A slot is a time of this length.
 //
-// The outlet saves nothing while it is idle. After any idle time one request passes at once, and
-// the next can pass when the outlet is free again. Per/Limit is a slot. The n events of a request
-// pass together, and then occupy the outlet for n slots. One request is granted at most Capacity
-// events.
+// Unused slots are not saved. After any idle time one request passes at once, and the next can pass
+// when the outlet is free again. The n events of a request pass together, and then occupy the
+// outlet for n slots. One request is granted at most Capacity events.
 //
 //   - [KeyedLimiter.Allow] and [KeyedLimiter.Take] do not queue. Their events are granted if the
 //     outlet is free now.
@@ -21,9 +20,9 @@ import (
 //     with [ErrQueueFull]. Waiters are served in the order in which they joined. When one gives up,
 //     those behind it move up. [KeyedLimiter.Wait] lists the exceptions.
 //
-// Choose it to protect a server or device that cannot take bursts: a printer, a mail relay, a
-// service with a limit for each second. Where bursts are harmless, [TokenBucket] makes callers wait
-// less.
+// Choose LeakyBucket to protect a server or device that cannot take bursts: a printer, a mail
+// relay, a service with a limit for each second. Where bursts are harmless, [TokenBucket] makes
+// callers wait less.
 //
 // If no events are given back and the policy stays the same, a span of length s has at most
 //

@@ -15,13 +15,14 @@ import (
 // The rules of a Ledger:
 //
 //   - Each policy counts only the events that it grants.
-//   - Policies other than the request's may have used up shares of their limits. These shares are
-//     charged to the policy of the request. Their sum is rounded down to whole events.
+//   - Each policy other than the request's may have used up a share of its limit, such as a half.
+//     The request's policy is charged the same share of its own limit. The sum of these charges is
+//     rounded down to whole events.
 //   - The charge ends when the other policies have recovered. It lasts at most for the time in
 //     which the charged policy recovers from a fully used allowance (for a [SlidingWindow]: Per).
 //     This time begins with the last grant of the other policies. The state of a Plain Ledger does
-//     not record that grant. Its time begins with the first request for events under a policy other
-//     than the Ledger's. Each component of [All] is charged separately.
+//     not record when that was: the time then begins with the first request for events under a
+//     policy other than the Ledger's. Each component of [All] is charged separately.
 //   - Policies that count in the same way share their counts, such as two FixedWindows that differ
 //     only in Limit.
 //
@@ -39,9 +40,9 @@ type Ledger struct {
 	Words []uint64
 }
 
-// Decide decides on ask with a rule. It returns the Ledger that the store must keep, and whether it
-// differs from l. It returns an error that wraps [ErrRequest] if it finds that the rules of l never
-// write its Words. now must be at least 0.
+// Decide decides on ask with a rule. It returns the Ledger that the store must keep, and whether
+// that Ledger differs from l. It returns an error that wraps [ErrRequest] if it finds in l Words
+// that the rules of l never write. now must be at least 0.
 func (l Ledger) Decide(by Rule, now int64, ask Ask) (next Ledger, a Answer, changed bool, err error) {
 	if len(l.By) == 0 || l.Plain && by.same(l.By[0]) {
 		return l.decidePlain(by, now, ask)

@@ -23,15 +23,16 @@
 // Most callers need [KeyedLimiter.Allow], [KeyedLimiter.Take] or [KeyedLimiter.Wait].
 // [KeyedLimiter.TakeUpTo] is for work that can be done in parts. [KeyedLimiter.Reserve] is for work
 // whose number of events is known only afterwards. [KeyedLimiter.ReserveNow] helps to take events
-// from several limiters, all or none. Policies can be read from text ([ParsePolicy]), chosen by key
-// ([WithPolicyFor]), changed in use ([KeyedLimiter.SetPolicy]), and tried on live traffic
-// ([Shadow]). Package [github.com/weir-go/weir/httplimit] limits HTTP requests.
+// from all of several limiters, or from none. Policies can be read from text ([ParsePolicy]),
+// chosen by key ([WithPolicyFor]), changed in use ([KeyedLimiter.SetPolicy]), and tried on live
+// traffic ([Shadow]). Package [github.com/weir-go/weir/httplimit] limits HTTP requests.
 //
-// While the policy of a key stays the same, a limiter follows it exactly, to the event. It is exact
-// to the nanosecond with a [MemStore], and to the microsecond with a store in Redis or PostgreSQL.
-// Exceptions are, for example, a MemStore that has reached its MaxKeys, a server that loses states,
-// and the stores of package fleet. A request that the policy denies uses up nothing of the
-// allowance. A limiter has no background goroutine and does not have to be closed.
+// While the policy of a key stays the same, a limiter follows that policy exactly: it grants no
+// event too many or too few. Its times are exact to the nanosecond with a [MemStore], and to the
+// microsecond with a store in Redis or PostgreSQL. Exceptions are, for example, a MemStore that has
+// reached its MaxKeys, a server that loses states, and the stores of package fleet. A request that
+// the policy denies uses up nothing of the allowance. A limiter has no background goroutine and
+// does not have to be closed.
 //
 // These names are for implementers of stores and policies, and callers can skip them: [Accept],
 // [AcceptNamed], [Acceptor], [Answer], [Ask], [Charge], [CheckState], [Decider], [ErrRequest],
@@ -56,7 +57,7 @@ import (
 //
 //   - Allow is for most callers.
 //   - Take reports details, and can take several events at once.
-//   - Wait blocks until the events may happen. It is for work that is better late than never.
+//   - Wait blocks until the events may happen. It is for work that can be done later.
 //
 // The answers of a [Shadowed] may differ from what is said here: see [Shadow].
 type Limiter interface {
@@ -77,8 +78,8 @@ type Limiter interface {
 	//   - [ErrQueueFull]: the policy's queue has no room.
 	//   - The error of ctx, if ctx has ended before the call or during the wait. A booked place is
 	//     given back. In the cases that [KeyedLimiter.Wait] lists, it may stay charged.
-	//   - The error of the store, if the store failed. Wait's error does not wrap [io.EOF], because
-	//     that would tell readers that all was read.
+	//   - The error of the store, if the store failed. Wait's error does not wrap [io.EOF]. If a
+	//     Read method returned such an error, its caller would believe that everything was read.
 	//   - The error of an invalid policy, if [WithPolicyFor] chose one.
 	//
 	// Test for these errors with errors.Is. Wait usually returns the first three without waiting
@@ -194,7 +195,7 @@ func WithStore(s Store) Option {
 //
 // [KeyedLimiter.Wait] and [KeyedLimiter.Reserve] compare the deadline of their context with this
 // clock. Contexts of package context use real time or, in a testing/synctest bubble, the time of
-// the bubble. Use their deadlines only with a clock that shows nearly the same time.
+// the bubble. Use deadlines only if c shows nearly the same time as the clock of these contexts.
 func WithClock(c Clock) Option {
 	return func(k unfinished) error {
 		if isNil(c) {

@@ -30,9 +30,9 @@ type plans struct {
 // Most methods call the function once. [KeyedLimiter.Wait], [KeyedLimiter.Reserve], SetPolicy and
 // Reset may call it several times. Settle and Cancel do not call it. Calls can be concurrent. The
 // function gets the context of the call: over HTTP or gRPC, the request's context. If middleware
-// joins or hashes keys, find the customer in this context. [KeyedLimiter.Allow] has no context and
-// passes context.Background(). The function should look the policy up in memory, not over a
-// network.
+// joins or hashes keys, the key may not show the customer: find the customer in this context.
+// [KeyedLimiter.Allow] has no context and passes context.Background(). The function should look the
+// policy up in memory, not over a network.
 //
 // The function must not call the limiter, because such a call may never end. If the function
 // returns a pointer, the policy behind it must not change. For a changed policy, return another
@@ -48,10 +48,10 @@ type plans struct {
 //     and those that are not comparable.
 //
 // No policy of this package grants everything or denies everything. For a key without a limit, do
-// not call the limiter. In httplimit, let Key return ErrSkip. Do not return nil: the key would get
-// the limiter's policy. If a configuration lacks a plan, the Policy of its empty [AnyPolicy] is
-// nil, too. Refuse a blocked key before you call the limiter. docs/limits.md has an example with
-// plans, one of them unlimited.
+// not call the limiter. In httplimit, let Key return ErrSkip. Do not return nil from the function
+// of WithPolicyFor: the key would get the limiter's policy. If a configuration lacks a plan, the
+// Policy of its empty [AnyPolicy] is nil, too. Refuse a blocked key before you call the limiter.
+// docs/limits.md has an example with plans, one of them unlimited.
 //
 // If the policy of a key changes, its events still count: see [KeyedLimiter.SetPolicy]. If the
 // function returns an invalid policy, the call fails, and Allow returns false.
@@ -100,8 +100,8 @@ func WithPolicyFor(policy func(ctx context.Context, key string) Policy) Option {
 // If p is invalid, SetPolicy returns an error and changes nothing. Other errors are those of the
 // store, of ctx, or of a policy that the function of [WithPolicyFor] returned. The policy is then
 // changed, but some waiting calls may have kept their old turns, or failed with such an error. If
-// the store failed when bookings of waiting calls were given back, these calls and those before
-// them keep their old turns after a later SetPolicy, too.
+// the store fails while the bookings of waiting calls are given back, these calls and those before
+// them keep their old turns, even after a later SetPolicy.
 func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 	if k == nil || k.store == nil {
 		return errNotMade

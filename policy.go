@@ -165,8 +165,8 @@ const (
 
 	// Regardless grants all of the events in any case. It is for events that have already happened.
 	// Events beyond the allowance are a debt. Until it is paid, or its events no longer count, a
-	// single policy denies requests for events. A policy that books ahead may grant them for a
-	// later instant.
+	// single policy denies requests for events. Only a policy that books ahead may grant such
+	// requests, for a later instant.
 	Regardless
 )
 
@@ -183,7 +183,8 @@ type Answer struct {
 	//     books ahead sets Delay to the delay that was too long. After other denials, policies set
 	//     Delay to zero.
 	//   - After a give-back to a TokenBucket or LeakyBucket, Delay says how much earlier the
-	//     bookings after the grant can happen. Bookings of other policies are not moved.
+	//     bookings that follow the returned events can happen. Bookings of other policies are not
+	//     moved.
 	Delay time.Duration
 
 	// QueueFull reports that the policy's queue has no room. A longer MaxWait would not help.

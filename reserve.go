@@ -16,8 +16,8 @@ import (
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
 //     [Reservation.Cancel] gives the events back. If estimates are often too high, use
-//     [KeyedLimiter.ReserveNow], because a bucket frees nothing while the instants of later
-//     reservations are still to come.
+//     [KeyedLimiter.ReserveNow], which never books ahead. With Reserve, nobody can use what a
+//     bucket gets back while the instants of later reservations are still to come.
 //   - The caller wants to know when its turn is. Unlike [KeyedLimiter.Wait], Reserve does not block
 //     until the turn comes.
 //
@@ -38,13 +38,13 @@ import (
 //
 // With n = 0, Reserve books nothing, and all events are charged by Settle.
 //
-// Without Settle or Cancel, the events count as long as events of Take. A Reservation holds no
-// goroutine or timer, and does not have to be closed.
+// If neither Settle nor Cancel is called, the booked events count for the same time as events of
+// Take. A Reservation holds no goroutine or timer, and does not have to be closed.
 //
 // An error means that there is no decision. The Reservation is then nil. The errors are those of
 // [KeyedLimiter.Take]. If ctx is cancelled while a store over a network decides, Reserve still
-// waits for the decision. Without it, nobody could give the events back. Reserve stops waiting a
-// second after it asked the store, or at the deadline of ctx.
+// waits for the decision. Without the decision, nobody could give the events back. Reserve stops
+// waiting a second after it asked the store, or at the deadline of ctx.
 func (k *KeyedLimiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	r, err := k.reserve(ctx, key, n)
 	return r, callError("Reserve of", n, err)
@@ -89,8 +89,8 @@ func (k *KeyedLimiter) reserve(ctx context.Context, key string, n int) (*Reserva
 // TakeByComponent. Use it to take events from several limiters, all or none: if one denies or
 // fails, cancel the reservations of the others.
 //
-// ReserveNow sets *r. Pass the same Reservation again when its earlier contents are no longer
-// needed. With a single policy, and a key that is in a [MemStore], ReserveNow then usually
+// ReserveNow sets *r. You can pass the same Reservation again when its earlier contents are no
+// longer needed. With a single policy, and a key that is in a [MemStore], ReserveNow then usually
 // allocates nothing. If results is nil, the results of components are not returned.
 //
 // An error means that there is no decision. The errors are those of Reserve. If ctx is cancelled
@@ -188,9 +188,9 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //     back.
 //   - More events: the additional ones are charged now. If fewer are left, the key is then in debt,
 //     and later callers may have to wait, or are denied. A bucket pays the debt at its rate. A
-//     window or log counts the additional events for as long as other events: at the end of a
-//     [FixedWindow] or [CalendarWindow], the debt is forgotten. If a debt must be paid back, use a
-//     [TokenBucket].
+//     window or log counts the additional events for the same time as other events. At the end of a
+//     [FixedWindow] or [CalendarWindow], the debt is therefore forgotten. If a debt must be paid
+//     back, use a [TokenBucket].
 //   - A denied reservation: all actual events are charged.
 //   - A reservation whose [Result] is Degraded: nothing is given back, because the shared store has
 //     not booked it.
@@ -198,8 +198,8 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 //     Reset forgets bookings. A Reset by another limiter or process has other effects: see
 //     [KeyedLimiter.Reset].
 //
-// A [TokenBucket] or [LeakyBucket] keeps the instants that other callers were promised. What it
-// frees depends on what it has granted or charged after the reservation:
+// A [TokenBucket] or [LeakyBucket] keeps the instants that other callers were promised. How many
+// events it frees for new calls depends on what it has granted or charged after the reservation:
 //
 //   - Nothing: it frees what is given back, as far as that still counts.
 //   - Only events of callers of this limiter's Wait, and some of these callers still wait: they

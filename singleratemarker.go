@@ -7,8 +7,8 @@ import (
 
 // SingleRateMarker marks events as the single rate three color marker of RFC 2697 marks packets:
 //
-//   - green, while the committed burst lasts; DecidedBy of the Result is 0
-//   - yellow, while the excess burst lasts; DecidedBy is 1
+//   - green, until the committed burst is used up; DecidedBy of the Result is 0
+//   - yellow, until the excess burst is used up; DecidedBy is 1
 //   - red, which is denied
 //
 // A key has two buckets of tokens, which start full. Committed has the rate and size that the RFC
@@ -17,8 +17,8 @@ import (
 // stays below this rate thus saves tokens for yellow events.
 //
 // All events of a request have one color. It is green if the first bucket has a token for each
-// event, and yellow if only the second bucket has. If both have too few, it is red, and the request
-// takes nothing.
+// event, and yellow if only the second bucket has as many. If both have too few, it is red, and the
+// request takes nothing.
 //
 // Unlike the tiers of [Tiers], the two buckets share one rate. In the long run the marker grants at
 // most Committed.Limit per Committed.Per on average. It works in the mode that the RFC calls

@@ -133,8 +133,8 @@ func (p *Plan) Equal(q *Plan) bool {
 // If several requests are held back together, all count as waiting since the first of them came.
 // The time in which a caller of [KeyedLimiter.Wait] waits for its turn by the policy is not
 // included. Waited returns 0 for requests that give back bookings, and for those by which a
-// SetPolicy or Reset gives waiting callers new turns: a store should have all its time for them. It
-// measures in real time, whatever clock the limiter has.
+// SetPolicy or Reset gives waiting callers new turns: the store's time limit for them should not be
+// shortened. Waited measures in real time, whatever clock the limiter has.
 func Waited(ctx context.Context) time.Duration {
 	since, ok := ctx.Value(sinceKey{}).(time.Time)
 	if !ok {
@@ -259,8 +259,8 @@ var errState = fmt.Errorf("%w: the state of the key is none that a policy leaves
 // returns an error that wraps [ErrRequest] if it finds that d never writes the given state.
 //
 // Deciders of other packages may have a method CheckState(state []uint64) error, which this
-// function calls. If such a Decider lacks the method, the function accepts any state. Only the
-// state of a [WordDecider] must be one word, and not the largest uint64.
+// function calls. If such a Decider lacks the method, the function accepts any state, with one
+// exception: the state of a [WordDecider] must be one word, and not the largest uint64.
 //
 // The Deciders of this package return in bounded time, without a panic, whatever the state. Their
 // answer to a state that they never write has no meaning. There is no such promise for Deciders

@@ -84,12 +84,13 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 // were granted. It is for work that can be done in parts, such as a bulk mailing.
 //
 // If n is above 0 and no event is granted, the Result denies. Its RetryAfter is then that of a
-// request for one event. No n is too large, unlike with [KeyedLimiter.Take]. With n = 0, TakeUpTo
-// only looks.
+// request for one event. Unlike with [KeyedLimiter.Take], n may be larger than what the policy ever
+// grants at once. With n = 0, TakeUpTo only looks.
 //
-// Like Take, a call usually makes one request to the store. A loop that asks for all events still
-// to be sent makes one call for each batch, and one for each denial. If it waits only for
-// RetryAfter, a batch may be a single event. After a longer wait, the next batch may be larger.
+// Like Take, a call usually makes one request to the store. A loop that asks each time for all
+// events that it still needs makes one call for each granted part, and one for each denial. If the
+// loop waits only for RetryAfter, a part may be a single event. After a longer wait, the next part
+// may be larger.
 //
 // An error means that there is no decision. The errors are those of Take. TakeUpTo is safe for
 // concurrent use.

@@ -15,11 +15,11 @@ import (
 // One tier pays for all the events of a request: usually the first tier that has enough. If no tier
 // has enough, the request is denied. A Result means the same as the Result of a single policy:
 //
-//   - Limit and Remaining are the largest of the tiers', because one request cannot use several
+//   - Limit and Remaining are the largest that any tier has, because one request cannot use several
 //     tiers. While a tier is in debt, no request is granted more than all tiers have together. If
 //     the policy of a tier is of another package, its debt is not known, and limits only that tier.
-//   - RetryAfter is the shortest of the tiers'. While a tier is in debt, it can be longer.
-//   - ResetAfter is the longest of the tiers'. After a change of policy it can be longer.
+//   - RetryAfter is the shortest that any tier has. While a tier is in debt, it can be longer.
+//   - ResetAfter is the longest that any tier has. After a change of policy it can be longer.
 //   - DecidedBy of a grant is the tier that paid. DecidedBy of a denial is the tier that will grant
 //     first, or 0 if none can. If n is 0, DecidedBy is the first tier that has something left, or 0
 //     if none has.

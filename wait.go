@@ -11,7 +11,7 @@ import (
 
 // Wait implements [Limiter]. Callers that wait for the same key on one limiter are the waiters of
 // that key. They are served in the order in which they came, whatever the policy. But calls that
-// ask a store over a network at the same time may be served in the order in which the store decides.
+// ask a store over a network at the same time may be served in the order of the store's decisions.
 //
 //   - With [TokenBucket] and [LeakyBucket] a new waiter books its events for the instant at which
 //     they may happen. Later calls of Allow and Take cannot overtake it, unless a Lease of
@@ -29,7 +29,7 @@ import (
 //   - The events were granted without the shared store (see [Result.Degraded]), or the store has
 //     failed in a later SetPolicy or Reset. The events are not given back.
 //   - The store fails when the events are given back, or does not answer within a second. It may
-//     have freed the events all the same. Callers that come later may then get the same instants as
+//     nevertheless have freed the events. Callers that come later may then get the same instants as
 //     some waiters.
 //
 // [KeyedLimiter.SetPolicy] and [KeyedLimiter.Reset] give the waiters new turns, in the same order.
@@ -188,13 +188,13 @@ func (k *KeyedLimiter) leave(ctx context.Context, key string, w *line.Waiter) er
 //     charges only what was used beyond the booking.
 //   - An earlier Reservation of the key by another limiter or process may give back events that the
 //     key has counted since the Reset, up to the number that the Reservation had booked.
-//   - If a Reservation of another key is being made during the Reset, it may be forgotten, too.
+//   - A Reservation of another key that is being made during the Reset may give nothing back.
 //
 // If the store fails, it is not known whether the key was forgotten. Reset can be called again. A
 // ctx that has ended is an error. Reset is safe for concurrent use.
 //
-// As long as reservations from before a Reset may still count, the limiter remembers the key. After
-// that, a later Reset drops it. Short keys take 50 to 100 bytes each.
+// While reservations from before a Reset may still count, the limiter keeps the key in memory.
+// After that, a later Reset of any key drops it. Short keys take 50 to 100 bytes each.
 func (k *KeyedLimiter) Reset(ctx context.Context, key string) error {
 	err := k.check(ctx, 0)
 	if err == nil {

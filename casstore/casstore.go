@@ -48,9 +48,9 @@ import (
 //     not send it again: events would count twice, or newer counts would be deleted.
 //   - A key keeps its value for at least the argument keep of the Swap, unless another Swap or a
 //     Delete comes first. It may keep the value longer. An expired value does no harm.
-//   - An error means that the server failed, unless it wraps [weir.ErrRequest]: the server then
-//     works, but has not executed the request. If a key has no value, or another value than the old
-//     one, that is not an error.
+//   - An error that wraps [weir.ErrRequest] means that the server works, but has not executed the
+//     request. Any other error means that the server failed. If a key has no value, or another
+//     value than the old one, that is not an error.
 //   - A method returns soon after its context has ended. If the server's client ignores contexts,
 //     give the client a timeout. Callers whose contexts have ended return even if the method has
 //     not. Later decisions on the same key wait until the method returns.

@@ -27,8 +27,7 @@ const keyPrefix = "weir/1/"
 //
 //   - It has at most 200 bytes.
 //   - It consists of ASCII letters, digits, and the characters - _ . / =
-//   - No part between slashes or after the last one begins or ends with a dot, or has two dots in a
-//     row.
+//   - Slashes divide it into parts. No part begins or ends with a dot, or has two dots in a row.
 //
 // Other bytes, and dots that the last rule does not allow, are written as = and two hexadecimal
 // digits. If the name, written in this way, is longer than 64 bytes, it is replaced by =- and its

@@ -10,9 +10,9 @@ import (
 
 // EncodeState returns the value that s keeps for a key if p is the only policy that has counted its
 // events, and words are the state of p. It is for a Register that also has values in another form,
-// such as values that code in the server writes. Get then returns the result of EncodeState.
-// EncodeState returns an error if p is nil or invalid. If p never has that state, the error of
-// [weir.CheckState] is returned, which wraps [weir.ErrRequest].
+// such as values that code in the server writes. In place of such a value, the Get of the Register
+// returns the result of EncodeState. EncodeState returns an error if p is nil or invalid. If p
+// never has that state, the error of [weir.CheckState] is returned, which wraps [weir.ErrRequest].
 func (s *Store) EncodeState(p weir.Policy, words []uint64) ([]byte, error) {
 	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("weir: EncodeState with a nil Policy (%T), must be one", p)
@@ -41,10 +41,10 @@ func (s *Store) DecodeState(value []byte) (p weir.Policy, words []uint64, ok boo
 	return h.by[0].Policy, h.ledger.Words, true
 }
 
-// Expiry returns the instant from which on a value counts nothing, see [weir.Ledger.Expiry]. It is
-// for a Register that writes a value again outside of Swap, and has to know how long to keep it. An
-// error means that no store writes that value, or that a policy in it panicked. The error wraps
-// [weir.ErrRequest].
+// Expiry returns the instant at which the key of a value has fully recovered, see
+// [weir.Ledger.Expiry]. It is for a Register that writes a value again outside of Swap, and has to
+// know how long to keep it. An error means that no store writes that value, or that a policy in it
+// panicked. The error wraps [weir.ErrRequest].
 func (s *Store) Expiry(value []byte) (at int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -53,15 +53,15 @@ type ClientInterceptor struct {
 	// call fails.
 	Key httplimit.KeyFunc
 
-	// Hold returns for how long the calls of a key are held back after an error, or 0. If nil, it
-	// is [RetryAfter].
+	// Hold returns for how long the calls of a key are held back after an error. 0 means that they
+	// are not. If nil, it is [RetryAfter].
 	Hold func(error) time.Duration
 
 	// MaxHold bounds how long an answer can hold calls back. 0 means an hour.
 	MaxHold time.Duration
 
 	// Jitter prolongs each hold by a random time up to Jitter, so that many processes do not come
-	// back at the same instant. It comes on top of MaxHold. 0 means none.
+	// back at the same instant. The prolonged hold may be longer than MaxHold. 0 means no jitter.
 	Jitter time.Duration
 
 	gate edge.Gate

@@ -33,8 +33,8 @@ type Middleware struct {
 	Policy weir.Policy
 
 	// Options are the options that the handlers behind the Middleware were made with. Only
-	// [connect.WithCodec] and [connect.WithRequireConnectProtocolHeader] matter. Without that
-	// header option, a GET is taken for a call, and so is a POST whose Content-Type begins with
+	// [connect.WithCodec] and [connect.WithRequireConnectProtocolHeader] matter. Without the second
+	// option, a GET is treated as a call, and so is a POST whose Content-Type begins with
 	// application/, such as JSON or an HTML form.
 	Options []connect.HandlerOption
 }

@@ -28,8 +28,8 @@ type DenyCacheOptions struct {
 	MaxAge time.Duration
 
 	// If Exact is set, the cache repeats a denial only if it knows the whole Result that the store
-	// would return. Times may still be longer, by about the time that the store took to answer.
-	// Calls of other processes after the denial are not known. Requests for a single event, and
+	// would return. Times may still be longer, by about the time that the store took to answer. The
+	// cache does not know of later calls by other processes. Requests for a single event, and
 	// requests of TakeUpTo, go to the store about as often as without Exact. Other requests go
 	// there more often.
 	//
@@ -42,9 +42,9 @@ type DenyCacheOptions struct {
 // asking s. A client that keeps calling with a used-up key then causes few calls to s. It gets a
 // repeated denial about as fast as from a [weir.MemStore].
 //
-// Only s grants. A kept denial answers requests for the same key of the same limiter, under the
-// same policy, for at least as many events as s has denied. Here, a TakeUpTo counts as a request
-// for a single event. The denial ends:
+// Only s grants. If s has denied n events, the kept denial answers requests for n or more events of
+// the same key of the same limiter, under the same policy. Here, a TakeUpTo counts as a request for
+// a single event. The denial ends:
 //
 //   - when its RetryAfter is over. The limiter's clock measures that time, from before s was asked.
 //     If a clock from [weir.WithClock] steps back, the limiter's time stands still until that clock

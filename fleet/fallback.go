@@ -77,10 +77,10 @@ type FallbackOptions struct {
 //     budget. Callers with short deadlines can therefore neither start an outage nor hide one.
 //
 // Calls of Wait, Reserve, Return and Reset for one key of a limiter may wait for each other, and
-// for those below. The time that a call waits for others is part of its budget. When the budget is
-// spent, the second store answers a Wait or a Reserve, and a Return that has not asked the first
-// store. This alone is not a failure of the first store. If the call has asked the first store,
-// that store still has the full budget, and fails only if it takes longer.
+// for the calls that the next paragraph names. The time that a call waits for others is part of its
+// budget. When the budget is spent, the second store answers a Wait or a Reserve, and a Return that
+// has not asked the first store. This alone is not a failure of the first store. If the call has
+// asked the first store, that store still has the full budget, and fails only if it takes longer.
 //
 // A Settle, a Cancel, or a Wait that gives up has a full budget after it has waited for others.
 // [weir.KeyedLimiter.SetPolicy] and [weir.KeyedLimiter.Reset] may call the store once or more for
@@ -91,18 +91,18 @@ type FallbackOptions struct {
 // granted. Answers of the second store have [weir.Result.Degraded] set. The first store grants a
 // key what its policy allows, and so does the second store of each process. With 8 processes, this
 // is at most 9 times the allowance in all. If second is a [Shares], the second stores of all
-// processes together grant at most the allowance, with the exceptions that Shares lists. This is at
-// most twice the allowance in all. These bounds hold over any time, however often the first store
-// fails and comes back, if no store loses its counts. A process that is started again has a new
-// MemStore, which may grant the allowance once more.
+// processes together grant at most the allowance, with the exceptions that Shares lists. Together
+// with the first store, this is at most twice the allowance. These bounds hold over any time,
+// however often the first store fails and comes back, if no store loses its counts. A process that
+// is started again has a new MemStore, which may grant the allowance once more.
 //
 // Special cases:
 //
 //   - The first store may execute a request that it did not answer within the budget, or on which
 //     it returned an error. The events then count in both stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. If the other store granted the
-//     events, that many may be granted beyond the bounds above. If the first store is asked, and
-//     fails or is late, the give-back returns an error.
+//     events, as many events may be granted in addition to the bounds above. If the first store is
+//     asked, and fails or is late, the give-back returns an error.
 //   - A reset must reach both stores. It returns an error if one of them fails, or if the first
 //     store is not asked, as in most of an outage.
 //

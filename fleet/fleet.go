@@ -31,9 +31,9 @@
 //		fleet.DenyCacheOptions{MaxAge: time.Second})
 //	leased := fleet.Lease(store, fleet.LeaseOptions{})
 //
-// A Lease takes events ahead of need. If the policy is a window, it often gives events back that it
-// has not used. The DenyCache of another process does not notice, and goes on denying, until MaxAge
-// has passed.
+// The DenyCache has a MaxAge here, because a Lease takes events ahead of need, and often gives
+// unused events of windows back. The DenyCache of another process does not notice, and goes on
+// denying until MaxAge has passed.
 //
 // If you write a store that stands in front of another, use this package as an example. All that it
 // needs of package weir is exported. The rules for such a store are at [weir.Store].

@@ -51,8 +51,8 @@ type LeaseOptions struct {
 //   - a [weir.TokenBucket] that earns 22 events or more within MaxAge, and takes 16 ms or more to
 //     fill. Its Limit here is its Burst.
 //   - a [weir.FixedWindow], [weir.CalendarWindow] or [weir.SlidingWindow] of 32 ms or longer
-//   - a [weir.All] of such policies with at most one bucket. With a bucket, its windows need only
-//     16 ms.
+//   - a [weir.All] of such policies with at most one bucket. If it has a bucket, its windows may be
+//     as short as 16 ms.
 //
 // A policy of another package can be leased if its Decider is a [weir.Holder]. A key is leased at
 // its 20th decision at the earliest. These requests go to s, and do not use the events that are
@@ -141,8 +141,8 @@ func (s *LeaseStore) Accept(l *weir.KeyedLimiter) error {
 	return weir.Accept(s.store, l)
 }
 
-// TakeQuickly implements [weir.QuickStore]. It decides only by the lease of the key as it is, without
-// the store. If that is not possible, ok is false, and the caller must call Do.
+// TakeQuickly implements [weir.QuickStore]. It decides from the present lease of the key alone,
+// without the store. If that is not possible, ok is false, and the caller must call Do.
 func (s *LeaseStore) TakeQuickly(p *weir.Plan, key string, n int) (r weir.Result, ok bool) {
 	if n < 1 {
 		return r, false
@@ -263,7 +263,7 @@ func (s *LeaseStore) takeHeld(k *leasedKey, least, most int) (a weir.Answer, hel
 
 // Release gives back the events that are held, except those of a [weir.TokenBucket], and waits
 // until that is done, or ctx has ended. Call it when the process is about to end, before you close
-// the client of the store behind. Once Release is called, no request starts a call that takes
+// the client of the store behind. As soon as Release is called, no request starts a call that takes
 // events ahead of need. Requests for a key go to the store behind, at the latest when Release
 // begins to give back the events of that key.
 //

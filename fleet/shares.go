@@ -39,7 +39,8 @@ import (
 //     of a TokenBucket is its Burst. If a policy of another package has a Limit that changes with
 //     time, its Limit at the Unix epoch decides how many members get events.
 //   - A [weir.LeakyBucket] lets events out one by one, and cannot be divided. A policy that has one
-//     as a component cannot either. The first member has all of it, and other members nothing.
+//     as a component cannot be divided either. The first member has the whole limit, and the other
+//     members have nothing.
 //
 // When n changes, the counts of a key stay as they are. A change gives no fresh allowance.
 //
@@ -61,15 +62,16 @@ import (
 //   - a process that stands still between reading the time and deciding, or whose machine sleeps
 //   - the difference between the clocks of the processes, for windows that are aligned to the clock
 //
-// Divide the quota of a day or month only if processes live for longer: a new process may have no
-// share for that day or month.
+// Divide the quota of a day or month only if processes live longer than that: a new process may
+// have no share for that day or month.
 //
 // # Results
 //
 // Limit, Remaining and RetryAfter are those of this process's share. A process without a share
 // denies with Limit 0. RetryAfter is then the time until its share applies. If that time is not
-// known, or if the share will be too small for the request, it is the time until a used-up key of
-// the undivided limit grants the request. MoreAfter is often not known, and is then 0.
+// known, or if the share will be too small for the request, RetryAfter is the time after which the
+// undivided limit would grant the request on a used-up key. MoreAfter is often not known, and is
+// then 0.
 //
 // No events are booked ahead, because the share may become smaller. [weir.KeyedLimiter.Wait] asks
 // again when events may be granted, and [weir.KeyedLimiter.Reserve] grants at once or denies. For a
@@ -123,7 +125,7 @@ type Membership struct {
 //   - If a process has a share, its Members is at least the number of all processes that have a
 //     share, itself included. Its Index is the number of present members that joined before it.
 //   - To join, a process waits until every other member has called Set with a membership that
-//     counts it. Only then does it call Set itself.
+//     counts the new process. Only then does it call Set itself.
 //   - To leave, a process calls Set with the zero Membership. When Set has returned, other members
 //     may stop counting it.
 //   - A process that has crashed or is cut off is counted until its Until has passed. Other members

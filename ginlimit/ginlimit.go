@@ -32,8 +32,8 @@ import (
 // as m would, and aborts: no later handler of the chain runs. The handler is safe for concurrent
 // use. New panics in the same cases as [httplimit.Middleware.Wrap].
 //
-// Routes are limited together if their Middlewares have the same Limiter, and their requests the
-// same key, whether New is called once or for each route.
+// Routes share an allowance if their Middlewares have the same Limiter and their requests have the
+// same key. It does not matter whether New is called once or for each route.
 //
 // The Settle of m gets the status and the bytes of the answer, no matter how handlers behind the
 // limit write it. It does not get what handlers in front of the limit write afterwards, such as a

@@ -28,8 +28,8 @@ func Join(keys ...KeyFunc) KeyFunc {
 }
 
 // Or returns a KeyFunc that tries the given KeyFuncs in order, and returns the first key that one
-// of them finds. It tries the next one if the error wraps [ErrNoKey], or if the key is empty. If
-// none finds a key, it returns an error. It returns any other error, including [ErrSkip], at once.
+// of them finds. It tries the next one if the error wraps [ErrNoKey], or if the key is empty. It
+// returns any other error, including [ErrSkip], at once. If none finds a key, it returns an error.
 //
 // Keys of different functions are never equal. A client that sends an address as its API key does
 // not use up the allowance of that address.

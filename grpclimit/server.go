@@ -21,9 +21,10 @@ import (
 // sends on a stream, and not on the stream as a whole. gRPC reads the request of a unary call
 // before it calls the interceptor. The server's MaxRecvMsgSize bounds the size of that request.
 //
-// Two ServerInterceptors with the same Limiter share the allowance of each key. If their Keys
-// differ, give each its own Limiter. Unary and Stream of one ServerInterceptor share the allowance
-// of each key, too.
+// Two ServerInterceptors with the same Limiter share the allowance of each key. If their Key
+// functions differ, give each ServerInterceptor its own Limiter. Otherwise a client could make a
+// key of one ServerInterceptor look like a key of the other. Unary and Stream of one
+// ServerInterceptor share the allowance of each key, too.
 type ServerInterceptor struct {
 	// Limiter decides on each call.
 	Limiter weir.Limiter

@@ -29,8 +29,9 @@ import (
 //
 // If several limits apply to a request, as Limits of one [Middleware] or in nested Middlewares,
 // each adds its own members to the fields. If a request is denied, the field RateLimit has only the
-// limits that deny it. Outer Middlewares, which granted it, have no limit there. The longest of
-// their t is Retry-After. If one of them can never grant the request, there is no Retry-After.
+// limits that deny it. The limits of outer Middlewares, which granted it, are not in this field.
+// Retry-After is the longest t in the field. If one of the limits in it can never grant the
+// request, there is no Retry-After.
 //
 // The components of a policy composed by [weir.All] are listed like several limits. In a denied
 // answer, RateLimit has only one of them: the one that denied, or the one with the longest
@@ -51,12 +52,12 @@ type RateLimit struct {
 	Name string
 
 	// Unit is the parameter qu of RateLimit-Policy: what the limit counts. If Unit is empty, the
-	// parameter is left out. For clients, the limit then counts requests. The draft knows
+	// parameter is left out. Clients then assume that the limit counts requests. The draft knows
 	// "requests", "content-bytes" and "concurrent-requests". Unit must be printable ASCII.
 	Unit string
 
 	// Policy is for a Limiter that does not report its policy, such as a *[weir.Shadowed]. A
-	// *weir.KeyedLimiter, or a Limiter that has its PlanOf method, reports it.
+	// *weir.KeyedLimiter reports its policy, and so does a Limiter with the same PlanOf method.
 	Policy weir.Policy
 }
 

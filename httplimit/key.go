@@ -68,7 +68,8 @@ func Header(name string) KeyFunc {
 //
 // A request without a name has no key, and gets the status 400 by default. Browsers ask for the
 // password only after a 401. In front of the handler that sends the 401, use Or(BasicUser,
-// RemoteIP): with BasicUser alone, the limit answers before that handler.
+// RemoteIP): with BasicUser alone, the limit answers with the 400, and that handler cannot send its
+// 401.
 func BasicUser(r *http.Request) (string, error) {
 	user, _, ok := r.BasicAuth()
 	if !ok || user == "" {
@@ -104,8 +105,8 @@ func Path(r *http.Request) (string, error) {
 
 // Pattern is a KeyFunc whose key is the pattern of the [http.ServeMux] that matched the request,
 // such as "GET /items/{id}". All paths that match one pattern share an allowance. The mux sets the
-// pattern before it calls a handler: wrap the handlers in the mux, and not the mux. A request
-// without a pattern is an error.
+// pattern before it calls a handler. Therefore wrap each handler that the mux calls, and not the
+// mux itself. A request without a pattern is an error.
 func Pattern(r *http.Request) (string, error) {
 	if r.Pattern == "" {
 		return "", errNoPattern

@@ -22,8 +22,8 @@ import (
 // Every trusted proxy must append to the field. Only the proxy to which clients connect may replace
 // it. If a proxy passes on the field as clients wrote it, clients can choose their key.
 //
-// The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket, and
-// if a prefix in proxies is not valid. The contents of the field never make it fail.
+// The KeyFunc fails if RemoteAddr of the request is not an IP address, as over a Unix socket, or if
+// a prefix in proxies is not valid. The contents of the field never make it fail.
 func ForwardedIP(proxies ...netip.Prefix) KeyFunc {
 	return ClientIP{Proxies: proxies}.ForwardedIP()
 }

@@ -21,8 +21,8 @@ const leastSecret = 16
 //	httplimit.Hashed(secret, httplimit.Header("X-API-Key"))
 //
 // The hash has the first 128 bits of HMAC-SHA256, in 22 characters of base64. Choose a random
-// secret: who does not know it cannot find the key from the hash, not even by trying all addresses.
-// The secret must have 16 bytes or more: otherwise the KeyFunc returns an error for every request.
+// secret: without it, nobody can find the key from the hash, not even by trying all addresses. The
+// secret must have 16 bytes or more: otherwise the KeyFunc returns an error for every request.
 // Processes that share a limit need the same secret. If the secret changes, the limiter no longer
 // knows what each client has used. An empty key and errors of the given KeyFunc, including
 // [ErrSkip], are returned as they are.

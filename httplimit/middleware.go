@@ -15,8 +15,8 @@ import (
 // A Middleware decides on each request once, before the handler runs. Without a Settle, a granted
 // request counts, whatever the handler then answers.
 //
-// Two Middlewares with the same Limiter share the allowance of each key. If their Keys differ, give
-// each its own Limiter, because a client could make a key of one look like a key of the other.
+// Two Middlewares with the same Limiter share the allowance of each key. If their Keys differ, use
+// two Limiters. Otherwise a client could make a key of one Middleware look like a key of the other.
 type Middleware struct {
 	// Limiter decides on each request.
 	Limiter weir.Limiter
@@ -55,8 +55,8 @@ type Middleware struct {
 	// what they granted, by the rules of [weir.Reservation.Cancel]. MaxWait must be 0.
 	//
 	// The limits are asked in their order. Until the last one has decided, the events are booked in
-	// those before it. Put the narrowest limit first, such as the one by address, and last the one
-	// that all clients share. The first limit then denies most requests of a flood from one
+	// those before it. Put the narrowest limit first, such as a limit by address. Put the limit
+	// that all clients share last. The first limit then denies most requests of a flood from one
 	// address, before they book anything in the last one.
 	Limits []Limit
 
@@ -66,11 +66,11 @@ type Middleware struct {
 	// waiting requests do, the refusal can take up to MaxWait. A refused request that comes again
 	// after its Retry-After is usually granted, after a wait of up to MaxWait.
 	//
-	// Every waiting request takes up a goroutine and a connection, or a stream of one. Use a short
-	// MaxWait, or a [weir.LeakyBucket], whose Capacity bounds how many events wait for a key. A
-	// request leaves the queue when net/http notices that its client has hung up. Over HTTP/1,
-	// net/http notices this only if the request has no body, or if the body has been read. A
-	// handler may read it before it calls a [Checker].
+	// Every waiting request takes up a goroutine, and a connection or a stream of a connection. Use
+	// a short MaxWait, or a [weir.LeakyBucket], whose Capacity bounds how many events wait for a
+	// key. A request leaves the queue when net/http notices that its client has hung up. Over
+	// HTTP/1, net/http notices this only if the request has no body, or if the body has been read.
+	// A handler that calls a [Checker] can read the body first.
 	MaxWait time.Duration
 
 	// Headers adds fields with the limit and its state to allowed and denied answers, if the state
@@ -91,9 +91,9 @@ type Middleware struct {
 	//   - 503 otherwise
 	Failed func(http.ResponseWriter, *http.Request, error)
 
-	// Observe, if not nil, is called before a limited request is answered or passed on, with the
-	// decision, or with the error if there is none. It also gets errors of settling and of giving
-	// back, in calls of their own. Several goroutines may call it at once.
+	// Observe, if not nil, gets the decision on a request that a limit applies to, or the error if
+	// there is none, before the request is answered or passed on. It also gets errors of settling
+	// and of giving events back, in calls of their own. Several goroutines may call it at once.
 	Observe func(*http.Request, Decision)
 
 	// InContext puts the decisions into the context of the request that the handler gets: see
@@ -121,7 +121,7 @@ type Decision struct {
 	Key    string        // may be a secret of the client, such as an API key; "" if Key has failed
 	Cost   int           // how many events the request counts as, before Settle
 	Result weir.Result   // the limiter's answer; zero if Err is not nil
-	Waited time.Duration // with MaxWait: the time held back and in the store; else zero
+	Waited time.Duration // with MaxWait: the wait, including time in the store; else zero
 	Err    error         // an error, or nil; usually wraps context.Canceled if the client has gone
 }
 

@@ -5,10 +5,11 @@ import (
 	"net/http"
 )
 
-// Decisions returns the decisions that let a request pass, from the context that the handler gets:
-// those of all Middlewares with InContext that the request came through, the outermost first. Each
-// [Limit] that applies has one decision. To find the decision of a limit, compare Names: its index
-// can differ from request to request. The caller must not change the slice.
+// Decisions returns the decisions that let a request pass. ctx is the context that the handler
+// gets. The decisions are those of all Middlewares with InContext that the request came through,
+// the outermost first. Each [Limit] that applies has one decision. To find the decision of a limit,
+// compare Names: its index can differ from request to request. The caller must not change the
+// slice.
 func Decisions(ctx context.Context) []Decision {
 	if d, ok := ctx.Value(decisionsKey{}).(*decided); ok {
 		return d.list

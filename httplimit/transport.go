@@ -16,9 +16,9 @@ import (
 // at most for MaxHold. They are then sent as the Limiter allows, in the order in which they came,
 // with few exceptions. With the field Hold, a Transport can also obey other header fields.
 //
-// Requests that come soon after a hold ends wait behind those that it held back. They get
-// ErrQueueFull only if they come faster than they can be sent, or if other callers fill the queue
-// of the Limiter. Only deadlines bound how many requests are held back: give each request a
+// Requests that come soon after a hold ends wait behind those that it held back. The new requests
+// get ErrQueueFull only if they come faster than they can be sent, or if other callers fill the
+// queue of the Limiter. Only deadlines bound how many requests are held back: give each request a
 // deadline. At most 65,536 keys are held back at a time. If nearly as many are held back, the hold
 // of one key may end early to make room for another.
 //
@@ -64,8 +64,8 @@ type Transport struct {
 	MaxHold time.Duration
 
 	// Jitter prolongs each hold by a random time below Jitter, so that many processes do not come
-	// back at the same instant. It comes on top of MaxHold. 0 means none. If Jitter is negative,
-	// every RoundTrip fails.
+	// back at the same instant. The prolonged hold may be longer than MaxHold. 0 means no jitter.
+	// If Jitter is negative, every RoundTrip fails.
 	Jitter time.Duration
 
 	gate edge.Gate

@@ -57,10 +57,10 @@ const (
 	// [Checker].
 	CheckOneKey Check = "one-key"
 
-	// CheckPattern: the Key is [Pattern], and a request has no pattern. Usually the Middleware wraps
-	// the mux, and runs before the mux has found the pattern. By default, such requests get a 503.
-	// Wrap the handlers in the mux instead. Routers of other packages may set no pattern, or none
-	// for a request without a route: see docs/frameworks.md.
+	// CheckPattern: the Key is [Pattern], and a request has no pattern. Usually the Middleware
+	// wraps the mux, and runs before the mux has found the pattern. By default, such requests get a
+	// 503. Wrap each handler that the mux calls, and not the mux. Routers of other packages may set
+	// no pattern, or none for a request without a route: see docs/frameworks.md.
 	CheckPattern Check = "pattern"
 
 	// CheckAddress: the Key is made from an address, for example by [RemoteIP], but a request has
@@ -74,10 +74,10 @@ const (
 	// Middleware behind the handler that authenticates users.
 	CheckKey Check = "key"
 
-	// CheckLimiterPerRequest: over nine in ten of the Middlewares and Checkers that the process no
-	// longer uses had one request. If each has a Limiter of its own, that Limiter never sees a second
-	// request. Make the Middlewares and Checkers once, when the program starts. For a router that
-	// calls Wrap for each request, use [Middleware.Wrapper].
+	// CheckLimiterPerRequest: of the Middlewares and Checkers that the process no longer uses, more
+	// than nine in ten had only one request. If each has a Limiter of its own, that Limiter never
+	// sees a second request. Make the Middlewares and Checkers once, when the program starts. For a
+	// router that calls Wrap for each request, use [Middleware.Wrapper].
 	CheckLimiterPerRequest Check = "limiter-per-request"
 
 	// CheckChargedTwice: two nested Middlewares count a request in the same Limiter. Leave one of

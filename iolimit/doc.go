@@ -20,10 +20,10 @@
 // as a [weir.Shadow] does when its store fails, chunks have at most 512 bytes.
 //
 // With [weir.Tiers], the smallest tier that grants at least 512 bytes at once determines the size.
-// Each chunk comes from a single tier. A tier that grants fewer at once is used only for chunks
-// that fit into it. Do not put Tiers into a [weir.All]: list them as a limit of their own. With
-// Tiers inside an All or other Tiers, the largest tier determines the size, and smaller tiers may
-// go unused.
+// Each chunk comes from a single tier. A tier that grants less than 512 bytes at once is used only
+// for chunks that fit into it. Do not put Tiers into a [weir.All]: list them as a limit of their
+// own. With Tiers inside an All or other Tiers, the largest tier determines the size, and smaller
+// tiers may go unused.
 //
 // A smaller Burst makes the flow smoother. From 4 to 128 KiB, a larger Burst needs fewer calls of
 // the limiter. After a change of the policy, a reader or writer changes the size of its chunks
@@ -53,7 +53,7 @@
 //
 // # Policies
 //
-// [weir.TokenBucket] fits best. A window fits, too: all its bytes can pass at its start, and less
-// than a chunk may be unused at its end. With a [weir.LeakyBucket], all chunks that wait at the
-// same time must fit into its Capacity. Otherwise calls fail with [weir.ErrQueueFull].
+// [weir.TokenBucket] fits best. A window works, too, but all its bytes can pass at its start, and
+// less than a chunk may be unused at its end. With a [weir.LeakyBucket], all chunks that wait at
+// the same time must fit into its Capacity. Otherwise calls fail with [weir.ErrQueueFull].
 package iolimit

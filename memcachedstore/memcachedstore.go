@@ -55,10 +55,10 @@ type Options struct {
 	// Timeout is the longest time that a decision takes; 0 means one second. An earlier deadline of
 	// the context takes precedence.
 	//
-	// Give the client a shorter Timeout, which ends each command. The client's default is 500 ms: a
-	// command may wait that long for the connection, and again that long for the reply. When the
-	// time of a decision is over, its caller returns. But later decisions on the same key wait
-	// until the command in flight ends.
+	// The client has a Timeout of its own, which ends each command. Set the client's Timeout to
+	// less than this one. The client's default is 500 ms: a command may wait that long for the
+	// connection, and again that long for the reply. When the time of a decision is over, its
+	// caller returns. But later decisions on the same key wait until the command in flight ends.
 	Timeout time.Duration
 }
 

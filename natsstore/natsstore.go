@@ -47,8 +47,9 @@ import (
 // the Timeout in [Options], its error wraps [casstore.ErrNoReply]. If other requests for the key
 // always came first, the error wraps [casstore.ErrBusy].
 //
-// While the connection is down, decisions wait for it until their time is over, and send nothing.
-// If the connection breaks, decisions whose request is in flight fail at once.
+// While the connection is down, decisions send nothing. They wait for the connection, at most until
+// the Timeout has passed or their context ends. If the connection breaks, decisions whose request
+// is in flight fail at once.
 type Store struct {
 	cas     *casstore.Store
 	reg     *bucket.Register
@@ -77,7 +78,8 @@ func New(js jetstream.JetStream, o Options) (*Store, error) {
 // settings.
 //
 // Call Check when the program starts. Until a check has succeeded, each decision begins with a
-// check, and may return the check's error. Check has the time limit of a decision.
+// check, and may return the check's error. Check takes at most the Timeout in [Options], as a
+// decision does.
 //
 // Check does not find out whether the bucket has room, and does not notice later changes of the
 // settings. It allows a LimitMarkerTTL, although a count may then be forgotten in a rare case.

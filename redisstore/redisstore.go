@@ -83,11 +83,11 @@ type Client interface {
 // If a pipeline gets no reply within a millisecond, for example because Redis is far away, the
 // Store sends the next pipeline by another connection, if the pool has one. Up to 64 commands are
 // in flight for each connection of the pool, and up to MaxInFlight in all, see [Options]. If a
-// pipeline gets no reply, all its callers get the error.
+// pipeline gets no reply at all, all its callers get the error.
 //
-// A hook of the client may see pipelines. Its context may lack the values of the callers' contexts,
-// because several callers can share a command or a pipeline. If a hook panics, the decisions of its
-// command or pipeline fail with an error that reports the panic.
+// A hook of the client may see pipelines. The context that it gets may lack the values of the
+// callers' contexts, because several callers can share a command or a pipeline. If a hook panics,
+// the decisions of its command or pipeline fail with an error that reports the panic.
 //
 // With any other [Client], such as that of a cluster or a ring, each command is sent alone.
 type Store struct {

@@ -39,9 +39,9 @@ type Options struct {
 	// 10 a minute.
 	Lines weir.Policy
 
-	// Key returns what is logged of a key. It may shorten or hash the key. If Key is nil, no line
-	// has a key. Key is called only for refusals that get a line. Several goroutines may call it at
-	// once.
+	// Key returns the text that is logged for a key. It may shorten or hash the key. If Key is nil,
+	// no line has a key. Key is called only for refusals that get a line. Several goroutines may
+	// call it at once.
 	Key func(key string) string
 }
 

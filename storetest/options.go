@@ -19,8 +19,8 @@ type Option func(*suite)
 // tick is the clock's resolution. A millisecond must be a whole number of ticks. Run rounds up all
 // instants to ticks, and also the durations of answers before it compares them. A store may report
 // durations in ticks or exactly, but must not round them down. The only exception is Delay in the
-// answer to a give-back: Run rounds it down, and a store must not round it up, because booked
-// requests move up by it, and must not be granted too early.
+// answer to a give-back. Booked requests move up by this Delay, and must not be granted too early.
+// A store must therefore not round it up, and Run rounds it down.
 //
 // If states expire by another clock than the one that set sets, such as a server's own, let the
 // store keep them for longer while it is tested. A state may expire late.
@@ -57,7 +57,7 @@ func RoundTrips() Option {
 
 // Shared is for a store that shares its states with stores in other processes, on one backend.
 // another returns one more store on the backend of s. That store must have its own client, and no
-// cache that s fills. With [OwnClock], set is called for it as well.
+// cache that s fills. With [OwnClock], Run calls set for that store, too.
 func Shared(another func(t *testing.T, s weir.Store) weir.Store) Option {
 	return func(st *suite) {
 		st.another = func(tb testing.TB, s weir.Store) weir.Store { return another(tb.(*testing.T), s) }
@@ -120,8 +120,8 @@ func ServerExpiry(newStore func(t *testing.T) weir.Store) Option {
 //     that their own store holds. They may therefore be denied if their own store was asked for the
 //     key within that duration.
 //   - No events are lost while a key is idle. When the key has recovered, and was then idle for the
-//     duration early, all its events can be granted again. This includes events that were given
-//     back, except to a LeakyBucket, and the events of a forgotten key.
+//     duration early, all its events can be granted again. This includes the events of a forgotten
+//     key, and events that were given back, except to a LeakyBucket.
 //   - Granted events also count for a limiter of the same name with another limit, at the latest
 //     after the duration early.
 //

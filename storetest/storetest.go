@@ -78,10 +78,10 @@ const longestEarly = time.Hour
 // The contexts that a store gets have no deadline, or one in real time. The store can therefore
 // pass them to a client of a database.
 //
-// The store must serve names and keys of a little more than 1 MiB. A server that takes only shorter
-// ones needs a hash in their place. The store must also decide all requests that 16 goroutines make
-// for one key at once. If it compares and swaps, it must try often enough: an error that says
-// that too many calls change the key is a failure here.
+// The store must serve names and keys of a little more than 1 MiB. For a server that takes only
+// shorter ones, the store must use a hash in their place. The store must also decide all requests
+// that 16 goroutines make for one key at once. If it compares and swaps, it must try often enough:
+// an error that says that too many calls change the key is a failure here.
 //
 // With -short, most of the cases that need many requests make only a fortieth of them.
 func Run(t *testing.T, newStore func(t *testing.T) weir.Store, opts ...Option) {

@@ -55,7 +55,7 @@ type Proxy struct {
 // split divides what a client sends into requests. The Proxy passes on only the tokens that split
 // returns: together, they must be all that was sent. An error of split fails the test, unless the
 // client has closed the connection: its last request may be cut off. If split is nil, the Proxy
-// takes the bytes of one read for one request.
+// treats the bytes of each read as one request.
 func New(tb testing.TB, target string, split bufio.SplitFunc) *Proxy {
 	tb.Helper()
 	if split == nil {
@@ -91,7 +91,7 @@ func atOnce(data []byte, _ bool) (advance int, token []byte, err error) {
 	return len(data), data, nil
 }
 
-// Addr returns the host and the port at which clients find the Proxy. They stay the same.
+// Addr returns the host and the port at which clients find the Proxy. The address stays the same.
 func (p *Proxy) Addr() string { return p.port.Addr() }
 
 // Target returns the address of the server, as it was passed to [New].
@@ -118,7 +118,7 @@ func (p *Proxy) Forward() {
 
 // Stall makes the Proxy keep back all bytes in both directions, until [Proxy.Forward] passes them
 // on. New connections are still accepted. A reply that the Proxy already holds because of
-// [Proxy.Delay] comes at the end of its delay.
+// [Proxy.Delay] is still passed on at the end of its delay.
 func (p *Proxy) Stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
