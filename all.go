@@ -23,8 +23,8 @@ import (
 //
 // With other methods:
 //
-//   - [KeyedLimiter.TakeUpTo] grants n events, or the smallest Remaining of the components if that
-//     is less.
+//   - [KeyedLimiter.TakeUpTo] grants n events, or as many as the component that has least left can
+//     grant.
 //   - [KeyedLimiter.Return], [Reservation.Settle] and [Reservation.Cancel] give events back to every
 //     component. Each component frees those that it can free by its own rules.
 //   - All books no events for a later instant. [KeyedLimiter.Wait] asks again when all components

@@ -120,9 +120,9 @@ func (k *KeyedLimiter) SetPolicy(ctx context.Context, p Policy) error {
 // PlanOf is for implementers of middleware. It returns the Plan with which the limiter decides on
 // key. The policy of the Plan is the one that the function of [WithPolicyFor] returns. If there is
 // no such function, or it returns nil, the Plan has the policy of the limiter. PlanOf does not call
-// the store. As long as the policy is the same, PlanOf usually returns the same *Plan. An invalid
-// policy of the function is an error. If the Accept method of a store calls PlanOf, an invalid
-// policy given to New is an error, too. PlanOf is safe for concurrent use.
+// the store. As long as the policy is the same, PlanOf usually returns the same *Plan. PlanOf
+// returns an error if the policy that the function returns is invalid. In the Accept method of a
+// store, it also does so if the policy given to New is invalid. PlanOf is safe for concurrent use.
 func (k *KeyedLimiter) PlanOf(ctx context.Context, key string) (*Plan, error) {
 	if k == nil || k.store == nil {
 		return nil, errNotMade

@@ -16,8 +16,8 @@ import (
 //   - The cost is known only after the work, like the tokens of a language model or the bytes of a
 //     response. Book an estimate. [Reservation.Settle] then charges the true cost.
 //     [Reservation.Cancel] gives the events back. If estimates are often too high, use
-//     [KeyedLimiter.ReserveNow], which never books ahead. With Reserve, nobody can use what a
-//     bucket gets back while the instants of later reservations are still to come.
+//     [KeyedLimiter.ReserveNow], which never books ahead. With Reserve, a bucket frees
+//     nothing while the instants of later reservations are still to come.
 //   - The caller wants to know when its turn is. Unlike [KeyedLimiter.Wait], Reserve does not block
 //     until the turn comes.
 //

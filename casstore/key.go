@@ -29,10 +29,10 @@ const keyPrefix = "weir/1/"
 //   - It consists of ASCII letters, digits, and the characters - _ . / =
 //   - Slashes divide it into parts. No part begins or ends with a dot, or has two dots in a row.
 //
-// Other bytes, and dots that the last rule does not allow, are written as = and two hexadecimal
-// digits. If the name, written in this way, is longer than 64 bytes, it is replaced by =- and its
-// SHA-256 in base64. The key is replaced, too, if it is longer than 128 bytes when written in this
-// way.
+// In a name or key, ASCII letters, digits, - and _ stand for themselves, and so do dots that the
+// last rule allows. All other bytes, also / and =, are written as = and two hexadecimal digits. If
+// the name, written in this way, is longer than 64 bytes, it is replaced by =- and its SHA-256 in
+// base64. The key is replaced, too, if it is longer than 128 bytes when written in this way.
 //
 // If other programs use the same server, a Register can put a prefix of its own before the result.
 func Key(name, key string) string {

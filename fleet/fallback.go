@@ -101,7 +101,7 @@ type FallbackOptions struct {
 //   - The first store may execute a request that it did not answer within the budget, or on which
 //     it returned an error. The events then count in both stores, which may deny too much.
 //   - A give-back goes to the store that is in use when it comes. If the other store granted the
-//     events, as many events may be granted in addition to the bounds above. If the first store is
+//     events, that many events more than the bounds above may be granted. If the first store is
 //     asked, and fails or is late, the give-back returns an error.
 //   - A reset must reach both stores. It returns an error if one of them fails, or if the first
 //     store is not asked, as in most of an outage.

@@ -154,8 +154,8 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 //
 //	router.Use(limit.Wrapper())
 //
-// If such a router called Wrap, the Middleware would take several times as long, and the checks of
-// the wiring would see one request each time. Wrapper panics in the same cases as Wrap. The
+// With Wrap, the Middleware would take several times as long, and most checks of the wiring would
+// begin anew with each request, and find nothing. Wrapper panics in the same cases as Wrap. The
 // function that it returns panics if next is nil.
 func (m Middleware) Wrapper() func(next http.Handler) http.Handler {
 	l := &limited{m: m}

@@ -16,11 +16,11 @@ import (
 // at most for MaxHold. They are then sent as the Limiter allows, in the order in which they came,
 // with few exceptions. With the field Hold, a Transport can also obey other header fields.
 //
-// Requests that come soon after a hold ends wait behind those that it held back. The new requests
-// get ErrQueueFull only if they come faster than they can be sent, or if other callers fill the
-// queue of the Limiter. Only deadlines bound how many requests are held back: give each request a
-// deadline. At most 65,536 keys are held back at a time. If nearly as many are held back, the hold
-// of one key may end early to make room for another.
+// Requests that come soon after a hold ends wait behind those that it held back. Requests of both
+// kinds get ErrQueueFull only if they come faster than they can be sent, or if other callers fill
+// the queue of the Limiter. Only deadlines bound how many requests are held back: give each request
+// a deadline. At most 65,536 keys are held back at a time. If nearly as many are held back, the
+// hold of one key may end early to make room for another.
 //
 // Transport never sends a request a second time. An [http.Transport] below it may do that: it
 // repeats some requests whose connection breaks before an answer, and the Limiter does not count

@@ -48,8 +48,9 @@ import (
 // always came first, the error wraps [casstore.ErrBusy].
 //
 // While the connection is down, decisions send nothing. They wait for the connection, at most until
-// the Timeout has passed or their context ends. If the connection breaks, decisions whose request
-// is in flight fail at once.
+// the Timeout has passed or their context ends. Calls that book events or give them back, such as
+// Reserve and Return, may go on for a while after that. If the connection breaks, decisions whose
+// request is in flight fail at once.
 type Store struct {
 	cas     *casstore.Store
 	reg     *bucket.Register
