@@ -19,10 +19,12 @@ packages=("${@:3}")
 [ ${#packages[@]} != 0 ] || packages=(work)
 
 # Found in the source: "go test -list" would build the tests of all packages.
-targets=$(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}} {{.}}
-{{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}} {{.}}
-{{end}}' "${packages[@]}" | while read -r package dir file; do
-	[ -z "$package" ] || sed -nE "s|^func (Fuzz[A-Za-z0-9_]*)\(.*|$package $dir \1|p" "$dir/$file"
+targets=$(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{.}} {{$p.Dir}}
+{{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{.}} {{$p.Dir}}
+{{end}}' "${packages[@]}" | while read -r package file dir; do
+	[ -z "$package" ] || sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$dir/$file" | while read -r target; do
+		printf '%s %s %s\n' "$package" "$target" "$dir"
+	done
 done)
 
 # "go test -fuzz" would compile all packages anew, the standard library too, to count which of their lines an
@@ -36,7 +38,7 @@ corpus=$(go env GOCACHE)/fuzz # where "go test -fuzz" keeps it
 turns=${TURNS:-1}
 turn=$((16#$(git rev-parse --short=6 HEAD | head -c 6) % turns))
 found=0 i=0 built=
-while read -r package dir target; do
+while read -r package target dir; do
 	[[ $target =~ $regexp ]] || continue
 	found=1
 	[ $((i++ % turns)) = "$turn" ] || continue
