@@ -56,6 +56,18 @@ func uniform(n int) Keys {
 	return keys
 }
 
+// drawn is draws of n keys, each with the same chance. If a workload asks for keys in the same order
+// again and again, states that grow come to lie in memory in that order. Processors read such
+// memory ahead, as they could not for a server's keys.
+func drawn(n, draws int) Keys {
+	r := seeded()
+	keys := make(Keys, draws)
+	for i := range keys {
+		keys[i] = key(r.IntN(n))
+	}
+	return keys
+}
+
 // zipf is draws of n keys after Zipf's law with the exponent 1.1: the hottest is
 // asked for about once in eight times.
 func zipf(n, draws int) Keys {

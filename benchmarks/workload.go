@@ -142,7 +142,7 @@ func measureLatency(c Contender, s Settings) Metrics {
 	n := s.keys(100_000)
 	l := c.New(c.quota())
 	populate(l, n)
-	h, t := latencies(l, uniform(n), 64, s.Latency)
+	h, t := latencies(l, drawn(n, 10*n), 64, s.Latency)
 	m := Metrics{
 		"W8.p50":  h.quantile(.50),
 		"W8.p99":  h.quantile(.99),

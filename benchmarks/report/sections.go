@@ -81,9 +81,9 @@ in addition, because of the keys.
 func latencySection(r results) string {
 	return fmt.Sprintf(`## W8: single calls under load
 
-64 goroutines over 100,000 keys, %v in all for each contender. Nanoseconds of a call. They
-contain the reading of the clock that times the call. The last column is the median of the longest
-calls of each round, in milliseconds.
+64 goroutines ask for 100,000 keys, drawn at random, for %v in all for each contender. Nanoseconds
+of a call. They contain the reading of the clock that times the call. The last column is the median
+of the longest calls of each round, in milliseconds.
 
 `, (r.Settings.Latency*time.Duration(r.Rounds)).Round(time.Millisecond)) + r.comparison(
 		column{"p50", "W8.p50", ns, true},
