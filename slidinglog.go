@@ -1,10 +1,10 @@
 package weir
 
 import (
-	"math"
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/sliding"
 	"github.com/weir-go/weir/internal/text"
 )
 
@@ -42,7 +42,7 @@ func (p SlidingLog) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	return eventLog{limit: uint64(p.Limit), per: uint64(p.Per)}, nil
+	return eventLog{Limit: uint64(p.Limit), Per: uint64(p.Per)}, nil
 }
 
 // String returns the text form of p, such as "sliding-log 5/1m".
@@ -58,139 +58,82 @@ func (p *SlidingLog) form() text.Form {
 	return text.Rate(&p.Limit, text.Duration(&p.Per))
 }
 
-// An eventLog's state is empty, or a header of two words and then the entries, oldest first.
-//
-//	state[logHead]   where the entries start: those before it have left the window
-//	state[logTotal]  how many events the entries stand for
-//	entry            instant<<1, and if it stands for more than one event, then count<<1 | 1
-//
-// The low bit tells an instant from a count, in either direction. Entries that have left are
-// removed when they are a quarter of the state. A decision then moves O(1) words on average.
-type eventLog struct{ limit, per uint64 }
+// An eventLog decides by a log of instants.
+type eventLog sliding.Log
 
-const (
-	logHead = iota
-	logTotal
-	logEntries
-
-	// maxEvents is the most events that an entry can stand for. A debt that reaches it stands for
-	// all larger debts, too, and nothing lowers it.
-	maxEvents = math.MaxUint64 >> 1
-)
-
-func (d eventLog) Words() int { return logEntries }
+func (d eventLog) Words() int { return sliding.LogWords }
 
 func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	var l logView
-	if !d.view(&l, state, now) {
+	var l sliding.LogView
+	if !sliding.Log(d).View(&l, state, now) {
 		return state, broken()
 	}
 	if ask.N < 0 {
-		if l.giveBack(exact.Magnitude(ask.N), uint64(ask.CountedAt())); !l.whole() {
-			return l.state, broken()
+		if l.GiveBack(exact.Magnitude(ask.N), uint64(ask.CountedAt())); !l.Whole() {
+			return l.State, broken()
 		}
 	}
 	var a Answer
-	n := a.count(ask, d.limit, l.room())
-	r := l.ask(n, ask.Mode == Regardless)
+	n := a.count(ask, d.Limit, l.Room())
+	r := askLog(&l, n, ask.Mode == Regardless)
 	if a.Allowed {
-		ask.chargeLate(n, now, l.now, l.now+d.per)
+		ask.chargeLate(n, now, l.Now, l.Now+d.Per)
 	}
 	a.Remaining, a.RetryAfter, a.ResetAfter = r.remaining, r.retryAfter, r.resetAfter
-	if ask.More && l.total > 0 {
-		a.MoreAfter = l.leaves(l.nth(l.total + l.room() + 1 - d.limit))
+	if ask.More && l.Total > 0 {
+		a.MoreAfter = l.Left(l.Total + l.Room() + 1 - d.Limit)
 	}
-	return l.state, a
+	return l.State, a
+}
+
+// askLog takes n events if they fit, or anyway.
+func askLog(l *sliding.LogView, n uint64, anyway bool) (r shortResult) {
+	switch {
+	case anyway || n <= l.Room():
+		l.Take(n)
+	case n <= l.Limit:
+		r.retryAfter = l.Left(l.Total + n - l.Limit)
+	default:
+		r.retryAfter = Never
+	}
+	r.remaining, r.resetAfter = int(l.Room()), l.Empty()
+	return r
 }
 
 func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
-	var l logView
-	granted := d.view(&l, state, now) && l.room() > 0
+	var l sliding.LogView
+	granted := sliding.Log(d).View(&l, state, now) && l.Room() > 0
 	if granted {
-		l.take(1)
+		l.Take(1)
 	}
-	return l.state, granted
+	return l.State, granted
 }
 
 func (d eventLog) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
-	var l logView
-	if !d.view(&l, state, now) {
+	var l sliding.LogView
+	if !sliding.Log(d).View(&l, state, now) {
 		return state, broken().short(), 0
 	}
-	r := l.ask(uint64(n), false)
-	return l.state, r, 0
+	r := askLog(&l, uint64(n), false)
+	return l.State, r, 0
 }
+
+func (d eventLog) Expiry(state []uint64) int64 { return sliding.Log(d).Expiry(state) }
 
 // The methods below are for changes of policy, see counter.
 
-func (d eventLog) counts() any { return eventLog{per: d.per} }
+func (d eventLog) counts() any { return eventLog{Per: d.Per} }
 
-func (d eventLog) allowance() uint64 { return d.limit }
+func (d eventLog) allowance() uint64 { return d.Limit }
 
 // In debt, a log keeps no more entries than its limit needs, and moves other events to a later
 // instant.
-func (d eventLog) keepsMore(other Decider) bool { return d.limit > other.(eventLog).limit }
+func (d eventLog) keepsMore(other Decider) bool { return d.Limit > other.(eventLog).Limit }
 
 func (d eventLog) used(state []uint64, now int64) uint64 {
-	var l logView
-	d.view(&l, state, now)
-	return l.total
+	var l sliding.LogView
+	sliding.Log(d).View(&l, state, now)
+	return l.Total
 }
 
-// view makes l the log at now, without the entries that have left the window. It reports false if
-// the state is not sound. (It does not return l by value, because to copy it takes longer than all
-// else here.)
-func (d eventLog) view(l *logView, state []uint64, now int64) bool {
-	l.eventLog, l.state, l.now, l.asked = d, state, uint64(now), uint64(now)
-	if len(state) < logEntries {
-		return false
-	}
-	head, total := max(state[logHead], logEntries), state[logTotal]
-	if head > uint64(len(state)) || total > 0 && head == uint64(len(state)) {
-		return false
-	}
-	if total > 0 {
-		l.now = max(l.now, l.instant(l.last())) // an older instant counts as the latest known
-	}
-	for total > 0 && head < uint64(len(state)) && l.instant(head)+d.per <= l.now {
-		words, events := l.size(head)
-		if events > total {
-			return false
-		}
-		head += words
-		total -= events
-	}
-	l.head, l.total = head, total
-	return l.whole()
-}
-
-// whole reports whether there are entries if there are events, and none if not.
-func (l *logView) whole() bool { return (l.total > 0) == (l.head < uint64(len(l.state))) }
-
-// Expiry is the instant at which the latest event leaves the window.
-func (d eventLog) Expiry(state []uint64) int64 {
-	if len(state) <= logEntries || state[logTotal] == 0 {
-		return 0
-	}
-	l := logView{eventLog: d, state: state}
-	return int64(exact.Duration(l.instant(l.last()) + d.per))
-}
-
-// sound reads all entries, and takes time in proportion to the length of the log. Decide itself
-// checks all that it relies on.
-func (d eventLog) sound(state []uint64) bool {
-	if len(state) < logEntries || state[logHead] > uint64(len(state)) {
-		return false
-	}
-	l := logView{eventLog: d, state: state}
-	total, before := uint64(0), uint64(0)
-	for i := max(state[logHead], logEntries); i < uint64(len(state)); {
-		words, events := l.size(i)
-		at := l.instant(i)
-		if state[i]&1 == 1 || at < before || events == 0 || events > maxEvents-total {
-			return false
-		}
-		i, before, total = i+words, at, total+events
-	}
-	return total == state[logTotal]
-}
+func (d eventLog) sound(state []uint64) bool { return sliding.Log(d).Sound(state) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/exact"
+	"github.com/weir-go/weir/internal/sliding"
 	"github.com/weir-go/weir/internal/text"
 )
 
@@ -65,12 +66,12 @@ func (p SlidingWindow) Decider() (Decider, error) {
 		return nil, err
 	}
 	k := uint64(max(p.Buckets, 1))
-	s := sliding{limit: uint64(p.Limit), width: uint64(p.Per) / k, buckets: k, most: math.MaxUint64}
-	word := oneWord{bits: uint(63-bits.Len64(maxInstant/s.width)) / 2, n: 2}
-	if k > 1 || s.limit > word.largest()/2 { // a debt of as much again has room
+	s := eventCounts{Limit: uint64(p.Limit), Buckets: k, Width: uint64(p.Per) / k, Most: math.MaxUint64}
+	word := oneWord{bits: uint(63-bits.Len64(maxInstant/s.Width)) / 2, n: 2}
+	if k > 1 || s.Limit > word.largest()/2 { // a debt of as much again has room
 		return s, nil
 	}
-	s.most = word.largest()
+	s.Most = word.largest()
 	d := &slidingWord{oneWord: word, windows: s}
 	d.core = &d.windows
 	return d, nil
@@ -89,130 +90,99 @@ func (p *SlidingWindow) form() text.Form {
 	return text.Rate(&p.Limit, text.Duration(&p.Per), text.Count("buckets", &p.Buckets))
 }
 
-// sliding keeps the number of the latest sub-window that it counted in, and buckets+1 counts. The
-// count of sub-window i is at i modulo buckets+1. In debt, the largest count stands for itself and
-// all above it. It leaves as a whole, and nothing lowers it.
-type sliding struct {
-	limit, width, buckets uint64
-	most                  uint64 // from this count on, a count becomes the largest uint64, because the state does not hold it
-}
+// eventCounts decides by the counts of sub-windows.
+type eventCounts sliding.Counts
 
-func (s sliding) Words() int { return int(s.buckets) + 2 }
-
-func (s sliding) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+func (s eventCounts) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	if !s.sound(state) {
 		return state, broken()
 	}
-	v := s.view(state, now)
+	v := sliding.Counts(s).View(state, now)
 	if ask.N < 0 {
-		v.giveBack(exact.Magnitude(ask.N), ask.CountedAt())
+		v.GiveBack(exact.Magnitude(ask.N), ask.CountedAt())
 	}
 	var a Answer
-	n := a.count(ask, s.limit, v.room())
+	n := a.count(ask, s.Limit, v.Room())
 	if a.Allowed {
-		v.take(n)
+		v.Take(n)
 		if ask.Charges != nil && n > 0 {
-			*ask.Charges = append((*ask.Charges)[:0], countedCharge(int(n), now, v.now*s.width+v.passed, uint64(s.gone(state))))
+			*ask.Charges = append((*ask.Charges)[:0], countedCharge(int(n), now, v.CountedAt(), uint64(s.gone(state))))
 		}
-	} else if n <= s.limit {
-		a.RetryAfter = v.until(s.limit - n)
+	} else if n <= s.Limit {
+		a.RetryAfter = v.Until(s.Limit - n)
 	}
-	a.Remaining, a.ResetAfter = int(v.room()), v.until(0)
+	a.Remaining, a.ResetAfter = int(v.Room()), v.Until(0)
 	if ask.More && a.Remaining < a.Limit {
-		a.MoreAfter = v.until(s.limit - uint64(a.Remaining) - 1)
+		a.MoreAfter = v.Until(s.Limit - uint64(a.Remaining) - 1)
 	}
 	return state, a
 }
 
-func (s sliding) admit(state []uint64, now int64) ([]uint64, bool) {
-	v := s.view(state, now)
-	if v.room() == 0 {
+func (s eventCounts) admit(state []uint64, now int64) ([]uint64, bool) {
+	v := sliding.Counts(s).View(state, now)
+	if v.Room() == 0 {
 		return state, false
 	}
-	v.take(1)
+	v.Take(1)
 	return state, true
 }
 
-func (s sliding) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+func (s eventCounts) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
 	state, a := s.Decide(state, now, Ask{N: n})
 	return state, a.short(), a.DecidedBy
 }
 
 // Hold implements [Holder]: events may be held until the sub-window ends. Within it, the estimate
 // of the events that it has counted only falls.
-func (s sliding) Hold(at int64, charges []Charge) Hold {
+func (s eventCounts) Hold(at int64, charges []Charge) Hold {
 	if len(charges) != 1 {
 		return Hold{}
 	}
-	left := exact.Duration(s.width - uint64(at)%s.width)
-	return Hold{For: min(left, charges[0].For), Span: exact.Duration(s.width * s.buckets)}
+	left := exact.Duration(s.Width - uint64(at)%s.Width)
+	return Hold{For: min(left, charges[0].For), Span: exact.Duration(s.Width * s.Buckets)}
 }
 
-// Expiry is the instant at which the estimate reaches zero if nothing is added. It is not before the
-// start of the latest sub-window, even if all events were given back: until then, an instant before
-// that start counts as the start.
-func (s sliding) Expiry(state []uint64) int64 {
-	if !s.sound(state) {
-		return 0
-	}
-	start := state[0] * s.width
-	v := s.view(state, int64(start))
-	return int64(exact.Duration(start + uint64(v.until(0))))
-}
-
-// gone is the instant at which no event counts, whatever else was counted. The estimate may be zero
-// before that, because the share of the sub-window that is leaving is rounded down. With more
-// events in that sub-window, less is lost.
-func (s sliding) gone(state []uint64) int64 {
-	return exact.After(int64(state[0]*s.width), exact.Duration((s.buckets+1)*s.width))
-}
-
-func (s sliding) sound(state []uint64) bool {
-	if len(state) != s.Words() || state[0] > maxInstant/s.width {
-		return false
-	}
-	for i := state[0] + 1; i <= s.buckets; i++ { // sub-windows that are still to come, soon after the epoch
-		if state[1+i] != 0 {
-			return false
-		}
-	}
-	return true
-}
+func (s eventCounts) Words() int                  { return sliding.Counts(s).Words() }
+func (s eventCounts) Expiry(state []uint64) int64 { return sliding.Counts(s).Expiry(state) }
+func (s eventCounts) gone(state []uint64) int64   { return sliding.Counts(s).Gone(state) }
+func (s eventCounts) sound(state []uint64) bool   { return sliding.Counts(s).Sound(state) }
 
 // The methods below are for changes of policy, see counter.
 
-func (s sliding) counts() any { return sliding{width: s.width, buckets: s.buckets} }
-
-func (s sliding) used(state []uint64, now int64) uint64 {
-	v := s.view(state, now)
-	return v.estimate()
+func (s eventCounts) counts() any {
+	return eventCounts{Width: s.Width, Buckets: s.Buckets}
 }
 
-func (s sliding) allowance() uint64 { return s.limit }
+func (s eventCounts) used(state []uint64, now int64) uint64 {
+	v := sliding.Counts(s).View(state, now)
+	return v.Estimate()
+}
+
+func (s eventCounts) allowance() uint64 { return s.Limit }
 
 // The methods below implement core, for one bucket: the words are the sub-window and both counts.
 
-func (s *sliding) decide(w words, now int64, ask Ask) (words, Answer) {
+func (s *eventCounts) decide(w words, now int64, ask Ask) (words, Answer) {
 	state := w.slice()
 	_, a := s.Decide(state, now, ask)
 	return words{state[0], state[1], state[2]}, a
 }
 
-func (s *sliding) expiry(w words) int64            { return s.Expiry(w.slice()) }
-func (s *sliding) usage(w words, now int64) uint64 { return s.used(w.slice(), now) }
-func (s *sliding) valid(w words) bool              { return s.sound(w.slice()) }
+func (s *eventCounts) expiry(w words) int64            { return s.Expiry(w.slice()) }
+func (s *eventCounts) usage(w words, now int64) uint64 { return s.used(w.slice(), now) }
+func (s *eventCounts) valid(w words) bool              { return s.sound(w.slice()) }
 
 // slidingWord keeps the latest sub-window and the two counts in one word.
 type slidingWord struct {
 	oneWord
-	windows sliding
+	windows eventCounts
 }
 
 func (d *slidingWord) Hold(at int64, charges []Charge) Hold { return d.windows.Hold(at, charges) }
 
 func (d *slidingWord) wide() Decider {
 	s := d.windows
-	s.most = math.MaxUint64
+	s.Most = math.MaxUint64
 	return s
 }
 
@@ -223,15 +193,15 @@ func (d *slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 	s := &d.windows
 	index := state >> (2 * d.bits)
 	passed := uint64(0) // of the sub-window index, with an older instant counting as its start
-	if start := index * s.width; uint64(now) > start {
-		if passed = uint64(now) - start; passed >= s.width {
+	if start := index * s.Width; uint64(now) > start {
+		if passed = uint64(now) - start; passed >= s.Width {
 			next, a := d.DecideWord(state, now, Ask{N: 1})
 			return next, a.Allowed
 		}
 	}
 	currentAt := d.bits * uint(1-index&1) // its place in the word
 	current, previous := d.count(state>>currentAt), d.count(state>>(d.bits-currentAt))
-	if current >= s.limit || previous == math.MaxUint64 || !exact.Mul(previous, s.width-passed).Less(exact.Mul(s.limit-current, s.width)) {
+	if current >= s.Limit || previous == math.MaxUint64 || !exact.Mul(previous, s.Width-passed).Less(exact.Mul(s.Limit-current, s.Width)) {
 		return state, false
 	}
 	return state + 1<<currentAt, true
@@ -242,20 +212,20 @@ func (d *slidingWord) admitWord(state uint64, now int64) (uint64, bool) {
 func (d *slidingWord) takeWord(state uint64, now int64, n int) (uint64, shortResult) {
 	s := &d.windows
 	index := state >> (2 * d.bits)
-	start := index * s.width
+	start := index * s.Width
 	passed, late := max(uint64(now), start)-start, max(uint64(now), start)-uint64(now)
 	currentAt := d.bits * uint(1-index&1)
 	current, previous := d.count(state>>currentAt), d.count(state>>(d.bits-currentAt))
-	if passed < s.width && max(current, previous) < math.MaxUint64 {
-		room := s.limit - min(current+exact.Portion(previous, s.width-passed, s.width), s.limit)
+	if passed < s.Width && max(current, previous) < math.MaxUint64 {
+		room := s.Limit - min(current+exact.Portion(previous, s.Width-passed, s.Width), s.Limit)
 		if asked := uint64(n); asked <= room {
-			left, count := 2*s.width, current+asked // of the sub-windows, and what leaves in the last
+			left, count := 2*s.Width, current+asked // of the sub-windows, and what leaves in the last
 			if count == 0 {
-				left, count = s.width, previous
+				left, count = s.Width, previous
 			}
 			r := shortResult{remaining: int(room - asked)}
 			if count > 0 {
-				left -= (s.width - 1) / count // the last event is gone before its share is
+				left -= (s.Width - 1) / count // the last event is gone before its share is
 				if left > passed {
 					r.resetAfter = exact.Duration(exact.Sum(left-passed, late))
 				}
@@ -274,5 +244,5 @@ func (d *slidingWord) more(next uint64, now int64, _ shortResult) time.Duration 
 
 func (d *slidingWord) charge(c *Charge, next uint64, now int64, n int, _ shortResult) {
 	first := d.unpack(next).first
-	*c = countedCharge(n, now, max(uint64(now), first*d.windows.width), uint64(d.windows.gone([]uint64{first})))
+	*c = countedCharge(n, now, max(uint64(now), first*d.windows.Width), uint64(d.windows.gone([]uint64{first})))
 }

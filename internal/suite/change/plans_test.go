@@ -1,4 +1,4 @@
-package weir_test
+package change_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func TestR4_AfterSetPolicy(t *testing.T) {
 	h := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 	l := weir.Must(weir.New(weir.TokenBucket{Limit: 1, Per: time.Hour, Burst: 10}, weir.WithClock(h)))
 	kit.Take(t, l, "k", 10)
-	require.NoError(t, l.SetPolicy(background, weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}))
+	require.NoError(t, l.SetPolicy(context.Background(), weir.TokenBucket{Limit: 1, Per: time.Second, Burst: 10}))
 	denied := kit.Take(t, l, "k", 2)
 	assert.Equal(t, 10*time.Second, denied.RetryAfter, "for so long the new one would count them")
 	h.Time = h.Add(denied.RetryAfter - 1)
@@ -138,10 +138,10 @@ func TestR15_WhatTheComponentsTellAfterAChange(t *testing.T) {
 		h := &kit.HandClock{Time: time.Unix(0, kit.T0-kit.T0%int64(time.Hour))}
 		l := weir.Must(weir.New(second, weir.WithClock(h)))
 		kit.Take(t, l, "k", test.used)
-		require.NoError(t, l.SetPolicy(background, test.to))
+		require.NoError(t, l.SetPolicy(context.Background(), test.to))
 
 		var parts []weir.Result
-		denied, err := l.TakeByComponent(background, "k", 5, &parts)
+		denied, err := l.TakeByComponent(context.Background(), "k", 5, &parts)
 		require.NoError(t, err)
 		assert.Equal(t, time.Second, denied.RetryAfter, "%v", test.to)
 		assert.Equal(t, test.as, denied.DecidedBy, "%v", test.to)
@@ -151,7 +151,7 @@ func TestR15_WhatTheComponentsTellAfterAChange(t *testing.T) {
 				assert.LessOrEqual(t, r.ResetAfter, denied.ResetAfter, "%v", test.to)
 				assert.LessOrEqual(t, r.RetryAfter, r.ResetAfter, "%v", test.to)
 			}
-			_, err = l.TakeByComponent(background, "k", 0, &parts)
+			_, err = l.TakeByComponent(context.Background(), "k", 0, &parts)
 			require.NoError(t, err)
 		}
 		h.Time = h.Add(time.Second)
@@ -165,11 +165,11 @@ func TestR15_WhatATierTellsAfterAChange(t *testing.T) {
 	h := &kit.HandClock{Time: time.Unix(0, kit.T0)}
 	l := weir.Must(weir.New(weir.SlidingLog{Limit: 4, Per: 3 * time.Hour}, weir.WithClock(h)))
 	kit.Take(t, l, "k", 1)
-	require.NoError(t, l.SetPolicy(background, weir.Tiers(
+	require.NoError(t, l.SetPolicy(context.Background(), weir.Tiers(
 		weir.SlidingLog{Limit: 2, Per: 2 * time.Hour}, weir.SlidingLog{Limit: 4, Per: time.Hour},
 	)))
 	var tiers []weir.Result
-	denied, err := l.TakeByComponent(background, "k", 4, &tiers)
+	denied, err := l.TakeByComponent(context.Background(), "k", 4, &tiers)
 	require.NoError(t, err)
 	assert.Equal(t, 1, denied.DecidedBy)
 	assert.Equal(t, 2*time.Hour, denied.RetryAfter)
@@ -201,7 +201,7 @@ func TestR14_WhenTheTimeOfAChargeBegins(t *testing.T) {
 			want = 50 * time.Minute
 		}
 		assert.Equal(t, want, kit.Take(t, l, "k", 10).RetryAfter, "changed before: %v", changedBefore)
-		require.NoError(t, r.Settle(background, 6))
+		require.NoError(t, r.Settle(context.Background(), 6))
 		assert.Equal(t, time.Hour, kit.Take(t, l, "k", 10).RetryAfter, "changed before: %v", changedBefore)
 	}
 }
@@ -254,7 +254,7 @@ func TestR16_WhichOfFivePoliciesGivesNothingBack(t *testing.T) {
 			kit.SetPolicy(t, l, policies[i])
 			before := kit.Take(t, l, "k", 0).Remaining
 			require.True(t, r.Allowed)
-			require.NoError(t, r.Cancel(background))
+			require.NoError(t, r.Cancel(context.Background()))
 			assert.Equal(t, test.freed[i], kit.Take(t, l, "k", 0).Remaining > before, "%d ahead, policy %d", test.ahead, i)
 		}
 	}

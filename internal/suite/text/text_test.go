@@ -1,4 +1,4 @@
-package weir_test
+package text_test
 
 import (
 	"encoding"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // the tests need no zones on the machine
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
