@@ -70,7 +70,7 @@ func memorySection(r results) string {
 
 A million keys, each seen once. Bytes per key are bytes of heap. They include the part of the key
 that the limiter keeps. The last column is the time that a garbage collection (` + "`runtime.GC()`" + `) takes
-in addition, because of the keys.
+in addition, because of the keys. If that is too short to measure, the figure may be negative.
 
 ` + r.comparison(
 		column{"bytes per key", "W7.bytes", significant, true},

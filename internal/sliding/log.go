@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/exact"
 )
 
-// A Log keeps the instants of the events of the last Per nanoseconds. Its state is empty, or a
-// header of two words and then the entries, oldest first.
+// A Log keeps the instants of the events of the last Per nanoseconds. Its state is a
+// header of two words, and then the entries, oldest first.
 //
 //	state[logHead]   where the entries start: those before it have left the window
 //	state[logTotal]  how many events the entries stand for
@@ -38,7 +38,7 @@ type LogView struct {
 	Log
 	State []uint64
 	Total uint64 // events in the window
-	Now   uint64 // the instant of the latest event, if that is later than the instant asked for
+	Now   uint64 // the instant of the view, or of the latest event if that is later
 	head  uint64 // the oldest entry in the window
 	asked uint64 // the instant by the asking clock, which may be behind Now
 }
